@@ -18,7 +18,7 @@ import btdagg
 from btdagg import DavidsonModel, calibrate, read_labels, read_votes
 from btdagg.cli import main, run
 from btdagg.datasets import REGIMES, simulate
-from btdagg.evaluation import evaluate
+from btdagg.evaluation import SplitTest, evaluate
 from btdagg.evaluation.summary import averages, lines, remarks
 
 COMMANDS = ["demo", "evaluate", "calibrate", "decide"]
@@ -155,7 +155,7 @@ def test_ctrl_c_is_130_and_nothing_written(cli, folder, monkeypatch):
 
 
 def test_ctrl_c_while_evaluating_is_130_and_a_line(cli, monkeypatch):
-    monkeypatch.setattr("btdagg.evaluation.comparison.mean_absolute_error", press_ctrl_c)
+    monkeypatch.setattr("btdagg.evaluation.comparison.decisions_on", press_ctrl_c)
     status, out, err = cli("demo", "--items", 60, "--splits", 2)
     assert (status, out, err) == (130, "", "btdagg: interrupted\n")
 
@@ -223,7 +223,9 @@ def test_the_demo_is_an_evaluation_of_all_simulated_tasks(cli, folder):
     assert (status, err) == (0, "")
     found = json.loads(out)
     assert list(found) == ["settings", "by", "lines", "averages", "remarks"]
-    assert found["settings"] == {"items": 60, "splits": 3, "seed": 4}
+    assert found["settings"] == {
+        "items": 60, "splits": 3, "seed": 4, "test": SplitTest().words
+    }  # fmt: skip
     assert found["by"] == ["task"]
     assert [(line["task"], line["n_votes"], line["method"]) for line in found["lines"]] == [
         (task, n_votes, method)
@@ -368,6 +370,7 @@ def test_evaluate_prints_a_table_of_the_same_numbers(cli, folder):
             for name in ("mae", "accuracy"):
                 half = f"{line[f'{name}_high'] - line[name]:.3f}".removeprefix("0")
                 scores.append(f"{line[name]:.3f} ±{half}")
+            scores += [str(line["rank"])] if "rank" in line else []
         size = [str(first["n_items"])] if "n_items" in first else []
         expected.append([*where, *size, *scores])
     assert rows == expected

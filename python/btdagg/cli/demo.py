@@ -11,7 +11,7 @@ import typer
 
 import btdagg
 from btdagg.cli.common import Json, at_least, out, print_json, progress_bar
-from btdagg.cli.evaluate import evaluation_as_json, print_table
+from btdagg.cli.score_table import evaluation_as_json, print_table
 from btdagg.datasets import REGIMES, simulate
 from btdagg.evaluation import evaluate
 

@@ -26,6 +26,7 @@ from btdagg.evaluation.parameters import (
     regime_of,
 )
 from btdagg.evaluation.protocol import Cell, Evaluation, evaluate
+from btdagg.evaluation.ranking import PAPER_TEST, Ranking, SplitTest
 from btdagg.evaluation.raters import JudgeScores, LeaveOneOut, RaterScores, leave_one_rater_out
 from btdagg.evaluation.splits import Split, random_splits
 from btdagg.evaluation.sweeps import (
@@ -41,6 +42,7 @@ from btdagg.evaluation.ties import TieRates, tie_rates
 from btdagg.evaluation.transfer import Transfer, transfer_matrix
 
 __all__ = [
+    "PAPER_TEST",
     "Ablation",
     "AblationCell",
     "Cell",
@@ -58,9 +60,11 @@ __all__ = [
     "OrderComparison",
     "OrderComparisons",
     "PositionalBias",
+    "Ranking",
     "RaterScores",
     "Regime",
     "Split",
+    "SplitTest",
     "Spread",
     "Sweep",
     "Sweeps",

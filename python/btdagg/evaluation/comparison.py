@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,10 +13,10 @@ from btdagg._core import InputError
 from btdagg.aggregators import Aggregator, Davidson, MajorityVote
 from btdagg.evaluation.fitting import quiet_fit
 from btdagg.evaluation.intervals import Interval, mean_interval
+from btdagg.evaluation.ranking import Ranking, SplitTest, pvalues_over_splits, rank
 from btdagg.evaluation.splits import random_splits
 from btdagg.evidence import Evidence
-from btdagg.metrics import mean_absolute_error, pairwise_accuracy
-from btdagg.validation import as_integer, as_labels, as_whole_counts, same_length
+from btdagg.validation import as_groups, as_integer, as_labels, as_whole_counts, same_length
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -68,12 +69,31 @@ class Comparison:
         Mean number of items calibrated on; groups that stay together make it vary.
     gold_tie_share : float
         Share of gold labels that are ties.
+    mae_pvalues, accuracy_pvalues : (n_splits, m, m) arrays
+        P-values of every two methods on each split: of absolute errors, and of wrong labels.
+    test : SplitTest
+        How they were found and are combined.
     """
 
     methods: tuple[MethodScores, ...]
     n_items: int
     n_calibration: float
     gold_tie_share: float
+    mae_pvalues: NDArray[np.float64]
+    accuracy_pvalues: NDArray[np.float64]
+    test: SplitTest
+
+    @cached_property
+    def mae_ranking(self) -> Ranking:
+        """Methods ranked by mean absolute error."""
+        losses = np.array([method.mae.mean() for method in self.methods])
+        return rank(losses, self.mae_pvalues, self.test)
+
+    @cached_property
+    def accuracy_ranking(self) -> Ranking:
+        """Methods ranked by pairwise accuracy."""
+        losses = np.array([-method.accuracy.mean() for method in self.methods])
+        return rank(losses, self.accuracy_pvalues, self.test)
 
 
 def compare(
@@ -86,9 +106,12 @@ def compare(
     n_splits: int = 100,
     seed: int = 0,
     groups: ArrayLike | None = None,
+    test: SplitTest | None = None,
     progress: Callable[[], object] | None = None,
 ) -> Comparison:
     """Score aggregators on random splits: fit on the calibration set, decide the rest.
+
+    Every two of them are tested against each other on each split.
 
     Parameters
     ----------
@@ -99,7 +122,10 @@ def compare(
     aggregators : sequence of Aggregator, optional
         Davidson and majority vote unless given.
     share, size, n_splits, seed, groups
-        The splits; see `random_splits`. At least two.
+        The splits; see `random_splits`. At least two. The errors of a group change sign together.
+    test : SplitTest, optional
+        How differences are tested: exactly, and the p-value over splits is twice their mean, unless
+        given. ``PAPER_TEST`` is the paper's reading.
     progress : callable, optional
         Called after each split.
 
@@ -126,32 +152,39 @@ def compare(
     methods = (Davidson(), MajorityVote()) if aggregators is None else tuple(aggregators)
     if not methods:
         raise InputError("aggregators is empty, want at least one")
-    scores = np.empty((len(methods), n_splits, 3))
+    test = SplitTest() if test is None else test
+    group = None if groups is None else as_groups(groups, "items", len(rows))
+    tie_share = np.empty((len(methods), n_splits))
     constant = np.empty((len(methods), n_splits), dtype=np.bool_)
-    sizes = []
+    sizes, losses, shared = [], [], []
     splits = random_splits(
         len(rows), share=share, size=size, n_splits=n_splits, seed=seed, groups=groups
     )
     for number, (calibration, evaluation) in enumerate(splits):
         sizes.append(len(calibration))
-        known = gold[evaluation]
-        for place, method in enumerate(methods):
-            decided = decisions_on(method, rows, gold, calibration, evaluation)
-            scores[place, number] = (
-                mean_absolute_error(known, decided),
-                pairwise_accuracy(known, decided),
-                np.mean(decided == 0),
-            )
-            constant[place, number] = (decided == decided[0]).all()
+        decided = np.stack(
+            [decisions_on(method, rows, gold, calibration, evaluation) for method in methods]
+        )
+        tie_share[:, number] = (decided == 0).mean(axis=1)
+        constant[:, number] = (decided == decided[:, :1]).all(axis=1)
+        losses.append(np.abs(decided - gold[evaluation]))
+        if group is not None:
+            shared.append(group[evaluation])
         if progress is not None:
             progress()
+    wrong = [errors > 0 for errors in losses]
+    mae = np.stack([errors.mean(axis=1) for errors in losses], axis=1)
+    accuracy = np.stack([(errors == 0).mean(axis=1) for errors in losses], axis=1)
+    pvalues = [
+        pvalues_over_splits(several, shared or None, test, seed) for several in (losses, wrong)
+    ]
     return Comparison(
         tuple(
             MethodScores(
                 method.name,
-                mae=scores[place, :, 0],
-                accuracy=scores[place, :, 1],
-                tie_share=scores[place, :, 2],
+                mae=mae[place],
+                accuracy=accuracy[place],
+                tie_share=tie_share[place],
                 constant=constant[place],
             )
             for place, method in enumerate(methods)
@@ -159,6 +192,9 @@ def compare(
         n_items=len(rows),
         n_calibration=float(np.mean(sizes)),
         gold_tie_share=float(np.mean(gold == 0)),
+        mae_pvalues=pvalues[0],
+        accuracy_pvalues=pvalues[1],
+        test=test,
     )
 
 

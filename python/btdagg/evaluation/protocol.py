@@ -20,6 +20,7 @@ from btdagg.votes import VoteCounts, Votes
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from btdagg.evaluation.ranking import SplitTest
     from btdagg.evidence import Evidence
 
 AnyVotes = TypeVar("AnyVotes", bound=Votes | VoteCounts)
@@ -93,7 +94,9 @@ def evaluate(
     size: int | None = None,
     n_splits: int = 100,
     seed: int = 0,
+    test: SplitTest | None = None,
     progress: Callable[[int], Callable[[], object]] | None = None,
+    partial: Callable[[Evaluation], object] | None = None,
 ) -> Evaluation:
     """Compare aggregators on votes and labels as they were read.
 
@@ -115,10 +118,13 @@ def evaluate(
         column, or with `n_votes` from its column for that number; see `Votes.evidence`.
     confidence : str, optional
         Column of the confidences of votes; `confidence`, where there is one, unless given.
-    share, size, n_splits, seed
+    share, size, n_splits, seed, test
         See `compare`.
     progress : callable, optional
         Called once with the number of splits to come; what it returns is called after each.
+    partial : callable, optional
+        Called with what is found so far, after each value of those columns but the last: who
+        interrupts long work keeps it.
 
     Returns
     -------
@@ -150,7 +156,7 @@ def evaluate(
     _require_columns(votes, budgets, confidence, decided)
     step = None if progress is None else progress(len(parts) * len(budgets) * n_splits)
     cells, skipped = [], []
-    for key, part in parts:
+    for number, (key, part) in enumerate(parts, 1):
         try:
             known = labels_of(labels, part)
             for budget in budgets:
@@ -165,6 +171,7 @@ def evaluate(
                     n_splits=n_splits,
                     seed=seed,
                     groups=items.groups,
+                    test=test,
                     progress=step,
                 )
                 cells.append(_cell(key, budget, part, items, comparison, methods))
@@ -172,6 +179,8 @@ def evaluate(
             if len(parts) == 1:
                 raise
             skipped.append((key, str(error)))
+        if partial is not None and cells and number < len(parts):
+            partial(Evaluation(chosen, tuple(cells), tuple(skipped), n_unlabelled, n_without_votes))
     if not cells:
         key, reason = skipped[0]
         raise InputError(f"nothing could be evaluated; {' '.join(key)}: {reason}")

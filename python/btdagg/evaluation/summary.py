@@ -34,8 +34,11 @@ class Line:
         The aggregator.
     mae, accuracy : Interval
         Means over splits with 95% intervals.
-    is_best : bool
-        Whether no other method of the cell has a lower mean MAE.
+    rank, accuracy_rank : int or None
+        Cluster of the method by MAE and by accuracy, 1 the best; None in an average, over whose
+        cells nothing is tested.
+    tied : bool or None
+        Whether its MAE cannot be told from the best one; None in an average.
     """
 
     key: tuple[str, ...]
@@ -44,7 +47,9 @@ class Line:
     method: str
     mae: Interval
     accuracy: Interval
-    is_best: bool
+    rank: int | None = None
+    accuracy_rank: int | None = None
+    tied: bool | None = None
 
     def as_dict(self, by: Sequence[str]) -> dict[str, Any]:
         """Plain values by name, with the columns that the evaluation goes by first."""
@@ -58,26 +63,36 @@ class Line:
         }
         where = dict(zip(by, self.key, strict=False))
         size = {} if self.n_items is None else {"n_items": self.n_items}
-        return {**where, "n_votes": self.n_votes, **size, "method": self.method, **scores}
+        ranks = {
+            name: value
+            for name, value in (
+                ("rank", self.rank),
+                ("accuracy_rank", self.accuracy_rank),
+                ("tied", self.tied),
+            )
+            if value is not None
+        }
+        return {**where, "n_votes": self.n_votes, **size, "method": self.method, **scores, **ranks}
 
 
 def lines(evaluation: Evaluation) -> list[Line]:
     """One line per cell and method."""
     found = []
     for cell in evaluation.cells:
-        methods = cell.comparison.methods
-        least = min(method.mae.mean() for method in methods)
+        comparison = cell.comparison
         found += [
             Line(
                 cell.key,
                 cell.n_votes,
-                cell.comparison.n_items,
+                comparison.n_items,
                 method.name,
                 method.mae_interval,
                 method.accuracy_interval,
-                is_best=bool(method.mae.mean() == least),
+                int(comparison.mae_ranking.ranks[place]),
+                int(comparison.accuracy_ranking.ranks[place]),
+                bool(comparison.mae_ranking.tied[place]),
             )
-            for method in methods
+            for place, method in enumerate(comparison.methods)
         ]
     return found
 
@@ -102,17 +117,8 @@ def averages(evaluation: Evaluation) -> list[Line]:
             )
             for several in zip(*compared, strict=True)
         ]
-        least = min(mae.mean() for _, mae, _ in by_method)
         found += [
-            Line(
-                key,
-                budget,
-                None,
-                name,
-                mean_interval(mae),
-                mean_interval(accuracy),
-                is_best=bool(mae.mean() == least),
-            )
+            Line(key, budget, None, name, mean_interval(mae), mean_interval(accuracy))
             for name, mae, accuracy in by_method
         ]
     return found
