@@ -60,7 +60,7 @@ docs:
 $(VENV)/.demo: EXTRAS = cli
 $(VENV)/.test: EXTRAS = test
 $(VENV)/.lint: EXTRAS = lint
-$(VENV)/.figures: EXTRAS = cli,figures
+$(VENV)/.figures: EXTRAS = cli,report
 $(VENV)/.demo $(VENV)/.test $(VENV)/.lint $(VENV)/.figures: $(SOURCES) | $(VENV)/.created
 	$(BIN)/python -m pip install --quiet --editable ".[$(EXTRAS)]"
 	@touch $@

@@ -16,26 +16,15 @@ import pytest
 
 import btdagg
 from btdagg import DavidsonModel, calibrate, read_labels, read_votes
-from btdagg.cli import main, run
+from btdagg.cli import main
 from btdagg.datasets import REGIMES, simulate
 from btdagg.evaluation import SplitTest, evaluate
 from btdagg.evaluation.summary import averages, lines, remarks
+from commands import one_line
 
-COMMANDS = ["demo", "evaluate", "calibrate", "decide"]
+COMMANDS = ["demo", "evaluate", "calibrate", "decide", "raters", "votes"]
 SAMPLE = simulate("wmt-en-de", 120, 8, seed=1)
 MODEL = DavidsonModel(beta=1.2, eta0=0.3, gamma=0.8)
-
-
-@pytest.fixture
-def cli(capsys):
-    """Run a command; exit status, standard output and standard error."""
-
-    def call(*arguments):
-        capsys.readouterr()
-        status = run([str(argument) for argument in arguments])
-        return status, *capsys.readouterr()
-
-    return call
 
 
 @pytest.fixture
@@ -55,16 +44,6 @@ def folder(tmp_path, monkeypatch):
     pl.DataFrame({"item": SAMPLE.items, **counts}).write_csv("counts.csv")
     MODEL.save("model.json")
     return tmp_path
-
-
-def one_line(status, out, err):
-    """The message of a refusal: status 2, nothing on standard output, one line on the other."""
-    assert status == 2, err
-    assert out == ""
-    assert err.startswith("btdagg: ")
-    assert err.endswith("\n")
-    assert err.count("\n") == 1
-    return err.removeprefix("btdagg: ").removesuffix("\n")
 
 
 # The program

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
+DRAFT = ".btdagg-"  # how the names of files begin that are not whole yet
 
-def replace_file(path: str | os.PathLike[str], text: str) -> None:
-    """Write text as UTF-8; a file that is there is replaced whole or not at all.
+
+def replace_file(path: str | os.PathLike[str], content: str | bytes) -> None:
+    """Write bytes, or text as UTF-8; a file that is there is replaced whole or not at all.
 
     Through a symbolic link its target is written; so is a device or a pipe.
 
@@ -17,15 +19,16 @@ def replace_file(path: str | os.PathLike[str], text: str) -> None:
         If the file cannot be written.
     """
     target = os.path.realpath(path)
+    data = content.encode() if isinstance(content, str) else content
     try:
         if os.path.exists(target) and not os.path.isfile(target):
-            with open(target, "w", encoding="utf-8") as file:
-                file.write(text)
+            with open(target, "wb") as file:
+                file.write(data)
             return
-        draft = f"{os.path.dirname(target)}/.btdagg-{os.urandom(8).hex()}"
+        draft = f"{os.path.dirname(target)}/{DRAFT}{os.urandom(8).hex()}"
         try:
-            with open(draft, "x", encoding="utf-8") as file:
-                file.write(text)
+            with open(draft, "xb") as file:
+                file.write(data)
             os.replace(draft, target)
         except BaseException:
             with suppress(FileNotFoundError):

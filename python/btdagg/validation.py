@@ -114,6 +114,12 @@ def as_losses(losses: ArrayLike, name: str, shape: str) -> NDArray[np.float64]:
     InputError
         If the shape is another or the values are no numbers.
     """
+    if isinstance(losses, list | tuple):
+        for row, values in enumerate(losses):
+            if np.ndim(losses[0]) == np.ndim(values) == 1 and len(values) != len(losses[0]):
+                raise InputError(
+                    f"{name}[{row}] has {len(values)} items, want {len(losses[0])} as in {name}[0]"
+                )
     array = as_numbers(losses, name)
     if array.ndim != shape.count(",") + (not shape.endswith(",)")):
         raise InputError(f"{name} has shape {array.shape}, want {shape}")

@@ -11,6 +11,8 @@ from btdagg.cli.calibrate import calibrate
 from btdagg.cli.decide import decide
 from btdagg.cli.demo import demo
 from btdagg.cli.evaluate import evaluate
+from btdagg.cli.raters import raters
+from btdagg.cli.votes import votes
 
 app = typer.Typer(
     name="btdagg",
@@ -42,5 +44,5 @@ def top(
     """Calibrated labels from the noisy three-way votes of LLM judges."""
 
 
-for command in (demo, evaluate, calibrate, decide):
+for command in (demo, evaluate, calibrate, decide, raters, votes):
     app.command()(command)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,15 +18,50 @@ from btdagg.cli.common import (
     at_least,
     filtered,
     note,
+    parse_filters,
     print_json,
     progress_bar,
     say_what_is_pooled,
 )
+from btdagg.cli.reporting import ReportOption, names, numbers, open_report, refuse_report, say_where
 from btdagg.cli.score_table import evaluation_as_json, print_table
+from btdagg.evaluation import PAPER_TEST, SplitTest
 from btdagg.evaluation import evaluate as run_evaluation
+from btdagg.evaluation.protocol import USUAL
+from btdagg.report.sections import write_protocols, write_scores
+from btdagg.report.study import Study, with_several
+from btdagg.tables import require
+
+if TYPE_CHECKING:
+    from btdagg.aggregators import Aggregator
+    from btdagg.evaluation import Evaluation
+    from btdagg.votes import VoteCounts, Votes
+
+# Methods that want the confidences of votes, and those that are columns of decisions.
+_CONFIDENT = ("soft-sc-mean", "soft-sc-min", "soft-sc-product", "ci-sc")
+_DECIDED = ("gsa", "usc")
+
+# What an ablation varies unless told.
+_VARIED = ("template", "temperature")
+
+
+class TestKind(StrEnum):
+    """How differences are tested on each split."""
+
+    EXACT = "exact"
+    PAPER = "paper"
+
+
+class Combination(StrEnum):
+    """How the p-values of splits become one."""
+
+    TWICE_MEAN = "twice-mean"
+    TWICE_MEDIAN = "twice-median"
+    MEAN = "mean"
 
 
 def evaluate(
+    context: typer.Context,
     votes: VotesFile,
     labels: LabelsFile,
     filters: Filters = None,
@@ -40,7 +77,7 @@ def evaluate(
         typer.Option(
             help="Methods, with commas between: " + ", ".join(AGGREGATORS) + ". soft-sc and ci-sc "
             "want the confidences of votes; gsa and usc are columns of decisions (gsa_4 with "
-            "--votes 4).",
+            "--votes 4); all is every one that the columns allow.",
             show_default="davidson,majority",
         ),
     ] = None,
@@ -70,55 +107,169 @@ def evaluate(
     ] = None,
     splits: Annotated[int, typer.Option(help="Random splits, at least 2.")] = 100,
     seed: Annotated[int, typer.Option(help="Seed of the splits.")] = 0,
+    test: Annotated[
+        TestKind,
+        typer.Option(
+            help="How differences are tested on each split: exactly, or by the paper's 100 random "
+            "sign patterns and the mean of their p-values."
+        ),
+    ] = TestKind.EXACT,
+    combine: Annotated[
+        Combination | None,
+        typer.Option(
+            help="How the p-values of splits become one. Twice the mean or median is valid for "
+            "dependent splits, the mean is not.",
+            show_default="twice-mean; mean with --test paper",
+        ),
+    ] = None,
+    tau: Annotated[float, typer.Option(help="Level of significance.")] = 0.05,
+    holm: Annotated[
+        bool, typer.Option("--holm", help="Correct p-values for the number of pairs of methods.")
+    ] = False,
+    report: ReportOption = None,
+    vary: Annotated[
+        str | None,
+        typer.Option(
+            help="Columns that the report's ablations vary, with commas between; a --filter of "
+            "such a column holds for everything else.",
+            show_default="template,temperature where they have several values",
+        ),
+    ] = None,
+    sizes: Annotated[
+        str | None,
+        typer.Option(
+            help="Numbers of labels for the report's sweep, with commas between.",
+            show_default="20,40,...,200 as far as the items go",
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Compare the calibrated model with other methods on random splits of your labelled items.
 
     Each split calibrates on a small share of the items and scores the rest: mean absolute error
     (MAE, lower is better) and pairwise accuracy (higher is better), with 95% intervals of the
-    mean over the splits.
+    mean over the splits. Methods are ranked in clusters that do not differ significantly.
 
-    Example: btdagg evaluate votes.parquet labels.csv --filter template=base --votes 4,8
+    Example: btdagg evaluate votes.parquet labels.csv -f template=base --votes 4,8 --report out
     """
     at_least(splits, "--splits", 2)
-    table = filtered(btdagg.read_votes_or_counts(votes), filters)
-    gold = btdagg.read_labels(labels)
-    with progress_bar("evaluating") as progress:
-        evaluation = run_evaluation(
-            table,
-            gold,
-            by=None if by is None else [column.strip().lower() for column in by.split(",")],
-            n_votes=_budgets(n_votes),
-            aggregators=None if methods is None else by_name(methods.split(",")),
-            confidence=None if confidence is None else confidence.strip().lower(),
-            share=share,
-            size=size,
-            n_splits=splits,
-            seed=seed,
-            progress=progress,
-        )
-    if isinstance(table, btdagg.Votes):
+    if report is None and (vary is not None or sizes is not None):
+        raise btdagg.InputError(f"--{'vary' if sizes is None else 'sizes'} wants --report")
+    paper = test is TestKind.PAPER
+    settings = SplitTest(
+        method=PAPER_TEST.method if paper else "auto",
+        n_resamples=PAPER_TEST.n_resamples,
+        rule=combine.value if combine else PAPER_TEST.rule if paper else "twice-mean",
+        tau=tau,
+        correction="holm" if holm else "none",
+    )
+    everything = btdagg.read_votes_or_counts(votes)
+    table = filtered(everything, filters)
+    confidence = None if confidence is None else confidence.strip().lower()
+    varied = names(vary, "--vary") if vary is not None else _VARIED if report else ()
+    study = Study(
+        table,
+        btdagg.read_labels(labels),
+        varied=_varied(everything, filters, varied, asked=vary is not None),
+        by=None if by is None else names(by, "--by"),
+        n_votes=numbers(n_votes, "--votes", "4,8"),
+        aggregators=_aggregators(methods, table, confidence),
+        confidence=confidence,
+        share=share,
+        size=size,
+        sizes=numbers(sizes, "--sizes", "20,40,80"),
+        n_splits=splits,
+        seed=seed,
+        test=settings,
+        progress=progress_bar,
+    )
+    refuse_report(report)
+    evaluation, whole = _scored(study)
+    if isinstance(study.votes, btdagg.Votes):
         # Missing votes are among the remarks of the evaluation.
-        say_what_is_pooled(table, "takes", evaluation.by, missing=False)
+        say_what_is_pooled(study.votes, "takes", evaluation.by, missing=False)
+    n_unlabelled = study.labels.n_missing
     if json:
         print_json(
-            evaluation_as_json(evaluation, splits=splits, seed=seed, n_unlabelled=gold.n_missing)
+            evaluation_as_json(evaluation, splits=splits, seed=seed, n_unlabelled=n_unlabelled)
         )
-        return
-    print_table(evaluation)
-    if gold.n_missing:
-        note(f"{gold.n_missing} rows of {labels} have no label and are left out")
+    else:
+        print_table(evaluation)
+        if n_unlabelled:
+            note(f"{n_unlabelled} rows of {labels} have no label and are left out")
+    if report is not None:
+        with open_report(report, f"Evaluation of {votes.name}", context) as folder:
+            write_scores(folder, evaluation)
+            if not whole:
+                raise KeyboardInterrupt
+            write_protocols(folder, study)
+        say_where(report)
+    if not whole:
+        raise KeyboardInterrupt
 
 
-def _budgets(text: str | None) -> list[int] | None:
-    if text is None:
-        return None
+def _scored(study: Study) -> tuple[Evaluation, bool]:
+    """Run the comparison; where it is interrupted, the parts that were finished, and False."""
+    so_far: list[Evaluation] = []
     try:
-        budgets = [int(number) for number in text.split(",")]
-    except ValueError:
-        raise btdagg.InputError(
-            f"--votes is {text!r}, want whole numbers with commas between, such as 4,8"
-        ) from None
-    if min(budgets) < 1:
-        raise btdagg.InputError(f"--votes is {text!r}, want whole numbers of at least 1")
-    return budgets
+        with progress_bar("evaluating") as progress:
+            return run_evaluation(
+                study.votes,
+                study.labels,
+                by=study.by,
+                n_votes=study.n_votes,
+                aggregators=study.aggregators,
+                confidence=study.confidence,
+                share=study.share,
+                size=study.size,
+                n_splits=study.n_splits,
+                seed=study.seed,
+                test=study.test,
+                progress=progress,
+                partial=so_far.append,
+            ), True
+    except KeyboardInterrupt:
+        if not so_far:
+            raise
+        note("interrupted: the parts that were finished")
+        return so_far[-1], False
+
+
+def _varied(
+    everything: Votes | VoteCounts,
+    filters: Sequence[str] | None,
+    columns: Sequence[str],
+    asked: bool,
+) -> dict[str, Votes]:
+    """Votes for the ablation of each column: without the filters of this column."""
+    wanted = parse_filters(filters)
+    found = {}
+    for column in columns:
+        votes = everything.filter({k: v for k, v in wanted.items() if k != column} or {})
+        by = [name for name in USUAL if name in votes.columns and name != column]
+        if asked:
+            require(votes, [column])
+        if isinstance(votes, btdagg.Votes) and (worth := with_several(votes, by, column)):
+            found[column] = worth
+        elif asked:
+            raise btdagg.InputError(f"--vary: column {column!r} has one value only")
+    return found
+
+
+def _aggregators(
+    methods: str | None, votes: Votes | VoteCounts, confidence: str | None
+) -> tuple[Aggregator, ...] | None:
+    """Aggregators by name; `all` are those that the columns of the votes allow."""
+    if methods is None:
+        return None
+    if methods.strip().lower() != "all":
+        return by_name(methods.split(","))
+    confident = (confidence or "confidence") in votes.columns
+    return by_name(
+        [
+            name
+            for name in AGGREGATORS
+            if (confident or name not in _CONFIDENT)
+            and (name not in _DECIDED or any(c.split("_")[0] == name for c in votes.columns))
+        ]
+    )

@@ -136,8 +136,8 @@ def compare(
     Raises
     ------
     InputError
-        If shapes disagree, a value is out of range, a set would have no items, or an aggregator
-        asks for more than there is.
+        If shapes disagree, a value is out of range, all labels are the same, a set would have no
+        items, or an aggregator asks for more than there is.
 
     References
     ----------
@@ -148,6 +148,8 @@ def compare(
     # Where there is no more than counts, aggregators are handed a plain array of them.
     rows = whole if evidence.is_plain else evidence
     same_length("labels", len(gold), "counts", len(rows))
+    if len(gold) and (gold == gold[0]).all():
+        raise InputError(f"all {len(gold)} labels are {gold[0]}, want at least two different ones")
     n_splits = as_integer(n_splits, "n_splits", 2)
     methods = (Davidson(), MajorityVote()) if aggregators is None else tuple(aggregators)
     if not methods:

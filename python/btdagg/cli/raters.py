@@ -1,0 +1,165 @@
+"""`btdagg raters`: every human rater, and a judge, against the majority of the other raters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import btdagg
+from btdagg.aggregators import by_name
+from btdagg.cli.common import Filters, Json, at_least, parse_filters, print_json, progress_bar
+from btdagg.cli.reporting import (
+    ReportOption,
+    numbers,
+    open_report,
+    print_report_table,
+    refuse_report,
+    say_where,
+)
+from btdagg.evaluation import LeaveOneOut, leave_one_rater_out
+from btdagg.report.tables import raters_table
+from btdagg.tables import require
+
+if TYPE_CHECKING:
+    from btdagg.labels import Ratings
+    from btdagg.votes import VoteCounts, Votes
+
+
+class Shared(StrEnum):
+    """What is done where labels share the most votes of the other raters."""
+
+    TIE = "tie"
+    DROP = "drop"
+
+
+def raters(
+    context: typer.Context,
+    ratings: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RATINGS",
+            help="Votes of human raters (columns item, rater, vote): .csv, .tsv, .jsonl or "
+            ".parquet.",
+            show_default=False,
+        ),
+    ],
+    votes: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="VOTES",
+            help="Votes or counts of one judge on the same items; without them raters are "
+            "compared with one another.",
+            show_default=False,
+        ),
+    ] = None,
+    filters: Filters = None,
+    method: Annotated[
+        str, typer.Option(help="What makes labels of the judge's votes; see btdagg evaluate.")
+    ] = "davidson",
+    shared: Annotated[
+        Shared,
+        typer.Option(
+            help="Where labels share the most votes of the other raters, gold is a tie, or the "
+            "item is dropped."
+        ),
+    ] = Shared.TIE,
+    n_votes: Annotated[
+        str | None,
+        typer.Option(
+            "--votes",
+            "-n",
+            help="Votes of the judge per item, with commas between.",
+            show_default="all",
+        ),
+    ] = None,
+    group: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of the ratings that says what items share, such as their source text.",
+            show_default=False,
+        ),
+    ] = None,
+    share: Annotated[
+        float | None,
+        typer.Option(help="Share of the items to calibrate on.", show_default="0.05"),
+    ] = None,
+    size: Annotated[
+        int | None,
+        typer.Option(help="Number of items to calibrate on instead.", show_default=False),
+    ] = None,
+    splits: Annotated[int, typer.Option(help="Random splits, at least 2.")] = 100,
+    seed: Annotated[int, typer.Option(help="Seed of the splits.")] = 0,
+    report: ReportOption = None,
+    json: Json = False,
+) -> None:
+    """Compare every human rater, and a judge, with the majority of the other raters.
+
+    For each rater the gold labels are the majority vote of the others. The judge is calibrated on
+    a small share of them and scored on the rest, beside the rater. A --filter holds for the ratings
+    and for the judge's votes, whichever have the column.
+
+    Example: btdagg raters ratings.csv votes.parquet --filter judge=gpt-5.4 --report out
+    """
+    at_least(splits, "--splits", 2)
+    if votes is None and n_votes is not None:
+        raise btdagg.InputError("--votes wants VOTES of a judge")
+    asked = numbers(n_votes, "--votes", "4,12")
+    budgets: list[int | None] = [None] if asked is None else [*asked]
+    known, table = _filtered(
+        btdagg.read_ratings(ratings),
+        None if votes is None else btdagg.read_votes_or_counts(votes),
+        filters,
+    )
+    (aggregator,) = by_name([method])
+    found: dict[int | None, LeaveOneOut] = {}
+    refuse_report(report)
+    with progress_bar("comparing") as progress:
+        step = progress(len(known.raters) * len(budgets))
+        for budget in budgets:
+            found[budget] = leave_one_rater_out(
+                known,
+                table,
+                aggregator,
+                shared=shared.value,
+                n_votes=budget,
+                group=group,
+                share=share,
+                size=size,
+                n_splits=splits,
+                seed=seed,
+                progress=step,
+            )
+    several = {budget: one for budget, one in found.items() if budget is not None}
+    printed = raters_table(several or found[None])
+    if json:
+        print_json(list(printed.records))
+    else:
+        print_report_table(printed)
+    if report is not None:
+        with open_report(report, f"Raters of {ratings.name}", context) as folder:
+            folder.section(
+                "raters",
+                "Whether the judge is as good as a human rater" if votes else "How raters agree",
+                "Every rater against the majority vote of the others.",
+            )
+            folder.add(printed)
+        say_where(report)
+
+
+def _filtered(
+    ratings: Ratings, votes: Votes | VoteCounts | None, filters: Sequence[str] | None
+) -> tuple[Ratings, Votes | VoteCounts | None]:
+    """Rows of ratings and of votes that pass the filters on columns that they have."""
+    wanted = parse_filters(filters)
+    unknown = set(wanted) - set(ratings.columns) - set(() if votes is None else votes.columns)
+    require(ratings if votes is None else votes, sorted(unknown))
+    mine = {column: value for column, value in wanted.items() if column in ratings.columns}
+    ratings = ratings.filter(mine) if mine else ratings
+    if votes is not None:
+        theirs = {column: value for column, value in wanted.items() if column in votes.columns}
+        votes = votes.filter(theirs) if theirs else votes
+    return ratings, votes

@@ -1,0 +1,113 @@
+"""What the commands that can write a report share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from btdagg._core import InputError
+from btdagg.cli.common import err, out
+
+if TYPE_CHECKING:
+    from btdagg.report.folder import ReportFolder
+    from btdagg.report.table import ReportTable
+
+ReportOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--report",
+        help="A folder for a page with every table (Markdown, CSV, LaTeX) and figure (SVG, PNG).",
+        show_default=False,
+    ),
+]
+
+
+def refuse_report(path: Path | None) -> None:
+    """Look at once whether a report that is asked for can be written.
+
+    Raises
+    ------
+    InputError
+        If the path is a file, or a folder that holds something other than a report.
+    ImportError
+        If matplotlib is not installed.
+    """
+    if path is None:
+        return
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise ImportError("--report needs matplotlib: pip install 'btdagg[report]'") from error
+    from btdagg.report.folder import files_of_earlier
+
+    files_of_earlier(path)
+
+
+def open_report(path: Path, title: str, context: typer.Context) -> ReportFolder:
+    """Open a report with the options of the command as its settings."""
+    from btdagg.report.folder import ReportFolder
+
+    settings = {
+        name: str(value) if isinstance(value, Path) else value
+        for name, value in context.params.items()
+        if value not in (None, False)
+    }
+    return ReportFolder(path, title, settings=settings)
+
+
+def say_where(path: Path) -> None:
+    """Say where the page is."""
+    err.print(f"wrote {path / 'index.html'}", soft_wrap=True)
+
+
+def print_report_table(table: ReportTable) -> None:
+    """Print a table of a report on the terminal."""
+    from rich.table import Table
+    from rich.text import Text
+
+    printed = Table(box=None, pad_edge=False, padding=(0, 1), header_style="bold")
+    for place, name in enumerate(table.header):
+        left = place < table.n_label_columns
+        printed.add_column(Text(name), justify="left" if left else "right", overflow="fold")
+    for row in table.rows:
+        printed.add_row(*(Text(cell.text, style="green" if cell.bold else "") for cell in row))
+    out.print(table.title, style="bold")
+    out.print(printed)
+    out.print(f"{table.note}\n", soft_wrap=True)
+
+
+def names(listed: str, option: str) -> list[str]:
+    """Names of columns with commas between.
+
+    Raises
+    ------
+    InputError
+        If one is empty.
+    """
+    found = [name.strip().lower() for name in listed.split(",")]
+    if not all(found):
+        raise InputError(f"{option} is {listed!r}, want names of columns with commas between")
+    return found
+
+
+def numbers(listed: str | None, option: str, example: str) -> list[int] | None:
+    """Whole numbers of at least 1 with commas between.
+
+    Raises
+    ------
+    InputError
+        If one is anything else.
+    """
+    if listed is None:
+        return None
+    try:
+        found = [int(number) for number in listed.split(",")]
+    except ValueError:
+        raise InputError(
+            f"{option} is {listed!r}, want whole numbers with commas between, such as {example}"
+        ) from None
+    if min(found) < 1:
+        raise InputError(f"{option} is {listed!r}, want whole numbers of at least 1")
+    return found

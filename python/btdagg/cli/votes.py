@@ -1,0 +1,163 @@
+"""`btdagg votes`: what votes look like before anything is made of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import btdagg
+from btdagg.cli.common import Filters, Json, VotesFile, filtered, print_json, progress_bar
+from btdagg.cli.reporting import (
+    ReportOption,
+    names,
+    open_report,
+    print_report_table,
+    refuse_report,
+    say_where,
+)
+from btdagg.evaluation import compare_orders, positional_bias, tie_rates
+from btdagg.report import figures, tables
+from btdagg.report.table import Entry, ReportTable
+from btdagg.tables import text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from btdagg.labels import Labels
+    from btdagg.report.sections import Exhibits
+
+# What tie rates are tabulated by unless told: the judge, and the first of these that says more.
+_BESIDES = ("template", "temperature", "task", "order")
+
+
+def votes(
+    context: typer.Context,
+    votes: VotesFile,
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            help="Gold labels: to compare votes of either order with balanced ones.",
+            show_default=False,
+        ),
+    ] = None,
+    gold_ties: Annotated[
+        bool,
+        typer.Option(
+            "--gold-ties", help="Count the items that --labels calls a tie alone, as in the paper."
+        ),
+    ] = False,
+    filters: Filters = None,
+    setting: Annotated[
+        str | None,
+        typer.Option(help="Column that tells forced choice from ties allowed.", show_default=False),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            help="Two columns that tie rates are tabulated by.",
+            show_default="judge and template, temperature, task or order",
+        ),
+    ] = None,
+    splits: Annotated[int, typer.Option(help="Random splits to compare orders on.")] = 100,
+    seed: Annotated[int, typer.Option(help="Seed of the splits.")] = 0,
+    report: ReportOption = None,
+    json: Json = False,
+) -> None:
+    """Show what votes look like: how many there are, missing ones, ties, positional bias.
+
+    Example: btdagg votes votes.csv --by judge,order --report out
+    """
+    table = filtered(btdagg.read_votes(votes), filters)
+    gold = None if labels is None else btdagg.read_labels(labels)
+    if gold_ties and gold is None:
+        raise btdagg.InputError("--gold-ties wants --labels")
+    columns = None if by is None else names(by, "--by")
+    if columns is not None and len(columns) != 2:
+        raise btdagg.InputError(f"--by is {by!r}, want two columns with a comma between")
+    tied = gold if gold_ties else None
+    refuse_report(report)
+    exhibits = list(_exhibits(table, gold, tied, columns, setting, splits, seed))
+    printed = [exhibit for exhibit in exhibits if isinstance(exhibit, ReportTable)]
+    if json:
+        print_json({one.name: list(one.records) for one in printed})
+    else:
+        for one in printed:
+            print_report_table(one)
+    if report is not None:
+        with open_report(report, f"Votes of {votes.name}", context) as folder:
+            folder.section("votes", "What votes look like")
+            folder.add(*exhibits)
+        say_where(report)
+
+
+def _exhibits(
+    table: btdagg.Votes,
+    gold: Labels | None,
+    tied: Labels | None,
+    columns: list[str] | None,
+    setting: str | None,
+    splits: int,
+    seed: int,
+) -> Exhibits:
+    judge = [column for column in ("judge",) if column in table.columns]
+    yield _counts(table, judge)
+    if columns is None:
+        besides = [column for column in _BESIDES if _several(table, column)]
+        columns = [*judge, *besides][:2]
+    if len(columns) == 2:
+        rates = tie_rates(table, *columns, gold_ties=tied)
+        yield figures.tie_rate_figure(rates, *columns)
+        yield tables.tie_rate_table(rates, *columns)
+    if "order" not in table.columns:
+        return
+    bias = positional_bias(table, by=judge, setting=setting, gold_ties=tied)
+    yield figures.positional_bias_figure(bias, setting or "setting")
+    yield tables.positional_bias_table(bias, judge, setting or "setting")
+    if gold is not None:
+        yield from _orders(table, gold, splits, seed)
+
+
+def _orders(table: btdagg.Votes, gold: Labels, splits: int, seed: int) -> Iterator[ReportTable]:
+    """Errors with votes of one order, the other and both, where items have enough of each."""
+    import polars as pl
+
+    per_order = table.frame.drop_nulls("vote").group_by("item", "order").len()["len"]
+    by = [column for column in ("task", "judge") if column in table.columns]
+    parts = max(1, table.frame.select(pl.struct(by).n_unique()).item() if by else 1)
+    each = int(per_order.median() or 0) // parts  # type: ignore[arg-type]
+    each -= each % 2
+    if each < 2:
+        return
+    with progress_bar("comparing orders") as progress:
+        found = compare_orders(table, gold, each, n_splits=splits, seed=seed, progress=progress)
+    yield tables.order_table(found)
+
+
+def _counts(table: btdagg.Votes, judge: list[str]) -> ReportTable:
+    """Votes, missing ones, and shares of each, by judge."""
+    rows, records = [], []
+    for key, part in table.partition(judge):
+        (ids, counts), total = part.counts(), len(part.frame)
+        minus, tie, plus = (int(number) for number in counts.sum(axis=0))
+        present = max(minus + tie + plus, 1)
+        name = key[0] if key else "all"
+        shares = {"A": plus / present, "tie": tie / present, "B": minus / present}
+        cells = (str(len(ids)), str(total), str(part.n_missing))
+        percents = (f"{100 * share:.1f}" for share in shares.values())
+        rows.append(tuple(Entry(cell) for cell in (name, *cells, *percents)))
+        record = {"n_items": len(ids), "n_votes": total, "n_missing": part.n_missing}
+        records.append({"judge": name, **record, "plus": plus, "tie": tie, "minus": minus})
+    return ReportTable(
+        "votes",
+        "Votes",
+        "Shares are of the votes that are not missing, in percent.",
+        ("judge", "items", "votes", "missing", "A", "tie", "B"),
+        tuple(rows),
+        tuple(records),
+    )
+
+
+def _several(table: btdagg.Votes, column: str) -> bool:
+    return column in table.columns and text(table, column).n_unique() > 1

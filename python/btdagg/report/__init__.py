@@ -1,0 +1,1 @@
+"""Reports: tables and figures of every protocol, and a page that holds them."""

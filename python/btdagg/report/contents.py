@@ -1,0 +1,128 @@
+"""What a report holds, apart from how it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from btdagg.model import DavidsonModel
+
+
+class Table(Protocol):
+    """What a report asks of a table; `name` becomes the stem of its files."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def title(self) -> str: ...  # noqa: D102
+    @property
+    def note(self) -> str: ...  # noqa: D102
+    def markdown(self) -> str: ...  # noqa: D102
+    def csv(self) -> str: ...  # noqa: D102
+    def latex(self) -> str: ...  # noqa: D102
+    def html(self) -> str:
+        """Return a ``<table>``, everything in it escaped."""
+        ...
+
+
+@runtime_checkable
+class Figure(Protocol):
+    """What a report asks of a figure; `name` becomes the stem of its files."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def title(self) -> str: ...  # noqa: D102
+    @property
+    def note(self) -> str: ...  # noqa: D102
+    def svg(self) -> str: ...  # noqa: D102
+    def png(self) -> bytes: ...  # noqa: D102
+
+
+class Status(StrEnum):
+    """How far a report is."""
+
+    RUNNING = "running"
+    INTERRUPTED = "interrupted"
+    COMPLETE = "complete"
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """A table or a figure as the page shows it.
+
+    Attributes
+    ----------
+    kind : "table" or "figure"
+    stem : str
+        Unique among the exhibits of its kind.
+    title, note : str
+        Plain text.
+    body : str
+        HTML.
+    files : tuple of str
+        Where it lies beside the page: paths from there, with forward slashes.
+    """
+
+    kind: str
+    stem: str
+    title: str
+    note: str
+    body: str
+    files: tuple[str, ...]
+
+
+@dataclass
+class Section:
+    """A part of the page: plain text, remarks, tables and figures."""
+
+    name: str
+    title: str
+    text: str = ""
+    remarks: list[str] = field(default_factory=list)
+    exhibits: list[Exhibit] = field(default_factory=list)
+
+
+@dataclass
+class Contents:
+    """All that the page says.
+
+    Attributes
+    ----------
+    settings : mapping of str to object
+        How the results were made, by name; values are shown as text.
+    remarks : list of str
+        Those that belong to no section.
+    skipped : list of (str, str)
+        What is not there, and why.
+    models : mapping of str to DavidsonModel
+        Presets of the decision map.
+    n_votes : int
+        Votes per item that the decision map starts with.
+    reason : str
+        Why the report was interrupted.
+    """
+
+    title: str
+    subtitle: str = ""
+    settings: Mapping[str, object] = field(default_factory=dict)
+    sections: list[Section] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+    models: Mapping[str, DavidsonModel] = field(default_factory=dict)
+    n_votes: int = 20
+    status: Status = Status.RUNNING
+    reason: str = ""
+
+    @property
+    def files(self) -> list[str]:
+        """Files of all tables and figures."""
+        return [
+            file
+            for section in self.sections
+            for exhibit in section.exhibits
+            for file in exhibit.files
+        ]

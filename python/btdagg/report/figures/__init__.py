@@ -1,0 +1,25 @@
+"""Every figure of the paper, from the results of `btdagg.evaluation`."""
+
+from btdagg.report.figures.behaviour import behaviour_figure
+from btdagg.report.figures.curves import calibration_figures, vote_figures
+from btdagg.report.figures.judges import positional_bias_figure, tie_rate_figure
+from btdagg.report.figures.labels import (
+    condition_figure,
+    confusion_figure,
+    distribution_figure,
+    gold_figure,
+)
+from btdagg.report.figures.transfer import transfer_figure
+
+__all__ = [
+    "behaviour_figure",
+    "calibration_figures",
+    "condition_figure",
+    "confusion_figure",
+    "distribution_figure",
+    "gold_figure",
+    "positional_bias_figure",
+    "tie_rate_figure",
+    "transfer_figure",
+    "vote_figures",
+]

@@ -1,0 +1,146 @@
+"""How aggregators decide every way in which n votes can fall."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from btdagg._core import InputError
+from btdagg.aggregators.behaviour import voting_behaviour
+from btdagg.report.figure import ReportFigure
+from btdagg.report.style import (
+    LABEL_COLOURS,
+    LABEL_INK,
+    WIDTH,
+    abridged,
+    grid_of,
+    height_of_rows,
+    without_frame,
+    wrapped,
+)
+from btdagg.report.wording import LABEL_NAMES
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+    from btdagg.aggregators import Aggregator
+
+Map = np.ma.MaskedArray[Any, Any]
+
+_BESIDE = 4  # panels in a row
+_LETTERS = 20  # of a title, on a line
+
+
+def behaviour_figure(aggregators: Mapping[str, Aggregator], n_votes: int) -> ReportFigure:
+    """Draw how each aggregator decides n votes, by how many are for A and how many for B.
+
+    Parameters
+    ----------
+    aggregators : mapping of str to Aggregator
+        By the title of its panel; fitted where there is something to learn. Those that cannot
+        decide by counts alone are left out, and the note says so.
+    n_votes : int
+        At least 1.
+
+    Raises
+    ------
+    InputError
+        If `n_votes` is out of range or none of them can decide.
+
+    References
+    ----------
+    The paper's figure of the behaviour of aggregation methods with 20 votes.
+    """
+    maps: dict[str, Map] = {}
+    left_out: dict[str, str] = {}
+    for title, aggregator in aggregators.items():
+        try:
+            maps[title] = voting_behaviour(aggregator, n_votes)
+        except InputError as error:
+            left_out[title] = str(error)
+    if not maps:
+        raise InputError("; ".join(left_out.values()) or "aggregators is empty, want at least one")
+    note = (
+        f"What becomes of {n_votes} votes, of which those that are neither for A nor for B are "
+        "ties."
+    )
+    if left_out:
+        note += f" Not drawn: {'; '.join(f'{name} ({why})' for name, why in left_out.items())}."
+    return ReportFigure(
+        "voting-behaviour",
+        f"How {n_votes} votes are decided",
+        note + abridged(maps, _LETTERS),
+        partial(_draw, maps, n_votes),
+    )
+
+
+def _draw(maps: Mapping[str, Map], n_votes: int) -> Figure:
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
+
+    n_rows, beside = grid_of(len(maps), _BESIDE)
+    titles = wrapped(maps, _LETTERS)
+    height = 0.6 + height_of_rows(titles.values(), n_rows)
+    figure = Figure(figsize=(WIDTH * max(beside, 2) / _BESIDE, height), layout="constrained")
+    axes = figure.subplots(n_rows, beside, sharey=True, squeeze=False).ravel()
+    for axis, (title, decided) in zip(axes, maps.items(), strict=False):
+        draw_map(axis, decided)
+        axis.set_title(titles[title])
+    for axis in axes[len(maps) :]:
+        axis.set_visible(False)
+    figure.supxlabel("votes for A", fontsize="medium")
+    figure.supylabel("votes for B", fontsize="medium")
+    swatches = [Patch(color=colour) for colour in LABEL_COLOURS]
+    names = [f"decided {name}" for name in LABEL_NAMES]
+    figure.legend(swatches, names, loc="outside upper center", ncols=3)
+    return figure
+
+
+def draw_map(axis: Axes, decided: Map) -> None:
+    """Draw one map of `voting_behaviour`, with the name of each label on its region."""
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+
+    n = len(decided) - 1
+    square = np.array([[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]])
+    for label, name, colour, ink in zip(
+        (-1, 0, 1), LABEL_NAMES, LABEL_COLOURS, LABEL_INK, strict=True
+    ):
+        cells = np.argwhere(decided.filled(9) == label)
+        if not len(cells):
+            continue
+        # One path for all cells: a file with one for each is ten times as large.
+        squares = Path.make_compound_path(*(Path(square + cell) for cell in cells))
+        axis.add_patch(PathPatch(squares, facecolor=colour, edgecolor="white", linewidth=0.3))
+        middle = _room(cells, n // 14 or int(n > 7))
+        if middle is not None:
+            a, b = middle + 0.5
+            axis.text(a, b, name, ha="center", va="center", color=ink)
+    axis.set_xlim(0, n + 1)
+    axis.set_ylim(0, n + 1)
+    places = sorted({0, n // 2, n})
+    ticks, names = [place + 0.5 for place in places], [str(place) for place in places]
+    axis.set_xticks(ticks, names)
+    axis.set_yticks(ticks, names)
+    axis.set_aspect("equal")
+    without_frame(axis)
+
+
+def _room(cells: NDArray[np.intp], margin: int) -> NDArray[np.intp] | None:
+    """Cell near the middle of a region that has so many cells of it on every side, if any."""
+    region = {tuple(cell) for cell in cells.tolist()}
+    around = range(-margin, margin + 1)
+    inner = [
+        cell
+        for cell in cells
+        if all((cell[0] + i, cell[1] + j) in region for i in around for j in around)
+    ]
+    if not inner:
+        return None
+    distances = np.abs(np.array(inner) - cells.mean(axis=0)).sum(axis=1)
+    return np.asarray(inner[int(distances.argmin())])

@@ -1,0 +1,173 @@
+"""Judges by themselves: how often they call a tie, and how much they favour the first response."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from btdagg._core import InputError
+from btdagg.report.figure import ReportFigure
+from btdagg.report.style import (
+    FAINT,
+    WIDTH,
+    abridged,
+    legend_columns,
+    series_styles,
+    without_frame,
+    wrapped,
+)
+from btdagg.report.wording import key_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from btdagg.evaluation import Interval, PositionalBias, TieRates
+
+Points = Mapping[str, Mapping[str, "Interval | None"]]
+"""Means with intervals, by row and by series."""
+
+_IN_ROW = 26  # letters of a name beside a row
+_IN_LEGEND = 24
+_APART = 0.13  # inches between series in a row
+
+
+def tie_rate_figure(
+    found: TieRates, rows: str = "judge", columns: str = "template"
+) -> ReportFigure:
+    """Draw the share of ties by two columns, with 95% intervals.
+
+    Parameters
+    ----------
+    found : TieRates
+    rows, columns : str
+        Names of the two columns.
+
+    References
+    ----------
+    The paper's table of tie rates.
+    """
+    points = {
+        row: dict(zip(found.column_names, cells, strict=True))
+        for row, cells in zip(found.row_names, found.cells, strict=True)
+    }
+    return ReportFigure(
+        "tie-rates",
+        f"Tie rates by {rows} and {columns}",
+        f"Share of {found.unit} that are ties, with 95% intervals, which go by the number of items."
+        + _shortened(points, found.column_names),
+        partial(
+            _draw, points, found.column_names, columns, f"ties in percent of {found.unit}", None
+        ),
+    )
+
+
+def positional_bias_figure(
+    found: Sequence[PositionalBias], setting: str = "setting"
+) -> ReportFigure:
+    """Draw how much the response shown first is favoured, with 95% intervals.
+
+    Parameters
+    ----------
+    found : sequence of PositionalBias
+    setting : str
+        Name of the column that tells forced choice from ties allowed, if there was one.
+
+    Raises
+    ------
+    InputError
+        If there is none, or none has a vote that is no tie.
+
+    References
+    ----------
+    The paper's table of positional bias.
+    """
+    points: dict[str, dict[str, Interval | None]] = {}
+    for one in found:
+        points.setdefault(key_of(one.key), {})[one.setting or ""] = one.interval
+    if not any(interval for row in points.values() for interval in row.values()):
+        raise InputError("no bias has an interval: votes that are no ties are wanted on two items")
+    settings = list(dict.fromkeys(one.setting or "" for one in found))
+    return ReportFigure(
+        "positional-bias",
+        "Positional bias",
+        "(first - second) / (first + second) of the votes for the response that is shown first and "
+        "second, with 95% intervals over items." + _shortened(points, settings),
+        partial(
+            _draw,
+            points,
+            settings,
+            setting,
+            "bias in percent",
+            ("second shown favoured", "first shown favoured"),
+        ),
+    )
+
+
+def _shortened(points: Points, series: Sequence[str]) -> str:
+    return abridged(points, _IN_ROW) + abridged(series, _IN_LEGEND, 1)
+
+
+def _draw(
+    points: Points,
+    series: Sequence[str],
+    series_title: str,
+    label: str,
+    sides: tuple[str, str] | None,
+) -> Figure:
+    """Draw one row of points per name; with `sides` around zero, else of shares."""
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+    several = len(series) > 1
+    row = max(0.3, _APART * (len(series) + 1))
+    figure = Figure(figsize=(WIDTH, 0.9 + row * len(points) + 0.2 * several), layout="constrained")
+    axis = figure.subplots()
+    styles = series_styles(series)
+    for place, own in enumerate(points.values()):
+        if place % 2 == 0:
+            axis.axhspan(place - 0.5, place + 0.5, color="#F4F4F4", linewidth=0, zorder=0)
+        known = [(name, found) for name in series if (found := own.get(name)) is not None]
+        for number, (name, interval) in enumerate(known):
+            mean, low, high = (100 * value for value in interval)
+            if sides is None:  # a share
+                low, high = max(low, 0.0), min(high, 100.0)
+            height = place + (number - (len(known) - 1) / 2) * _APART / row
+            style = styles[name]
+            axis.plot([low, high], [height] * 2, color=style.colour, linewidth=1.2)
+            axis.plot(
+                [mean],
+                [height],
+                color=style.colour,
+                marker=style.marker,
+                markeredgecolor="white",
+                markeredgewidth=0.4,
+                markersize=5.5,
+                linestyle="none",
+            )
+    rows = wrapped(points, _IN_ROW)
+    axis.set_yticks(range(len(points)), list(rows.values()))
+    axis.set_ylim(len(points) - 0.5, -0.5)
+    axis.set_xlabel(label)
+    axis.grid(axis="x", color="#DDDDDD", linewidth=0.5)
+    axis.set_axisbelow(True)
+    without_frame(axis)
+    if sides is not None:
+        limit = max(abs(end) for end in axis.get_xlim())
+        axis.set_xlim(-limit, limit)
+        axis.axvline(0, color=FAINT, linewidth=1)
+        for text, x, side in ((f"← {sides[0]}", 0.0, "left"), (f"{sides[1]} →", 1.0, "right")):
+            axis.text(x, 1.01, text, ha=side, va="bottom", transform=axis.transAxes)
+    if several:
+        names = list(wrapped(series, _IN_LEGEND, 1).values())
+        figure.legend(
+            [
+                Line2D([], [], color=s.colour, marker=s.marker, markersize=5.5)
+                for s in styles.values()
+            ],
+            names,
+            title=series_title,
+            loc="outside lower center",
+            ncols=min(len(series), legend_columns(names)),
+        )
+    return figure

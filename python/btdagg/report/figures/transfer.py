@@ -1,0 +1,86 @@
+"""Calibrated on one task, used on another."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from btdagg.report.figure import ReportFigure
+from btdagg.report.style import WIDTH, abridged, without_frame, wrapped
+from btdagg.report.wording import fixed
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from btdagg.evaluation import Transfer
+
+_CELL = 0.56  # inches of width that a number takes
+_LETTER = 0.072  # and a letter
+_BESIDE = 1.5  # and what is at the sides
+_LINES = 3  # of a task's name over a column
+_IN_ROW = 18  # letters of a task's name beside a row
+
+
+def transfer_figure(found: Transfer) -> ReportFigure:
+    """Draw the change in MAE against each target's own calibration as a heat map.
+
+    References
+    ----------
+    The paper's heat map of transferability.
+    """
+    return ReportFigure(
+        "transfer",
+        "Transfer of a calibration between tasks",
+        "Change in MAE on the task of the column where the calibration is that of the task of the "
+        "row instead of its own (the diagonal): mean over "
+        f"{found.mae.shape[2]} random splits. Blue, below 0: better; red: worse."
+        + abridged(found.tasks, _IN_ROW),
+        partial(_draw, found),
+    )
+
+
+def _draw(found: Transfer) -> Figure:
+    from matplotlib.figure import Figure
+
+    n = len(found.tasks)
+    change = found.change
+    # A change of less than 0.01 is not to look like much.
+    limit = max(0.01, float(np.abs(change).max()))
+    letters = max(len(word) for task in found.tasks for word in task.split() or [""])
+    over = wrapped(found.tasks, letters, _LINES)
+    cell = max(_CELL, _LETTER * (letters + 1))
+    # Names that are too long to stand side by side are turned.
+    turned = _BESIDE + cell * n > WIDTH or any("…" in name for name in over.values())
+    if turned:
+        over, cell = wrapped(found.tasks, _IN_ROW), _CELL
+    figure = Figure(
+        figsize=(max(WIDTH / 2, _BESIDE + cell * n), (2.2 if turned else 1.1) + 0.34 * n),
+        layout="constrained",
+    )
+    axis = figure.subplots()
+    axis.pcolormesh(change, cmap="RdBu_r", vmin=-limit, vmax=limit, edgecolor="white", linewidth=1)
+    for row in range(n):
+        for column in range(n):
+            own = row == column
+            axis.text(
+                column + 0.5,
+                row + 0.5,
+                "0" if own else fixed(change[row, column], signed=True),
+                ha="center",
+                va="center",
+                color="white" if abs(change[row, column]) > 0.62 * limit else "black",
+            )
+    beside = wrapped(found.tasks, _IN_ROW)
+    axis.set_xticks(
+        np.arange(n) + 0.5, [over[task] for task in found.tasks], rotation=90 if turned else 0
+    )
+    axis.set_yticks(np.arange(n) + 0.5, [beside[task] for task in found.tasks])
+    axis.xaxis.tick_top()
+    axis.xaxis.set_label_position("top")
+    axis.set_xlabel("evaluated on", labelpad=7)
+    axis.set_ylabel("calibrated on")
+    axis.invert_yaxis()
+    without_frame(axis)
+    return figure

@@ -1,0 +1,277 @@
+"""A folder with a page, tables and figures that is whole at every moment."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from btdagg import __version__
+from btdagg._core import InputError
+from btdagg.files import DRAFT, replace_file
+from btdagg.report.contents import Contents, Exhibit, Figure, Section, Status, Table
+from btdagg.report.markup import file_stem
+from btdagg.report.page import page
+from btdagg.report.svg import inline_svg
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from btdagg.model import DavidsonModel
+
+_MARKER = "report.json"
+_FORMAT = "btdagg.report"
+_FOLDERS = ("tables", "figures")
+_OWN_FILE = re.compile(r"(?:tables|figures)/\w[\w.-]*")
+
+
+class ReportFolder:
+    """A report in a folder: ``index.html``, ``tables/``, ``figures/`` and ``report.json``.
+
+    Every file is replaced whole or not at all, the page after the files that it names. Whenever
+    the run stops, the page can be read, says how far it came, and all that it names is there.
+
+    Used in a ``with`` statement, which says at its end whether the report is complete or was
+    interrupted, and by what.
+
+    Parameters
+    ----------
+    path : str or path
+        Folder, made where there is none. An earlier report is replaced file by file; what it had
+        and this one has not is removed once this one is complete.
+    title, subtitle : str
+        What stands at the top of the page.
+    settings : mapping of str to JSON values, optional
+        How the results are made (arguments, seed, files), for the end of the page and
+        ``report.json``.
+
+    Raises
+    ------
+    InputError
+        If the path is a file, or a folder that holds something other than an earlier report.
+    OSError
+        If the folder cannot be written.
+
+    Examples
+    --------
+    >>> with ReportFolder("out", "Judges on our data") as report:  # doctest: +SKIP
+    ...     report.section("scores", "Which method is best")
+    ...     report.add(mae, accuracy)
+    ...     report.skipped("Transfer between tasks", "the votes have one task")
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        title: str,
+        subtitle: str = "",
+        *,
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.path = Path(path)
+        self._earlier = files_of_earlier(self.path)
+        self._contents = Contents(title, subtitle, dict(settings or {}))
+        for folder in (self.path, *(self.path / name for name in _FOLDERS)):
+            folder.mkdir(parents=True, exist_ok=True)
+            for draft in folder.glob(f"{DRAFT}*"):  # of a run that was killed
+                draft.unlink(missing_ok=True)
+        self._write()
+
+    def section(self, name: str, title: str, text: str = "") -> None:
+        """Begin a section; what is added from now on stands in it.
+
+        Parameters
+        ----------
+        name : str
+            What ``report.json`` calls it.
+        title, text : str
+            Plain text; an empty line ends a paragraph.
+        """
+        self._contents.sections.append(Section(name, title, text))
+        self._write()
+
+    def add(self, *exhibits: Table | Figure) -> None:
+        """Write tables and figures to files and show them in the section that was begun last.
+
+        Raises
+        ------
+        InputError
+            If no section was begun.
+        """
+        if not self._contents.sections:
+            raise InputError("no section was begun, want section() before add()")
+        for exhibit in exhibits:
+            written = self._figure(exhibit) if isinstance(exhibit, Figure) else self._table(exhibit)
+            self._contents.sections[-1].exhibits.append(written)
+        self._write()
+
+    def remark(self, text: str) -> None:
+        """Say what a reader should know: in the section begun last, or before all of them."""
+        sections = self._contents.sections
+        (sections[-1].remarks if sections else self._contents.remarks).append(text)
+        self._write()
+
+    def skipped(self, what: str, reason: str) -> None:
+        """Say what is not in the report, and why."""
+        self._contents.skipped.append((what, reason))
+        self._write()
+
+    def show_models(self, models: Mapping[str, DavidsonModel], n_votes: int = 20) -> None:
+        """Offer fitted models in the decision map, which starts with the first of them.
+
+        Parameters
+        ----------
+        models : mapping of str to DavidsonModel
+            By the name that a reader selects them by.
+        n_votes : int
+            Votes per item that the map starts with.
+        """
+        self._contents.models = dict(models)
+        self._contents.n_votes = n_votes
+        self._write()
+
+    def complete(self) -> None:
+        """Say that everything is there, and remove what an earlier report had and this has not."""
+        self._contents.status = Status.COMPLETE
+        for file in self._earlier.difference(self._contents.files):
+            (self.path / file).unlink(missing_ok=True)
+        self._earlier = set()
+        self._write()
+
+    def interrupted(self, reason: str) -> None:
+        """Say that the run stopped before its end, and why."""
+        self._contents.status = Status.INTERRUPTED
+        self._contents.reason = reason
+        self._write()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self.complete()
+            return
+        by_hand = isinstance(error, KeyboardInterrupt)
+        with suppress(OSError):  # a full disk, say, which is the error that is on its way
+            self.interrupted("stopped by hand" if by_hand else str(error) or type(error).__name__)
+
+    def _table(self, table: Table) -> Exhibit:
+        stem = self._stem("table", table.name)
+        files = {
+            f"tables/{stem}.md": table.markdown(),
+            f"tables/{stem}.csv": table.csv(),
+            f"tables/{stem}.tex": table.latex(),
+        }
+        body = table.html()
+        return self._exhibit("table", stem, table, body, files)
+
+    def _figure(self, figure: Figure) -> Exhibit:
+        stem = self._stem("figure", figure.name)
+        svg = figure.svg()
+        files: dict[str, str | bytes] = {
+            f"figures/{stem}.svg": svg,
+            f"figures/{stem}.png": figure.png(),
+        }
+        n_before = sum(len(section.exhibits) for section in self._contents.sections)
+        body = inline_svg(svg, f"f{n_before}-", figure.title)
+        return self._exhibit("figure", stem, figure, body, files)
+
+    def _exhibit(
+        self,
+        kind: str,
+        stem: str,
+        source: Table | Figure,
+        body: str,
+        files: Mapping[str, str | bytes],
+    ) -> Exhibit:
+        for file, content in files.items():
+            self._replace(file, content)
+        return Exhibit(kind, stem, source.title, source.note, body, tuple(files))
+
+    def _stem(self, kind: str, name: str) -> str:
+        """A stem that no other exhibit of its kind has, on file systems that ignore case too."""
+        taken = {
+            exhibit.stem.casefold()
+            for section in self._contents.sections
+            for exhibit in section.exhibits
+            if exhibit.kind == kind
+        }
+        stem = known = file_stem(name)
+        number = 1
+        while stem.casefold() in taken:
+            number += 1
+            stem = f"{known}-{number}"
+        return stem
+
+    def _write(self) -> None:
+        """Replace the marker, then the page; both name files that are there."""
+        contents = self._contents
+        described = {
+            "format": _FORMAT,
+            "version": 1,
+            "btdagg": __version__,
+            "status": contents.status,
+            "reason": contents.reason,
+            "title": contents.title,
+            "subtitle": contents.subtitle,
+            "settings": contents.settings,
+            "remarks": contents.remarks,
+            "sections": [
+                {
+                    "name": section.name,
+                    "title": section.title,
+                    "remarks": section.remarks,
+                    "exhibits": [
+                        {"title": exhibit.title, "files": exhibit.files}
+                        for exhibit in section.exhibits
+                    ],
+                }
+                for section in contents.sections
+            ],
+            "skipped": [{"what": what, "reason": reason} for what, reason in contents.skipped],
+            "models": {name: json.loads(m.to_json()) for name, m in contents.models.items()},
+            "files": contents.files,
+            "files_of_earlier_report": sorted(self._earlier.difference(contents.files)),
+        }
+        self._replace(_MARKER, json.dumps(described, indent=2, default=str) + "\n")
+        self._replace("index.html", page(contents))
+
+    def _replace(self, file: str, content: str | bytes) -> None:
+        """Replace a file; half a character, as broken names have, is no reason to lose the rest."""
+        data = content.encode(errors="replace") if isinstance(content, str) else content
+        replace_file(self.path / file, data)
+
+
+def files_of_earlier(path: Path) -> set[str]:
+    """Tables and figures of an earlier report in the folder; refuse a folder with something else.
+
+    Only files right in the report's own folders count, whatever the marker says.
+
+    Raises
+    ------
+    InputError
+        If the path is a file, or a folder that holds something other than a report.
+    """
+    if path.exists() and not path.is_dir():
+        raise InputError(f"{path} is a file, want a folder for the report")
+    if not path.exists() or all(entry.name.startswith(DRAFT) for entry in path.iterdir()):
+        return set()
+    try:
+        found = json.loads((path / _MARKER).read_bytes())
+        if found["format"] != _FORMAT:
+            raise ValueError
+        files = [*found["files"], *found["files_of_earlier_report"]]
+    except (OSError, ValueError, TypeError, KeyError):
+        raise InputError(
+            f"{path} is not empty and holds no earlier report, want a new or an empty folder"
+        ) from None
+    return {file for file in files if isinstance(file, str) and _OWN_FILE.fullmatch(file)}

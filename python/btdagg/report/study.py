@@ -1,0 +1,160 @@
+"""What the report of an evaluation is made from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from btdagg.aggregators import Aggregator, Davidson, DavidsonMAE, Decided, MajorityVote
+from btdagg.evaluation import LabelledItems, labelled_tasks
+from btdagg.evaluation.protocol import budgets_of, parts_of, with_task
+from btdagg.tables import text
+from btdagg.votes import Votes
+
+if TYPE_CHECKING:
+    from btdagg.evaluation import SplitTest
+    from btdagg.labels import Labels
+    from btdagg.votes import VoteCounts
+
+Step: TypeAlias = Callable[[], object]
+Start: TypeAlias = Callable[[int], Step]
+Progress: TypeAlias = Callable[[str], AbstractContextManager[Start]]
+"""Takes what is going on; what its context gives is called with the number of steps to come."""
+
+# The paper's calibration sizes.
+_SIZES = tuple(range(20, 201, 20))
+
+# Points of a sweep over the number of votes, beyond which it is thinned out.
+_POINTS = 10
+
+
+@contextmanager
+def silent(what: str) -> Iterator[Start]:
+    """Show no progress."""
+    yield lambda total: lambda: None
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """Votes, labels and settings of an evaluation.
+
+    Attributes
+    ----------
+    votes : Votes or VoteCounts
+        Those that pass the filters.
+    labels : Labels
+    varied : mapping of str to Votes
+        For each column that an ablation varies, the votes that pass the filters but those of this
+        column.
+    by, n_votes, aggregators, confidence, share, size, n_splits, seed, test
+        See `btdagg.evaluation.evaluate`.
+    sizes : sequence of int, optional
+        Labels to calibrate on in a sweep. Unless given the paper's 20, 40, ..., 200, as far as half
+        of the items of the smallest part go.
+    progress : callable
+    """
+
+    votes: Votes | VoteCounts
+    labels: Labels
+    varied: Mapping[str, Votes] = field(default_factory=dict)
+    by: Sequence[str] | None = None
+    n_votes: Sequence[int] | None = None
+    aggregators: Sequence[Aggregator] | None = None
+    confidence: str | None = None
+    share: float | None = None
+    size: int | None = None
+    sizes: Sequence[int] | None = None
+    n_splits: int = 100
+    seed: int = 0
+    test: SplitTest | None = None
+    progress: Progress = silent
+
+    @property
+    def methods(self) -> tuple[Aggregator, ...]:
+        """The aggregators, the usual two unless given."""
+        return (Davidson(), MajorityVote()) if self.aggregators is None else tuple(self.aggregators)
+
+    @property
+    def own_methods(self) -> tuple[Aggregator, ...]:
+        """Those that decide by votes: what others decided may be there for some numbers only."""
+        return tuple(method for method in self.methods if not isinstance(method, Decided))
+
+    @property
+    def swept_methods(self) -> tuple[Aggregator, ...]:
+        """Those that are quick to fit: a sweep fits thousands of times."""
+        quick = tuple(m for m in self.own_methods if not isinstance(m, DavidsonMAE))
+        return quick or self.own_methods
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """Columns that the evaluation goes by."""
+        return parts_of(with_task(self.votes, self.labels), self.by, None)[0]
+
+    @property
+    def most_votes(self) -> int | None:
+        """The largest number of votes that was asked for; None for all."""
+        budgets = [budget for budget in budgets_of(self.n_votes) if budget is not None]
+        return max(budgets, default=None)
+
+    @cached_property
+    def items(self) -> dict[str, LabelledItems]:
+        """Labelled items of every part, at the largest number of votes."""
+        return self.items_by(self.columns)
+
+    def items_by(
+        self, columns: Sequence[str], votes: Votes | VoteCounts | None = None
+    ) -> dict[str, LabelledItems]:
+        """Labelled items by the values of some columns; see `labelled_tasks`."""
+        single = isinstance(self.votes, Votes)
+        return labelled_tasks(
+            self.votes if votes is None else votes,
+            self.labels,
+            by=columns,
+            n_votes=self.most_votes if single else None,
+            confidence=self.confidence if single else None,
+        )
+
+    def judges(self) -> dict[str, Votes | VoteCounts]:
+        """Votes by the values of the columns other than the task."""
+        others = [column for column in self.columns if column != "task"]
+        votes = with_task(self.votes, self.labels)
+        return {" ".join(key): part for key, part in votes.partition(others)}
+
+    def budgets(self) -> list[int]:
+        """Numbers of votes for a sweep, even ones where votes have an order."""
+        if not isinstance(self.votes, Votes):
+            return []
+        most = max(int(items.evidence.counts.sum(axis=1).max()) for items in self.items.values())
+        step = 2 if "order" in self.votes.columns else 1
+        points = np.arange(step, most + 1, step)
+        if len(points) > _POINTS:
+            points = points[np.linspace(0, len(points) - 1, _POINTS).round().astype(int)]
+        return [int(point) for point in points]
+
+    def calibration_sizes(self) -> list[int]:
+        """Numbers of labels for a sweep."""
+        if self.sizes is not None:
+            return list(self.sizes)
+        fewest = min(len(items) for items in self.items.values())
+        return [size for size in _SIZES if size <= fewest / 2]
+
+
+def with_several(votes: Votes, by: Sequence[str], column: str) -> Votes | None:
+    """Votes of those values of `by` within which the column has several values; None if none."""
+    if column not in votes.columns:
+        return None
+    parts = [
+        part.frame
+        for _, part in votes.partition(by)
+        if text(part, column).drop_nulls().n_unique() > 1
+    ]
+    if not parts:
+        return None
+    import polars as pl
+
+    return replace(votes, frame=pl.concat(parts))

@@ -1,0 +1,269 @@
+"""A table as Markdown, CSV, LaTeX and HTML."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING
+
+from btdagg._core import InputError
+from btdagg.report.wording import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+_MARKDOWN = str.maketrans(
+    {
+        "&": "&amp;",
+        "<": "&lt;",
+        ">": "&gt;",
+        **{letter: "\\" + letter for letter in "\\`*_{}[]|~$#!"},
+    }
+)
+
+_LATEX = str.maketrans(
+    {
+        **{letter: "\\" + letter for letter in "&%$#_{}"},
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+        "`": r"\textasciigrave{}",
+        "−": r"\ensuremath{-}",
+        "±": r"\ensuremath{\pm}",
+        "–": "--",
+        "—": "---",
+    }
+)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One printed cell.
+
+    Attributes
+    ----------
+    text : str
+        Plain text; it may come from a user's file, and each format escapes it.
+    bold : bool
+        Whether it stands out.
+    """
+
+    text: str
+    bold: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class ReportTable:
+    """A table of a report.
+
+    Attributes
+    ----------
+    name : str
+        Stem of its files: letters, digits, dots, hyphens and underscores.
+    title : str
+    note : str
+        What is shown, over how many splits, and what bold means.
+    header : tuple of str
+    rows : tuple of tuples of Entry
+        Each as long as the header.
+    records : tuple of dicts
+        The same numbers in full precision, tidy: what the CSV file holds.
+    n_label_columns : int
+        Leading columns that are text. Where there are several, all but the last are printed only
+        where they change, and a change in the first begins a group of rows.
+
+    Raises
+    ------
+    InputError
+        If the name is no file stem or a row is not as long as the header.
+    """
+
+    name: str
+    title: str
+    note: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[Entry, ...], ...]
+    records: tuple[dict[str, object], ...]
+    n_label_columns: int = 1
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise InputError(f"name is {self.name!r}, want letters, digits, dots and hyphens")
+        for number, row in enumerate(self.rows):
+            if len(row) != len(self.header):
+                raise InputError(
+                    f"row {number} of table {self.name!r} has {len(row)} cells, "
+                    f"want {len(self.header)} as in the header"
+                )
+
+    def markdown(self) -> str:
+        """Return a heading, the table in pipes, and the note."""
+        header = [_in_markdown(text) for text in self.header]
+        body = [
+            ["" if same else _bold(_in_markdown, "**{}**", e) for e, same in zip(*row, strict=True)]
+            for row in zip(self.rows, self._repeats(), strict=True)
+        ]
+        widths = [max(3, *(len(row[i]) for row in (header, *body))) for i in range(len(header))]
+        rule = ["-" * w if self._is_label(i) else "-" * (w - 1) + ":" for i, w in enumerate(widths)]
+        lines = [
+            "| " + " | ".join(self._padded(text, i, widths[i]) for i, text in enumerate(row)) + " |"
+            for row in (header, rule, *body)
+        ]
+        title, note = _in_markdown(self.title), _in_markdown(self.note)
+        return "\n".join((f"### {title}", "", *lines, "", *([note, ""] if note else [])))
+
+    def csv(self) -> str:
+        """Return the records; a number that is missing is an empty field."""
+        columns = list(dict.fromkeys(name for record in self.records for name in record))
+        file = io.StringIO()
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
+        for record in self.records:
+            writer.writerow({name: _in_csv(value) for name, value in record.items()})
+        return file.getvalue()
+
+    def latex(self) -> str:
+        """Return a `table*` for a document that uses the packages booktabs and graphicx.
+
+        A table that is wider than the page is scaled down.
+        """
+        columns = "l" * self.n_label_columns + "r" * (len(self.header) - self.n_label_columns)
+        body: list[str] = []
+        for row, same, begins in zip(self.rows, self._repeats(), self._begins(), strict=True):
+            if begins and body:
+                body.append(r"\midrule")
+            cells = [
+                "" if hidden else _bold(_in_latex, r"\textbf{{{}}}", entry)
+                for entry, hidden in zip(row, same, strict=True)
+            ]
+            body.append(_latex_row(cells))
+        note = f" {_in_latex(self.note)}" if self.note else ""
+        return "\n".join(
+            (
+                "% Wants \\usepackage{booktabs} and \\usepackage{graphicx}.",
+                r"\begin{table*}",
+                r"\centering",
+                rf"\caption{{{_in_latex(self.title)}.{note}}}",
+                rf"\label{{tab:{self.name}}}",
+                r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
+                rf"\begin{{tabular}}{{{columns}}}",
+                r"\toprule",
+                _latex_row([_in_latex(text) for text in self.header]),
+                r"\midrule",
+                *body,
+                r"\bottomrule",
+                r"\end{tabular}}",
+                r"\end{table*}",
+                "",
+            )
+        )
+
+    def html(self) -> str:
+        """Return a `table` element; title and note are left to the page."""
+        head = "".join(
+            f'<th scope="col"{self._class(place)}>{_in_html(text)}</th>'
+            for place, text in enumerate(self.header)
+        )
+        lines = ["<table>", f"<thead><tr>{head}</tr></thead>"]
+        repeats = self._repeats()
+        for number, begins in enumerate(self._begins()):
+            if begins:
+                lines += ["</tbody>"] * (number > 0) + ["<tbody>"]
+            lines.append(f"<tr>{self._html_cells(number, repeats)}</tr>")
+        lines += ["</tbody>"] * bool(self.rows) + ["</table>", ""]
+        return "\n".join(lines)
+
+    def _html_cells(self, number: int, repeats: Sequence[Sequence[bool]]) -> str:
+        cells = []
+        for place, entry in enumerate(self.rows[number]):
+            if repeats[number][place]:
+                continue  # the cell above spans this row
+            text = _bold(_in_html, "<strong>{}</strong>", entry)
+            if self._is_label(place):
+                below = (row[place] for row in repeats[number + 1 :])
+                height = 1 + next(
+                    (i for i, same in enumerate(below) if not same), _rest(self, number)
+                )
+                span = f' rowspan="{height}"' if height > 1 else ""
+                cells.append(f'<th scope="row{"group" if span else ""}"{span}>{text}</th>')
+            else:
+                cells.append(f"<td{self._class(place)}>{text}</td>")
+        return "".join(cells)
+
+    def _is_label(self, place: int) -> bool:
+        return place < self.n_label_columns
+
+    def _class(self, place: int) -> str:
+        return "" if self._is_label(place) else ' class="number"'
+
+    def _padded(self, text: str, place: int, width: int) -> str:
+        return text.ljust(width) if self._is_label(place) else text.rjust(width)
+
+    def _repeats(self) -> list[list[bool]]:
+        """For each cell, whether it is a label that the row above has said already."""
+        found = []
+        above: tuple[Entry, ...] | None = None
+        for row in self.rows:
+            found.append(
+                [
+                    above is not None
+                    and place < self.n_label_columns - 1
+                    and row[: place + 1] == above[: place + 1]
+                    for place in range(len(row))
+                ]
+            )
+            above = row
+        return found
+
+    def _begins(self) -> list[bool]:
+        """For each row, whether it begins a group."""
+        if self.n_label_columns < 2:
+            return [number == 0 for number in range(len(self.rows))]
+        return [not same[0] for same in self._repeats()]
+
+
+def _rest(table: ReportTable, number: int) -> int:
+    return len(table.rows) - number - 1
+
+
+def _bold(written: Callable[[str], str], form: str, entry: Entry) -> str:
+    text = written(entry.text)
+    return form.format(text) if entry.bold and text else text
+
+
+def _in_markdown(text: str) -> str:
+    return printable(text).translate(_MARKDOWN)
+
+
+def _in_html(text: str) -> str:
+    return escape(printable(text))
+
+
+def _in_latex(text: str) -> str:
+    written, before = [], ""
+    for letter in printable(text):
+        # What TeX would join: hyphens to a dash, quotes to one mark.
+        joins = any(letter in kind and before in kind for kind in ("-–—", "'", ",")) and before
+        written.append(("{}" if joins else "") + letter.translate(_LATEX))
+        before = letter
+    return "".join(written)
+
+
+def _latex_row(cells: Sequence[str]) -> str:
+    first, *others = cells
+    # After the end of a row TeX takes a bracket or a star for an argument of that end.
+    guarded = "{}" + first if first.startswith(("[", "*")) else first
+    return " & ".join((guarded, *others)) + r" \\"
+
+
+def _in_csv(value: object) -> object:
+    return "" if isinstance(value, float) and not math.isfinite(value) else value

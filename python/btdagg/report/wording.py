@@ -1,0 +1,105 @@
+"""How numbers and names are written in tables and figures."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from btdagg.evaluation import Interval
+
+MISSING = "–"
+
+LABEL_NAMES = ("B", "tie", "A")
+"""Labels in label order, by the response that is better."""
+
+SPLITS_NOTE = "± is half of the 95% interval of the mean over splits"
+
+
+def fixed(value: float, digits: int = 3, *, signed: bool = False) -> str:
+    """Write a number with so many decimals; a zero has no sign, and what is no number a dash."""
+    if not math.isfinite(value):
+        return MISSING
+    text = f"{abs(value):.{digits}f}"
+    if not text.strip("0."):
+        return text
+    sign = "−" if value < 0 else "+" if signed else ""
+    return sign + text
+
+
+def percent(share: float, digits: int = 1, *, signed: bool = False) -> str:
+    """Write a share in percent."""
+    written = fixed(100 * share, digits, signed=signed)
+    return written if written == MISSING else f"{written}%"
+
+
+def with_error(interval: Interval | None, digits: int = 3, *, signed: bool = False) -> str:
+    """Write a mean and half the width of its interval."""
+    if interval is None or not math.isfinite(interval.mean):
+        return MISSING
+    half = fixed((interval.high - interval.low) / 2, digits).removeprefix("0")
+    return f"{fixed(interval.mean, digits, signed=signed)} ±{half}"
+
+
+def percent_with_error(interval: Interval | None, *, signed: bool = False) -> str:
+    """Write a share and half the width of its interval, in percent."""
+    if interval is None or not math.isfinite(interval.mean):
+        return MISSING
+    half = fixed(50 * (interval.high - interval.low), 1)
+    return f"{percent(interval.mean, signed=signed)} ±{half}"
+
+
+def pvalue(value: float) -> str:
+    """Write a p-value, which is never zero."""
+    return "<0.001" if value < 0.0005 else fixed(value)
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """Write a number of things."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def votes_of(n_votes: int | None) -> str:
+    """Write a number of votes per item, where None is all."""
+    return "all" if n_votes is None else str(n_votes)
+
+
+def key_of(key: Sequence[str]) -> str:
+    """Write the values of the columns that a result goes by."""
+    return ", ".join(key) if key else "all"
+
+
+def not_evaluated(keys: Iterable[Sequence[str]]) -> str:
+    """Name what could not be evaluated, as the end of a note."""
+    names = list(dict.fromkeys(key_of(key) for key in keys))
+    return f" Not evaluated: {'; '.join(names)}." if names else ""
+
+
+def printable(text: str) -> str:
+    """Text on one line, without what neither XML nor a reader can take."""
+    shown = "".join("�" if _is_control(letter) else letter for letter in text)
+    return " ".join(shown.split())
+
+
+def stem(*parts: str) -> str:
+    """File stem made from texts: lower-case words and hyphens, and different for different texts.
+
+    What cannot be kept is made up for by the start of a hash.
+    """
+    whole = "-".join(parts)
+    plain = re.sub(r"[^a-z0-9.]+", "-", whole.lower()).strip("-.")[:60].rstrip("-.")
+    if plain == whole:
+        return plain
+    digest = hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()[:6]
+    return f"{plain}-{digest}" if plain else digest
+
+
+def _is_control(letter: str) -> bool:
+    # Noncharacters such as U+FFFE are no XML either.
+    if ord(letter) & 0xFFFE == 0xFFFE:
+        return True
+    return unicodedata.category(letter) in ("Cc", "Cs") and not letter.isspace()

@@ -1,0 +1,318 @@
+"""The commands that write reports: what is in them, and what is left when something goes wrong."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import btdagg
+from btdagg.datasets import simulate
+from btdagg.evaluation import compare_orders, positional_bias, tie_rates
+from commands import one_line
+
+TASKS = ("math", "ties")
+JUDGES = {"g": 1, "h": -1}
+EVALUATE = ("evaluate", "votes.csv", "labels.csv", "--votes", "2,8", "--splits", 3, "--size", 20)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Votes of two judges on two tasks under two templates in both orders; labels; ratings."""
+    monkeypatch.chdir(tmp_path)
+    votes, labels = [], []
+    for seed, task in enumerate(TASKS):
+        sample = simulate(("rb2-math", "rb2-factuality")[seed], 80, 16, seed=seed)
+        columns = pl.DataFrame(sample.vote_columns()).with_columns(
+            item=pl.col("item") + f"-{task}", task=pl.lit(task)
+        )
+        for judge, sign in JUDGES.items():
+            of_judge = columns.with_columns(judge=pl.lit(judge), vote=sign * pl.col("vote"))
+            half = pl.col("sample") % 8
+            votes.append(
+                of_judge.with_columns(
+                    template=pl.when(pl.col("sample") < 8)
+                    .then(pl.lit("base"))
+                    .otherwise(pl.lit("terse")),
+                    order=pl.when(half % 2 == 0).then(pl.lit("AB")).otherwise(pl.lit("BA")),
+                    sample=half,
+                )
+            )
+        labels.append(
+            pl.DataFrame(sample.label_columns()).with_columns(
+                item=pl.col("item") + f"-{task}", task=pl.lit(task)
+            )
+        )
+    pl.concat(votes).write_csv("votes.csv")
+    pl.concat(labels).write_csv("labels.csv")
+    rng = np.random.default_rng(0)
+    gold = pl.concat(labels)
+    ratings = [
+        gold.select("item", vote="label").with_columns(
+            rater=pl.lit(f"r{rater}"),
+            vote=pl.when(pl.Series(rng.random(len(gold)) < 0.8)).then(pl.col("vote")).otherwise(0),
+        )
+        for rater in range(3)
+    ]
+    pl.concat(ratings).write_csv("ratings.csv")
+    return tmp_path
+
+
+def described(path):
+    return json.loads((path / "report.json").read_text())
+
+
+def test_a_report_has_every_section_that_the_votes_allow(cli, folder):
+    status, _, err = cli(*EVALUATE, "-f", "template=base", "--report", "out")
+    assert status == 0
+    assert "wrote out/index.html" in err
+    found = described(folder / "out")
+    assert found["status"] == "complete"
+    assert [section["name"] for section in found["sections"]] == [
+        "scores", "votes", "calibration", "parameters", "labels", "transfer", "ablations",
+        "order", "ties", "behaviour",
+    ]  # fmt: skip
+    assert found["skipped"] == []
+    assert set(found["models"]) == {"math g", "math h", "ties g", "ties h"}
+    assert found["settings"]["n_votes"] == "2,8"
+    on_disk = {
+        str(file.relative_to(folder / "out"))
+        for kind in ("tables", "figures")
+        for file in (folder / "out" / kind).iterdir()
+    }
+    assert on_disk == set(found["files"])
+    stems = {file.rsplit(".", 1)[0] for file in on_disk}
+    assert {f"{stem}.{end}" for stem in stems if stem[0] == "t" for end in ("md", "csv", "tex")} | {
+        f"{stem}.{end}" for stem in stems if stem[0] == "f" for end in ("svg", "png")
+    } == on_disk
+    assert {
+        "tables/mae", "tables/accuracy", "tables/pvalues", "tables/parameters", "tables/confusion",
+        "tables/transfer-g", "tables/transfer-h", "tables/positional-bias",
+        "figures/transfer-g", "figures/gold-labels", "figures/positional-bias",
+    } <= stems  # fmt: skip
+
+
+def test_the_tables_hold_the_numbers_of_the_terminal(cli, folder):
+    status, out, _ = cli(*EVALUATE, "-f", "template=base", "--report", "out", "--json")
+    assert status == 0
+    lines = json.loads(out)["lines"]
+    mae = pl.read_csv("out/tables/mae.csv").drop_nulls("task")
+    for line in lines:
+        row = mae.filter(
+            (pl.col("task") == line["task"])
+            & (pl.col("judge") == line["judge"])
+            & (pl.col("n_votes") == line["n_votes"])
+            & (pl.col("method") == line["method"])
+        )
+        assert row["mae"].to_list() == [line["mae"]]
+    pvalues = pl.read_csv("out/tables/pvalues.csv")
+    assert len(pvalues) == 8  # one pair of methods in each of eight cells
+    assert pvalues["mae_pvalue"].is_between(0, 1).all()
+    significant = pvalues.filter(pl.col("mae_pvalue") < 0.05)
+    second = [line for line in lines if line["rank"] == 2]
+    assert len(second) == len(significant)
+
+
+def test_ablations_lift_the_filter_of_their_column_alone(cli, folder):
+    assert cli(*EVALUATE, "-f", "template=base", "-f", "judge=g", "--report", "out")[0] == 0
+    table = pl.read_csv("out/tables/ablation-template.csv")
+    assert set(table["template"]) == {"base", "terse"}
+    assert set(table["judge"]) == {"g"}
+    scores = pl.read_csv("out/tables/mae.csv")
+    assert set(scores["judge"].drop_nulls()) == {"g"}
+
+
+def test_any_column_can_be_varied(cli, folder):
+    options = ("-f", "template=base", "-f", "judge=g", "--vary", "judge", "--report", "out")
+    assert cli(*EVALUATE, *options)[0] == 0
+    assert set(pl.read_csv("out/tables/ablation-judge.csv")["judge"]) == {"g", "h"}
+
+
+def test_what_the_votes_do_not_allow_is_skipped_with_the_reason(cli, folder):
+    counts = pl.read_csv("votes.csv").filter(judge="g", template="base", task="math")
+    counts.group_by("item").agg(
+        minus=(pl.col("vote") == -1).sum(),
+        tie=(pl.col("vote") == 0).sum(),
+        plus=(pl.col("vote") == 1).sum(),
+    ).write_csv("counts.csv")
+    status, _, _ = cli(
+        "evaluate", "counts.csv", "labels.csv", "--splits", 2, "--size", 20, "--report", "out"
+    )
+    assert status == 0
+    found = described(folder / "out")
+    assert found["status"] == "complete"
+    reasons = {skipped["what"]: skipped["reason"] for skipped in found["skipped"]}
+    assert "How many votes are worth their price" in reasons
+    assert "single votes" in reasons["How often judges call a tie"]
+    assert all(reasons.values())
+
+
+def test_an_interrupted_evaluation_keeps_the_parts_that_were_finished(cli, folder, monkeypatch):
+    from btdagg.evaluation import protocol
+
+    calls = 0
+
+    def two_parts(*arguments, **more):
+        nonlocal calls
+        calls += 1
+        if calls > 4:  # two numbers of votes in each part
+            raise KeyboardInterrupt
+        return compare(*arguments, **more)
+
+    compare = protocol.compare
+    monkeypatch.setattr(protocol, "compare", two_parts)
+    status, out, err = cli(*EVALUATE, "-f", "template=base", "--report", "out")
+    assert status == 130
+    assert "interrupted: the parts that were finished" in err
+    assert err.endswith("btdagg: interrupted\n")
+    assert out.count("math") == 4
+    assert "ties" not in out
+    found = described(folder / "out")
+    assert found["status"] == "interrupted"
+    assert set(pl.read_csv("out/tables/mae.csv")["task"].drop_nulls()) == {"math"}
+
+
+def test_a_report_that_is_interrupted_keeps_its_first_sections(cli, folder, monkeypatch):
+    def press_ctrl_c(*arguments, **more):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("btdagg.report.sections.sweep_calibration", press_ctrl_c)
+    status, _, err = cli(*EVALUATE, "-f", "template=base", "--report", "out")
+    assert (status, err.splitlines()[-1]) == (130, "btdagg: interrupted")
+    found = described(folder / "out")
+    assert found["status"] == "interrupted"
+    assert [section["name"] for section in found["sections"]] == ["scores", "votes"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ((), "labels are 1"),
+        (("--size", 500), "calibrating on 500 of 80 items"),
+        (("--methods", "gsa"), "no column 'gsa_2'"),
+        (("--methods", "ci-sc"), "confidence"),
+        (("--vary", "colour"), "no column 'colour'"),
+        (("--vary", "order,,"), "--vary is 'order,,', want names of columns with commas between"),
+        (("--vary", "gender"), "no column 'gender'"),
+        (("--tau", 1), "tau is 1.0, want a number above 0 and below 1"),
+        (("--sizes", "20,x"), "--sizes is '20,x', want whole numbers"),
+        (("--by", "template,"), "--by is 'template,', want names of columns with commas between"),
+    ],
+)
+def test_bad_input_is_a_line_and_leaves_no_report(cli, folder, change, message):
+    if not change:
+        labels = pl.read_csv("labels.csv").with_columns(label=pl.lit(1))
+        labels.write_csv("labels.csv")
+    found = cli(*EVALUATE, "-f", "template=base", *change, "--report", "out")
+    assert message in one_line(*found)
+    assert not (folder / "out").exists()
+
+
+def test_one_method_is_shown_without_ranks(cli, folder):
+    status, out, _ = cli(*EVALUATE, "--methods", "davidson", "--json")
+    assert status == 0
+    assert {line["rank"] for line in json.loads(out)["lines"]} == {1}
+    status, out, _ = cli(*EVALUATE, "--methods", "davidson")
+    assert status == 0
+    assert "rank" not in out
+
+
+def test_all_methods_are_those_that_the_columns_allow(cli, folder):
+    votes = pl.read_csv("votes.csv").filter(template="base", task="math")
+    votes.write_csv("votes.csv")
+    plain = json.loads(cli(*EVALUATE, "--methods", "all", "--json")[1])
+    assert {line["method"] for line in plain["lines"]} == {
+        "Davidson", "majority vote", "rounded median", "Davidson MAE", "isotonic"
+    }  # fmt: skip
+    votes.with_columns(confidence=0.5, gsa_2=pl.lit(1), gsa_8=pl.lit(0)).write_csv("votes.csv")
+    more = json.loads(cli(*EVALUATE, "--methods", "all", "--json")[1])
+    names = {line["method"] for line in more["lines"]}
+    assert {"CI-SC", "Soft-SC mean", "GSA"} <= names
+    assert "USC" not in names
+
+
+def test_the_papers_test_and_holm_are_options(cli, folder):
+    found = [
+        json.loads(cli(*EVALUATE, *options, "--json")[1])["settings"]["test"]
+        for options in ((), ("--test", "paper"), ("--holm",), ("--combine", "twice-median"))
+    ]
+    assert len(set(found)) == 4
+    assert "exact on each split; p is twice the mean" in found[0]
+    assert "100 random sign patterns a split; p is the mean over splits" in found[1]
+    assert "corrected after Holm" in found[2]
+    assert "twice the median" in found[3]
+
+
+def test_a_report_is_not_written_over_other_things(cli, folder):
+    (folder / "out").mkdir()
+    (folder / "out" / "thesis.txt").write_text("mine")
+    assert "holds no earlier report" in one_line(*cli(*EVALUATE, "--report", "out"))
+    assert [file.name for file in (folder / "out").iterdir()] == ["thesis.txt"]
+    assert "is a file, want a folder" in one_line(*cli(*EVALUATE, "--report", "votes.csv"))
+
+
+def test_sizes_and_vary_want_a_report(cli, folder):
+    assert one_line(*cli(*EVALUATE, "--sizes", "20,40")) == "--sizes wants --report"
+    assert one_line(*cli(*EVALUATE, "--vary", "template")) == "--vary wants --report"
+
+
+# Raters
+
+
+def test_raters_are_compared_with_each_other(cli, folder):
+    status, out, _ = cli("raters", "ratings.csv", "--json", "--report", "out")
+    assert status == 0
+    expected = btdagg.evaluation.leave_one_rater_out(btdagg.read_ratings("ratings.csv"))
+    rows = json.loads(out)
+    assert [(row["rater"], row["n_items"]) for row in rows] == [
+        (one.rater, one.n_items) for one in expected.raters
+    ]
+    assert described(folder / "out")["status"] == "complete"
+    assert "r0" in (folder / "out" / "tables" / "raters.md").read_text()
+
+
+def test_raters_are_compared_with_a_judge_at_several_numbers_of_votes(cli, folder):
+    arguments = ("raters", "ratings.csv", "votes.csv", "-f", "judge=g", "-f", "template=base")
+    status, out, _ = cli(*arguments, "--votes", "2,8", "--size", 20, "--splits", 3)
+    assert status == 0
+    assert out.count("wins") >= 2
+    assert "several" not in out
+    message = one_line(*cli("raters", "ratings.csv", "votes.csv"))
+    assert "judge 'g' and of judge 'h'" in message
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("raters", "ratings.csv", "--votes", "4"), "--votes wants VOTES of a judge"),
+        (("raters", "ratings.csv", "-f", "colour=red"), "no column 'colour'"),
+        (("raters", "labels.csv"), "rater"),
+        (("raters", "ratings.csv", "--method", "best"), "no method 'best'"),
+        (("votes", "votes.csv", "--gold-ties"), "--gold-ties wants --labels"),
+        (("votes", "votes.csv", "--by", "judge"), "want two columns with a comma between"),
+        (("votes", "labels.csv"), "no column"),
+    ],
+)
+def test_bad_input_to_raters_and_votes_is_a_line(cli, folder, arguments, message):
+    assert message in one_line(*cli(*arguments, "--report", "out"))
+    assert not (folder / "out").exists()
+
+
+# Votes
+
+
+def test_votes_are_counted_and_looked_at(cli, folder):
+    arguments = ("votes", "votes.csv", "--labels", "labels.csv", "-f", "template=base")
+    status, out, _ = cli(*arguments, "--splits", 2, "--json", "--report", "out")
+    assert status == 0
+    found = json.loads(out)
+    votes = btdagg.read_votes("votes.csv").filter({"template": "base"})
+    assert [row["n_votes"] for row in found["votes"]] == [2 * 80 * 8] * 2
+    bias = positional_bias(votes)
+    assert [row["bias"] for row in found["positional-bias"]] == [one.bias for one in bias]
+    rates = tie_rates(votes, "judge", "task")
+    assert [row["ties"] for row in found["tie-rates"]] == rates.ties.ravel().tolist()
+    labels = btdagg.read_labels("labels.csv")
+    assert len(compare_orders(votes, labels, 4, n_splits=2).comparisons) == 4
+    assert len(found["orders"]) == 4 * 2 * 3  # parts, methods, orders
+    assert described(folder / "out")["status"] == "complete"
