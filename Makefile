@@ -42,12 +42,14 @@ bench: $(VENV)/.test
 	$(BIN)/python benches/peers.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benches/local_minima.py
 	$(BIN)/python benches/significance.py
+	$(BIN)/python benches/evaluation.py
 
 bench-smoke: $(VENV)/.test
 	cargo bench --locked -p btdagg -- --test
 	$(BIN)/python benches/peers.py --smoke
 	$(BIN)/python benches/local_minima.py --smoke
 	$(BIN)/python benches/significance.py --smoke
+	$(BIN)/python benches/evaluation.py --smoke
 
 figures: $(VENV)/.figures
 	$(BIN)/python docs/figures/draw.py

@@ -134,7 +134,7 @@ def raters(
                 progress=step,
             )
     several = {budget: one for budget, one in found.items() if budget is not None}
-    printed = raters_table(several or found[None])
+    printed = raters_table(several or found[None], shared.value)
     if json:
         print_json(list(printed.records))
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from btdagg._core import InputError
 from btdagg.evaluation.intervals import Interval, mean_interval
@@ -23,13 +23,17 @@ if TYPE_CHECKING:
     from btdagg.evaluation import PositionalBias, RaterScores, TieRates
 
 
-def raters_table(found: LeaveOneOut | Mapping[int, LeaveOneOut]) -> ReportTable:
+def raters_table(
+    found: LeaveOneOut | Mapping[int, LeaveOneOut], shared: Literal["tie", "drop"] = "tie"
+) -> ReportTable:
     """Tabulate every rater against the others, and against a judge if there was one.
 
     Parameters
     ----------
     found : LeaveOneOut, or mapping of int to LeaveOneOut
         One, or one for each number of votes of the judge.
+    shared : {"tie", "drop"}
+        What was done with items on which labels share the most votes of the other raters.
 
     Raises
     ------
@@ -60,7 +64,8 @@ def raters_table(found: LeaveOneOut | Mapping[int, LeaveOneOut]) -> ReportTable:
             blank = plain(*[""] * 3)
             rows.append((*plain(*label, "wins", ""), *blank, wins[0], *blank, wins[1]))
     header: tuple[str, ...] = ("rater", "items", "accuracy", "MAE")
-    note = "Gold is the majority vote of the other raters, and a tie where labels share the most."
+    rule = "it is a tie" if shared == "tie" else "the item is left out"
+    note = f"Gold is the majority vote of the other raters; where labels share the most, {rule}."
     if judged:
         header = ("rater", "items", "accuracy", "judge", "gain", "wins", "MAE", "judge", "gain",
                   "wins")  # fmt: skip
