@@ -329,6 +329,7 @@ COMPARE_ERRORS = [
     ({"counts": [], "labels": []}, "counts has shape (0,), want (n, 3): minus, tie, plus of each "
         "item"),
     ({"counts": [[1, 0, 0]], "labels": [0]}, "n_items is 1, want an integer of at least 2"),
+    ({}, "all 10 labels are 0, want at least two different ones"),
 ]  # fmt: skip
 
 
@@ -780,7 +781,7 @@ def test_fits_that_call_everything_a_tie_are_remarked_upon_from_a_quarter_of_the
 
 def test_a_model_that_always_names_the_same_side_calls_nothing_a_tie():
     votes = read_votes({"item": np.repeat(np.arange(40), 4), "vote": np.ones(160, dtype=int)})
-    labels = read_labels({"item": np.arange(40), "label": np.ones(40, dtype=int)})
+    labels = read_labels({"item": np.arange(40), "label": np.resize([1, 1, 1, -1], 40)})
     found = evaluate(votes, labels, **SETTINGS)
     davidson = found.cells[0].comparison.methods[0]
     assert not davidson.tie_share.any()

@@ -148,8 +148,6 @@ def compare(
     # Where there is no more than counts, aggregators are handed a plain array of them.
     rows = whole if evidence.is_plain else evidence
     same_length("labels", len(gold), "counts", len(rows))
-    if len(gold) and (gold == gold[0]).all():
-        raise InputError(f"all {len(gold)} labels are {gold[0]}, want at least two different ones")
     n_splits = as_integer(n_splits, "n_splits", 2)
     methods = (Davidson(), MajorityVote()) if aggregators is None else tuple(aggregators)
     if not methods:
@@ -162,6 +160,8 @@ def compare(
     splits = random_splits(
         len(rows), share=share, size=size, n_splits=n_splits, seed=seed, groups=groups
     )
+    if (gold == gold[0]).all():
+        raise InputError(f"all {len(gold)} labels are {gold[0]}, want at least two different ones")
     for number, (calibration, evaluation) in enumerate(splits):
         sizes.append(len(calibration))
         decided = np.stack(
