@@ -172,7 +172,7 @@ def test_missing_confidences_are_named_by_who_wants_them():
     with pytest.raises(InputError) as error:
         soft_self_consistency(holes)
     assert str(error.value) == (
-        "Soft-SC mean wants a confidence of every vote: item 1 of 2 has a vote (plus) without one"
+        "Soft-SC mean wants a confidence of every vote: item 'y' has a vote (plus) without one"
     )
     assert majority_vote(holes).tolist() == [1, 1]
     with pytest.raises(InputError) as error:
@@ -282,7 +282,9 @@ def test_decisions_that_are_missing_are_named():
     evidence = Evidence(np.ones((3, 3)), decisions={"gsa": [1, np.nan, np.nan]})
     with pytest.raises(InputError) as error:
         Decided("gsa").decide(evidence)
-    assert str(error.value) == ("'gsa' has no decision of 2 of 3 items, the first of them item 1")
+    assert str(error.value) == "'gsa' has no decision of item 1, as of 2 of 3 items"
+    with pytest.raises(InputError, match=r"^'gsa' has no decision of item 2, as of 1 of 2 items$"):
+        Decided("gsa").decide(evidence[[0, 2]])
     assert Decided("gsa").decide(evidence[[0]]).tolist() == [1]
 
 

@@ -291,14 +291,76 @@ def test_raters_are_compared_with_a_judge_at_several_numbers_of_votes(cli, folde
         (("votes", "votes.csv", "--gold-ties"), "--gold-ties wants --labels"),
         (("votes", "votes.csv", "--by", "judge"), "want two columns with a comma between"),
         (("votes", "labels.csv"), "no column"),
+        (("votes", "votes.csv", "--splits", "1"), "--splits is 1, want at least 2"),
+        (
+            ("raters", "ratings.csv", "counts.csv", "--votes", "4"),
+            "counts.csv: --votes wants single votes, and these are counts",
+        ),
+        (
+            ("evaluate", "counts.csv", "labels.csv", "--votes", "4"),
+            "counts.csv: --votes wants single votes, and these are counts",
+        ),
+        (
+            ("evaluate", "votes.csv", "labels.csv", "--votes", "3000000000"),
+            "--votes is '3000000000', want whole numbers from 1 to 2147483647",
+        ),
     ],
 )
 def test_bad_input_to_raters_and_votes_is_a_line(cli, folder, arguments, message):
+    items = pl.read_csv("labels.csv")["item"]
+    counts = pl.DataFrame({"item": items, "minus": 1, "tie": 2, "plus": 3})
+    counts.write_csv("counts.csv")
     assert message in one_line(*cli(*arguments, "--report", "out"))
     assert not (folder / "out").exists()
 
 
+@pytest.mark.parametrize("place", ["labels.csv/sub", "x" * 300])
+def test_a_report_that_cannot_be_written_is_refused_before_the_work(cli, folder, place):
+    message = one_line(*cli(*EVALUATE, "-f", "template=base", "--report", place))
+    assert message.startswith(f"{place}: cannot be written: ")
+
+
+def test_names_of_columns_are_taken_in_any_case(cli, folder):
+    ratings = pl.read_csv("ratings.csv")
+    ratings.with_columns(doc=pl.col("item").str.slice(-6)).write_csv("grouped.csv")
+    judge = ("votes.csv", "-f", "judge=g", "-f", "template=base", "--splits", 2, "--size", 20)
+    assert cli("raters", "grouped.csv", *judge, "--group", "Doc")[0] == 0
+    assert cli("votes", "votes.csv", "--setting", " Template")[0] == 0
+
+
+def test_raters_take_confidences(cli, folder):
+    pl.read_csv("votes.csv").with_columns(sure=0.5).write_csv("sure.csv")
+    judge = ("sure.csv", "-f", "judge=g", "-f", "template=base", "--splits", 2, "--size", 20)
+    options = ("--method", "ci-sc", "--confidence", "Sure")
+    assert cli("raters", "ratings.csv", *judge, *options)[0] == 0
+
+
+def test_decisions_at_other_numbers_of_votes_are_no_method_of_all(cli, folder):
+    pl.read_csv("votes.csv").with_columns(gsa_4=0).write_csv("decided.csv")
+    options = ("labels.csv", "-f", "template=base", "--splits", 2, "--methods", "all", "--json")
+    status, out, err = cli("evaluate", "decided.csv", *options, "--votes", "4")
+    assert status == 0
+    assert "GSA" in out
+    status, out, err = cli("evaluate", "decided.csv", *options, "--votes", "2,4")
+    assert status == 0
+    assert "GSA" not in out
+    assert "gsa is left out: it wants the columns gsa_2, gsa_4" in err
+
+
 # Votes
+
+
+def test_votes_without_a_bias_are_counted_all_the_same(cli, folder):
+    pl.read_csv("votes.csv").with_columns(vote=0).write_csv("ties.csv")
+    status, out, _ = cli("votes", "ties.csv", "--json")
+    assert status == 0
+    assert [row["tie"] for row in json.loads(out)["votes"]] == [2 * 80 * 16] * 2
+    status, out, err = cli(
+        "votes", "votes.csv", "-f", "order=AB", "--labels", "labels.csv", "--splits", 2, "--json"
+    )
+    assert status == 0
+    assert len(json.loads(out)["votes"]) == 2
+    assert "orders are not compared: all votes have order AB, want both" in err
 
 
 def test_votes_are_counted_and_looked_at(cli, folder):

@@ -22,7 +22,7 @@ from btdagg import (
     read_labels,
     read_votes,
 )
-from btdagg.aggregators import Davidson, MajorityVote, RoundedMedian
+from btdagg.aggregators import Davidson, Decided, MajorityVote, RoundedMedian
 from btdagg.datasets import simulate
 from btdagg.evaluation import Interval, compare, evaluate, mean_interval, random_splits
 from btdagg.evaluation.summary import averages, lines, remarks
@@ -145,6 +145,11 @@ SPLIT_ERRORS = [
     (
         {"size": 6, "groups": [0] * 5 + [1] * 5},
         "calibrating on 6 of 10 items in 2 groups leaves none to evaluate, want fewer",
+    ),
+    (
+        {"groups": [7] * 10},
+        "all 10 items are in one group, which would have to be split; want groups of items that "
+        "share something, such as a prompt",
     ),
     ({"groups": [0] * 9}, "groups has 9 rows, want 10 as in items"),
     ({"n_splits": 0}, "n_splits is 0, want an integer of at least 1"),
@@ -794,6 +799,55 @@ def test_one_item_to_evaluate_is_no_model_that_calls_everything_a_tie():
     share = found.cells[0].comparison.methods[0].tie_share.mean()
     assert 0.25 < share < 1
     assert not any("every item a tie" in remark for remark in remarks(found))
+
+
+def test_items_whose_votes_are_all_missing_are_remarked_upon():
+    columns = judged(MATH, "g")
+    first = columns["item"][0]
+    columns["vote"] = [
+        None if item == first else vote
+        for item, vote in zip(columns["item"], columns["vote"], strict=True)
+    ]
+    found = evaluate(read_votes(columns), read_labels(MATH.label_columns()), **SETTINGS)
+    assert found.cells[0].n_empty == 1
+    assert (
+        "g: 1 of 90 items have no vote that is not missing, and are decided without any"
+        in remarks(found)
+    )
+
+
+def test_items_without_any_vote_and_labels_too_few_are_named_with_their_file():
+    labels = read_labels(MATH.label_columns())
+    nothing = {**judged(MATH, "g"), "vote": [None] * len(judged(MATH, "g")["item"])}
+    with pytest.raises(InputError, match=r"^data frame: none of the 90 labelled items has a vote"):
+        evaluate(read_votes(nothing), labels, **SETTINGS)
+    one = {name: values[:1] for name, values in MATH.label_columns().items()}
+    votes = read_votes(judged(MATH, "g"))
+    with pytest.raises(
+        InputError, match=r"^data frame: 1 item with votes has a label, want at least"
+    ):
+        evaluate(votes, read_labels(one), **SETTINGS)
+    same = {**MATH.label_columns(), "label": [1] * 90}
+    with pytest.raises(InputError, match=r"^data frame: all 90 labels are 1, want at least two"):
+        evaluate(votes, read_labels(same), **SETTINGS)
+
+
+def test_a_part_that_fails_at_one_number_of_votes_is_in_no_average():
+    columns = [judged(MATH, judge) for judge in ("g", "h", "i")]
+    columns = {name: [value for one in columns for value in one[name]] for name in columns[0]}
+    columns["gsa_2"] = [0] * len(columns["item"])
+    columns["gsa_4"] = [None if judge == "i" else 1 for judge in columns["judge"]]
+    found = evaluate(
+        read_votes(columns),
+        read_labels(MATH.label_columns()),
+        n_votes=[2, 4],
+        aggregators=[Decided("gsa"), MajorityVote()],
+        **SETTINGS,
+    )
+    assert [(cell.key[0], cell.n_votes) for cell in found.cells] == [
+        ("g", 2), ("g", 4), ("h", 2), ("h", 4)
+    ]  # fmt: skip
+    assert found.skipped[0][1].startswith("at 4 votes: 'gsa' has no decision of item ")
 
 
 def test_what_is_left_out_is_remarked_upon():

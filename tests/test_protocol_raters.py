@@ -267,6 +267,13 @@ def test_what_is_wrong_is_named():
         leave_one_rater_out(ratings, two)
 
 
+def test_a_judge_without_a_vote_is_refused():
+    ratings = read_ratings({"item": [1, 2] * 2, "rater": list("aabb"), "vote": [0, 1, 1, 1]})
+    votes = read_votes({"item": [1, 2], "vote": [None, None]})
+    with pytest.raises(InputError, match=r"none of the 2 items has a vote$"):
+        leave_one_rater_out(ratings, votes)
+
+
 def test_progress_is_told_of_every_rater():
     rows, _ = some_ratings()
     told = []

@@ -59,6 +59,8 @@ class Evidence:
         Those of the votes, where they have any.
     decisions : mapping of str to (n,) array of float64
         What others have decided, such as a generative aggregator: -1, 0, 1 or NaN for each item.
+    ids : (n,) array or None
+        What messages call the items; by their number unless given.
 
     Raises
     ------
@@ -69,6 +71,7 @@ class Evidence:
     counts: NDArray[Any]
     confidences: Confidences | None = None
     decisions: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    ids: NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "counts", as_counts(self.counts))
@@ -81,6 +84,9 @@ class Evidence:
                     )
         decisions = {name: self._checked(name, given) for name, given in self.decisions.items()}
         object.__setattr__(self, "decisions", decisions)
+        ids = np.arange(len(self)) if self.ids is None else np.asarray(self.ids)
+        same_length("ids", len(ids), "counts", len(self))
+        object.__setattr__(self, "ids", ids)
 
     def _checked(self, name: str, given: ArrayLike) -> NDArray[np.float64]:
         decided = np.asarray(given, dtype=np.float64)
@@ -118,7 +124,17 @@ class Evidence:
             self.counts[chosen],
             None if self.confidences is None else self.confidences[chosen],
             {name: decided[chosen] for name, decided in self.decisions.items()},
+            self._ids[chosen],
         )
+
+    @property
+    def _ids(self) -> NDArray[Any]:
+        assert self.ids is not None  # it is set from the start
+        return self.ids
+
+    def _name(self, row: int) -> str:
+        """Item of a row, for an error message."""
+        return repr(self._ids[row : row + 1].tolist()[0])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """Return the counts."""
@@ -130,7 +146,7 @@ class Evidence:
         Raises
         ------
         InputError
-            If there are none, or that of a vote is missing; the message names the row.
+            If there are none, or that of a vote is missing; the message names the item.
         """
         if self.confidences is None:
             raise InputError(
@@ -141,8 +157,8 @@ class Evidence:
         if absent.any():
             row, column = np.argwhere(absent)[0]
             raise InputError(
-                f"{wanted_by} wants a confidence of every vote: item {row} of {len(self)} has a "
-                f"vote ({_SIDES[column]}) without one"
+                f"{wanted_by} wants a confidence of every vote: item {self._name(row)} has a vote "
+                f"({_SIDES[column]}) without one"
             )
         return self.confidences
 
@@ -152,7 +168,7 @@ class Evidence:
         Raises
         ------
         InputError
-            If there are none, or that of an item is missing; the message names the row.
+            If there are none, or that of an item is missing; the message names the item.
         """
         if name not in self.decisions:
             found = ", ".join(self.decisions) or "none"
@@ -161,7 +177,7 @@ class Evidence:
         absent = np.isnan(decided)
         if absent.any():
             raise InputError(
-                f"{name!r} has no decision of {absent.sum()} of {len(self)} items, the first of "
-                f"them item {int(np.argmax(absent))}"
+                f"{name!r} has no decision of item {self._name(int(np.argmax(absent)))}, as of "
+                f"{absent.sum()} of {len(self)} items"
             )
         return decided.astype(np.int8)

@@ -137,7 +137,8 @@ class Votes(Table):
             for name in decisions
         }
         summary = None if confidence is None else confidences_of(rows)
-        return ids_of(rows["item"]), Evidence(counts_of(rows), summary, decided)
+        ids = ids_of(rows["item"])
+        return ids, Evidence(counts_of(rows), summary, decided, ids)
 
     def _first(self, frame: pl.DataFrame, n_votes: int | None) -> pl.DataFrame:
         import polars as pl
@@ -202,7 +203,7 @@ class VoteCounts(Table):
             If there is no such column or it holds anything else; the message names the row.
         """
         decided = {name: decisions_of(self, name, self.frame["item"]) for name in decisions}
-        return self.ids, Evidence(self.counts, decisions=decided)
+        return self.ids, Evidence(self.counts, decisions=decided, ids=self.ids)
 
 
 def read_votes(source: Source) -> Votes:

@@ -31,6 +31,7 @@ from btdagg.evaluation.protocol import USUAL
 from btdagg.report.sections import write_protocols, write_scores
 from btdagg.report.study import Study, with_several
 from btdagg.tables import require
+from btdagg.tallies import column_of_decisions
 
 if TYPE_CHECKING:
     from btdagg.aggregators import Aggregator
@@ -150,7 +151,8 @@ def evaluate(
     (MAE, lower is better) and pairwise accuracy (higher is better), with 95% intervals of the
     mean over the splits. Methods are ranked in clusters that do not differ significantly.
 
-    Example: btdagg evaluate votes.parquet labels.csv -f template=base --votes 4,8 --report out
+    Example: btdagg evaluate votes.parquet labels.csv -f template=base -f temperature=default
+    --votes 4,8 --report out
     """
     at_least(splits, "--splits", 2)
     if report is None and (vary is not None or sizes is not None):
@@ -166,14 +168,17 @@ def evaluate(
     everything = btdagg.read_votes_or_counts(votes)
     table = filtered(everything, filters)
     confidence = None if confidence is None else confidence.strip().lower()
+    budgets = numbers(n_votes, "--votes", "4,8")
+    if budgets is not None and isinstance(table, btdagg.VoteCounts):
+        raise btdagg.InputError(f"{votes}: --votes wants single votes, and these are counts")
     varied = names(vary, "--vary") if vary is not None else _VARIED if report else ()
     study = Study(
         table,
         btdagg.read_labels(labels),
         varied=_varied(everything, filters, varied, asked=vary is not None),
         by=None if by is None else names(by, "--by"),
-        n_votes=numbers(n_votes, "--votes", "4,8"),
-        aggregators=_aggregators(methods, table, confidence),
+        n_votes=budgets,
+        aggregators=_aggregators(methods, table, confidence, budgets),
         confidence=confidence,
         share=share,
         size=size,
@@ -257,19 +262,21 @@ def _varied(
 
 
 def _aggregators(
-    methods: str | None, votes: Votes | VoteCounts, confidence: str | None
+    methods: str | None,
+    votes: Votes | VoteCounts,
+    confidence: str | None,
+    budgets: Sequence[int] | None,
 ) -> tuple[Aggregator, ...] | None:
     """Aggregators by name; `all` are those that the columns of the votes allow."""
     if methods is None:
         return None
     if methods.strip().lower() != "all":
         return by_name(methods.split(","))
-    confident = (confidence or "confidence") in votes.columns
-    return by_name(
-        [
-            name
-            for name in AGGREGATORS
-            if (confident or name not in _CONFIDENT)
-            and (name not in _DECIDED or any(c.split("_")[0] == name for c in votes.columns))
-        ]
-    )
+    wanting = set() if (confidence or "confidence") in votes.columns else set(_CONFIDENT)
+    for name in _DECIDED:
+        wanted = {column_of_decisions(name, n) for n in budgets or (None,)}
+        if not wanted <= set(votes.columns):
+            wanting.add(name)
+            if any(column.split("_")[0] == name for column in votes.columns):
+                note(f"{name} is left out: it wants the columns {', '.join(sorted(wanted))}")
+    return by_name([name for name in AGGREGATORS if name not in wanting])

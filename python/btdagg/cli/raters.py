@@ -67,6 +67,13 @@ def raters(
             "item is dropped."
         ),
     ] = Shared.TIE,
+    confidence: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of the confidences of votes, numbers of at least 0.",
+            show_default="confidence, where there is one",
+        ),
+    ] = None,
     n_votes: Annotated[
         str | None,
         typer.Option(
@@ -108,12 +115,16 @@ def raters(
     if votes is None and n_votes is not None:
         raise btdagg.InputError("--votes wants VOTES of a judge")
     asked = numbers(n_votes, "--votes", "4,12")
+    group = None if group is None else group.strip().lower()
+    confidence = None if confidence is None else confidence.strip().lower()
     budgets: list[int | None] = [None] if asked is None else [*asked]
     known, table = _filtered(
         btdagg.read_ratings(ratings),
         None if votes is None else btdagg.read_votes_or_counts(votes),
         filters,
     )
+    if asked is not None and isinstance(table, btdagg.VoteCounts):
+        raise btdagg.InputError(f"{votes}: --votes wants single votes, and these are counts")
     (aggregator,) = by_name([method])
     found: dict[int | None, LeaveOneOut] = {}
     refuse_report(report)
@@ -126,6 +137,7 @@ def raters(
                 aggregator,
                 shared=shared.value,
                 n_votes=budget,
+                confidence=confidence,
                 group=group,
                 share=share,
                 size=size,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,7 +31,8 @@ def refuse_report(path: Path | None) -> None:
     Raises
     ------
     InputError
-        If the path is a file, or a folder that holds something other than a report.
+        If the path is a file, a folder that holds something other than a report, or one that
+        cannot be written.
     ImportError
         If matplotlib is not installed.
     """
@@ -42,7 +44,12 @@ def refuse_report(path: Path | None) -> None:
         raise ImportError("--report needs matplotlib: pip install 'btdagg[report]'") from error
     from btdagg.report.folder import files_of_earlier
 
-    files_of_earlier(path)
+    try:
+        files_of_earlier(path)
+        there = next(parent for parent in (path, *path.absolute().parents) if parent.exists())
+        tempfile.TemporaryDirectory(dir=there).cleanup()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def open_report(path: Path, title: str, context: typer.Context) -> ReportFolder:
@@ -108,6 +115,6 @@ def numbers(listed: str | None, option: str, example: str) -> list[int] | None:
         raise InputError(
             f"{option} is {listed!r}, want whole numbers with commas between, such as {example}"
         ) from None
-    if min(found) < 1:
-        raise InputError(f"{option} is {listed!r}, want whole numbers of at least 1")
+    if min(found) < 1 or max(found) >= 2**31:
+        raise InputError(f"{option} is {listed!r}, want whole numbers from 1 to 2147483647")
     return found

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import btdagg
-from btdagg.cli.common import Filters, Json, VotesFile, filtered, print_json, progress_bar
+from btdagg.cli.common import (
+    Filters,
+    Json,
+    VotesFile,
+    at_least,
+    filtered,
+    note,
+    print_json,
+    progress_bar,
+)
 from btdagg.cli.reporting import (
     ReportOption,
     names,
@@ -69,11 +78,13 @@ def votes(
 
     Example: btdagg votes votes.csv --by judge,order --report out
     """
+    at_least(splits, "--splits", 2)
     table = filtered(btdagg.read_votes(votes), filters)
     gold = None if labels is None else btdagg.read_labels(labels)
     if gold_ties and gold is None:
         raise btdagg.InputError("--gold-ties wants --labels")
     columns = None if by is None else names(by, "--by")
+    setting = None if setting is None else setting.strip().lower()
     if columns is not None and len(columns) != 2:
         raise btdagg.InputError(f"--by is {by!r}, want two columns with a comma between")
     tied = gold if gold_ties else None
@@ -113,23 +124,29 @@ def _exhibits(
     if "order" not in table.columns:
         return
     bias = positional_bias(table, by=judge, setting=setting, gold_ties=tied)
-    yield figures.positional_bias_figure(bias, setting or "setting")
+    if any(one.interval for one in bias):
+        yield figures.positional_bias_figure(bias, setting or "setting")
     yield tables.positional_bias_table(bias, judge, setting or "setting")
-    if gold is not None:
+    if gold is None:
+        return
+    try:
         yield from _orders(table, gold, splits, seed)
+    except btdagg.InputError as error:
+        note(f"orders are not compared: {error}")
 
 
 def _orders(table: btdagg.Votes, gold: Labels, splits: int, seed: int) -> Iterator[ReportTable]:
     """Errors with votes of one order, the other and both, where items have enough of each."""
-    import polars as pl
-
-    per_order = table.frame.drop_nulls("vote").group_by("item", "order").len()["len"]
     by = [column for column in ("task", "judge") if column in table.columns]
-    parts = max(1, table.frame.select(pl.struct(by).n_unique()).item() if by else 1)
-    each = int(per_order.median() or 0) // parts  # type: ignore[arg-type]
+    present = table.frame.drop_nulls("vote")
+    shown = present["order"].unique().sort().to_list()
+    if len(shown) < 2:
+        raise btdagg.InputError(f"all votes have order {shown[0] if shown else 'none'}, want both")
+    per_order = present.group_by("item", "order", *by).len()["len"]
+    each = int(per_order.median() or 0)  # type: ignore[arg-type]
     each -= each % 2
     if each < 2:
-        return
+        raise btdagg.InputError("most items have 1 vote of each order, want at least 2")
     with progress_bar("comparing orders") as progress:
         found = compare_orders(table, gold, each, n_splits=splits, seed=seed, progress=progress)
     yield tables.order_table(found)

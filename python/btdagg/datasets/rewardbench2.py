@@ -106,7 +106,8 @@ def load_rewardbench2(
     ------
     InputError
         If the source cannot be read or downloaded, a value is not what it should be (the message
-        names file, row and column), a prompt is there twice, or a task is unknown.
+        names file, row and column), a prompt is there twice, a task is unknown, or no prompt of a
+        task has two responses.
     ImportError
         If an extra is not installed.
 
@@ -121,6 +122,9 @@ def load_rewardbench2(
     if tasks is not None:
         prompts = prompts.filter({"task": _task_names(tasks)})
     pairs = Pairs(_sampled(prompts.frame, n_per_task, seed), prompts.source)
+    for task in prompts.frame["task"].unique(maintain_order=True):
+        if task not in pairs.frame["task"]:
+            raise InputError(f"{prompts.source}: no prompt of task {task!r} has two responses")
     refuse_duplicates(pairs, ["item"])
     return pairs
 

@@ -37,6 +37,10 @@ _COLUMNS = (
 _NO_ERROR = ("No-error", "HOTW-test")  # the latter checks that the rater is awake
 _SEVERITIES = ("Major", "Minor", *_NO_ERROR)
 _NOT_THE_TRANSLATION = ("Source issue", "Accuracy/Creative Reinterpretation")
+_CATEGORIES = (
+    "Accuracy/", "Fluency/", "Locale convention/", "Style/", "Terminology/", "Non-translation",
+    "Source issue", "Other", "No-error", "Found", "Missed",
+)  # fmt: skip
 
 
 def load_wmt23(
@@ -128,6 +132,10 @@ def _read_errors(archive: Path) -> Table:
     table = Table(parse_columns(raw, {**ids, "globalsegid": whole_numbers}), name)
     known = table.frame["severity"].is_in(_SEVERITIES)
     refuse(table, ~known, "severity", listing(_SEVERITIES))
+    # Found and Missed are of the sentences that check whether the rater is awake.
+    named = pl.any_horizontal(pl.col("category").str.starts_with(name) for name in _CATEGORIES)
+    unknown = table.frame.select(~named).to_series()
+    refuse(table, unknown, "category", f"one that begins with {listing(_CATEGORIES)}")
     side, time = (
         table.frame["metadata"].str.json_path_match(f"$.{key}").cast(pl.Int64, strict=False)
         for key in ("side", "timestamp")
@@ -225,6 +233,14 @@ def _ratings(errors: Table) -> pl.DataFrame:
     name = pl.format(
         "zhen-{}-{}--{}", pl.col("segment").cast(pl.String).str.zfill(3), "system_a", "system_b"
     )
+    per_pair = pairs.group_by("segment", "system_a", "system_b").len("raters")
+    most = max(per_pair["raters"], default=0)
+    fewer = per_pair.filter(pl.col("raters") < most).sort("segment", "system_a")
+    for segment, system_a, system_b, raters in fewer.iter_rows():
+        raise InputError(
+            f"{errors.source}: segment {segment}, {system_a} and {system_b}: {raters} raters, want "
+            f"{most} as elsewhere"
+        )
     return pairs.select(
         name.alias("item"),
         "segment",

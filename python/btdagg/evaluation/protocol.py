@@ -43,9 +43,10 @@ class Cell:
     fitted : Davidson or None
         The first Davidson aggregator that was compared, fitted to all labelled items, for what it
         says of the judge. The scores do not use it.
-    n_unlabelled, n_without_votes, n_missing, n_short : int
+    n_unlabelled, n_without_votes, n_missing, n_short, n_empty : int
         Items left out because they have no label, labels left out because their item has no
-        votes, votes that are missing, and items with fewer votes than `n_votes`.
+        votes, votes that are missing, items with fewer votes than `n_votes`, and items all of
+        whose votes are missing, which are decided without any.
     """
 
     key: tuple[str, ...]
@@ -56,6 +57,7 @@ class Cell:
     n_without_votes: int
     n_missing: int
     n_short: int
+    n_empty: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,11 +159,13 @@ def evaluate(
     step = None if progress is None else progress(len(parts) * len(budgets) * n_splits)
     cells, skipped = [], []
     for number, (key, part) in enumerate(parts, 1):
+        of_part = []
         try:
             known = labels_of(labels, part)
             for budget in budgets:
                 ids, evidence = evidence_of(part, budget, confidence, decided)
                 items = align(ids, evidence.counts, known)
+                _require_enough(items, known.source, part.source)
                 comparison = compare(
                     evidence[items.rows],
                     items.labels,
@@ -174,17 +178,34 @@ def evaluate(
                     test=test,
                     progress=step,
                 )
-                cells.append(_cell(key, budget, part, items, comparison, methods))
+                of_part.append(_cell(key, budget, part, items, comparison, methods))
         except InputError as error:
             if len(parts) == 1:
                 raise
-            skipped.append((key, str(error)))
+            # None of its numbers of votes is shown then: averages are over the same parts for all.
+            at = f"at {budget} votes: " if len(budgets) > 1 and of_part else ""
+            skipped.append((key, f"{at}{error}"))
+        else:
+            cells += of_part
         if partial is not None and cells and number < len(parts):
             partial(Evaluation(chosen, tuple(cells), tuple(skipped), n_unlabelled, n_without_votes))
     if not cells:
         key, reason = skipped[0]
         raise InputError(f"nothing could be evaluated; {' '.join(key)}: {reason}")
     return Evaluation(chosen, tuple(cells), tuple(skipped), n_unlabelled, n_without_votes)
+
+
+def _require_enough(items: LabelledCounts, labels: str, votes: str) -> None:
+    """Refuse items that cannot be split or told apart, with the name of the file."""
+    n = len(items.labels)
+    if n < 2:
+        raise InputError(f"{labels}: 1 item with votes has a label, want at least 2")
+    if (items.labels == items.labels[0]).all():
+        raise InputError(
+            f"{labels}: all {n} labels are {items.labels[0]}, want at least two different ones"
+        )
+    if not items.counts.any():
+        raise InputError(f"{votes}: none of the {n} labelled items has a vote")
 
 
 def _require_columns(
@@ -278,6 +299,7 @@ def _cell(
         items.n_without_votes,
         part.n_missing if isinstance(part, Votes) else 0,
         short,
+        int((items.counts.sum(axis=1) == 0).sum()),
     )
 
 

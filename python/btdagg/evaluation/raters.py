@@ -304,12 +304,16 @@ def _evidence(
 ) -> tuple[NDArray[Any], Evidence]:
     refuse_several_judges(votes)
     if isinstance(votes, Votes):
-        return votes.evidence(n_votes, confidence=confidence, decisions=decided)
-    if n_votes is not None or confidence is not None:
+        ids, evidence = votes.evidence(n_votes, confidence=confidence, decisions=decided)
+    elif n_votes is not None or confidence is not None:
         raise InputError(
             f"{votes.source}: n_votes and confidence want single votes, and these are counts"
         )
-    return votes.evidence(decisions=decided)
+    else:
+        ids, evidence = votes.evidence(decisions=decided)
+    if not evidence.counts.any():
+        raise InputError(f"{votes.source}: none of the {len(ids)} items has a vote")
+    return ids, evidence
 
 
 def _groups(ratings: Ratings, column: str) -> dict[Any, str]:

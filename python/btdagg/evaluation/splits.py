@@ -80,6 +80,11 @@ def _draw(group: NDArray[np.intp], size: int, n_splits: int, seed: int) -> Itera
     for number in range(n_splits):
         order = np.random.default_rng([seed, number]).permutation(len(sizes))
         n_groups = int(np.searchsorted(np.cumsum(sizes[order]), size)) + 1
+        if len(sizes) == 1:
+            raise InputError(
+                f"all {len(group)} items are in one group, which would have to be split; want "
+                "groups of items that share something, such as a prompt"
+            )
         if n_groups >= len(sizes):
             raise InputError(
                 f"calibrating on {size} of {len(group)} items in {len(sizes)} groups leaves none "

@@ -141,8 +141,13 @@ def remarks(evaluation: Evaluation) -> list[str]:
             found.append(f"1 {one}" if count == 1 else f"{count} {many}")
             found[-1] += " and is left out" if count == 1 else " and are left out"
     for cell in by_key.values():
+        where = f"{' '.join(cell.key)}: " if cell.key else ""
+        if cell.n_empty:
+            found.append(
+                f"{where}{cell.n_empty} of {cell.comparison.n_items} items have no vote that is "
+                "not missing, and are decided without any"
+            )
         if cell.n_short == cell.comparison.n_items:
-            where = f"{' '.join(cell.key)}: " if cell.key else ""
             found.append(f"{where}no item has {cell.n_votes} votes; those there are were used")
     found += [f"{' '.join(key)}: not evaluated: {reason}" for key, reason in evaluation.skipped]
     found += [remark for cell in by_key.values() for remark in _constant(cell)]
