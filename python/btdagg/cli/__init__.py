@@ -1,4 +1,4 @@
-"""The command line: `btdagg demo`, `calibrate`, `decide`, `evaluate`."""
+"""The command line, `btdagg`: runs a command, and makes errors a line and an exit status."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from btdagg._core import InputError
-from btdagg.evaluation.conditions import Key, columns_to_go_by, on_same_items
+from btdagg.evaluation.conditions import Key, columns_to_go_by, fit_for, on_same_items
 from btdagg.evaluation.protocol import budgets_of, evaluate
 from btdagg.tables import require, text
 
@@ -112,7 +112,8 @@ def ablate(
     ------
     InputError
         If judge, template, temperature or order are pooled and differ between the values (filter
-        or go by them); if no item has votes under every value; and where `evaluate` does.
+        or go by them), or no item has votes under every value, wherever it is looked at; and where
+        `evaluate` does.
 
     References
     ----------
@@ -121,8 +122,9 @@ def ablate(
     budgets_of(n_votes)
     votes, chosen = columns_to_go_by(votes, labels, by, column)
     require(votes, [column])
-    for key, part in votes.partition(chosen):
-        _refuse_confounding(part, key, column, chosen)
+    votes, refused = fit_for(
+        votes, chosen, lambda part, key: _refuse_confounding(part, key, column, chosen)
+    )
     same = on_same_items(votes, chosen, column)
     found = evaluate(
         same.votes,
@@ -151,7 +153,8 @@ def ablate(
     keys = list(dict.fromkeys(cell.key for cell in cells))
     values = _in_order(list(dict.fromkeys(cell.value for cell in cells)))
     cells.sort(key=lambda cell: (keys.index(cell.key), values.index(cell.value)))
-    return Ablation(column, chosen, tuple(cells), same.n_left_out, (*same.empty, *found.skipped))
+    skipped = (*refused, *same.empty, *found.skipped)
+    return Ablation(column, chosen, tuple(cells), same.n_left_out, skipped)
 
 
 def _refuse_confounding(part: Votes, key: Key, column: str, by: Sequence[str]) -> None:

@@ -13,6 +13,7 @@ from btdagg.evaluation.conditions import (
     Key,
     among_gold_ties,
     columns_to_go_by,
+    fit_for,
     on_same_items,
 )
 from btdagg.evaluation.intervals import Interval
@@ -219,9 +220,9 @@ def compare_orders(
     Raises
     ------
     InputError
-        If `n_votes` is not even and positive, there is no such column, no item has enough votes,
-        votes of several judges, templates or temperatures are pooled, so that the three would
-        differ in more than order, or where `evaluate` raises one.
+        If `n_votes` is not even and positive, there is no such column, or, wherever it is looked
+        at, no item has enough votes or votes of several judges, templates or temperatures are
+        pooled, so that the three would differ in more than order; and where `evaluate` raises one.
 
     References
     ----------
@@ -234,8 +235,7 @@ def compare_orders(
         raise InputError(f"n_votes is {n_votes}, want an even number: half of each order")
     votes, chosen = columns_to_go_by(votes, labels, by, "order")
     require(votes, ["order"])
-    for key, part in votes.partition(chosen):
-        _refuse_unlike(part, key)
+    votes, refused = fit_for(votes, chosen, _refuse_unlike)
     same = on_same_items(votes, chosen, "order", n_votes)
     frame = same.votes.frame
     shown = pl.when(pl.col("order") == "AB").then(pl.lit("first")).otherwise(pl.lit("second"))
@@ -268,7 +268,11 @@ def compare_orders(
             for key, scores in by_key.items()
             if len(scores) == 3  # what failed on the way is among those skipped
         ),
-        (*same.empty, *{key[:-1]: (key[:-1], reason) for key, reason in found.skipped}.values()),
+        (
+            *refused,
+            *same.empty,
+            *{key[:-1]: (key[:-1], reason) for key, reason in found.skipped}.values(),
+        ),
     )
 
 

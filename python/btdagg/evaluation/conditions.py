@@ -5,7 +5,7 @@ What is then evaluated by condition sees the same items and, from the same seed,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -63,6 +63,45 @@ def columns_to_go_by(
         raise InputError(f"by names {besides!r}, which is what is compared")
     require(votes, chosen)
     return votes, chosen
+
+
+def fit_for(
+    votes: Votes, by: Sequence[str], refuse: Callable[[Votes, Key], object]
+) -> tuple[Votes, tuple[tuple[Key, str], ...]]:
+    """Keep the votes of those values of `by` that are not refused.
+
+    Parameters
+    ----------
+    votes : Votes
+    by : sequence of str
+        Columns that are gone by.
+    refuse : callable
+        Takes the votes of a value and the value; raises an `InputError` where they will not do.
+
+    Returns
+    -------
+    tuple of (Votes, tuple of (key, reason))
+        The votes that are left, and what was refused.
+
+    Raises
+    ------
+    InputError
+        The first one, if nothing is left.
+    """
+    import polars as pl
+
+    frames, refused = [], []
+    for key, part in votes.partition(by):
+        try:
+            refuse(part, key)
+        except InputError as error:
+            refused.append((key, str(error)))
+        else:
+            frames.append(part.frame)
+    if refused and not frames:
+        raise InputError(refused[0][1])
+    kept = replace(votes, frame=pl.concat(frames)) if refused else votes
+    return kept, tuple(refused)
 
 
 def on_same_items(votes: Votes, by: Sequence[str], column: str, least: int = 1) -> SameItems:

@@ -103,8 +103,7 @@ def proportion_interval(
         raise InputError(f"successes is {count}, want at most {n} as in total")
     p = count / n
     if rule == "normal":
-        half = _Z * (p * (1 - p) / n) ** 0.5
-        return Interval(p, p - half, p + half)
+        return share_interval(p, n)
     if rule != "wilson":
         raise InputError(f"rule is {rule!r}, want 'wilson' or 'normal'")
     shrink = 1 + _Z**2 / n
@@ -208,5 +207,5 @@ def share_interval(share: float, n: int) -> Interval:
     n, share = as_integer(n, "n", 1), as_number(share, "share")
     if not 0 <= share <= 1:
         raise InputError(f"share is {share}, want a number from 0 to 1")
-    half = 1.96 * (share * (1 - share) / n) ** 0.5
+    half = _Z * (share * (1 - share) / n) ** 0.5
     return Interval(share, share - half, share + half)

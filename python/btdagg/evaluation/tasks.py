@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.evaluation.protocol import labels_of, with_task
+from btdagg.evaluation.conditions import Key
+from btdagg.evaluation.protocol import evidence_of, labels_of, parts_of, with_task
 from btdagg.evidence import Evidence
 from btdagg.labels import Labels, align
-from btdagg.tables import require
 from btdagg.validation import as_labels, as_whole_counts, same_length
 from btdagg.votes import VoteCounts, Votes
 
@@ -92,8 +92,9 @@ def labelled_tasks(
     Returns
     -------
     dict of str to LabelledItems
-        By the values of those columns, joined by a blank, in the order in which they are first
-        seen. Items whose task is not known are left out.
+        By the values of those columns, joined by a blank (and in quotes where two would then be
+        the same), in the order in which they are first seen. Items whose task is not known are
+        left out where others are.
 
     Raises
     ------
@@ -101,27 +102,66 @@ def labelled_tasks(
         If a column is not there, votes of several judges would be added up, a task has no item
         with both votes and a label, or `n_votes` or `confidence` is given for counts.
     """
+    if "judge" not in by:
+        refuse_several_judges(votes)
+    found, refused = labelled_parts(
+        votes, labels, by=by, n_votes=n_votes, confidence=confidence, decisions=decisions
+    )
+    for reason in refused.values():
+        raise InputError(reason)
+    return dict(zip(names_of(found), found.values(), strict=True))
+
+
+def labelled_parts(
+    votes: Votes | VoteCounts,
+    labels: Labels,
+    *,
+    by: Sequence[str] = ("task",),
+    n_votes: int | None = None,
+    confidence: str | None = None,
+    decisions: Sequence[str] = (),
+) -> tuple[dict[Key, LabelledItems], dict[Key, str]]:
+    """Bring together votes and labels part by part, so that one bad part leaves the others.
+
+    Parameters
+    ----------
+    votes, labels, by, n_votes, confidence, decisions
+        See `labelled_tasks`; but votes of several judges are thrown together where `by` does not
+        tell them apart, as `evaluate` does.
+
+    Returns
+    -------
+    tuple of (dict of key to LabelledItems, dict of key to str)
+        What there is by the values of those columns, and for the rest the reason why not.
+
+    Raises
+    ------
+    InputError
+        If a column is not there, or `n_votes` or `confidence` is given for counts.
+    """
     if isinstance(votes, VoteCounts) and (n_votes is not None or confidence is not None):
         raise InputError(
             f"{votes.source}: n_votes and confidence want single votes, and these are counts"
         )
-    if isinstance(by, str):
-        raise InputError(f"by is {by!r}, want a sequence of column names")
-    votes = with_task(votes, labels)
-    require(votes, by)
-    if "judge" not in by:
-        refuse_several_judges(votes)
-    found = {}
-    for key, part in votes.partition(by):
-        if not all(key):
-            continue
-        if isinstance(part, VoteCounts):
-            ids, evidence = part.evidence(decisions=decisions)
-        else:
-            ids, evidence = part.evidence(n_votes, confidence=confidence, decisions=decisions)
-        items = align(ids, evidence.counts, labels_of(labels, part))
-        found[" ".join(key)] = LabelledItems(evidence[items.rows], items.labels, items.groups)
-    return found
+    found: dict[Key, LabelledItems] = {}
+    refused: dict[Key, str] = {}
+    for key, part in parts_of(with_task(votes, labels), by, None)[1]:
+        try:
+            ids, evidence = evidence_of(part, n_votes, confidence, decisions)
+            items = align(ids, evidence.counts, labels_of(labels, part))
+            found[key] = LabelledItems(evidence[items.rows], items.labels, items.groups)
+        except InputError as error:
+            refused[key] = str(error)
+    return found, refused
+
+
+def names_of(keys: Iterable[Key]) -> list[str]:
+    """Name each key by its values, joined by a blank; in quotes where two would be the same."""
+    known = list(keys)
+    names = [" ".join(key) for key in known]
+    if len(set(names)) == len(names):
+        return names
+    return [" ".join(map(repr, key)) for key in known]
 
 
 def refuse_several_judges(votes: Votes | VoteCounts) -> None:
