@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from btdagg._core import InputError
 from btdagg.evaluation.intervals import Interval, mean_interval
 
 if TYPE_CHECKING:
     from btdagg.evaluation.protocol import Cell, Evaluation
+
+FIELDS = frozenset(
+    (
+        *("n_votes", "n_labels", "n_items", "n_calibration", "n_evaluation", "n_splits"),
+        *("method", "other", "rank", "accuracy_rank", "tied", "mae_pvalue", "accuracy_pvalue"),
+        *(f"{score}{end}" for score in ("mae", "accuracy") for end in ("", "_low", "_high")),
+    )
+)
+"""What an evaluation by some columns calls its own: no such column may have one of these names."""
 
 # Share of splits with fits that call everything a tie, from which it is worth a word.
 _OFTEN = 0.25
@@ -52,7 +62,13 @@ class Line:
     tied: bool | None = None
 
     def as_dict(self, by: Sequence[str]) -> dict[str, Any]:
-        """Plain values by name, with the columns that the evaluation goes by first."""
+        """Plain values by name, with the columns that the evaluation goes by first.
+
+        Raises
+        ------
+        InputError
+            If a column has the name of another value.
+        """
         scores = {
             "mae": self.mae.mean,
             "mae_low": self.mae.low,
@@ -61,7 +77,6 @@ class Line:
             "accuracy_low": self.accuracy.low,
             "accuracy_high": self.accuracy.high,
         }
-        where = dict(zip(by, self.key, strict=False))
         size = {} if self.n_items is None else {"n_items": self.n_items}
         ranks = {
             name: value
@@ -72,7 +87,40 @@ class Line:
             )
             if value is not None
         }
-        return {**where, "n_votes": self.n_votes, **size, "method": self.method, **scores, **ranks}
+        return record(
+            dict(zip(by, self.key, strict=False)),
+            {"n_votes": self.n_votes, **size, "method": self.method, **scores, **ranks},
+        )
+
+
+def record(where: Mapping[str, str | None], fields: Mapping[str, object]) -> dict[str, object]:
+    """Values of the columns that were gone by, and then a result's own.
+
+    Raises
+    ------
+    InputError
+        If a column has the name of a field, which would be lost.
+    """
+    refuse_fields(where, fields)
+    return {**where, **fields}
+
+
+def refuse_fields(columns: Iterable[str], fields: Container[str] = FIELDS) -> None:
+    """Raise an `InputError` where a column to go by has the name of a field of the result."""
+    for column in columns:
+        if column in fields:
+            raise InputError(
+                f"column {column!r} is named like a field of the results, which would be lost; "
+                "rename the column"
+            )
+
+
+def name_of_average(names: Container[str]) -> str:
+    """What an average is called beside parts of these names."""
+    name = "average"
+    while name in names:
+        name += " of all"
+    return name
 
 
 def lines(evaluation: Evaluation) -> list[Line]:
@@ -105,7 +153,8 @@ def averages(evaluation: Evaluation) -> list[Line]:
     budgets = list(dict.fromkeys(cell.n_votes for cell in evaluation.cells))
     if len(evaluation.cells) == len(budgets):
         return []
-    key = ("average", *("" for _ in evaluation.by[1:]))
+    name = name_of_average({value for cell in evaluation.cells for value in cell.key[:1]})
+    key = (name, *("" for _ in evaluation.by[1:]))
     found = []
     for budget in budgets:
         compared = [c.comparison.methods for c in evaluation.cells if c.n_votes == budget]
@@ -118,8 +167,8 @@ def averages(evaluation: Evaluation) -> list[Line]:
             for several in zip(*compared, strict=True)
         ]
         found += [
-            Line(key, budget, None, name, mean_interval(mae), mean_interval(accuracy))
-            for name, mae, accuracy in by_method
+            Line(key, budget, None, method, mean_interval(mae), mean_interval(accuracy))
+            for method, mae, accuracy in by_method
         ]
     return found
 

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from btdagg.report.markup import asset, escaped, script_json
+from btdagg.report.wording import shown
 
 if TYPE_CHECKING:
     from btdagg.model import DavidsonModel
@@ -45,7 +46,7 @@ def decision_map(models: Mapping[str, DavidsonModel], n_votes: int) -> str:
         Votes per item at the start; brought to 2 ... 40.
     """
     start = min(max(n_votes, FEWEST), MOST)
-    presets = [{"name": name, **asdict(model)} for name, model in models.items()]
+    presets = [{"name": shown(name), **asdict(model)} for name, model in models.items()]
     controls = [_control(control, models) for control in _CONTROLS]
     votes = _Control("n", "n", "votes per item", FEWEST, MOST, 1)
     controls.append(_field(votes, f'min="{FEWEST}" max="{MOST}" step="1"'))

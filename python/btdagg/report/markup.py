@@ -10,14 +10,14 @@ import re
 import unicodedata
 from importlib.resources import files
 
-# Half a character, or a control character that no page shows.
-_UNPRINTABLE = re.compile("[\ud800-\udfff\x00-\x08\x0b-\x1f\x7f]")
+from btdagg.report.wording import shown
+
 _LONGEST = 60  # characters of a stem: with four bytes each, less than any file system's 255
 
 
 def escaped(text: object) -> str:
     """Text as it stands in HTML, between tags or in a quoted attribute."""
-    return html.escape(_UNPRINTABLE.sub("\ufffd", str(text)))
+    return html.escape(shown(str(text)))
 
 
 def script_json(value: object) -> str:
@@ -34,7 +34,7 @@ def script_hash(script: str) -> str:
 
 def file_stem(name: str) -> str:
     """Name of a file without its ending: letters, digits, dots, dashes and underscores."""
-    known = unicodedata.normalize("NFC", _UNPRINTABLE.sub("", name))
+    known = unicodedata.normalize("NFC", shown(name, ""))
     return re.sub(r"[^\w.-]+", "-", known)[:_LONGEST].strip("-.") or "unnamed"
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 from btdagg._core import InputError
 from btdagg.aggregators import Davidson, MajorityVote
@@ -14,30 +14,34 @@ from btdagg.evaluation import (
     fitted_parameters,
     label_distributions,
     positional_bias,
+    random_splits,
     sweep_calibration,
     sweep_votes,
     tie_rates,
     transfer_matrix,
 )
 from btdagg.evaluation.fitting import quiet_fit
+from btdagg.evaluation.protocol import with_task
 from btdagg.evaluation.summary import remarks
+from btdagg.evaluation.tasks import names_of
 from btdagg.report import figures, tables
-from btdagg.report.markup import file_stem
 from btdagg.report.table import Entry, ReportTable
+from btdagg.report.wording import key_of, stem
 from btdagg.votes import Votes
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from btdagg.evaluation import Comparison, Distributions, Evaluation
+    from btdagg.evaluation import Comparison, Distributions, Evaluation, LabelledItems, Split
     from btdagg.evaluation.protocol import Cell
     from btdagg.model import DavidsonModel
     from btdagg.report.figure import ReportFigure
     from btdagg.report.folder import ReportFolder
-    from btdagg.report.study import Study
+    from btdagg.report.study import Key, Study
 
-Exhibits: TypeAlias = "Iterator[ReportTable | ReportFigure]"
+Part = TypeVar("Part")
+Result = TypeVar("Result")
 
 # The paper's number of splits for fitted parameters and confusion matrices.
 _FEW_SPLITS = 20
@@ -47,8 +51,23 @@ _MAPPED = 20
 
 
 @dataclass(frozen=True)
+class Skipped:
+    """Something that a section does not have, and why."""
+
+    what: str
+    reason: str
+
+
+Exhibits: TypeAlias = "Iterator[ReportTable | ReportFigure | Skipped]"
+
+
+@dataclass(frozen=True)
 class Section:
-    """A section: its title, what it is for, and what makes its tables and figures."""
+    """A section: its title, what it is for, and what makes its tables and figures.
+
+    What makes them raises an `InputError` where the votes allow none; one that fails while others
+    do not is yielded as `Skipped`.
+    """
 
     name: str
     title: str
@@ -71,63 +90,64 @@ def write_scores(report: ReportFolder, evaluation: Evaluation) -> None:
         report.remark(remark)
     report.add(*tables.score_tables(evaluation, _ranks if several else None))
     if several:
-        report.add(_pvalues(evaluation))
+        report.add(tables.pvalue_table(evaluation))
     report.show_models(_models(evaluation), _most_votes(evaluation))
 
 
 def write_protocols(report: ReportFolder, study: Study) -> None:
-    """Write all other sections; those that the votes do not allow are skipped, with the reason."""
+    """Write all other sections; what the votes do not allow is skipped, with the reason."""
+    for key, reason in study.refused.items():
+        report.skipped(key_of(key), reason)
     for section in SECTIONS:
         begun = False
         try:
-            for exhibit in section.make(study):
+            for found in section.make(study):
+                if isinstance(found, Skipped):
+                    report.skipped(f"{section.title}: {found.what}", found.reason)
+                    continue
                 if not begun:
                     report.section(section.name, section.title, section.text)
                     begun = True
-                report.add(exhibit)
+                try:
+                    report.add(found)
+                except InputError as error:
+                    report.skipped(f"{section.title}: {found.title}", str(error))
         except InputError as error:
-            report.skipped(section.title, str(error))
+            report.skipped(f"{section.title}: the rest" if begun else section.title, str(error))
+
+
+def _each(
+    parts: Mapping[str, Part], make: Callable[[Part], Result]
+) -> tuple[dict[str, Result], list[Skipped]]:
+    """Make something of each part; one that cannot be made leaves the others.
+
+    Raises
+    ------
+    InputError
+        If all fail for one reason.
+    """
+    found: dict[str, Result] = {}
+    skipped: list[Skipped] = []
+    for name, part in parts.items():
+        try:
+            found[name] = make(part)
+        except InputError as error:
+            skipped.append(Skipped(name, str(error)))
+    if not found and len({one.reason for one in skipped}) == 1:
+        raise InputError(skipped[0].reason)
+    return found, skipped
+
+
+def _left_out(study: Study, skipped: Iterable[tuple[Key, str]]) -> Iterator[Skipped]:
+    """What a protocol skipped, but for the parts that nothing could be made of."""
+    for key, reason in skipped:
+        if not any(key[: len(part)] == part for part in study.refused):
+            yield Skipped(key_of(key), reason)
 
 
 def _ranks(comparison: Comparison, score: Literal["mae", "accuracy"]) -> NDArray[np.int64]:
     ranking = comparison.mae_ranking if score == "mae" else comparison.accuracy_ranking
     return ranking.ranks
-
-
-def _pvalues(evaluation: Evaluation) -> ReportTable:
-    """Every two methods of every cell."""
-    rows: list[tuple[Entry, ...]] = []
-    records: list[dict[str, object]] = []
-    for cell in evaluation.cells:
-        found = cell.comparison
-        names = [method.name for method in found.methods]
-        budget = "all" if cell.n_votes is None else str(cell.n_votes)
-        for one in range(len(names)):
-            for other in range(one + 1, len(names)):
-                mae = float(found.mae_ranking.pvalues[one, other])
-                accuracy = float(found.accuracy_ranking.pvalues[one, other])
-                texts = (*cell.key, budget, names[one], names[other])
-                significant = [Entry(f"{p:.2g}", p < found.test.tau) for p in (mae, accuracy)]
-                rows.append((*map(Entry, texts), *significant))
-                records.append(
-                    {
-                        **dict(zip(evaluation.by, cell.key, strict=True)),
-                        "n_votes": cell.n_votes,
-                        "method": names[one],
-                        "other": names[other],
-                        "mae_pvalue": mae,
-                        "accuracy_pvalue": accuracy,
-                    }
-                )
-    return ReportTable(
-        "pvalues",
-        "P-values of every two methods",
-        f"{found.test.words[0].upper()}{found.test.words[1:]}. Bold: below that level.",
-        (*evaluation.by, "votes", "method", "other", "p (MAE)", "p (accuracy)"),
-        tuple(rows),
-        tuple(records),
-        n_label_columns=len(evaluation.by) + 3,
-    )
 
 
 def _most_votes(evaluation: Evaluation) -> int:
@@ -137,15 +157,14 @@ def _most_votes(evaluation: Evaluation) -> int:
 
 def _models(evaluation: Evaluation) -> dict[str, DavidsonModel]:
     """Models fitted to all labels of a part, at its largest number of votes."""
-    most: dict[str, Cell] = {}
+    most: dict[Key, Cell] = {}
     for cell in evaluation.cells:
-        name = " ".join(cell.key) or "all items"
-        other = most.setdefault(name, cell)
+        other = most.setdefault(cell.key, cell)
         if (cell.n_votes or 0) > (other.n_votes or 0):
-            most[name] = cell
+            most[cell.key] = cell
     return {
-        name: cell.fitted.calibration.model
-        for name, cell in most.items()
+        name or "all items": cell.fitted.calibration.model
+        for name, cell in zip(names_of(most), most.values(), strict=True)
         if cell.fitted is not None and cell.fitted.calibration is not None
     }
 
@@ -168,6 +187,7 @@ def _vote_sweep(study: Study) -> Exhibits:
             seed=study.seed,
             progress=progress,
         )
+    yield from _left_out(study, found.skipped)
     yield from figures.vote_figures(found)
     yield tables.vote_sweep_table(found)
 
@@ -189,55 +209,69 @@ def _calibration_sweep(study: Study) -> Exhibits:
             seed=study.seed,
             progress=progress,
         )
+    yield from _left_out(study, found.skipped)
     yield from figures.calibration_figures(found)
     yield tables.calibration_sweep_table(found)
 
 
 def _parameters(study: Study) -> Exhibits:
-    fitted = {
-        name: fitted_parameters(
+    fitted, skipped = _each(
+        study.items,
+        lambda items: fitted_parameters(
             items, share=study.share, size=study.size, n_splits=_FEW_SPLITS, seed=study.seed
-        )
-        for name, items in study.items.items()
-    }
-    yield tables.parameters_table(fitted)
+        ),
+    )
+    yield from skipped
+    if fitted:
+        yield tables.parameters_table(fitted)
 
 
 def _transfer(study: Study) -> Exhibits:
-    if "task" not in study.columns:
-        raise InputError("it wants votes of several tasks, and a column that says which")
-    judges = study.judges()
-    for judge, votes in judges.items():
-        tasks = study.items_by(["task"], votes)
-        with study.progress(f"transfer {judge}".strip()) as progress:
-            found = transfer_matrix(
-                tasks,
-                share=study.share,
-                size=study.size,
-                n_splits=study.n_splits,
-                seed=study.seed,
-                progress=progress(study.n_splits),
+    several = study.tasks()
+    for key, tasks in several.items():
+        name = key_of(key) if key else ""
+        try:
+            usable, skipped = _each(tasks, lambda items: _drawn(study, items))
+            for one in skipped:
+                yield replace(one, what=key_of((*key, one.what)))
+            with study.progress(f"transfer {name}".strip()) as progress:
+                found = transfer_matrix(
+                    {task: tasks[task] for task in usable},
+                    share=study.share,
+                    size=study.size,
+                    n_splits=study.n_splits,
+                    seed=study.seed,
+                    progress=progress(study.n_splits),
+                )
+        except InputError as error:
+            if len(several) == 1:
+                raise
+            yield Skipped(name, str(error))
+            continue
+        yield _of(figures.transfer_figure(found), *key)
+        yield _of(tables.transfer_table(found), *key)
+
+
+def _drawn(study: Study, items: LabelledItems) -> Split:
+    """A split of some items, for what is wrong with their number."""
+    return next(
+        iter(
+            random_splits(
+                len(items), share=study.share, size=study.size, n_splits=1, groups=items.groups
             )
-        yield _of(figures.transfer_figure(found), judge)
-        yield _of(tables.transfer_table(found), judge)
+        )
+    )
 
 
 def _labels(study: Study) -> Exhibits:
     yield figures.gold_figure(study.items)
     yield tables.gold_table(study.items)
-    found: dict[str, Distributions] = {}
     with study.progress("confusion") as progress:
         step = progress(len(study.items) * _FEW_SPLITS)
-        for name, items in study.items.items():
-            found[name] = label_distributions(
-                items,
-                _pair(study),
-                share=study.share,
-                size=study.size,
-                n_splits=_FEW_SPLITS,
-                seed=study.seed,
-                progress=step,
-            )
+        found, skipped = _each(study.items, lambda items: _distributions(study, items, step))
+    yield from skipped
+    if not found:
+        return
     for name, one in found.items():
         yield figures.confusion_figure(name, one)
         yield figures.distribution_figure(name, one)
@@ -256,6 +290,20 @@ def _labels(study: Study) -> Exhibits:
     )
 
 
+def _distributions(
+    study: Study, items: LabelledItems, step: Callable[[], object] | None = None
+) -> Distributions:
+    return label_distributions(
+        items,
+        _pair(study),
+        share=study.share,
+        size=study.size,
+        n_splits=_FEW_SPLITS,
+        seed=study.seed,
+        progress=step,
+    )
+
+
 def _pair(study: Study) -> list[Davidson | MajorityVote]:
     """The paper's two: its own method and majority vote, as they were given."""
     own = [method for method in study.methods if isinstance(method, Davidson | MajorityVote)]
@@ -267,42 +315,52 @@ def _ablations(study: Study) -> Exhibits:
         raise InputError("no column was named or found that has several values to compare")
     for column, votes in study.varied.items():
         by = [name for name in study.columns if name != column]
-        with study.progress(f"by {column}") as progress:
-            found = ablate(
-                votes,
-                study.labels,
-                column,
-                n_votes=None if study.most_votes is None else [study.most_votes],
-                by=by,
-                aggregators=study.swept_methods,
-                confidence=study.confidence,
-                share=study.share,
-                size=study.size,
-                n_splits=study.n_splits,
-                seed=study.seed,
-                progress=progress,
-            )
-        yield tables.ablation_table(found)
-        yield from _conditions(study, column, votes, by)
+        try:
+            yield from _ablation(study, column, votes, by)
+        except InputError as error:
+            yield Skipped(column, str(error))
 
 
-def _conditions(study: Study, column: str, votes: Votes, by: list[str]) -> Exhibits:
+def _ablation(study: Study, column: str, votes: Votes, by: list[str]) -> Exhibits:
+    with study.progress(f"by {column}") as progress:
+        found = ablate(
+            votes,
+            study.labels,
+            column,
+            n_votes=None if study.most_votes is None else [study.most_votes],
+            by=by,
+            aggregators=study.swept_methods,
+            confidence=study.confidence,
+            share=study.share,
+            size=study.size,
+            n_splits=study.n_splits,
+            seed=study.seed,
+            progress=progress,
+        )
+    for one in _left_out(study, found.skipped):
+        yield replace(one, what=f"{column}, {one.what}")
+    yield tables.ablation_table(found)
+    shown = {cell.key for cell in found.cells}
+    for key, part in with_task(votes, study.labels).partition(by):
+        if key in shown:
+            yield from _conditions(study, column, key, part)
+
+
+def _conditions(study: Study, column: str, key: Key, votes: Votes) -> Exhibits:
     """How labels are distributed under each value."""
-    for key, part in votes.partition(by):
-        items = study.items_by([column], part)
-        if len(items) > 1:
-            found = {
-                value: label_distributions(
-                    chosen,
-                    _pair(study),
-                    share=study.share,
-                    size=study.size,
-                    n_splits=_FEW_SPLITS,
-                    seed=study.seed,
-                )
-                for value, chosen in items.items()
-            }
-            yield _of(figures.condition_figure(column, found), " ".join(key))
+    items, _ = study.parts_by([column], votes)
+    if len(items) < 2:
+        return
+    named = {value: one for (value,), one in items.items()}
+    try:
+        found, skipped = _each(named, lambda one: _distributions(study, one))
+    except InputError as error:
+        yield Skipped(key_of((column, *key)), str(error))
+        return
+    for one in skipped:
+        yield replace(one, what=key_of((*key, f"{column} {one.what}")))
+    if len(found) > 1:
+        yield _of(figures.condition_figure(column, found), *key)
 
 
 def _orders(study: Study) -> Exhibits:
@@ -311,11 +369,17 @@ def _orders(study: Study) -> Exhibits:
         raise InputError("the votes have no column order")
     by = [column for column in ("judge",) if column in votes.columns]
     bias = positional_bias(votes, by=by)
-    yield figures.positional_bias_figure(bias)
     yield tables.positional_bias_table(bias, by)
+    try:
+        yield figures.positional_bias_figure(bias)
+    except InputError as error:
+        yield Skipped("figure of positional bias", str(error))
     n_votes = study.most_votes or max(study.budgets())
     each = n_votes // 2 - n_votes // 2 % 2  # votes that an item has of either order
-    if each >= 2:
+    if each < 2:
+        yield Skipped("error by order", f"two votes of either order are wanted, of {n_votes}")
+        return
+    try:
         with study.progress("order") as progress:
             found = compare_orders(
                 votes,
@@ -323,13 +387,18 @@ def _orders(study: Study) -> Exhibits:
                 each,
                 by=study.by,
                 aggregators=study.swept_methods,
+                confidence=study.confidence,
                 share=study.share,
                 size=study.size,
                 n_splits=study.n_splits,
                 seed=study.seed,
                 progress=progress,
             )
-        yield tables.order_table(found)
+    except InputError as error:
+        yield Skipped("error by order", str(error))
+        return
+    yield from _left_out(study, found.skipped)
+    yield tables.order_table(found)
 
 
 def _ties(study: Study) -> Exhibits:
@@ -346,23 +415,29 @@ def _ties(study: Study) -> Exhibits:
 
 
 def _behaviour(study: Study) -> Exhibits:
-    name, items = next(iter(study.items.items()))
-    fitted = [quiet_fit(method, items.rows, items.labels) for method in study.own_methods]
-    most = int(items.evidence.counts.sum(axis=1).max())
-    yield _of(
-        figures.behaviour_figure({method.name: method for method in fitted}, min(most, _MAPPED)),
-        f"fitted to {name}" if name else "",
-    )
+    """Of the first part that all methods can be fitted to."""
+    reasons = []
+    for name, items in study.items.items():
+        try:
+            fitted = [quiet_fit(method, items.rows, items.labels) for method in study.own_methods]
+            most = int(items.evidence.counts.sum(axis=1).max())
+            figure = figures.behaviour_figure(
+                {method.name: method for method in fitted}, min(most, _MAPPED)
+            )
+        except InputError as error:
+            reasons.append(str(error))
+            continue
+        yield replace(figure, title=f"{figure.title}, fitted to {name}") if name else figure
+        return
+    raise InputError(reasons[0])
 
 
-def _of(exhibit: ReportTable | ReportFigure, whose: str) -> ReportTable | ReportFigure:
+def _of(exhibit: ReportTable | ReportFigure, *whose: str) -> ReportTable | ReportFigure:
     """Name an exhibit after the judge or part that it is of."""
     if not whose:
         return exhibit
     return replace(
-        exhibit,
-        name=file_stem(f"{exhibit.name}-{whose}"),
-        title=f"{exhibit.title}, {whose}",
+        exhibit, name=stem(exhibit.name, *whose), title=f"{exhibit.title}, {key_of(whose)}"
     )
 
 

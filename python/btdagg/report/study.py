@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from btdagg._core import InputError
 from btdagg.aggregators import Aggregator, Davidson, DavidsonMAE, Decided, MajorityVote
-from btdagg.evaluation import LabelledItems, labelled_tasks
 from btdagg.evaluation.protocol import budgets_of, parts_of, with_task
+from btdagg.evaluation.summary import refuse_fields
+from btdagg.evaluation.tasks import LabelledItems, labelled_parts, names_of
 from btdagg.tables import text
 from btdagg.votes import Votes
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from btdagg.labels import Labels
     from btdagg.votes import VoteCounts
 
+Key = tuple[str, ...]
 Step: TypeAlias = Callable[[], object]
 Start: TypeAlias = Callable[[int], Step]
 Progress: TypeAlias = Callable[[str], AbstractContextManager[Start]]
@@ -55,8 +58,14 @@ class Study:
         See `btdagg.evaluation.evaluate`.
     sizes : sequence of int, optional
         Labels to calibrate on in a sweep. Unless given the paper's 20, 40, ..., 200, as far as half
-        of the items of the smallest part go.
+        of the items go of the smallest part that allows two of them.
     progress : callable
+
+    Raises
+    ------
+    InputError
+        If a column that the evaluation goes by, or an ablation varies, is named like a field of the
+        results.
     """
 
     votes: Votes | VoteCounts
@@ -73,6 +82,9 @@ class Study:
     seed: int = 0
     test: SplitTest | None = None
     progress: Progress = silent
+
+    def __post_init__(self) -> None:
+        refuse_fields((*(self.by or ()), *self.varied))
 
     @property
     def methods(self) -> tuple[Aggregator, ...]:
@@ -102,16 +114,39 @@ class Study:
         return max(budgets, default=None)
 
     @cached_property
-    def items(self) -> dict[str, LabelledItems]:
-        """Labelled items of every part, at the largest number of votes."""
-        return self.items_by(self.columns)
+    def _labelled(self) -> tuple[dict[Key, LabelledItems], dict[Key, str]]:
+        return self.parts_by(self.columns)
 
-    def items_by(
+    @property
+    def parts(self) -> dict[Key, LabelledItems]:
+        """Labelled items of every part that has some, at the largest number of votes.
+
+        Raises
+        ------
+        InputError
+            If no part has any.
+        """
+        found, refused = self._labelled
+        if not found:
+            raise InputError(next(iter(refused.values()), f"{self.votes.source}: no votes"))
+        return found
+
+    @property
+    def refused(self) -> dict[Key, str]:
+        """The parts that have no labelled items, and why."""
+        return self._labelled[1]
+
+    @property
+    def items(self) -> dict[str, LabelledItems]:
+        """`parts` by name."""
+        return dict(zip(names_of(self.parts), self.parts.values(), strict=True))
+
+    def parts_by(
         self, columns: Sequence[str], votes: Votes | VoteCounts | None = None
-    ) -> dict[str, LabelledItems]:
-        """Labelled items by the values of some columns; see `labelled_tasks`."""
+    ) -> tuple[dict[Key, LabelledItems], dict[Key, str]]:
+        """Labelled items by the values of some columns, and what has none; see `labelled_parts`."""
         single = isinstance(self.votes, Votes)
-        return labelled_tasks(
+        return labelled_parts(
             self.votes if votes is None else votes,
             self.labels,
             by=columns,
@@ -119,17 +154,27 @@ class Study:
             confidence=self.confidence if single else None,
         )
 
-    def judges(self) -> dict[str, Votes | VoteCounts]:
-        """Votes by the values of the columns other than the task."""
-        others = [column for column in self.columns if column != "task"]
-        votes = with_task(self.votes, self.labels)
-        return {" ".join(key): part for key, part in votes.partition(others)}
+    def tasks(self) -> dict[Key, dict[str, LabelledItems]]:
+        """Labelled items by task, for each value of the other columns.
+
+        Raises
+        ------
+        InputError
+            If the evaluation does not go by the task.
+        """
+        if "task" not in self.columns:
+            raise InputError("it wants votes of several tasks, and a column that says which")
+        place = self.columns.index("task")
+        found: dict[Key, dict[str, LabelledItems]] = {}
+        for key, items in self.parts.items():
+            found.setdefault((*key[:place], *key[place + 1 :]), {})[key[place]] = items
+        return found
 
     def budgets(self) -> list[int]:
         """Numbers of votes for a sweep, even ones where votes have an order."""
         if not isinstance(self.votes, Votes):
             return []
-        most = max(int(items.evidence.counts.sum(axis=1).max()) for items in self.items.values())
+        most = max(int(items.evidence.counts.sum(axis=1).max()) for items in self.parts.values())
         step = 2 if "order" in self.votes.columns else 1
         points = np.arange(step, most + 1, step)
         if len(points) > _POINTS:
@@ -140,8 +185,9 @@ class Study:
         """Numbers of labels for a sweep."""
         if self.sizes is not None:
             return list(self.sizes)
-        fewest = min(len(items) for items in self.items.values())
-        return [size for size in _SIZES if size <= fewest / 2]
+        halves = [len(items) / 2 for items in self.parts.values()]
+        fewest = min((half for half in halves if half >= _SIZES[1]), default=0)
+        return [size for size in _SIZES if size <= fewest]
 
 
 def with_several(votes: Votes, by: Sequence[str], column: str) -> Votes | None:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes for the start of one
+
 _MARKDOWN = str.maketrans(
     {
         "&": "&amp;",
@@ -122,19 +124,24 @@ class ReportTable:
         return "\n".join((f"### {title}", "", *lines, "", *([note, ""] if note else [])))
 
     def csv(self) -> str:
-        """Return the records; a number that is missing is an empty field."""
+        """Return the records; a number that is missing is an empty field.
+
+        Text that a spreadsheet would run as a formula has an apostrophe before it; numbers, and
+        text that is a number, are as they are.
+        """
         columns = list(dict.fromkeys(name for record in self.records for name in record))
         file = io.StringIO()
-        writer = csv.DictWriter(file, columns, lineterminator="\n")
-        writer.writeheader()
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(map(_in_csv, columns))
         for record in self.records:
-            writer.writerow({name: _in_csv(value) for name, value in record.items()})
+            writer.writerow(_in_csv(record.get(name, "")) for name in columns)
         return file.getvalue()
 
     def latex(self) -> str:
         """Return a `table*` for a document that uses the packages booktabs and graphicx.
 
-        A table that is wider than the page is scaled down.
+        A table that is wider than the page is scaled down. The first line says which packages are
+        wanted, and whether XeLaTeX or LuaLaTeX is, for letters that pdfLaTeX may not know.
         """
         columns = "l" * self.n_label_columns + "r" * (len(self.header) - self.n_label_columns)
         body: list[str] = []
@@ -147,9 +154,8 @@ class ReportTable:
             ]
             body.append(_latex_row(cells))
         note = f" {_in_latex(self.note)}" if self.note else ""
-        return "\n".join(
+        table = "\n".join(
             (
-                "% Wants \\usepackage{booktabs} and \\usepackage{graphicx}.",
                 r"\begin{table*}",
                 r"\centering",
                 rf"\caption{{{_in_latex(self.title)}.{note}}}",
@@ -166,6 +172,10 @@ class ReportTable:
                 "",
             )
         )
+        wanted = r"\usepackage{booktabs} and \usepackage{graphicx}"
+        if not table.isascii():
+            wanted += "; XeLaTeX or LuaLaTeX, and a font with all of the letters below"
+        return f"% Wants {wanted}.\n{table}"
 
     def html(self) -> str:
         """Return a `table` element; title and note are left to the page."""
@@ -266,4 +276,16 @@ def _latex_row(cells: Sequence[str]) -> str:
 
 
 def _in_csv(value: object) -> object:
-    return "" if isinstance(value, float) and not math.isfinite(value) else value
+    if isinstance(value, float) and not math.isfinite(value):
+        return ""
+    if isinstance(value, str) and value.startswith(_FORMULA) and not _is_number(value):
+        return f"'{value}"
+    return value
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -5,12 +5,21 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from btdagg.evaluation import Interval
+
+# Half a character; control characters; noncharacters, which are no XML; and what turns the order of
+# letters around, so that a name could be read as another, or as the text about it.
+_NONCHARACTERS = "".join(
+    chr(plane << 16 | last) for plane in range(17) for last in (0xFFFE, 0xFFFF)
+)
+_UNPRINTABLE = re.compile(
+    "[\ud800-\udfff\x00-\x08\x0b-\x1f\x7f-\x9f"
+    f"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufdd0-\ufdef{_NONCHARACTERS}]"
+)
 
 MISSING = "–"
 
@@ -79,10 +88,14 @@ def not_evaluated(keys: Iterable[Sequence[str]]) -> str:
     return f" Not evaluated: {'; '.join(names)}." if names else ""
 
 
+def shown(text: str, instead: str = "�") -> str:
+    """Text with something else in place of what neither XML nor a reader can take."""
+    return _UNPRINTABLE.sub(instead, text)
+
+
 def printable(text: str) -> str:
     """Text on one line, without what neither XML nor a reader can take."""
-    shown = "".join("�" if _is_control(letter) else letter for letter in text)
-    return " ".join(shown.split())
+    return shown(" ".join(text.split()))
 
 
 def stem(*parts: str) -> str:
@@ -96,10 +109,3 @@ def stem(*parts: str) -> str:
         return plain
     digest = hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()[:6]
     return f"{plain}-{digest}" if plain else digest
-
-
-def _is_control(letter: str) -> bool:
-    # Noncharacters such as U+FFFE are no XML either.
-    if ord(letter) & 0xFFFE == 0xFFFE:
-        return True
-    return unicodedata.category(letter) in ("Cc", "Cs") and not letter.isspace()

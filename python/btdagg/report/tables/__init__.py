@@ -9,7 +9,8 @@ from btdagg.report.tables.conditions import (
 from btdagg.report.tables.judges import positional_bias_table, raters_table, tie_rate_table
 from btdagg.report.tables.labels import confusion_table, distribution_table, gold_table
 from btdagg.report.tables.parameters import parameters_table
-from btdagg.report.tables.scores import Ranks, pvalue_table, score_tables
+from btdagg.report.tables.pvalues import pvalue_table
+from btdagg.report.tables.scores import Ranks, score_tables
 from btdagg.report.tables.transfer import transfer_table
 
 __all__ = [

@@ -33,8 +33,8 @@ def spread(name: str, interval: Interval | None) -> Record:
     return {name: mean, f"{name}_low": low, f"{name}_high": high}
 
 
-def where(by: Sequence[str], key: Sequence[str]) -> Record:
-    """Fields of a record for the values of the columns that a result goes by."""
+def where(by: Sequence[str], key: Sequence[str]) -> dict[str, str]:
+    """Values of the columns that a result goes by, by their names."""
     return dict(zip(by, key, strict=True))
 
 

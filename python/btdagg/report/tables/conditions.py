@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from btdagg._core import InputError
 from btdagg.evaluation.intervals import Interval, difference_interval
+from btdagg.evaluation.summary import record
 from btdagg.report.table import Entry, ReportTable
 from btdagg.report.tables.common import Record, least, plain, splits_of, spread, where
 from btdagg.report.wording import (
@@ -73,16 +74,17 @@ def ablation_table(found: Ablation) -> ReportTable:
             ]
             rows.append((*plain(*key, votes_of(budget), f"{names[0]} less {names[1]}"), *cells))
         records += [
-            {
-                **where(found.by, key),
-                "n_votes": budget,
-                found.column: value,
-                "method": name,
-                **spread("mae", method.mae_interval),
-                **spread("accuracy", method.accuracy_interval),
-                "n_items": by_value[value].n_items,
-                "n_splits": len(method.mae),
-            }
+            record(
+                {**where(found.by, key), found.column: value},
+                {
+                    "n_votes": budget,
+                    "method": name,
+                    **spread("mae", method.mae_interval),
+                    **spread("accuracy", method.accuracy_interval),
+                    "n_items": by_value[value].n_items,
+                    "n_splits": len(method.mae),
+                },
+            )
             for value, own in methods.items()
             for name, method in own.items()
         ]
@@ -153,16 +155,18 @@ def order_table(found: OrderComparisons) -> ReportTable:
             ]
             rows.append((*plain(*one.key, str(one.n_votes), name), *cells))
             records += [
-                {
-                    **where(found.by, one.key),
-                    "n_votes": one.n_votes,
-                    "method": name,
-                    "order": order,
-                    **spread("mae", method.mae_interval),
-                    **spread("accuracy", method.accuracy_interval),
-                    "n_items": one.balanced.n_items,
-                    "n_splits": len(method.mae),
-                }
+                record(
+                    where(found.by, one.key),
+                    {
+                        "n_votes": one.n_votes,
+                        "method": name,
+                        "order": order,
+                        **spread("mae", method.mae_interval),
+                        **spread("accuracy", method.accuracy_interval),
+                        "n_items": one.balanced.n_items,
+                        "n_splits": len(method.mae),
+                    },
+                )
                 for order, method in scores.items()
             ]
     n_splits = [len(one.first.methods[0].mae) for one in found.comparisons]
@@ -181,6 +185,8 @@ def order_table(found: OrderComparisons) -> ReportTable:
 
 
 def _sweep_table(found: Sweeps, name: str, point_name: str, title: str, more: str) -> ReportTable:
+    if not found.sweeps:
+        raise InputError("there is no sweep: nothing could be evaluated")
     points = sorted({point for sweep in found.sweeps for point in sweep.points})
     rows: list[tuple[Entry, ...]] = []
     records: list[Record] = []
@@ -194,17 +200,19 @@ def _sweep_table(found: Sweeps, name: str, point_name: str, title: str, more: st
             cells = [_at_point(intervals, best, point, len(sweep.curves) > 1) for point in points]
             rows.append((*plain(*sweep.key, curve.name), *cells))
             records += [
-                {
-                    **where(found.by, sweep.key),
-                    point_name: point,
-                    "method": curve.name,
-                    **spread("mae", curve.mae_intervals[place]),
-                    **spread("accuracy", curve.accuracy_intervals[place]),
-                    "n_items": sweep.n_items,
-                    "n_calibration": float(sweep.n_calibration[place]),
-                    "n_evaluation": float(sweep.n_evaluation[place]),
-                    "n_splits": curve.mae.shape[1],
-                }
+                record(
+                    where(found.by, sweep.key),
+                    {
+                        point_name: point,
+                        "method": curve.name,
+                        **spread("mae", curve.mae_intervals[place]),
+                        **spread("accuracy", curve.accuracy_intervals[place]),
+                        "n_items": sweep.n_items,
+                        "n_calibration": float(sweep.n_calibration[place]),
+                        "n_evaluation": float(sweep.n_evaluation[place]),
+                        "n_splits": curve.mae.shape[1],
+                    },
+                )
                 for place, point in enumerate(sweep.points)
             ]
     n_splits = splits_of([s.curves[0].mae.shape[1] for s in found.sweeps])

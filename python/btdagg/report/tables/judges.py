@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Literal
 from btdagg._core import InputError
 from btdagg.evaluation.intervals import Interval, mean_interval
 from btdagg.evaluation.raters import LeaveOneOut
+from btdagg.evaluation.summary import name_of_average, record
 from btdagg.report.table import Entry, ReportTable
 from btdagg.report.tables.common import Record, plain, splits_of, spread, where
 from btdagg.report.wording import (
     MISSING,
     SPLITS_NOTE,
     fixed,
+    key_of,
     not_evaluated,
     percent_with_error,
     with_error,
@@ -21,6 +23,9 @@ from btdagg.report.wording import (
 
 if TYPE_CHECKING:
     from btdagg.evaluation import PositionalBias, RaterScores, TieRates
+
+# Share of the votes of the other order below which a positional bias is worth a word of caution.
+_EVEN = 0.5
 
 
 def raters_table(
@@ -124,31 +129,48 @@ def positional_bias_table(
         numbers = plain(*(f"{n:,}" for n in (one.first, one.second, one.tie, one.n_items)))
         rows.append((*plain(*(key or ("all",))), *numbers, Entry(bias, clear)))
         records.append(
-            {
-                **where(by, one.key),
-                **({setting: one.setting} if with_setting else {}),
-                "first": one.first,
-                "second": one.second,
-                "tie": one.tie,
-                "n_missing": one.n_missing,
-                "n_ab": one.n_ab,
-                "n_ba": one.n_ba,
-                "n_items": one.n_items,
-                "bias": one.bias,
-                "bias_low": None if one.interval is None else one.interval.low,
-                "bias_high": None if one.interval is None else one.interval.high,
-            }
+            record(
+                {**where(by, one.key), **({setting: one.setting} if with_setting else {})},
+                {
+                    "first": one.first,
+                    "second": one.second,
+                    "tie": one.tie,
+                    "n_missing": one.n_missing,
+                    "n_ab": one.n_ab,
+                    "n_ba": one.n_ba,
+                    "n_items": one.n_items,
+                    "bias": one.bias,
+                    "bias_low": None if one.interval is None else one.interval.low,
+                    "bias_high": None if one.interval is None else one.interval.high,
+                },
+            )
         )
     return ReportTable(
         "positional-bias",
         "Positional bias",
         "Votes for the response shown first, for the one shown second, and ties. Bias: (first - "
         "second) / (first + second), above 0 where the first is favoured; ± is half of its 95% "
-        "interval over items. Bold: the interval does not hold 0.",
+        "interval over items. Bold: the interval does not hold 0." + _lopsided(found, setting),
         (*(columns or ("votes",)), "first", "second", "tie", "items", "bias"),
         tuple(rows),
         tuple(records),
         n_label_columns=max(1, len(columns)),
+    )
+
+
+def _lopsided(found: Sequence[PositionalBias], setting: str) -> str:
+    """Say where the bias is mixed with how much better a response is, as the end of a note."""
+    uneven = [one for one in found if min(one.n_ab, one.n_ba) < _EVEN * max(one.n_ab, one.n_ba)]
+    if not uneven:
+        return ""
+    listed = "; ".join(
+        f"{key_of((*one.key, *([] if one.setting is None else [f'{setting} {one.setting}'])))}: "
+        f"{one.n_ab:,} with A first, {one.n_ba:,} with B first"
+        for one in uneven
+    )
+    return (
+        " Where most votes or all are of one order, the bias cannot be told from how much better "
+        f"that response is ({listed})."
     )
 
 
@@ -171,17 +193,18 @@ def tie_rate_table(found: TieRates, rows: str = "judge", columns: str = "templat
             found.row_names, found.cells, found.row_averages, strict=True
         )
     ]
-    lines.append(("average", (*found.column_averages, found.overall)))
+    lines.append((name_of_average(found.row_names), (*found.column_averages, found.overall)))
     records = [
-        {
-            rows: row,
-            columns: column,
-            "ties": int(found.ties[i, j]),
-            "total": int(found.totals[i, j]),
-            "n_items": int(found.n_items[i, j]),
-            "n_missing": int(found.n_missing[i, j]),
-            **spread("rate", found.cells[i][j]),
-        }
+        record(
+            {rows: row, columns: column},
+            {
+                "ties": int(found.ties[i, j]),
+                "total": int(found.totals[i, j]),
+                "n_items": int(found.n_items[i, j]),
+                "n_missing": int(found.n_missing[i, j]),
+                **spread("rate", found.cells[i][j]),
+            },
+        )
         for i, row in enumerate(found.row_names)
         for j, column in enumerate(found.column_names)
     ]

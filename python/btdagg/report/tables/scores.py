@@ -1,4 +1,4 @@
-"""The paper's tables of MAE and pairwise accuracy, and p-values of methods against each other."""
+"""The paper's tables of MAE and pairwise accuracy."""
 
 from __future__ import annotations
 
@@ -8,21 +8,20 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from btdagg._core import InputError
 from btdagg.evaluation.intervals import Interval, mean_interval
+from btdagg.evaluation.summary import name_of_average, record
 from btdagg.report.table import Entry, ReportTable
 from btdagg.report.tables.common import Key, Record, plain, splits_of, spread, where
 from btdagg.report.wording import (
     MISSING,
     SPLITS_NOTE,
     not_evaluated,
-    pvalue,
     votes_of,
     with_error,
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
 
     from btdagg.evaluation import Cell, Comparison, Evaluation
 
@@ -61,51 +60,6 @@ def score_tables(
     return _table(layout, "mae", ranks), _table(layout, "accuracy", ranks)
 
 
-def pvalue_table(
-    names: Sequence[str], pvalues: ArrayLike, title: str, name: str = "pvalues"
-) -> ReportTable:
-    """Tabulate the p-values of m methods against each other.
-
-    Parameters
-    ----------
-    names : sequence of str
-        The m methods.
-    pvalues : (m, m) array
-        Row against column. The diagonal is not looked at; NaN is missing.
-    title : str
-    name : str
-        Stem of the table's files.
-
-    Raises
-    ------
-    InputError
-        If shapes disagree.
-    """
-    matrix = np.asarray(pvalues, dtype=np.float64)
-    m = len(names)
-    if matrix.shape != (m, m):
-        raise InputError(f"pvalues has shape {matrix.shape}, want ({m}, {m})")
-    rows: list[tuple[Entry, ...]] = []
-    records: list[Record] = []
-    for place, method in enumerate(names):
-        cells = []
-        for other, value in enumerate(matrix[place].tolist()):
-            missing = place == other or np.isnan(value)
-            text = MISSING if missing else pvalue(value)
-            cells.append(Entry(text, bold=not missing and value < 0.05))
-            if place != other:
-                records.append({"method": method, "other": names[other], "pvalue": value})
-        rows.append((Entry(method), *cells))
-    return ReportTable(
-        name,
-        title,
-        "p-values of the method in the row against the one in the column. Bold: below 0.05.",
-        ("method", *names),
-        tuple(rows),
-        tuple(records),
-    )
-
-
 @dataclass(frozen=True)
 class _Layout:
     """Cells of an evaluation by block (the rest of the key), number of votes, and column."""
@@ -140,20 +94,21 @@ class _Layout:
             cells,
         )
 
-    def record(self, block: Key, column: str, budget: int | None) -> Record:
-        own: Record = {} if self.column is None else {self.column: column}
-        return {**own, **where(self.blocks_by, block), "n_votes": budget}
+    def where(self, block: Key, column: str) -> dict[str, str]:
+        own = {} if self.column is None else {self.column: column}
+        return {**own, **where(self.blocks_by, block)}
 
 
 def _table(layout: _Layout, score: Score, ranks: Ranks | None) -> ReportTable:
     rows: list[tuple[Entry, ...]] = []
     records: list[Record] = []
     averaged = len(layout.columns) > 1
+    average = [name_of_average(layout.columns)] if averaged else []
+    columns = (*layout.columns, *average)
     for (block, budget), cells in layout.cells.items():
         written = {name: _cell_entries(cell, score, ranks) for name, cell in cells.items()}
-        if averaged:
-            written["average"] = _average_entries(layout, cells, score)
-        columns = (*layout.columns, *(["average"] if averaged else []))
+        for name in average:
+            written[name] = _average_entries(layout, cells, score)
         methods = [m.name for m in next(iter(cells.values())).comparison.methods]
         for place, method in enumerate(methods):
             entries = [
@@ -162,11 +117,10 @@ def _table(layout: _Layout, score: Score, ranks: Ranks | None) -> ReportTable:
             ]
             rows.append((*plain(*block, votes_of(budget), method), *entries))
             records += [
-                {
-                    **layout.record(block, column, budget),
-                    "method": method,
-                    **written[column][place][1],
-                }
+                record(
+                    layout.where(block, column),
+                    {"n_votes": budget, "method": method, **written[column][place][1]},
+                )
                 for column in columns
                 if column in written
             ]
@@ -182,7 +136,7 @@ def _table(layout: _Layout, score: Score, ranks: Ranks | None) -> ReportTable:
         score,
         _TITLES[score],
         f"Means over {n_splits}, {better} is better; {SPLITS_NOTE}. Bold: {bold}.{skipped}",
-        (*layout.blocks_by, "votes", "method", *names, *(["average"] if averaged else [])),
+        (*layout.blocks_by, "votes", "method", *names, *average),
         tuple(rows),
         tuple(records),
         n_label_columns=len(layout.blocks_by) + 2,
