@@ -58,7 +58,8 @@ class Skipped:
     reason: str
 
 
-Exhibits: TypeAlias = "Iterator[ReportTable | ReportFigure | Skipped]"
+Exhibits: TypeAlias = "Iterator[ReportTable | ReportFigure]"
+Made: TypeAlias = "Iterator[ReportTable | ReportFigure | Skipped]"
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class Section:
     name: str
     title: str
     text: str
-    make: Callable[[Study], Exhibits]
+    make: Callable[[Study], Made]
 
 
 def write_scores(report: ReportFolder, evaluation: Evaluation) -> None:
@@ -169,7 +170,7 @@ def _models(evaluation: Evaluation) -> dict[str, DavidsonModel]:
     }
 
 
-def _vote_sweep(study: Study) -> Exhibits:
+def _vote_sweep(study: Study) -> Made:
     budgets = study.budgets()
     if not isinstance(study.votes, Votes) or len(budgets) < 2:
         raise InputError("it wants single votes, and more than one number of them")
@@ -192,7 +193,7 @@ def _vote_sweep(study: Study) -> Exhibits:
     yield tables.vote_sweep_table(found)
 
 
-def _calibration_sweep(study: Study) -> Exhibits:
+def _calibration_sweep(study: Study) -> Made:
     sizes = study.calibration_sizes()
     if len(sizes) < 2:
         raise InputError("there are too few labelled items for two sizes of a calibration set")
@@ -214,7 +215,7 @@ def _calibration_sweep(study: Study) -> Exhibits:
     yield tables.calibration_sweep_table(found)
 
 
-def _parameters(study: Study) -> Exhibits:
+def _parameters(study: Study) -> Made:
     fitted, skipped = _each(
         study.items,
         lambda items: fitted_parameters(
@@ -226,7 +227,7 @@ def _parameters(study: Study) -> Exhibits:
         yield tables.parameters_table(fitted)
 
 
-def _transfer(study: Study) -> Exhibits:
+def _transfer(study: Study) -> Made:
     several = study.tasks()
     for key, tasks in several.items():
         name = key_of(key) if key else ""
@@ -252,18 +253,21 @@ def _transfer(study: Study) -> Exhibits:
         yield _of(tables.transfer_table(found), *key)
 
 
-def _drawn(study: Study, items: LabelledItems) -> Split:
-    """A split of some items, for what is wrong with their number."""
-    return next(
-        iter(
-            random_splits(
-                len(items), share=study.share, size=study.size, n_splits=1, groups=items.groups
-            )
+def _drawn(study: Study, items: LabelledItems) -> list[Split]:
+    """The splits of some items, for what is wrong with their number."""
+    return list(
+        random_splits(
+            len(items),
+            share=study.share,
+            size=study.size,
+            n_splits=study.n_splits,
+            seed=study.seed,
+            groups=items.groups,
         )
     )
 
 
-def _labels(study: Study) -> Exhibits:
+def _labels(study: Study) -> Made:
     yield figures.gold_figure(study.items)
     yield tables.gold_table(study.items)
     with study.progress("confusion") as progress:
@@ -310,7 +314,7 @@ def _pair(study: Study) -> list[Davidson | MajorityVote]:
     return own or [Davidson(), MajorityVote()]
 
 
-def _ablations(study: Study) -> Exhibits:
+def _ablations(study: Study) -> Made:
     if not study.varied:
         raise InputError("no column was named or found that has several values to compare")
     for column, votes in study.varied.items():
@@ -321,7 +325,7 @@ def _ablations(study: Study) -> Exhibits:
             yield Skipped(column, str(error))
 
 
-def _ablation(study: Study, column: str, votes: Votes, by: list[str]) -> Exhibits:
+def _ablation(study: Study, column: str, votes: Votes, by: list[str]) -> Made:
     with study.progress(f"by {column}") as progress:
         found = ablate(
             votes,
@@ -346,7 +350,7 @@ def _ablation(study: Study, column: str, votes: Votes, by: list[str]) -> Exhibit
             yield from _conditions(study, column, key, part)
 
 
-def _conditions(study: Study, column: str, key: Key, votes: Votes) -> Exhibits:
+def _conditions(study: Study, column: str, key: Key, votes: Votes) -> Made:
     """How labels are distributed under each value."""
     items, _ = study.parts_by([column], votes)
     if len(items) < 2:
@@ -363,7 +367,7 @@ def _conditions(study: Study, column: str, key: Key, votes: Votes) -> Exhibits:
         yield _of(figures.condition_figure(column, found), *key)
 
 
-def _orders(study: Study) -> Exhibits:
+def _orders(study: Study) -> Made:
     votes = study.votes
     if not isinstance(votes, Votes) or "order" not in votes.columns:
         raise InputError("the votes have no column order")
@@ -401,7 +405,7 @@ def _orders(study: Study) -> Exhibits:
     yield tables.order_table(found)
 
 
-def _ties(study: Study) -> Exhibits:
+def _ties(study: Study) -> Made:
     votes = study.votes
     if not isinstance(votes, Votes):
         raise InputError("it wants single votes")
@@ -414,7 +418,7 @@ def _ties(study: Study) -> Exhibits:
     yield tables.tie_rate_table(found, *columns[:2])
 
 
-def _behaviour(study: Study) -> Exhibits:
+def _behaviour(study: Study) -> Made:
     """Of the first part that all methods can be fitted to."""
     reasons = []
     for name, items in study.items.items():
