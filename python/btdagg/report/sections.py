@@ -14,7 +14,6 @@ from btdagg.evaluation import (
     fitted_parameters,
     label_distributions,
     positional_bias,
-    random_splits,
     sweep_calibration,
     sweep_votes,
     tie_rates,
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from btdagg.evaluation import Comparison, Distributions, Evaluation, LabelledItems, Split
+    from btdagg.evaluation import Comparison, Distributions, Evaluation, LabelledItems
     from btdagg.evaluation.protocol import Cell
     from btdagg.model import DavidsonModel
     from btdagg.report.figure import ReportFigure
@@ -229,15 +228,13 @@ def _parameters(study: Study) -> Made:
 
 def _transfer(study: Study) -> Made:
     several = study.tasks()
+    if all(len(tasks) < 2 for tasks in several.values()):
+        raise InputError("it wants several tasks with votes of one judge and labels")
     for key, tasks in several.items():
-        name = key_of(key) if key else ""
         try:
-            usable, skipped = _each(tasks, lambda items: _drawn(study, items))
-            for one in skipped:
-                yield replace(one, what=key_of((*key, one.what)))
-            with study.progress(f"transfer {name}".strip()) as progress:
+            with study.progress(" ".join(("transfer", *key))) as progress:
                 found = transfer_matrix(
-                    {task: tasks[task] for task in usable},
+                    tasks,
                     share=study.share,
                     size=study.size,
                     n_splits=study.n_splits,
@@ -245,26 +242,10 @@ def _transfer(study: Study) -> Made:
                     progress=progress(study.n_splits),
                 )
         except InputError as error:
-            if len(several) == 1:
-                raise
-            yield Skipped(name, str(error))
+            yield Skipped(key_of(key), str(error))
             continue
         yield _of(figures.transfer_figure(found), *key)
         yield _of(tables.transfer_table(found), *key)
-
-
-def _drawn(study: Study, items: LabelledItems) -> list[Split]:
-    """The splits of some items, for what is wrong with their number."""
-    return list(
-        random_splits(
-            len(items),
-            share=study.share,
-            size=study.size,
-            n_splits=study.n_splits,
-            seed=study.seed,
-            groups=items.groups,
-        )
-    )
 
 
 def _labels(study: Study) -> Made:

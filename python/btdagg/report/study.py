@@ -13,6 +13,7 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg.aggregators import Aggregator, Davidson, DavidsonMAE, Decided, MajorityVote
 from btdagg.evaluation.protocol import budgets_of, parts_of, with_task
+from btdagg.evaluation.splits import random_splits
 from btdagg.evaluation.summary import refuse_fields
 from btdagg.evaluation.tasks import LabelledItems, labelled_parts, names_of
 from btdagg.tables import text
@@ -115,16 +116,32 @@ class Study:
 
     @cached_property
     def _labelled(self) -> tuple[dict[Key, LabelledItems], dict[Key, str]]:
-        return self.parts_by(self.columns)
+        found, refused = self.parts_by(self.columns)
+        for key, items in list(found.items()):
+            try:
+                draw = random_splits(
+                    len(items),
+                    share=self.share,
+                    size=self.size,
+                    n_splits=self.n_splits,
+                    seed=self.seed,
+                    groups=items.groups,
+                )
+                for _ in draw:
+                    pass
+            except InputError as error:
+                del found[key]
+                refused[key] = str(error)
+        return found, refused
 
     @property
     def parts(self) -> dict[Key, LabelledItems]:
-        """Labelled items of every part that has some, at the largest number of votes.
+        """Labelled items of every part that can be split, at the largest number of votes.
 
         Raises
         ------
         InputError
-            If no part has any.
+            If there is none.
         """
         found, refused = self._labelled
         if not found:
@@ -133,7 +150,7 @@ class Study:
 
     @property
     def refused(self) -> dict[Key, str]:
-        """The parts that have no labelled items, and why."""
+        """The parts that have no labelled items, or too few to split, and why."""
         return self._labelled[1]
 
     @property
