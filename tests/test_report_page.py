@@ -89,6 +89,19 @@ def decisions(model, n):
 def test_text_is_escaped():
     assert escaped("<a href='x'>\"&") == "&lt;a href=&#x27;x&#x27;&gt;&quot;&amp;"
     assert escaped("a\x00b\ud800c\td") == "a\ufffdb\ufffdc\td"
+    assert escaped("a\u202eb\u2069c") == "a\ufffdb\ufffdc"
+
+
+def test_nothing_on_the_page_turns_text_around(tmp_path):
+    name = "a\u202eb"
+    with ReportFolder(tmp_path / "out", name, name, settings={name: name}) as report:
+        report.section(name, name, name)
+        report.remark(name)
+        report.skipped(name, name)
+        report.show_models({name: MODELS["eager"]})
+    text = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    assert "\u202e" not in text
+    assert "\\u202e" not in text  # nor in what the script reads
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -107,6 +120,7 @@ def test_json_in_a_script_cannot_end_it(text):
         ("..", "unnamed"),
         ("", "unnamed"),
         ("中文", "中文"),
+        ("a\u202eb", "ab"),
         ("a\x00\ud800b", "ab"),
         ("x" * 300, "x" * 60),
     ],

@@ -30,6 +30,9 @@ from btdagg.evaluation import (
     sweep_votes,
     tie_rates,
 )
+from btdagg.evaluation.summary import averages, lines
+from btdagg.report.study import Study
+from btdagg.report.style import wrapped
 from btdagg.report.table import Entry, ReportTable
 from btdagg.report.tables import (
     ablation_table,
@@ -142,6 +145,31 @@ def test_stems_are_plain_and_differ_where_texts_do():
 # Formats
 
 
+def test_latex_says_which_compiler_it_wants():
+    packages = r"% Wants \usepackage{booktabs} and \usepackage{graphicx}"
+    plain = small([("−1 ±.2 – a", "1")], note="beta").latex()
+    assert plain.isascii()
+    assert plain.splitlines()[0] == f"{packages}."
+    for text in (small([("千问", "1")]), small(note="naïve")):
+        assert text.latex().splitlines()[0] == (
+            f"{packages}; XeLaTeX or LuaLaTeX, and a font with all of the letters below."
+        )
+
+
+@pytest.mark.parametrize("letter", "\u202e\u2066\u200f\u061c\ufffe\x9b\ufdd0")
+def test_what_turns_text_around_is_shown_instead(letter):
+    table = small([(f"a{letter}b", "1")], note=f"c{letter}d")
+    for text in (
+        table.markdown(),
+        table.latex(),
+        table.html(),
+        *wrapped([f"x{letter}y"], 9).values(),
+    ):
+        assert letter not in text
+        assert "�" in text
+    assert letter in rows_of(small(records=({"name": letter},)))[0]["name"]
+
+
 def test_latex_escapes_every_special_character():
     text = small().latex()
     body = text.splitlines()[10]
@@ -198,11 +226,20 @@ def test_html_escapes_and_spans_labels_that_repeat():
 
 
 def test_csv_holds_the_records_as_they_are():
-    records = ({"name": '=1+1,"x"\ny', "value": 0.1 + 0.2}, {"name": "é", "more": math.nan})
+    records = ({"name": 'a=1,"x"\ny', "value": 0.1 + 0.2}, {"name": "é", "more": math.nan})
     table = small(records=records)
     first, second = rows_of(table)
-    assert first == {"name": '=1+1,"x"\ny', "value": "0.30000000000000004", "more": ""}
+    assert first == {"name": 'a=1,"x"\ny', "value": "0.30000000000000004", "more": ""}
     assert second == {"name": "é", "value": "", "more": ""}
+
+
+def test_csv_holds_no_formula_and_numbers_stay_numbers():
+    texts = ["=1+1", "+cot", "-x", "@sum", "\tx", "-1", "+0.5", "-1e-3", "a-1"]
+    found = rows_of(small(records=[{"@name": text, "n": -0.5} for text in texts]))
+    assert [row["'@name"] for row in found] == [
+        "'=1+1", "'+cot", "'-x", "'@sum", "'\tx", "-1", "+0.5", "-1e-3", "a-1"
+    ]  # fmt: skip
+    assert {row["n"] for row in found} == {"-0.5"}
 
 
 def test_a_table_is_checked():
@@ -287,16 +324,61 @@ def test_one_cell_has_no_average(simulated):
     assert [row[0].text for row in table.rows] == ["all", "all"]
 
 
-def test_pvalues():
-    table = pvalue_table(["a", "b"], [[1, 1e-9], [0.2, 1]], "P", name="p-x")
-    assert [[e.text for e in row] for row in table.rows] == [
-        ["a", "–", "<0.001"],
-        ["b", "0.200", "–"],
+def test_pvalues_are_those_of_the_rankings(evaluation):
+    table = pvalue_table(evaluation)
+    assert table.header == ("task", "judge", "votes", "method", "other", "p (MAE)", "p (accuracy)")
+    assert len(table.rows) == len(evaluation.cells)  # one pair of methods in each
+    for cell, row, record in zip(evaluation.cells, table.rows, rows_of(table), strict=True):
+        p = cell.comparison.mae_ranking.pvalues[0, 1]
+        q = cell.comparison.accuracy_ranking.pvalues[0, 1]
+        assert (row[5].text, row[6].text) == (fixed(p), fixed(q))
+        assert (row[5].bold, row[6].bold) == (p < 0.05, q < 0.05)
+        assert (float(record["mae_pvalue"]), float(record["accuracy_pvalue"])) == (p, q)
+        assert (record["task"], record["judge"]) == cell.key
+
+
+def test_a_task_that_is_called_average_is_not_the_average():
+    votes, labels = made(tasks=("average", "t"), judges=("j",))
+    found = evaluate(votes, labels, n_splits=3, share=0.3)
+    table = score_tables(found)[0]
+    assert table.header[-3:] == ("average", "t", "average of all")
+    own = mean_interval(found.cells[0].comparison.methods[0].mae)
+    assert table.rows[0][-3].text == with_error(own)
+    assert [(row["task"], row["method"]) for row in rows_of(table)] == [
+        (task, method)
+        for method in ("Davidson", "majority vote")
+        for task in ("average", "t", "average of all")
     ]
-    assert [[e.bold for e in row] for row in table.rows] == [[False, False, True], [False] * 3]
-    assert rows_of(table)[0] == {"method": "a", "other": "b", "pvalue": "1e-09"}
-    with pytest.raises(InputError, match=r"pvalues has shape \(1, 2\), want \(2, 2\)"):
-        pvalue_table(["a", "b"], [[1, 2]], "P")
+    keys = {line.key for line in averages(found)}
+    assert keys == {("average of all", "")}
+
+
+@pytest.mark.parametrize("column", ["method", "mae", "n_votes", "rank", "mae_low"])
+def test_a_column_that_is_named_like_a_field_is_refused(simulated, column):
+    votes, labels = simulated
+    votes = read_votes(votes.frame.rename({"judge": column}))
+    found = evaluate(votes, labels, by=("task", column), n_splits=2, share=0.3)
+    message = f"column '{column}' is named like a field of the results"
+    with pytest.raises(InputError, match=message):
+        Study(votes, labels, by=("task", column))
+    with pytest.raises(InputError, match=message):
+        lines(found)[0].as_dict(found.by)
+    if column != "rank":
+        with pytest.raises(InputError, match=message):
+            score_tables(found)
+
+
+def test_no_column_can_have_a_name_that_a_table_of_an_evaluation_uses(simulated, evaluation):
+    found = [
+        *score_tables(evaluation, lambda comparison, score: np.array([1, 2])),
+        pvalue_table(evaluation),
+        vote_sweep_table(sweep_votes(*simulated, [2], n_splits=2, share=0.3)),
+        calibration_sweep_table(sweep_calibration(*simulated, [9], n_splits=2)),
+    ]
+    names = {name for table in found for record in table.records for name in record}
+    for name in names - {"task", "judge"}:
+        with pytest.raises(InputError, match=f"column '{name}' is named like a field"):
+            Study(*simulated, by=(name,))
 
 
 # The others
@@ -509,3 +591,23 @@ def test_names_from_files_are_escaped_in_every_table():
         assert r"\$a\_b\$" in table.latex()
         assert hostile in Cells(table.html()).rows[1]
         assert any(hostile in record.values() for record in rows_of(table))
+
+
+def test_votes_of_one_order_say_so():
+    votes, _ = made(judges=("j", "k"), n_items=10)
+    frame = votes.frame.filter((pl.col("judge") == "k") | (pl.col("order") == "AB"))
+    table = positional_bias_table(positional_bias(read_votes(frame)))
+    assert table.note.endswith(
+        " Where most votes or all are of one order, the bias cannot be told from how much better "
+        "that response is (j: 60 with A first, 0 with B first)."
+    )
+    assert "cannot be told" not in positional_bias_table(positional_bias(votes)).note
+
+
+def test_averages_of_tie_rates_have_their_own_name():
+    votes, _ = made(judges=("average", "k"), n_items=5)
+    table = tie_rate_table(tie_rates(votes, "judge", "template"))
+    assert [row[0].text for row in table.rows] == ["average", "k", "average of all"]
+    clash = read_votes(votes.frame.rename({"template": "ties"}))
+    with pytest.raises(InputError, match="column 'ties' is named like a field"):
+        tie_rate_table(tie_rates(clash, "judge", "ties"), "judge", "ties")
