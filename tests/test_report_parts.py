@@ -133,7 +133,7 @@ def confounded(judges):
     """Votes of templates that differ in temperature too, for these judges."""
     frame = written({"t": 30}, ["j", "k"], templates=("p", "q"))
     more = frame.filter(template="p").with_columns(
-        temperature=pl.lit(0), sample=pl.col("sample") + 9
+        temperature=pl.lit(0, pl.Int64), sample=pl.col("sample") + 9
     )
     frame = pl.concat([frame, more.filter(pl.col("judge").is_in(judges))])
     frame.write_csv("votes.csv")
