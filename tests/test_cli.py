@@ -391,7 +391,7 @@ def test_evaluate_takes_counts(cli, folder):
     assert found["by"] == []
     assert [line["mae"] for line in found["lines"]] == [line["mae"] for line in of_votes["lines"]]
     message = one_line(*cli("evaluate", "counts.csv", "labels.csv", "--votes=4"))
-    assert message == "counts.csv: n_votes wants single votes, and these are counts"
+    assert message == "counts.csv: --votes wants single votes, and these are counts"
 
 
 def test_rows_without_a_label_are_said(cli, folder):

@@ -243,6 +243,7 @@ SEVERITIES = "Major, Minor, No-error, HOTW-test"
         (b"", "not a .tar.gz archive, or a damaged one"),
         (gzip.compress(b"rubbish"), "not a .tar.gz archive, or a damaged one"),
     ],
+    ids=lambda value: value if isinstance(value, str) else "rows",  # archives hold the time
 )  # fmt: skip
 def test_wmt23_refuses_a_bad_archive(load, tmp_path, rows, message):
     with pytest.raises(InputError) as caught:

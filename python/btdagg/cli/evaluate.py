@@ -151,8 +151,7 @@ def evaluate(
     (MAE, lower is better) and pairwise accuracy (higher is better), with 95% intervals of the
     mean over the splits. Methods are ranked in clusters that do not differ significantly.
 
-    Example: btdagg evaluate votes.parquet labels.csv -f template=base -f temperature=default
-    --votes 4,8 --report out
+    Example: btdagg evaluate votes.parquet labels.csv --votes 4,8 --report out
     """
     at_least(splits, "--splits", 2)
     if report is None and (vary is not None or sizes is not None):

@@ -18,6 +18,7 @@ from btdagg.validation import as_integer
 from btdagg.votes import VoteCounts, Votes
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from btdagg.evaluation.ranking import SplitTest
@@ -165,7 +166,7 @@ def evaluate(
             for budget in budgets:
                 ids, evidence = evidence_of(part, budget, confidence, decided)
                 items = align(ids, evidence.counts, known)
-                _require_enough(items, known.source, part.source)
+                require_enough(items.counts, items.labels, known.source, part.source)
                 comparison = compare(
                     evidence[items.rows],
                     items.labels,
@@ -195,17 +196,25 @@ def evaluate(
     return Evaluation(chosen, tuple(cells), tuple(skipped), n_unlabelled, n_without_votes)
 
 
-def _require_enough(items: LabelledCounts, labels: str, votes: str) -> None:
-    """Refuse items that cannot be split or told apart, with the name of the file."""
-    n = len(items.labels)
+def require_enough(
+    counts: NDArray[Any], labels: NDArray[np.int8], label_source: str, vote_source: str
+) -> None:
+    """Refuse labelled items that cannot be split or told apart, naming the file.
+
+    Raises
+    ------
+    InputError
+        If there is one item, all labels are the same, or no item has a vote.
+    """
+    n = len(labels)
     if n < 2:
-        raise InputError(f"{labels}: 1 item with votes has a label, want at least 2")
-    if (items.labels == items.labels[0]).all():
+        raise InputError(f"{label_source}: {n} item with votes has a label, want at least 2")
+    if (labels == labels[0]).all():
         raise InputError(
-            f"{labels}: all {n} labels are {items.labels[0]}, want at least two different ones"
+            f"{label_source}: all {n} labels are {labels[0]}, want at least two different ones"
         )
-    if not items.counts.any():
-        raise InputError(f"{votes}: none of the {n} labelled items has a vote")
+    if not counts.any():
+        raise InputError(f"{vote_source}: none of the {n} labelled items has a vote")
 
 
 def _require_columns(

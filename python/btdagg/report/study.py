@@ -12,7 +12,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg.aggregators import Aggregator, Davidson, DavidsonMAE, Decided, MajorityVote
-from btdagg.evaluation.protocol import budgets_of, parts_of, with_task
+from btdagg.evaluation.protocol import budgets_of, parts_of, require_enough, with_task
 from btdagg.evaluation.splits import random_splits
 from btdagg.evaluation.summary import refuse_fields
 from btdagg.evaluation.tasks import LabelledItems, labelled_parts, names_of
@@ -119,6 +119,8 @@ class Study:
         found, refused = self.parts_by(self.columns)
         for key, items in list(found.items()):
             try:
+                counts = items.evidence.counts
+                require_enough(counts, items.labels, self.labels.source, self.votes.source)
                 draw = random_splits(
                     len(items),
                     share=self.share,
