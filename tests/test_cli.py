@@ -22,7 +22,7 @@ from btdagg.evaluation import SplitTest, evaluate
 from btdagg.evaluation.summary import averages, lines, remarks
 from commands import one_line
 
-COMMANDS = ["demo", "evaluate", "calibrate", "decide", "raters", "votes"]
+COMMANDS = ["demo", "votes", "evaluate", "calibrate", "plan", "decide", "raters"]
 SAMPLE = simulate("wmt-en-de", 120, 8, seed=1)
 MODEL = DavidsonModel(beta=1.2, eta0=0.3, gamma=0.8)
 
@@ -91,7 +91,7 @@ def test_the_examples_work_and_leave_the_gold_labels_alone(cli, folder):
         votes.write_csv(name) if name.endswith("csv") else votes.write_parquet(name)
     gold = (folder / "labels.csv").read_bytes()
     (folder / "model.json").unlink()
-    for command in ("evaluate", "calibrate", "decide"):
+    for command in ("evaluate", "calibrate", "decide", "plan"):
         status, _, err = cli(*example_of(command, cli)[1:])
         assert status == 0, err
     assert (folder / "model.json").exists()

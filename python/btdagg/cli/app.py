@@ -11,6 +11,7 @@ from btdagg.cli.calibrate import calibrate
 from btdagg.cli.decide import decide
 from btdagg.cli.demo import demo
 from btdagg.cli.evaluate import evaluate
+from btdagg.cli.plan import plan
 from btdagg.cli.raters import raters
 from btdagg.cli.votes import votes
 
@@ -44,5 +45,5 @@ def top(
     """Calibrated labels from the noisy three-way votes of LLM judges."""
 
 
-for command in (demo, evaluate, calibrate, decide, raters, votes):
+for command in (demo, votes, evaluate, calibrate, plan, decide, raters):
     app.command()(command)

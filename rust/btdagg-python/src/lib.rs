@@ -6,8 +6,11 @@
 mod arrays;
 mod calibration_set;
 mod call;
+mod drift;
 mod model;
+mod running;
 mod significance;
+mod stopping;
 mod tally;
 
 use pyo3::prelude::*;
@@ -20,9 +23,15 @@ mod _core {
     #[pymodule_export]
     use crate::call::InputError;
     #[pymodule_export]
+    use crate::drift::ConformalTest;
+    #[pymodule_export]
     use crate::model::Model;
     #[pymodule_export]
+    use crate::running::{IntegerTally, TextTally, pack_texts, pack_wide};
+    #[pymodule_export]
     use crate::significance::Test;
+    #[pymodule_export]
+    use crate::stopping::{Predictive, StoppingRule};
     #[pymodule_export]
     use crate::tally::{tally_integers, tally_strings};
 

@@ -20,7 +20,7 @@ macro_rules! matrix {
 
 /// The Davidson model of the core: five numbers and what they say of counts.
 #[pyclass(frozen, module = "btdagg._core")]
-pub struct Model(btdagg::Model);
+pub struct Model(pub btdagg::Model);
 
 #[pymethods]
 impl Model {
@@ -96,12 +96,12 @@ impl Model {
     }
 }
 
-fn rows_of(counts: &Bound<'_, PyUntypedArray>) -> usize {
+pub fn rows_of(counts: &Bound<'_, PyUntypedArray>) -> usize {
     counts.shape().first().copied().unwrap_or(0)
 }
 
 /// `numpy.zeros`, called through Python: where memory is short that is a `MemoryError`.
-fn zeros<'py>(
+pub fn zeros<'py>(
     py: Python<'py>,
     shape: impl IntoPyObject<'py>,
     dtype: &str,
@@ -110,7 +110,7 @@ fn zeros<'py>(
 }
 
 /// A new (n, N) array that `fill` writes row by row.
-fn filled<const N: usize>(
+pub fn filled<const N: usize>(
     py: Python<'_>,
     n_rows: usize,
     fill: impl FnOnce(&mut [[f64; N]]) -> PyResult<()>,
@@ -124,7 +124,7 @@ fn filled<const N: usize>(
 }
 
 /// One count from whatever Python number it is.
-fn count(value: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
+pub fn count(value: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
     if let Ok(count) = value.extract::<u64>() {
         return Ok(count);
     }

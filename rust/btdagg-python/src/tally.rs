@@ -55,7 +55,7 @@ pub fn tally_strings<'py>(
 }
 
 /// The strings of a stretch of a list, one after the other, and where each ends.
-fn copy_strings(
+pub fn copy_strings(
     items: &Bound<'_, PyList>,
     start: usize,
     len: usize,

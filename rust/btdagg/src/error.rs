@@ -104,6 +104,74 @@ pub enum Error {
         /// Items, or groups of items, whose differences are summed.
         n_units: usize,
     },
+    /// A number out of its range.
+    OutOfRange {
+        /// Name of the argument.
+        name: &'static str,
+        /// What came.
+        value: usize,
+        /// Least that is allowed.
+        least: usize,
+        /// Most that is allowed.
+        most: usize,
+    },
+    /// A number of votes that is not whole steps.
+    NotAMultiple {
+        /// Votes of an item.
+        n: usize,
+        /// Votes between two looks.
+        step: usize,
+    },
+    /// A number out of its range in the criterion of a stopping rule.
+    Criterion {
+        /// Name of the argument.
+        name: &'static str,
+        /// What came.
+        value: f64,
+        /// What was wanted.
+        want: &'static str,
+    },
+    /// A component of a mixture with a number out of its range.
+    Component {
+        /// Place of the component.
+        row: usize,
+        /// Which of its numbers.
+        what: &'static str,
+        /// What came.
+        value: f64,
+        /// What was wanted.
+        want: &'static str,
+    },
+    /// A forecast, or a rule that needs one, without chances of the next votes.
+    NoPredictive,
+    /// More votes than a rule is made for.
+    Beyond {
+        /// Row of the item.
+        row: usize,
+        /// Number of its votes.
+        total: String,
+        /// Most votes.
+        n: usize,
+    },
+    /// A number of a sample beyond the largest.
+    Sample {
+        /// Row of the vote.
+        row: usize,
+        /// What came.
+        value: u32,
+        /// Largest number.
+        most: u32,
+    },
+    /// More channels, counted once for every 64 samples, than a tally can tell apart.
+    TooManyChannels {
+        /// Most that there can be.
+        most: u16,
+    },
+    /// A saved state that contradicts itself.
+    State {
+        /// What was wanted of it.
+        want: &'static str,
+    },
     /// The caller asked to stop.
     Interrupted,
 }
@@ -161,6 +229,33 @@ impl fmt::Display for Error {
                 "differences of {n_units} items or groups have too many different sums, want \
                  smaller integers for an exact test; Monte Carlo takes these"
             ),
+            Self::OutOfRange { name, value, least, most } => {
+                write!(f, "{name} is {value}, want an integer from {least} to {most}")
+            }
+            Self::NotAMultiple { n, step } => {
+                write!(f, "n is {n}, want a multiple of the step {step}")
+            }
+            Self::Criterion { name, value, want } => write!(f, "{name} is {value}, want {want}"),
+            Self::Component { row, what, value, want } => {
+                write!(f, "components[{row}] has {what} {value}, want {want}")
+            }
+            Self::NoPredictive => write!(
+                f,
+                "predictive is None, want the distribution of the votes: this rule or its \
+                 forecasts depend on it"
+            ),
+            Self::Beyond { row, total, n } => {
+                write!(f, "counts[{row}] has {total} votes, want at most {n}, the n of the rule")
+            }
+            Self::Sample { row, value, most } => {
+                write!(f, "samples[{row}] is {value}, want an integer from 0 to {most}")
+            }
+            Self::TooManyChannels { most } => write!(
+                f,
+                "judges, orders and samples make more than {most} channels of 64 samples, want \
+                 fewer"
+            ),
+            Self::State { want } => write!(f, "state contradicts itself, want {want}"),
             Self::Interrupted => write!(f, "interrupted"),
         }
     }

@@ -27,6 +27,9 @@
 //! | [`Model`] | probabilities, risks, decisions; one item or many |
 //! | [`CompiledModel`] | the same by table look-up |
 //! | [`CalibrationSet`] | DRPS and its gradient over weighted counts |
+//! | [`running`] | tallies of votes as they come, merged and deduplicated |
+//! | [`stopping`] | rules for asking fewer votes for the same labels |
+//! | [`drift`] | whether a stream still falls as the calibration did |
 //! | [`significance`] | paired permutation tests of two or more methods' losses |
 //!
 //! # Conventions
@@ -39,6 +42,7 @@ mod batch;
 mod calibration_set;
 mod counts;
 mod davidson;
+pub mod drift;
 mod error;
 mod expansion;
 pub mod features;
@@ -48,7 +52,10 @@ mod label;
 mod model;
 mod parallel;
 mod quantities;
+pub mod running;
 pub mod significance;
+mod splitmix;
+pub mod stopping;
 mod table;
 mod tally;
 

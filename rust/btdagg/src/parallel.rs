@@ -35,6 +35,11 @@ impl Execution<'_> {
         Self { n_threads, should_stop: None }
     }
 
+    /// The same threads, with nothing that ends the work early.
+    pub(crate) const fn unstoppable(self) -> Execution<'static> {
+        Execution { n_threads: self.n_threads, should_stop: None }
+    }
+
     /// Ends early with [`Error::Interrupted`] once `should_stop` returns true.
     ///
     /// It is called on the calling thread, every half million rows or so.

@@ -1,7 +1,6 @@
 //! Random signs by number: any thread can draw any of them.
 
-/// Steele, Lea and Flood (2014), Vigna's constants: splitmix64 is a mixed counter.
-const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
+use crate::splitmix::{STEP, mix};
 
 /// A stream of random words, each holding 64 signs.
 #[derive(Debug, Clone, Copy)]
@@ -19,12 +18,6 @@ impl Signs {
         let step = stride.wrapping_mul(STEP);
         std::iter::successors(Some(start), move |counter| Some(counter.wrapping_add(step))).map(mix)
     }
-}
-
-fn mix(mut word: u64) -> u64 {
-    word = (word ^ (word >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    word ^ (word >> 31)
 }
 
 #[cfg(test)]

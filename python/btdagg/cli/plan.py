@@ -1,0 +1,165 @@
+"""`btdagg plan`: a stopping rule, and what it is expected to save."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import btdagg
+from btdagg.cli.common import (
+    Filters,
+    Json,
+    LabelsFile,
+    VotesFile,
+    at_least,
+    filtered,
+    out,
+    print_json,
+    say_what_is_pooled,
+)
+from btdagg.evaluation.protocol import labels_of
+
+_N_CURVE = 6  # numbers of votes in the curve
+
+
+def plan(
+    model: Annotated[
+        Path,
+        typer.Argument(metavar="MODEL", help="What btdagg calibrate wrote.", show_default=False),
+    ],
+    votes: VotesFile,
+    labels: LabelsFile,
+    n_votes: Annotated[
+        int,
+        typer.Option(
+            "--votes",
+            "-n",
+            help="Most votes of an item: as many as the model is calibrated for.",
+            show_default=False,
+        ),
+    ],
+    epsilon: Annotated[
+        float | None,
+        typer.Option(
+            help="Stop once all votes would decide otherwise with a chance below this.",
+            show_default=False,
+        ),
+    ] = None,
+    price: Annotated[
+        float | None,
+        typer.Option(
+            help="Stop where a vote is not worth this much absolute error.", show_default=False
+        ),
+    ] = None,
+    budget: Annotated[
+        float | None,
+        typer.Option(
+            help="Spend so many votes per item on average, where they buy most.",
+            show_default=False,
+        ),
+    ] = None,
+    step: Annotated[
+        int, typer.Option(help="Votes that come together: 2 where they are in both orders.")
+    ] = 1,
+    n_items: Annotated[int, typer.Option("--items", help="Items of the job.")] = 1000,
+    vote_price: Annotated[
+        float, typer.Option("--vote-price", help="Of one vote, in any currency.")
+    ] = 1.0,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Where the rule is written, as JSON.",
+            show_default="not written",
+        ),
+    ] = None,
+    filters: Filters = None,
+    json: Json = False,
+) -> None:
+    """Say what a stopping rule saves, before the first vote of a job.
+
+    The rule is lossless unless one of --epsilon, --price and --budget is given. How votes fall is
+    learned from the labelled items, and with that the expected votes, calls and errors, by rule
+    and by number of votes, and what more labels would buy.
+
+    Example: btdagg plan model.json votes.csv labels.csv --filter judge=gpt-5.4 -n 8
+    --epsilon 0.05 -o rule.json
+    """
+    at_least(n_votes, "--votes", 1)
+    at_least(step, "--step", 1)
+    at_least(n_items, "--items", 1)
+    if sum(value is not None for value in (epsilon, price, budget)) > 1:
+        raise btdagg.InputError("--epsilon, --price and --budget want at most one to be given")
+    if not vote_price >= 0:
+        raise btdagg.InputError(f"--vote-price is {vote_price}, want at least 0")
+    fitted = btdagg.DavidsonModel.load(model)
+    table = filtered(btdagg.read_votes_or_counts(votes), filters)
+    pooled = (table.ids, table.counts) if isinstance(table, btdagg.VoteCounts) else table.counts()
+    items = btdagg.align(*pooled, labels_of(btdagg.read_labels(labels), table))
+    # Imported here, so that the other commands begin without it.
+    from btdagg import online
+
+    chances = online.fit_votes(items.counts, items.labels)
+    rule = online.StoppingRule.lossless(fitted, n_votes, chances, step=step)
+    if epsilon is not None:
+        rule = rule.risk_bounded(fitted, n_votes, chances, epsilon=epsilon, step=step)
+    elif price is not None or budget is not None:
+        rule = rule.cost_optimal(fitted, n_votes, chances, price=price, budget=budget, step=step)
+    found = online.plan_rule(rule, items.counts, items.labels, n_items=n_items, price=vote_price)
+    planned = online.plan(
+        items.counts,
+        items.labels,
+        n_items=n_items,
+        n_votes=_curve(n_votes, step),
+        price=vote_price,
+        price_of_error=1 / rule.price if rule.price else 100.0,
+        epsilon=0.05 if epsilon is None else epsilon,
+        step=step,
+    )
+    if output is not None:
+        rule.save(output)
+    if isinstance(table, btdagg.Votes):
+        say_what_is_pooled(table, "plans for")
+    if json:
+        print_json(
+            {
+                "rule": {
+                    "kind": rule.kind,
+                    "n": rule.n,
+                    "step": rule.step,
+                    "epsilon": rule.epsilon,
+                    "price": rule.price,
+                },
+                "expected": asdict(found),
+                "budgets": [asdict(row) for row in planned.budgets],
+                "labels": [
+                    {"n_labels": size, "excess_mae": excess} for size, excess in planned.labels
+                ],
+                "n_labels": len(items.labels),
+                "output": None if output is None else str(output),
+            }
+        )
+        return
+    bound = "" if rule.price is None else f", price {rule.price:.4g}"
+    bound = bound if epsilon is None else f", epsilon {epsilon:g}"
+    out.print(f"{rule.kind} rule{bound}: at most {rule.n} votes per item")
+    out.print(
+        f"expected: {found.votes:.2f} votes ({1 - found.votes / rule.n:.0%} fewer), "
+        f"{found.change_rate:.1%} of labels not those of {rule.n} votes, MAE {found.mae:.4f}"
+    )
+    out.print(f"{n_items:,} items: {found.calls:,.0f} votes, price {found.price:,.2f}")
+    if output is not None:
+        out.print(f"wrote {output}", soft_wrap=True)
+    out.print("\nby votes and rule, the calls of a calibration set with them:")
+    out.print(str(planned), soft_wrap=True)
+
+
+def _curve(n: int, step: int) -> list[int]:
+    """Return numbers of votes up to n, evenly and in steps."""
+    return sorted(
+        {max(1, round(n * part / _N_CURVE / step)) * step for part in range(1, _N_CURVE + 1)}
+    )

@@ -1,0 +1,402 @@
+"""Whether the votes still fall as they did when the model was calibrated."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+
+from btdagg import _core
+from btdagg._core import InputError
+from btdagg.files import replace_file
+from btdagg.validation import as_integer, as_number, as_numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+_FORMAT = "btdagg.drift"
+_VERSION = 1
+_MOST_VOTES = 128
+
+FACETS = ("tie rate", "decisiveness", "side bias")
+
+
+class Facet(NamedTuple):
+    """One thing that may move.
+
+    Attributes
+    ----------
+    name : str
+        ``tie rate``: share of ties among an item's votes. ``decisiveness``: how one-sided its other
+        votes are, from 0 (an even split) to 1 (unanimous). ``side bias``: with votes by order, by
+        how much they lean to the response that is shown first; else to A; -1 to 1.
+    reference, stream : float
+        Means over the items, NaN where none has a value.
+    log_evidence : float
+        Natural logarithm of the capital of a bet against the facet being as before: 0 at first.
+    pvalue : float
+        Valid at any time and whenever one looks: one over the largest capital so far.
+    moved_at : int or None
+        Number of items of the stream, this one included, when it was found to have moved.
+    """
+
+    name: str
+    reference: float
+    stream: float
+    log_evidence: float
+    pvalue: float
+    moved_at: int | None
+
+
+@dataclass(frozen=True)
+class DriftReport:
+    """What a monitor has found so far.
+
+    Attributes
+    ----------
+    n_reference, n_items : int
+        Items of the reference and of the stream.
+    level : float
+        Bound of the chance of a false alarm, ever.
+    facets : tuple of Facet
+        In the order tie rate, decisiveness, side bias.
+    """
+
+    n_reference: int
+    n_items: int
+    level: float
+    facets: tuple[Facet, ...]
+
+    @property
+    def moved(self) -> tuple[str, ...]:
+        """Names of the facets that have moved."""
+        return tuple(facet.name for facet in self.facets if facet.moved_at is not None)
+
+    @property
+    def stale(self) -> bool:
+        """Whether something has moved, and the model wants to be calibrated again."""
+        return bool(self.moved)
+
+    def __str__(self) -> str:
+        n = f"{self.n_items} items against {self.n_reference}"
+        if not self.stale:
+            return f"no drift found in {n}"
+        moves = (
+            f"{facet.name} from {facet.reference:.3f} to {facet.stream:.3f} "
+            f"(item {facet.moved_at}, p = {facet.pvalue:.2g})"
+            for facet in self.facets
+            if facet.moved_at is not None
+        )
+        return f"calibration is stale: {', '.join(moves)}; {n}"
+
+
+class DriftMonitor:
+    """Compares the votes of a stream of items with those that the model was calibrated on.
+
+    An alarm that is false has a chance of at most `level`, however long the stream is and however
+    often one looks. That is exact for any number of reference items: the null hypothesis is that
+    reference and stream come from one distribution of items, whatever it is, in any order
+    (exchangeable). The unit is the item, since votes of an item depend on one another. Each of the
+    three facets has a test of its own at a third of the level, so what moved is known.
+
+    A few reference items can only show large moves: take all items that were there when the model
+    was calibrated, labelled or not.
+
+    Parameters
+    ----------
+    reference : (n, 3) or (n, 2, 3) array of non-negative integers
+        Votes per item in label order; with three dimensions first those of order AB, then BA. All
+        items have as many votes (of either order), 1 to 128.
+    level : float
+        Above 0 and below 1.
+    seed : int
+        Of the random numbers that break ties between items that vote alike, non-negative.
+
+    Raises
+    ------
+    InputError
+        If a shape or number is out of range; the message names the row.
+
+    Notes
+    -----
+    Where a stopping rule is at work items get more votes the more they are contested. Give the
+    monitor the first votes alone, as many as every item has, and a reference of as many.
+
+    Conformal test martingales with bets that jump: Vovk, Gammerman and Shafer (2022), chapter 8;
+    Vovk et al. (2021), Retrain or not retrain. Ville (1939) for the level.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> monitor = DriftMonitor(rng.multinomial(8, [0.4, 0.1, 0.5], size=300))
+    >>> monitor.observe(rng.multinomial(8, [0.4, 0.1, 0.5], size=500)).stale
+    False
+    >>> monitor.observe(rng.multinomial(8, [0.3, 0.3, 0.4], size=200)).moved
+    ('tie rate',)
+    """
+
+    def __init__(self, reference: ArrayLike, *, level: float = 0.01, seed: int = 0) -> None:
+        self.level = as_number(level, "level")
+        if not 0 < self.level < 1:
+            raise InputError(f"level is {level!r}, want a number above 0 and below 1")
+        first = _as_votes(reference, "reference", None)
+        if not len(first):
+            raise InputError("reference is empty, want at least one item")
+        self.n_votes = tuple(int(n) for n in first[0].sum(axis=-1).ravel())
+        if not all(1 <= n <= _MOST_VOTES for n in self.n_votes):
+            raise InputError(f"reference[0] has {self._shown()} votes, want 1 to {_MOST_VOTES}")
+        self._same_votes(first, "reference")
+        self._n_reference, self._n_items = len(first), 0
+        seed = as_integer(seed, "seed", 0, 2**62)
+        self._tests, self._moved_at = [], [None] * len(FACETS)
+        self._sums = np.zeros((2, len(FACETS)))
+        self._totals = np.zeros((2, len(FACETS)), dtype=np.int64)
+        for number, levels in enumerate(self._levels(first, 0)):
+            pool = np.bincount(levels, minlength=self._n_levels[number])
+            self._tests.append(_core.ConformalTest(pool.tolist(), 3 * seed + number))
+
+    def observe(self, counts: ArrayLike) -> DriftReport:
+        """Take further items of the stream, in their order, and report.
+
+        Parameters
+        ----------
+        counts : (m, 3) or (m, 2, 3) array, or one item of it
+            As the reference.
+
+        Raises
+        ------
+        InputError
+            If the shape is another than the reference's or an item has another number of votes;
+            nothing is then taken.
+        """
+        votes = _as_votes(counts, "counts", len(self.n_votes))
+        self._same_votes(votes, "counts")
+        bound = math.log(len(FACETS) / self.level)
+        known = self._known(votes)
+        for number, levels in enumerate(self._levels(votes, 1)):
+            peaks = np.array(self._tests[number].observe(levels))
+            if self._moved_at[number] is None and (peaks >= bound).any():
+                # Items without a value, such as a decisiveness where all votes are ties, count.
+                item = np.flatnonzero(known[number])[int(np.argmax(peaks >= bound))]
+                self._moved_at[number] = self._n_items + int(item) + 1
+        self._n_items += len(votes)
+        return self.report()
+
+    def report(self) -> DriftReport:
+        """Return what was found so far."""
+        with np.errstate(invalid="ignore"):
+            means = self._sums / np.where(self._totals, self._totals, np.nan)
+        facets = []
+        for number, name in enumerate(FACETS):
+            log_evidence, peak = self._tests[number].log_capital()
+            facets.append(
+                Facet(
+                    name,
+                    float(means[0, number]),
+                    float(means[1, number]),
+                    log_evidence,
+                    max(math.exp(-peak), sys.float_info.min),  # a p-value is never zero
+                    self._moved_at[number],
+                )
+            )
+        return DriftReport(self._n_reference, self._n_items, self.level, tuple(facets))
+
+    def _known(self, votes: NDArray[np.int64]) -> list[NDArray[np.bool_]]:
+        return [~np.isnan(scores) for scores in _scores(votes)]
+
+    def _levels(self, votes: NDArray[np.int64], row: int) -> list[NDArray[np.int64]]:
+        """Levels of the items that have a value, facet by facet; their means are kept in `row`."""
+        found = []
+        for number, scores in enumerate(_scores(votes)):
+            values = scores[~np.isnan(scores)]
+            self._sums[row, number] += values.sum()
+            self._totals[row, number] += len(values)
+            found.append(np.searchsorted(_grid(self.n_votes, number), values).astype(np.int64))
+        return found
+
+    @property
+    def _n_levels(self) -> list[int]:
+        return [len(_grid(self.n_votes, number)) for number in range(len(FACETS))]
+
+    def _same_votes(self, votes: NDArray[np.int64], name: str) -> None:
+        totals = votes.sum(axis=-1)
+        wrong = (totals != self.n_votes).any(axis=1)
+        if wrong.any():
+            row = int(wrong.argmax())
+            got = " and ".join(map(str, totals[row]))
+            raise InputError(
+                f"{name}[{row}] has {got} votes, want {self._shown()} as in the first of the "
+                "reference: count as many votes of every item"
+            )
+
+    def _shown(self) -> str:
+        return " and ".join(map(str, self.n_votes))
+
+    def to_json(self) -> str:
+        """Return all that the monitor holds as versioned JSON; floats keep every bit."""
+        return json.dumps(
+            {
+                "format": _FORMAT,
+                "version": _VERSION,
+                "level": self.level,
+                "n_votes": self.n_votes,
+                "n_reference": self._n_reference,
+                "n_items": self._n_items,
+                "sums": self._sums.tolist(),
+                "totals": self._totals.tolist(),
+                "moved_at": self._moved_at,
+                "tests": [test.state() for test in self._tests],
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str | bytes, *, source: str = "monitor") -> Self:
+        """Return the monitor that `to_json` wrote.
+
+        Raises
+        ------
+        InputError
+            If the text is truncated, damaged or of a later version; `source` names it.
+        """
+        try:
+            found = json.loads(text)
+            if not isinstance(found, dict) or found.get("format") != _FORMAT:
+                raise InputError("no state of a drift monitor")
+            if found["version"] != _VERSION:
+                raise InputError(
+                    f"state version {found['version']!r}, this btdagg reads version {_VERSION}"
+                )
+            return cls._of(found)
+        except InputError as error:
+            raise InputError(f"{source}: {error}") from None
+        except (KeyError, OverflowError, RecursionError, TypeError, ValueError) as error:
+            raise InputError(
+                f"{source}: no state of a monitor, or a damaged one: {error}"
+            ) from None
+
+    @classmethod
+    def _of(cls, found: dict[str, Any]) -> Self:
+        monitor = cls.__new__(cls)
+        monitor.level = as_number(found["level"], "level")
+        monitor.n_votes = tuple(as_integer(n, "n_votes", 1, _MOST_VOTES) for n in found["n_votes"])
+        monitor._n_reference = as_integer(found["n_reference"], "n_reference", 1)
+        monitor._n_items = as_integer(found["n_items"], "n_items", 0)
+        monitor._sums = np.array(found["sums"], dtype=np.float64)
+        monitor._totals = np.array(found["totals"], dtype=np.int64)
+        monitor._moved_at = list(found["moved_at"])
+        monitor._tests = [_core.ConformalTest.from_state(tuple(test)) for test in found["tests"]]
+        shape = (2, len(FACETS))
+        sizes = [len(test.state()[0]) for test in monitor._tests]
+        good = (
+            0 < monitor.level < 1
+            and len(monitor.n_votes) in (1, 2)
+            and monitor._sums.shape == monitor._totals.shape == shape
+            and len(monitor._moved_at) == len(FACETS)
+            and all(
+                at is None or (type(at) is int and 1 <= at <= monitor._n_items)
+                for at in monitor._moved_at
+            )
+            and sizes == monitor._n_levels
+        )
+        if not good:
+            raise ValueError("its parts do not belong together")
+        return monitor
+
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        return DriftMonitor.from_json, (self.to_json(),)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the state; a file that is there is replaced whole or not at all.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written.
+        """
+        replace_file(path, self.to_json() + "\n")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a state that `save` wrote.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read, and where `from_json` does.
+        """
+        try:
+            with open(path, "rb") as file:
+                text = file.read()
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror or error}") from None
+        return cls.from_json(text, source=str(path))
+
+    _tests: list[_core.ConformalTest]
+    _moved_at: list[int | None]
+
+
+def _as_votes(counts: ArrayLike, name: str, n_orders: int | None) -> NDArray[np.int64]:
+    """Votes as (n, orders, 3)."""
+    array = as_numbers(counts, name)
+    if n_orders is not None and array.ndim == (1 if n_orders == 1 else 2):
+        array = array[None]
+    shapes = {1: "(n, 3)", 2: "(n, 2, 3)"}
+    ordered = array.ndim == 3 and array.shape[1:] == (2, 3)
+    plain = array.ndim == 2 and array.shape[1] == 3
+    fits = (plain and n_orders in (1, None)) or (ordered and n_orders in (2, None))
+    if not fits:
+        wanted = " or ".join(shapes.values()) if n_orders is None else shapes[n_orders]
+        raise InputError(f"{name} has shape {array.shape}, want {wanted}")
+    votes = array if ordered else array[:, None]
+    with np.errstate(invalid="ignore"):
+        good = (votes >= 0) & (votes % 1 == 0) & (votes <= 2**31)
+    if not good.all():
+        row = int(np.argwhere(~good)[0][0])
+        raise InputError(f"{name}[{row}] is {array[row].tolist()}, want non-negative integers")
+    return votes.astype(np.int64)
+
+
+def _scores(votes: NDArray[np.int64]) -> Sequence[NDArray[np.float64]]:
+    """Tie share, one-sidedness and lean of each item; NaN where an item has none."""
+    minus, tie, plus = votes.sum(axis=1).T
+    decisive = minus + plus
+    ties = tie / (tie + decisive)
+    with np.errstate(invalid="ignore"):
+        one_sided = np.abs(plus - minus) / np.where(decisive, decisive, np.nan)
+    by_order = votes[:, :, 2] - votes[:, :, 0]
+    n_votes = votes.sum(axis=2)
+    if votes.shape[1] == 1:
+        lean = by_order[:, 0] / n_votes[:, 0]
+    else:
+        # A is shown first in AB and last in BA. Over a common denominator, so that equal leans are
+        # equal floats.
+        across = by_order[:, 0] * n_votes[:, 1] - by_order[:, 1] * n_votes[:, 0]
+        lean = across / (2 * n_votes[:, 0] * n_votes[:, 1])
+    return ties, one_sided, lean
+
+
+@lru_cache(maxsize=64)
+def _grid(n_votes: tuple[int, ...], facet: int) -> NDArray[np.float64]:
+    """All values that a facet can have, ascending."""
+    n = sum(n_votes)
+    if facet == 0:
+        return np.arange(n + 1) / n
+    if facet == 1:
+        size = np.arange(1, n + 1)[:, None]
+        ahead = np.arange(n + 1)[None]
+        possible = (ahead <= size) & ((size - ahead) % 2 == 0)
+        return np.unique((ahead / size)[possible])
+    leans = [np.arange(-k, k + 1) for k in n_votes]
+    if len(n_votes) == 1:
+        return leans[0] / n
+    first, second = n_votes
+    across = leans[0][:, None] * second - leans[1][None] * first
+    return np.unique(across / (2 * first * second))

@@ -1,0 +1,126 @@
+"""Ids of items as the compiled tallies take them, without a copy where there is a way."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from btdagg import _core
+from btdagg._core import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class Texts(NamedTuple):
+    """Texts one after the other: UTF-8 bytes, where the first begins and where each ends."""
+
+    data: NDArray[np.uint8]
+    start: int
+    ends: NDArray[np.int64]
+
+
+def as_ids(items: Any) -> NDArray[np.int64] | Texts:
+    """Return ids as an array of int64 or as `Texts`.
+
+    Parameters
+    ----------
+    items : (m,) array of integers or strings
+        A list, a NumPy array of integers or of any kind of strings, a pandas or polars series or a
+        PyArrow array. Large Arrow strings are read in place.
+
+    Raises
+    ------
+    InputError
+        If the ids are anything else or one is missing.
+    """
+    library = type(items).__module__.partition(".")[0]
+    if library == "polars":
+        if items.dtype.is_integer():
+            items, library = items.to_numpy(), ""
+        elif find_spec("pyarrow") is None:
+            items, library = items.to_list(), ""
+        else:
+            items, library = items.rechunk().to_arrow(), "pyarrow"
+    if library == "pyarrow":
+        return _of_arrow(items)
+    if library == "pandas":
+        items = items.to_numpy()
+    if isinstance(items, list | tuple) and items and isinstance(items[0], str):
+        return as_texts(list(items))  # not by NumPy, whose own strings lose trailing NULs
+    array = np.asarray(items)
+    if array.ndim != 1:
+        raise InputError(f"items has shape {array.shape}, want one dimension")
+    if isinstance(items, list | tuple) and array.dtype.kind == "U":
+        raise InputError("items mixes strings and numbers, want one kind")
+    if array.dtype.kind == "U":
+        if not array.size:
+            return as_texts([])
+        native = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
+        data, ends = _core.pack_wide(native.view(np.uint32).reshape(len(native), -1))
+        return Texts(data, 0, ends)
+    if array.dtype.kind in "OT":
+        ids = array.tolist()
+        if all(isinstance(item, int | np.integer) and not isinstance(item, bool) for item in ids):
+            array = np.asarray(ids)
+        else:
+            return as_texts(ids)
+    if array.size == 0:
+        return np.empty(0, dtype=np.int64)
+    if array.dtype.kind not in "iu":
+        raise InputError(f"items has dtype {array.dtype}, want integers or strings")
+    if array.dtype.kind == "u" and array.max() > np.iinfo(np.int64).max:
+        row = int(array.argmax())
+        raise InputError(f"items[{row}] is {array[row]}, want an integer below 2**63")
+    return np.ascontiguousarray(array, dtype=np.int64)
+
+
+def as_texts(items: list[Any]) -> Texts:
+    """Return a list of str as `Texts`.
+
+    Raises
+    ------
+    InputError
+        If one is another object or has a lone surrogate; the message names the row.
+    """
+    data, ends = _core.pack_texts(items)
+    return Texts(data, 0, ends)
+
+
+def _of_arrow(items: Any) -> NDArray[np.int64] | Texts:
+    import pyarrow as pa
+
+    if isinstance(items, pa.ChunkedArray):
+        items = items.combine_chunks()
+    if items.null_count:
+        row = int(np.flatnonzero(items.is_null().to_numpy(zero_copy_only=False))[0])
+        raise InputError(f"items[{row}] is null, want an integer or a string")
+    if pa.types.is_integer(items.type):
+        return as_ids(items.to_numpy(zero_copy_only=False))
+    if pa.types.is_dictionary(items.type):
+        items = items.dictionary_decode()
+    kind = items.type
+    text = pa.types.is_string(kind) or pa.types.is_string_view(kind)
+    if not (text or pa.types.is_large_string(kind)):
+        raise InputError(f"items has type {kind}, want integers or strings")
+    if text:
+        items = items.cast(pa.large_string())
+    if not len(items):
+        return Texts(np.empty(0, dtype=np.uint8), 0, np.empty(0, dtype=np.int64))
+    _, offsets, data = items.buffers()
+    bounds = np.frombuffer(offsets, dtype=np.int64)[items.offset : items.offset + len(items) + 1]
+    bytes_of = np.frombuffer(data, dtype=np.uint8) if data is not None else np.empty(0, np.uint8)
+    return Texts(bytes_of, int(bounds[0]), bounds[1:])
+
+
+def as_strings(data: NDArray[np.uint8], ends: NDArray[np.int64]) -> NDArray[np.object_]:
+    """Return texts as an array of str."""
+    text = data.tobytes()
+    found = np.empty(len(ends), dtype=object)
+    start = 0
+    for place, end in enumerate(ends.tolist()):
+        found[place] = text[start:end].decode()
+        start = end
+    return found

@@ -1,0 +1,285 @@
+"""What a job will take: votes, labels, price and error, before it begins."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from btdagg._core import InputError
+from btdagg.calibration import CalibrationWarning, calibrate
+from btdagg.online.predictive import VoteDistribution, fit_votes
+from btdagg.online.rule import StoppingRule
+from btdagg.validation import as_integer, as_labels, as_number, as_whole_counts, same_length
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from btdagg.model import DavidsonModel
+
+RULES = ("all votes", "lossless", "risk-bounded", "cost-optimal")
+
+
+@dataclass(frozen=True)
+class PlannedBudget:
+    """What is to be expected of a number of votes under a rule.
+
+    Attributes
+    ----------
+    n : int
+        Most votes of an item; what the model is calibrated for.
+    rule : str
+        One of ``all votes``, ``lossless``, ``risk-bounded``, ``cost-optimal``.
+    votes : float
+        Votes of an item on average.
+    mae : float
+        Expected mean absolute error, of a model calibrated on as many labels as can be.
+    change_rate : float
+        Share of items whose label is not that of all `n` votes.
+    calls : float
+        Votes of the job: of its items with the rule and, in a plan, of the labelled ones with all
+        `n`.
+    price : float
+        Of those calls.
+    """
+
+    n: int
+    rule: str
+    votes: float
+    mae: float
+    change_rate: float
+    calls: float
+    price: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a job will take.
+
+    Attributes
+    ----------
+    budgets : tuple of PlannedBudget
+        By number of votes and rule; the curve of error against votes.
+    labels : tuple of (int, float)
+        Numbers of labels to calibrate on, and how much higher than the least the expected error
+        then is on average, at the largest number of votes.
+    """
+
+    budgets: tuple[PlannedBudget, ...]
+    labels: tuple[tuple[int, float], ...]
+
+    def curve(self, rule: str = "all votes") -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return votes per item and expected error under a rule, each ascending by `n`.
+
+        Raises
+        ------
+        InputError
+            If there is no such rule.
+        """
+        if rule not in RULES:
+            raise InputError(f"rule is {rule!r}, want one of {', '.join(RULES)}")
+        rows = [row for row in self.budgets if row.rule == rule]
+        return np.array([row.votes for row in rows]), np.array([row.mae for row in rows])
+
+    def cheapest(self, mae: float) -> PlannedBudget:
+        """Return the budget of the fewest calls that keeps the expected error within `mae`.
+
+        Raises
+        ------
+        InputError
+            If none does.
+        """
+        bound = as_number(mae, "mae")
+        within = [row for row in self.budgets if row.mae <= bound]
+        if not within:
+            least = min(row.mae for row in self.budgets)
+            raise InputError(f"mae is {bound}, want at least {least:.4f}, the least of the plan")
+        return min(within, key=lambda row: row.calls)
+
+    def __str__(self) -> str:
+        lines = ["  n  rule          votes     MAE  changed       calls       price"]
+        for row in self.budgets:
+            lines.append(
+                f"{row.n:3}  {row.rule:<12} {row.votes:6.2f}  {row.mae:.4f}  {row.change_rate:7.4f}"
+                f"  {row.calls:10,.0f}  {row.price:10,.2f}"
+            )
+        for size, excess in self.labels:
+            lines.append(f"{size} labels: error {excess:.4f} above that of many labels")
+        return "\n".join(lines)
+
+
+def plan(
+    counts: ArrayLike,
+    labels: ArrayLike,
+    *,
+    n_items: int,
+    n_votes: Sequence[int] = (2, 4, 6, 8, 12, 16, 20),
+    n_labels: Sequence[int] = (25, 50, 100, 200),
+    price: float = 1.0,
+    price_of_error: float = 100.0,
+    epsilon: float = 0.05,
+    step: int = 1,
+    seed: int = 0,
+) -> Plan:
+    """Say what a job will take, from the votes and labels of a few items.
+
+    Gold labels and votes are taken to fall as `fit_votes` learns it from the pilot; with that the
+    expected error of every number of votes is a sum over all counts, not a simulation. It is about
+    as sure as the pilot is large, and says more of differences than of levels.
+
+    Parameters
+    ----------
+    counts : (n, 3) array of non-negative integers
+        Votes of the pilot's items in label order.
+    labels : (n,) array of -1, 0, 1
+        Their gold labels.
+    n_items : int
+        Items of the job, without the labelled ones.
+    n_votes : sequence of int
+        Numbers of votes to look at, each 1 to 128 and a multiple of `step`.
+    n_labels : sequence of int
+        Numbers of labels to look at; the middle one counts for the calls.
+    price : float
+        Of one vote, in any currency.
+    price_of_error : float
+        How many votes one unit of absolute error is worth, for the cost-optimal rule.
+    epsilon : float
+        Of the risk-bounded rule.
+    step : int
+        2 where votes come in pairs of both orders.
+    seed : int
+        Of the simulated calibration sets.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    InputError
+        If shapes disagree or a number is out of range.
+    """
+    gold, whole = as_labels(labels), as_whole_counts(counts)
+    same_length("labels", len(gold), "counts", len(whole))
+    votes = fit_votes(whole, gold)
+    n_items, seed = as_integer(n_items, "n_items", 1), as_integer(seed, "seed", 0)
+    step = as_integer(step, "step", 1)
+    sizes, budgets = _numbers(n_labels, "n_labels", 2), _numbers(n_votes, "n_votes", 1, 128)
+    per_vote, per_error = as_number(price, "price"), as_number(price_of_error, "price_of_error")
+    if per_error <= 0:
+        raise InputError(f"price_of_error is {price_of_error!r}, want a number above 0")
+    rows = []
+    for n in budgets:
+        model, mae = _at(votes, n)
+        full = StoppingRule.lossless(model, n, votes, step=step)
+        rules = (
+            full,
+            StoppingRule.risk_bounded(model, n, votes, epsilon=epsilon, step=step),
+            StoppingRule.cost_optimal(model, n, votes, price=1 / per_error, step=step),
+        )
+        found = [("all votes", float(n), mae, 0.0)]
+        # The rules' own error is the model's; what a rule adds to it is taken over.
+        found += [
+            (r.kind, r.expected_votes, mae + r.expected_mae - full.expected_mae, r.change_rate)
+            for r in rules
+        ]
+        calibration_calls = sizes[len(sizes) // 2] * n
+        for name, expected, error, change in found:
+            calls = n_items * expected + calibration_calls
+            rows.append(PlannedBudget(n, name, expected, error, change, calls, calls * per_vote))
+    return Plan(tuple(rows), tuple(_by_labels(votes, budgets[-1], sizes, seed)))
+
+
+def plan_rule(
+    rule: StoppingRule,
+    counts: ArrayLike,
+    labels: ArrayLike,
+    *,
+    n_items: int,
+    price: float = 1.0,
+) -> PlannedBudget:
+    """Say what a job under a rule will take, from the votes and labels of a few items.
+
+    Parameters
+    ----------
+    rule : StoppingRule
+        Without `votes` its forecasts are by those of the pilot.
+    counts, labels, n_items, price
+        As for `plan`; the calls are those of the job's items alone.
+
+    Raises
+    ------
+    InputError
+        If shapes disagree or a number is out of range.
+    """
+    votes = fit_votes(counts, labels)
+    n_items, per_vote = as_integer(n_items, "n_items", 1), as_number(price, "price")
+    if rule.votes is None:
+        rule = replace(rule, votes=votes)
+    full = StoppingRule.lossless(rule.model, rule.n, rule.votes, step=rule.step)
+    mae = _error(rule.model, *_joint(votes, rule.n)) + rule.expected_mae - full.expected_mae
+    expected, calls = rule.expected_votes, n_items * rule.expected_votes
+    return PlannedBudget(
+        rule.n, rule.kind, expected, mae, rule.change_rate, calls, calls * per_vote
+    )
+
+
+def _numbers(values: Sequence[int], name: str, least: int, most: int = 2**31) -> list[int]:
+    if not isinstance(values, Iterable) or not (found := list(values)):
+        raise InputError(f"{name} is {values!r}, want at least one number")
+    return sorted({as_integer(value, name, least, most) for value in found})
+
+
+def _joint(votes: VoteDistribution, n: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """All counts of n votes, (k, 3), and their joint chances with the gold labels, (k, 3)."""
+    counts = np.array([(m, n - m - p, p) for m in range(n + 1) for p in range(n + 1 - m)])
+    (tied, tie_alpha), (won, win_alpha) = votes.components
+    kinds = [(won / 2, win_alpha[::-1]), (tied, tie_alpha), (won / 2, win_alpha)]
+    # Of one side alone: a distribution that is not mirrored is one whose mirror image is added.
+    joint = np.stack([weight * _one_sided(counts, alpha) for weight, alpha in kinds], axis=1)
+    return counts, joint
+
+
+def _one_sided(counts: NDArray[np.int64], alpha: Sequence[float]) -> NDArray[np.float64]:
+    from btdagg.online.predictive import _log_chances
+
+    chances: NDArray[np.float64] = np.exp(_log_chances(counts.astype(float), np.array(alpha)))
+    return chances
+
+
+def _at(votes: VoteDistribution, n: int) -> tuple[DavidsonModel, float]:
+    """Return the model of n votes that many labels would give, and its expected error."""
+    counts, joint = _joint(votes, n)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        model = calibrate(counts, None, weights=joint).model
+    return model, _error(model, counts, joint)
+
+
+def _error(model: DavidsonModel, counts: NDArray[np.int64], joint: NDArray[np.float64]) -> float:
+    away = np.abs(model.decide(counts)[:, None] - np.array([-1, 0, 1]))
+    return float((joint * away).sum() / joint.sum())
+
+
+def _by_labels(
+    votes: VoteDistribution, n: int, sizes: Sequence[int], seed: int, n_sets: int = 40
+) -> list[tuple[int, float]]:
+    """How much calibrating on few labels costs, on average over simulated sets."""
+    counts, joint = _joint(votes, n)
+    flat = joint.ravel() / joint.sum()
+    _, least = _at(votes, n)
+    found = []
+    for size in sizes:
+        rng = np.random.default_rng([seed, size])
+        drawn = rng.choice(len(flat), size=(n_sets, size), p=flat)
+        errors = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CalibrationWarning)
+            for rows in drawn:
+                model = calibrate(counts[rows // 3], rows % 3 - 1).model
+                errors.append(_error(model, counts, joint))
+        found.append((size, float(np.mean(errors)) - least))
+    return found

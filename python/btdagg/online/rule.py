@@ -1,0 +1,418 @@
+"""When to stop asking: a table of all counts that n votes can reach."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+
+import numpy as np
+
+from btdagg import _core
+from btdagg._core import InputError
+from btdagg.files import replace_file
+from btdagg.model import DavidsonModel
+from btdagg.online.predictive import VoteDistribution
+from btdagg.validation import as_counts, as_integer, as_number, as_numbers
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+Kind = Literal["lossless", "risk-bounded", "cost-optimal"]
+
+_FORMAT = "btdagg.stopping-rule"
+_VERSION = 1
+_MOST_VOTES = 128
+
+
+class Followed(NamedTuple):
+    """Where items stop when their votes come one after the other.
+
+    Attributes
+    ----------
+    n_votes : (n_items,) array of int64
+        Votes that were taken.
+    labels : (n_items,) array of int8
+        Labels at the stop.
+    """
+
+    n_votes: NDArray[np.int64]
+    labels: NDArray[np.int8]
+
+
+@dataclass(frozen=True)
+class StoppingRule:
+    """Whether an item may stop short of the `n` votes that its model is calibrated for.
+
+    Made by `lossless`, `risk_bounded` or `cost_optimal`. A frozen value: equal where its parts are,
+    picklable, saved as versioned JSON. Making one takes microseconds and asking it is a look-up.
+
+    Attributes
+    ----------
+    kind : {"lossless", "risk-bounded", "cost-optimal"}
+        What the rule aims at.
+    model : DavidsonModel
+        Decides by all `n` votes.
+    n : int
+        Most votes of an item, 1 to 128.
+    step : int
+        Items stop only after a multiple of so many votes: 2 where orders are balanced by pairs.
+    votes : VoteDistribution or None
+        Chances of the votes to come; see `fit_votes`.
+    epsilon, price : float or None
+        The bound of a risk-bounded rule; the price of a vote of a cost-optimal one, in units of
+        absolute error.
+
+    Notes
+    -----
+    Methods over arrays take `counts`, (n, 3) non-negative integers as `DavidsonModel.decide` does,
+    and `n_threads`, which does not change a bit of the result. They raise `InputError` naming the
+    first row with a bad count or with more than `n` votes.
+
+    References
+    ----------
+    Backward induction: Bellman (1957); Ferguson, Optimal Stopping and Applications. The price as
+    the Lagrange multiplier of a budget: Everett (1963).
+    """
+
+    kind: Kind
+    model: DavidsonModel
+    n: int
+    step: int
+    votes: VoteDistribution | None
+    epsilon: float | None = None
+    price: float | None = None
+
+    @classmethod
+    def lossless(
+        cls,
+        model: DavidsonModel,
+        n: int,
+        votes: VoteDistribution | None = None,
+        *,
+        step: int = 1,
+    ) -> Self:
+        """Make the rule that stops once no votes to come can change the label.
+
+        The label is provably the one that `n` votes give.
+
+        Parameters
+        ----------
+        model : DavidsonModel
+            Calibrated for `n` votes.
+        n : int
+            Votes of an item that is not stopped, 1 to 128.
+        votes : VoteDistribution, optional
+            For forecasts of what the rule saves; it does not change where the rule stops.
+        step : int
+            Stop only after a multiple of so many votes; `n` is one.
+
+        Raises
+        ------
+        InputError
+            If an argument is out of range.
+        """
+        return cls("lossless", model, n, step, votes)
+
+    @classmethod
+    def risk_bounded(
+        cls,
+        model: DavidsonModel,
+        n: int,
+        votes: VoteDistribution,
+        *,
+        epsilon: float = 0.05,
+        step: int = 1,
+    ) -> Self:
+        """Make the rule that stops once `n` votes decide otherwise with chance below `epsilon`.
+
+        An item gets the label that is likeliest with all `n` votes, not the model's decision of the
+        few, for which the model is not calibrated.
+
+        Parameters
+        ----------
+        model, n, step
+            As for `lossless`.
+        votes : VoteDistribution
+            Chances of the votes to come; see `fit_votes`.
+        epsilon : float
+            Above 0 and below 0.5.
+
+        Raises
+        ------
+        InputError
+            If an argument is out of range.
+        """
+        return cls("risk-bounded", model, n, step, votes, epsilon=epsilon)
+
+    @classmethod
+    def cost_optimal(
+        cls,
+        model: DavidsonModel,
+        n: int,
+        votes: VoteDistribution,
+        *,
+        price: float | None = None,
+        budget: float | None = None,
+        step: int = 1,
+    ) -> Self:
+        """Make the rule of least expected absolute error plus price of the votes.
+
+        The error at a stop is what the model's probabilities, averaged over what all `n` votes may
+        be, leave of it; an item gets the label for which it is least.
+
+        Parameters
+        ----------
+        model, n, step
+            As for `lossless`.
+        votes : VoteDistribution
+            Chances of the votes to come; see `fit_votes`.
+        price : float, optional
+            Of a vote, in units of absolute error: at 0.01 a hundred votes are worth one error.
+        budget : float, optional
+            Votes per item on average instead: the budget of a job over its number of items. It is
+            spent where votes lower the error most, by the least price that keeps within it. Where
+            votes are worth their price only together, part of it stays unspent: see
+            `expected_votes`.
+
+        Raises
+        ------
+        InputError
+            If an argument is out of range, or not one of `price` and `budget` is given.
+        """
+        if (price is None) == (budget is None):
+            raise InputError("price and budget want one of them to be given")
+        if budget is not None:
+            _check(model, votes)
+            price = _core.StoppingRule.price_within(
+                model._kernel,
+                as_integer(n, "n", 1, _MOST_VOTES),
+                as_integer(step, "step", 1),
+                as_number(budget, "budget"),
+                votes._kernel,
+            )
+        return cls("cost-optimal", model, n, step, votes, price=price)
+
+    def __post_init__(self) -> None:
+        _check(self.model, self.votes)
+        object.__setattr__(self, "n", as_integer(self.n, "n", 1, _MOST_VOTES))
+        object.__setattr__(self, "step", as_integer(self.step, "step", 1))
+        for name, kind in (("epsilon", "risk-bounded"), ("price", "cost-optimal")):
+            value = getattr(self, name)
+            if self.kind == kind:
+                object.__setattr__(self, name, as_number(value, name))
+            elif value is not None:
+                raise InputError(f"{name} is {value!r}, want None for a {self.kind} rule")
+        _ = self._kernel  # which checks the rest
+
+    @cached_property
+    def _kernel(self) -> _core.StoppingRule:
+        value = self.epsilon if self.epsilon is not None else self.price
+        votes = None if self.votes is None else self.votes._kernel
+        return _core.StoppingRule(
+            self.model._kernel, self.n, self.step, self.kind, value or 0.0, votes
+        )
+
+    def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]:
+        names = self.__dataclass_fields__
+        return type(self), tuple(getattr(self, name) for name in names)
+
+    def stops(self, counts: ArrayLike, *, n_threads: int = 1) -> NDArray[np.bool_]:
+        """Whether each item is settled, (n,)."""
+        return self._kernel.stops(as_counts(counts), as_integer(n_threads, "n_threads", 1))
+
+    def decide(self, counts: ArrayLike, *, n_threads: int = 1) -> NDArray[np.int8]:
+        """Label of each item if it stops here, (n,): -1, 0 or +1.
+
+        Of an item that is not settled this is a guess of the same kind; from a lossless rule
+        without `votes` it is the model's decision of the votes so far.
+        """
+        return self._kernel.decide(as_counts(counts), as_integer(n_threads, "n_threads", 1))
+
+    def stops_one(self, minus: int, tie: int, plus: int) -> bool:
+        """Whether an item with these counts is settled.
+
+        Raises
+        ------
+        InputError
+            If a count is not a non-negative integer, or there are more than `n` votes.
+        """
+        return self._kernel.stops_one(minus, tie, plus)
+
+    def decide_one(self, minus: int, tie: int, plus: int) -> int:
+        """Label of an item with these counts; see `decide` and `stops_one`."""
+        return self._kernel.decide_one(minus, tie, plus)
+
+    def votes_to_ask(self, counts: ArrayLike, *, n_threads: int = 1) -> NDArray[np.int64]:
+        """How many votes to ask for at once, (n,): the fewest after which an item may be settled.
+
+        0 where it is. To ask for them one by one would save none of them. After a multiple of
+        `step` votes it is a multiple of `step`; after another number, as where one was lost, it is
+        what is missing to a stop.
+        """
+        checked, threads = as_counts(counts), as_integer(n_threads, "n_threads", 1)
+        return self._kernel.votes_to_ask(checked, threads).astype(np.int64)
+
+    def votes_to_ask_one(self, minus: int, tie: int, plus: int) -> int:
+        """How many votes to ask for of an item with these counts; see `votes_to_ask`.
+
+        Raises
+        ------
+        InputError
+            As for `stops_one`.
+        """
+        return self._kernel.votes_to_ask_one(minus, tie, plus)
+
+    def votes_left(self, counts: ArrayLike, *, n_threads: int = 1) -> NDArray[np.float64]:
+        """Expected number of votes that each item still gets, (n,); 0 where it is settled."""
+        return self._forecasts(counts, n_threads)[:, 0]
+
+    def change_risk(self, counts: ArrayLike, *, n_threads: int = 1) -> NDArray[np.float64]:
+        """Chance that each item's label will not be that of all `n` votes, (n,)."""
+        return self._forecasts(counts, n_threads)[:, 1]
+
+    def error(self, counts: ArrayLike, *, n_threads: int = 1) -> NDArray[np.float64]:
+        """Expected absolute error of the label that each item will get, (n,)."""
+        return self._forecasts(counts, n_threads)[:, 2]
+
+    def _forecasts(self, counts: ArrayLike, n_threads: int) -> NDArray[np.float64]:
+        checked, threads = as_counts(counts), as_integer(n_threads, "n_threads", 1)
+        self._start()
+        return self._kernel.forecasts(checked, threads)
+
+    @property
+    def expected_votes(self) -> float:
+        """Expected number of votes of an item."""
+        return self._start()[0]
+
+    @property
+    def change_rate(self) -> float:
+        """Expected share of items whose label is not that of all `n` votes."""
+        return self._start()[1]
+
+    @property
+    def expected_mae(self) -> float:
+        """Expected mean absolute error, as the model's probabilities have it."""
+        return self._start()[2]
+
+    def _start(self) -> tuple[float, float, float]:
+        start = self._kernel.start
+        if start is None:
+            raise InputError("votes is None, want the distribution of the votes for a forecast")
+        return start
+
+    def follow(self, votes: ArrayLike) -> Followed:
+        """Apply the rule to votes in the order in which they come.
+
+        Parameters
+        ----------
+        votes : (n_items, n) array of -1, 0, 1
+            All `n` votes of each item.
+
+        Returns
+        -------
+        Followed
+            How many votes each item gets, and its label.
+
+        Raises
+        ------
+        InputError
+            If the shape is another or a value is no vote.
+        """
+        array = as_numbers(votes, "votes")
+        if array.ndim != 2 or array.shape[1] != self.n:
+            raise InputError(f"votes has shape {array.shape}, want (n_items, {self.n})")
+        if not np.isin(array, (-1, 0, 1)).all():
+            row, column = np.argwhere(~np.isin(array, (-1, 0, 1)))[0]
+            raise InputError(f"votes[{row}, {column}] is {array[row, column]}, want -1, 0 or 1")
+        running = np.zeros((len(array), self.n + 1, 3), dtype=np.int64)
+        for column, vote in enumerate((-1, 0, 1)):
+            np.cumsum(array == vote, axis=1, out=running[:, 1:, column])
+        stops = self.stops(running.reshape(-1, 3)).reshape(len(array), self.n + 1)
+        n_votes = stops.argmax(axis=1)
+        return Followed(n_votes, self.decide(running[np.arange(len(array)), n_votes]))
+
+    def to_json(self) -> str:
+        """Return the rule as versioned JSON, with its model; floats keep every bit."""
+        import json
+
+        fields = {
+            "kind": self.kind,
+            "n": self.n,
+            "step": self.step,
+            "epsilon": self.epsilon,
+            "price": self.price,
+            "votes": None if self.votes is None else self.votes.components,
+            "model": asdict(self.model),
+        }
+        return json.dumps({"format": _FORMAT, "version": _VERSION, **fields}, indent=2)
+
+    @classmethod
+    def from_json(cls, text: str | bytes, *, source: str = "rule") -> Self:
+        """Return the rule that `to_json` wrote.
+
+        Raises
+        ------
+        InputError
+            If the text is no such JSON or of a later version; `source` names it in the message.
+        """
+        import json
+
+        try:
+            found = json.loads(text)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InputError(f"{source}: not JSON: {error}") from None
+        if not isinstance(found, dict) or found.get("format") != _FORMAT:
+            raise InputError(f'{source}: no stopping rule, want "format": "{_FORMAT}"')
+        if found.get("version") != _VERSION:
+            raise InputError(
+                f"{source}: rule version {found.get('version')!r}, this btdagg reads version "
+                f"{_VERSION}"
+            )
+        given = {name: value for name, value in found.items() if name not in ("format", "version")}
+        names = ["epsilon", "kind", "model", "n", "price", "step", "votes"]
+        if sorted(given) != names:
+            raise InputError(f"{source}: fields {sorted(given)}, want {names}")
+        try:
+            if not isinstance(given["model"], dict):
+                raise InputError(f"model is {given['model']!r}, want an object")
+            given["model"] = DavidsonModel(**given["model"])
+            if given["votes"] is not None:
+                given["votes"] = VoteDistribution(given["votes"])
+            return cls(**given)
+        except (InputError, TypeError) as error:
+            raise InputError(f"{source}: {error}") from None
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the rule as JSON; a file that is there is replaced whole or not at all.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written.
+        """
+        replace_file(path, self.to_json() + "\n")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a rule that `save` wrote.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read, is no rule, or is of a later version.
+        """
+        try:
+            with open(path, "rb") as file:
+                text = file.read()
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror or error}") from None
+        return cls.from_json(text, source=str(path))
+
+
+def _check(model: object, votes: object) -> None:
+    if not isinstance(model, DavidsonModel):
+        raise InputError(f"model is {model!r}, want a DavidsonModel")
+    if votes is not None and not isinstance(votes, VoteDistribution):
+        raise InputError(f"votes is {votes!r}, want a VoteDistribution, as fit_votes gives it")

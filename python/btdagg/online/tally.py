@@ -1,0 +1,551 @@
+"""Votes as they come: any order, repeats, many sources, decided at any time."""
+
+from __future__ import annotations
+
+import os
+from threading import RLock
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from btdagg import _core
+from btdagg._core import InputError
+from btdagg.files import replace_file
+from btdagg.model import DavidsonModel
+from btdagg.online.item_ids import Texts, as_ids, as_strings, as_texts
+from btdagg.online.rule import StoppingRule
+from btdagg.online.state import TallyState, pack, unpack
+from btdagg.validation import as_integer, as_labels, as_numbers, same_length
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    Kernel = _core.IntegerTally | _core.TextTally
+
+_MAX_SAMPLE = 4095
+
+
+class Settled(NamedTuple):
+    """Items that have become settled.
+
+    Attributes
+    ----------
+    ids : (n,) array of int64, or of object holding str
+        In ascending order.
+    labels : (n,) array of int8
+        What the rule decides: -1, 0 or +1.
+    counts : (n, 3) array of int64
+        Votes in label order.
+    """
+
+    ids: NDArray[Any]
+    labels: NDArray[np.int8]
+    counts: NDArray[np.int64]
+
+
+class Conflict(NamedTuple):
+    """A sample that came with different votes, which is why it counts for none of them."""
+
+    item: int | str
+    judge: str
+    order: str
+    sample: int
+    votes: tuple[int, ...]
+
+
+class OnlineTally:
+    """Counts of items from votes in any order, each sample counted once.
+
+    The tally holds which sample of an item voted what. Adding a vote that is there changes nothing,
+    and merging two tallies takes the union of their votes: it is associative and commutative, and
+    what the tally holds depends on neither the order nor the repetition of what came. Two different
+    votes of one sample are a conflict: the sample counts for neither, whichever came first, and
+    `conflicts` lists it. (To keep the first would make the result depend on the order; to refuse
+    the second would stop a stream for one bad row.)
+
+    Ids are listed in ascending order. Methods can be called from several threads.
+
+    Parameters
+    ----------
+    model : DavidsonModel, optional
+        Decides the counts. The rule's unless given.
+    rule : StoppingRule, optional
+        Says which items are settled. Of an item with more votes than the rule's `n` the model
+        decides, by all of them, and it is settled.
+    deduplicate : bool
+        Where False samples are not looked at: every row is one more vote, and merging adds.
+    late : {"refuse", "drop"}
+        What happens to a new vote for an item that `settle` has reported: an error with nothing
+        added, or left out and counted by `n_late`.
+
+    Raises
+    ------
+    InputError
+        If an argument is of another type or value, or model and rule disagree.
+
+    Examples
+    --------
+    >>> tally = OnlineTally()
+    >>> tally.add(["x", "y", "x"], votes=[1, 0, 1], samples=[0, 0, 1])
+    >>> tally.add_one("x", vote=1, sample=1)  # again
+    >>> ids, counts = tally.counts()
+    >>> ids.tolist(), counts.tolist()
+    (['x', 'y'], [[0, 0, 2], [0, 1, 0]])
+    """
+
+    def __init__(
+        self,
+        model: DavidsonModel | None = None,
+        rule: StoppingRule | None = None,
+        *,
+        deduplicate: bool = True,
+        late: Literal["refuse", "drop"] = "refuse",
+    ) -> None:
+        if rule is not None and not isinstance(rule, StoppingRule):
+            raise InputError(f"rule is {rule!r}, want a StoppingRule")
+        if model is not None and not isinstance(model, DavidsonModel):
+            raise InputError(f"model is {model!r}, want a DavidsonModel")
+        if rule is not None and model not in (None, rule.model):
+            raise InputError(f"model is {model!r}, want that of the rule, {rule.model!r}")
+        if late not in ("refuse", "drop"):
+            raise InputError(f"late is {late!r}, want 'refuse' or 'drop'")
+        self.rule = rule
+        self.model = rule.model if rule is not None else model
+        self.deduplicate = bool(deduplicate)
+        self.late: Literal["refuse", "drop"] = late
+        self.n_late = 0
+        self._kernel: Kernel | None = None  # by the kind of the first ids
+        self._channels: dict[tuple[str, str], int] = {}
+        self._lock = RLock()
+
+    def __len__(self) -> int:
+        with self._lock:
+            return 0 if self._kernel is None else len(self._kernel)
+
+    def add(
+        self,
+        items: Any,
+        votes: ArrayLike,
+        samples: ArrayLike | None = None,
+        *,
+        judges: ArrayLike | str = "",
+        orders: ArrayLike | str = "",
+        n_threads: int = 1,
+    ) -> None:
+        """Add votes, all of them or, where something is wrong, none.
+
+        Parameters
+        ----------
+        items : (m,) array of integers or strings
+            Item of each vote: a list, a NumPy array, a series or an Arrow array.
+        votes : (m,) array of -1, 0, 1
+            Votes from A's point of view. A missing vote is to be left out; it is no tie.
+        samples : (m,) array of integers from 0 to 4095
+            Number of the sample. What makes a sample the same is item, judge, order and number.
+        judges, orders : str or (m,) array of str
+            Of all votes or of each. Counts are sums over judges and orders.
+        n_threads : int
+            Does not change a bit of the result.
+
+        Raises
+        ------
+        InputError
+            If lengths disagree, a value is out of range, ids are of another kind than before, or a
+            vote is late; the message names the row.
+        """
+        ids, cast = as_ids(items), as_labels(votes, "votes")
+        n_rows = len(ids.ends) if isinstance(ids, Texts) else len(ids)
+        same_length("votes", len(cast), "items", n_rows)
+        numbers = self._samples(samples, n_rows)
+        threads = as_integer(n_threads, "n_threads", 1)
+        with self._lock:
+            known = dict(self._channels)
+            channels = _channels(judges, orders, n_rows, known)
+            if not n_rows:
+                return  # which says nothing of the kind of ids
+            kernel = self._of_kind(ids)
+            late = kernel.late(ids, cast, numbers, channels)  # type: ignore[arg-type]
+            if late is not None and late.any():
+                if self.late == "refuse":
+                    row = int(late.argmax())
+                    raise InputError(
+                        f"items[{row}] is {_shown(ids, row)}, which is settled, want votes of "
+                        "open items; late='drop' leaves them out"
+                    )
+                kept = np.flatnonzero(~late)
+                ids, cast = _rows(ids, kept), cast[kept]
+                numbers = None if numbers is None else numbers[kept]
+                channels = None if channels is None else channels[kept]
+            kernel.add(ids, cast, numbers, channels, threads)  # type: ignore[arg-type]
+            self._kernel, self._channels = kernel, known
+            self.n_late += 0 if late is None else int(late.sum())
+
+    def add_one(
+        self,
+        item: int | str,
+        vote: int,
+        sample: int | None = None,
+        judge: str = "",
+        order: str = "",
+    ) -> None:
+        """Add one vote; see `add`.
+
+        Raises
+        ------
+        InputError
+            If a value is out of range, the id of another kind than before, or the vote late.
+        """
+        _check_id(item)
+        if isinstance(vote, bool) or not isinstance(vote, int | np.integer) or abs(vote) > 1:
+            raise InputError(f"vote is {vote!r}, want -1, 0 or 1")
+        for name, value in (("judge", judge), ("order", order)):
+            if not isinstance(value, str):
+                raise InputError(f"{name} is {value!r}, want a string")
+        if self.deduplicate or sample is not None:
+            self._wants_samples(sample is not None)
+        number = 0 if sample is None else as_integer(sample, "sample", 0, _MAX_SAMPLE)
+        with self._lock:
+            kernel = self._of_kind(item)
+            channel = self._channels.get((judge, order), len(self._channels))
+            one = (item, int(vote), number, channel)
+            if kernel.is_late(*one):  # type: ignore[arg-type]
+                if self.late == "refuse":
+                    raise InputError(
+                        f"item is {item!r}, which is settled, want votes of open items; "
+                        "late='drop' leaves them out"
+                    )
+                self.n_late += 1
+                return
+            kernel.add_one(*one)  # type: ignore[arg-type]
+            self._kernel = kernel
+            self._channels[judge, order] = channel
+
+    def merge(self, other: OnlineTally) -> None:
+        """Take over the votes of another tally, which stays as it is.
+
+        What was reported as settled by either counts as reported.
+
+        Raises
+        ------
+        InputError
+            If the other's model, rule, kind of ids or `deduplicate` is another; this tally is then
+            as it was.
+        """
+        if not isinstance(other, OnlineTally):
+            raise InputError(f"other is {type(other).__name__}, want an OnlineTally")
+        for name in ("model", "rule", "deduplicate"):
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if mine != theirs:
+                raise InputError(f"{name} of other is {theirs!r}, want {mine!r} as here")
+        with other._lock:
+            kernel = other._kernel
+            theirs = None if kernel is None else kernel.copy()
+            channels, n_late = dict(other._channels), other.n_late
+        with self._lock:
+            known = dict(self._channels)
+            numbers = [known.setdefault(channel, len(known)) for channel in channels]
+            if theirs is not None:
+                if self._kernel is None:
+                    self._kernel = type(theirs)(self.deduplicate)
+                if type(theirs) is not type(self._kernel):
+                    raise InputError(_OTHER_IDS[isinstance(self._kernel, _core.TextTally)])
+                self._kernel.merge(theirs, numbers)  # type: ignore[arg-type]
+            self._channels = known
+            self.n_late += n_late
+
+    def counts(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """Ids in ascending order, (n,), and their counts, (n, 3) in label order."""
+        with self._lock:
+            if self._kernel is None:
+                return np.empty(0, dtype=np.int64), np.empty((0, 3), dtype=np.int64)
+            ids, counts = self._kernel.counts()
+        return _as_array(ids), counts
+
+    def counts_one(self, item: int | str) -> tuple[int, int, int]:
+        """Counts of one item in label order; zeros where it is not there.
+
+        Raises
+        ------
+        InputError
+            If the id is no integer or string, or of another kind than the others.
+        """
+        _check_id(item)
+        with self._lock:
+            kernel = self._of_kind(item)
+            found = kernel.counts_one(item)  # type: ignore[arg-type]
+        minus, tie, plus = found or (0, 0, 0)
+        return minus, tie, plus
+
+    def decide(self) -> tuple[NDArray[Any], NDArray[np.int8]]:
+        """Ids in ascending order and their labels: the rule's, or the model's where there is none.
+
+        Raises
+        ------
+        InputError
+            If the tally has no model.
+        """
+        model = self._model()
+        ids, counts = self.counts()
+        labels = model.decide(counts)
+        if self.rule is not None:
+            within = counts.sum(axis=1) <= self.rule.n
+            labels[within] = self.rule.decide(counts[within])
+        return ids, labels
+
+    def predict_proba(self) -> tuple[NDArray[Any], NDArray[np.float64]]:
+        """Ids in ascending order and the model's probabilities, (n, 3), of the votes so far.
+
+        Raises
+        ------
+        InputError
+            If the tally has no model.
+        """
+        model = self._model()
+        ids, counts = self.counts()
+        return ids, model.predict_proba(counts)
+
+    def settle(self) -> Settled:
+        """Report the items that have become settled since this was last asked.
+
+        Raises
+        ------
+        InputError
+            If the tally has no rule.
+        """
+        if self.rule is None:
+            raise InputError("rule is None, want a StoppingRule to settle items by")
+        with self._lock:
+            if self._kernel is None:
+                ids: Any = np.empty(0, dtype=np.int64)
+                return Settled(ids, np.empty(0, np.int8), np.empty((0, 3), np.int64))
+            ids, labels, counts = self._kernel.settle(self.rule._kernel)
+        return Settled(_as_array(ids), labels, counts)
+
+    def conflicts(self) -> list[Conflict]:
+        """List the samples that came with different votes, by item in ascending order."""
+        with self._lock:
+            found = [] if self._kernel is None else self._kernel.conflicts()
+            if not found:
+                return []
+            ids, _ = self.counts()
+            names = list(self._channels)
+        listed = []
+        for row, channel, sample, labels in found:
+            votes = tuple(vote for vote, came in zip((-1, 0, 1), labels, strict=True) if came)
+            listed.append(Conflict(ids[row], *names[channel], sample, votes))
+        return sorted(listed, key=lambda conflict: conflict[:4])
+
+    def to_bytes(self) -> bytes:
+        """Return all that the tally holds; the same bytes for the same votes in any order."""
+        with self._lock:
+            kernel = self._kernel
+            parts = None if kernel is None else kernel.export()
+            return pack(
+                TallyState(
+                    None if self.rule is None else self.rule.to_json(),
+                    None if self.model is None else self.model.to_json(),
+                    self.deduplicate,
+                    self.late,
+                    self.n_late,
+                    list(self._channels),
+                    parts,
+                )
+            )
+
+    @classmethod
+    def from_bytes(
+        cls,
+        data: bytes,
+        *,
+        model: DavidsonModel | None = None,
+        rule: StoppingRule | None = None,
+        source: str = "state",
+    ) -> OnlineTally:
+        """Return the tally that `to_bytes` wrote.
+
+        Parameters
+        ----------
+        data : bytes
+            What `to_bytes` gave.
+        model, rule : optional
+            Where given, the state has to be one of this model and this rule.
+        source : str
+            What errors call the state.
+
+        Raises
+        ------
+        InputError
+            If the state is truncated or damaged, of a later version, or of another model or rule.
+        """
+        state = unpack(data, source)
+        try:
+            own_rule = None if state.rule is None else StoppingRule.from_json(state.rule)
+            own_model = None if state.model is None else DavidsonModel.from_json(state.model)
+            tally = cls(own_model, own_rule, deduplicate=state.deduplicate, late=state.late)
+            for name, given in (("rule", rule), ("model", model)):
+                own = getattr(tally, name)
+                if given is not None and given != own:
+                    raise InputError(f"state of another {name}, {own!r}, want {given!r}")
+            tally.n_late = as_integer(state.n_late, "n_late", 0)
+            tally._channels = {channel: n for n, channel in enumerate(state.channels)}
+            if state.parts is not None:
+                ids, reported, planes, lanes = state.parts
+                planes = planes.ravel()
+                if isinstance(ids, tuple):
+                    texts = (ids[0], 0, ids[1])
+                    tally._kernel = _core.TextTally.restore(
+                        tally.deduplicate, texts, reported, planes, lanes
+                    )
+                else:
+                    tally._kernel = _core.IntegerTally.restore(
+                        tally.deduplicate, ids, reported, planes, lanes
+                    )
+        except (InputError, OverflowError, TypeError) as error:
+            raise InputError(f"{source}: {error}") from None
+        return tally
+
+    def __reduce__(self) -> tuple[Any, tuple[bytes]]:
+        return OnlineTally.from_bytes, (self.to_bytes(),)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the state; a file that is there is replaced whole or not at all.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written.
+        """
+        replace_file(path, self.to_bytes())
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        model: DavidsonModel | None = None,
+        rule: StoppingRule | None = None,
+    ) -> OnlineTally:
+        """Read a state that `save` wrote; see `from_bytes`.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read, and where `from_bytes` does.
+        """
+        try:
+            with open(path, "rb") as file:
+                data = file.read()
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror or error}") from None
+        return cls.from_bytes(data, model=model, rule=rule, source=str(path))
+
+    def _model(self) -> DavidsonModel:
+        if self.model is None:
+            raise InputError("model is None, want a DavidsonModel to decide by")
+        return self.model
+
+    def _wants_samples(self, given: bool) -> None:
+        if self.deduplicate and not given:
+            raise InputError(
+                "samples is None, want the number of each vote's sample; deduplicate=False "
+                "counts every row"
+            )
+        if given and not self.deduplicate:
+            raise InputError("samples is given, want None where deduplicate is False")
+
+    def _samples(self, samples: ArrayLike | None, n_rows: int) -> NDArray[np.uint32] | None:
+        self._wants_samples(samples is not None)
+        if samples is None:
+            return None
+        array = as_numbers(samples, "samples")
+        if array.ndim != 1:
+            raise InputError(f"samples has shape {array.shape}, want one dimension")
+        same_length("samples", len(array), "items", n_rows)
+        if array.dtype.kind not in "iu" and array.size:
+            raise InputError(f"samples has dtype {array.dtype}, want integers")
+        if array.size and (array.min() < 0 or array.max() > _MAX_SAMPLE):
+            row = int(np.argmax((array < 0) | (array > _MAX_SAMPLE)))
+            raise InputError(
+                f"samples[{row}] is {array[row]}, want an integer from 0 to {_MAX_SAMPLE}"
+            )
+        return np.ascontiguousarray(array, dtype=np.uint32)
+
+    def _of_kind(self, ids: Any) -> Kernel:
+        """Return the kernel for ids of this kind, a new one where there is none yet."""
+        kind = _core.TextTally if isinstance(ids, Texts | str) else _core.IntegerTally
+        if self._kernel is None:
+            return kind(self.deduplicate)
+        if not isinstance(self._kernel, kind):
+            raise InputError(_OTHER_IDS[isinstance(self._kernel, _core.TextTally)])
+        return self._kernel
+
+
+# By whether the tally holds strings.
+_OTHER_IDS = {
+    False: "items are strings, want integers as before",
+    True: "items are integers, want strings as before",
+}
+
+
+def _channels(
+    judges: ArrayLike | str, orders: ArrayLike | str, n_rows: int, known: dict[tuple[str, str], int]
+) -> NDArray[np.uint32] | None:
+    """Number of each row's judge and order, or None where it is 0 throughout."""
+    columns = []
+    for name, values in (("judges", judges), ("orders", orders)):
+        if isinstance(values, str):
+            columns.append((np.zeros(n_rows, dtype=np.int64), [values]))
+            continue
+        array = np.asarray(values)
+        if array.ndim != 1:
+            raise InputError(f"{name} has shape {array.shape}, want one dimension")
+        same_length(name, len(array), "items", n_rows)
+        strings = array.astype(object)
+        wrong = next((row for row, x in enumerate(strings) if not isinstance(x, str)), None)
+        if wrong is not None:
+            raise InputError(f"{name}[{wrong}] is {strings[wrong]!r}, want a string")
+        names, codes = np.unique(array.astype(str), return_inverse=True)
+        columns.append((codes, names.tolist()))
+    (judge, judge_names), (order, order_names) = columns
+    pairs, inverse = np.unique(judge * len(order_names) + order, return_inverse=True)
+    numbers = [
+        known.setdefault(
+            (judge_names[pair // len(order_names)], order_names[pair % len(order_names)]),
+            len(known),
+        )
+        for pair in pairs.tolist()
+    ]
+    if not any(numbers):
+        return None
+    return np.array(numbers, dtype=np.uint32)[inverse]
+
+
+def _check_id(item: object) -> None:
+    if isinstance(item, bool) or not isinstance(item, int | str | np.integer):
+        raise InputError(f"item is {item!r}, want an integer or a string")
+    if isinstance(item, str):
+        try:
+            item.encode()
+        except UnicodeEncodeError:
+            raise InputError(f"item is {item!r}, which has a lone surrogate") from None
+    elif not -(2**63) <= item < 2**63:
+        raise InputError(f"item is {item}, want an integer from -2**63 to below 2**63")
+
+
+def _rows(ids: NDArray[np.int64] | Texts, kept: NDArray[np.intp]) -> NDArray[np.int64] | Texts:
+    if not isinstance(ids, Texts):
+        return ids[kept]
+    return as_texts([_text(ids, row) for row in kept.tolist()])
+
+
+def _shown(ids: NDArray[np.int64] | Texts, row: int) -> str:
+    return repr(_text(ids, row)) if isinstance(ids, Texts) else str(ids[row])
+
+
+def _text(ids: Texts, row: int) -> str:
+    start = ids.ends[row - 1] if row else ids.start
+    return ids.data[start : ids.ends[row]].tobytes().decode()
+
+
+def _as_array(ids: Any) -> NDArray[Any]:
+    return as_strings(*ids) if isinstance(ids, tuple) else ids

@@ -1,0 +1,62 @@
+use std::sync::{Mutex, PoisonError};
+
+use btdagg::drift::{self, TestState};
+use numpy::PyReadonlyArray1;
+use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
+
+use crate::call::{InputError, raise, run};
+
+/// What a test holds: items by level, items seen, seed, shares of the bets, capital, peak.
+type Parts = (Vec<u64>, u64, u64, Vec<f64>, f64, f64);
+
+/// Running test of whether scores are exchangeable.
+#[pyclass(frozen, module = "btdagg._core")]
+pub struct ConformalTest(Mutex<drift::ConformalTest>);
+
+#[pymethods]
+impl ConformalTest {
+    #[new]
+    fn new(reference: Vec<u64>, seed: u64) -> Self {
+        Self(Mutex::new(drift::ConformalTest::new(reference, seed)))
+    }
+
+    /// Takes the levels of further items and returns the largest log capital after each.
+    fn observe(&self, py: Python<'_>, levels: PyReadonlyArray1<'_, i64>) -> PyResult<Vec<f64>> {
+        let levels = levels.as_slice()?;
+        run(py, 1, |_| {
+            let mut test = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            levels
+                .iter()
+                .map(|&level| {
+                    test.observe(usize::try_from(level).unwrap_or(usize::MAX))?;
+                    Ok(test.log_peak())
+                })
+                .collect()
+        })
+    }
+
+    /// Natural logarithm of the capital, and its peak.
+    fn log_capital(&self, py: Python<'_>) -> (f64, f64) {
+        let test = self.0.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner);
+        (test.log_capital(), test.log_peak())
+    }
+
+    /// All that the test holds.
+    fn state(&self, py: Python<'_>) -> Parts {
+        let TestState { pool, n_seen, seed, shares, log_capital, log_peak } =
+            self.0.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner).state();
+        (pool, n_seen, seed, shares, log_capital, log_peak)
+    }
+
+    /// The test that held this.
+    #[staticmethod]
+    fn from_state(parts: Parts) -> PyResult<Self> {
+        let (pool, n_seen, seed, shares, log_capital, log_peak) = parts;
+        if pool.is_empty() {
+            return Err(InputError::new_err("pool is empty, want at least one level"));
+        }
+        let state = TestState { pool, n_seen, seed, shares, log_capital, log_peak };
+        drift::ConformalTest::from_state(state).map(|test| Self(Mutex::new(test))).map_err(raise)
+    }
+}

@@ -1,0 +1,196 @@
+use btdagg::Counts;
+use btdagg::stopping::{self, Criterion};
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyUntypedArray};
+use pyo3::prelude::*;
+
+use crate::arrays::borrow_counts;
+use crate::call::{InputError, raise, run};
+use crate::model::{Model, count, filled, rows_of, zeros};
+
+/// A mirror-symmetric mixture of Dirichlet-multinomials.
+#[pyclass(frozen, module = "btdagg._core")]
+pub struct Predictive(stopping::Predictive);
+
+#[pymethods]
+impl Predictive {
+    #[new]
+    fn new(components: Vec<(f64, [f64; 3])>) -> PyResult<Self> {
+        stopping::Predictive::new(&components).map(Self).map_err(raise)
+    }
+
+    /// Weight and Dirichlet parameters of each component.
+    #[getter]
+    fn components(&self) -> Vec<(f64, [f64; 3])> {
+        self.0.components().to_vec()
+    }
+
+    /// Chances of the next vote in label order.
+    fn next(&self, minus: usize, tie: usize, plus: usize) -> PyResult<(f64, f64, f64)> {
+        self.0.next([minus, tie, plus]).map(Into::into).map_err(raise)
+    }
+}
+
+/// Whether items may stop at their counts, and with which label.
+#[pyclass(frozen, module = "btdagg._core")]
+pub struct StoppingRule(pub stopping::StoppingRule);
+
+#[pymethods]
+impl StoppingRule {
+    #[new]
+    #[pyo3(signature = (model, n, step, kind, value, predictive))]
+    fn new(
+        py: Python<'_>,
+        model: &Model,
+        n: usize,
+        step: usize,
+        kind: &str,
+        value: f64,
+        predictive: Option<&Predictive>,
+    ) -> PyResult<Self> {
+        let criterion = match kind {
+            "lossless" => Criterion::Lossless,
+            "risk-bounded" => Criterion::RiskBounded { epsilon: value },
+            "cost-optimal" => Criterion::CostOptimal { price: value },
+            other => {
+                return Err(InputError::new_err(format!(
+                    "kind is '{other}', want 'lossless', 'risk-bounded' or 'cost-optimal'"
+                )));
+            }
+        };
+        let predictive = predictive.map(|predictive| &predictive.0);
+        run(py, 1, |_| stopping::StoppingRule::new(model.0, n, step, criterion, predictive))
+            .map(Self)
+    }
+
+    /// The least price at which an item gets no more than so many votes on average.
+    #[staticmethod]
+    fn price_within(
+        py: Python<'_>,
+        model: &Model,
+        n: usize,
+        step: usize,
+        votes: f64,
+        predictive: &Predictive,
+    ) -> PyResult<f64> {
+        run(py, 1, |_| {
+            stopping::StoppingRule::within_budget(model.0, n, step, votes, &predictive.0)
+        })
+        .map(|(_, price)| price)
+    }
+
+    /// Whether each row of counts is settled.
+    fn stops<'py>(
+        &self,
+        counts: &Bound<'py, PyUntypedArray>,
+        n_threads: usize,
+    ) -> PyResult<Bound<'py, PyArray1<bool>>> {
+        let py = counts.py();
+        let borrowed = borrow_counts(counts)?;
+        let stops = zeros(py, rows_of(counts), "?")?.cast_into::<PyArray1<bool>>()?;
+        {
+            let mut out = stops.try_readwrite()?;
+            let out = out.as_slice_mut()?;
+            with_rows!(borrowed, rows => {
+                run(py, n_threads, |execution| self.0.stops_into(&rows, out, execution))
+            })?;
+        }
+        Ok(stops)
+    }
+
+    /// The label of each row of counts, −1, 0 or +1.
+    fn decide<'py>(
+        &self,
+        counts: &Bound<'py, PyUntypedArray>,
+        n_threads: usize,
+    ) -> PyResult<Bound<'py, PyArray1<i8>>> {
+        let py = counts.py();
+        let borrowed = borrow_counts(counts)?;
+        let labels = zeros(py, rows_of(counts), "i1")?.cast_into::<PyArray1<i8>>()?;
+        {
+            let mut out = labels.try_readwrite()?;
+            let out = out.as_slice_mut()?;
+            with_rows!(borrowed, rows => {
+                run(py, n_threads, |execution| self.0.decide_into(&rows, out, execution))
+            })?;
+        }
+        Ok(labels)
+    }
+
+    /// Votes left, chance of a change and expected error of each row of counts, as columns.
+    fn forecasts<'py>(
+        &self,
+        counts: &Bound<'py, PyUntypedArray>,
+        n_threads: usize,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let py = counts.py();
+        let borrowed = borrow_counts(counts)?;
+        filled(py, rows_of(counts), |out| {
+            with_rows!(borrowed, rows => {
+                run(py, n_threads, |execution| self.0.forecasts_into(&rows, out, execution))
+            })
+        })
+    }
+
+    /// Fewest votes after which each row of counts may be settled.
+    fn votes_to_ask<'py>(
+        &self,
+        counts: &Bound<'py, PyUntypedArray>,
+        n_threads: usize,
+    ) -> PyResult<Bound<'py, PyArray1<u8>>> {
+        let py = counts.py();
+        let borrowed = borrow_counts(counts)?;
+        let votes = zeros(py, rows_of(counts), "u1")?.cast_into::<PyArray1<u8>>()?;
+        {
+            let mut out = votes.try_readwrite()?;
+            let out = out.as_slice_mut()?;
+            with_rows!(borrowed, rows => {
+                run(py, n_threads, |execution| self.0.votes_to_ask_into(&rows, out, execution))
+            })?;
+        }
+        Ok(votes)
+    }
+
+    /// Fewest votes after which one item may be settled.
+    fn votes_to_ask_one(
+        &self,
+        minus: &Bound<'_, PyAny>,
+        tie: &Bound<'_, PyAny>,
+        plus: &Bound<'_, PyAny>,
+    ) -> PyResult<u8> {
+        self.0.votes_to_ask(counts_of(minus, tie, plus)?).map_err(raise)
+    }
+
+    /// Whether one item is settled.
+    fn stops_one(
+        &self,
+        minus: &Bound<'_, PyAny>,
+        tie: &Bound<'_, PyAny>,
+        plus: &Bound<'_, PyAny>,
+    ) -> PyResult<bool> {
+        self.0.stops(counts_of(minus, tie, plus)?).map_err(raise)
+    }
+
+    /// The label of one item.
+    fn decide_one(
+        &self,
+        minus: &Bound<'_, PyAny>,
+        tie: &Bound<'_, PyAny>,
+        plus: &Bound<'_, PyAny>,
+    ) -> PyResult<i8> {
+        self.0.decide(counts_of(minus, tie, plus)?).map(i8::from).map_err(raise)
+    }
+
+    /// Votes, chance of a change and error that are expected of an item without votes.
+    #[getter]
+    fn start(&self) -> Option<(f64, f64, f64)> {
+        self.0.start().map(|start| (start.votes_left, start.change, start.error))
+    }
+}
+
+fn counts_of(
+    minus: &Bound<'_, PyAny>,
+    tie: &Bound<'_, PyAny>,
+    plus: &Bound<'_, PyAny>,
+) -> PyResult<Counts> {
+    Ok(Counts::new(count(minus, "minus")?, count(tie, "tie")?, count(plus, "plus")?))
+}

@@ -1,0 +1,176 @@
+use super::lattice::MAX_VOTES;
+use crate::Error;
+
+/// Bounds of the parameters: within them no chance of at most [`MAX_VOTES`] votes underflows.
+const BOUNDS: (f64, f64) = (1e-3, 1e3);
+
+/// Chances of an item's votes: a mixture of Dirichlet-multinomials and their mirror images.
+///
+/// A component stands for a kind of item. Half of its weight goes to its mirror image, so that the
+/// votes of swapped responses have swapped chances.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Predictive {
+    components: Vec<(f64, [f64; 3])>,
+}
+
+impl Predictive {
+    /// Components as weight and Dirichlet parameters in label order; weights are scaled to sum 1.
+    ///
+    /// # Errors
+    /// [`Error::NoItems`] without a component, [`Error::Component`] for a weight that is not finite
+    /// and positive or a parameter that is not within 0.001 and 1000.
+    pub fn new(components: &[(f64, [f64; 3])]) -> Result<Self, Error> {
+        if components.is_empty() {
+            return Err(Error::NoItems { name: "components" });
+        }
+        for (row, &(weight, alpha)) in components.iter().enumerate() {
+            if !(weight.is_finite() && weight > 0.0) {
+                let (what, want) = ("weight", "a finite number above 0");
+                return Err(Error::Component { row, what, value: weight, want });
+            }
+            if let Some(value) = alpha.into_iter().find(|a| !(BOUNDS.0..=BOUNDS.1).contains(a)) {
+                let (what, want) = ("Dirichlet parameter", "a number from 0.001 to 1000");
+                return Err(Error::Component { row, what, value, want });
+            }
+        }
+        let largest = components.iter().map(|&(weight, _)| weight).fold(0.0, f64::max);
+        let total: f64 = components.iter().map(|&(weight, _)| weight / largest).sum();
+        let scaled = components.iter().map(|&(w, alpha)| (w / largest / total, alpha)).collect();
+        Ok(Self { components: scaled })
+    }
+
+    /// Weight and Dirichlet parameters of each component; weights sum to 1.
+    #[must_use]
+    pub fn components(&self) -> &[(f64, [f64; 3])] {
+        &self.components
+    }
+
+    /// Chance of one sequence of votes for each of the counts of `n` votes that `lattice` lists.
+    pub(crate) fn sequence_chances<'a>(
+        &'a self,
+        n: usize,
+        lattice: impl Iterator<Item = [usize; 3]> + 'a,
+    ) -> impl Iterator<Item = f64> + 'a {
+        let kinds: Vec<_> = self.components.iter().map(|&(w, a)| Kind::new(w, a, n)).collect();
+        lattice.map(move |counts| kinds.iter().map(|kind| kind.chance(counts)).sum())
+    }
+
+    /// Chances of the next vote after the votes so far, in label order.
+    ///
+    /// ```
+    /// use btdagg::stopping::Predictive;
+    ///
+    /// // Laplace's rule of succession.
+    /// let chances = Predictive::new(&[(1.0, [1.0; 3])])?.next([0, 0, 1])?;
+    /// assert!((chances[2] - 0.5).abs() < 1e-15);
+    /// # Ok::<(), btdagg::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Beyond`] for [`MAX_VOTES`] votes or more.
+    pub fn next(&self, counts: [usize; 3]) -> Result<[f64; 3], Error> {
+        let total = counts.iter().fold(0_usize, |sum, &count| sum.saturating_add(count));
+        if total >= MAX_VOTES {
+            return Err(Error::Beyond { row: 0, total: total.to_string(), n: MAX_VOTES - 1 });
+        }
+        let [minus, tie, plus] = counts;
+        let next = [[minus + 1, tie, plus], [minus, tie + 1, plus], [minus, tie, plus + 1]];
+        let mut chances = [0.0; 3];
+        for (chance, found) in
+            chances.iter_mut().zip(self.sequence_chances(total + 1, next.into_iter()))
+        {
+            *chance = found;
+        }
+        let sum = super::lattice::mirrored_sum(chances[0], chances[1], chances[2]);
+        Ok(chances.map(|chance| chance / sum))
+    }
+}
+
+/// A component as tables of its factors.
+struct Kind {
+    half_weight: f64,
+    /// By label and count: rising factorials, each vote scaled by the same constant so that the
+    /// product over `n` votes is the chance.
+    factors: [Vec<f64>; 3],
+}
+
+impl Kind {
+    fn new(weight: f64, alpha: [f64; 3], n: usize) -> Self {
+        let total = super::lattice::mirrored_sum(alpha[0], alpha[1], alpha[2]);
+        let steps = || (0..n).map(to_f64);
+        let scale = steps().map(|i| (total + i).ln()).sum::<f64>() / to_f64(n.max(1));
+        let per_vote = (-scale).exp();
+        // Multiplied rather than summed as logarithms: a factor carries n roundings at most.
+        let factors = alpha.map(|start| {
+            let rising = steps().scan(1.0, |product, i| {
+                *product *= (start + i) * per_vote;
+                Some(*product)
+            });
+            std::iter::once(1.0).chain(rising).collect()
+        });
+        Self { half_weight: weight / 2.0, factors }
+    }
+
+    fn chance(&self, [minus, tie, plus]: [usize; 3]) -> f64 {
+        let factor = |label: usize, count: usize| {
+            self.factors.get(label).and_then(|by_count| by_count.get(count)).copied().unwrap_or(0.0)
+        };
+        let ties = self.half_weight * factor(1, tie);
+        ties * (factor(0, minus) * factor(2, plus) + factor(0, plus) * factor(2, minus))
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "at most 128")]
+fn to_f64(count: usize) -> f64 {
+    count as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::lattice::counts_of;
+    use super::*;
+
+    #[test]
+    fn chances_of_all_sequences_sum_to_one_and_mirror() {
+        let kinds = [(1.0, [0.2, 1.0, 7.0]), (2.0, [1.5, 3.0, 1.5])];
+        let predictive = Predictive::new(&kinds).unwrap();
+        let mut ways = vec![1.0];
+        for n in 1..=20_usize {
+            ways.push(ways[n - 1] * to_f64(n));
+            let chances = predictive.sequence_chances(n, counts_of(n));
+            let total: f64 = counts_of(n)
+                .zip(chances)
+                .map(|([m, t, p], chance)| chance * ways[n] / ways[m] / ways[t] / ways[p])
+                .sum();
+            assert!((total - 1.0).abs() < 1e-13, "{n} {total}");
+        }
+        let [minus, tie, plus] = predictive.next([3, 1, 0]).unwrap();
+        assert_eq!(predictive.next([0, 1, 3]).unwrap(), [plus, tie, minus]);
+    }
+
+    #[test]
+    fn extremes_neither_underflow_nor_overflow() {
+        let (least, most) = BOUNDS;
+        for alpha in [[least, least, most], [most; 3], [least; 3], [least, most, most]] {
+            let predictive = Predictive::new(&[(1.0, alpha)]).unwrap();
+            for n in [1, MAX_VOTES] {
+                let chances: Vec<f64> = predictive.sequence_chances(n, counts_of(n)).collect();
+                assert!(chances.iter().all(|c| c.is_normal() && *c <= 1.0), "{alpha:?} {n}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_component_is_said() {
+        let error = |components: &[_]| Predictive::new(components).unwrap_err().to_string();
+        assert_eq!(error(&[]), "components is empty, want at least one item");
+        assert_eq!(
+            error(&[(1.0, [1.0; 3]), (0.0, [1.0; 3])]),
+            "components[1] has weight 0, want a finite number above 0"
+        );
+        assert_eq!(
+            error(&[(1.0, [1.0, f64::NAN, 1.0])]),
+            "components[0] has Dirichlet parameter NaN, want a number from 0.001 to 1000"
+        );
+    }
+}

@@ -1,0 +1,165 @@
+"""`btdagg plan`: what it prints is what the library finds; the rule it writes; refusals."""
+
+import json
+
+import polars as pl
+import pytest
+
+import btdagg
+from btdagg import DavidsonModel
+from btdagg.cli import run
+from btdagg.datasets import simulate
+from btdagg.online import StoppingRule, fit_votes, plan, plan_rule
+
+SAMPLE = simulate("wmt-zh-en", 150, 8, seed=1)
+MODEL = DavidsonModel(beta=0.9, eta0=-0.5, gamma=0.1)
+PLAN = ["plan", "model.json", "votes.csv", "labels.csv", "-n", 8]
+
+
+@pytest.fixture
+def cli(capsys, tmp_path, monkeypatch):
+    """Run a command in a folder of votes, labels and a model: status, output, errors."""
+    monkeypatch.chdir(tmp_path)
+    votes = pl.DataFrame(SAMPLE.vote_columns())
+    votes.write_csv("votes.csv")
+    votes.with_columns(judge=pl.lit("g")).write_csv("one.csv")
+    pl.DataFrame(SAMPLE.label_columns()).write_csv("labels.csv")
+    counts = dict(zip(("minus", "tie", "plus"), SAMPLE.counts.T, strict=True))
+    pl.DataFrame({"item": SAMPLE.items, **counts}).write_csv("counts.csv")
+    MODEL.save("model.json")
+
+    def call(*arguments):
+        capsys.readouterr()
+        status = run([str(argument) for argument in arguments])
+        return status, *capsys.readouterr()
+
+    return call
+
+
+VOTES = fit_votes(SAMPLE.counts, SAMPLE.labels)
+
+
+@pytest.mark.parametrize(
+    ("options", "rule"),
+    [
+        ([], StoppingRule.lossless(MODEL, 8, VOTES)),
+        (["--epsilon", 0.1], StoppingRule.risk_bounded(MODEL, 8, VOTES, epsilon=0.1)),
+        (["--price", 0.01], StoppingRule.cost_optimal(MODEL, 8, VOTES, price=0.01)),
+        (
+            ["--budget", 4.5, "--step", 2],
+            StoppingRule.cost_optimal(MODEL, 8, VOTES, budget=4.5, step=2),
+        ),
+    ],
+)
+def test_a_plan_is_what_the_library_finds_and_the_rule_is_written(cli, options, rule):
+    job = ["--items", 500, "--vote-price", 0.002, "-o", "rule.json", "--json"]
+    status, out, err = cli(*PLAN, *options, *job)
+    assert (status, err) == (0, "")
+    assert StoppingRule.load("rule.json") == rule
+    found = json.loads(out)
+    assert found["rule"] == {
+        "kind": rule.kind,
+        "n": 8,
+        "step": rule.step,
+        "epsilon": rule.epsilon,
+        "price": rule.price,
+    }
+    expected = plan_rule(rule, SAMPLE.counts, SAMPLE.labels, n_items=500, price=0.002)
+    assert found["expected"] == vars(expected)
+    assert expected.votes == rule.expected_votes
+    assert expected.calls == 500 * rule.expected_votes
+    by_hand = plan(
+        SAMPLE.counts,
+        SAMPLE.labels,
+        n_items=500,
+        n_votes=sorted({row["n"] for row in found["budgets"]}),
+        price=0.002,
+        price_of_error=1 / rule.price if rule.price else 100,
+        epsilon=rule.epsilon or 0.05,
+        step=rule.step,
+    )
+    assert found["budgets"] == [vars(row) for row in by_hand.budgets]
+    assert found["labels"] == [{"n_labels": n, "excess_mae": e} for n, e in by_hand.labels]
+    assert found["budgets"][-1]["n"] == 8
+    assert all(row["n"] % rule.step == 0 for row in found["budgets"])
+    assert (found["n_labels"], found["output"]) == (150, "rule.json")
+
+
+def test_a_plan_is_printed(cli, tmp_path):
+    rule = StoppingRule.risk_bounded(MODEL, 8, VOTES, epsilon=0.05)
+    status, out, err = cli(*PLAN, "--epsilon", 0.05, "--items", 2000)
+    assert (status, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0] == "risk-bounded rule, epsilon 0.05: at most 8 votes per item"
+    assert lines[1].startswith(f"expected: {rule.expected_votes:.2f} votes (")
+    assert lines[1].endswith("MAE " + lines[1].split()[-1])
+    assert lines[2].startswith(f"2,000 items: {2000 * rule.expected_votes:,.0f} votes, price ")
+    assert out.count("risk-bounded") == 1 + 6
+    assert "200 labels: error " in out
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "counts.csv", "labels.csv", "model.json", "one.csv", "votes.csv",
+    ]  # fmt: skip
+    assert cli(*PLAN, "--price", 0)[1].startswith("cost-optimal rule, price 0: at most 8")
+
+
+def test_counts_filters_and_labels_of_some_items(cli):
+    asked = ["-n", 8, "--json"]
+    _, votes, _ = cli("plan", "model.json", "votes.csv", "labels.csv", *asked)
+    status, counts, err = cli("plan", "model.json", "counts.csv", "labels.csv", *asked)
+    assert (status, err, counts) == (0, "", votes)
+    _, one, _ = cli("plan", "model.json", "one.csv", "labels.csv", *asked, "-f", "judge=g")
+    assert one == votes
+    pl.read_csv("labels.csv")[:40].write_csv("some.csv")
+    _, some, _ = cli("plan", "model.json", "votes.csv", "some.csv", *asked)
+    assert json.loads(some)["n_labels"] == 40
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--votes", 0], "--votes is 0, want at least 1"),
+        (["--votes", 129], "n is 129, want an integer of at most 128"),
+        (["--votes", 9, "--step", 2], "n is 9, want a multiple of the step 2"),
+        (["--step", 0], "--step is 0, want at least 1"),
+        (["--items", 0], "--items is 0, want at least 1"),
+        (["--epsilon", 0.5], "epsilon is 0.5, want a number above 0 and below 0.5"),
+        (["--epsilon", "nan"], "epsilon is nan, want a finite number"),
+        (["--price", -1], "price is -1, want a finite number of at least 0"),
+        (["--budget", -1], "votes is -1, want a number of at least 0"),
+        (
+            ["--epsilon", 0.1, "--budget", 4],
+            "--epsilon, --price and --budget want at most one to be given",
+        ),
+        (["--vote-price", "nan"], "--vote-price is nan, want at least 0"),
+        (["-f", "judge"], "--filter is 'judge', want COLUMN=VALUE"),
+    ],
+)
+def test_refusals(cli, tmp_path, options, message):
+    status, out, err = cli(*PLAN, *options, "-o", "rule.json")
+    assert (status, out, err) == (2, "", f"btdagg: {message}\n")
+    assert not (tmp_path / "rule.json").exists()
+
+
+def test_files_that_are_none(cli, tmp_path):
+    status, out, err = cli("plan", "absent.json", *PLAN[2:])
+    assert (status, out) == (2, "")
+    assert err.startswith("btdagg: absent.json: ")
+    (tmp_path / "model.json").write_text(StoppingRule.lossless(MODEL, 8).to_json())
+    status, _, err = cli(*PLAN)
+    assert status == 2
+    assert err.startswith("btdagg: model.json: ")
+    pl.DataFrame({"item": ["other"], "label": [1]}).write_csv("labels.csv")
+    status, _, err = cli(*PLAN)
+    assert status == 2
+    assert err.count("\n") == 1
+
+
+def test_a_rule_without_votes_is_planned_by_those_of_the_pilot():
+    bare = StoppingRule.lossless(MODEL, 8)
+    given = StoppingRule.lossless(MODEL, 8, VOTES)
+    plans = [plan_rule(r, SAMPLE.counts, SAMPLE.labels, n_items=10) for r in (bare, given)]
+    assert plans[0] == plans[1]
+    seen = given.follow(SAMPLE.votes)
+    assert abs(seen.n_votes.mean() - plans[0].votes) < 0.5
+    mae = btdagg.mean_absolute_error(SAMPLE.labels, seen.labels)
+    assert abs(mae - plans[0].mae) < 0.1

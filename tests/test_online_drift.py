@@ -1,0 +1,208 @@
+"""The drift monitor: false alarms, power, what moved, states and bad input."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from btdagg import InputError
+from btdagg.online import DriftMonitor, VoteDistribution
+
+ITEMS = VoteDistribution([(0.7, (0.3, 0.4, 3.0)), (0.3, (2.0, 1.0, 2.0))])
+TIED = VoteDistribution([(0.7, (0.3, 1.15, 3.0)), (0.3, (2.0, 1.9, 2.0))])
+
+
+def counts_of(votes):
+    return np.stack([(votes == vote).sum(axis=-1) for vote in (-1, 0, 1)], axis=-1)
+
+
+def items(votes, n, n_votes=8, seed=0):
+    return counts_of(votes.draw(n, n_votes, seed=seed))
+
+
+def test_false_alarms_are_as_rare_as_promised():
+    """Level 0.2, so that too many would show; the reference is drawn anew for every stream."""
+    n_streams, level = 1000, 0.2
+    all_items = items(ITEMS, n_streams * 440, seed=1).reshape(n_streams, 440, 3)
+    alarms = 0
+    for number, stream in enumerate(all_items):
+        monitor = DriftMonitor(stream[:40], level=level, seed=number)
+        alarms += monitor.observe(stream[40:]).stale
+    assert alarms / n_streams <= level
+
+
+def test_false_alarms_over_ten_thousand_long_streams():
+    """Each with a reference of its own of 50 items, and 1,000 items looked at one by one."""
+    n_streams, n_reference, n_items = 10_000, 50, 1000
+    peaks = []
+    for part in range(20):
+        shape = (n_streams // 20, n_reference + n_items, 3)
+        for stream in items(ITEMS, shape[0] * shape[1], seed=part).reshape(shape):
+            monitor = DriftMonitor(stream[:n_reference], level=0.2, seed=len(peaks))
+            report = monitor.observe(stream[n_reference:])
+            least = min(facet.pvalue for facet in report.facets)
+            assert report.stale == (3 * least <= 0.2)
+            peaks.append(3 * least)
+    for level in (0.01, 0.05, 0.2):
+        assert 0 < np.mean(np.array(peaks) <= level) <= level
+
+
+def test_a_doubled_tie_rate_is_found_within_a_few_hundred_items():
+    ratio = items(TIED, 50_000)[:, 1].mean() / items(ITEMS, 50_000)[:, 1].mean()
+    assert 1.9 < ratio < 2.1
+    for before in (0, 2000):
+        needed = []
+        for seed in range(20):
+            reference = items(ITEMS, 300, seed=3 * seed)
+            monitor = DriftMonitor(reference, level=0.01, seed=seed)
+            if before:
+                assert not monitor.observe(items(ITEMS, before, seed=3 * seed + 1)).stale
+            report = monitor.observe(items(TIED, 600, seed=3 * seed + 2))
+            assert "tie rate" in report.moved
+            needed.append(report.facets[0].moved_at - before)
+        assert np.median(needed) < 200
+        assert max(needed) < 500
+
+
+def test_what_moved_is_named():
+    rng = np.random.default_rng(0)
+
+    def by_order(n, bias):
+        lean = rng.beta(2, 2, n)[:, None]
+        chances = [
+            np.stack([1 - lean + b - 0.1, 0 * lean + 0.2, lean - b - 0.1], axis=-1)
+            for b in (-bias, bias)
+        ]
+        chances = np.clip(np.concatenate(chances, axis=1), 0.01, None)
+        chances /= chances.sum(axis=-1, keepdims=True)
+        return rng.multinomial(4, chances)
+
+    monitor = DriftMonitor(by_order(400, 0.0))
+    assert monitor.observe(by_order(500, 0.0)).moved == ()
+    report = monitor.observe(by_order(400, 0.15))
+    assert "side bias" in report.moved
+    facet = report.facets[2]
+    assert facet.stream > facet.reference + 0.05
+    assert str(report).startswith("calibration is stale: ")
+    sharp = VoteDistribution([(1.0, (0.1, 0.4, 4.0))])
+    monitor = DriftMonitor(items(VoteDistribution([(1, (2.0, 0.5, 2.4))]), 400))
+    assert "no drift found in 0 items against 400" in str(monitor.report())
+    assert "decisiveness" in monitor.observe(items(sharp, 300, seed=4)).moved
+
+
+@given(st.integers(0, 300), st.integers(1, 6), st.integers(0, 5))
+@settings(deadline=None, max_examples=30)
+def test_batches_and_states_do_not_matter(cut, n_votes, seed):
+    reference, stream = items(ITEMS, 50, n_votes, seed), items(TIED, 300, n_votes, seed + 9)
+    whole = DriftMonitor(reference, seed=seed)
+    report = whole.observe(stream)
+    parts = DriftMonitor(reference, seed=seed)
+    parts.observe(stream[:cut])
+    parts = DriftMonitor.from_json(parts.to_json())
+    parts = pickle.loads(pickle.dumps(parts))
+    for item in stream[cut : cut + 3]:
+        parts.observe(item)
+    parts.observe(stream[cut + 3 :])
+    found = parts.report()
+    assert found.moved == report.moved
+    assert found.n_items == report.n_items == 300
+    for one, other in zip(found.facets, report.facets, strict=True):
+        assert (one.name, one.log_evidence, one.pvalue, one.moved_at) == (
+            other.name,
+            other.log_evidence,
+            other.pvalue,
+            other.moved_at,
+        )
+        assert one.stream == pytest.approx(other.stream, nan_ok=True)
+
+
+def test_alarms_latch_and_say_when():
+    monitor = DriftMonitor(items(ITEMS, 300))
+    first = monitor.observe(items(TIED, 400, seed=1)).facets[0].moved_at
+    report = monitor.observe(items(ITEMS, 400, seed=2))
+    assert report.stale
+    assert report.facets[0].moved_at == first
+    again = DriftMonitor(items(ITEMS, 300))
+    again.observe(items(TIED, 400, seed=1)[: first - 1])
+    assert "tie rate" not in again.report().moved
+    again.observe(items(TIED, 400, seed=1)[first - 1])
+    assert "tie rate" in again.report().moved
+
+
+def test_a_pvalue_is_never_zero():
+    state = json.loads(DriftMonitor([[1, 2, 3]]).to_json())
+    state["tests"][0][-2:] = [1e4, 1e4]
+    report = DriftMonitor.from_json(json.dumps(state)).report()
+    assert 0 < report.facets[0].pvalue < 1e-300
+
+
+def test_states(tmp_path):
+    path = tmp_path / "drift.json"
+    monitor = DriftMonitor(items(ITEMS, 20))
+    monitor.save(path)
+    assert DriftMonitor.load(path).to_json() == monitor.to_json()
+    text = path.read_text()
+    for size in range(0, len(text) - 2, 101):
+        path.write_text(text[:size])
+        with pytest.raises(InputError, match=r"drift.json: no state of a monitor, or a damaged"):
+            DriftMonitor.load(path)
+    state = json.loads(text)
+    for field, value in {
+        "version": 9,
+        "n_votes": [7],
+        "tests": [],
+        "sums": [1],
+        "level": 2,
+        "moved_at": ["x", None, None],
+        "n_reference": 0,
+        "n_items": -1,
+    }.items():
+        with pytest.raises(InputError, match=r"^s: "):
+            DriftMonitor.from_json(json.dumps({**state, field: value}), source="s")
+    pool, *rest = state["tests"][0]
+    crowded = [[2**63, *pool[1:]], *rest]
+    with pytest.raises(InputError, match=r"^s: state contradicts itself, want as many items"):
+        DriftMonitor.from_json(
+            json.dumps({**state, "tests": [crowded, *state["tests"][1:]]}), source="s"
+        )
+    with pytest.raises(InputError, match=r"s: no state of a drift monitor"):
+        DriftMonitor.from_json("[]", source="s")
+    with pytest.raises(InputError, match=r"absent: No such file"):
+        DriftMonitor.load(tmp_path / "absent")
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda _: DriftMonitor([[1, 2]]), r"reference has shape \(1, 2\), want \(n, 3\) or"),
+        (lambda _: DriftMonitor(np.empty((0, 3))), "reference is empty, want at least one item"),
+        (lambda _: DriftMonitor([[0, 0, 0]]), r"reference\[0\] has 0 votes, want 1 to 128"),
+        (
+            lambda _: DriftMonitor([[1, 2, 3], [1, 1, 1]]),
+            r"reference\[1\] has 3 votes, want 6 as in the first of the reference: count as many",
+        ),
+        (
+            lambda _: DriftMonitor([[1, 2, 3]], level=1),
+            "level is 1, want a number above 0 and below 1",
+        ),
+        (lambda _: DriftMonitor([[1, 2, 3]], seed=-1), "seed is -1, want an integer of at least 0"),
+        (
+            lambda m: m.observe([[1, 2, 3], [1, 2, 5]]),
+            r"counts\[1\] has 8 votes, want 6 as in the first of the reference",
+        ),
+        (
+            lambda m: m.observe([[-1, 2, 5]]),
+            r"counts\[0\] is \[-1, 2, 5\], want non-negative integers",
+        ),
+        (lambda m: m.observe([[[1, 2, 3]]]), r"counts has shape \(1, 1, 3\), want \(n, 3\)"),
+    ],
+)
+def test_messages(make, message):
+    monitor = DriftMonitor([[1, 2, 3]])
+    before = monitor.to_json()
+    with pytest.raises(InputError, match=message):
+        make(monitor)
+    assert monitor.to_json() == before
