@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from btdagg.cli import run
+from databases import PostgreSQL, postgres_programs
 
 
 @pytest.fixture(scope="session")
@@ -27,3 +28,16 @@ def cli(capsys):
         return status, *capsys.readouterr()
 
     return call
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """A PostgreSQL server; tests are skipped where there is none, but not where CI runs."""
+    programs = postgres_programs()
+    if programs is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("PostgreSQL is not installed: apt-get install postgresql")
+        pytest.skip("PostgreSQL is not installed")
+    server = PostgreSQL(programs)
+    yield server
+    server.stop()

@@ -22,7 +22,9 @@ from btdagg.evaluation import SplitTest, evaluate
 from btdagg.evaluation.summary import averages, lines, remarks
 from commands import one_line
 
-COMMANDS = ["demo", "votes", "evaluate", "calibrate", "plan", "decide", "raters"]
+COMMANDS = [
+    "demo", "votes", "evaluate", "calibrate", "plan", "decide", "raters", "sql", "serve"
+]  # fmt: skip
 SAMPLE = simulate("wmt-en-de", 120, 8, seed=1)
 MODEL = DavidsonModel(beta=1.2, eta0=0.3, gamma=0.8)
 
@@ -866,3 +868,73 @@ def test_a_refused_fit_leaves_the_model_that_was_there(cli):
     pl.DataFrame({"item": ["x"], "label": [1]}).write_csv("other.csv")
     one_line(*cli("calibrate", "counts.csv", "other.csv", "-o", "model.json"))
     assert DavidsonModel.load("model.json") == MODEL
+
+
+# Uncertainty
+
+
+def test_calibrate_gives_the_intervals_of_the_library(cli, folder):
+    options = ["--intervals", "--n-refits", 50, "--level", 0.9, "--seed", 3]
+    expected = btdagg.bootstrap(SAMPLE.counts, SAMPLE.labels, n_refits=50, level=0.9, seed=3)
+    status, out, err = cli("calibrate", "counts.csv", "labels.csv", "--json", *options)
+    assert (status, err) == (0, "")
+    found = json.loads(out)["intervals"]
+    assert {name: found[name] for name in ("level", "n_refits", "n_units")} == {
+        "level": 0.9,
+        "n_refits": 50,
+        "n_units": 120,
+    }
+    for name in ("beta", "nu", "gamma", "mae"):
+        assert found[name] == getattr(expected, name)._asdict()
+    _, out, _ = cli("calibrate", "counts.csv", "labels.csv", *options)
+    assert "0.9 intervals of 50 refits on 120 items drawn again:\n" in out
+    assert f"  beta {expected.beta}\n" in out
+    assert f"  MAE {expected.mae}\n" in out
+    assert "intervals" not in json.loads(cli("calibrate", "counts.csv", "labels.csv", "--json")[1])
+
+
+def test_groups_of_the_labels_are_drawn_whole(cli, folder):
+    groups = [f"g{i // 4:02d}" for i in range(120)]
+    frame = pl.DataFrame(SAMPLE.label_columns()).with_columns(group=pl.Series(groups))
+    frame.write_csv("grouped.csv")
+    options = ["--intervals", "--n-refits", 20, "--json"]
+    status, out, _ = cli("calibrate", "counts.csv", "grouped.csv", *options)
+    assert status == 0
+    expected = btdagg.bootstrap(SAMPLE.counts, SAMPLE.labels, groups=groups, n_refits=20)
+    found = json.loads(out)["intervals"]
+    assert found["n_units"] == 30
+    assert found["beta"] == expected.beta._asdict()
+
+
+def test_decide_says_what_is_stable_under_the_refits(cli, folder):
+    model = ["-o", "fitted.json", "--refits", "refits.json", "--n-refits", 60]
+    assert cli("calibrate", "counts.csv", "labels.csv", *model)[0] == 0
+    sure = btdagg.bootstrap(SAMPLE.counts, SAMPLE.labels, n_refits=60).stability(SAMPLE.counts)
+    status, out, err = cli("decide", "fitted.json", "counts.csv", "--refits", "refits.json")
+    assert (status, err) == (0, "")
+    frame = pl.read_csv(out.encode())
+    assert frame.columns[-2:] == ["agreement", "stable"]
+    assert frame["agreement"].to_list() == sure.agreement.tolist()
+    assert frame["stable"].to_list() == sure.stable.tolist()
+    more = ["--refits", "refits.json", "-o", "decided.csv"]
+    _, out, _ = cli("decide", "fitted.json", "counts.csv", *more)
+    assert f"; {sure.stable.sum()} stable; wrote decided.csv" in out
+    _, out, _ = cli("decide", "fitted.json", "counts.csv", *more, "--json")
+    assert json.loads(out)["n_stable"] == sure.stable.sum()
+    message = one_line(*cli("decide", "model.json", "counts.csv", *more))
+    assert message == "refits.json: refits of another model than the one that decides"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--intervals", "--n-refits", 1], "--n-refits is 1, want at least 2"),
+        (["--intervals", "--level", 1], "--level is 1, want a number above 0 and below 1"),
+        (["--intervals", "--seed", -1], "--seed is -1, want at least 0"),
+        (["-o", "m.json", "--refits", "./m.json"], "--refits is m.json, the file of the model"),
+    ],
+)
+def test_bad_options_of_intervals_are_named_and_nothing_is_written(cli, folder, options, message):
+    before = sorted(path.name for path in folder.iterdir())
+    assert one_line(*cli("calibrate", "counts.csv", "labels.csv", *options)) == message
+    assert sorted(path.name for path in folder.iterdir()) == before

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         split_pvalues,
         statistically_tied,
     )
+    from btdagg.uncertainty import Bootstrap, Sandwich, Stability, bootstrap, sandwich
     from btdagg.votes import (
         VoteCounts,
         Votes,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "Bootstrap",
     "Bounds",
     "Calibration",
     "CalibrationWarning",
@@ -63,10 +65,13 @@ __all__ = [
     "MaeCalibration",
     "PermutationTestResult",
     "Ratings",
+    "Sandwich",
+    "Stability",
     "VoteCounts",
     "Votes",
     "__version__",
     "align",
+    "bootstrap",
     "calibrate",
     "calibrate_by_mae",
     "combine_pvalues",
@@ -86,6 +91,7 @@ __all__ = [
     "read_votes",
     "read_votes_or_counts",
     "rounded_median",
+    "sandwich",
     "soft_self_consistency",
     "split_pvalues",
     "statistically_tied",
@@ -113,6 +119,7 @@ _NAMES_BY_MODULE = {
         "split_pvalues",
         "statistically_tied",
     ),
+    "uncertainty": ("Bootstrap", "Sandwich", "Stability", "bootstrap", "sandwich"),
     "votes": (
         "VoteCounts",
         "Votes",

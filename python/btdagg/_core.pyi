@@ -14,9 +14,11 @@ __all__ = [
     "Model",
     "PermutationTest",
     "Predictive",
+    "Refits",
     "StoppingRule",
     "TextTally",
     "__version__",
+    "decide_under",
     "pack_texts",
     "pack_wide",
     "tally_integers",
@@ -73,6 +75,25 @@ class CalibrationSet:
     def label_weights(self, /) -> tuple[float, float, float]: ...
 
 @final
+class Refits:
+    def __new__(
+        cls,
+        counts: NDArray[np.uint64],
+        labels: NDArray[np.int8],
+        alpha: float,
+        kappa: float,
+        lower: Sequence[float],
+        upper: Sequence[float],
+    ) -> Refits: ...
+    def fit(
+        self, /, weights: NDArray[np.float64], n_threads: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]: ...
+    def gradients(self, /, theta: Sequence[float]) -> NDArray[np.float64]: ...
+    def hessian(
+        self, /, theta: Sequence[float], weights: NDArray[np.float64]
+    ) -> list[list[float]]: ...
+
+@final
 class PermutationTest:
     def __new__(
         cls, alternative: str, method: str, n_resamples: int, seed: int, stream: int
@@ -93,6 +114,13 @@ class PermutationTest:
         n_threads: int,
     ) -> NDArray[np.float64]: ...
 
+def decide_under(
+    thetas: NDArray[np.float64],
+    alpha: float,
+    kappa: float,
+    counts: NDArray[np.uint64],
+    n_threads: int,
+) -> NDArray[np.int8]: ...
 def tally_integers(
     items: NDArray[np.int64], votes: NDArray[np.int8]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...

@@ -265,12 +265,18 @@ def _unidentified(
     return notes
 
 
+def box_of(bounds: Bounds) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return lower and upper bounds of beta, eta0, gamma, each (3,)."""
+    pairs = [bounds.beta, tuple(math.log(nu) for nu in bounds.nu), bounds.gamma]
+    lower, upper = np.array(pairs, dtype=np.float64).T
+    return lower, upper
+
+
 def _box(
     bounds: Bounds, items: CalibrationSet, *, hold_gamma: bool = True
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Lower and upper bounds of beta, eta0, gamma; an unidentified one is held at neutral."""
-    pairs = [bounds.beta, tuple(math.log(nu) for nu in bounds.nu), bounds.gamma]
-    lower, upper = np.array(pairs, dtype=np.float64).T
+    lower, upper = box_of(bounds)
     for place, neutral, identified in (
         (0, 1.0, items.has_margins),
         (2, 0.0, items.has_tie_contrast or not hold_gamma),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.calibration import Bounds, CalibrationWarning, calibrate
+from btdagg.calibration import Bounds, CalibrationWarning, box_of, calibrate
 from btdagg.calibration_set import calibration_set
 from btdagg.metrics import mean_absolute_error
 from btdagg.model import DavidsonModel
@@ -142,8 +141,7 @@ def calibrate_by_mae(
 
 
 def _box(bounds: Bounds) -> tuple[Floats, Floats]:
-    pairs = [bounds.beta, tuple(math.log(nu) for nu in bounds.nu), bounds.gamma]
-    lower, upper = np.array(pairs, dtype=np.float64).T
+    lower, upper = box_of(bounds)
     if lower[2] < upper[2]:
         lower[2] = _INWARD if lower[2] == 0 else lower[2]
         upper[2] = -_INWARD if upper[2] == 0 else upper[2]

@@ -17,6 +17,8 @@ from btdagg.files import replace_file
 from btdagg.validation import as_counts, as_integer, as_number
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import ArrayLike, NDArray
 
 _FORMAT = "btdagg.davidson"
@@ -194,6 +196,52 @@ class DavidsonModel:
         item without votes is a tie, and mirrored items have mirrored decisions.
         """
         return self._kernel.always_ties(as_integer(n_votes, "n_votes", 0, 2**64 - 1))
+
+    def to_sql(
+        self,
+        dialect: str,
+        *,
+        minus: str | Sequence[str] = "minus",
+        tie: str | Sequence[str] = "tie",
+        plus: str | Sequence[str] = "plus",
+        max_votes: int | None = None,
+    ) -> str:
+        """Return the decision as one SQL expression over three columns of counts.
+
+        Its value is -1, 0 or 1; where a count is NULL or negative it is NULL.
+
+        Parameters
+        ----------
+        dialect : {"duckdb", "postgresql", "sqlite", "spark"}
+            Whose SQL.
+        minus, tie, plus : str or sequence of str
+            Columns of the counts, of any integer type; several parts are a qualified name such as
+            ``("v", "minus")``. They are quoted: whatever they hold is a name and nothing else.
+        max_votes : int, optional
+            Up to 200. Gives a look-up in a text of digits instead of the closed form: no
+            mathematical functions, which SQLite may have been built without, and every decision
+            that of `decide` by construction. Items of more votes are NULL.
+
+        Raises
+        ------
+        InputError
+            If the dialect is none of these, a name is empty or has a NUL, two columns are the same,
+            or a parameter is beyond 1e100, where databases overflow.
+
+        Notes
+        -----
+        The closed form makes the comparison of `decide` with the same allowance for rounding, in
+        the database's 64-bit floats. The two can differ only where the risks of two labels differ
+        by about as little as the rounding of a float, and are not equal.
+
+        Examples
+        --------
+        >>> model = DavidsonModel(beta=1.2, eta0=2.0, gamma=0.8)
+        >>> query = f"SELECT item, {model.to_sql('duckdb')} AS label FROM counts"
+        """
+        from btdagg.integrations.sql import to_sql
+
+        return to_sql(self, dialect, minus=minus, tie=tie, plus=plus, max_votes=max_votes)
 
     def to_json(self) -> str:
         """Return the model as versioned JSON; floats keep every bit."""

@@ -13,6 +13,8 @@ from btdagg.cli.demo import demo
 from btdagg.cli.evaluate import evaluate
 from btdagg.cli.plan import plan
 from btdagg.cli.raters import raters
+from btdagg.cli.serve import serve
+from btdagg.cli.sql import sql
 from btdagg.cli.votes import votes
 
 app = typer.Typer(
@@ -45,5 +47,5 @@ def top(
     """Calibrated labels from the noisy three-way votes of LLM judges."""
 
 
-for command in (demo, votes, evaluate, calibrate, plan, decide, raters):
+for command in (demo, votes, evaluate, calibrate, plan, decide, raters, sql, serve):
     app.command()(command)

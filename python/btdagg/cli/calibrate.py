@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -23,6 +23,7 @@ from btdagg.cli.common import (
     say_what_is_pooled,
 )
 from btdagg.evaluation.protocol import labels_of
+from btdagg.uncertainty.intervals import NAMES
 
 
 def calibrate(
@@ -41,16 +42,36 @@ def calibrate(
             show_default="all",
         ),
     ] = None,
+    intervals: Annotated[
+        bool, typer.Option("--intervals", help="Bootstrap intervals of the parameters and the MAE.")
+    ] = False,
+    refits: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where the refits are written, as JSON, for btdagg decide --refits.",
+            show_default=False,
+        ),
+    ] = None,
+    n_refits: Annotated[int, typer.Option(help="How often to draw the items again.")] = 1000,
+    level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
+    seed: Annotated[int, typer.Option(help="Of the items drawn.")] = 0,
     json: Json = False,
 ) -> None:
     """Fit the model to the votes of labelled items and write it as JSON.
 
     A few dozen labelled items are enough. All votes that pass the filters are pooled: filter for
-    one judge and task to fit a model of it.
+    one judge and task to fit a model of it. With --intervals or --refits the model is fitted again
+    to items, or where the labels have groups to whole groups, drawn with replacement.
 
     Example: btdagg calibrate votes.csv labels.csv --filter judge=gpt-5.4 -o model.json
     """
     at_least(n_votes, "--votes", 1)
+    at_least(n_refits, "--n-refits", 2)
+    at_least(seed, "--seed", 0)
+    if not 0 < level < 1:
+        raise btdagg.InputError(f"--level is {level:g}, want a number above 0 and below 1")
+    if refits is not None and refits.resolve() == output.resolve():
+        raise btdagg.InputError(f"--refits is {refits}, the file of the model")
     table = filtered(btdagg.read_votes_or_counts(votes), filters)
     if isinstance(table, btdagg.VoteCounts):
         if n_votes is not None:
@@ -62,7 +83,19 @@ def calibrate(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", btdagg.CalibrationWarning)  # printed below
         calibration = btdagg.calibrate(items.counts, items.labels)
+    sure = None
+    if intervals or refits is not None:
+        sure = btdagg.bootstrap(
+            items.counts,
+            items.labels,
+            groups=items.groups,
+            n_refits=n_refits,
+            level=level,
+            seed=seed,
+        )
     calibration.model.save(output)
+    if sure is not None and refits is not None:
+        sure.save(refits)
     if isinstance(table, btdagg.Votes):
         say_what_is_pooled(table, "fits")
     for warning in calibration.warnings:
@@ -76,6 +109,7 @@ def calibrate(
                 "n_without_votes": items.n_without_votes,
                 "n_missing": table.n_missing if isinstance(table, btdagg.Votes) else 0,
                 "output": str(output),
+                **({} if sure is None else {"intervals": _as_json(sure)}),
             }
         )
         return
@@ -89,4 +123,21 @@ def calibrate(
             f"left out: {items.n_unlabelled} items without a label, "
             f"{items.n_without_votes} labels without votes"
         )
-    out.print(f"wrote {output}", soft_wrap=True)
+    if sure is not None:
+        units = "items" if items.groups is None else "groups"
+        out.print(
+            f"{level:.4g} intervals of {n_refits} refits on {sure.n_units} {units} drawn again:"
+        )
+        for name in (*NAMES, "mae"):
+            out.print(f"  {name.upper() if name == 'mae' else name} {getattr(sure, name)}")
+    files = output if refits is None else f"{output} and {refits}"
+    out.print(f"wrote {files}", soft_wrap=True)
+
+
+def _as_json(sure: btdagg.Bootstrap) -> dict[str, Any]:
+    return {
+        "level": sure.level,
+        "n_refits": len(sure.parameters),
+        "n_units": sure.n_units,
+        **{name: getattr(sure, name)._asdict() for name in (*NAMES, "mae")},
+    }

@@ -18,6 +18,7 @@ from btdagg.cli.common import (
     print_json,
     say_what_is_pooled,
 )
+from btdagg.uncertainty.refit_file import load_refits
 
 if TYPE_CHECKING:
     import polars as pl
@@ -41,12 +42,21 @@ def decide(
         ),
     ] = None,
     filters: Filters = None,
+    refits: Annotated[
+        Path | None,
+        typer.Option(
+            help="What btdagg calibrate --refits wrote: adds agreement and stable.",
+            show_default=False,
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Decide the label of every item and write it with its probabilities.
 
     The columns are item, label, minus, tie, plus (the counts) and p_minus, p_tie, p_plus. With
-    --json and no --output the rows are JSON lines; with --output a summary is.
+    --json and no --output the rows are JSON lines; with --output a summary is. With --refits there
+    are two more: agreement, the share of refits that decide alike, and stable, whether that is at
+    least the level of the calibration.
 
     Example: btdagg decide model.json votes.parquet -o decided.csv
     """
@@ -55,6 +65,7 @@ def decide(
     if output is not None and output.exists() and votes.exists() and output.samefile(votes):
         raise btdagg.InputError(f"--output is {output}, the file of the votes itself")
     fitted = btdagg.DavidsonModel.load(model)
+    again = None if refits is None else load_refits(refits, fitted)
     table = filtered(btdagg.read_votes_or_counts(votes), filters)
     if isinstance(table, btdagg.VoteCounts):
         ids, counts, n_missing = table.ids, table.counts, 0
@@ -72,6 +83,9 @@ def decide(
             ),
         }
     )
+    if again is not None:
+        sure = again.stability(counts)
+        frame = frame.with_columns(agreement=sure.agreement, stable=sure.stable)
     if isinstance(table, btdagg.Votes):
         say_what_is_pooled(table, "decides")
     if output is None:
@@ -88,11 +102,14 @@ def decide(
                 "n_items": len(ids),
                 "labels": by_label,
                 "n_missing": n_missing,
+                **({} if again is None else {"n_stable": int(frame["stable"].sum())}),
                 "output": str(output),
             }
         )
         return
     shares = ", ".join(f"{count} {name}" for name, count in by_label.items())
+    if again is not None:
+        shares += f"; {frame['stable'].sum()} stable"
     out.print(f"decided {len(ids)} items: {shares}; wrote {output}", soft_wrap=True)
 
 

@@ -8,6 +8,7 @@ mod calibration_set;
 mod call;
 mod drift;
 mod model;
+mod refits;
 mod running;
 mod significance;
 mod stopping;
@@ -26,6 +27,8 @@ mod _core {
     use crate::drift::ConformalTest;
     #[pymodule_export]
     use crate::model::Model;
+    #[pymodule_export]
+    use crate::refits::{Refits, decide_under};
     #[pymodule_export]
     use crate::running::{IntegerTally, TextTally, pack_texts, pack_wide};
     #[pymodule_export]

@@ -172,6 +172,11 @@ pub enum Error {
         /// What was wanted of it.
         want: &'static str,
     },
+    /// A text that is no model's JSON.
+    ModelText {
+        /// What is wrong with it.
+        message: String,
+    },
     /// The caller asked to stop.
     Interrupted,
 }
@@ -256,6 +261,7 @@ impl fmt::Display for Error {
                  fewer"
             ),
             Self::State { want } => write!(f, "state contradicts itself, want {want}"),
+            Self::ModelText { message } => write!(f, "{message}"),
             Self::Interrupted => write!(f, "interrupted"),
         }
     }

@@ -29,10 +29,18 @@ impl CalibrationSet {
 pub(crate) struct Expansion {
     pub(crate) value: f64,
     pub(crate) gradient: Vector,
-    hessian: [Vector; 3],
+    pub(crate) hessian: [Vector; 3],
 }
 
 impl Expansion {
+    /// Of the mean over a few rows, summed in order.
+    pub(crate) fn of_rows(rows: &[Row], theta: Vector, total_weight: f64) -> Self {
+        let [beta, eta0, gamma] = theta;
+        let mut sum = Self::default();
+        rows.iter().for_each(|row| sum.add_row(row, Parameters { beta, eta0, gamma }));
+        sum.divided_by(total_weight)
+    }
+
     /// Adds the weighted score of a row.
     ///
     /// The score is `e₁² + e₂²` with `e₁ = p(−1) − H(−1)` and `e₂ = p(+1) − 1 + H(0)`.

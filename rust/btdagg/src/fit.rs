@@ -6,27 +6,19 @@
 //! grid the exponentials of margin and tie logit are shared, and there are three parameters.
 
 use crate::calibration_set::{CalibrationSet, Row};
+use crate::descent::Descent;
 use crate::expansion::Vector;
+use crate::grid::Grid;
 use crate::parallel::Watch;
+use crate::region::{Region, parameters};
 use crate::{Error, Execution, Parameters};
 
-/// Grid points along beta, eta0 and gamma.
-const GRID: [usize; 3] = [12, 20, 31];
-
-/// Basins whose bottom is looked for.
-const MAX_BASINS: usize = 8;
-
 /// How far above the lowest grid point the floor of a valley may lie, in DRPS.
-const VALLEY_FLOOR: f64 = 0.02;
+pub(crate) const VALLEY_FLOOR: f64 = 0.02;
 
 /// Distinct rows that the grid looks at; of larger sets, which have no narrow basins, as many
 /// evenly spaced ones.
 const GRID_ROWS: usize = 1024;
-
-const MAX_STEPS: usize = 200;
-
-/// Damping that is raised after a failed step is at least this.
-const LEAST_DAMPING: f64 = 1e-12;
 
 /// Box constraints on beta, eta0 and gamma.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -62,13 +54,6 @@ pub struct Fit {
     pub at_bounds: [bool; 3],
 }
 
-/// Where a descent ended.
-struct Bottom {
-    drps: f64,
-    theta: Vector,
-    converged: bool,
-}
-
 impl CalibrationSet {
     /// The parameters of least DRPS within the bounds.
     ///
@@ -77,63 +62,36 @@ impl CalibrationSet {
     /// [`Error::Interrupted`].
     pub fn fit(&self, bounds: &Bounds, execution: Execution<'_>) -> Result<Fit, Error> {
         let region = Region::new(bounds)?;
+        let watch = Watch::alone(execution);
+        let expansion = |theta| self.expansion(theta, execution);
         let starts = self.basins(&region, execution)?;
-        let mut best: Option<Bottom> = None;
+        let mut best: Option<Descent<'_>> = None;
         for &start in &starts {
-            let bottom = self.descend(start, &region, execution)?;
-            if best.as_ref().is_none_or(|best| bottom.drps < best.drps) {
-                best = Some(bottom);
+            let mut descent = Descent::new(start, &region, expansion)?;
+            while descent.step(expansion)? {
+                watch.ask_now()?;
+            }
+            if best.as_ref().is_none_or(|best| descent.value() < best.value()) {
+                best = Some(descent);
             }
         }
-        let Bottom { drps, theta, converged } =
-            best.unwrap_or(Bottom { drps: f64::INFINITY, theta: region.lower, converged: false });
+        let (drps, theta, converged) = best.map_or((f64::INFINITY, region.lower, false), |best| {
+            (best.value(), best.theta, best.converged)
+        });
         Ok(Fit {
             parameters: parameters(theta),
             drps,
             n_starts: starts.len(),
             converged,
-            at_bounds: std::array::from_fn(|i| {
-                theta[i] <= region.lower[i] || theta[i] >= region.upper[i]
-            }),
+            at_bounds: region.at_bounds(theta),
         })
     }
 
-    /// Where to start from: the lowest of the grid points that are lower than all their
-    /// neighbours, and for each gamma the lowest grid point if it lies on the floor of a valley.
-    ///
-    /// Valleys run along gamma, with eta0 making up for it; there may be several minima on the
-    /// floor of one, too close for the grid to show them.
+    /// Where to start from.
     fn basins(&self, region: &Region, execution: Execution<'_>) -> Result<Vec<Vector>, Error> {
-        let axes = region.grid();
-        let losses = self.losses_on_grid(&axes, execution)?;
-        let sizes = axes.each_ref().map(Vec::len);
-        let [n_beta, n_eta0, n_gamma] = sizes;
-        let place = |[i, j, k]: [usize; 3]| (i * n_eta0 + j) * n_gamma + k;
-        let at = |index| losses.get(place(index)).copied().unwrap_or(f64::INFINITY);
-        let around = |i: usize, n: usize| i.saturating_sub(1)..(i + 2).min(n);
-        let mut minima = Vec::new();
-        let mut floor = vec![(f64::INFINITY, 0, region.lower); n_gamma];
-        for [i, j, k] in indices(sizes) {
-            let here = (at([i, j, k]), place([i, j, k]));
-            if let Some(lowest) = floor.get_mut(k).filter(|lowest| here.0 < lowest.0) {
-                *lowest = (here.0, here.1, [axes[0][i], axes[1][j], axes[2][k]]);
-            }
-            let lowest = around(i, n_beta).all(|i| {
-                around(j, n_eta0)
-                    .all(|j| around(k, n_gamma).all(|k| (at([i, j, k]), place([i, j, k])) >= here))
-            });
-            if lowest {
-                minima.push((here.0, here.1, [axes[0][i], axes[1][j], axes[2][k]]));
-            }
-        }
-        minima.sort_unstable_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
-        minima.truncate(MAX_BASINS);
-        let lowest = minima.first().map_or(f64::INFINITY, |(loss, ..)| *loss);
-        floor.retain(|(loss, place, _)| {
-            let known = minima.iter().any(|(_, other, _)| other == place);
-            !known && loss - lowest <= VALLEY_FLOOR * self.total_weight()
-        });
-        Ok(minima.into_iter().chain(floor).map(|(.., theta)| theta).collect())
+        let grid = Grid::new(region.grid());
+        let losses = self.losses_on_grid(&grid.axes, execution)?;
+        Ok(grid.starts(&losses, f64::INFINITY, VALLEY_FLOOR * self.total_weight()))
     }
 
     /// The loss, up to a factor and a constant, at all grid points: gamma runs fastest.
@@ -172,128 +130,11 @@ impl CalibrationSet {
         }
         Ok(losses)
     }
-
-    /// Damped Newton steps (Levenberg) from `theta` to the bottom of its basin.
-    fn descend(
-        &self,
-        theta: Vector,
-        region: &Region,
-        execution: Execution<'_>,
-    ) -> Result<Bottom, Error> {
-        let watch = Watch::alone(execution);
-        let mut theta = region.nearest(theta);
-        let mut here = self.expansion(theta, execution)?;
-        let mut damping = 1e-3;
-        let mut converged = false;
-        for _ in 0..MAX_STEPS {
-            watch.ask_now()?;
-            let free = region.free(theta, here.gradient);
-            let Some(step) = here.newton_step(free, damping) else {
-                damping = f64::max(damping * 4.0, LEAST_DAMPING);
-                continue;
-            };
-            if here.expected_decrease(step) < 1e-18 || damping > 1e12 {
-                converged = true;
-                break;
-            }
-            let next = region.nearest(std::array::from_fn(|i| theta[i] + step[i]));
-            let there = self.expansion(next, execution)?;
-            if there.value < here.value {
-                (theta, here) = (next, there);
-                damping *= 0.1;
-            } else {
-                damping = f64::max(damping * 4.0, LEAST_DAMPING);
-            }
-        }
-        Ok(Bottom { drps: here.value, theta, converged })
-    }
 }
 
 /// Exponential of a grid's logit, where overflow would only blur what is saturated anyway.
-fn bounded_exp(x: f64) -> f64 {
+pub(crate) fn bounded_exp(x: f64) -> f64 {
     x.clamp(-300.0, 300.0).exp()
-}
-
-fn indices([a, b, c]: [usize; 3]) -> impl Iterator<Item = [usize; 3]> {
-    (0..a).flat_map(move |i| (0..b).flat_map(move |j| (0..c).map(move |k| [i, j, k])))
-}
-
-const fn vector(p: Parameters) -> Vector {
-    [p.beta, p.eta0, p.gamma]
-}
-
-const fn parameters([beta, eta0, gamma]: Vector) -> Parameters {
-    Parameters { beta, eta0, gamma }
-}
-
-/// The box in which the parameters may lie.
-struct Region {
-    lower: Vector,
-    upper: Vector,
-}
-
-impl Region {
-    fn new(bounds: &Bounds) -> Result<Self, Error> {
-        let (lower, upper) = (vector(bounds.lower), vector(bounds.upper));
-        for (name, (lower, upper)) in ["beta", "eta0", "gamma"].iter().zip(lower.iter().zip(upper))
-        {
-            if !(lower.is_finite() && upper.is_finite() && *lower <= upper) {
-                return Err(Error::Bounds { name, lower: *lower, upper });
-            }
-        }
-        Ok(Self { lower, upper })
-    }
-
-    /// Values along the three axes: those over the box, and where it is wider than the default
-    /// box, those over the latter too, which is where basins are narrow.
-    fn grid(&self) -> [Vec<f64>; 3] {
-        let Bounds { lower, upper } = Bounds::default();
-        let usual = Self { lower: vector(lower), upper: vector(upper) };
-        let wider =
-            (0..3).any(|i| self.lower[i] < usual.lower[i] || self.upper[i] > usual.upper[i]);
-        let (own, usual) = (self.axes(), usual.axes());
-        std::array::from_fn(|i| {
-            let mut axis = own[i].clone();
-            if wider {
-                let inside = |value: &f64| self.lower[i] < *value && *value < self.upper[i];
-                axis.extend(usual[i].iter().filter(|value| inside(value)));
-            }
-            axis.sort_unstable_by(f64::total_cmp);
-            axis.dedup();
-            axis
-        })
-    }
-
-    /// Beta geometric where it is positive, the others even.
-    fn axes(&self) -> [Vec<f64>; 3] {
-        let even = |i: usize| spaced(self.lower[i], self.upper[i], GRID[i]);
-        let beta = if self.lower[0] > 0.0 {
-            let least = self.lower[0].max(self.upper[0] / 100.0);
-            let values = spaced(least.ln(), self.upper[0].ln(), GRID[0]).into_iter().map(f64::exp);
-            values.map(|beta| beta.clamp(self.lower[0], self.upper[0])).collect()
-        } else {
-            even(0)
-        };
-        [beta, even(1), even(2)]
-    }
-
-    fn nearest(&self, theta: Vector) -> Vector {
-        std::array::from_fn(|i| theta[i].clamp(self.lower[i], self.upper[i]))
-    }
-
-    /// Which parameters may move downhill without leaving the box.
-    fn free(&self, theta: Vector, gradient: Vector) -> [bool; 3] {
-        std::array::from_fn(|i| {
-            !(theta[i] <= self.lower[i] && gradient[i] >= 0.0
-                || theta[i] >= self.upper[i] && gradient[i] <= 0.0)
-        })
-    }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "grids are small")]
-fn spaced(from: f64, to: f64, n: usize) -> Vec<f64> {
-    let share = |i: usize| i as f64 / (n - 1) as f64;
-    (0..n).map(|i| from * (1.0 - share(i)) + to * share(i)).collect()
 }
 
 #[cfg(test)]

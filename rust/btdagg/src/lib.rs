@@ -26,10 +26,12 @@
 //! | [`features`] | margin and tie features of counts |
 //! | [`Model`] | probabilities, risks, decisions; one item or many |
 //! | [`CompiledModel`] | the same by table look-up |
+//! | [`Model::from_json`] | the model file that the Python package writes |
 //! | [`CalibrationSet`] | DRPS and its gradient over weighted counts |
 //! | [`running`] | tallies of votes as they come, merged and deduplicated |
 //! | [`stopping`] | rules for asking fewer votes for the same labels |
 //! | [`drift`] | whether a stream still falls as the calibration did |
+//! | [`Refits`], [`decide_under`] | thousands of fits under other weights, and what they decide |
 //! | [`significance`] | paired permutation tests of two or more methods' losses |
 //!
 //! # Conventions
@@ -42,16 +44,21 @@ mod batch;
 mod calibration_set;
 mod counts;
 mod davidson;
+mod descent;
 pub mod drift;
 mod error;
 mod expansion;
 pub mod features;
 mod fit;
 mod gather;
+mod grid;
+mod json;
 mod label;
 mod model;
 mod parallel;
 mod quantities;
+mod refits;
+mod region;
 pub mod running;
 pub mod significance;
 mod splitmix;
@@ -67,6 +74,7 @@ pub use gather::CalibrationSetBuilder;
 pub use label::Label;
 pub use model::{Model, Parameters};
 pub use parallel::Execution;
+pub use refits::{Cell, Refit, Refits, decide_under};
 pub use table::CompiledModel;
 pub use tally::Tally;
 

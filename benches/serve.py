@@ -1,0 +1,358 @@
+"""`btdagg serve` under load: mixed bodies, slow clients, a reload a second, restarts and a kill.
+
+The load comes from a process of its own. Every answer is checked against the model whose digest it
+bears. Four fifths of the time the server is restarted by SIGTERM; what it says it has answered has
+to have arrived. In the last fifth it is killed: there an answer may be lost, but none be wrong.
+Prints JSON. `--smoke` takes 10 seconds, `--minutes` says how many otherwise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import http.client
+import json
+import multiprocessing
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from btdagg import DavidsonModel
+from btdagg.serve.arrow import CONTENT_TYPE, read_stream, write_stream
+from btdagg.serve.models import digest
+
+TOKEN = "a-token"
+MAX_BODY = 1 << 20
+MODELS = [DavidsonModel(0.4 + 0.2 * i, 2.5 - 0.4 * i, 0.3 * i) for i in range(8)]
+BY_DIGEST = {digest(model): model for model in MODELS}
+COMPARED = ("200", "401", "413", "422")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--smoke", action="store_true", help="10 seconds")
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--clients", type=int, default=6, help="connections of the load")
+    given = parser.parse_args()
+    seconds = 10.0 if given.smoke else 60 * given.minutes
+    with tempfile.TemporaryDirectory() as folder:
+        print(json.dumps(measured(Path(folder), seconds, given.clients), indent=2))
+
+
+def measured(folder: Path, seconds: float, n_clients: int) -> dict[str, Any]:
+    model = folder / "model.json"
+    MODELS[0].save(model)
+    port = free_port()
+    done = threading.Event()
+    writing = threading.Thread(target=rewrite, args=(model, done))
+    writing.start()
+    answered: Counter[str] = Counter()
+    accepted = 0
+    try:
+        server = Server(model, port, folder)
+        graceful = Load(port, 0.8 * seconds, n_clients, seed=0)
+        for _ in range(n_restarts := 1 if seconds < 60 else 5):
+            time.sleep(0.8 * seconds / (n_restarts + 1))
+            last = server.stop(signal.SIGTERM)
+            accepted, answered = accepted + last[0], answered + last[1]
+            server = Server(model, port, folder)
+        first = graceful.result()
+        last = server.stop(signal.SIGTERM)
+        accepted, answered = accepted + last[0], answered + last[1]
+
+        server = Server(model, port, folder)
+        killed = Load(port, 0.2 * seconds, n_clients, seed=1)
+        time.sleep(0.1 * seconds)
+        server.stop(signal.SIGKILL)
+        at = time.monotonic()
+        server = Server(model, port, folder)
+        back = time.monotonic() - at
+        second = killed.result()
+        server.stop(signal.SIGTERM)
+    finally:
+        done.set()
+        writing.join()
+    lost = {s: answered[s] - first["statuses"].get(s, 0) for s in COMPARED}
+    times = np.array(first["times"]) * 1e3
+    return {
+        "seconds": seconds,
+        "clients": n_clients,
+        "answers": sum(first["statuses"].values()),
+        "statuses": first["statuses"],
+        "models_seen": first["models_seen"],
+        "wrong": first["wrong"] + second["wrong"],
+        "wrong_examples": (first["examples"] + second["examples"])[:5],
+        "accepted_and_lost": lost,
+        "accepted_without_an_end": accepted - sum(answered.values()),
+        "clients_that_left_or_were_too_slow": answered["gone"] + answered["408"],
+        "good_clients_too_slow": first["statuses"].get("408", 0),
+        "server_errors": answered["500"],
+        "not_accepted": first["not_accepted"],
+        "slow_clients_cut_off": first["cut_off"],
+        "restarts": n_restarts,
+        "throughput_per_second": round(len(times) / first["busy_seconds"], 1),
+        "p50_ms": round(float(np.quantile(times, 0.5)), 2),
+        "p99_ms": round(float(np.quantile(times, 0.99)), 2),
+        "answers_after_the_kill": second["late"],
+        "seconds_to_be_back": round(back, 2),
+    }
+
+
+def rewrite(path: Path, done: threading.Event) -> None:
+    """Write another model every second, and now and then something that is none."""
+    number = 0
+    while not done.wait(1.0):
+        number += 1
+        if number % 7 == 0:
+            path.write_text('{"format": "btdagg.davidson", "vers')
+        else:
+            MODELS[number % len(MODELS)].save(path)
+
+
+class Server:
+    """`btdagg serve` as a process."""
+
+    def __init__(self, model: Path, port: int, folder: Path) -> None:
+        while True:  # the rewriting may just have left a broken file
+            self.log = (folder / f"log-{time.monotonic_ns()}").open("w+")
+            options = ["--port", str(port), "--max-body", str(MAX_BODY), "--timeout", "3"]
+            self.process = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-c",
+                    "from btdagg.cli import main; main()",
+                    "serve",
+                    str(model),
+                    *options,
+                ],
+                stdout=self.log,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, "BTDAGG_SERVE_TOKEN": TOKEN},
+            )
+            while self.process.poll() is None:
+                if "listening on" in Path(self.log.name).read_text():
+                    return
+                time.sleep(0.05)
+            time.sleep(0.2)
+
+    def stop(self, how: signal.Signals) -> tuple[int, Counter[str]]:
+        """Stop it; how many requests it says it has accepted, and how each ended."""
+        self.process.send_signal(how)
+        self.process.wait(60)
+        text = Path(self.log.name).read_text()
+        self.log.close()
+        found = re.search(r"accepted (\d+), answered (\{.*\})", text)
+        if how == signal.SIGKILL:
+            return 0, Counter()
+        assert found, text
+        return int(found[1]), Counter(ast.literal_eval(found[2]))
+
+
+class Load:
+    """The load as a process."""
+
+    def __init__(self, port: int, seconds: float, n_clients: int, seed: int) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._receiver, sender = context.Pipe(duplex=False)
+        self._process = context.Process(
+            target=load, args=(sender, port, seconds, n_clients, seed), daemon=True
+        )
+        self._process.start()
+
+    def result(self) -> dict[str, Any]:
+        found: dict[str, Any] = self._receiver.recv()
+        self._process.join()
+        return found
+
+
+def load(sender: Any, port: int, seconds: float, n_clients: int, seed: int) -> None:
+    end = time.monotonic() + seconds
+    clients = [Client(port, end, seed * 1000 + number) for number in range(n_clients)]
+    slow = [SlowClient(port, end, kind) for kind in range(3)]
+    threads = [threading.Thread(target=each.run) for each in (*clients, *slow)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    statuses = sum((client.statuses for client in clients), Counter())
+    half = end - 0.2 * seconds
+    sender.send(
+        {
+            "statuses": dict(statuses),
+            "times": [each for client in clients for each in client.times],
+            "wrong": sum(len(client.wrong) for client in clients),
+            "examples": [text for client in clients for text in client.wrong][:5],
+            "not_accepted": sum(client.not_accepted for client in clients),
+            "models_seen": len(set().union(*(client.seen for client in clients))),
+            "cut_off": sum(each.cut_off for each in slow),
+            "late": sum(client.last > half for client in clients),
+            "busy_seconds": sum(client.busy for client in clients) / len(clients),
+        }
+    )
+
+
+class Client:
+    """Sends good and bad requests over one connection at a time and checks every answer."""
+
+    def __init__(self, port: int, end: float, seed: int) -> None:
+        self._port, self._end = port, end
+        self._rng = np.random.default_rng(seed)
+        self._connection: http.client.HTTPConnection | None = None
+        self.statuses: Counter[str] = Counter()
+        self.times: list[float] = []
+        self.wrong: list[str] = []
+        self.seen: set[str] = set()
+        self.not_accepted, self.last, self.busy = 0, 0.0, 0.0
+        kinds = (self.counts, self.counts, self.counts, self.votes, self.arrow, self.bad)
+        self._kinds = kinds
+
+    def run(self) -> None:
+        while time.monotonic() < self._end:
+            make = self._kinds[self._rng.integers(len(self._kinds))]
+            make()
+        if self._connection is not None:
+            self._connection.close()
+
+    def ask(self, path: str, body: Any, *, token: str = TOKEN, kind: str = "application/json"):
+        """Send until there is an answer; a connection that fails is one not accepted."""
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": kind}
+        while True:
+            start = time.monotonic()
+            try:
+                if self._connection is None:
+                    self._connection = http.client.HTTPConnection(
+                        "127.0.0.1", self._port, timeout=30
+                    )
+                sent = iter(body) if isinstance(body, list) else body
+                self._connection.request("POST", path, sent, headers)
+                response = self._connection.getresponse()
+                content = response.read()
+            except (OSError, http.client.HTTPException):
+                with suppress(Exception):
+                    self._connection.close()
+                self._connection = None
+                if time.monotonic() > self._end:
+                    return None, None, b""
+                self.not_accepted += 1
+                time.sleep(0.05)
+                continue
+            self.statuses[str(response.status)] += 1
+            self.last = time.monotonic()
+            self.busy += self.last - start
+            if response.status == 200:
+                self.times.append(self.last - start)
+            return response.status, response.headers.get("x-btdagg-model"), content
+
+    def check(self, status: int | None, label: str | None, wanted: Any, found: Any) -> None:
+        if status in (None, 408):  # no answer: a busy machine was slower than the server's patience
+            return
+        if label is not None:
+            self.seen.add(label)
+        if status != 200 or label not in BY_DIGEST or found() != wanted(BY_DIGEST[label]):
+            self.wrong.append(f"status {status}, model {label}")
+
+    def counts(self) -> None:
+        size = int(self._rng.choice([1, 5, 50, 3000], p=[0.5, 0.3, 0.17, 0.03]))
+        counts = self._rng.integers(0, 9, size=(size, 3))
+        status, label, body = self.ask("/v1/decide", json.dumps({"counts": counts.tolist()}))
+        self.check(
+            status,
+            label,
+            lambda model: (label, model.decide(counts).tolist()),
+            lambda: (json.loads(body)["model"], json.loads(body)["labels"]),
+        )
+
+    def votes(self) -> None:
+        size = int(self._rng.choice([8, 400]))
+        items, votes = self._rng.integers(0, 9, size), self._rng.integers(-1, 2, size)
+        sent = json.dumps({"item": items.tolist(), "vote": votes.tolist()})
+        status, label, body = self.ask("/v1/tally", sent)
+        names = list(dict.fromkeys(items.tolist()))
+        counts = [
+            [int(((items == name) & (votes == vote)).sum()) for vote in (-1, 0, 1)]
+            for name in names
+        ]
+        self.check(
+            status,
+            label,
+            lambda model: [names, counts, model.decide(counts).tolist()],
+            lambda: [json.loads(body)[key] for key in ("items", "counts", "labels")],
+        )
+
+    def arrow(self) -> None:
+        size = int(self._rng.choice([10, 2000, 40_000], p=[0.5, 0.4, 0.1]))
+        counts = self._rng.integers(0, 30, size=(size, 3)).astype(np.uint8)
+        sent = write_stream(dict(zip(("minus", "tie", "plus"), counts.T, strict=True)), "")
+        status, label, body = self.ask("/v1/decide", sent, kind=CONTENT_TYPE)
+        self.check(
+            status,
+            label,
+            lambda model: model.decide(counts).tolist(),
+            lambda: read_stream(body)["label"].to_list(),
+        )
+
+    def bad(self) -> None:
+        cases: list[tuple[int, Any, dict[str, Any]]] = [
+            (422, b'{"counts": [[1, 2', {}),
+            (422, json.dumps({"counts": [[1, 2, 3], [1, -2, 3]]}), {}),
+            (422, json.dumps({"item": ["x"], "vote": ["maybe"]}), {}),
+            (422, b"ARROW1", {"kind": CONTENT_TYPE}),
+            (401, b"{}", {"token": "wrong"}),
+            (413, b"x" * (MAX_BODY + 1), {}),
+            (413, [b"x" * (MAX_BODY // 4)] * 5, {}),  # in chunks, of no declared length
+        ]
+        wanted, body, options = cases[self._rng.integers(len(cases))]
+        status, _, _ = self.ask("/v1/decide", body, **options)
+        if status not in (wanted, None, 408):
+            self.wrong.append(f"status {status}, want {wanted}")
+
+
+class SlowClient:
+    """Opens connections that never become a request, byte by byte, or never take an answer."""
+
+    def __init__(self, port: int, end: float, kind: int) -> None:
+        self._port, self._end, self._kind = port, end, kind
+        self.cut_off = 0
+
+    def run(self) -> None:
+        head = (
+            f"POST /v1/decide HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n"
+            "Content-Type: application/json\r\nContent-Length: 5000\r\n\r\n"
+        ).encode()
+        sent = (head[:40], head + b"{", b"")[self._kind]
+        while time.monotonic() < self._end:
+            try:
+                with socket.create_connection(("127.0.0.1", self._port), timeout=0.3) as client:
+                    client.sendall(sent)
+                    while time.monotonic() < self._end:
+                        try:
+                            if not client.recv(4096):
+                                self.cut_off += 1
+                                break
+                        except TimeoutError:
+                            client.sendall(b"x")
+            except OSError:
+                time.sleep(0.1)
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+    return port
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Where other tools meet btdagg: one file per neighbour."""

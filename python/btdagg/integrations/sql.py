@@ -1,0 +1,181 @@
+"""A model as one SQL expression over three columns of counts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from btdagg._core import InputError
+from btdagg.validation import as_integer
+
+if TYPE_CHECKING:
+    from btdagg.model import DavidsonModel
+
+Column = str | Sequence[str]
+
+# Parameters beyond this overflow the arithmetic of some databases.
+_LARGEST = 1e100
+
+# Beyond this |u|, exp(-2 |u|) is below the rounding of 1, and 2 sinh|u| is exp|u|.
+_LARGE_MARGIN = 20
+
+_MOST_VOTES = 200
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What databases call alike things.
+
+    Attributes
+    ----------
+    quote : str
+        Around names, doubled within.
+    real : str
+        Type of 64-bit floats.
+    greatest : str
+        The larger of two numbers.
+    literal : str
+        Of a float, around its digits.
+    """
+
+    quote: str
+    real: str
+    greatest: str = "GREATEST"
+    literal: str = "{}"
+
+
+DIALECTS = {
+    "duckdb": Dialect('"', "DOUBLE"),
+    "postgresql": Dialect('"', "DOUBLE PRECISION", literal="CAST({} AS DOUBLE PRECISION)"),
+    # Of a name in double quotes that no column has, SQLite makes a text.
+    "sqlite": Dialect("`", "REAL", greatest="MAX"),
+    "spark": Dialect("`", "DOUBLE", literal="{}D"),
+}
+
+
+def to_sql(
+    model: DavidsonModel,
+    dialect: str,
+    *,
+    minus: Column = "minus",
+    tie: Column = "tie",
+    plus: Column = "plus",
+    max_votes: int | None = None,
+) -> str:
+    """Return the decision as one SQL expression; see `DavidsonModel.to_sql`."""
+    if not isinstance(dialect, str) or dialect not in DIALECTS:
+        raise InputError(f"dialect is {dialect!r}, want one of {', '.join(DIALECTS)}")
+    words = DIALECTS[dialect]
+    columns = [
+        quoted(column, name, words)
+        for column, name in ((minus, "minus"), (tie, "tie"), (plus, "plus"))
+    ]
+    if len(set(columns)) < 3:
+        raise InputError(f"minus, tie and plus are {', '.join(columns)}, want three columns")
+    if max_votes is None:
+        return _closed_form(model, words, *columns)
+    return _looked_up(model, as_integer(max_votes, "max_votes", 1, _MOST_VOTES), *columns)
+
+
+def quoted(column: Column, name: str, words: Dialect) -> str:
+    """Quote a column, or the parts of a qualified one, so that it is a name and nothing else.
+
+    Raises
+    ------
+    InputError
+        If it is no text, empty, or has a NUL or a lone surrogate, which no database takes.
+    """
+    parts = [column] if isinstance(column, str) else column
+    if not isinstance(parts, Sequence) or not parts or not all(map(_is_name, parts)):
+        raise InputError(f"{name} is {column!r}, want the name of a column")
+    mark = words.quote
+    return ".".join(f"{mark}{part.replace(mark, 2 * mark)}{mark}" for part in parts)
+
+
+def _is_name(part: object) -> bool:
+    if not isinstance(part, str) or not part or "\0" in part:
+        return False
+    return not any("\ud800" <= character <= "\udfff" for character in part)
+
+
+def _closed_form(model: DavidsonModel, words: Dialect, minus: str, tie: str, plus: str) -> str:
+    """Compare ln(2 sinh|u|) with eta, as the core does, and with its allowance for rounding."""
+    for name in ("beta", "eta0", "gamma"):
+        if abs(getattr(model, name)) > _LARGEST:
+            raise InputError(
+                f"{name} is {getattr(model, name)}, want at most {_LARGEST:g} in size for SQL"
+            )
+
+    def number(value: float) -> str:
+        text = repr(float(value))
+        text = text if "e" in text else f"{text}e0"
+        return f"({words.literal.format(text)})" if value < 0 else words.literal.format(text)
+
+    def real(column: str) -> str:
+        return f"CAST({column} AS {words.real})"
+
+    m, t, p = real(minus), real(tie), real(plus)
+    known = f"{minus} >= 0 AND {tie} >= 0 AND {plus} >= 0"
+    if model.beta == 0:
+        return f"CASE WHEN {known} THEN 0 END"
+    alpha, kappa = number(model.alpha), number(model.kappa)
+    leader, other = (plus, minus) if model.beta > 0 else (minus, plus)
+    # ½ ln of a ratio near 1 through atanh, which keeps its relative accuracy.
+    margin = (
+        f"CASE WHEN {p} > 2 * {m} + {alpha} OR {m} > 2 * {p} + {alpha} "
+        f"THEN ABS(LN(({p} + {alpha}) / ({m} + {alpha}))) / 2 "
+        f"ELSE ATANH(ABS({p} - {m}) / ({p} + {m} + 2 * {alpha})) END"
+    )
+    # A margin below the smallest normal float has no logarithm worth the name.
+    size = f"{words.greatest}({number(abs(model.beta))} * ({margin}), {number(3e-308)})"
+    lead = f"CASE WHEN {size} > {_LARGE_MARGIN} THEN {size} ELSE LN(2 * SINH({size})) END"
+    slope = f"{number(model.gamma)} * LN(({t} + {kappa}) / ({m} + {t} + {p} + {kappa}))"
+    rounding = (
+        f"{number(8 * math.ulp(1.0))} * "
+        f"(1 + ABS({lead}) + {number(abs(model.eta0))} + ABS({slope}))"
+    )
+    wins = f"({lead}) - ({number(model.eta0)} + {slope}) > {rounding}"
+    return (
+        f"CASE WHEN {known} THEN CASE WHEN {minus} = {plus} THEN 0 WHEN {wins} "
+        f"THEN CASE WHEN {leader} > {other} THEN 1 ELSE -1 END ELSE 0 END END"
+    )
+
+
+def _looked_up(model: DavidsonModel, n: int, minus: str, tie: str, plus: str) -> str:
+    """Look up, for each pair of decisive votes, from how many ties on the decision changes.
+
+    With the decisive votes given it is monotone in the ties, so that is all there is to know.
+    """
+    ties_win_late = model.gamma >= 0
+    sign = 1 if model.beta >= 0 else -1
+    width = len(str(n + 1))
+    pairs = [(low, high) for low in range(n + 1) for high in range(n + 1)]
+    digits = []
+    for low, high in pairs:
+        ties = np.arange(max(n - low - high, -1) + 1) if high > low else np.empty(0, dtype=int)
+        rows = np.column_stack([np.full(len(ties), low), ties, np.full(len(ties), high)])
+        wins = int((model.decide(rows) == sign).sum())
+        # Where ties help the tie the side wins with fewer of them than this, else with as many.
+        digits.append(f"{wins if ties_win_late else len(ties) - wins:0{width}d}")
+    lesser = f"CASE WHEN {minus} < {plus} THEN {minus} ELSE {plus} END"
+    greater = f"CASE WHEN {minus} < {plus} THEN {plus} ELSE {minus} END"
+    # Columns may be of types in which the place overflows, or that SUBSTR does not take.
+    lesser, greater = (f"CAST({side} AS INTEGER)" for side in (lesser, greater))
+    place = f"1 + {width} * ({lesser} * {n + 1} + {greater})"
+    found = f"CAST(SUBSTR('{''.join(digits)}', {place}, {width}) AS INTEGER)"
+    wins_where = f"{tie} < {found}" if ties_win_late else f"{tie} >= {found}"
+    leader = plus if sign > 0 else minus
+    other = minus if sign > 0 else plus
+    known = f"{minus} >= 0 AND {tie} >= 0 AND {plus} >= 0"
+    # Before they are cast: no count is then too large for it.
+    small = f"{minus} <= {n} AND {tie} <= {n} AND {plus} <= {n}"
+    total = " + ".join(f"CAST({column} AS INTEGER)" for column in (minus, tie, plus))
+    return (
+        f"CASE WHEN {known} AND {small} THEN CASE WHEN {total} > {n} THEN NULL "
+        f"WHEN {minus} <> {plus} AND {wins_where} "
+        f"THEN CASE WHEN {leader} > {other} THEN 1 ELSE -1 END ELSE 0 END END"
+    )

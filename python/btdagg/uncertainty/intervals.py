@@ -1,0 +1,49 @@
+"""An estimate with its interval, and what bounds do to it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from btdagg._core import InputError
+from btdagg.validation import as_number
+
+if TYPE_CHECKING:
+    from btdagg.calibration import Calibration
+
+NAMES = ("beta", "nu", "gamma")
+
+
+class ParameterInterval(NamedTuple):
+    """An estimate and its interval; NaN ends where there is none, and then `note` says why."""
+
+    estimate: float
+    low: float
+    high: float
+    note: str = ""
+
+    def __str__(self) -> str:
+        if math.isnan(self.low):
+            return f"{self.estimate:.4g} (no interval: {self.note})"
+        remark = f" ({self.note})" if self.note else ""
+        return f"{self.estimate:.4g} [{self.low:.4g}, {self.high:.4g}]{remark}"
+
+
+def as_level(level: float) -> float:
+    """Return a coverage above 0 and below 1.
+
+    Raises
+    ------
+    InputError
+        If it is another.
+    """
+    number = as_number(level, "level")
+    if not 0 < number < 1:
+        raise InputError(f"level is {number}, want a number above 0 and below 1")
+    return number
+
+
+def estimates(calibration: Calibration) -> dict[str, float]:
+    """Return beta, nu and gamma of a calibration by name."""
+    model = calibration.model
+    return {"beta": model.beta, "nu": model.nu, "gamma": model.gamma}

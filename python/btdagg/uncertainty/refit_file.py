@@ -1,0 +1,120 @@
+"""Refits as a file: made where the labels are, used where the decisions are."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from btdagg._core import InputError
+from btdagg.files import replace_file
+from btdagg.uncertainty.intervals import as_level
+from btdagg.uncertainty.stability import Stability, stability
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from btdagg.model import DavidsonModel
+
+_FORMAT = "btdagg.refits"
+_VERSION = 1
+
+
+class Refits(NamedTuple):
+    """Refits of a model, as `Bootstrap.save` wrote them.
+
+    Attributes
+    ----------
+    model : DavidsonModel
+        The model that was refitted.
+    parameters : (n_refits, 3) array of float64
+        beta, eta0 (the log of nu) and gamma of each refit.
+    level : float
+        Coverage that was aimed at.
+    """
+
+    model: DavidsonModel
+    parameters: NDArray[np.float64]
+    level: float
+
+    def stability(
+        self, counts: ArrayLike, *, level: float | None = None, n_threads: int = 1
+    ) -> Stability:
+        """Say of each item whether its decision is stable; see `Bootstrap.stability`."""
+        level = self.level if level is None else level
+        return stability(self.model, self.parameters, counts, level=level, n_threads=n_threads)
+
+
+def save_refits(path: str | os.PathLike[str], refits: Refits) -> None:
+    """Write refits as JSON; floats keep every bit. A file that is there is replaced whole.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written.
+    """
+    written = {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "model": json.loads(refits.model.to_json()),
+        "level": refits.level,
+        "parameters": refits.parameters.tolist(),
+    }
+    replace_file(path, json.dumps(written) + "\n")
+
+
+def load_refits(path: str | os.PathLike[str], model: DavidsonModel | None = None) -> Refits:
+    """Read refits that `Bootstrap.save` wrote.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    model : DavidsonModel, optional
+        The model that they have to be refits of.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, holds no refits or those of another model, or is of a later
+        version.
+    """
+    try:
+        with open(path, "rb") as file:
+            found = json.loads(file.read())
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from None
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"{path}: not JSON: {error}") from None
+    try:
+        refits = _refits_of(found)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    if model is not None and refits.model != model:
+        raise InputError(f"{path}: refits of another model than the one that decides")
+    return refits
+
+
+def _refits_of(found: Any) -> Refits:
+    from btdagg.model import DavidsonModel
+
+    if not isinstance(found, dict) or found.get("format") != _FORMAT:
+        raise InputError(f'no btdagg refits, want an object with "format": "{_FORMAT}"')
+    if found.get("version") != _VERSION:
+        raise InputError(
+            f"refits of version {found.get('version')!r}, this btdagg reads version {_VERSION}"
+        )
+    model = DavidsonModel.from_json(json.dumps(found.get("model")))
+    try:
+        parameters = np.asarray(found.get("parameters"), dtype=np.float64)
+    except (TypeError, ValueError):
+        parameters = np.empty(0)
+    if parameters.ndim != 2 or parameters.shape[1] != 3 or not len(parameters):
+        raise InputError("parameters are no list of beta, eta0, gamma")
+    if not np.isfinite(parameters).all():
+        row = int(np.flatnonzero(~np.isfinite(parameters).all(axis=1))[0])
+        raise InputError(f"parameters[{row}] is {parameters[row].tolist()}, want finite numbers")
+    level: Any = found.get("level")
+    return Refits(model, parameters, as_level(level))

@@ -1,0 +1,170 @@
+"""Labelled items as cells with weights, and how a bootstrap draws them."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from btdagg import _core
+from btdagg._core import InputError
+from btdagg.calibration import Bounds, Calibration, CalibrationWarning, box_of, calibrate
+from btdagg.validation import (
+    as_groups,
+    as_integer,
+    as_labels,
+    as_number,
+    as_weights,
+    as_whole_counts,
+    same_length,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import ArrayLike, NDArray
+    from scipy.sparse import csr_array
+
+# Weights that are drawn at once.
+_DRAWN = 1 << 22
+
+
+@dataclass(frozen=True)
+class LabelledItems:
+    """Labelled counts with a weight above 0, reduced to cells: items alike in counts and label.
+
+    Attributes
+    ----------
+    counts, labels : (k, 3) array of uint64, (k,) array of int8
+        Of each cell.
+    kinds : (u, k) sparse array
+        Weight that a unit of each kind, an item or a group, gives to each cell.
+    repeats : (u,) array of int64
+        Units of each kind.
+    calibration : Calibration
+        The fit to all of them.
+    bounds : Bounds
+        Its bounds.
+    """
+
+    counts: NDArray[np.uint64]
+    labels: NDArray[np.int8]
+    kinds: csr_array[Any, Any]
+    repeats: NDArray[np.int64]
+    calibration: Calibration
+    bounds: Bounds
+
+    @cached_property
+    def weights(self) -> NDArray[np.float64]:
+        """Weight of each cell, (k,)."""
+        return np.asarray(self.repeats @ self.kinds)
+
+    @cached_property
+    def refits(self) -> _core.Refits:
+        """What fits them under other weights."""
+        model = self.calibration.model
+        lower, upper = box_of(self.bounds)
+        return _core.Refits(
+            self.counts, self.labels, model.alpha, model.kappa, lower.tolist(), upper.tolist()
+        )
+
+    @property
+    def n_units(self) -> int:
+        """Number of items, or of groups."""
+        return int(self.repeats.sum())
+
+    def draws(self, n_draws: int, seed: int) -> Iterator[NDArray[np.float64]]:
+        """Weights of the cells when as many units are drawn with replacement, block by block."""
+        rng = np.random.default_rng(seed)
+        shares = self.repeats / self.n_units
+        step = max(1, _DRAWN // (len(shares) + len(self.labels)))
+        for start in range(0, n_draws, step):
+            times = rng.multinomial(self.n_units, shares, size=min(step, n_draws - start))
+            yield np.ascontiguousarray(times @ self.kinds, dtype=np.float64)
+
+    def errors(self, decided: NDArray[np.int8]) -> NDArray[np.int64]:
+        """Absolute error of each cell under decisions of shape (..., k)."""
+        found: NDArray[np.int64] = np.abs(decided.astype(np.int64) - self.labels)
+        return found
+
+
+def labelled_items(
+    counts: ArrayLike,
+    labels: ArrayLike,
+    weights: ArrayLike | None,
+    groups: ArrayLike | None,
+    *,
+    alpha: float,
+    kappa: float,
+    bounds: Bounds | None,
+    n_threads: int,
+) -> LabelledItems:
+    """Check labelled items, fit them, and reduce them to cells.
+
+    Raises
+    ------
+    InputError
+        Where `calibrate` does; if there is not one group per item; or if there are fewer than two
+        items, or groups, with a weight above 0.
+    """
+    from scipy.sparse import coo_array, csr_array
+
+    checked, known = as_whole_counts(counts), as_labels(labels)
+    same_length("labels", len(known), "counts", len(checked))
+    by_item = np.ones(len(known)) if weights is None else as_weights(weights, soft=False)
+    same_length("weights", len(by_item), "counts", len(checked))
+    group = None if groups is None else as_groups(groups, "counts", len(checked))
+    bounds = Bounds() if bounds is None else bounds
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)  # they are in `calibration`
+        calibration = calibrate(
+            checked,
+            known,
+            weights=by_item,
+            alpha=as_number(alpha, "alpha"),
+            kappa=as_number(kappa, "kappa"),
+            bounds=bounds,
+            n_threads=as_integer(n_threads, "n_threads", 1),
+        )
+    used = by_item > 0
+    table = checked[used].astype(np.uint64)
+    # Mean 1, so that sums of them neither overflow nor underflow.
+    scaled = by_item[used] / by_item.max()
+    scaled /= scaled.mean()
+    first, cell = _distinct(*table.T, known[used])
+    if group is None:
+        # Items of a cell that weigh the same are units of one kind.
+        kind_first, kind = _distinct(cell, scaled)
+        repeats = np.bincount(kind)
+        rows, columns, values = np.arange(len(repeats)), cell[kind_first], scaled[kind_first]
+    else:
+        _, rows = np.unique(group[used], return_inverse=True)
+        repeats = np.ones(int(rows.max()) + 1, dtype=np.int64)
+        columns, values = cell, scaled
+    if repeats.sum() < 2:
+        what = "item" if group is None else "group"
+        raise InputError(f"counts hold one {what} with a weight above 0, want at least two")
+    shape = (len(repeats), len(first))
+    return LabelledItems(
+        counts=np.ascontiguousarray(table[first]),
+        labels=known[used][first],
+        kinds=csr_array(coo_array((values, (rows, columns)), shape=shape)),
+        repeats=repeats,
+        calibration=calibration,
+        bounds=bounds,
+    )
+
+
+def _distinct(*columns: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Number the distinct rows of a table: where each is first, and the number of every row."""
+    number = np.zeros(len(columns[0]), dtype=np.intp)
+    first = number[:1]
+    for column in columns:
+        values, codes = np.unique(column, return_inverse=True)
+        _, first, number = np.unique(
+            number * len(values) + codes, return_index=True, return_inverse=True
+        )
+    return first, number

@@ -1,0 +1,66 @@
+"""Whether a decision survives the uncertainty of the parameters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from btdagg import _core
+from btdagg.uncertainty.intervals import as_level
+from btdagg.validation import as_integer, as_whole_counts
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from btdagg.model import DavidsonModel
+
+# Decisions that are held at once.
+_HELD = 1 << 24
+
+
+class Stability(NamedTuple):
+    """Decisions of items and what becomes of them under refitted parameters.
+
+    Attributes
+    ----------
+    labels : (n,) array of int8
+        Decisions of the model.
+    shares : (n, 3) array of float64
+        Share of the refits that decide -1, 0 and +1.
+    agreement : (n,) array of float64
+        Share of the refits that decide as the model does.
+    stable : (n,) array of bool
+        Whether that is at least the level asked for.
+    """
+
+    labels: NDArray[np.int8]
+    shares: NDArray[np.float64]
+    agreement: NDArray[np.float64]
+    stable: NDArray[np.bool_]
+
+
+def stability(
+    model: DavidsonModel,
+    thetas: NDArray[np.float64],
+    counts: ArrayLike,
+    *,
+    level: float,
+    n_threads: int,
+) -> Stability:
+    """Decide items under each row of `thetas` (beta, eta0, gamma); see `Bootstrap.stability`."""
+    level, checked = as_level(level), as_whole_counts(counts)
+    n_threads = as_integer(n_threads, "n_threads", 1)
+    # Items repeat, their triples less so.
+    rows, place = np.unique(checked.astype(np.uint64), axis=0, return_inverse=True)
+    rows = np.ascontiguousarray(rows)
+    found = np.empty((len(rows), 3))
+    step = max(1, _HELD // len(thetas))
+    for start in range(0, len(rows), step):
+        part = np.ascontiguousarray(rows[start : start + step])
+        decided = _core.decide_under(thetas, model.alpha, model.kappa, part, n_threads)
+        for column, label in enumerate((-1, 0, 1)):
+            found[start : start + step, column] = (decided == label).mean(axis=0)
+    shares, labels = found[place.ravel()], model.decide(checked)
+    agreement = shares[np.arange(len(labels)), labels.astype(np.intp) + 1]
+    return Stability(labels, shares, agreement, agreement >= level)

@@ -1,0 +1,97 @@
+//! The box in which a fit looks for parameters, and the grid over it.
+
+use crate::expansion::Vector;
+use crate::{Bounds, Error, Parameters};
+
+/// Grid points along beta, eta0 and gamma.
+const GRID: [usize; 3] = [12, 20, 31];
+
+/// The box in which the parameters may lie.
+#[derive(Debug, Clone)]
+pub(crate) struct Region {
+    pub(crate) lower: Vector,
+    pub(crate) upper: Vector,
+}
+
+impl Region {
+    pub(crate) fn new(bounds: &Bounds) -> Result<Self, Error> {
+        let (lower, upper) = (vector(bounds.lower), vector(bounds.upper));
+        for (name, (lower, upper)) in ["beta", "eta0", "gamma"].iter().zip(lower.iter().zip(upper))
+        {
+            if !(lower.is_finite() && upper.is_finite() && *lower <= upper) {
+                return Err(Error::Bounds { name, lower: *lower, upper });
+            }
+        }
+        Ok(Self { lower, upper })
+    }
+
+    /// Values along the three axes: those over the box, and where it is wider than the default
+    /// box, those over the latter too, which is where basins are narrow.
+    pub(crate) fn grid(&self) -> [Vec<f64>; 3] {
+        let Bounds { lower, upper } = Bounds::default();
+        let usual = Self { lower: vector(lower), upper: vector(upper) };
+        let wider =
+            (0..3).any(|i| self.lower[i] < usual.lower[i] || self.upper[i] > usual.upper[i]);
+        let (own, usual) = (self.axes(), usual.axes());
+        std::array::from_fn(|i| {
+            let mut axis = own[i].clone();
+            if wider {
+                let inside = |value: &f64| self.lower[i] < *value && *value < self.upper[i];
+                axis.extend(usual[i].iter().filter(|value| inside(value)));
+            }
+            axis.sort_unstable_by(f64::total_cmp);
+            axis.dedup();
+            axis
+        })
+    }
+
+    /// Beta geometric where it is positive, the others even.
+    fn axes(&self) -> [Vec<f64>; 3] {
+        let even = |i: usize| spaced(self.lower[i], self.upper[i], GRID[i]);
+        let beta = if self.lower[0] > 0.0 {
+            let least = self.lower[0].max(self.upper[0] / 100.0);
+            let values = spaced(least.ln(), self.upper[0].ln(), GRID[0]).into_iter().map(f64::exp);
+            values.map(|beta| beta.clamp(self.lower[0], self.upper[0])).collect()
+        } else {
+            even(0)
+        };
+        [beta, even(1), even(2)]
+    }
+
+    pub(crate) fn nearest(&self, theta: Vector) -> Vector {
+        std::array::from_fn(|i| theta[i].clamp(self.lower[i], self.upper[i]))
+    }
+
+    /// Holds one of the three at a value, or at the bound next to it.
+    pub(crate) fn hold(&mut self, place: usize, neutral: f64) {
+        let value = neutral.clamp(self.lower[place], self.upper[place]);
+        (self.lower[place], self.upper[place]) = (value, value);
+    }
+
+    /// Which of the three are at one of their bounds.
+    pub(crate) fn at_bounds(&self, theta: Vector) -> [bool; 3] {
+        std::array::from_fn(|i| theta[i] <= self.lower[i] || theta[i] >= self.upper[i])
+    }
+
+    /// Which parameters may move downhill without leaving the box.
+    pub(crate) fn free(&self, theta: Vector, gradient: Vector) -> [bool; 3] {
+        std::array::from_fn(|i| {
+            !(theta[i] <= self.lower[i] && gradient[i] >= 0.0
+                || theta[i] >= self.upper[i] && gradient[i] <= 0.0)
+        })
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "grids are small")]
+fn spaced(from: f64, to: f64, n: usize) -> Vec<f64> {
+    let share = |i: usize| i as f64 / (n - 1) as f64;
+    (0..n).map(|i| from * (1.0 - share(i)) + to * share(i)).collect()
+}
+
+pub(crate) const fn vector(p: Parameters) -> Vector {
+    [p.beta, p.eta0, p.gamma]
+}
+
+pub(crate) const fn parameters([beta, eta0, gamma]: Vector) -> Parameters {
+    Parameters { beta, eta0, gamma }
+}
