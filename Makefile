@@ -8,51 +8,56 @@ SOURCES := pyproject.toml Cargo.toml $(wildcard Cargo.lock) $(shell find rust py
 export MATURIN_PEP517_ARGS ?= --locked
 .NOTPARALLEL:
 
-.PHONY: help demo test lint bench bench-smoke figures docs clean
+.PHONY: help demo demo-judge test lint bench bench-smoke figures docs clean
 
 help:
 	@echo "make demo      simulated judges: what calibration does"
+	@echo "make demo-judge  votes from a simulated endpoint to labels and a page"
 	@echo "make test      all tests, Rust and Python"
 	@echo "make lint      formatters, linters, type checkers"
 	@echo "make bench     kernels, and btdagg against its peers"
-	@echo "make figures   draw the figures of the README again"
+	@echo "make figures   draw the figures of README and docs again"
 	@echo "make docs      API documentation of the Rust crate"
 
 demo: $(VENV)/.demo
 	$(BIN)/btdagg demo --output demo
+
+demo-judge: $(VENV)/.judge
+	examples/demo_judge.sh $(BIN) demo/judge
 
 # Where there is no Rust on the machine the build fetches one for itself, and Cargo's own tests,
 # which need it installed, are left out.
 test: $(VENV)/.test
 	@if command -v cargo >/dev/null; then cargo test --workspace --locked; \
 	else echo "cargo is not installed: the tests of the Rust crate are left out"; fi
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto
 
 lint: $(VENV)/.lint
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cd examples/rust_service && cargo fmt --check && cargo clippy --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest btdagg._core
 
+# Each prints a table; with --smoke it shows that it runs.
+BENCHES := peers local_minima significance evaluation refits online judge serve
+
 bench: $(VENV)/.test
 	cargo bench --locked -p btdagg
-	$(BIN)/python benches/peers.py
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python benches/local_minima.py
-	$(BIN)/python benches/significance.py
-	$(BIN)/python benches/evaluation.py
+	@set -e; for name in $(BENCHES); do \
+	  echo "benches/$$name.py"; OPENBLAS_NUM_THREADS=1 $(BIN)/python benches/$$name.py; done
 
 bench-smoke: $(VENV)/.test
 	cargo bench --locked -p btdagg -- --test
-	$(BIN)/python benches/peers.py --smoke
-	$(BIN)/python benches/local_minima.py --smoke
-	$(BIN)/python benches/significance.py --smoke
-	$(BIN)/python benches/evaluation.py --smoke
+	@set -e; for name in $(BENCHES); do \
+	  echo "benches/$$name.py --smoke"; OPENBLAS_NUM_THREADS=1 $(BIN)/python benches/$$name.py --smoke; done
 
 figures: $(VENV)/.figures
 	$(BIN)/python docs/figures/draw.py
+	$(BIN)/python docs/figures/online.py
 
 docs:
 	cargo doc -p btdagg --no-deps --locked
@@ -60,10 +65,11 @@ docs:
 # A stamp for each set of extras; the package itself is installed as an editable one, so that only
 # the Rust sources make a rebuild necessary.
 $(VENV)/.demo: EXTRAS = cli
+$(VENV)/.judge: EXTRAS = judge,report
 $(VENV)/.test: EXTRAS = test
 $(VENV)/.lint: EXTRAS = lint
 $(VENV)/.figures: EXTRAS = cli,report
-$(VENV)/.demo $(VENV)/.test $(VENV)/.lint $(VENV)/.figures: $(SOURCES) | $(VENV)/.created
+$(VENV)/.demo $(VENV)/.judge $(VENV)/.test $(VENV)/.lint $(VENV)/.figures: $(SOURCES) | $(VENV)/.created
 	$(BIN)/python -m pip install --quiet --editable ".[$(EXTRAS)]"
 	@touch $@
 

@@ -7,6 +7,7 @@ import pytest
 
 from btdagg.cli import run
 from databases import PostgreSQL, postgres_programs
+from simulated_judge import SimulatedJudge
 
 
 @pytest.fixture(scope="session")
@@ -30,6 +31,22 @@ def cli(capsys):
     return call
 
 
+@pytest.fixture
+def judge_server(tmp_path):
+    """Start simulated judges, by their command-line options; they are stopped after the test."""
+    started = []
+
+    def start(*arguments):
+        folder = tmp_path / f"judge-{len(started)}"
+        folder.mkdir()
+        started.append(SimulatedJudge(folder, *arguments))
+        return started[-1]
+
+    yield start
+    for server in started:
+        server.stop()
+
+
 @pytest.fixture(scope="session")
 def postgres():
     """A PostgreSQL server; tests are skipped where there is none, but not where CI runs."""
@@ -41,3 +58,11 @@ def postgres():
     server = PostgreSQL(programs)
     yield server
     server.stop()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store_place(request, tmp_path):
+    """Where a vote store goes: a file, and a database of a server."""
+    if request.param == "sqlite":
+        return str(tmp_path / "votes.db")
+    return request.getfixturevalue("postgres").database(f"votes_{os.urandom(6).hex()}")

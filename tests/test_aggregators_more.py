@@ -50,6 +50,8 @@ SCORES = ("mean", "min", "product")
 WEIGHTED = [*(SoftSelfConsistency(score) for score in SCORES), ConfidenceWeightedVote()]
 LEARNING = [DavidsonMAE(), Isotonic()]
 
+DECIDED = ("greedy", "few-shot", "gsa", "usc")  # columns of decisions, which few votes have
+
 
 def read(items, decisions=(), **more):
     """Votes of a mapping of item to (vote, confidence) pairs."""
@@ -507,7 +509,7 @@ def test_names_of_methods():
     every = by_name(list(AGGREGATORS))
     assert [aggregator.name for aggregator in every] == [
         "Davidson", "majority vote", "Soft-SC mean", "Soft-SC min", "Soft-SC product", "CI-SC",
-        "rounded median", "Davidson MAE", "isotonic", "GSA", "USC",
+        "rounded median", "Davidson MAE", "isotonic", "greedy decoding", "few-shot", "GSA", "USC",
     ]  # fmt: skip
     assert by_name([" Majority", "davidson"]) == (MajorityVote(), Davidson())
     for names, message in (
@@ -587,7 +589,7 @@ def test_methods_on_the_command_line(tmp_path, capsys):
     pl.DataFrame(sample.label_columns()).write_csv(tmp_path / "labels.csv")
     files = ["evaluate", str(tmp_path / "votes.csv"), str(tmp_path / "labels.csv")]
     few = ["--splits", "2", "--size", "20"]
-    names = ",".join(name for name in AGGREGATORS if name != "usc")
+    names = ",".join(name for name in AGGREGATORS if name not in DECIDED or name == "gsa")
     assert run([*files, *few, "--methods", names, "--confidence", "Sureness", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["lines"]
     assert [line["method"] for line in found] == [a.name for a in by_name(names.split(","))]
@@ -617,7 +619,7 @@ def real_scores(shared):
         read_labels(shared / "data/rb2/labels.csv"),
         n_votes=[8],
         n_splits=5,
-        aggregators=by_name([name for name in AGGREGATORS if name not in ("gsa", "usc")]),
+        aggregators=by_name([name for name in AGGREGATORS if name not in DECIDED]),
         confidence="margin",
     )
     assert len(found.cells) == 5

@@ -23,7 +23,8 @@ from btdagg.evaluation.summary import averages, lines, remarks
 from commands import one_line
 
 COMMANDS = [
-    "demo", "votes", "evaluate", "calibrate", "plan", "decide", "raters", "sql", "serve"
+    "demo", "run", "judge", "votes", "evaluate", "calibrate", "plan", "decide", "raters", "sql",
+    "serve",
 ]  # fmt: skip
 SAMPLE = simulate("wmt-en-de", 120, 8, seed=1)
 MODEL = DavidsonModel(beta=1.2, eta0=0.3, gamma=0.8)
@@ -595,7 +596,7 @@ def test_decide_says_what_is_pooled(cli, folder):
 def test_decide_does_not_write_over_its_votes(cli, folder):
     before = (folder / "counts.csv").read_bytes()
     message = one_line(*cli("decide", "model.json", "counts.csv", "-o", "./counts.csv"))
-    assert message == "--output is counts.csv, the file of the votes itself"
+    assert message == "--output is counts.csv, a file that is read"
     assert (folder / "counts.csv").read_bytes() == before
 
 

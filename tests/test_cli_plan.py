@@ -74,7 +74,7 @@ def test_a_plan_is_what_the_library_finds_and_the_rule_is_written(cli, options, 
         n_items=500,
         n_votes=sorted({row["n"] for row in found["budgets"]}),
         price=0.002,
-        price_of_error=1 / rule.price if rule.price else 100,
+        vote_worth=0.01 if rule.price is None else rule.price,
         epsilon=rule.epsilon or 0.05,
         step=rule.step,
     )
@@ -125,7 +125,7 @@ def test_counts_filters_and_labels_of_some_items(cli):
         (["--epsilon", 0.5], "epsilon is 0.5, want a number above 0 and below 0.5"),
         (["--epsilon", "nan"], "epsilon is nan, want a finite number"),
         (["--price", -1], "price is -1, want a finite number of at least 0"),
-        (["--budget", -1], "votes is -1, want a number of at least 0"),
+        (["--budget", -1], "budget is -1, want a number of at least 0"),
         (
             ["--epsilon", 0.1, "--budget", 4],
             "--epsilon, --price and --budget want at most one to be given",
@@ -138,6 +138,42 @@ def test_refusals(cli, tmp_path, options, message):
     status, out, err = cli(*PLAN, *options, "-o", "rule.json")
     assert (status, out, err) == (2, "", f"btdagg: {message}\n")
     assert not (tmp_path / "rule.json").exists()
+
+
+@pytest.mark.parametrize("options", [["--price", 0], ["--budget", 8]])
+def test_the_table_has_the_rule_that_is_written(cli, options):
+    _, out, _ = cli(*PLAN, *options, "--json")
+    found = json.loads(out)
+    (row,) = (row for row in found["budgets"] if (row["n"], row["rule"]) == (8, "cost-optimal"))
+    # The table's model is the one that many labels would give.
+    best = plan(SAMPLE.counts, SAMPLE.labels, n_items=1000, n_votes=(8,), vote_worth=0.0)
+    (expected,) = (one for one in best.budgets if one.rule == "cost-optimal")
+    assert found["rule"]["price"] == 0
+    assert row["votes"] == expected.votes
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "kept"),
+    [
+        ("plan", "-o", "votes.csv"),
+        ("plan", "-o", "labels.csv"),
+        ("plan", "-o", "model.json"),
+        ("calibrate", "-o", "labels.csv"),
+        ("calibrate", "--refits", "votes.csv"),
+        ("decide", "-o", "votes.csv"),
+    ],
+)
+def test_what_is_read_is_not_overwritten(cli, tmp_path, command, option, kept):
+    before = (tmp_path / kept).read_bytes()
+    arguments = {
+        "plan": PLAN,
+        "calibrate": ["calibrate", "votes.csv", "labels.csv"],
+        "decide": ["decide", "model.json", "votes.csv"],
+    }[command]
+    status, _, err = cli(*arguments, option, kept)
+    named = {"-o": "--output"}.get(option, option)
+    assert (status, err) == (2, f"btdagg: {named} is {kept}, a file that is read\n")
+    assert (tmp_path / kept).read_bytes() == before
 
 
 def test_files_that_are_none(cli, tmp_path):

@@ -151,6 +151,7 @@ def test_states(tmp_path):
             DriftMonitor.load(path)
     state = json.loads(text)
     for field, value in {
+        "totals": [[-5, 0, 0], [0, 0, 0]],
         "version": 9,
         "n_votes": [7],
         "tests": [],
@@ -162,6 +163,9 @@ def test_states(tmp_path):
     }.items():
         with pytest.raises(InputError, match=r"^s: "):
             DriftMonitor.from_json(json.dumps({**state, field: value}), source="s")
+    for sums in ([[float("nan")] * 3] * 2, [[None] * 3] * 2):
+        with pytest.raises(InputError, match=r"^s: "):
+            DriftMonitor.from_json(json.dumps({**state, "sums": sums}), source="s")
     pool, *rest = state["tests"][0]
     crowded = [[2**63, *pool[1:]], *rest]
     with pytest.raises(InputError, match=r"^s: state contradicts itself, want as many items"):

@@ -16,7 +16,7 @@ import btdagg
 from btdagg import CalibrationWarning, DavidsonModel, InputError
 from btdagg.datasets import simulate
 from btdagg.evaluation import random_splits
-from btdagg.online import StoppingRule, VoteDistribution, fit_votes, plan
+from btdagg.online import StoppingRule, VoteDistribution, fit_votes, plan, plan_rule
 
 models = st.builds(
     DavidsonModel,
@@ -31,6 +31,7 @@ distributions = st.lists(st.tuples(st.floats(0.1, 3), alphas), min_size=1, max_s
     VoteDistribution
 )
 MODEL = DavidsonModel(beta=1.2, eta0=2.0, gamma=0.8)
+LOSSLESS = StoppingRule.lossless(MODEL, 8)
 VOTES = VoteDistribution([(0.5, (0.3, 0.5, 4.0)), (0.5, (2.0, 3.0, 2.0))])
 
 
@@ -543,7 +544,37 @@ def test_threads_and_memory_layouts_change_nothing():
         ),
         (
             lambda: StoppingRule.risk_bounded(MODEL, 8, None),
-            "predictive is None, want the distribution of the votes",
+            "votes is None, want a VoteDistribution, as fit_votes gives it",
+        ),
+        (
+            lambda: StoppingRule.cost_optimal(MODEL, 8, None, budget=3),
+            "votes is None, want a VoteDistribution, as fit_votes gives it",
+        ),
+        (
+            lambda: StoppingRule([], MODEL, 8, 1, VOTES),
+            r"kind is \[\], want one of lossless, risk-bounded, cost-optimal",
+        ),
+        (
+            lambda: VOTES.next_vote(64, 64, 0),
+            r"minus \+ tie \+ plus is 128, want an integer from 0 to 127",
+        ),
+        (
+            lambda: plan_rule(None, [[1, 2, 3]], [1], n_items=1),
+            "rule is None, want a StoppingRule",
+        ),
+        (
+            lambda: plan([[1, 2, 3]], [1], n_items=1, price=-1),
+            "price is -1, want a number of at least 0",
+        ),
+        (
+            lambda: plan_rule(
+                StoppingRule.lossless(MODEL, 8), [[1, 2, 3]], [1], n_items=1, price=-1
+            ),
+            "price is -1, want a number of at least 0",
+        ),
+        (
+            lambda: plan([[1, 2, 3]], [1], n_items=1, vote_worth=-0.1),
+            "vote_worth is -0.1, want a number of at least 0",
         ),
         (
             lambda: StoppingRule.cost_optimal(MODEL, 8, VOTES, price=-1),
@@ -555,7 +586,7 @@ def test_threads_and_memory_layouts_change_nothing():
         ),
         (
             lambda: StoppingRule.cost_optimal(MODEL, 8, VOTES, budget=-1),
-            "votes is -1, want a number of at least 0",
+            "budget is -1, want a number of at least 0",
         ),
         (lambda: StoppingRule.lossless("m", 8), "model is 'm', want a DavidsonModel"),
         (

@@ -131,7 +131,29 @@ def test_text_of_files_is_kept(tmp_path):
     frame = read_votes(path).frame
     assert frame["item"].to_list() == ["x\u2028y", "3"]
     assert frame["note"].to_list() == ['{"a": [1]}', None]
-    assert frame["more"].to_list() == [None, "?"]
+    assert frame["more"].to_list() == [None, "\\ud800"]
+
+
+@pytest.mark.parametrize("column", ["item", "judge", "task"])
+def test_a_lone_surrogate_in_what_names_a_row_is_refused(tmp_path, column):
+    """In a column it would be another character, the same for any two of them."""
+    rows = {"item": ["x", "?", "y"], "vote": [1, -1, 0], column: ["a", "?", "b\ud800"]}
+    message = f"row 3, column {column}: got 'b\\\\ud800', want text without a lone surrogate"
+    for source in (
+        rows,
+        pd.DataFrame(rows, dtype=object),
+        {**rows, column: np.array(rows[column], object)},
+    ):
+        with pytest.raises(InputError, match=f"data frame, {message}"):
+            read_votes(source)
+    with pytest.raises(InputError, match=message):
+        read_votes({**rows, column: [1, "a", "b\ud800"]})
+    lines = [
+        json.dumps(dict(zip(rows, row, strict=True))) for row in zip(*rows.values(), strict=True)
+    ]
+    path = write(tmp_path / "v.jsonl", "\n".join(lines))
+    with pytest.raises(InputError, match=rf"v\.jsonl, {message}"):
+        read_votes(path)
 
 
 @pytest.mark.parametrize(

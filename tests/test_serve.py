@@ -25,6 +25,7 @@ from btdagg.serve.arrow import CONTENT_TYPE, read_stream, write_stream
 from btdagg.serve.bodies import read_items
 from btdagg.serve.gate import Buckets
 from btdagg.serve.models import ModelFile, digest
+from btdagg.serve.server import bound
 
 MODEL = DavidsonModel(1.2, 2.0, 0.8)
 OTHER = DavidsonModel(3.0, -1.0, 0.1)
@@ -193,6 +194,13 @@ BAD = [
     ({"item": [None], "vote": [1]}, "item[0] is None, want a text or an integer"),
     ({"item": [1, 2**70], "vote": [1, 1]}, "item[1] is 1180591620717411303424, want an integer of"),
     ({"vote": [1]}, "no field 'item'; found 'vote'"),
+    ({"counts": [[1, 2, 3], [1, False, 3]]}, "counts[1, 1] is False, want a non-negative integer"),
+    ({"counts": [[True, False, True]]}, "counts[0, 0] is True, want a non-negative integer"),
+    ({"minus": [1, True], "tie": [1, 1], "plus": [1, 1]}, "minus[1] is True, want a non-negative"),
+    ({"item": ["a"], "vote": [True]}, "vote[0] is True, want a number, a text or null"),
+    ({"counts": COUNTS[:2], "item": ["a", "\ud800"]}, "item[1] is '\\ud800', want text without a"),
+    ({"item": ["\ud800", "?"], "vote": [1, 1]}, "item[0] is '\\ud800', want text without a lone"),
+    ({"item": ["a"], "vote": [1], "judge": ["x\udfff"]}, "judge[0] is 'x\\udfff', want text"),
     ({}, "no field counts, minus or vote; found none"),
     ([], "body is no JSON object"),
 ]
@@ -214,6 +222,8 @@ def test_what_is_no_json_arrow_or_tally_is_422(scorer):
 
     assert "body is not JSON: " in detail(b'{"counts": [[1')
     assert "body is not JSON: " in detail(b"\xff\xfe")
+    twice = b'{"counts": [[0, 1, 2]], "counts": [[2, 1, 0]]}'
+    assert detail(twice) == "field 'counts' is there twice"
     assert "body is not JSON: " in detail(b"[" * 90_000)
     assert "content type is 'text/csv', want 'application/json'" in detail(b"1", "text/csv")
     assert "no Arrow IPC stream" in detail(b"", CONTENT_TYPE)
@@ -231,6 +241,11 @@ def test_what_is_no_json_arrow_or_tally_is_422(scorer):
     assert "counts[1, 0] (minus) is NaN, want" in of_arrow(minus=[1.0, math.nan])
     large = pa.array([1, 2**64 - 1], pa.uint64())
     assert f"minus[1] is {2**64 - 1}, want at most {2**63 - 1}" in of_arrow(minus=large)
+    assert f"item[1] is {2**64 - 1}, want at most {2**63 - 1}" in of_arrow(item=large)
+    votes = stream_of(pa.table({"item": large, "vote": [1, 1]}))
+    for path in ("/v1/decide", "/v1/tally"):
+        message = detail(votes, CONTENT_TYPE, path)
+        assert message == f"item[1] is {2**64 - 1}, want at most {2**63 - 1}"
     assert "unknown field 'extra', want minus, tie, plus, item, vote" in of_arrow(extra=[1, 1])
 
 
@@ -249,6 +264,14 @@ def test_a_refusal_quotes_little_of_what_came(scorer):
 def test_a_bad_query_is_one_message(scorer):
     status, found = scorer.post("/v1/decide?probabilities=maybe", {"counts": COUNTS})
     assert (status, found) == (422, {"detail": "probabilities is 'maybe', want true or false"})
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-16-le", "utf-32"])
+def test_true_is_no_count_in_any_encoding(encoding):
+    with pytest.raises(InputError, match=r"counts\[1, 2\] is True, want a non-negative integer"):
+        read_items('{"counts": [[1, 2, 3], [1, 2, true]]}'.encode(encoding), JSON)
+    items = read_items('{"counts": [[1, 2, 3]], "item": ["true"]}'.encode(encoding), JSON)
+    assert items.counts.tolist() == [[1, 2, 3]]
 
 
 def test_whole_numbers_of_any_type_are_counts():
@@ -299,6 +322,45 @@ def test_a_stream_that_lies_about_its_lengths_is_refused_or_read():
             n_read += 1
             assert len(items.counts) <= 2
     assert n_read > 0  # lengths of the padding, say
+
+
+def test_a_stream_that_does_not_begin_with_a_schema_is_refused(scorer):
+    """One whose first message says that it is another would kill the process."""
+    body = bytearray(stream_of(pa.table({"minus": [0], "tie": [1], "plus": [11]})))
+    assert len(body) == 504
+    body[150], body[20] = 99, 90
+    wanted = "body is no Arrow IPC stream: it begins with a "
+    batches = stream_of(pa.table({"minus": [0]}))
+    size = 8 + struct.unpack_from("<i", batches, 4)[0]
+    for damaged in (bytes(body), batches[size:]):
+        status, _, content = scorer.ask(
+            "POST", "/v1/decide", damaged, {"Content-Type": CONTENT_TYPE}
+        )
+        detail = json.loads(content)["detail"]
+        assert status == 422
+        assert detail.startswith(wanted), detail
+        assert detail.endswith(" message, want a schema")
+    assert scorer.ask("GET", "/healthz")[0] == 200
+    with pytest.raises(InputError, match=r"^body is no Arrow IPC stream: it has ended$"):
+        read_stream(b"\xff\xff\xff\xff\0\0\0\0")
+
+
+def test_a_few_changed_bytes_are_read_or_refused():
+    streams = [
+        _STREAM,
+        stream_of(pa.table({"minus": [0], "tie": [1], "plus": [11]})),
+        stream_of(pa.table({"item": ["a", "bc"], "vote": ["A", None], "sample": [0, 1]})),
+    ]
+    random = np.random.default_rng(0)
+    for number in range(3000):
+        damaged = bytearray(streams[number % len(streams)])
+        for place in random.integers(len(damaged), size=random.integers(1, 4)):
+            damaged[place] = random.choice([0, 1, 2, 4, 8, 90, 99, 127, 128, 255])
+        try:
+            items = read_items(bytes(damaged), CONTENT_TYPE)
+        except InputError:
+            continue
+        assert items.counts.shape[1] == 3
 
 
 @settings(max_examples=300, deadline=None)
@@ -546,6 +608,39 @@ def test_a_file_that_is_no_model_is_an_error_and_so_is_a_bad_option(tmp_path, ca
         with pytest.raises(InputError, match=message):
             Settings(model=Path("m"), **arguments)
     assert "secret" not in repr(Settings(model=Path("m"), token="secret"))
+
+
+def test_an_address_that_cannot_be_listened_on_is_one_line(scorer):
+    """Two servers on one port would share its requests."""
+    for options, message in (
+        (["--port", "99999"], "port is 99999, want 0 to 65535"),
+        (["--port", "-1"], "port is -1, want 0 to 65535"),
+        (["--port", str(scorer.port)], f"'127.0.0.1', port {scorer.port}: Address already in use"),
+        (["--host", "no such host"], "cannot listen on 'no such host', port 8000: "),
+        (["--host", "a" * 70], f"cannot listen on '{'a' * 70}', port 8000: "),
+        (["--host", "192.0.2.1"], "port 8000: Cannot assign requested address"),
+    ):
+        done = subprocess.run(
+            [*PROGRAM, "serve", str(scorer.model), *options],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 2
+        assert done.stderr.startswith("btdagg: ")
+        assert message in done.stderr
+        assert done.stderr.count("\n") == 1, done.stderr
+        assert done.stdout == ""
+
+
+def test_every_address_of_a_name_is_listened_on(monkeypatch):
+    found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (f"127.0.0.{i}", 0)) for i in (1, 1, 2)]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+    sockets = bound("two", 0)
+    assert [each.getsockname()[0] for each in sockets] == ["127.0.0.1", "127.0.0.2"]
+    for each in sockets:
+        each.close()
 
 
 def test_a_reload_says_whether_the_model_changed(tmp_path):

@@ -53,9 +53,9 @@ MODELS = [
 
 
 class Sqlite:
-    def __init__(self, folder, rows, names=("minus", "tie", "plus")):
+    def __init__(self, folder, rows, names=("minus", "tie", "plus"), kind="INTEGER"):
         self.connection = sqlite3.connect(":memory:")
-        columns = ", ".join("`" + name.replace("`", "``") + "` INTEGER" for name in names)
+        columns = ", ".join("`" + name.replace("`", "``") + f"` {kind}" for name in names)
         self.connection.execute(f"CREATE TABLE counts (place INTEGER, {columns})")
         self.connection.executemany(
             "INSERT INTO counts VALUES (?, ?, ?, ?)",
@@ -144,6 +144,65 @@ def test_no_counts_give_no_label(database, max_votes):
     opened = connect(NULLS + NEGATIVE)
     for model in (DavidsonModel(1.2, 2.0, 0.8), DavidsonModel(0, 1, 1)):
         assert opened.decide(model.to_sql(dialect, max_votes=max_votes)) == [None] * 7
+
+
+@pytest.mark.parametrize("max_votes", [None, N])
+@pytest.mark.parametrize("kind", ["TEXT", "", "REAL", "BLOB"])
+def test_sqlite_columns_of_any_type_are_compared_as_numbers(tmp_path, kind, max_votes):
+    """A table made of a CSV file holds texts, and '10' is less than '2' among them."""
+    as_text = kind in ("TEXT", "")
+    rows = [[str(value) if as_text else value for value in row] for row in TRIPLES.tolist()]
+    opened = Sqlite(tmp_path, rows, kind=kind)
+    for model in MODELS[::3]:
+        decided = opened.decide(model.to_sql("sqlite", max_votes=max_votes))
+        np.testing.assert_array_equal(decided, model.decide(TRIPLES), err_msg=str(model))
+
+
+@pytest.mark.parametrize("max_votes", [None, N])
+@pytest.mark.parametrize("kind", ["TEXT", "", "INTEGER"])
+def test_a_text_that_is_no_count_has_no_label_in_sqlite(tmp_path, kind, max_votes):
+    rows = [("0", "1", "11"), (0, 1, 11)]
+    for text in ("", "a", "-1", "1a", "1 2", "+", "é", "0.5", "nan", b"", b"a"):
+        rows += [(text, 1, 2), (1, text, 2), (1, 2, text)]
+    opened = Sqlite(tmp_path, rows, kind=kind)
+    for model in (DavidsonModel(1.2, 2.0, 0.8), DavidsonModel(0, 1, 1)):
+        label = model.decide([[0, 1, 11]]).item()
+        decided = opened.decide(model.to_sql("sqlite", max_votes=max_votes))
+        assert decided == [label] * 2 + [None] * (len(rows) - 2)
+
+
+@pytest.mark.parametrize("max_votes", [None, N])
+def test_what_is_no_whole_number_has_no_label(database, max_votes):
+    dialect, connect = database
+    opened = connect([(0, 1, 11)])
+    real = {"duckdb": "DOUBLE", "postgresql": "DOUBLE PRECISION", "sqlite": "REAL"}[dialect]
+    infinite = "1e999" if dialect == "sqlite" else "'inf'"
+    wrong = ["0.5", "1e-300", infinite] + (["'nan'"] if dialect != "sqlite" else [])
+    expression = DavidsonModel(1.2, 2.0, 0.8).to_sql(dialect, max_votes=max_votes)
+    for place in range(3):
+        for value, label in (*((value, None) for value in wrong), ("12", "any")):
+            values = ["3"] * 3
+            values[place] = value
+            counts = ", ".join(
+                f"CAST({value} AS {real}) AS {name}"
+                for value, name in zip(values, ("minus", "tie", "plus"), strict=True)
+            )
+            query = f"(SELECT {expression} FROM (SELECT {counts}) AS c)"
+            (found,) = opened.decide(query)
+            assert (found in (-1, 0, 1)) if label else found is None, (values, found)
+
+
+@pytest.mark.parametrize("max_votes", [None, N])
+def test_texts_of_numbers_are_counts(database, max_votes):
+    dialect, connect = database
+    opened = connect([(0, 1, 11)])
+    model = DavidsonModel(2, -5, 0)  # no ties: who has more votes has it
+    expression = model.to_sql(dialect, max_votes=max_votes)
+    for minus, plus in ((2, 10), (10, 2), (9, 10), (0, 0)):
+        query = f"SELECT '{minus}' AS minus, '0' AS tie, '{plus}' AS plus"
+        assert opened.decide(f"(SELECT {expression} FROM ({query}) AS c)") == [
+            model.decide([[minus, 0, plus]]).item()
+        ]
 
 
 def test_large_counts_are_decided_in_closed_form_and_left_out_of_a_look_up(database):

@@ -244,6 +244,8 @@ def test_a_bootstrap_reads_well():
         ({"weights": [1, 0, 0]}, "counts hold one item with a weight above 0, want at least two"),
         ({"weights": [1, -1, 1]}, r"weights\[1\] is -1, want a finite number of at least 0"),
         ({"weights": [0, 0, 0]}, "counts hold no item with a weight above 0"),
+        ({"weights": [1e300, 1, 1]}, r"weights go from 1 to 1e\+300, want a ratio of 1e100"),
+        ({"labels": None}, "labels is None, want -1, 0 or 1 of each item"),
         ({"bounds": 3}, r"bounds is 3, want btdagg.Bounds\(...\)"),
         ({"n_threads": 0}, "n_threads is 0, want an integer of at least 1"),
     ],
@@ -251,7 +253,7 @@ def test_a_bootstrap_reads_well():
 def test_bad_arguments_are_named(arguments, message):
     counts, labels = [[1, 2, 9], [9, 1, 2], [3, 6, 3]], [1, -1, 0]
     with pytest.raises(InputError, match=message):
-        bootstrap(counts, labels, **arguments)
+        bootstrap(**{"counts": counts, "labels": labels, **arguments})
 
 
 def test_bad_items_are_named():

@@ -1,11 +1,30 @@
-"""Writing a file whole or not at all."""
+"""Files read, and written, whole or not at all."""
 
 from __future__ import annotations
 
 import os
 from contextlib import suppress
 
+from btdagg._core import InputError
+
 DRAFT = ".btdagg-"  # how the names of files begin that are not whole yet
+
+
+def read_whole(path: str | os.PathLike[str]) -> bytes:
+    """Read a file.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read; the message names it.
+    """
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from None
+    except (TypeError, ValueError) as error:  # no path, or a NUL in it
+        raise InputError(f"path is {path!r}: {error}") from None
 
 
 def replace_file(path: str | os.PathLike[str], content: str | bytes) -> None:

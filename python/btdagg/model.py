@@ -13,7 +13,7 @@ import numpy as np
 from btdagg import _core
 from btdagg._core import InputError
 from btdagg.calibration_set import calibration_set
-from btdagg.files import replace_file
+from btdagg.files import read_whole, replace_file
 from btdagg.validation import as_counts, as_integer, as_number
 
 if TYPE_CHECKING:
@@ -290,14 +290,7 @@ class DavidsonModel:
         InputError
             If the file cannot be read, is no model, or is of a later version.
         """
-        try:
-            with open(path, "rb") as file:
-                text = file.read()
-        except OSError as error:
-            raise InputError(f"{path}: {error.strerror or error}") from None
-        except (TypeError, ValueError) as error:  # no path, or a NUL in it
-            raise InputError(f"path is {path!r}: {error}") from None
-        return cls.from_json(text, source=str(path))
+        return cls.from_json(read_whole(path), source=str(path))
 
 
 def _fields(found: Any) -> dict[str, float]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from btdagg._core import InputError
-from btdagg.tables import Table, listing, require, shown
+from btdagg.tables import Table, is_unicode, listing, require, shown
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
 
     Source: TypeAlias = str | os.PathLike[str] | Mapping[str, Iterable[object]] | IntoDataFrame
+
+# Columns whose texts say what a row belongs to. No column holds a lone surrogate: in these it is
+# refused, and in others, which may be what a model wrote, it is written as an escape.
+_NAMING = frozenset({"item", "judge", "rater", "task", "group", "template", "temperature"})
 
 
 def read_table(source: Source, required: Sequence[str], *, name: str | None = None) -> Table:
@@ -157,7 +161,7 @@ def _read_jsonl(content: bytes, name: str) -> list[pl.Series]:
     lines = _decoded(content, name).split("\n")
     rows = [_json_object(line, f"{name}, row {row}") for row, line in enumerate(lines, start=1)]
     keys = dict.fromkeys(key for row in rows for key in row)
-    return [_series(key, [row.get(key) for row in rows]) for key in keys]
+    return [_series(key, [row.get(key) for row in rows], name) for key in keys]
 
 
 def _json_object(line: str, place: str) -> dict[str, Any]:
@@ -186,6 +190,7 @@ _READERS: dict[str, Callable[[bytes, str], list[pl.Series]]] = {
     ".ndjson": _read_jsonl,
     ".parquet": _read_parquet,
 }
+TABLE_SUFFIXES = tuple(_READERS)
 
 
 # Data frames, mappings and Python values
@@ -218,7 +223,7 @@ def _read_mapping(source: Mapping[str, Iterable[object]]) -> list[pl.Series]:
             got = shown(column)
             raise InputError(f"data frame, column {name}: got {got}, want a list of values")
         else:
-            columns.append(_series(str(name), column))
+            columns.append(_series(str(name), column, "data frame"))
     return columns
 
 
@@ -231,10 +236,10 @@ def _from_series(column: nw.Series[Any]) -> pl.Series:
     if column.null_count():
         nulls = column.is_null().to_list()
         values = [None if null else value for value, null in zip(values, nulls, strict=True)]
-    return _series(str(column.name), values)
+    return _series(str(column.name), values, "data frame")
 
 
-def _series(name: str, values: Iterable[object]) -> pl.Series:
+def _series(name: str, values: Iterable[object], source: str) -> pl.Series:
     """Make a polars column of Python or NumPy values; where kinds are mixed, all are text."""
     import numpy as np
     import polars as pl
@@ -251,7 +256,18 @@ def _series(name: str, values: Iterable[object]) -> pl.Series:
             return pl.Series(name, values, dtype=number)
         except (TypeError, OverflowError, UnicodeEncodeError):
             pass  # a whole number beyond int64, or half of a surrogate pair
+    if name.strip().lower() in _NAMING and str in kinds:
+        _refuse_half_pairs(name, values, source)
     return pl.Series(name, [_as_text(value) for value in values], dtype=pl.String)
+
+
+def _refuse_half_pairs(name: str, values: Sequence[object], source: str) -> None:
+    for row, value in enumerate(values, start=1):
+        if isinstance(value, str) and not is_unicode(value):
+            raise InputError(
+                f"{source}, row {row}, column {name}: got {shown(value)}, want text without a lone "
+                "surrogate"
+            )
 
 
 def _as_text(value: object) -> str | None:
@@ -259,4 +275,4 @@ def _as_text(value: object) -> str | None:
         return None
     nested = isinstance(value, (dict, list, bool))
     written = json.dumps(value, default=str) if nested else str(value)
-    return written.encode(errors="replace").decode()
+    return written.encode(errors="backslashreplace").decode()  # different ones stay different

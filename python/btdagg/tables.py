@@ -175,6 +175,15 @@ def listing(values: Iterable[str]) -> str:
     return ", ".join(values[:MAX_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
+def is_unicode(text: str) -> bool:
+    """Whether a text has no lone surrogate, which neither UTF-8 nor a column holds."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def shown(value: object) -> str:
     """Write a value for an error message: one line, cut to length; a null is "nothing"."""
     line = "nothing" if value is None else repr(value)

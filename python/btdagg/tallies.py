@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 CONFIDENCE = "\0confidence"  # no column of a source is called that
+_WITHOUT_VOTES = ("greedy", "few_shot")  # decided by calls of their own, not on the votes
 _LABELS = (("minus", -1), ("tie", 0), ("plus", 1))
 
 
@@ -62,7 +63,7 @@ def confidences_of(rows: pl.DataFrame) -> Confidences:
 
 def column_of_decisions(name: str, n_votes: int | None) -> str:
     """Name of the column that holds the decisions of that name, on so many votes or on all."""
-    return name if n_votes is None else f"{name}_{n_votes}"
+    return name if n_votes is None or name in _WITHOUT_VOTES else f"{name}_{n_votes}"
 
 
 def decisions_of(table: Table, column: str, items: pl.Series) -> NDArray[np.float64]:

@@ -28,6 +28,8 @@ AGGREGATORS: Mapping[str, Callable[[], Aggregator]] = MappingProxyType(
         "median": RoundedMedian,
         "davidson-mae": DavidsonMAE,
         "isotonic": Isotonic,
+        "greedy": partial(Decided, "greedy", "greedy decoding"),
+        "few-shot": partial(Decided, "few_shot", "few-shot"),
         "gsa": partial(Decided, "gsa"),
         "usc": partial(Decided, "usc"),
     }

@@ -11,6 +11,8 @@ from btdagg.cli.calibrate import calibrate
 from btdagg.cli.decide import decide
 from btdagg.cli.demo import demo
 from btdagg.cli.evaluate import evaluate
+from btdagg.cli.judge import judge
+from btdagg.cli.pipeline import run
 from btdagg.cli.plan import plan
 from btdagg.cli.raters import raters
 from btdagg.cli.serve import serve
@@ -47,5 +49,7 @@ def top(
     """Calibrated labels from the noisy three-way votes of LLM judges."""
 
 
-for command in (demo, votes, evaluate, calibrate, plan, decide, raters, sql, serve):
+for command in (
+    demo, run, judge, votes, evaluate, calibrate, plan, decide, raters, sql, serve
+):  # fmt: skip
     app.command()(command)

@@ -17,6 +17,7 @@ from btdagg.cli.common import (
     VotesFile,
     at_least,
     filtered,
+    keep_input,
     note,
     out,
     print_json,
@@ -72,6 +73,8 @@ def calibrate(
         raise btdagg.InputError(f"--level is {level:g}, want a number above 0 and below 1")
     if refits is not None and refits.resolve() == output.resolve():
         raise btdagg.InputError(f"--refits is {refits}, the file of the model")
+    keep_input("--output", output, votes, labels)
+    keep_input("--refits", refits, votes, labels)
     table = filtered(btdagg.read_votes_or_counts(votes), filters)
     if isinstance(table, btdagg.VoteCounts):
         if n_votes is not None:

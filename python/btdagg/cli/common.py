@@ -96,6 +96,21 @@ def at_least(value: int | None, option: str, least: int) -> None:
         raise InputError(f"{option} is {value}, want at least {least}")
 
 
+def keep_input(option: str, output: Path | None, *inputs: Path | None) -> None:
+    """Refuse an output that is one of the files that are read.
+
+    Raises
+    ------
+    InputError
+        If it is.
+    """
+    if output is None or not output.exists():
+        return
+    for path in inputs:
+        if path is not None and path.exists() and path.samefile(output):
+            raise InputError(f"{option} is {output}, a file that is read")
+
+
 def print_json(value: Any) -> None:
     """Print a value as JSON on standard output."""
     print(json.dumps(value, indent=2, allow_nan=False))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,14 +14,19 @@ from btdagg.cli.common import (
     Json,
     VotesFile,
     filtered,
+    keep_input,
     out,
     print_json,
     say_what_is_pooled,
 )
+from btdagg.cli.stopping import load_if_rule
 from btdagg.uncertainty.refit_file import load_refits
 
 if TYPE_CHECKING:
     import polars as pl
+    from numpy.typing import NDArray
+
+    from btdagg.online import StoppingRule
 
 _SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet")
 
@@ -29,7 +34,11 @@ _SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet")
 def decide(
     model: Annotated[
         Path,
-        typer.Argument(metavar="MODEL", help="What btdagg calibrate wrote.", show_default=False),
+        typer.Argument(
+            metavar="MODEL",
+            help="What btdagg calibrate wrote, or the rule that btdagg plan wrote.",
+            show_default=False,
+        ),
     ],
     votes: VotesFile,
     output: Annotated[
@@ -58,13 +67,19 @@ def decide(
     are two more: agreement, the share of refits that decide alike, and stable, whether that is at
     least the level of the calibration.
 
+    With a rule for MODEL items may have fewer votes than it is for. The label is then the rule's,
+    settled says whether it stops there, and change_risk, of settled items and where the rule has
+    chances, is that all votes would decide otherwise; there are no probabilities.
+
     Example: btdagg decide model.json votes.parquet -o decided.csv
     """
     if output is not None and output.suffix.lower() not in _SUFFIXES:
         raise btdagg.InputError(f"--output is {output}, want a name in {', '.join(_SUFFIXES)}")
-    if output is not None and output.exists() and votes.exists() and output.samefile(votes):
-        raise btdagg.InputError(f"--output is {output}, the file of the votes itself")
-    fitted = btdagg.DavidsonModel.load(model)
+    keep_input("--output", output, votes, model, refits)
+    rule = load_if_rule(model)
+    if rule is not None and refits is not None:
+        raise btdagg.InputError(f"--refits wants a model, and {model} is a rule")
+    fitted = btdagg.DavidsonModel.load(model) if rule is None else rule.model
     again = None if refits is None else load_refits(refits, fitted)
     table = filtered(btdagg.read_votes_or_counts(votes), filters)
     if isinstance(table, btdagg.VoteCounts):
@@ -76,11 +91,7 @@ def decide(
     frame = pl.DataFrame(
         {
             "item": ids.tolist(),
-            "label": fitted.decide(counts),
-            **dict(zip(("minus", "tie", "plus"), counts.T, strict=True)),
-            **dict(
-                zip(("p_minus", "p_tie", "p_plus"), fitted.predict_proba(counts).T, strict=True)
-            ),
+            **_decided(fitted if rule is None else rule, ids, counts),
         }
     )
     if again is not None:
@@ -111,6 +122,36 @@ def decide(
     if again is not None:
         shares += f"; {frame['stable'].sum()} stable"
     out.print(f"decided {len(ids)} items: {shares}; wrote {output}", soft_wrap=True)
+
+
+def _decided(
+    by: btdagg.DavidsonModel | StoppingRule, ids: NDArray[Any], counts: NDArray[Any]
+) -> dict[str, NDArray[Any]]:
+    """Columns of labels, counts, and how sure they are."""
+    totals = dict(zip(("minus", "tie", "plus"), counts.T, strict=True))
+    if isinstance(by, btdagg.DavidsonModel):
+        shares = by.predict_proba(counts).T
+        chances = dict(zip(("p_minus", "p_tie", "p_plus"), shares, strict=True))
+        return {"label": by.decide(counts), **totals, **chances}
+    beyond = counts.sum(axis=1) > by.n
+    if beyond.any():
+        item = repr(ids[beyond][:1].tolist()[0])
+        raise btdagg.InputError(f"item {item} has more votes than the {by.n} of the rule")
+    settled = by.stops(counts)
+    risk = {}
+    if by.votes is not None:
+        import polars as pl
+
+        risk["change_risk"] = pl.Series(
+            [
+                chance if stops else None
+                for chance, stops in zip(
+                    by.change_risk(counts).tolist(), settled.tolist(), strict=True
+                )
+            ],
+            dtype=pl.Float64,
+        )
+    return {"label": by.decide(counts), **totals, "settled": settled, **risk}
 
 
 def _write(frame: pl.DataFrame, target: object, suffix: str) -> None:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 # Methods that want the confidences of votes, and those that are columns of decisions.
 _CONFIDENT = ("soft-sc-mean", "soft-sc-min", "soft-sc-product", "ci-sc")
-_DECIDED = ("gsa", "usc")
+_DECIDED = ("greedy", "few-shot", "gsa", "usc")
 
 # What an ablation varies unless told.
 _VARIED = ("template", "temperature")
@@ -77,8 +77,8 @@ def evaluate(
         str | None,
         typer.Option(
             help="Methods, with commas between: " + ", ".join(AGGREGATORS) + ". soft-sc and ci-sc "
-            "want the confidences of votes; gsa and usc are columns of decisions (gsa_4 with "
-            "--votes 4); all is every one that the columns allow.",
+            "want the confidences of votes; greedy, few-shot, gsa and usc are columns of decisions "
+            "(gsa_4 with --votes 4); all is every one that the columns allow.",
             show_default="davidson,majority",
         ),
     ] = None,

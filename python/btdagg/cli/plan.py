@@ -16,6 +16,7 @@ from btdagg.cli.common import (
     VotesFile,
     at_least,
     filtered,
+    keep_input,
     out,
     print_json,
     say_what_is_pooled,
@@ -96,6 +97,7 @@ def plan(
         raise btdagg.InputError("--epsilon, --price and --budget want at most one to be given")
     if not vote_price >= 0:
         raise btdagg.InputError(f"--vote-price is {vote_price}, want at least 0")
+    keep_input("--output", output, model, votes, labels)
     fitted = btdagg.DavidsonModel.load(model)
     table = filtered(btdagg.read_votes_or_counts(votes), filters)
     pooled = (table.ids, table.counts) if isinstance(table, btdagg.VoteCounts) else table.counts()
@@ -116,7 +118,7 @@ def plan(
         n_items=n_items,
         n_votes=_curve(n_votes, step),
         price=vote_price,
-        price_of_error=1 / rule.price if rule.price else 100.0,
+        vote_worth=0.01 if rule.price is None else rule.price,
         epsilon=0.05 if epsilon is None else epsilon,
         step=step,
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from btdagg._core import InputError
+from btdagg.addresses import without_credentials
 from btdagg.cli.common import err, out
 
 if TYPE_CHECKING:
@@ -56,12 +57,19 @@ def open_report(path: Path, title: str, context: typer.Context) -> ReportFolder:
     """Open a report with the options of the command as its settings."""
     from btdagg.report.folder import ReportFolder
 
+    usual = {option.name: option.default for option in context.command.params}
     settings = {
-        name: str(value) if isinstance(value, Path) else value
+        name: _shown(value)
         for name, value in context.params.items()
-        if value not in (None, False)
+        if value not in (None, False, "") or value != usual.get(name)
     }
     return ReportFolder(path, title, settings=settings)
+
+
+def _shown(value: object) -> object:
+    """A setting as a page may show it: the address of a store may hold a password."""
+    text = str(value) if isinstance(value, Path) else value
+    return without_credentials(text) if isinstance(text, str) and "://" in text else text
 
 
 def say_where(path: Path) -> None:

@@ -11,7 +11,6 @@ import btdagg
 from btdagg.cli.common import (
     Filters,
     Json,
-    VotesFile,
     at_least,
     filtered,
     note,
@@ -26,6 +25,7 @@ from btdagg.cli.reporting import (
     refuse_report,
     say_where,
 )
+from btdagg.cli.votes_store import export_store, is_store, show_store
 from btdagg.evaluation import compare_orders, positional_bias, tie_rates
 from btdagg.report import figures, tables
 from btdagg.report.table import Entry, ReportTable
@@ -43,7 +43,35 @@ _BESIDES = ("template", "temperature", "task", "order")
 
 def votes(
     context: typer.Context,
-    votes: VotesFile,
+    votes: Annotated[
+        str,
+        typer.Argument(
+            metavar="VOTES",
+            help="Votes (columns item, vote; optional judge, order ...): .csv, .tsv, .jsonl or "
+            ".parquet; or a vote store that btdagg judge wrote: a file, or postgresql://....",
+            show_default=False,
+        ),
+    ],
+    export: Annotated[
+        Path | None,
+        typer.Option(
+            "--export",
+            "-o",
+            help="Write the votes of a store there: .parquet, .csv, .tsv or .jsonl.",
+            show_default=False,
+        ),
+    ] = None,
+    methods: Annotated[
+        str | None,
+        typer.Option(
+            "--method",
+            help="Methods whose votes are exported, with commas between.",
+            show_default="sample",
+        ),
+    ] = None,
+    exchanges: Annotated[
+        bool, typer.Option("--exchanges", help="Export also what was sent and answered.")
+    ] = False,
     labels: Annotated[
         Path | None,
         typer.Option(
@@ -76,8 +104,29 @@ def votes(
 ) -> None:
     """Show what votes look like: how many there are, missing ones, ties, positional bias.
 
+    Of a vote store it shows what there is of each judge, template and method, with tokens and cost;
+    --export writes its votes to a file.
+
     Example: btdagg votes votes.csv --by judge,order --report out
     """
+    if is_store(votes):
+        looked_at = (labels, filters, setting, by, report, gold_ties or None)
+        if any(option is not None for option in looked_at):
+            raise btdagg.InputError(
+                f"{votes} is a vote store; --export its votes, and look at the file they are in"
+            )
+        if export is None and (methods is not None or exchanges):
+            option = "exchanges" if methods is None else "method"
+            raise btdagg.InputError(f"--{option} wants --export")
+        if export is None:
+            show_store(votes, json=json)
+        else:
+            wanted = (methods or "sample").split(",")
+            export_store(votes, export, methods=wanted, exchanges=exchanges)
+        return
+    if export is not None or methods is not None or exchanges:
+        option = "export" if export else "method" if methods else "exchanges"
+        raise btdagg.InputError(f"--{option} wants a vote store, and {votes} is none")
     at_least(splits, "--splits", 2)
     table = filtered(btdagg.read_votes(votes), filters)
     gold = None if labels is None else btdagg.read_labels(labels)
@@ -97,7 +146,7 @@ def votes(
         for one in printed:
             print_report_table(one)
     if report is not None:
-        with open_report(report, f"Votes of {votes.name}", context) as folder:
+        with open_report(report, f"Votes of {Path(votes).name}", context) as folder:
             folder.section("votes", "What votes look like")
             folder.add(*exhibits)
         say_where(report)

@@ -40,19 +40,32 @@ class Dialect:
         The larger of two numbers.
     literal : str
         Of a float, around its digits.
+    floor : str
+        Of a float of at least 0, its whole part.
+    is_number : str
+        Whether a column holds a number, where the type of the column does not say.
     """
 
     quote: str
     real: str
     greatest: str = "GREATEST"
     literal: str = "{}"
+    floor: str = "FLOOR({})"
+    is_number: str = ""
 
 
 DIALECTS = {
     "duckdb": Dialect('"', "DOUBLE"),
     "postgresql": Dialect('"', "DOUBLE PRECISION", literal="CAST({} AS DOUBLE PRECISION)"),
-    # Of a name in double quotes that no column has, SQLite makes a text.
-    "sqlite": Dialect("`", "REAL", greatest="MAX"),
+    # Of a name in double quotes that no column has, SQLite makes a text. Its columns hold values of
+    # any type, a table made of a CSV file texts alone, and a cast makes 0 of what is no number.
+    "sqlite": Dialect(
+        "`",
+        "REAL",
+        greatest="MAX",
+        floor="CAST({} AS INTEGER)",
+        is_number="(TYPEOF({0}) = 'real' OR {0} GLOB '[0-9]*' AND {0} NOT GLOB '*[^0-9]*') AND ",
+    ),
     "spark": Dialect("`", "DOUBLE", literal="{}D"),
 }
 
@@ -78,7 +91,8 @@ def to_sql(
         raise InputError(f"minus, tie and plus are {', '.join(columns)}, want three columns")
     if max_votes is None:
         return _closed_form(model, words, *columns)
-    return _looked_up(model, as_integer(max_votes, "max_votes", 1, _MOST_VOTES), *columns)
+    n = as_integer(max_votes, "max_votes", 1, _MOST_VOTES)
+    return _looked_up(model, words, n, *columns)
 
 
 def quoted(column: Column, name: str, words: Dialect) -> str:
@@ -102,6 +116,29 @@ def _is_name(part: object) -> bool:
     return not any("\ud800" <= character <= "\udfff" for character in part)
 
 
+def _number(value: float, words: Dialect) -> str:
+    text = repr(float(value))
+    text = text if "e" in text else f"{text}e0"
+    return f"({words.literal.format(text)})" if value < 0 else words.literal.format(text)
+
+
+def _real(column: str, words: Dialect) -> str:
+    """Write a count as a float: a column may be of a type that compares as text or overflows."""
+    return f"CAST({column} AS {words.real})"
+
+
+def _are_counts(columns: Sequence[str], words: Dialect) -> str:
+    """Write the condition that columns hold whole numbers of at least 0; no NaN is below 2**63."""
+    conditions = []
+    for column in columns:
+        real = _real(column, words)
+        conditions.append(
+            f"{words.is_number.format(column)}{real} >= 0 AND {real} < {_number(2.0**63, words)} "
+            f"AND {real} = {words.floor.format(real)}"
+        )
+    return " AND ".join(conditions)
+
+
 def _closed_form(model: DavidsonModel, words: Dialect, minus: str, tie: str, plus: str) -> str:
     """Compare ln(2 sinh|u|) with eta, as the core does, and with its allowance for rounding."""
     for name in ("beta", "eta0", "gamma"):
@@ -111,19 +148,14 @@ def _closed_form(model: DavidsonModel, words: Dialect, minus: str, tie: str, plu
             )
 
     def number(value: float) -> str:
-        text = repr(float(value))
-        text = text if "e" in text else f"{text}e0"
-        return f"({words.literal.format(text)})" if value < 0 else words.literal.format(text)
+        return _number(value, words)
 
-    def real(column: str) -> str:
-        return f"CAST({column} AS {words.real})"
-
-    m, t, p = real(minus), real(tie), real(plus)
-    known = f"{minus} >= 0 AND {tie} >= 0 AND {plus} >= 0"
+    m, t, p = (_real(column, words) for column in (minus, tie, plus))
+    known = _are_counts((minus, tie, plus), words)
     if model.beta == 0:
         return f"CASE WHEN {known} THEN 0 END"
     alpha, kappa = number(model.alpha), number(model.kappa)
-    leader, other = (plus, minus) if model.beta > 0 else (minus, plus)
+    leader, other = (p, m) if model.beta > 0 else (m, p)
     # ½ ln of a ratio near 1 through atanh, which keeps its relative accuracy.
     margin = (
         f"CASE WHEN {p} > 2 * {m} + {alpha} OR {m} > 2 * {p} + {alpha} "
@@ -140,12 +172,14 @@ def _closed_form(model: DavidsonModel, words: Dialect, minus: str, tie: str, plu
     )
     wins = f"({lead}) - ({number(model.eta0)} + {slope}) > {rounding}"
     return (
-        f"CASE WHEN {known} THEN CASE WHEN {minus} = {plus} THEN 0 WHEN {wins} "
+        f"CASE WHEN {known} THEN CASE WHEN {m} = {p} THEN 0 WHEN {wins} "
         f"THEN CASE WHEN {leader} > {other} THEN 1 ELSE -1 END ELSE 0 END END"
     )
 
 
-def _looked_up(model: DavidsonModel, n: int, minus: str, tie: str, plus: str) -> str:
+def _looked_up(
+    model: DavidsonModel, words: Dialect, n: int, minus: str, tie: str, plus: str
+) -> str:
     """Look up, for each pair of decisive votes, from how many ties on the decision changes.
 
     With the decisive votes given it is monotone in the ties, so that is all there is to know.
@@ -161,21 +195,20 @@ def _looked_up(model: DavidsonModel, n: int, minus: str, tie: str, plus: str) ->
         wins = int((model.decide(rows) == sign).sum())
         # Where ties help the tie the side wins with fewer of them than this, else with as many.
         digits.append(f"{wins if ties_win_late else len(ties) - wins:0{width}d}")
-    lesser = f"CASE WHEN {minus} < {plus} THEN {minus} ELSE {plus} END"
-    greater = f"CASE WHEN {minus} < {plus} THEN {plus} ELSE {minus} END"
-    # Columns may be of types in which the place overflows, or that SUBSTR does not take.
-    lesser, greater = (f"CAST({side} AS INTEGER)" for side in (lesser, greater))
-    place = f"1 + {width} * ({lesser} * {n + 1} + {greater})"
-    found = f"CAST(SUBSTR('{''.join(digits)}', {place}, {width}) AS INTEGER)"
-    wins_where = f"{tie} < {found}" if ties_win_late else f"{tie} >= {found}"
-    leader = plus if sign > 0 else minus
-    other = minus if sign > 0 else plus
-    known = f"{minus} >= 0 AND {tie} >= 0 AND {plus} >= 0"
+    m, t, p = (_real(column, words) for column in (minus, tie, plus))
+    known = _are_counts((minus, tie, plus), words)
     # Before they are cast: no count is then too large for it.
-    small = f"{minus} <= {n} AND {tie} <= {n} AND {plus} <= {n}"
-    total = " + ".join(f"CAST({column} AS INTEGER)" for column in (minus, tie, plus))
+    small = f"{m} <= {n} AND {t} <= {n} AND {p} <= {n}"
+    # SUBSTR does not take floats.
+    m, t, p = (f"CAST({count} AS INTEGER)" for count in (m, t, p))
+    lesser = f"CASE WHEN {m} < {p} THEN {m} ELSE {p} END"
+    greater = f"CASE WHEN {m} < {p} THEN {p} ELSE {m} END"
+    place = f"1 + {width} * (({lesser}) * {n + 1} + ({greater}))"
+    found = f"CAST(SUBSTR('{''.join(digits)}', {place}, {width}) AS INTEGER)"
+    wins_where = f"{t} < {found}" if ties_win_late else f"{t} >= {found}"
+    leader, other = (p, m) if sign > 0 else (m, p)
     return (
-        f"CASE WHEN {known} AND {small} THEN CASE WHEN {total} > {n} THEN NULL "
-        f"WHEN {minus} <> {plus} AND {wins_where} "
+        f"CASE WHEN {known} AND {small} THEN CASE WHEN {m} + {t} + {p} > {n} THEN NULL "
+        f"WHEN {m} <> {p} AND {wins_where} "
         f"THEN CASE WHEN {leader} > {other} THEN 1 ELSE -1 END ELSE 0 END END"
     )

@@ -14,7 +14,7 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
-from btdagg.files import replace_file
+from btdagg.files import read_whole, replace_file
 from btdagg.validation import as_integer, as_number, as_numbers
 
 if TYPE_CHECKING:
@@ -305,6 +305,9 @@ class DriftMonitor:
                 for at in monitor._moved_at
             )
             and sizes == monitor._n_levels
+            and np.isfinite(monitor._sums).all()
+            and (monitor._totals >= 0).all()
+            and all(type(total) is int for row in found["totals"] for total in row)
         )
         if not good:
             raise ValueError("its parts do not belong together")
@@ -332,12 +335,7 @@ class DriftMonitor:
         InputError
             If the file cannot be read, and where `from_json` does.
         """
-        try:
-            with open(path, "rb") as file:
-                text = file.read()
-        except OSError as error:
-            raise InputError(f"{path}: {error.strerror or error}") from None
-        return cls.from_json(text, source=str(path))
+        return cls.from_json(read_whole(path), source=str(path))
 
     _tests: list[_core.ConformalTest]
     _moved_at: list[int | None]

@@ -119,7 +119,7 @@ def plan(
     n_votes: Sequence[int] = (2, 4, 6, 8, 12, 16, 20),
     n_labels: Sequence[int] = (25, 50, 100, 200),
     price: float = 1.0,
-    price_of_error: float = 100.0,
+    vote_worth: float = 0.01,
     epsilon: float = 0.05,
     step: int = 1,
     seed: int = 0,
@@ -144,8 +144,8 @@ def plan(
         Numbers of labels to look at; the middle one counts for the calls.
     price : float
         Of one vote, in any currency.
-    price_of_error : float
-        How many votes one unit of absolute error is worth, for the cost-optimal rule.
+    vote_worth : float
+        Price of a vote in units of absolute error, for the cost-optimal rule; 0 or more.
     epsilon : float
         Of the risk-bounded rule.
     step : int
@@ -168,9 +168,7 @@ def plan(
     n_items, seed = as_integer(n_items, "n_items", 1), as_integer(seed, "seed", 0)
     step = as_integer(step, "step", 1)
     sizes, budgets = _numbers(n_labels, "n_labels", 2), _numbers(n_votes, "n_votes", 1, 128)
-    per_vote, per_error = as_number(price, "price"), as_number(price_of_error, "price_of_error")
-    if per_error <= 0:
-        raise InputError(f"price_of_error is {price_of_error!r}, want a number above 0")
+    per_vote, worth = _at_least_0(price, "price"), _at_least_0(vote_worth, "vote_worth")
     rows = []
     for n in budgets:
         model, mae = _at(votes, n)
@@ -178,7 +176,7 @@ def plan(
         rules = (
             full,
             StoppingRule.risk_bounded(model, n, votes, epsilon=epsilon, step=step),
-            StoppingRule.cost_optimal(model, n, votes, price=1 / per_error, step=step),
+            StoppingRule.cost_optimal(model, n, votes, price=worth, step=step),
         )
         found = [("all votes", float(n), mae, 0.0)]
         # The rules' own error is the model's; what a rule adds to it is taken over.
@@ -216,7 +214,9 @@ def plan_rule(
         If shapes disagree or a number is out of range.
     """
     votes = fit_votes(counts, labels)
-    n_items, per_vote = as_integer(n_items, "n_items", 1), as_number(price, "price")
+    if not isinstance(rule, StoppingRule):
+        raise InputError(f"rule is {rule!r}, want a StoppingRule")
+    n_items, per_vote = as_integer(n_items, "n_items", 1), _at_least_0(price, "price")
     if rule.votes is None:
         rule = replace(rule, votes=votes)
     full = StoppingRule.lossless(rule.model, rule.n, rule.votes, step=rule.step)
@@ -225,6 +225,13 @@ def plan_rule(
     return PlannedBudget(
         rule.n, rule.kind, expected, mae, rule.change_rate, calls, calls * per_vote
     )
+
+
+def _at_least_0(value: float, name: str) -> float:
+    number = as_number(value, name)
+    if number < 0:
+        raise InputError(f"{name} is {value!r}, want a number of at least 0")
+    return number
 
 
 def _numbers(values: Sequence[int], name: str, least: int, most: int = 2**31) -> list[int]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
-from btdagg.files import replace_file
+from btdagg.files import read_whole, replace_file
 from btdagg.model import DavidsonModel
 from btdagg.online.predictive import VoteDistribution
 from btdagg.validation import as_counts, as_integer, as_number, as_numbers
@@ -184,7 +184,7 @@ class StoppingRule:
         if (price is None) == (budget is None):
             raise InputError("price and budget want one of them to be given")
         if budget is not None:
-            _check(model, votes)
+            _check(model, votes, "cost-optimal")
             price = _core.StoppingRule.price_within(
                 model._kernel,
                 as_integer(n, "n", 1, _MOST_VOTES),
@@ -195,7 +195,9 @@ class StoppingRule:
         return cls("cost-optimal", model, n, step, votes, price=price)
 
     def __post_init__(self) -> None:
-        _check(self.model, self.votes)
+        if self.kind not in get_args(Kind):
+            raise InputError(f"kind is {self.kind!r}, want one of {', '.join(get_args(Kind))}")
+        _check(self.model, self.votes, self.kind)
         object.__setattr__(self, "n", as_integer(self.n, "n", 1, _MOST_VOTES))
         object.__setattr__(self, "step", as_integer(self.step, "step", 1))
         for name, kind in (("epsilon", "risk-bounded"), ("price", "cost-optimal")):
@@ -403,16 +405,12 @@ class StoppingRule:
         InputError
             If the file cannot be read, is no rule, or is of a later version.
         """
-        try:
-            with open(path, "rb") as file:
-                text = file.read()
-        except OSError as error:
-            raise InputError(f"{path}: {error.strerror or error}") from None
-        return cls.from_json(text, source=str(path))
+        return cls.from_json(read_whole(path), source=str(path))
 
 
-def _check(model: object, votes: object) -> None:
+def _check(model: object, votes: object, kind: Kind) -> None:
     if not isinstance(model, DavidsonModel):
         raise InputError(f"model is {model!r}, want a DavidsonModel")
-    if votes is not None and not isinstance(votes, VoteDistribution):
+    optional = votes is None and kind == "lossless"
+    if not optional and not isinstance(votes, VoteDistribution):
         raise InputError(f"votes is {votes!r}, want a VoteDistribution, as fit_votes gives it")

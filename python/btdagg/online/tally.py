@@ -10,7 +10,7 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
-from btdagg.files import replace_file
+from btdagg.files import read_whole, replace_file
 from btdagg.model import DavidsonModel
 from btdagg.online.item_ids import Texts, as_ids, as_strings, as_texts
 from btdagg.online.rule import StoppingRule
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     Kernel = _core.IntegerTally | _core.TextTally
 
+_VOTES = (-1, 0, 1)
 _MAX_SAMPLE = 4095
 
 
@@ -109,6 +110,8 @@ class OnlineTally:
             raise InputError(f"model is {model!r}, want that of the rule, {rule.model!r}")
         if late not in ("refuse", "drop"):
             raise InputError(f"late is {late!r}, want 'refuse' or 'drop'")
+        if not isinstance(deduplicate, bool | np.bool_):
+            raise InputError(f"deduplicate is {deduplicate!r}, want True or False")
         self.rule = rule
         self.model = rule.model if rule is not None else model
         self.deduplicate = bool(deduplicate)
@@ -196,7 +199,7 @@ class OnlineTally:
             If a value is out of range, the id of another kind than before, or the vote late.
         """
         _check_id(item)
-        if isinstance(vote, bool) or not isinstance(vote, int | np.integer) or abs(vote) > 1:
+        if isinstance(vote, bool) or not isinstance(vote, int | np.integer) or vote not in _VOTES:
             raise InputError(f"vote is {vote!r}, want -1, 0 or 1")
         for name, value in (("judge", judge), ("order", order)):
             if not isinstance(value, str):
@@ -228,12 +231,12 @@ class OnlineTally:
         Raises
         ------
         InputError
-            If the other's model, rule, kind of ids or `deduplicate` is another; this tally is then
-            as it was.
+            If the other's model, rule, kind of ids, `deduplicate` or `late` is another; this tally
+            is then as it was.
         """
         if not isinstance(other, OnlineTally):
             raise InputError(f"other is {type(other).__name__}, want an OnlineTally")
-        for name in ("model", "rule", "deduplicate"):
+        for name in ("model", "rule", "deduplicate", "late"):
             mine, theirs = getattr(self, name), getattr(other, name)
             if mine != theirs:
                 raise InputError(f"{name} of other is {theirs!r}, want {mine!r} as here")
@@ -432,12 +435,7 @@ class OnlineTally:
         InputError
             If the file cannot be read, and where `from_bytes` does.
         """
-        try:
-            with open(path, "rb") as file:
-                data = file.read()
-        except OSError as error:
-            raise InputError(f"{path}: {error.strerror or error}") from None
-        return cls.from_bytes(data, model=model, rule=rule, source=str(path))
+        return cls.from_bytes(read_whole(path), model=model, rule=rule, source=str(path))
 
     def _model(self) -> DavidsonModel:
         if self.model is None:

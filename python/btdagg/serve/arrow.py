@@ -34,7 +34,12 @@ def read_stream(body: bytes, names: Collection[str] | None = None) -> pl.DataFra
 
     try:
         messages = pa.ipc.MessageReader.open_stream(body)
-        came = pa.ipc.read_schema(messages.read_next_message())
+        first = messages.read_next_message()
+        if first.type != "schema":  # reading one from another message kills the process
+            raise InputError(
+                f"body is no Arrow IPC stream: it begins with a {first.type} message, want a schema"
+            )
+        came = pa.ipc.read_schema(first)
         # Without metadata, which nobody has checked.
         schema = pa.schema([pa.field(column.name, column.type) for column in came])
         _check(schema, names)
@@ -55,7 +60,8 @@ def read_stream(body: bytes, names: Collection[str] | None = None) -> pl.DataFra
     except pl.exceptions.PanicException as error:
         raise InputError(f"body is no Arrow IPC stream: {str(error).splitlines()[0]}") from None
     except (pa.ArrowException, struct.error, StopIteration, UnicodeError, OSError) as error:
-        raise InputError(f"body is no Arrow IPC stream: {error or 'it has ended'}") from None
+        why = str(error) or "it has ended"  # a StopIteration says nothing
+        raise InputError(f"body is no Arrow IPC stream: {why}") from None
     return found if isinstance(found, pl.DataFrame) else found.to_frame()
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from btdagg._core import InputError
 from btdagg.serve import arrow
+from btdagg.tables import is_unicode
 from btdagg.validation import as_counts, as_numbers, same_length
 from btdagg.votes import read_votes
 
@@ -92,7 +94,9 @@ def read_items(body: bytes, content_type: str, *, votes_only: bool = False) -> I
 
 def _json_columns(body: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(body)
+        found = json.loads(body, object_pairs_hook=_unique)
+    except InputError:
+        raise
     except (ValueError, RecursionError) as error:
         raise InputError(f"body is not JSON: {error}") from None
     if not isinstance(found, dict):
@@ -100,7 +104,34 @@ def _json_columns(body: bytes) -> dict[str, Any]:
     for name, values in found.items():
         if not isinstance(values, list):
             raise InputError(f"{name} is {_shown(values)}, want a list")
+    # To look for the words is faster than to look at every value; UTF-16 and UTF-32 have NULs.
+    if any(word in body for word in (b"true", b"false", b"\0")):
+        for name in ("counts", *COUNTS):
+            _refuse_booleans(found.get(name, []), name)
     return found
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object of its fields, none of which may be there twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"field {_shown(twice)} is there twice")
+    return found
+
+
+def _refuse_booleans(values: list[Any], name: str) -> None:
+    """Refuse true and false, which NumPy takes for 1 and 0, in a list or a list of lists."""
+    nested = [value for value in values if isinstance(value, list)]
+    if bool not in set(map(type, chain(values, chain.from_iterable(nested)))):
+        return
+    for row, value in enumerate(values):
+        cells = value if isinstance(value, list) else [value]
+        for column, cell in enumerate(cells):
+            if isinstance(cell, bool):
+                place = f"{row}, {column}" if isinstance(value, list) else row
+                raise InputError(f"{name}[{place}] is {cell!r}, want a non-negative integer")
 
 
 def _of_votes(columns: Mapping[str, Any]) -> Items:
@@ -129,11 +160,18 @@ def _check_ids(ids: pl.Series) -> None:
         raise InputError(f"item is of type {ids.dtype}, want texts or integers")
     if ids.null_count():
         raise InputError(f"item[{ids.is_null().arg_max()}] is null, want a text or an integer")
+    if str(ids.dtype) == "UInt64" and len(ids):  # ids are signed, or beyond that text
+        array = ids.to_numpy()
+        row = int(array.argmax())
+        if array[row] > _LARGEST:
+            raise InputError(f"item[{row}] is {array[row]}, want at most {_LARGEST}")
 
 
 def _check_scalars(values: list[Any], name: str) -> None:
     """Check that a list is of one kind of scalar, as columns are."""
     kinds = {type(value) for value in values}
+    if str in kinds:
+        _check_texts(values, name)
     if name == "item" and kinds == {int}:
         for row, value in enumerate(values):
             if not -(2**63) <= value < 2**63:
@@ -148,6 +186,17 @@ def _check_scalars(values: list[Any], name: str) -> None:
     if name == "item":
         row = next(i for i, value in enumerate(values) if type(value) is not type(values[0]))
         raise InputError(f"item[{row}] is {_shown(values[row])}, want all texts or all integers")
+
+
+def _check_texts(values: list[Any], name: str) -> None:
+    """Check that no text has a lone surrogate, which JSON can write and nothing else can."""
+    if is_unicode("\n".join(value for value in values if type(value) is str)):
+        return
+    for row, value in enumerate(values):
+        if type(value) is str and not is_unicode(value):
+            raise InputError(
+                f"{name}[{row}] is {_shown(value)}, want text without a lone surrogate"
+            )
 
 
 def _numbers(values: Any, name: str) -> NDArray[Any]:

@@ -5,17 +5,22 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import socket
+import sys
 from typing import Any
 
 import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from btdagg._core import InputError
 from btdagg.serve.app import create_app
 from btdagg.serve.settings import Settings
 
 # How long a connection without a request stays open at shutdown: one may be on its way.
 _GRACE = 0.25
+
+_LARGEST_PORT = 2**16 - 1
 
 
 class PatientProtocol(H11Protocol):
@@ -114,15 +119,44 @@ class Server(uvicorn.Server):
                 print(f"listening on http://{shown}:{port}", flush=True)
 
 
+def bound(host: str, port: int) -> list[socket.socket]:
+    """Bind a socket to each address of a host; nothing is listened on yet.
+
+    Raises
+    ------
+    InputError
+        If the port is out of range, or an address is unknown, taken or not to be had.
+    """
+    if not 0 <= port <= _LARGEST_PORT:
+        raise InputError(f"port is {port}, want 0 to {_LARGEST_PORT}")
+    sockets: list[socket.socket] = []
+    try:
+        # A name may stand for addresses of both families; the same one may come twice.
+        found = socket.getaddrinfo(
+            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        for family, kind, protocol, _, address in dict.fromkeys(found):
+            sockets.append(socket.socket(family, kind, protocol))
+            if sys.platform != "win32":  # there it would let two servers share a port
+                sockets[-1].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:  # the other family has a socket of its own
+                sockets[-1].setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            sockets[-1].bind(address)
+    except (OSError, UnicodeError) as error:
+        for each in sockets:
+            each.close()
+        why = getattr(error, "strerror", None) or error
+        raise InputError(f"cannot listen on {host!r}, port {port}: {why}") from None
+    return sockets
+
+
 def run(settings: Settings, *, host: str = "127.0.0.1", port: int = 8000) -> None:
     """Serve a model until SIGTERM or SIGINT, then finish what was accepted.
 
     Raises
     ------
     InputError
-        If the file holds no model.
-    OSError
-        If the address cannot be listened on; uvicorn has logged why.
+        If the file holds no model, or the address cannot be listened on.
     """
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     protocol = type("Protocol", (PatientProtocol,), {"patience": settings.timeout})
@@ -133,8 +167,6 @@ def run(settings: Settings, *, host: str = "127.0.0.1", port: int = 8000) -> Non
 
     config = uvicorn.Config(
         create_app(settings, is_leaving=is_leaving),
-        host=host,
-        port=port,
         http=protocol,
         ws="none",
         limit_concurrency=settings.max_connections,
@@ -143,7 +175,8 @@ def run(settings: Settings, *, host: str = "127.0.0.1", port: int = 8000) -> Non
         log_config=None,
         server_header=False,
     )
+    sockets = bound(host, port)
     servers.append(Server(config))
     # uvicorn raises the signal again once it is done; a shutdown that was asked for is no failure.
     signal.signal(signal.SIGTERM, lambda *_: None)
-    servers[0].run()
+    servers[0].run(sockets)

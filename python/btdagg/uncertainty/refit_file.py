@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.files import replace_file
+from btdagg.files import read_whole, replace_file
 from btdagg.uncertainty.intervals import as_level
 from btdagg.uncertainty.stability import Stability, stability
 
@@ -81,12 +81,10 @@ def load_refits(path: str | os.PathLike[str], model: DavidsonModel | None = None
         If the file cannot be read, holds no refits or those of another model, or is of a later
         version.
     """
+    content = read_whole(path)
     try:
-        with open(path, "rb") as file:
-            found = json.loads(file.read())
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from None
-    except (TypeError, ValueError, RecursionError) as error:
+        found = json.loads(content)
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: not JSON: {error}") from None
     try:
         refits = _refits_of(found)

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
     from scipy.sparse import csr_array
 
+# Of the largest weight: items that weigh less would vanish from the sums.
+_LEAST_SHARE = 1e-100
 # Weights that are drawn at once.
 _DRAWN = 1 << 22
 
@@ -112,6 +114,8 @@ def labelled_items(
     """
     from scipy.sparse import coo_array, csr_array
 
+    if labels is None:
+        raise InputError("labels is None, want -1, 0 or 1 of each item")
     checked, known = as_whole_counts(counts), as_labels(labels)
     same_length("labels", len(known), "counts", len(checked))
     by_item = np.ones(len(known)) if weights is None else as_weights(weights, soft=False)
@@ -130,6 +134,9 @@ def labelled_items(
             n_threads=as_integer(n_threads, "n_threads", 1),
         )
     used = by_item > 0
+    least, most = by_item[used].min(), by_item.max()
+    if least / most < _LEAST_SHARE:
+        raise InputError(f"weights go from {least:g} to {most:g}, want a ratio of 1e100 at most")
     table = checked[used].astype(np.uint64)
     # Mean 1, so that sums of them neither overflow nor underflow.
     scaled = by_item[used] / by_item.max()

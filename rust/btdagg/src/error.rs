@@ -246,8 +246,8 @@ impl fmt::Display for Error {
             }
             Self::NoPredictive => write!(
                 f,
-                "predictive is None, want the distribution of the votes: this rule or its \
-                 forecasts depend on it"
+                "votes is None, want the distribution of the votes: this rule or its forecasts \
+                 depend on it"
             ),
             Self::Beyond { row, total, n } => {
                 write!(f, "counts[{row}] has {total} votes, want at most {n}, the n of the rule")

@@ -67,11 +67,12 @@ impl Predictive {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Beyond`] for [`MAX_VOTES`] votes or more.
+    /// [`Error::OutOfRange`] for [`MAX_VOTES`] votes or more.
     pub fn next(&self, counts: [usize; 3]) -> Result<[f64; 3], Error> {
         let total = counts.iter().fold(0_usize, |sum, &count| sum.saturating_add(count));
         if total >= MAX_VOTES {
-            return Err(Error::Beyond { row: 0, total: total.to_string(), n: MAX_VOTES - 1 });
+            let (name, most) = ("minus + tie + plus", MAX_VOTES - 1);
+            return Err(Error::OutOfRange { name, value: total, least: 0, most });
         }
         let [minus, tie, plus] = counts;
         let next = [[minus + 1, tie, plus], [minus, tie + 1, plus], [minus, tie, plus + 1]];

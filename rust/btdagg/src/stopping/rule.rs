@@ -83,29 +83,29 @@ impl StoppingRule {
         }
     }
 
-    /// The cost-optimal rule of the least price at which an item gets no more than so many votes on
+    /// The cost-optimal rule of the least price at which an item gets no more than `budget` votes on
     /// average, and that price.
     ///
     /// Spending a total so that it lowers the expected error most is to buy votes wherever they are
     /// worth the same price or more.
     ///
     /// # Errors
-    /// As [`new`](Self::new); [`Error::Criterion`] if `votes` is negative or no number.
+    /// As [`new`](Self::new); [`Error::Criterion`] if `budget` is negative or no number.
     pub fn within_budget(
         model: Model,
         n: usize,
         step: usize,
-        votes: f64,
+        budget: f64,
         predictive: &Predictive,
     ) -> Result<(Self, f64), Error> {
         check(n, step)?;
-        if votes.is_nan() || votes < 0.0 {
+        if budget.is_nan() || budget < 0.0 {
             let want = "a number of at least 0";
-            return Err(Error::Criterion { name: "votes", value: votes, want });
+            return Err(Error::Criterion { name: "budget", value: budget, want });
         }
         let full: Vec<Outlook> = Outlook::full(&model, n, predictive).collect();
         let at = |price| Self::foreseen(model, n, step, Criterion::CostOptimal { price }, &full);
-        let affordable = |rule: &Self| rule.start().is_none_or(|s| s.votes_left <= votes);
+        let affordable = |rule: &Self| rule.start().is_none_or(|s| s.votes_left <= budget);
         let rule = at(0.0);
         if affordable(&rule) {
             return Ok((rule, 0.0));

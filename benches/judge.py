@@ -1,0 +1,228 @@
+"""How fast votes are gathered, and in how much memory.
+
+The engine, with its store on disk, against a bare loop of the same client library that keeps
+nothing, in one run against the same server: a simulated judge of this machine that takes 20 ms to
+answer. They take turns, and so does our client alone: its pools of connections are quicker than the
+library's one, so the bare loop does not tell what the store costs. Then the engine's memory over
+many votes.
+
+    python benches/judge.py            # 5 rounds of 3,000 calls, memory over 100,000 votes
+    python benches/judge.py --smoke    # a few seconds, no verdict
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import openai
+import sqlalchemy
+
+from btdagg.judge.calls import Asked, Messages, Order, Work, digest_of, samples_of
+from btdagg.judge.client import ChatReply, ChatRequest
+from btdagg.judge.limits import Limits
+from btdagg.judge.openai_client import OpenAIClient
+from btdagg.judge.runs import JudgeRun, Reading, Settings
+from btdagg.judge.sampling import sample
+from btdagg.judge.store import VoteStore
+
+SERVER = Path(__file__).parents[1] / "examples" / "judge_server"
+LATENCY_MS = 20
+CONCURRENCY = 256
+N = 12
+VOTES = {"A": 1, "B": -1, "C": 0}
+
+
+def messages_of(number: int, order: Order) -> Messages:
+    responses = [
+        f"An answer of some length to question {number}, of which there are many. " * 4
+    ] * 2
+    first, second = responses if order == "AB" else responses[::-1]
+    return (
+        {"role": "system", "content": "Compare the two responses. End with [[A]], [[B]] or [[C]]."},
+        {
+            "role": "user",
+            "content": f"<response_a>{first}</response_a>\n<response_b>{second}.</response_b>",
+        },
+    )
+
+
+def plan(name: str, n_items: int) -> Iterator[Work]:
+    for number in range(n_items):
+        yield Work(
+            f"{name}-{number}",
+            samples_of(N),
+            lambda order, number=number: messages_of(number, order),  # type: ignore[misc]
+            digest_of(number),
+        )
+
+
+def read(reply: ChatReply, order: Order) -> Reading:
+    for word, vote in VOTES.items():
+        if reply.text.endswith(f"[[{word}]]"):
+            return Reading("ok", vote if order == "AB" else -vote)
+    return Reading("unparsed")
+
+
+class Rate(NamedTuple):
+    """Calls per second, and microseconds of this process's processor per call."""
+
+    per_second: float
+    cpu: float
+
+    def __str__(self) -> str:
+        return f"{self.per_second:.0f} ({self.cpu:.0f})"
+
+
+class Clock:
+    """Time from when it is made."""
+
+    def __init__(self) -> None:
+        self._began, self._cpu = time.perf_counter(), time.process_time()
+
+    def rate(self, n_calls: int) -> Rate:
+        """Rate of so many calls since then."""
+        seconds, cpu = time.perf_counter() - self._began, time.process_time() - self._cpu
+        return Rate(n_calls / seconds, 1e6 * cpu / n_calls)
+
+
+async def bare(url: str, n_calls: int) -> Rate:
+    """Rate of the client library alone."""
+    client = openai.AsyncOpenAI(base_url=url, api_key="none", max_retries=0)
+    numbers = iter(range(n_calls))
+
+    async def work() -> None:
+        for number in numbers:
+            completion = await client.chat.completions.create(
+                model="m", messages=messages_of(number, "AB"), temperature=0.5
+            )
+            assert completion.choices[0].message.content
+
+    clock = Clock()
+    await asyncio.gather(*(work() for _ in range(CONCURRENCY)))
+    rate = clock.rate(n_calls)
+    await client.close()
+    return rate
+
+
+async def alone(url: str, n_calls: int) -> Rate:
+    """Rate of our client without engine and store."""
+    client = OpenAIClient(url)
+    numbers = iter(range(n_calls))
+
+    async def work() -> None:
+        for number in numbers:
+            reply = await client.complete(ChatRequest(messages_of(number, "AB"), "m", 0.5))
+            assert reply.text
+
+    clock = Clock()
+    await asyncio.gather(*(work() for _ in range(CONCURRENCY)))
+    rate = clock.rate(n_calls)
+    await client.close()
+    return rate
+
+
+async def ours(url: str, place: str, name: str, n_calls: int) -> Rate:
+    """Rate of the engine: answers read, votes and exchanges on disk."""
+    client = OpenAIClient(url)
+    clock = Clock()
+    with VoteStore(place) as store:
+        run = await sample(
+            plan(name, n_calls // N),
+            Asked("bench", "bench", "bench"),
+            client=client,
+            store=store,
+            read=read,
+            settings=Settings("m", limits=Limits(CONCURRENCY)),
+        )
+    await client.close()
+    rate = clock.rate(run.n_wanted)
+    assert run.statuses == {"ok": run.n_wanted}, run
+    return rate
+
+
+async def memory(place: str, n_votes: int) -> None:
+    """Resident memory of this process while votes come in; the answers cost no time."""
+
+    async def complete(request: ChatRequest) -> ChatReply:
+        await asyncio.sleep(0.001)
+        return ChatReply("Both are good. " * 20 + "[[A]]", "Hm. " * 100)
+
+    from btdagg.judge.client import FunctionClient
+
+    seen: list[tuple[int, float]] = []
+    step = n_votes // 10
+
+    def watch(run: JudgeRun) -> None:
+        if run.n_votes >= step * (len(seen) + 1):
+            seen.append((run.n_votes, resident_mb()))
+
+    began = time.perf_counter()
+    with VoteStore(place) as store:
+        await sample(
+            plan("memory", n_votes // N),
+            Asked("memory", "bench", "bench"),
+            client=FunctionClient(complete),
+            store=store,
+            read=read,
+            settings=Settings("m", limits=Limits(CONCURRENCY)),
+            watch=watch,
+        )
+    print(f"{n_votes} votes without HTTP: {n_votes / (time.perf_counter() - began):,.0f} a second")
+    print("resident MB at", ", ".join(f"{n:,}: {mb:.0f}" for n, mb in seen))
+
+
+def resident_mb() -> float:
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[1]) * 4096 / 2**20
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--smoke", action="store_true", help="small, to see that it runs")
+    smoke = parser.parse_args().smoke
+    rounds, n_calls, n_votes = (1, 240, 2_400) if smoke else (5, 3_000, 100_000)
+    print(
+        f"Python {platform.python_version()}, openai {openai.__version__}, "
+        f"SQLAlchemy {sqlalchemy.__version__}; {LATENCY_MS} ms, concurrency {CONCURRENCY}"
+    )
+    command = [sys.executable, "-S", str(SERVER), "--port", "0", "--latency-ms", str(LATENCY_MS)]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    url = server.stdout.readline().strip()
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            ratios, of_client = [], []
+            for number in range(rounds):
+                loop = asyncio.run(bare(url, n_calls))
+                client = asyncio.run(alone(url, n_calls))
+                engine = asyncio.run(ours(url, f"{folder}/votes.db", str(number), n_calls))
+                ratios.append(engine.per_second / loop.per_second)
+                of_client.append(engine.per_second / client.per_second)
+                print(
+                    f"calls/s (us of processor): bare loop {loop}, our client {client}, "
+                    f"with the store {engine}; {ratios[-1]:.2f} of the loop, "
+                    f"{of_client[-1]:.2f} of our client",
+                    flush=True,
+                )
+            print(
+                f"median {statistics.median(ratios):.2f} of the bare loop, "
+                f"{statistics.median(of_client):.2f} of our client alone"
+            )
+            asyncio.run(memory(f"{folder}/memory.db", n_votes))
+    finally:
+        server.terminate()
+        server.wait()
+
+
+if __name__ == "__main__":
+    main()

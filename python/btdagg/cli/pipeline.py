@@ -1,0 +1,241 @@
+"""`btdagg run`: pairs and a few labels to labels of all pairs.
+
+Not in a file run.py, since `btdagg.cli.run` is the function that runs a command.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from json import dumps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import btdagg
+from btdagg.cli import judge_options as options
+from btdagg.cli.asking import ask, ask_by_rule
+from btdagg.cli.common import Json, note, print_json, progress_bar
+from btdagg.cli.judge_words import say_run
+from btdagg.cli.labelling import Fitted, fit_tasks, label_items, save_fitted, votes_of
+from btdagg.cli.reporting import open_report, refuse_report, say_where
+from btdagg.cli.score_table import evaluation_as_json, print_table
+from btdagg.cli.stopping import Stopping, saved_as_dict, say_saved
+from btdagg.evaluation import evaluate as run_evaluation
+from btdagg.files import replace_file
+from btdagg.report.sections import write_protocols, write_scores
+from btdagg.report.study import Study
+from btdagg.tables import refuse, text
+
+if TYPE_CHECKING:
+    from btdagg.judge.pairs import Pairs
+    from btdagg.judge.stopping import RuleOf
+
+
+def run(
+    context: typer.Context,
+    pairs: options.PairsFile,
+    labels: Annotated[
+        Path,
+        typer.Option(
+            "--labels",
+            "-l",
+            help="Gold labels of some pairs (columns item, label; optional task, group).",
+            show_default=False,
+        ),
+    ],
+    model: options.Model,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Folder of the results and, unless --store is given, of the votes.",
+        ),
+    ] = Path("out"),
+    base_url: options.BaseUrl = None,
+    key_variable: options.KeyVariable = "OPENAI_API_KEY",
+    n: options.NVotes = 12,
+    template: options.Template = "response",
+    values: options.Values = None,
+    store: Annotated[
+        str | None,
+        typer.Option("--store", "-s", help="As of btdagg judge.", show_default="in the folder"),
+    ] = None,
+    name: options.JudgeName = "",
+    temperature: options.Temperature = "0.5",
+    reasoning_effort: options.Effort = None,
+    max_answer_tokens: options.MaxAnswerTokens = None,
+    allow_tie: options.AllowTie = None,
+    stream: options.Stream = False,
+    concurrency: options.Concurrency = 16,
+    requests_per_minute: options.Rpm = None,
+    max_cost: options.MaxCost = None,
+    price_in: options.PriceIn = None,
+    price_out: options.PriceOut = None,
+    timeout: options.Timeout = 600.0,
+    retry: options.Retry = "",
+    stop: Annotated[
+        str | None,
+        typer.Option(
+            help="Ask for fewer votes on pairs without a label: lossless (the very labels of all "
+            "votes), epsilon=0.05 (so many may change), price=0.01 (of a vote, in units of error) "
+            "or budget=5 (votes a pair).",
+            show_default="all votes",
+        ),
+    ] = None,
+    splits: Annotated[int, typer.Option(help="Random splits of the evaluation.")] = 100,
+    seed: Annotated[int, typer.Option(help="Seed of the splits.")] = 0,
+    json: Json = False,
+) -> int:
+    """Judge pairs, calibrate on the labels, decide every pair, and say how good that is.
+
+    Votes that are in the store are not asked for again: run it again after a stop, or with more
+    labels. With --stop the labelled pairs get all votes, and the others as many as a rule wants
+    that is learned from these. The folder gets labels.csv, a model for each task (and rule),
+    evaluation.json, votes.parquet and a report: report/index.html.
+
+    Example: btdagg run pairs.jsonl --labels labels.csv --model gpt-5.4 -n 12 -o out
+    """
+    from btdagg.judge.pairs import read_pairs
+    from btdagg.judge.runs import total_of
+    from btdagg.judge.stopping import open_pairs
+    from btdagg.judge.store import VoteStore, export, votes_frame
+
+    judging = options.judging_of(
+        model=model,
+        n=n,
+        template=template,
+        judge=name,
+        temperature=temperature,
+        reasoning_effort=reasoning_effort,
+        max_answer_tokens=max_answer_tokens,
+        allow_tie=allow_tie,
+        concurrency=concurrency,
+        requests_per_minute=requests_per_minute,
+        tokens_per_minute=None,
+        max_calls=None,
+        max_tokens=None,
+        max_cost=max_cost,
+        price_in=price_in,
+        price_out=price_out,
+        timeout=timeout,
+        attempts=8,
+        retry=retry,
+        values=values,
+    )
+    page = output / "report"
+    refuse_report(page)
+    stopping = Stopping.parse(stop)
+    if stopping is not None:
+        stopping.refuse_out_of_range(n)
+    several = _with_tasks(read_pairs(pairs))
+    judging.prompt.check(several)
+    gold = btdagg.read_labels(labels)
+    labelled, others = several, None
+    if stopping is not None:
+        labelled, others = _parted(several, gold)
+    output.mkdir(parents=True, exist_ok=True)
+    place = store or str(output / "votes.db")
+    endpoint = (base_url, key_variable, stream)
+    stopped = None
+    with VoteStore(place) as opened:
+        asked = ask(labelled, judging, opened, *endpoint)
+        if asked.stopped:
+            return say_run(asked, place, json)
+        votes = votes_of(votes_frame(opened, asked=judging.asked), judging.n, labelled)
+        fitted, refused = fit_tasks(votes, gold, judging.n, stopping)
+        if others is not None and len(others):
+            others, rules = _with_rules(others, fitted)
+            left = asked.left_of(judging.limits)
+            if left is None and len(open_pairs(others, judging, rules, opened)):
+                asked.stopped = "the caps are used up by the pairs with a label"
+            elif left is not None:
+                rest = replace(judging, limits=left)
+                stopped = ask_by_rule(others, rest, rules, opened, *endpoint)
+                asked = total_of([asked, stopped.run])
+            if asked.stopped:
+                return say_run(asked, place, json)
+        everything = votes_frame(opened)
+        mine = votes_of(votes_frame(opened, asked=judging.asked), judging.n, several)
+    if not json:
+        say_run(asked, place, False)
+        if stopped is not None:
+            say_saved(stopped)
+    export(everything, output / "votes.parquet")
+    decided = label_items(mine, gold, fitted)
+    replace_file(output / "labels.csv", decided.write_csv())
+    results: dict[str, Any] = {
+        "n_items": decided.height,
+        "models": save_fitted(fitted, output),
+        "not_decided": refused,
+        "labels": str(output / "labels.csv"),
+        "evaluation": None,
+    }
+    if stopped is not None:
+        results["stopped"] = saved_as_dict(stopped)
+    # Under a rule only the labelled pairs have all votes, as the model that is scored wants them.
+    study = Study(votes, gold, n_splits=splits, seed=seed, progress=progress_bar)
+    try:
+        with progress_bar("evaluating") as progress:
+            evaluation = run_evaluation(votes, gold, n_splits=splits, seed=seed, progress=progress)
+    except btdagg.InputError as error:
+        note(f"not evaluated: {error}")
+    else:
+        results["evaluation"] = evaluation_as_json(evaluation, splits=splits, seed=seed)
+        replace_file(output / "evaluation.json", dumps(results["evaluation"], indent=2) + "\n")
+        if not json:
+            print_table(evaluation)
+        with open_report(page, f"{judging.asked.judge} on {pairs.name}", context) as folder:
+            write_scores(folder, evaluation)
+            write_protocols(folder, study)
+        say_where(page)
+    if json:
+        print_json(results)
+    return 0
+
+
+def _with_tasks(pairs: Pairs) -> Pairs:
+    """Pairs with their tasks as text, if they have a column of them.
+
+    Raises
+    ------
+    InputError
+        If one has none; the message names the row.
+    """
+    if "task" not in pairs.columns:
+        return pairs
+    tasks = text(pairs, "task")
+    refuse(pairs, tasks.is_null(), "task", "the name of a task, as other pairs have")
+    return replace(pairs, frame=pairs.frame.with_columns(tasks.alias("task")))
+
+
+def _parted(pairs: Pairs, gold: btdagg.Labels) -> tuple[Pairs, Pairs]:
+    """Pairs that have a label, and the others."""
+    import polars as pl
+
+    if "task" in gold.columns and "task" not in pairs.columns:
+        raise btdagg.InputError(
+            f"{pairs.source}: {gold.source} has a column task, and pairs without a label do not "
+            "say theirs; want the column here too"
+        )
+    known = pl.col("item").cast(pl.String).is_in(text(gold, "item").implode())
+    return (
+        replace(pairs, frame=pairs.frame.filter(known)),
+        replace(pairs, frame=pairs.frame.filter(~known)),
+    )
+
+
+def _with_rules(pairs: Pairs, fitted: Mapping[str, Fitted]) -> tuple[Pairs, RuleOf]:
+    """Pairs whose task has a rule, and which; the others, which nothing could decide, are said."""
+    import polars as pl
+
+    rules = {task: one.rule for task, one in fitted.items() if one.rule is not None}
+    if "task" not in pairs.columns:
+        return pairs, lambda _: rules[""]
+    known = pl.col("task").is_in(list(rules))
+    rest = pairs.frame.filter(~known).height
+    if rest:
+        note(f"{rest} pairs are not judged, since no label is of their task")
+    return replace(pairs, frame=pairs.frame.filter(known)), lambda pair: rules[pair.fields["task"]]

@@ -1,0 +1,100 @@
+"""`btdagg votes` of a vote store: what is in it, and its export."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from rich.table import Table
+from rich.text import Text
+
+from btdagg._core import InputError
+from btdagg.cli.common import note, out, print_json
+from btdagg.sources import TABLE_SUFFIXES
+
+_SQLITE = b"SQLite format 3\0"
+
+
+def is_store(place: str) -> bool:
+    """Whether a place is a vote store: the URL of a database, or an SQLite file.
+
+    What is not there and has no name of a table is one too, and said to be absent.
+    """
+    if "://" in place:
+        return True
+    if not os.path.exists(place):
+        return os.path.splitext(place)[1].lower() not in TABLE_SUFFIXES
+    try:
+        with open(place, "rb") as file:
+            return file.read(len(_SQLITE)) == _SQLITE
+    except OSError:  # said by whoever reads it
+        return False
+
+
+def show_store(store: str, *, json: bool = False) -> None:
+    """Print counts, missing votes by status, tie rates, positional bias, tokens and cost."""
+    from btdagg.judge.store import VoteStore, summaries
+
+    with VoteStore(store, create=False) as opened:
+        found = summaries(opened)
+    if json:
+        print_json([summary.as_dict() for summary in found])
+        return
+    if not found:
+        out.print("no votes yet")
+        return
+    table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="bold")
+    for name in ("judge", "template", "method"):
+        table.add_column(name, overflow="fold")
+    for name in ("temp.", "items", "votes", "no vote", "ties", "bias", "tokens", "cost", "seconds"):
+        table.add_column(name, justify="right")
+    for each in found:
+        cells = (
+            each.judge,
+            each.template,
+            each.method,
+            "" if each.temperature is None else f"{each.temperature:g}",
+            str(each.n_items),
+            str(each.n_votes),
+            str(sum(each.statuses.values()) - each.n_votes),
+            "" if each.tie_rate is None else f"{each.tie_rate:.1%}",
+            "" if each.positional_bias is None else f"{each.positional_bias:+.3f}",
+            str(each.prompt_tokens + each.completion_tokens),
+            "" if each.cost is None else f"{each.cost:.4g}",
+            "" if each.latency is None else f"{each.latency:.2f}",
+        )
+        table.add_row(*map(Text, cells))
+    out.print(table)
+    for each in found:
+        without = {name: n for name, n in each.statuses.items() if name != "ok"}
+        if without:
+            listed = ", ".join(f"{n} {name}" for name, n in without.items())
+            note(f"{each.judge}, {each.template}, {each.method}: without a vote {listed}")
+        if each.method == "sample" and each.n_ab != each.n_ba:
+            note(
+                f"{each.judge}, {each.template}: {each.n_ab} votes with A first, {each.n_ba} with "
+                "B first"
+            )
+
+
+def export_store(store: str, path: Path, *, methods: list[str], exchanges: bool = False) -> None:
+    """Write the votes of a store to a file and say how many."""
+    from btdagg.judge.methods import METHODS
+    from btdagg.judge.store import VoteStore, votes_frame
+    from btdagg.judge.store import export as write
+    from btdagg.judge.store.export import SUFFIXES
+
+    if path.suffix.lower() not in SUFFIXES:  # before the store is read
+        raise InputError(f"--export is {path}, want a name in {', '.join(SUFFIXES)}")
+    wanted = [method.strip() for method in methods]
+    for method in wanted:
+        if method not in ("sample", *METHODS):
+            raise InputError(f"--method is {method!r}, want one of sample, {', '.join(METHODS)}")
+    with VoteStore(store, create=False) as opened:
+        frame = votes_frame(opened, methods=wanted, exchanges=exchanges)
+    write(frame, path)
+    missing = frame["vote"].null_count()
+    out.print(
+        f"wrote {path}: {frame.height - missing} votes, {missing} samples without one",
+        soft_wrap=True,
+    )

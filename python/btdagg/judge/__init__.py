@@ -1,0 +1,1 @@
+"""Votes from an LLM: pairs, prompts, sampling, parsing, the vote store."""

@@ -1,0 +1,156 @@
+"""Asking a model: the protocol, and a client made of a plain function."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from btdagg.judge.calls import Messages
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """One request for n answers.
+
+    Attributes
+    ----------
+    messages : sequence of mappings
+        With `role` and `content`.
+    model : str
+    temperature, max_tokens, reasoning_effort, seed
+        None leaves them to the endpoint.
+    n : int
+        Answers wanted. An endpoint may give fewer.
+    logprobs : bool
+        Ask for the log-probability of each token of the answer.
+    response_format : mapping or None
+        A JSON schema that the answer has to follow, as the protocol has it.
+    extra : mapping
+        Further fields of the request's body.
+    """
+
+    messages: Messages
+    model: str
+    temperature: float | None = None
+    max_tokens: int | None = None
+    reasoning_effort: str | None = None
+    seed: int | None = None
+    n: int = 1
+    logprobs: bool = False
+    response_format: Mapping[str, Any] | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of a request; reasoning tokens are among those of the completion."""
+
+    prompt: int = 0
+    completion: int = 0
+    reasoning: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ChatReply:
+    """One answer.
+
+    Attributes
+    ----------
+    text : str
+        The answer, without the thinking.
+    reasoning : str
+        The thinking, as far as the endpoint shows it.
+    finish_reason : str
+        ``stop``, ``length``, ``content_filter`` ...; ``refusal`` where the endpoint says so.
+    usage : Usage or None
+        Tokens of the whole request, None where the endpoint does not say. Of several answers to one
+        request the first has them and the others have none.
+    token_logprobs : tuple of float, or None
+        Log-probability of each token of the answer.
+    latency : float
+        Seconds from request to answer.
+    model : str
+        The model that answered, as the endpoint calls it.
+    further : tuple of ChatReply
+        The other answers to the same request.
+    """
+
+    text: str
+    reasoning: str = ""
+    finish_reason: str = "stop"
+    usage: Usage | None = None
+    token_logprobs: tuple[float, ...] | None = None
+    latency: float = 0.0
+    model: str = ""
+    further: tuple[ChatReply, ...] = ()
+
+
+class ChatClient(Protocol):
+    """Whoever answers chat requests."""
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        """Answer a request, or raise a :class:`btdagg.judge.retry.ChatError`."""
+
+    async def close(self) -> None:
+        """Let go of connections."""
+
+
+class FunctionClient:
+    """A plain function, async or not, as a client.
+
+    Parameters
+    ----------
+    function : callable
+        Takes a :class:`ChatRequest`, returns a text or a :class:`ChatReply`. One that is not async
+        is called in a thread. What it raises is retried and in the end recorded.
+    """
+
+    def __init__(
+        self, function: Callable[[ChatRequest], str | ChatReply | Awaitable[str | ChatReply]]
+    ) -> None:
+        self._function = function
+        self._is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+            getattr(function, "__call__", None)  # noqa: B004  an object whose __call__ is async
+        )
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        """Call the function."""
+        answer: Any
+        if self._is_async:
+            answer = await self._function(request)  # type: ignore[misc]
+        else:
+            answer = await asyncio.to_thread(self._function, request)
+            if inspect.isawaitable(answer):
+                answer = await answer
+        if isinstance(answer, ChatReply):
+            return answer
+        text, reasoning = split_thinking(str(answer))
+        return ChatReply(text, reasoning, model=request.model)
+
+    async def close(self) -> None:
+        """Nothing to let go of."""
+
+
+_THINKING = re.compile(r"\A\s*<think(?:ing)?>(.*?)</think(?:ing)?>", re.DOTALL)
+
+
+def split_thinking(text: str) -> tuple[str, str]:
+    """Split an answer into answer and thinking, where the thinking stands in ``<think>`` marks.
+
+    Some servers leave out the opening mark, which then is part of the prompt; and where an answer
+    was cut off while thinking there is no closing one, and all of it is thinking.
+    """
+    found = _THINKING.match(text)
+    if found:
+        return text[found.end() :].lstrip(), found.group(1).strip()
+    for opening, closing in (("<think>", "</think>"), ("<thinking>", "</thinking>")):
+        before, mark, after = text.partition(closing)
+        if mark and opening not in before:
+            return after.lstrip(), before.strip()
+        if text.lstrip().startswith(opening):
+            return "", text.lstrip().removeprefix(opening).strip()
+    return text, ""

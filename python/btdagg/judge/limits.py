@@ -1,0 +1,216 @@
+"""How fast may be asked, and how much in all."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from btdagg._core import InputError
+from btdagg.judge.prices import Prices
+from btdagg.validation import as_integer, as_number
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds of a run; None means none.
+
+    Parameters
+    ----------
+    concurrency : int
+        Calls at the same time.
+    requests_per_minute, tokens_per_minute : float, optional
+        Evenly spread, without bursts. Tokens are those sent and received: an estimate until the
+        reply is there, and what it says from then on.
+    max_calls, max_tokens, max_cost : optional
+        Caps on what this run asks, repeats after faults included. A call is made only if the cap
+        holds even if it and all calls in flight are as large as they can be.
+    """
+
+    concurrency: int = 16
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+    max_calls: int | None = None
+    max_tokens: int | None = None
+    max_cost: float | None = None
+
+    def __post_init__(self) -> None:
+        as_integer(self.concurrency, "concurrency", 1)
+        for name in ("requests_per_minute", "tokens_per_minute"):
+            value = getattr(self, name)
+            if value is not None and as_number(value, name) <= 0:
+                raise InputError(f"{name} is {value}, want more than 0")
+        for name in ("max_calls", "max_tokens"):
+            value = getattr(self, name)
+            if value is not None:
+                as_integer(value, name, 1)
+        if self.max_cost is not None and as_number(self.max_cost, "max_cost") <= 0:
+            raise InputError(f"max_cost is {self.max_cost}, want more than 0")
+
+    def refuse_unbounded(self, answer_tokens: int | None, prices: Prices | None) -> None:
+        """Refuse caps that could not be kept.
+
+        Raises
+        ------
+        InputError
+            If a cap on tokens or cost comes without a bound on the tokens of an answer, or one on
+            cost without prices.
+        """
+        if self.max_cost is not None and prices is None:
+            raise InputError("a cap on cost wants prices (--price-in and --price-out)")
+        if answer_tokens is None and (self.max_tokens is not None or self.max_cost is not None):
+            raise InputError(
+                "a cap on tokens or cost wants a limit on the tokens of an answer "
+                "(--max-answer-tokens), thinking included: without it one answer could pass the cap"
+            )
+
+    def less(self, calls: int, tokens: int, cost: float) -> Limits | None:
+        """Return what is left of the caps after so much of each; None where one is used up."""
+        used = {"max_calls": calls, "max_tokens": tokens, "max_cost": cost}
+        left = {
+            name: getattr(self, name) - spent
+            for name, spent in used.items()
+            if getattr(self, name) is not None
+        }
+        return None if any(rest <= 0 for rest in left.values()) else replace(self, **left)
+
+
+class Pace:
+    """Lets so many units through per minute, evenly spread.
+
+    Parameters
+    ----------
+    per_minute : float or None
+        None lets everything through.
+    clock : callable
+        Seconds.
+    """
+
+    def __init__(
+        self, per_minute: float | None, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._seconds = None if per_minute is None else 60.0 / per_minute
+        self._clock = clock
+        self._next = 0.0
+
+    def book(self, units: float = 1.0) -> float:
+        """Take a place in the queue; return the seconds to wait for it."""
+        if self._seconds is None:
+            return 0.0
+        now = self._clock()
+        place = max(self._next, now)
+        self._next = place + units * self._seconds
+        return place - now
+
+    def correct(self, units: float) -> None:
+        """Add units (or take some back) once they are known."""
+        if self._seconds is not None:
+            self._next += units * self._seconds
+
+
+@dataclass
+class Acquaintance:
+    """What runs that ask one endpoint one after the other know of it.
+
+    Attributes
+    ----------
+    requests, tokens : Pace
+        How far ahead is booked.
+    has_worked : bool
+        Whether a call ever has.
+    """
+
+    requests: Pace
+    tokens: Pace
+    has_worked: bool = False
+
+    @classmethod
+    def new(cls, limits: Limits) -> Acquaintance:
+        """With an endpoint that was not asked before."""
+        return cls(Pace(limits.requests_per_minute), Pace(limits.tokens_per_minute))
+
+
+@dataclass(slots=True)
+class Reserved:
+    """What a call in flight may use at most."""
+
+    tokens: int
+    cost: float
+
+
+class Budget:
+    """Caps, and what is spent and reserved of them.
+
+    `take` waits while calls in flight may still leave room, and says no once none can.
+    """
+
+    def __init__(self, limits: Limits, prices: Prices | None, answer_tokens: int | None) -> None:
+        limits.refuse_unbounded(answer_tokens, prices)
+        self._limits = limits
+        self._prices = prices
+        self._answer_tokens = answer_tokens
+        self._changed = asyncio.Event()
+        self._in_flight = 0
+        self._reserved_tokens, self._reserved_cost = 0, 0.0
+        self.calls, self.tokens, self.cost = 0, 0, 0.0
+        self.reached = ""
+        self.is_capped = not (limits.max_calls is limits.max_tokens is limits.max_cost is None)
+
+    async def take(self, prompt_bytes: int, answers: int) -> Reserved | None:
+        """Reserve a call; None where a cap is reached."""
+        completion = (self._answer_tokens or 0) * answers
+        tokens = prompt_bytes + completion
+        cost = 0.0 if self._prices is None else self._prices.of(prompt_bytes, completion)
+        while not self.reached:
+            full = self._full(tokens, cost)
+            if not full:
+                self.calls += 1
+                self._in_flight += 1
+                self._reserved_tokens += tokens
+                self._reserved_cost += cost
+                return Reserved(tokens, cost)
+            if not self._in_flight:
+                self.reached = full
+                break
+            self._changed.clear()
+            await self._changed.wait()
+        self._changed.set()  # the others that wait see it too
+        return None
+
+    def close(self) -> None:
+        """Let nobody wait any more."""
+        self.reached = self.reached or "stopped"
+        self._changed.set()
+
+    def settle(self, reserved: Reserved, tokens: int, cost: float) -> None:
+        """Replace what a call could have used by what it did."""
+        self._in_flight -= 1
+        self._reserved_tokens -= reserved.tokens
+        self._reserved_cost -= reserved.cost
+        self.tokens += tokens
+        self.cost += cost
+        self._changed.set()
+
+    def _full(self, tokens: int, cost: float) -> str:
+        limits = self._limits
+        if limits.max_calls is not None and self.calls >= limits.max_calls:
+            return f"the cap of {limits.max_calls} calls is reached"
+        if (
+            limits.max_tokens is not None
+            and self.tokens + self._reserved_tokens + tokens > limits.max_tokens
+        ):
+            return (
+                f"the cap of {limits.max_tokens} tokens is reached: {self.tokens} are used, and "
+                f"another call may need up to {tokens}"
+            )
+        # Reserved costs are added and taken away: what rounding leaves of them is no cost.
+        if (
+            limits.max_cost is not None
+            and self.cost + self._reserved_cost + cost > limits.max_cost * (1 + 1e-12)
+        ):
+            return (
+                f"the cap of {limits.max_cost:g} on the cost is reached: {self.cost:.4g} is spent, "
+                f"and another call may cost up to {cost:.2g}"
+            )
+        return ""

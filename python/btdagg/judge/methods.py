@@ -1,0 +1,275 @@
+"""The other methods of the paper on the judge's side, as runs of the engine.
+
+Each is a :class:`Judging` that asks for something else than samples, and a rule that makes
+decisions of the answers: greedy decoding and few-shot ask twice at temperature 0, once in each
+order, and decide by the rounded median; generative aggregation asks once more, at temperature 0,
+over the samples of an item.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from btdagg._core import InputError
+from btdagg.aggregators.median import rounded_median
+from btdagg.judge.calls import Asked, Order, Work, samples_of, stretches
+from btdagg.judge.examples import FewShot
+from btdagg.judge.generative import (
+    Sample,
+    aggregation_digest,
+    aggregation_messages,
+    choice_format,
+    order_of_aggregation,
+    parse_choice,
+)
+from btdagg.judge.judging import Judging, digest_of_pair, judge, like
+from btdagg.judge.runs import JudgeRun, Reading, Settings
+from btdagg.judge.store import VoteStore
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from btdagg.judge.client import ChatClient, ChatReply
+    from btdagg.judge.limits import Limits
+    from btdagg.judge.pairs import Pair, Pairs
+
+METHODS = ("greedy", "few-shot", "gsa", "usc")
+
+_ITEMS_AT_A_TIME = 500
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """What a method decided.
+
+    Attributes
+    ----------
+    method : str
+    columns : tuple of str
+        Names under which the decisions are in the store, and columns of what it exports.
+    decided : dict of item to -1, 0, 1
+    undecided : tuple of str
+        Items for which an answer is missing.
+    runs : tuple of JudgeRun
+        Of the samples, where the method is over samples, and of its own calls.
+    """
+
+    method: str
+    columns: tuple[str, ...]
+    decided: dict[str, int]
+    undecided: tuple[str, ...]
+    runs: tuple[JudgeRun, ...]
+
+
+async def decide_by(
+    method: str,
+    pairs: Pairs,
+    judging: Judging,
+    *,
+    store: VoteStore,
+    client: ChatClient,
+    examples: Sequence[tuple[Pair, int]] = (),
+    stop: asyncio.Event | None = None,
+    watch: Callable[[JudgeRun], object] | None = None,
+) -> Decisions:
+    """Decide pairs by a method, as far as the store does not have the answers that it takes.
+
+    Decisions are written to the store as `greedy`, `few_shot`, or `gsa_12` for those on 12 samples;
+    `gsa` as well if the store has no further samples. An item for which an answer is missing is not
+    decided.
+
+    Parameters
+    ----------
+    method : ``greedy``, ``few-shot``, ``gsa`` or ``usc``
+    pairs : Pairs
+    judging : Judging
+        Who judges, and how the samples are asked for that `gsa` and `usc` are over; those that the
+        store has are not asked for again.
+    store : VoteStore
+    client : ChatClient
+        Not closed.
+    examples : sequence of (Pair, label)
+        For `few-shot`; see :func:`btdagg.judge.examples.labelled_pairs`.
+    stop, watch
+        See :func:`btdagg.judge.judging.judge`.
+
+    Returns
+    -------
+    Decisions
+
+    Raises
+    ------
+    InputError
+        If there is no such method, few-shot has no examples, the store does not keep answers and
+        the method needs them; and as :func:`btdagg.judge.judging.judge` does.
+    """
+    ask = partial(judge, pairs, store=store, client=client, stop=stop, watch=watch)
+    runs: list[JudgeRun] = []
+    asking = asking_of(method, judging, store=store, examples=examples)
+    limits: Limits | None = judging.limits
+    if isinstance(asking, Aggregating):
+        runs.append(await ask(judging))
+        limits = runs[0].left_of(judging.limits)
+        if limits is None and not runs[0].stopped:
+            runs.append(JudgeRun(stopped="the caps are used up by the samples"))
+    if limits is not None and not any(run.stopped for run in runs):
+        runs.append(await ask(replace(asking, limits=limits)))
+    decided: dict[str, int] = {}
+    undecided: list[str] = []
+    for stretch in stretches(pairs, _ITEMS_AT_A_TIME):
+        items = [pair.item for pair in stretch]
+        votes = store.votes_of(asking.asked, items)
+        decided |= _medians(votes, asking.n)
+        undecided += [item for item in items if item not in decided]
+    columns = _columns(method, judging, store, pairs)
+    for column in columns:
+        store.write_decisions(judging.asked, column, decided)
+    return Decisions(method, columns, decided, tuple(undecided), tuple(runs))
+
+
+def asking_of(
+    method: str,
+    judging: Judging,
+    *,
+    store: VoteStore | None = None,
+    examples: Sequence[tuple[Pair, int]] = (),
+) -> Judging:
+    """What a method asks, its samples apart, as the engine takes it and `estimate` prices it.
+
+    Raises
+    ------
+    InputError
+        See `decide_by`.
+    """
+    if method == "greedy":
+        return like(Greedy, judging, n=2, order="both", temperature=0.0, samples_per_call=1)
+    if method == "few-shot":
+        shots = FewShot(judging.prompt, examples)
+        changed = {"n": 2, "order": "both", "temperature": 0.0, "samples_per_call": 1}
+        return like(FewShotJudging, judging, shots=shots, **changed)
+    if method not in ("gsa", "usc"):
+        raise InputError(f"method is {method!r}, want one of {', '.join(METHODS)}")
+    if store is None or not store.keep_exchanges:
+        raise InputError(
+            f"{method} is over the answers of a judge, and the store keeps none; keep exchanges"
+        )
+    changed = {"n": 1, "order": "AB", "temperature": 0.0, "samples_per_call": 1}
+    return like(Aggregating, judging, method=method, samples=judging, store=store, **changed)
+
+
+@dataclass(frozen=True)
+class Greedy(Judging):
+    """Two answers at temperature 0, one in each order."""
+
+    @cached_property
+    def asked(self) -> Asked:
+        """What all calls have in common."""
+        return replace(super().asked, method="greedy")
+
+
+@dataclass(frozen=True)
+class FewShotJudging(Judging):
+    """Two answers at temperature 0, one in each order, with labelled examples in the prompt."""
+
+    shots: FewShot = field(kw_only=True)
+
+    @cached_property
+    def asked(self) -> Asked:
+        """What all calls have in common."""
+        return replace(super().asked, method="few-shot", template_digest=self.shots.digest)
+
+    def plan(self, pairs: Pairs | Sequence[Pair]) -> Iterator[Work]:
+        """Both orders of every pair."""
+        for pair, work in zip(pairs, super().plan(pairs), strict=True):
+            yield replace(work, messages=partial(self.shots.render, pair))
+
+
+@dataclass(frozen=True)
+class Aggregating(Judging):
+    """One answer at temperature 0 over the samples of an item."""
+
+    method: Literal["gsa", "usc"] = field(kw_only=True)
+    samples: Judging = field(kw_only=True)
+    store: VoteStore = field(kw_only=True)
+
+    @cached_property
+    def asked(self) -> Asked:
+        """What all calls have in common, the samples that they are over included."""
+        over = {"over": self.samples.asked.prompt, "n": self.samples.n, "order": self.samples.order}
+        asked = super().asked
+        return replace(
+            asked,
+            method=self.method,
+            template_digest=aggregation_digest(self.method, self.prompt),
+            settings={**asked.settings, **over},
+        )
+
+    @property
+    def settings(self) -> Settings:
+        """How the engine is to ask."""
+        settings = super().settings
+        if self.method == "usc":
+            return replace(settings, response_format=choice_format(self.prompt))
+        return settings
+
+    def plan(self, pairs: Pairs | Sequence[Pair]) -> Iterator[Work]:
+        """Every pair that has an answer with a vote, in one order."""
+        wanted = set(samples_of(self.samples.n, self.samples.order))
+        for stretch in stretches(pairs, _ITEMS_AT_A_TIME):
+            items = [pair.item for pair in stretch]
+            answers = self.store.answers_of(self.samples.asked, items)
+            for pair in stretch:
+                samples = tuple(
+                    Sample(order, vote, text)
+                    for order, sample, vote, text in answers.get(pair.item, ())
+                    if (order, sample) in wanted
+                )
+                if samples:
+                    yield self._work(pair, samples)
+
+    def _work(self, pair: Pair, samples: Sequence[Sample]) -> Work:
+        order = order_of_aggregation(pair.item)
+        read = None
+        if self.method == "usc":
+            read = partial(_read_choice, [sample.vote for sample in samples])
+        return Work(
+            pair.item,
+            ((order, 0),),
+            lambda order: aggregation_messages(self.method, self.prompt, pair, order, samples),
+            digest_of_pair(pair),
+            pair.fields.get("task"),
+            read,
+        )
+
+
+def _read_choice(votes: Sequence[int], reply: ChatReply, order: Order) -> Reading:
+    """Vote of the sample that an answer chooses; that is from A's point of view already."""
+    chosen = parse_choice(reply.text, len(votes), finish_reason=reply.finish_reason)
+    if chosen.number is None:
+        return Reading(chosen.status, reason=chosen.reason)
+    return Reading("ok", votes[chosen.number])
+
+
+def _medians(votes: dict[str, list[int]], n: int) -> dict[str, int]:
+    """Rounded median of the items that have all n votes."""
+    items = [item for item, several in votes.items() if len(several) == n]
+    counts = np.array(
+        [[votes[item].count(label) for label in (-1, 0, 1)] for item in items], dtype=np.int64
+    ).reshape(-1, 3)
+    return dict(zip(items, map(int, rounded_median(counts)), strict=True))
+
+
+def _columns(method: str, judging: Judging, store: VoteStore, pairs: Pairs) -> tuple[str, ...]:
+    if method in ("greedy", "few-shot"):
+        return (method.replace("-", "_"),)
+    wanted = set(samples_of(judging.n, judging.order))
+    for stretch in stretches(pairs, _ITEMS_AT_A_TIME):
+        there = store.samples_of(judging.asked, [pair.item for pair in stretch])
+        if any(not wanted.issuperset(samples) for samples in there.values()):
+            return (f"{method}_{judging.n}",)
+    return (method, f"{method}_{judging.n}")

@@ -1,0 +1,422 @@
+"""Any OpenAI-compatible endpoint, through `openai.AsyncOpenAI`."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from btdagg._core import InputError
+from btdagg.addresses import without_credentials
+from btdagg.judge.client import ChatReply, ChatRequest, Usage, split_thinking
+from btdagg.judge.retry import ChatError, Kind, parse_retry_after
+
+if TYPE_CHECKING:
+    import httpx2
+    import openai
+
+KEY_VARIABLE = "OPENAI_API_KEY"
+
+_NO_KEY = "none"  # what servers of one's own are sent where there is no key
+_KEY_SHAPED = re.compile(r"\b(?:sk|pk|rk|key)-[\w*.-]{6,}")
+_SHORTEST_KEY = 8  # shorter ones are placeholders, such as EMPTY
+_LONGEST_MESSAGE = 200
+_CALLS_OF_A_POOL = 16
+_FATAL = {
+    401: "refuses the key of {variable}",
+    402: "wants to be paid",
+    403: "does not permit this with the key of {variable}",
+    404: "knows no such path or no model {model!r}",
+    405: "is no chat-completions endpoint",
+    501: "is no chat-completions endpoint",
+}
+_TRANSIENT = (408, 409, 425, 429)
+_OUT_OF_MONEY = ("insufficient_quota", "billing_hard_limit_reached")
+
+
+@dataclass
+class _Pool:
+    client: openai.AsyncOpenAI
+    in_flight: int = 0
+
+
+class OpenAIClient:
+    """A client of an endpoint that speaks the chat-completions protocol.
+
+    The key is read from the environment and kept nowhere else. Retries are left to whoever calls.
+
+    Parameters
+    ----------
+    base_url : str, optional
+        Such as ``http://localhost:8000/v1``; without it OpenAI's own.
+    key_variable : str
+        Name of the environment variable that holds the key. It may be unset where `base_url` is
+        given: servers of one's own often want none.
+    stream : bool
+        Ask for answers in parts, which keeps connections from going idle while a model thinks.
+    timeout : float
+        Seconds to wait for a connection or for further bytes.
+
+    Raises
+    ------
+    InputError
+        If there is no key, or the address is none.
+    ImportError
+        If openai is not installed.
+    """
+
+    def __init__(
+        self,
+        base_url: str | None = None,
+        *,
+        key_variable: str = KEY_VARIABLE,
+        stream: bool = False,
+        timeout: float = 600.0,
+    ) -> None:
+        try:
+            import httpx2
+            import openai
+        except ImportError as error:
+            raise ImportError("asking a model needs openai: pip install 'btdagg[judge]'") from error
+        if base_url is not None:
+            _require_address(base_url)
+        key = os.environ.get(key_variable, "").strip()
+        if not key and base_url is None:
+            raise InputError(f"environment variable {key_variable} is not set, want an API key")
+        if not key.isascii() or not key.isprintable():
+            raise InputError(
+                f"environment variable {key_variable} has characters that no API key has"
+            )
+        self._key = key
+        self._variable = key_variable
+        self._stream = stream
+        # Finding a free connection takes a look at each that there is, so a few hundred of them in
+        # one pool cost more than all else that a call takes. Pools are small, and made by need.
+        self._pools: list[_Pool] = []
+        self._ssl = httpx2.create_ssl_context()
+        self._timeout = timeout
+        first = openai.AsyncOpenAI(
+            api_key=key or _NO_KEY,
+            base_url=base_url,
+            max_retries=0,
+            timeout=timeout,
+            http_client=self._http_client(),
+        )
+        self._pools.append(_Pool(first))
+        self.name = without_credentials(str(first.base_url))
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        """Send a request and read its reply.
+
+        Raises
+        ------
+        ChatError
+            If there is none.
+        """
+        import httpx2
+
+        body = self._body(request)
+        began = time.perf_counter()
+        pool = self._pool()
+        pool.in_flight += 1
+        try:
+            if self._stream:
+                return await self._streamed(pool.client, body, began)
+            # Read by us: endpoints differ in what they send beside what the library expects.
+            response = await pool.client.post(
+                "/chat/completions", cast_to=httpx2.Response, body=body
+            )
+            return self._reply(response, began)
+        except Exception as error:
+            fault = error if isinstance(error, ChatError) else self._explained(error, request)
+        finally:
+            pool.in_flight -= 1
+        # Raised out here and without its context: the original holds the request, and that the
+        # key, which some endpoints also echo in what they say.
+        fault.__context__ = None
+        raise fault
+
+    async def close(self) -> None:
+        """Close all connections."""
+        for pool in self._pools:
+            await pool.client.close()
+
+    def hidden(self, text: str) -> str:
+        """Return a text without the key, should it hold it."""
+        if len(self._key) >= _SHORTEST_KEY and self._key in text:
+            return text.replace(self._key, "[key]")
+        return text
+
+    # Requests
+
+    def _pool(self) -> _Pool:
+        for pool in self._pools:
+            if pool.in_flight < _CALLS_OF_A_POOL:
+                return pool
+        pool = _Pool(self._pools[0].client.copy(http_client=self._http_client()))
+        self._pools.append(pool)
+        return pool
+
+    def _http_client(self) -> httpx2.AsyncClient:
+        import openai
+
+        return openai.DefaultAsyncHttpxClient(timeout=self._timeout, verify=self._ssl)
+
+    def _body(self, request: ChatRequest) -> dict[str, Any]:
+        body: dict[str, Any] = {"model": request.model, "messages": request.messages}
+        for name in ("temperature", "reasoning_effort", "seed", "response_format"):
+            value = getattr(request, name)
+            if value is not None:
+                body[name] = value
+        if request.max_tokens is not None:
+            # OpenAI's own models that think take the new name alone, other servers know the old.
+            new = self.name.startswith("https://api.openai.com")
+            body["max_completion_tokens" if new else "max_tokens"] = request.max_tokens
+        if request.n > 1:
+            body["n"] = request.n
+        if request.logprobs:
+            body["logprobs"] = True
+        if request.extra:
+            body.update(request.extra)
+        return body
+
+    # Replies
+
+    def _reply(self, response: Any, began: float) -> ChatReply:
+        try:
+            value = json.loads(response.content)
+        except ValueError:
+            raise self._no_completion(response) from None
+        latency = time.perf_counter() - began
+        try:
+            # OpenRouter and others put an error in a reply that says 200.
+            if "error" in value and not value.get("choices"):
+                raise self._refused(value["error"])
+            usage = _usage(value.get("usage"))
+            model = str(value.get("model") or "")
+            replies = [
+                self._answer(choice, usage if place == 0 else None, latency, model)
+                for place, choice in enumerate(value["choices"])
+            ]
+        except (KeyError, TypeError, AttributeError, ValueError):
+            raise self._no_completion(response) from None
+        return _together(replies)
+
+    def _answer(
+        self, choice: Mapping[str, Any], usage: Usage | None, latency: float, model: str
+    ) -> ChatReply:
+        message = choice["message"]
+        content = message.get("content") or ""
+        if not isinstance(content, str):  # a list of parts
+            content = "".join(part.get("text") or "" for part in content)
+        reasoning = message.get("reasoning_content") or message.get("reasoning") or ""
+        refusal = message.get("refusal") or ""
+        tokens = (choice.get("logprobs") or {}).get("content")
+        return self._made(
+            content or refusal,
+            reasoning if isinstance(reasoning, str) else json.dumps(reasoning),
+            "refusal" if refusal else str(choice.get("finish_reason") or "stop"),
+            usage,
+            tuple(float(token["logprob"]) for token in tokens) if tokens else None,
+            latency,
+            model,
+        )
+
+    def _made(
+        self,
+        content: str,
+        reasoning: str,
+        finish_reason: str,
+        usage: Usage | None,
+        logprobs: tuple[float, ...] | None,
+        latency: float,
+        model: str,
+    ) -> ChatReply:
+        text, thinking = split_thinking(content) if "think" in content else (content, "")
+        reasoning = reasoning or thinking
+        return ChatReply(
+            self.hidden(text),
+            self.hidden(reasoning),
+            finish_reason,
+            usage,
+            logprobs,
+            latency,
+            model,
+        )
+
+    async def _streamed(
+        self, client: openai.AsyncOpenAI, body: dict[str, Any], began: float
+    ) -> ChatReply:
+        body |= {"stream": True, "stream_options": {"include_usage": True}}
+        import openai
+        from openai.types.chat import ChatCompletionChunk
+
+        texts: list[list[str]] = []
+        thoughts: list[list[str]] = []
+        logprobs: list[list[float]] = []
+        finish: list[str] = []
+        usage, model = None, ""
+        stream = await client.post(
+            "/chat/completions",
+            cast_to=ChatCompletionChunk,
+            body=body,
+            stream=True,
+            stream_cls=openai.AsyncStream[ChatCompletionChunk],
+        )
+        async with stream:
+            async for chunk in stream:
+                model = model or chunk.model or ""
+                if chunk.usage is not None:
+                    usage = _usage(chunk.usage.model_dump())
+                for choice in chunk.choices or ():
+                    while len(texts) <= choice.index:
+                        texts.append([])
+                        thoughts.append([])
+                        logprobs.append([])
+                        finish.append("")
+                    delta = choice.delta
+                    thought = getattr(delta, "reasoning_content", None) or getattr(
+                        delta, "reasoning", None
+                    )
+                    thoughts[choice.index].append(thought or "")
+                    texts[choice.index].append(delta.content or delta.refusal or "")
+                    if choice.logprobs is not None:
+                        logprobs[choice.index] += [
+                            token.logprob for token in choice.logprobs.content or ()
+                        ]
+                    if delta.refusal:
+                        finish[choice.index] = "refusal"
+                    finish[choice.index] = finish[choice.index] or choice.finish_reason or ""
+        if not texts:
+            raise ChatError("a stream without an answer", "protocol", may_cost=True)
+        if not all(finish):
+            raise ChatError("the stream broke off", may_cost=True)
+        latency = time.perf_counter() - began
+        replies = [
+            self._made(
+                "".join(texts[place]),
+                "".join(thoughts[place]),
+                finish[place],
+                usage if place == 0 else None,
+                tuple(logprobs[place]) or None,
+                latency,
+                model,
+            )
+            for place in range(len(texts))
+        ]
+        return _together(replies)
+
+    # What goes wrong
+
+    def _explained(self, error: Exception, request: ChatRequest) -> ChatError:
+        import openai
+
+        if isinstance(error, openai.APIStatusError):
+            return self._status_error(error, request)
+        if isinstance(error, (openai.APITimeoutError, TimeoutError)):
+            return ChatError("time-out", may_cost=True)
+        if isinstance(error, openai.APIConnectionError):
+            cause: BaseException = error
+            while cause.__cause__ is not None or cause.__context__ is not None:
+                cause = cause.__cause__ or cause.__context__  # type: ignore[assignment]
+            words = str(cause).strip() or type(cause).__name__
+            refused = isinstance(cause, OSError) and not isinstance(cause, ConnectionResetError)
+            # Nobody there is no fault of one request.
+            kind: Kind = "protocol" if refused else "transient"
+            return ChatError(f"no connection: {self._brief(words)}", kind, may_cost=not refused)
+        if isinstance(error, openai.APIError):  # an error event within a stream
+            return ChatError(self._brief(error.message), may_cost=True)
+        if isinstance(error, (ValueError, KeyError, TypeError, AttributeError)):
+            return ChatError("the reply is no chat completion", "protocol", may_cost=True)
+        words = str(error).strip()
+        return ChatError(
+            self._brief(f"{type(error).__name__}: {words}" if words else type(error).__name__),
+            may_cost=True,
+        )
+
+    def _status_error(self, error: Any, request: ChatRequest) -> ChatError:
+        status, said = error.status_code, self._brief(_message_of(error.body))
+        if error.code in _OUT_OF_MONEY:
+            return ChatError(
+                f"HTTP {status}: out of quota" + (f": {said}" if said else ""), "fatal"
+            )
+        if status in _FATAL:
+            words = _FATAL[status].format(variable=self._variable, model=request.model)
+            # What is said about a wrong key often shows a part of it.
+            more = f": {said}" if said and status not in (401, 403) else ""
+            # Some endpoints say 403 of a text that they will not have judged.
+            kind: Kind = "forbidden" if status == 403 else "fatal"
+            return ChatError(f"{words} (HTTP {status}){more}", kind)
+        words = f"HTTP {status}" + (f": {said}" if said else "")
+        if status in _TRANSIENT or status >= 500:
+            headers = error.response.headers
+            retry_after = parse_retry_after(headers.get("retry-after"))
+            if headers.get("retry-after-ms"):
+                thousandths = parse_retry_after(headers.get("retry-after-ms"))
+                retry_after = None if thousandths is None else thousandths / 1000
+            return ChatError(words, retry_after=retry_after)
+        return ChatError(words, "protocol" if status < 400 else "rejected")
+
+    def _refused(self, error: object) -> ChatError:
+        code = error.get("code") if isinstance(error, Mapping) else None
+        said = self._brief(_message_of({"error": error}))
+        rejected = isinstance(code, int) and 400 <= code < 500 and code not in _TRANSIENT
+        return ChatError(f"error in the reply: {said}", "rejected" if rejected else "transient")
+
+    def _no_completion(self, response: Any) -> ChatError:
+        content_type = response.headers.get("content-type", "").partition(";")[0] or "no type"
+        return ChatError(
+            f"the reply is no chat completion ({self._brief(content_type)})",
+            "protocol",
+            may_cost=True,
+        )
+
+    def _brief(self, text: str) -> str:
+        """One line of a text from outside, without anything like a key."""
+        line = _KEY_SHAPED.sub("[key]", self.hidden(" ".join(text.split())))
+        return line if len(line) <= _LONGEST_MESSAGE else line[: _LONGEST_MESSAGE - 3] + "..."
+
+
+def _together(replies: list[ChatReply]) -> ChatReply:
+    if not replies:
+        raise ValueError("no choices")
+    return replace(replies[0], further=tuple(replies[1:])) if len(replies) > 1 else replies[0]
+
+
+def _usage(value: Mapping[str, Any] | None) -> Usage | None:
+    if not value:
+        return None
+    details = value.get("completion_tokens_details") or {}
+    return Usage(
+        int(value.get("prompt_tokens") or 0),
+        int(value.get("completion_tokens") or 0),
+        int(details.get("reasoning_tokens") or value.get("reasoning_tokens") or 0),
+    )
+
+
+def _message_of(body: object) -> str:
+    if isinstance(body, Mapping):
+        error = body.get("error", body)
+        if isinstance(error, Mapping):
+            return str(error.get("message") or error.get("detail") or "")
+        return str(error)
+    said = "" if body is None else str(body)
+    return "" if said.lstrip().startswith("<") else said  # a page says nothing to people here
+
+
+def _require_address(base_url: str) -> None:
+    try:
+        parts = urlsplit(base_url)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname)
+        _ = parts.port
+    except ValueError:
+        good = False
+    if not good:
+        raise InputError(
+            f"base URL is {without_credentials(base_url)!r}, want one such as http://localhost:8000/v1"
+        )

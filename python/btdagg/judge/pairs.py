@@ -1,0 +1,158 @@
+"""Pairs to be judged, from a file or a data frame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from btdagg._core import InputError
+from btdagg.columns import item_ids
+from btdagg.sources import read_table
+from btdagg.tables import Table, listing, parse_columns, refuse, refuse_duplicates, text
+
+if TYPE_CHECKING:
+    from btdagg.sources import Source
+
+# What a column may be called; the first of these that is there is taken.
+_NAMES = {
+    "item": ("item", "id"),
+    "a": ("a", "response_a", "translation_a"),
+    "b": ("b", "response_b", "translation_b"),
+    "prompt": ("prompt", "source", "question", "instruction"),
+    "reference": ("reference",),
+}
+# Never shown to a judge.
+_SECRET = ("label", "vote")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two responses to one prompt.
+
+    Attributes
+    ----------
+    item : str
+        Id of the pair.
+    a, b : str
+        The responses.
+    prompt : str
+        What they respond to; empty where there is none.
+    reference : str
+        What a good response is known to be; empty where there is none.
+    fields : mapping of str to str
+        Whatever else is known of the pair, by column, for the placeholders of templates.
+    """
+
+    item: str
+    a: str
+    b: str
+    prompt: str = ""
+    reference: str = ""
+    fields: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def identical(self) -> bool:
+        """Whether both responses are the same text, blanks around it apart."""
+        return self.a.strip() == self.b.strip()
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs(Table):
+    """Pairs in a row: has a length, is iterated and indexed like a tuple of :class:`Pair`.
+
+    Pairs are made when asked for, so that a million of them cost no more than their texts.
+
+    Attributes
+    ----------
+    frame : polars.DataFrame
+        Columns `item` (text or Int64), `a`, `b` (text); where the source has them `prompt`,
+        `reference` (text); and every other column as it came.
+    source : str
+        What errors call these pairs.
+    """
+
+    def __len__(self) -> int:
+        return self.frame.height
+
+    def __getitem__(self, number: int) -> Pair:
+        if not -len(self) <= number < len(self):
+            raise IndexError(f"pair {number} of {len(self)}")
+        return _pair(self.frame.row(number, named=True))
+
+    def __iter__(self) -> Iterator[Pair]:
+        return map(_pair, self.frame.iter_rows(named=True))
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Names of the columns that templates may use besides those of every pair."""
+        return tuple(name for name in self.columns if name not in _NAMES and name not in _SECRET)
+
+    @property
+    def n_identical(self) -> int:
+        """Number of pairs whose responses are the same text, blanks around it apart."""
+        a, b = (self.frame[column].str.strip_chars() for column in ("a", "b"))
+        return int((a == b).sum())
+
+
+def read_pairs(source: Source) -> Pairs:
+    """Read pairs of responses, one row per pair.
+
+    Parameters
+    ----------
+    source : path, data frame, or mapping of column name to values
+        See :func:`btdagg.sources.read_table`. Required are `item` (or `id`), `a` and `b` (or
+        `response_a` and `response_b`, `translation_a` and `translation_b`). Known too are `prompt`
+        (or `source`, `question`, `instruction`) and `reference`. Other columns are kept, and can
+        be used in templates, but for `label` and `vote`, which no judge is shown.
+
+    Returns
+    -------
+    Pairs
+
+    Raises
+    ------
+    InputError
+        If the source cannot be read, lacks a column, a response is missing or blank, or an item is
+        there twice.
+    """
+    table = read_table(source, [])
+    renamed = {}
+    for name, others in _NAMES.items():
+        found = next((other for other in others if other in table.columns), None)
+        if found is not None:
+            renamed[found] = name
+    table = Table(table.frame.rename(renamed), table.source)
+    _require_known(table)
+    called = {name: given for given, name in renamed.items()}
+    for column in ("a", "b"):
+        _refuse_blank(table, column, called[column])
+    parsers = {"item": item_ids, "a": text, "b": text, "prompt": text, "reference": text}
+    pairs = Pairs(parse_columns(table, parsers), table.source)
+    refuse_duplicates(pairs, ["item"])
+    return pairs
+
+
+def _require_known(table: Table) -> None:
+    for name in ("item", "a", "b"):
+        if name not in table.columns:
+            wanted = " or ".join(_NAMES[name])
+            found = listing(table.columns)
+            raise InputError(f"{table.source}: no column {wanted}; found {found}")
+
+
+def _refuse_blank(table: Table, column: str, called: str) -> None:
+    values = text(table, column)
+    blank = values.is_null() | (values.str.strip_chars() == "")
+    named = Table(table.frame.rename({column: called}), table.source)
+    refuse(named, blank, called, "the text of a response")
+
+
+def _pair(row: dict[str, object]) -> Pair:
+    known = {name: _text(row.pop(name, None)) for name in _NAMES}
+    fields = {name: _text(value) for name, value in row.items() if name not in _SECRET}
+    return Pair(**known, fields=fields)
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value)

@@ -1,0 +1,369 @@
+"""Prompt templates: what is sent to a judge for a pair in an order."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cached_property
+from hashlib import sha256
+from importlib.resources import files
+from json import dumps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from btdagg._core import InputError
+from btdagg.judge.answer_format import AnswerFormat, Kind
+from btdagg.tables import listing
+
+if TYPE_CHECKING:
+    from btdagg.judge.pairs import Pair, Pairs
+
+Messages = list[dict[str, str]]
+
+# What every template may use; a template may also use the fields of its pairs.
+_OF_THE_TEMPLATE = ("answer", "ties")
+_PLACE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
+_NAME = re.compile(r"[a-z_]\w*( \w+)*", re.IGNORECASE)
+_VERSION = 1  # of what is hashed
+
+
+@dataclass(frozen=True)
+class PromptTemplate:
+    """A prompt with places for a pair.
+
+    In `system` and `user`, ``{prompt}`` stands for what the responses respond to, ``{first}`` and
+    ``{second}`` for the responses in the order in which they are shown, ``{reference}`` for a known
+    good response, ``{answer}`` for how to answer, ``{ties}`` for when to call a tie (or that there
+    is none), and any other name for the column of the pairs. ``{{`` and ``}}`` are braces.
+
+    Attributes
+    ----------
+    name : str
+    user : str
+        What is asked of every pair.
+    system : str
+        Instructions, sent first as a system message; none where empty.
+    ties, forced : str
+        What ``{ties}`` stands for where a tie is allowed, and where it is not.
+    answer : AnswerFormat
+
+    Raises
+    ------
+    InputError
+        If a placeholder is malformed, responses are not both there, or one is named that does not
+        follow the order in which responses are shown.
+    """
+
+    name: str
+    user: str
+    system: str = ""
+    ties: str = ""
+    forced: str = ""
+    answer: AnswerFormat = field(default_factory=AnswerFormat)
+
+    def __post_init__(self) -> None:
+        for part in (self.system, self.user, self.ties, self.forced):
+            for name in _names(part, self.name):
+                _refuse_unfair(name, self.name)
+        used = self.placeholders
+        for wanted in ("first", "second"):
+            if wanted not in used:
+                raise InputError(f"template {self.name}: no {{{wanted}}}, the response shown there")
+
+    @cached_property
+    def placeholders(self) -> frozenset[str]:
+        """What is to be filled in from the pair."""
+        names = set(_names(self._system, self.name)) | set(_names(self._user, self.name))
+        return frozenset(names.difference(_OF_THE_TEMPLATE))
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of everything that is sent but the pair, and of how its answer is read."""
+        sent = {
+            "version": _VERSION,
+            "system": self._system,
+            "user": self._user,
+            "instructions": self.answer.instructions,
+            "answer": asdict(self.answer),
+            "response_format": self.answer.response_format,
+        }
+        return sha256(dumps(sent, sort_keys=True).encode()).hexdigest()
+
+    def asking(
+        self,
+        *,
+        kind: Kind | None = None,
+        allow_tie: bool | None = None,
+        confidence: bool | None = None,
+    ) -> Self:
+        """Return the same template with the answer asked for in another way.
+
+        Parameters
+        ----------
+        kind : "tag", "line" or "json", optional
+        allow_tie : bool, optional
+            False leaves the judge the choice between the two.
+        confidence : bool, optional
+            Whether to ask for a confidence as well.
+        """
+        answer = self.answer
+        if kind is not None:
+            answer = replace(answer, kind=kind)
+        if confidence is not None:
+            answer = replace(answer, confidence=confidence)
+        if allow_tie is not None and allow_tie != (answer.tie is not None):
+            answer = replace(answer, tie=AnswerFormat.tie if allow_tie else None)
+        return replace(self, answer=answer)
+
+    def given(self, values: Mapping[str, str]) -> Self:
+        """Return the same template with values filled in that are the same for all pairs.
+
+        Raises
+        ------
+        InputError
+            If the template has no such placeholder, or it stands for a response.
+        """
+        for name in values:
+            if name not in self.placeholders or name in ("first", "second"):
+                free = listing(sorted(self.placeholders - {"first", "second"}))
+                raise InputError(f"template {self.name}: no {{{name}}} to fill in; it has {free}")
+        quoted = {name: _quoted(str(value)) for name, value in values.items()}
+        return replace(
+            self,
+            system=_filled(self.system, quoted),
+            user=_filled(self.user, quoted),
+            ties=_filled(self.ties, quoted),
+            forced=_filled(self.forced, quoted),
+        )
+
+    def check(self, pairs: Pairs) -> None:
+        """Check that every placeholder can be filled in for every pair.
+
+        Raises
+        ------
+        InputError
+            If pairs have no such column (the message lists what they have), or one of them nothing
+            in it.
+        """
+        for name in sorted(self.placeholders.difference(("first", "second"))):
+            if name not in (*pairs.fields, *_known(pairs)):
+                there = listing((*_known(pairs), "first", "second", *pairs.fields))
+                raise InputError(
+                    f"template {self.name}: {pairs.source} has nothing for {{{name}}}; "
+                    f"there are {there}"
+                )
+            absent = pairs.frame[name].is_null().arg_true()
+            if len(absent):
+                raise InputError(
+                    f"{pairs.source}, row {absent[0] + 1}, column {name}: got nothing, want a "
+                    f"value for template {self.name}"
+                )
+
+    def render(self, pair: Pair, order: str = "AB", *, answer: str | None = None) -> Messages:
+        """Fill in a pair.
+
+        Parameters
+        ----------
+        pair : Pair
+        order : "AB" or "BA"
+            Which response is shown first.
+        answer : str, optional
+            What ``{answer}`` stands for in place of the instructions how to answer; it is added at
+            the end where the template has no such place.
+
+        Returns
+        -------
+        list of dict
+            Messages with `role` and `content`. The texts of the pair are inserted as they are:
+            braces in them are braces.
+
+        Raises
+        ------
+        InputError
+            If the order is another, or the pair lacks a field.
+        """
+        if order not in ("AB", "BA"):
+            raise InputError(f"order is {order!r}, want AB or BA")
+        first, second = (pair.a, pair.b) if order == "AB" else (pair.b, pair.a)
+        values = {
+            **pair.fields,
+            "prompt": pair.prompt,
+            "reference": pair.reference,
+            "first": first,
+            "second": second,
+            "answer": self.answer.instructions if answer is None else answer,
+        }
+        for name in self.placeholders:
+            if name not in values:
+                raise InputError(f"template {self.name}: item {pair.item!r} has no {name}")
+        user = _inserted(self._user, values)
+        if answer is not None and "answer" not in _names(self._user + self._system, self.name):
+            user = f"{user}\n\n{answer}"
+        messages = [{"role": "user", "content": user}]
+        if self._system:
+            messages.insert(0, {"role": "system", "content": _inserted(self._system, values)})
+        return messages
+
+    @cached_property
+    def _system(self) -> str:
+        return self._with_ties(self.system)
+
+    @cached_property
+    def _user(self) -> str:
+        return self._with_ties(self.user)
+
+    def _with_ties(self, part: str) -> str:
+        said = self.forced if self.answer.tie is None else self.ties
+        return _filled(part.strip(), {"ties": said.strip()})
+
+
+def load_template(path: str | os.PathLike[str]) -> PromptTemplate:
+    """Read a template from a TOML file.
+
+    Parameters
+    ----------
+    path : path
+        Its keys are the attributes of :class:`PromptTemplate`, `user` alone required, and `name`
+        the stem of the file unless given; the table ``[answer]`` has those of
+        :class:`btdagg.judge.answer_format.AnswerFormat`, and ``tie = false`` for no ties.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, is no TOML, lacks `user`, or has a key or a placeholder that does not
+        exist.
+    """
+    name = os.fspath(path)
+    try:
+        text = Path(path).read_bytes().decode("utf-8-sig")
+        content = tomllib.loads(text)
+    except FileNotFoundError:
+        raise InputError(f"{name}: no such file") from None
+    except OSError as error:
+        raise InputError(f"{name}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{name}: not UTF-8 text") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{name}: no TOML: {error}") from None
+    try:
+        return _from_toml(content, Path(path).stem)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from None
+
+
+def get_template(name: str | os.PathLike[str] | PromptTemplate) -> PromptTemplate:
+    """Return a template by its name, or from a file where the name ends in .toml.
+
+    Raises
+    ------
+    InputError
+        If there is none; the message lists those that there are.
+    """
+    if isinstance(name, PromptTemplate):
+        return name
+    if os.fspath(name).endswith(".toml"):
+        return load_template(name)
+    if name not in TEMPLATES:
+        raise InputError(
+            f"template is {os.fspath(name)!r}, want one of {', '.join(TEMPLATES)} or a .toml file"
+        )
+    return TEMPLATES[os.fspath(name)]
+
+
+def _from_toml(content: dict[str, Any], stem: str) -> PromptTemplate:
+    answer = content.pop("answer", {})
+    if not isinstance(answer, dict):
+        raise InputError(f"answer is {answer!r}, want a table [answer]")
+    _refuse_other_keys(content, PromptTemplate, "")
+    _refuse_other_keys(answer, AnswerFormat, "answer.")
+    for key, value in content.items():
+        if not isinstance(value, str):
+            raise InputError(f"{key} is {value!r}, want text")
+    if "user" not in content:
+        raise InputError("no user, the text that is sent for every pair")
+    if answer.get("tie") is False:
+        answer["tie"] = None
+    return PromptTemplate(**{"name": stem, **content, "answer": AnswerFormat(**answer)})
+
+
+def _refuse_other_keys(found: Mapping[str, object], kind: type[Any], prefix: str) -> None:
+    known = [each.name for each in fields(kind)]
+    for key in found:
+        if key not in known:
+            raise InputError(f"no key {prefix}{key}; there are {', '.join(known)}")
+
+
+# Placeholders
+
+
+def _names(text: str, template: str) -> Iterator[str]:
+    """Names of the placeholders of a text.
+
+    Raises
+    ------
+    InputError
+        If a brace stands alone, or what is between two is no name.
+    """
+    for match in _PLACE.finditer(text):
+        name = match[1]
+        if match[0] in ("{{", "}}"):
+            continue
+        if name is None or not _NAME.fullmatch(name):
+            line = text.count("\n", 0, match.start()) + 1
+            raise InputError(
+                f"template {template}, line {line}: {match[0][:40]!r} is no placeholder; "
+                "write {{ and }} for braces"
+            )
+        yield name.lower()
+
+
+def _filled(text: str, values: Mapping[str, str]) -> str:
+    """Put template text in the place of some names; other places and double braces stay."""
+    return _PLACE.sub(
+        lambda match: values.get((match[1] or "").lower(), match[0]) if match[1] else match[0], text
+    )
+
+
+def _inserted(text: str, values: Mapping[str, str]) -> str:
+    """Put plain text in the place of every name, in one pass: what is inserted is not read."""
+    return _PLACE.sub(
+        lambda match: match[0][0] if match[1] is None else values[match[1].lower()], text
+    )
+
+
+def _quoted(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def _refuse_unfair(name: str, template: str) -> None:
+    if name in ("a", "b") or name.endswith(("_a", "_b")):
+        raise InputError(
+            f"template {template}: {{{name}}} does not follow the order in which responses are "
+            "shown; there are {first} and {second}"
+        )
+    if name in ("label", "vote", "item"):
+        raise InputError(f"template {template}: {{{name}}} is not for judges")
+
+
+def _known(pairs: Pairs) -> tuple[str, ...]:
+    return tuple(name for name in ("prompt", "reference") if name in pairs.columns)
+
+
+def _builtin(name: str) -> PromptTemplate:
+    text = files("btdagg.judge").joinpath("templates", f"{name}.toml").read_text(encoding="utf-8")
+    return _from_toml(tomllib.loads(text), name)
+
+
+TEMPLATES: Mapping[str, PromptTemplate] = {
+    name: _builtin(name)
+    for name in (
+        "translation",
+        "translation-brief",
+        "translation-rater",
+        "translation-overall",
+        "response",
+    )
+}

@@ -1,0 +1,158 @@
+"""What the engine is told, and what it tells."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from btdagg.judge.calls import Order, Status
+from btdagg.judge.client import ChatReply
+from btdagg.judge.limits import Acquaintance, Limits
+from btdagg.judge.prices import Prices
+
+
+class Reading(NamedTuple):
+    """What an answer says: the vote from A's point of view, None unless `status` is ``ok``."""
+
+    status: Status
+    vote: int | None = None
+    confidence: float | None = None
+    reason: str = ""
+
+
+Reader = Callable[[ChatReply, Order], Reading]
+
+
+@dataclass
+class JudgeRun:
+    """What a run has done, and found done.
+
+    Attributes
+    ----------
+    statuses : Counter of str
+        Samples of this run that are in the store, by status.
+    there : Counter of str
+        Samples wanted that were in the store before, by status.
+    n_items, n_wanted : int
+        Items and samples looked at so far.
+    n_calls, n_retries : int
+        Requests made, and those among them that repeat an earlier one.
+    prompt_tokens, completion_tokens, reasoning_tokens : int
+        As far as replies say; reasoning tokens are among those of the completion.
+    cost : float or None
+        None without prices.
+    charged_tokens, charged_cost : int, float
+        What counts towards caps: what was used, and all that could have been where a call was lost.
+    stopped : str
+        Why the run ended early; empty where it did not.
+    seconds : float
+    """
+
+    statuses: Counter[str] = field(default_factory=Counter)
+    there: Counter[str] = field(default_factory=Counter)
+    n_items: int = 0
+    n_wanted: int = 0
+    n_calls: int = 0
+    n_retries: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    reasoning_tokens: int = 0
+    cost: float | None = None
+    charged_tokens: int = 0
+    charged_cost: float = 0.0
+    stopped: str = ""
+    seconds: float = 0.0
+
+    @property
+    def n_votes(self) -> int:
+        """Votes wanted that are in the store, of this run and before."""
+        return self.statuses["ok"] + self.there["ok"]
+
+    @property
+    def n_without_vote(self) -> int:
+        """Samples wanted that are in the store with a reason why there is no vote."""
+        return self.statuses.total() + self.there.total() - self.n_votes
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every sample wanted is in the store, with a vote or a reason."""
+        return not self.stopped and self.n_wanted == self.statuses.total() + self.there.total()
+
+    def left_of(self, limits: Limits) -> Limits | None:
+        """Return what this run has left of its caps; None where one is used up."""
+        return limits.less(self.n_calls, self.charged_tokens, self.charged_cost)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything as plain values."""
+        return {
+            **vars(self),
+            "statuses": dict(self.statuses),
+            "there": dict(self.there),
+            "n_votes": self.n_votes,
+            "is_complete": self.is_complete,
+        }
+
+
+_SUMS = (
+    "n_items", "n_wanted", "n_calls", "n_retries", "prompt_tokens", "completion_tokens",
+    "reasoning_tokens", "charged_tokens", "charged_cost", "seconds",
+)  # fmt: skip
+
+
+def total_of(runs: Sequence[JudgeRun]) -> JudgeRun:
+    """Return several runs, of which the last may have ended early, as one."""
+    total = JudgeRun(stopped=runs[-1].stopped)
+    for name in _SUMS:
+        setattr(total, name, sum(getattr(run, name) for run in runs))
+    for run in runs:
+        total.statuses.update(run.statuses)
+        total.there.update(run.there)
+    costs = [run.cost for run in runs if run.cost is not None]
+    total.cost = sum(costs) if costs else None
+    return total
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to ask.
+
+    Attributes
+    ----------
+    model : str
+        As the endpoint calls it.
+    max_answer_tokens : int or None
+        Of an answer, thinking included; None leaves it to the endpoint.
+    logprobs, response_format, extra, seed
+        See `ChatRequest`.
+    limits : Limits
+    prices : Prices or None
+    timeout : float
+        Seconds for a call, from request to the end of the answer.
+    max_attempts : int
+        Requests for one answer, at least 1.
+    again : collection of statuses
+        Samples to ask for again.
+    samples_per_call : int
+        Answers to ask for in one request, where the endpoint gives several.
+    grace : float
+        Seconds that calls in flight have to finish after an interruption.
+    endpoint : Acquaintance, optional
+        Of earlier runs against it.
+    """
+
+    model: str
+    max_answer_tokens: int | None = None
+    logprobs: bool = False
+    response_format: Any = None
+    extra: Any = field(default_factory=dict)
+    seed: int | None = None
+    limits: Limits = field(default_factory=Limits)
+    prices: Prices | None = None
+    timeout: float = 600.0
+    max_attempts: int = 8
+    again: Collection[str] = ()
+    samples_per_call: int = 1
+    grace: float = 5.0
+    endpoint: Acquaintance | None = None

@@ -1,0 +1,549 @@
+"""The engine: calls made, answers read, votes written, so that none is lost or counted twice.
+
+A fixed number of workers take calls from a short queue. What fills the queue goes through the plan
+a stretch at a time: it looks up what the store has, claims the rest, and writes the prompts of what
+it claimed. A worker asks, reads the answer and waits until the store has it before it takes the
+next call: what is asked and not yet durable is never more than the number of workers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
+
+from btdagg.judge.calls import Asked, Order, Work
+from btdagg.judge.client import ChatClient, ChatReply, ChatRequest, Usage
+from btdagg.judge.commits import GroupCommit
+from btdagg.judge.limits import Acquaintance, Budget, Reserved
+from btdagg.judge.prices import BYTES_PER_TOKEN, size_of
+from btdagg.judge.retry import LONGEST_RETRY_AFTER, ChatError, EndpointError, delay_before
+from btdagg.judge.runs import JudgeRun, Reader, Settings
+from btdagg.judge.store import Answered, Claimed, Owner, StoreError, VoteStore
+
+_T = TypeVar("_T")
+
+# Samples that are looked up and claimed at a time, unless there are more workers.
+_STRETCH = 128
+# Calls in a row that may fail before the run stops: until the first one works, and after.
+_FAILURES_AT_FIRST = 3
+_FAILURES_LATER = 32
+# Replies in a row that are none of a chat endpoint, until the first that is.
+_STRANGE_REPLIES = 3
+_LOOK_AGAIN = (0.25, 5.0)  # seconds, at first and at most, between looks at what others ask
+
+INTERRUPTED = "interrupted"
+
+
+class _Batch(NamedTuple):
+    """Samples of an item and order that are asked for in one request."""
+
+    claimed: list[Claimed]
+    request: ChatRequest
+    read: Reader
+
+
+async def sample(
+    plan: Iterable[Work],
+    asked: Asked,
+    *,
+    client: ChatClient,
+    store: VoteStore,
+    read: Reader,
+    settings: Settings,
+    stop: asyncio.Event | None = None,
+    watch: Callable[[JudgeRun], object] | None = None,
+) -> JudgeRun:
+    """Ask for every sample of a plan that the store does not have.
+
+    Parameters
+    ----------
+    plan : iterable of Work
+        Gone through lazily.
+    asked : Asked
+        What all calls have in common.
+    client, store
+        Not closed.
+    read : callable
+        From a reply, whatever its finish reason, and the order in which the pair was shown to
+        what it says.
+    settings : Settings
+    stop : asyncio.Event, optional
+        Once it is set no further call is made; those in flight have a few seconds to finish.
+    watch : callable, optional
+        Called with the run so far whenever votes have become durable.
+
+    Returns
+    -------
+    JudgeRun
+
+    Raises
+    ------
+    EndpointError
+        If no call can work: a wrong key, no such model, an endpoint that is not one.
+    StoreError
+        If the store cannot be read or written.
+    """
+    return await _Sampler(asked, client, store, read, settings, stop, watch).run(plan)
+
+
+class _Sampler:
+    def __init__(
+        self,
+        asked: Asked,
+        client: ChatClient,
+        store: VoteStore,
+        read: Reader,
+        settings: Settings,
+        stop: asyncio.Event | None,
+        watch: Callable[[JudgeRun], object] | None,
+    ) -> None:
+        self._asked, self._client, self._store = asked, client, store
+        self._read, self._settings, self._watch = read, settings, watch
+        self._told_to_stop = stop or asyncio.Event()
+        limits = settings.limits
+        self._budget = Budget(limits, settings.prices, settings.max_answer_tokens)
+        self._endpoint = settings.endpoint or Acquaintance.new(limits)
+        self._requests, self._tokens = self._endpoint.requests, self._endpoint.tokens
+        self._is_sized = self._budget.is_capped or limits.tokens_per_minute is not None
+        self._stopping = asyncio.Event()
+        self._works = asyncio.Event()  # set once a call has worked: until then there is one worker
+        if self._endpoint.has_worked:
+            self._works.set()
+        self._failures = 0  # calls in a row
+        self._answers = 0  # whose completion tokens are known
+        self._per_call = settings.samples_per_call
+        self._queue: asyncio.Queue[_Batch | None] = asyncio.Queue(max(limits.concurrency, 1))
+        self._claimed: dict[tuple[str, Order, int], Claimed] = {}
+        self._draw = random.Random()
+        self._storing = asyncio.Lock()
+        self._thread = ThreadPoolExecutor(1, "btdagg-store")
+        self._commits = GroupCommit(self._save)
+        self._error: Exception | None = None
+        self._run = JudgeRun(cost=None if settings.prices is None else 0.0)
+        self._ask = 0
+        self._owner: Owner
+
+    async def run(self, plan: Iterable[Work]) -> JudgeRun:
+        began = time.monotonic()
+        owning = self._store.owner()
+        try:
+            self._ask = await self._in_thread(self._store.ask_of, self._asked)
+            self._owner = await self._in_thread(owning.__enter__)
+            try:
+                await self._run_tasks(plan)
+            finally:
+                await asyncio.shield(self._wind_up(owning))
+        finally:
+            self._thread.shutdown()
+            self._run.seconds = time.monotonic() - began
+            self._run.charged_tokens, self._run.charged_cost = (
+                self._budget.tokens,
+                self._budget.cost,
+            )
+        if self._error is not None:
+            raise self._error
+        return self._run
+
+    async def _run_tasks(self, plan: Iterable[Work]) -> None:
+        workers = [
+            asyncio.create_task(self._work(number))
+            for number in range(self._settings.limits.concurrency)
+        ]
+        tasks = [asyncio.create_task(self._feed(plan)), *workers]
+        guards = [
+            asyncio.create_task(self._obey()),
+            asyncio.create_task(self._cut_off(tasks)),
+        ]
+        try:
+            await asyncio.wait(tasks)
+        except asyncio.CancelledError:
+            self._halt(INTERRUPTED)
+            raise
+        finally:
+            for task in (*tasks, *guards):
+                task.cancel()
+            await asyncio.gather(*tasks, *guards, return_exceptions=True)
+
+    async def _wind_up(self, owning: Any) -> None:
+        """Make durable what is there, give back what was not asked, let go of the lock."""
+        try:
+            try:
+                await self._commits.settle()
+            except StoreError as error:
+                n_left = len(self._commits.left)
+                self._error = StoreError(
+                    f"{error}; {n_left} answers that are not in it will be asked for again"
+                )
+            if self._claimed and not isinstance(self._error, StoreError):
+                claims = list(self._claimed.values())
+                await self._stored(self._owner.give_back, self._ask, claims)
+        except StoreError as error:
+            self._error = self._error or error
+        finally:
+            try:
+                await self._in_thread(owning.__exit__, None, None, None)
+            except StoreError as error:
+                self._error = self._error or error
+
+    # Stopping
+
+    def _halt(self, why: str, error: Exception | None = None) -> None:
+        """Ask no more; the first reason counts."""
+        if not self._stopping.is_set():
+            self._run.stopped = why
+            self._error = error
+            self._stopping.set()
+            self._works.set()
+            self._budget.close()
+
+    async def _obey(self) -> None:
+        await self._told_to_stop.wait()
+        self._halt(INTERRUPTED)
+
+    async def _cut_off(self, tasks: Sequence[asyncio.Task[None]]) -> None:
+        """Give calls in flight time to finish once the run is to stop, but no more than that."""
+        await self._stopping.wait()
+        if self._run.stopped == INTERRUPTED or self._error is not None:
+            await asyncio.sleep(self._settings.grace)
+            for task in tasks:
+                task.cancel()
+
+    async def _sleep(self, seconds: float) -> None:
+        """Sleep, but not beyond the end of the run."""
+        if seconds > 0:
+            try:
+                async with asyncio.timeout(seconds):
+                    await self._stopping.wait()
+            except TimeoutError:
+                pass
+
+    # Filling the queue
+
+    async def _feed(self, plan: Iterable[Work]) -> None:
+        try:
+            elsewhere: list[Work] = []
+            for stretch in _stretches(plan, max(_STRETCH, self._settings.limits.concurrency)):
+                if self._stopping.is_set():
+                    return
+                known = [(work.item, work.digest, work.task) for work in stretch if work.digest]
+                await self._stored(self._owner.know_items, known)
+                self._run.n_items += len(stretch)
+                self._run.n_wanted += sum(len(work.wanted) for work in stretch)
+                elsewhere += await self._take(stretch, self._settings.again)
+            wait, longest = _LOOK_AGAIN
+            while elsewhere and not self._stopping.is_set():
+                await self._sleep(wait)
+                wait = min(2 * wait, longest)
+                left, elsewhere = elsewhere, []
+                for stretch in _stretches(left, _STRETCH):
+                    elsewhere += await self._take(stretch, ())
+        except Exception as error:
+            self._halt("an error", error)
+        finally:
+            # Workers go on until they have seen the end of the queue; there may be none left.
+            while self._stopping.is_set() and not self._queue.empty():
+                self._queue.get_nowait()
+            for _ in range(self._settings.limits.concurrency):
+                await self._queue.put(None)
+
+    async def _take(self, stretch: Sequence[Work], again: Collection[str]) -> list[Work]:
+        """Claim what can be, queue it, and return the work that others are at."""
+        works = {work.item: work for work in stretch}
+        wanted = {work.item: work.wanted for work in stretch}
+        claimed, elsewhere, there = await self._stored(self._owner.claim, self._ask, wanted, again)
+        self._run.there.update(there)
+        requests: dict[tuple[str, Order], ChatRequest] = {}
+        by_place: dict[tuple[str, Order], list[Claimed]] = {}
+        for each in claimed:
+            self._claimed[each.item, each.order, each.sample] = each
+            by_place.setdefault((each.item, each.order), []).append(each)
+        for item, order in by_place:
+            requests[item, order] = self._request(works[item], order)
+        sent = {place: request.messages for place, request in requests.items()}
+        await self._stored(self._owner.keep_messages, self._ask, sent)
+        reads = {item: work.read or self._read for item, work in works.items()}
+        batches = [
+            _Batch([each], requests[each.item, each.order], reads[each.item]) for each in claimed
+        ]
+        if self._per_call > 1:
+            batches = [
+                _Batch(several[first : first + self._per_call], requests[place], reads[place[0]])
+                for place, several in by_place.items()
+                for first in range(0, len(several), self._per_call)
+            ]
+        for batch in batches:
+            if self._stopping.is_set():
+                break
+            await self._queue.put(batch)
+        return [replace(works[item], wanted=samples) for item, samples in elsewhere.items()]
+
+    def _request(self, work: Work, order: Order) -> ChatRequest:
+        settings = self._settings
+        return ChatRequest(
+            work.messages(order),
+            settings.model,
+            self._asked.temperature,
+            settings.max_answer_tokens,
+            self._asked.reasoning_effort,
+            settings.seed,
+            1,
+            settings.logprobs,
+            settings.response_format,
+            settings.extra,
+        )
+
+    # Asking
+
+    async def _work(self, number: int) -> None:
+        if number:
+            await self._works.wait()
+        try:
+            while (batch := await self._queue.get()) is not None:
+                if not self._stopping.is_set():
+                    await self._serve(batch)
+        except Exception as error:
+            self._halt("an error", error)
+            while await self._queue.get() is not None:
+                pass  # whoever fills the queue must not wait for us
+        finally:
+            self._works.set()
+
+    async def _serve(self, batch: _Batch) -> None:
+        left = batch.claimed
+        while left and not self._stopping.is_set():
+            answered = await self._answers_to(batch, left[: self._per_call])
+            if answered is None:
+                return
+            await self._commits.add(answered)
+            for each in answered:
+                del self._claimed[each.item, each.order, each.sample]
+                self._run.statuses[each.status] += 1
+            if self._watch is not None:
+                self._watch(self._run)
+            left = left[len(answered) :]
+
+    async def _answers_to(self, batch: _Batch, claimed: Sequence[Claimed]) -> list[Answered] | None:
+        """Ask until there are answers to the first of these samples; None if the run ends."""
+        request = batch.request
+        if len(claimed) > 1:
+            request = replace(request, n=len(claimed))
+        size = size_of(request.messages) if self._is_sized else 0
+        attempts = 0
+        while True:
+            reserved = await self._admit(size, len(claimed))
+            if reserved is None:
+                return None
+            attempts += 1
+            self._run.n_calls += 1
+            self._run.n_retries += attempts > 1
+            usage, may_cost = None, True
+            try:
+                async with asyncio.timeout(self._settings.timeout):
+                    reply = await self._client.complete(request)
+                usage = reply.usage
+            except ChatError as error:
+                fault, may_cost = error, error.may_cost
+            except TimeoutError:
+                fault = ChatError(f"no answer within {self._settings.timeout:g} s")
+            except Exception as error:
+                fault = ChatError(f"{type(error).__name__}: {' '.join(str(error).split())}")
+            else:
+                return self._answered(claimed, reply, attempts, batch.read)
+            finally:
+                self._settle(reserved, size, usage, may_cost)
+            if self._is_over(fault, attempts):
+                return None
+            if fault.kind in ("rejected", "forbidden") or attempts >= self._settings.max_attempts:
+                return self._failed(claimed, str(fault), attempts)
+            await self._sleep(delay_before(attempts, fault.retry_after, self._draw))
+            if self._stopping.is_set():
+                return None
+
+    async def _admit(self, size: int, answers: int) -> Reserved | None:
+        """Wait for a place; None if there is none any more."""
+        delay = self._requests.book()
+        if self._settings.limits.tokens_per_minute is not None:
+            delay = max(delay, self._tokens.book(self._expected(size)))
+        await self._sleep(delay)
+        if self._stopping.is_set():
+            return None
+        reserved = await self._budget.take(size, answers)
+        if reserved is None:
+            self._halt(self._budget.reached)
+        return reserved
+
+    def _expected(self, size: int) -> float:
+        """Tokens that a call will have, as far as one can tell."""
+        completion = self._run.completion_tokens / self._answers if self._answers else 0.0
+        return size / BYTES_PER_TOKEN + completion
+
+    def _settle(self, reserved: Reserved, size: int, usage: Usage | None, may_cost: bool) -> None:
+        prices = self._settings.prices
+        if usage is None:
+            # What it used nobody knows; where it may have cost something, all that it could.
+            self._budget.settle(
+                reserved,
+                reserved.tokens if may_cost else 0,
+                reserved.cost if may_cost else 0.0,
+            )
+            return
+        if self._settings.limits.tokens_per_minute is not None:
+            self._tokens.correct(usage.prompt + usage.completion - self._expected(size))
+        self._answers += 1
+        run = self._run
+        run.prompt_tokens += usage.prompt
+        run.completion_tokens += usage.completion
+        run.reasoning_tokens += usage.reasoning
+        cost = 0.0
+        if prices is not None and run.cost is not None:
+            cost = prices.cost(usage)
+            run.cost += cost
+        self._budget.settle(reserved, usage.prompt + usage.completion, cost)
+
+    def _is_over(self, fault: ChatError, attempts: int) -> bool:
+        """End the run where no further call can work."""
+        why = ""
+        never_worked = not self._works.is_set()
+        if (
+            fault.kind == "fatal"
+            or (fault.kind == "forbidden" and never_worked)
+            or (fault.kind == "protocol" and never_worked and attempts >= _STRANGE_REPLIES)
+        ):
+            why = str(fault)
+        elif fault.retry_after is not None and fault.retry_after > LONGEST_RETRY_AFTER:
+            why = f"asks to wait {fault.retry_after / 60:.0f} minutes ({fault})"
+        if why:
+            self._halt(why, EndpointError(f"{self._name}: {why}"))
+        return bool(why)
+
+    @property
+    def _name(self) -> str:
+        return getattr(self._client, "name", "") or f"judge {self._asked.judge}"
+
+    # What came of it
+
+    def _answered(
+        self, claimed: Sequence[Claimed], reply: ChatReply, attempts: int, read: Reader
+    ) -> list[Answered]:
+        self._works.set()
+        self._endpoint.has_worked = True
+        self._failures = 0
+        replies = (reply, *reply.further)
+        if len(replies) < len(claimed):
+            self._per_call = 1  # it does not give several
+        prices = self._settings.prices
+        answered = []
+        for each, one in zip(claimed, replies, strict=False):
+            status, vote, confidence, reason = read(one, each.order)
+            usage = one.usage
+            answered.append(
+                Answered(
+                    each.item,
+                    each.order,
+                    each.sample,
+                    status,
+                    vote,
+                    each.attempts + attempts,
+                    confidence,
+                    _clean(reason),
+                    usage.prompt if usage else None,
+                    usage.completion if usage else None,
+                    usage.reasoning if usage else None,
+                    prices.cost(usage) if usage and prices else None,
+                    one.latency,
+                    _clean(one.model),
+                    _clean(one.finish_reason),
+                    _clean(one.reasoning),
+                    _clean(one.text),
+                )
+            )
+        return answered
+
+    def _failed(self, claimed: Sequence[Claimed], reason: str, attempts: int) -> list[Answered]:
+        self._failures += 1
+        most = max(_FAILURES_LATER, 2 * self._settings.limits.concurrency)
+        most = most if self._works.is_set() else _FAILURES_AT_FIRST
+        if self._failures >= most:
+            why = f"{self._failures} calls in a row failed, the last with: {reason}"
+            self._halt(why, EndpointError(f"{self._name}: {why}"))
+        return [
+            Answered(
+                each.item,
+                each.order,
+                each.sample,
+                "failed",
+                None,
+                each.attempts + attempts,
+                reason=_clean(reason),
+            )
+            for each in claimed
+        ]
+
+    # The store
+
+    async def _save(self, answered: Sequence[Answered]) -> None:
+        await self._stored(self._owner.save, self._ask, answered)
+
+    async def _stored(self, function: Callable[..., _T], *arguments: Any) -> _T:
+        """Call a method of the owner and commit."""
+        async with self._storing:
+            if not self._store.is_file:
+                return await self._in_thread(self._committed, function, *arguments)
+            # SQLite is left and entered again, and with it the interpreter's lock, for every row.
+            # From a thread each row would wait for the event loop, so the rows are written here,
+            # in microseconds, and only the disk is waited for in a thread.
+            try:
+                result = function(*arguments)
+                await self._in_thread(self._owner.commit)
+            except BaseException:
+                self._owner.roll_back()
+                raise
+            return result
+
+    def _committed(self, function: Callable[..., _T], *arguments: Any) -> _T:
+        try:
+            result = function(*arguments)
+            self._owner.commit()
+        except BaseException:
+            self._owner.roll_back()
+            raise
+        return result
+
+    async def _in_thread(self, function: Callable[..., _T], *arguments: Any) -> _T:
+        """Call a function in the store's thread, to its end even if this task is cancelled."""
+        loop = asyncio.get_running_loop()
+        called = loop.run_in_executor(self._thread, partial(function, *arguments))
+        try:
+            return await asyncio.shield(called)
+        except asyncio.CancelledError:
+            # Nobody else may use the connection before.
+            await asyncio.wait([called])
+            called.exception()
+            raise
+
+
+def _stretches(plan: Iterable[Work], n_samples: int) -> Iterator[list[Work]]:
+    """Work by the stretch: at least so many samples each, but for the last."""
+    stretch: list[Work] = []
+    n = 0
+    for work in plan:
+        stretch.append(work)
+        n += len(work.wanted)
+        if n >= n_samples:
+            yield stretch
+            stretch, n = [], 0
+    if stretch:
+        yield stretch
+
+
+def _clean(text: str) -> str:
+    """Return a text that every database takes: no NUL, no half of a surrogate pair."""
+    if text.isascii() and "\0" not in text:
+        return text
+    return text.replace("\0", "\ufffd").encode(errors="replace").decode()

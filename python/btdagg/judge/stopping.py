@@ -1,0 +1,229 @@
+"""Votes as far as a stopping rule wants them.
+
+The rule is asked in rounds: how many more votes of an item may settle it, given those that the
+store has. Asked for at once they are as many as one after the other would be, so that rounds save
+as much; and since each begins with what is in the store, a job goes on where it left off.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from btdagg._core import InputError
+from btdagg.judge.calls import ORDERS, Order, Status, Work, samples_of, stretches
+from btdagg.judge.client import ChatClient
+from btdagg.judge.judging import Judging, is_missing, judge, like
+from btdagg.judge.limits import Acquaintance, Limits
+from btdagg.judge.pairs import Pair, Pairs
+from btdagg.judge.runs import JudgeRun, Settings, total_of
+from btdagg.judge.store import VoteStore
+from btdagg.online import StoppingRule
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_ITEMS_AT_A_TIME = 500
+
+RuleOf = Callable[[Pair], StoppingRule]
+_Samples = dict[tuple[Order, int], tuple[Status | None, int | None]]
+
+
+@dataclass(frozen=True)
+class StoppedRun:
+    """What came of a job under a stopping rule.
+
+    Attributes
+    ----------
+    run : JudgeRun
+        All rounds together.
+    n_items, n_settled : int
+        Pairs, and those among them that the rule has settled. The others have had all their
+        samples, some without a vote, or the run ended early.
+    n_samples, n_full : int
+        Samples of these pairs in the store, with a vote or a reason why there is none, and as many
+        as there would be without the rule.
+    """
+
+    run: JudgeRun
+    n_items: int
+    n_settled: int
+    n_samples: int
+    n_full: int
+
+
+async def judge_by_rule(
+    pairs: Pairs,
+    judging: Judging,
+    rule: StoppingRule | RuleOf,
+    *,
+    store: VoteStore,
+    client: ChatClient,
+    stop: asyncio.Event | None = None,
+    watch: Callable[[JudgeRun], object] | None = None,
+) -> StoppedRun:
+    """Ask for votes on pairs until a rule has settled each, as far as the store has fewer.
+
+    An item that is settled gets its label from the rule (`StoppingRule.decide`), not from the
+    model, which is calibrated for all votes. A sample that came without a vote is made up for by
+    another, as long as there are some of the item's `n` left.
+
+    Parameters
+    ----------
+    pairs : Pairs
+    judging : Judging
+        Who judges, and how. Its `n` is that of the rule.
+    rule : StoppingRule, or callable from a Pair to one
+        Such as of its task. With both orders its step is even, so that items stop after as many
+        votes of one order as of the other.
+    store, client
+        Not closed.
+    stop, watch
+        See :func:`btdagg.judge.judging.judge`; `watch` is told of each round by itself.
+
+    Returns
+    -------
+    StoppedRun
+
+    Raises
+    ------
+    InputError
+        If a rule has another `n` or an odd step; and as :func:`btdagg.judge.judging.judge` does.
+    """
+    asking = _ByRule.of(judging, rule, store)
+    before = asking.statuses_of(pairs)
+    runs: list[JudgeRun] = []
+    limits: Limits | None = judging.limits
+    while True:
+        if limits is None:
+            if asking.wants_more(pairs):
+                runs.append(JudgeRun(stopped="the caps are used up"))
+            break
+        asking = replace(asking, limits=limits)
+        runs.append(await judge(pairs, asking, store=store, client=client, stop=stop, watch=watch))
+        if runs[-1].stopped or not runs[-1].n_wanted:
+            break
+        limits = runs[-1].left_of(limits)
+    total = total_of(runs)
+    if len(runs) > 1 and total.stopped.startswith("the cap of"):
+        total.stopped += f"; that is what was left of it after {len(runs) - 1} rounds"
+    # A sample may have been asked for in several rounds, so that their statuses cannot be added.
+    after = asking.statuses_of(pairs)
+    total.there = before - Counter(asking.repeated.values())
+    total.statuses = after - total.there
+    total.n_items, total.n_wanted = len(pairs), after.total()
+    n_settled = sum(asking.is_settled(pair, there) for pair, there in asking.look_at(pairs))
+    return StoppedRun(total, len(pairs), n_settled, after.total(), asking.n * len(pairs))
+
+
+def open_pairs(
+    pairs: Pairs, judging: Judging, rule: StoppingRule | RuleOf, store: VoteStore
+) -> Pairs:
+    """Return the pairs that a rule has not settled, given the votes of a store."""
+    asking = _ByRule.of(judging, rule, store)
+    is_open = [not asking.is_settled(pair, there) for pair, there in asking.look_at(pairs)]
+    return replace(pairs, frame=pairs.frame.filter(is_open))
+
+
+@dataclass(frozen=True)
+class _ByRule(Judging):
+    """The samples that may settle an item, given those that the store has."""
+
+    rule_of: RuleOf = field(kw_only=True)
+    store: VoteStore = field(kw_only=True)
+    endpoint: Acquaintance = field(kw_only=True)
+    # Samples that were asked for again, and what they were before: what fails once more is not
+    # asked for in every round.
+    repeated: dict[tuple[str, Order, int], str] = field(default_factory=dict, kw_only=True)
+
+    @classmethod
+    def of(cls, judging: Judging, rule: StoppingRule | RuleOf, store: VoteStore) -> _ByRule:
+        """Judge as `judging` does, as far as a rule wants votes."""
+        rule_of: RuleOf = (lambda _: rule) if isinstance(rule, StoppingRule) else rule
+        endpoint = Acquaintance.new(judging.limits)
+        return like(cls, judging, rule_of=rule_of, store=store, endpoint=endpoint)
+
+    @property
+    def settings(self) -> Settings:
+        """How the engine is to ask."""
+        return replace(super().settings, endpoint=self.endpoint)
+
+    def plan(self, pairs: Pairs | Sequence[Pair]) -> Iterator[Work]:
+        """Pairs that are not settled, with the samples to ask for in this round."""
+        for stretch in stretches(pairs, _ITEMS_AT_A_TIME):
+            wanted = {pair.item: self._wanted(pair, there) for pair, there in self._look(stretch)}
+            for work in super().plan(stretch):
+                if wanted[work.item]:
+                    yield replace(work, wanted=wanted[work.item])
+
+    def _look(self, pairs: Sequence[Pair]) -> Iterator[tuple[Pair, _Samples]]:
+        """Pairs, each with those of its `n` samples that the store has."""
+        counted = set(samples_of(self.n, self.order))
+        found = self.store.samples_of(self.asked, [pair.item for pair in pairs])
+        for pair in pairs:
+            there = found.get(pair.item, {})
+            yield pair, {key: one for key, one in there.items() if key in counted}
+
+    def _rule(self, pair: Pair) -> StoppingRule:
+        rule = self.rule_of(pair)
+        if rule.n != self.n:
+            raise InputError(f"the rule is for n = {rule.n} votes, want {self.n} as are judged")
+        if self.order == "both" and rule.step % 2:
+            raise InputError(
+                f"the rule has step {rule.step}, want an even one: votes come in pairs of both "
+                "orders"
+            )
+        return rule
+
+    def _wanted(self, pair: Pair, there: _Samples) -> tuple[tuple[Order, int], ...]:
+        """Return the samples to ask for: of the order that has fewer votes first."""
+        n_votes = Counter(order for (order, _), (_, vote) in there.items() if vote is not None)
+        free: dict[Order, list[int]] = {order: [] for order in ORDERS}
+        for order, number in samples_of(self.n, self.order):
+            again = () if (pair.item, order, number) in self.repeated else self.again
+            if is_missing(there.get((order, number)), again):
+                free[order].append(number)
+        wanted: list[tuple[Order, int]] = []
+        for _ in range(self._rule(pair).votes_to_ask_one(*_counts(there))):
+            orders = [order for order in ORDERS if free[order]]
+            if not orders:
+                break
+            order = min(orders, key=n_votes.__getitem__)
+            n_votes[order] += 1
+            number = free[order].pop(0)
+            wanted.append((order, number))
+            status, _ = there.get((order, number), (None, None))
+            if status is not None:
+                self.repeated[pair.item, order, number] = status
+        return tuple(wanted)
+
+    def wants_more(self, pairs: Pairs) -> bool:
+        """Whether another round would ask for anything."""
+        unnoted = replace(self, repeated=dict(self.repeated))
+        return any(True for _ in unnoted.plan(pairs))
+
+    def is_settled(self, pair: Pair, there: _Samples) -> bool:
+        """Whether the rule asks for no more votes of a pair."""
+        return self._rule(pair).stops_one(*_counts(there))
+
+    def statuses_of(self, pairs: Pairs) -> Counter[str]:
+        """Samples of the pairs by status."""
+        return Counter(
+            status
+            for _, there in self.look_at(pairs)
+            for status, _ in there.values()
+            if status is not None
+        )
+
+    def look_at(self, pairs: Pairs) -> Iterator[tuple[Pair, _Samples]]:
+        """Pairs, each with those of its `n` samples that the store has."""
+        for stretch in stretches(pairs, _ITEMS_AT_A_TIME):
+            yield from self._look(stretch)
+
+
+def _counts(there: _Samples) -> tuple[int, int, int]:
+    votes = Counter(vote for _, vote in there.values())
+    return votes[-1], votes[0], votes[1]

@@ -1,0 +1,274 @@
+"""The vote store: what was asked, what is under way, what came back."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Self
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine import URL, Connection, Engine
+from sqlalchemy.exc import DBAPIError
+
+from btdagg.judge.calls import Asked, Order, Status
+from btdagg.judge.store import schema
+from btdagg.judge.store.asking import Owner, in_parts
+from btdagg.judge.store.places import (
+    BUSY_SECONDS,
+    begin_sqlite,
+    in_words,
+    prepare_sqlite,
+    require_place,
+    url_of,
+)
+from btdagg.judge.store.records import NoStoreError, StoreError
+
+_CREATING = 0x63726561  # advisory lock: one makes the tables
+
+
+class VoteStore:
+    """Votes in SQLite or PostgreSQL.
+
+    Parameters
+    ----------
+    place : str or path
+        File of an SQLite database, which is made if it is not there; or a URL, such as
+        ``postgresql://user@host/database``.
+    create : bool
+        Whether to make what is not there.
+    keep_exchanges : bool
+        Whether to keep what is sent and answered, not only the votes.
+
+    Raises
+    ------
+    StoreError
+        If it cannot be opened, or is of another version.
+    """
+
+    def __init__(
+        self, place: str | os.PathLike[str], *, create: bool = True, keep_exchanges: bool = True
+    ) -> None:
+        url = url_of(os.fspath(place))
+        self.name = url.render_as_string(hide_password=True)
+        self._path = None
+        if url.get_backend_name() == "sqlite":
+            self.name = self._path = url.database or ""
+            require_place(self._path, create)
+        self.keep_exchanges = keep_exchanges
+        self._engine = self._made(url)
+        self._insert: Any = sqlite.insert if self._path is not None else postgresql.insert
+        try:
+            with self.plainly(), self._engine.begin() as connection:
+                self._open(connection, create)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._engine.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def is_file(self) -> bool:
+        """Whether the database is a file of this machine, not a server."""
+        return self._path is not None
+
+    # What is asked
+
+    def ask_of(self, asked: Asked) -> int:
+        """Return the number of what is asked; it is written down when it is new."""
+        values = {
+            "judge": asked.judge,
+            "prompt": asked.prompt,
+            "template": asked.template,
+            "template_digest": asked.template_digest,
+            "method": asked.method,
+            "temperature": asked.temperature,
+            "reasoning_effort": asked.reasoning_effort,
+            "settings": json.dumps(dict(asked.settings), sort_keys=True, default=str),
+        }
+        table = schema.asks
+        with self.plainly(), self._engine.begin() as connection:
+            connection.execute(self._insert(table).on_conflict_do_nothing(), values)
+            found = connection.execute(
+                sa.select(table.c.id).where(
+                    table.c.judge == asked.judge, table.c.prompt == asked.prompt
+                )
+            )
+            return int(found.scalar_one())
+
+    # Asking
+
+    @contextmanager
+    def owner(self) -> Iterator[Owner]:
+        """Someone who asks; its methods are for one thread at a time."""
+        with self.plainly(), self._engine.connect() as connection:
+            owner = Owner(self, connection)
+            try:
+                yield owner
+            finally:
+                owner.leave()
+
+    # Reading
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A connection that does not write."""
+        engine = self._engine.execution_options(btdagg_reads=True)
+        with self.plainly(), engine.connect() as connection:
+            yield connection
+
+    def answers_of(
+        self, asked: Asked, items: Iterable[str]
+    ) -> dict[str, list[tuple[Order, int, int, str]]]:
+        """Answers that hold a vote, by item, for methods that go over them again.
+
+        Returns
+        -------
+        dict of item to list of (order, sample, vote, answer)
+            By sample and order. Empty where exchanges are not kept.
+        """
+        votes, exchanges = schema.votes, schema.exchanges
+        columns = ("ask", "item", "order", "sample")
+        joined = sa.and_(*(votes.c[name] == exchanges.c[name] for name in columns))
+        query = (
+            sa.select(votes.c.item, votes.c.order, votes.c.sample, votes.c.vote, exchanges.c.answer)
+            .join(schema.asks, schema.asks.c.id == votes.c.ask)
+            .join(exchanges, joined)
+            .where(
+                schema.asks.c.judge == asked.judge,
+                schema.asks.c.prompt == asked.prompt,
+                votes.c.status == "ok",
+            )
+            .order_by(votes.c.sample, votes.c.order)
+        )
+        found: dict[str, list[tuple[Order, int, int, str]]] = defaultdict(list)
+        with self.reading() as connection:
+            for row in in_parts(connection, query, votes.c.item, items):
+                found[row[0]].append((row[1], row[2], row[3], row[4]))
+        return dict(found)
+
+    def samples_of(
+        self, asked: Asked, items: Iterable[str]
+    ) -> dict[str, dict[tuple[Order, int], tuple[Status | None, int | None]]]:
+        """Status and vote of each sample that is there, by item.
+
+        The status is None while there is no answer, and the vote unless the status is ``ok``.
+        """
+        votes = schema.votes
+        query = (
+            sa.select(votes.c.item, votes.c.order, votes.c.sample, votes.c.status, votes.c.vote)
+            .join(schema.asks, schema.asks.c.id == votes.c.ask)
+            .where(schema.asks.c.judge == asked.judge, schema.asks.c.prompt == asked.prompt)
+        )
+        found: dict[str, dict[tuple[Order, int], tuple[Status | None, int | None]]] = {}
+        with self.reading() as connection:
+            for row in in_parts(connection, query, votes.c.item, items):
+                found.setdefault(row[0], {})[row[1], row[2]] = (row[3], row[4])
+        return found
+
+    def votes_of(self, asked: Asked, items: Iterable[str]) -> dict[str, list[int]]:
+        """Votes by item."""
+        return {
+            item: [vote for _, vote in samples.values() if vote is not None]
+            for item, samples in self.samples_of(asked, items).items()
+        }
+
+    def answer_tokens_of(self, judge: str) -> float | None:
+        """Mean number of tokens of a judge's answers, thinking included; None without any."""
+        votes, asks = schema.votes, schema.asks
+        query = (
+            sa.select(sa.func.avg(votes.c.completion_tokens))
+            .join(asks, asks.c.id == votes.c.ask)
+            .where(asks.c.judge == judge)
+        )
+        with self.reading() as connection:
+            mean = connection.execute(query).scalar()
+        return None if mean is None else float(mean)
+
+    # Decisions
+
+    def write_decisions(self, asked: Asked, name: str, decided: Mapping[str, int]) -> None:
+        """Write what a method decided on items, in place of what it decided before.
+
+        Parameters
+        ----------
+        asked : Asked
+            Of its judge and template: exports join decisions to votes by these.
+        name : str
+            Column of the decisions in tables, such as ``gsa_8``.
+        decided : mapping of item to -1, 0, 1
+        """
+        rows = [
+            {
+                "judge": asked.judge,
+                "template_digest": asked.template_digest,
+                "item": item,
+                "name": name,
+                "decision": int(decision),
+            }
+            for item, decision in sorted(decided.items())
+        ]
+        if rows:
+            statement = self._insert(schema.decisions)
+            statement = statement.on_conflict_do_update(
+                index_elements=["judge", "template_digest", "item", "name"],
+                set_={"decision": statement.excluded.decision},
+            )
+            with self.plainly(), self._engine.begin() as connection:
+                connection.execute(statement, rows)
+
+    # Opening, and what can go wrong
+
+    def _made(self, url: URL) -> Engine:
+        options: dict[str, Any] = {}
+        if self._path is not None:
+            options = {"timeout": BUSY_SECONDS}
+        try:
+            engine = sa.create_engine(url, connect_args=options)
+        except ModuleNotFoundError as error:
+            raise ImportError(
+                f"{self.name} needs {error.name}: pip install 'btdagg[postgres]'"
+            ) from error
+        if self._path is not None:
+            sa.event.listen(engine, "connect", prepare_sqlite)
+            sa.event.listen(engine, "begin", begin_sqlite)
+        return engine
+
+    def _open(self, connection: Connection, create: bool) -> None:
+        if self._path is None:
+            self._lock(connection, _CREATING)
+        if not sa.inspect(connection).has_table(schema.about.name):
+            if not create:
+                raise NoStoreError(f"{self.name}: no vote store there")
+            schema.metadata.create_all(connection)
+            connection.execute(schema.about.insert(), {"version": schema.VERSION})
+        version = connection.execute(sa.select(schema.about.c.version)).scalar()
+        if version != schema.VERSION:
+            raise StoreError(
+                f"{self.name}: a vote store of version {version}, want {schema.VERSION}; use the "
+                "btdagg that made it, or another store"
+            )
+
+    @staticmethod
+    def _lock(connection: Connection, number: int) -> None:
+        """Let one transaction at a time in, until it ends; SQLite does so by itself."""
+        connection.execute(sa.text("SELECT pg_advisory_xact_lock(:number)"), {"number": number})
+
+    @contextmanager
+    def plainly(self) -> Iterator[None]:
+        """Turn errors of the database into one line."""
+        try:
+            yield
+        except DBAPIError as error:
+            raise StoreError(f"{self.name}: {in_words(error)}") from None

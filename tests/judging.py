@@ -1,0 +1,76 @@
+"""What the tests of the judge share: pairs, a way of asking, a run in a process of its own."""
+
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import polars as pl
+import sqlalchemy as sa
+
+from btdagg.judge.calls import Asked, Work, digest_of, samples_of
+from btdagg.judge.pairs import read_pairs
+from btdagg.judge.runs import Reading
+from btdagg.judge.store import VoteStore, schema
+
+
+def pairs_of(n_items, n_correct=1):
+    """Sums, of which the first answer is right, or wrong, or both are right."""
+    rows = [
+        {
+            "item": f"q{number}",
+            "prompt": f"What is {number} + {number}?",
+            "a": f"{number} + {number} = {2 * number + (number % 3 == 1)}. That is all.",
+            "b": f"{number} + {number} = {2 * number + (number % 3 == 2)}. I am sure.",
+        }
+        for number in range(n_items)
+    ]
+    return read_pairs(pl.DataFrame(rows))
+
+
+def plan_of(n_items, n=4):
+    """Work whose messages name item and order."""
+    for number in range(n_items):
+        item = f"q{number}"
+
+        def messages(order, item=item):
+            return ({"role": "user", "content": f"{item} {order} [[A]] [[B]] [[TIE]]"},)
+
+        yield Work(item, samples_of(n), messages, digest_of(item))
+
+
+ASKED = Asked("sim", "plain", "digest of plain")
+VOTES = {"[[A]]": 1, "[[TIE]]": 0, "[[B]]": -1}
+
+
+def read(reply, order):
+    """A vote for what stands at the end."""
+    if reply.finish_reason == "length":
+        return Reading("truncated", reason="cut off")
+    if not reply.text:
+        return Reading("empty", reason="no text")
+    for word, vote in VOTES.items():
+        if reply.text.endswith(word):
+            return Reading("ok", vote if order == "AB" else -vote)
+    return Reading("unparsed", reason="no verdict")
+
+
+def rows_of(place):
+    """Every row of the votes of a store, as mappings."""
+    with VoteStore(place, create=False) as store, store.reading() as connection:
+        return [dict(row) for row in connection.execute(sa.select(schema.votes)).mappings()]
+
+
+def statuses_of(place):
+    return Counter(row["status"] for row in rows_of(place))
+
+
+def start(folder, *arguments):
+    """Start the command line as a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-c", "from btdagg.cli import main; main()", *map(str, arguments)],
+        cwd=Path(folder),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )

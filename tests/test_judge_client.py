@@ -1,0 +1,248 @@
+"""Clients, faults and limits."""
+
+import asyncio
+import random
+import time
+from email.utils import formatdate
+
+import httpx2
+import openai
+import pytest
+
+from btdagg import InputError
+from btdagg.judge.client import ChatReply, ChatRequest, FunctionClient, split_thinking
+from btdagg.judge.limits import Budget, Limits, Pace
+from btdagg.judge.openai_client import OpenAIClient
+from btdagg.judge.prices import Prices
+from btdagg.judge.retry import ChatError, delay_before, parse_retry_after
+
+MESSAGES = ({"role": "user", "content": "Which? [[A]] [[B]] [[TIE]]"},)
+REQUEST = ChatRequest(MESSAGES, "m", temperature=0.5)
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-tests-0123456789")
+
+
+def complete(url, request=REQUEST, **options):
+    async def main():
+        client = OpenAIClient(url, **options)
+        try:
+            return await client.complete(request)
+        finally:
+            await client.close()
+
+    return asyncio.run(main())
+
+
+def fault(url, request=REQUEST, **options):
+    with pytest.raises(ChatError) as error:
+        complete(url, request, **options)
+    assert error.value.__cause__ is None
+    return error.value
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning", "think", "none"])
+def test_thinking_is_kept_apart(judge_server, field, stream):
+    server = judge_server("--reasoning", field)
+    reply = complete(server.url, stream=stream)
+    assert reply.text.endswith("]]")
+    assert "think" not in reply.text
+    assert ("Then B" in reply.reasoning) == (field != "none")
+    assert reply.finish_reason == "stop"
+    tokens = server.stats()["tokens"]
+    assert (reply.usage.prompt, reply.usage.completion) == (tokens["prompt"], tokens["completion"])
+    assert reply.usage.reasoning == tokens["reasoning"]
+    assert reply.latency > 0
+    assert reply.model == "m"
+    assert server.log()[0]["stream"] == stream
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_log_probabilities_and_several_answers(judge_server, stream):
+    server = judge_server()
+    request = ChatRequest(MESSAGES, "m", temperature=0.5, n=3, logprobs=True)
+    reply = complete(server.url, request, stream=stream)
+    assert len(reply.further) == 2
+    for each in (reply, *reply.further):
+        assert len(each.token_logprobs) == (len(each.text) + 3) // 4
+        assert max(each.token_logprobs) <= 0
+    assert [each.usage is None for each in (reply, *reply.further)] == [False, True, True]
+    assert complete(judge_server("--no-logprobs").url, request).token_logprobs is None
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("name", "said", "kind"),
+    [
+        ("429", "HTTP 429: Too many requests.", "transient"),
+        ("500", "HTTP 500: The judge has a headache.", "transient"),
+        ("reset", "no connection: ", "transient"),
+    ],
+)
+def test_faults(judge_server, name, said, kind, stream):
+    server = judge_server("--faults", f"{name}=1", "--retry-after", "1.5")
+    error = fault(server.url, stream=stream)
+    if name != "reset" or not stream:
+        assert str(error).startswith(said)
+    assert error.kind == kind
+    assert error.retry_after == (1.5 if name == "429" else None)
+    assert error.may_cost == (name == "reset")
+
+
+def test_what_is_no_completion(judge_server):
+    page = judge_server("--faults", "content-type=1")
+    error = fault(page.url)
+    assert (str(error), error.kind) == ("the reply is no chat completion (text/html)", "protocol")
+    cut = judge_server("--faults", "malformed=1")
+    assert fault(cut.url).kind == "protocol"
+    assert fault(cut.url, stream=True).may_cost
+    assert fault(page.url, stream=True).kind in ("protocol", "transient")
+
+
+def test_no_part_of_a_key_is_passed_on(judge_server, monkeypatch):
+    server = judge_server("--api-key", "another")
+    secret = "sk-secret-of-the-tests-42424242"
+    monkeypatch.setenv("MY_KEY", secret)
+    error = fault(server.url, key_variable="MY_KEY")
+    assert str(error) == "refuses the key of MY_KEY (HTTP 401)"
+    assert error.kind == "fatal"
+    assert error.__context__ is None  # the original has the key in its text
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "said", "kind"),
+    [
+        (403, None, "does not permit this with the key of KEY (HTTP 403)", "forbidden"),
+        (404, {"message": "no m"}, "knows no such path or no model 'm' (HTTP 404): no m", "fatal"),
+        (501, "<!DOCTYPE HTML>\n<html>...", "is no chat-completions endpoint (HTTP 501)", "fatal"),
+        (400, {"message": "too long"}, "HTTP 400: too long", "rejected"),
+        (503, None, "HTTP 503", "transient"),
+        (429, {"code": "insufficient_quota"}, "HTTP 429: out of quota", "fatal"),
+    ],
+)  # fmt: skip
+def test_what_a_status_means(monkeypatch, status, body, said, kind):
+    monkeypatch.setenv("KEY", "none")
+    response = httpx2.Response(status, request=httpx2.Request("POST", "http://127.0.0.1:9/v1"))
+    error = openai.APIStatusError("", response=response, body=body)
+    explained = OpenAIClient("http://127.0.0.1:9/v1", key_variable="KEY")._explained(error, REQUEST)
+    assert (str(explained), explained.kind) == (said, kind)
+
+
+def test_what_an_endpoint_echoes_is_hidden(monkeypatch):
+    secret = "sk-secret-of-the-tests-42424242"
+    monkeypatch.setenv("OPENAI_API_KEY", secret)
+    client = OpenAIClient("http://127.0.0.1:9/v1")
+    assert client.hidden(f"your key {secret}!") == "your key [key]!"
+    assert client._brief("Incorrect: sk-sec*****4242, see") == "Incorrect: [key], see"
+    monkeypatch.setenv("OPENAI_API_KEY", "EMPTY")
+    assert OpenAIClient("http://127.0.0.1:9/v1").hidden("EMPTY set") == "EMPTY set"
+
+
+def test_keys_and_addresses(monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with pytest.raises(InputError) as error:
+        OpenAIClient()
+    assert str(error.value) == "environment variable OPENAI_API_KEY is not set, want an API key"
+    assert OpenAIClient("http://user:pw@localhost:1/v1").name == "http://localhost:1/v1"
+    monkeypatch.setenv("OPENAI_API_KEY", "a\nb")
+    with pytest.raises(InputError, match="characters that no API key has"):
+        OpenAIClient("http://localhost:1/v1")
+    monkeypatch.delenv("OPENAI_API_KEY")
+    for bad in ("localhost:8000", "ftp://h/v1", "http://", "http://h:port/v1"):
+        with pytest.raises(InputError, match="want one such as http://localhost:8000/v1"):
+            OpenAIClient(bad)
+
+
+def test_thinking_within_an_answer():
+    assert split_thinking("<think>\nhm\n</think>\n\nA") == ("A", "hm")
+    assert split_thinking("hm</think>A") == ("A", "hm")
+    assert split_thinking("<think>cut off") == ("", "cut off")
+    assert split_thinking("I think </i>A") == ("I think </i>A", "")
+    assert split_thinking("A, not <think>B</think>") == ("A, not <think>B</think>", "")
+
+
+def test_functions_as_clients():
+    async def slow(request):
+        return "<think>hm</think>[[A]]"
+
+    replies = [
+        asyncio.run(FunctionClient(function).complete(REQUEST))
+        for function in (slow, lambda _: "[[A]]", lambda _: ChatReply("[[A]]"), lambda r: slow(r))
+    ]
+    assert [reply.text for reply in replies] == ["[[A]]"] * 4
+    assert replies[0].reasoning == "hm"
+
+
+def test_retry_after():
+    assert parse_retry_after("2.5") == 2.5
+    now = time.time()
+    assert parse_retry_after(formatdate(now + 30, usegmt=True), now=now) == pytest.approx(30, abs=1)
+    assert parse_retry_after(formatdate(now - 30, usegmt=True), now=now) == 0
+    for bad in (None, "", "soon", "inf", "nan"):
+        assert parse_retry_after(bad) is None
+
+
+def test_delays():
+    draw = random.Random(0)
+    for attempt in range(1, 20):
+        longest = min(60, 0.5 * 2 ** (attempt - 1))
+        delays = [delay_before(attempt, None, draw) for _ in range(200)]
+        assert 0 <= min(delays) < 0.1 * longest
+        assert 0.9 * longest < max(delays) <= longest
+        waits = [delay_before(attempt, 7.0, draw) for _ in range(50)]
+        assert min(waits) >= 7.0
+        assert max(waits) <= 7.8
+
+
+def test_a_pace_spreads_evenly():
+    now = 100.0
+    pace = Pace(60, clock=lambda: now)
+    assert [pace.book() for _ in range(4)] == [0, 1, 2, 3]
+    now = 102.0
+    assert pace.book() == 2
+    now = 200.0
+    assert [pace.book(), pace.book(5), pace.book()] == [0, 1, 6]
+    pace.correct(-3)
+    assert pace.book() == 4
+    assert Pace(None).book(10**9) == 0
+
+
+def test_a_budget_waits_for_calls_in_flight():
+    async def main():
+        budget = Budget(Limits(max_tokens=100), None, 40)
+        first = await budget.take(10, 1)
+        second = await budget.take(10, 1)
+        third = asyncio.create_task(budget.take(10, 1))
+        await asyncio.sleep(0)
+        assert not third.done()
+        budget.settle(first, 20, 0.0)
+        budget.settle(second, 20, 0.0)
+        assert (await third) is not None
+        fourth = asyncio.create_task(budget.take(10, 1))
+        await asyncio.sleep(0)
+        budget.settle(await third, 50, 0.0)
+        assert await fourth is None
+        assert budget.reached.startswith("the cap of 100 tokens is reached: 90 are used")
+
+    asyncio.run(main())
+
+
+def test_limits_that_make_no_sense():
+    for fields, said in [
+        ({"concurrency": 0}, "concurrency is 0, want an integer of at least 1"),
+        ({"requests_per_minute": 0}, "requests_per_minute is 0, want more than 0"),
+        ({"max_calls": -1}, "max_calls is -1, want an integer of at least 1"),
+        ({"max_cost": 0}, "max_cost is 0, want more than 0"),
+    ]:
+        with pytest.raises(InputError) as error:
+            Limits(**fields)
+        assert str(error.value) == said
+    with pytest.raises(InputError, match="a cap on cost wants prices"):
+        Limits(max_cost=1).refuse_unbounded(100, None)
+    with pytest.raises(InputError, match="wants a limit on the tokens of an answer"):
+        Limits(max_cost=1).refuse_unbounded(None, Prices(1, 1))
+    with pytest.raises(InputError, match="price of prompt tokens is -1, want 0 or more"):
+        Prices(-1, 1)

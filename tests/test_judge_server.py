@@ -1,0 +1,247 @@
+"""The simulated judge server: it must be a fair opponent before anything is tested against it."""
+
+import http.client
+import json
+import socket
+import time
+import urllib.error
+import urllib.request
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+
+PROMPT = """Answer [[A]], [[B]] or [[TIE]].
+<response_a>
+{}
+</response_a>
+<response_b>
+{}
+</response_b>"""
+RIGHT, WRONG = "12 + 3 = 15\n4 + 4 = 8", "12 + 3 = 16\n4 + 4 = 9"
+
+
+def ask(server, first=RIGHT, second=WRONG, *, key=None, prompt=PROMPT, path="", **fields):
+    """Status, headers and body of one request."""
+    messages = [{"role": "user", "content": prompt.format(first, second)}]
+    body = json.dumps({"model": "m", "temperature": 0.5, "messages": messages, **fields})
+    headers = {"Content-Type": "application/json"} | ({"Authorization": key} if key else {})
+    url = server.url + (path or "/chat/completions")
+    request = urllib.request.Request(url, body.encode(), headers)
+    try:
+        with urllib.request.urlopen(request, timeout=5) as answer:
+            return answer.status, dict(answer.headers), answer.read()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, dict(error.headers), error.read()
+
+
+def choices(answer):
+    status, _, body = answer
+    assert status == 200
+    return json.loads(body)["choices"]
+
+
+def verdict(choice):
+    return choice["message"]["content"].rpartition("[[")[2].removesuffix("]]")
+
+
+def test_it_speaks_the_protocol(judge_server):
+    server = judge_server()
+    status, headers, body = ask(server, logprobs=True)
+    completion = json.loads(body)
+    assert (status, headers["content-type"]) == (200, "application/json")
+    assert completion["object"] == "chat.completion"
+    (choice,) = completion["choices"]
+    assert choice["finish_reason"] == "stop"
+    text = choice["message"]["content"]
+    assert verdict(choice) in ("A", "B", "TIE")
+    assert choice["message"]["reasoning_content"]
+    assert "".join(token["token"] for token in choice["logprobs"]["content"]) == text
+    assert all(token["logprob"] < 0 for token in choice["logprobs"]["content"])
+    usage = completion["usage"]
+    assert usage["total_tokens"] == usage["prompt_tokens"] + usage["completion_tokens"]
+    assert 0 < usage["completion_tokens_details"]["reasoning_tokens"] < usage["completion_tokens"]
+
+
+def test_the_same_is_answered_to_the_same_requests(judge_server):
+    answers = []
+    for seed in (3, 3, 4):
+        server = judge_server("--seed", seed, "--noise", 4)
+        answers.append([choices(ask(server, "x", "y"))[0] for _ in range(20)])
+    assert answers[0] == answers[1] != answers[2]
+    assert len({verdict(choice) for choice in answers[0]}) > 1
+
+
+def test_at_temperature_zero_it_does_not_change_its_mind(judge_server):
+    server = judge_server()
+    answers = [choices(ask(server, "x", "y", temperature=0)) for _ in range(5)]
+    assert all(one == other for one, other in pairwise(answers))
+
+
+def test_it_reads_the_responses_and_prefers_the_first(judge_server):
+    server = judge_server("--positional-bias", 0.8)
+    seen = {order: Counter() for order in ("AB", "BA")}
+    for order, texts in (("AB", (RIGHT, WRONG)), ("BA", (WRONG, RIGHT))):
+        for _ in range(60):
+            seen[order][verdict(choices(ask(server, *texts))[0])] += 1
+    assert seen["AB"]["A"] > 50  # right and first
+    assert seen["BA"]["B"] > seen["BA"]["A"]  # right, though second
+    assert seen["BA"]["B"] < seen["AB"]["A"]
+    shown = Counter((line["first"], line["second"]) for line in server.log())
+    assert shown == {(RIGHT, WRONG): 60, (WRONG, RIGHT): 60}
+
+
+def test_ties_only_where_they_are_allowed(judge_server):
+    server = judge_server("--tie-width", 100)
+    assert verdict(choices(ask(server))[0]) == "TIE"
+    forced = PROMPT.replace(" or [[TIE]]", "")
+    assert verdict(choices(ask(server, prompt=forced))[0]) in ("A", "B")
+
+
+@pytest.mark.parametrize(("option", "n"), [((), 3), (("--ignore-n",), 1)])
+def test_n_is_honoured_or_ignored(judge_server, option, n):
+    found = choices(ask(judge_server(*option), n=3))
+    assert [choice["index"] for choice in found] == list(range(n))
+
+
+@pytest.mark.parametrize("kind", ["reasoning_content", "reasoning", "think", "none"])
+def test_the_thought_is_where_it_is_wanted(judge_server, kind):
+    message = choices(ask(judge_server("--reasoning", kind)))[0]["message"]
+    assert set(message) - {"role", "content"} == ({kind} & {"reasoning_content", "reasoning"})
+    assert message["content"].startswith("<think>\n") == (kind == "think")
+
+
+def test_a_stream_says_the_same(judge_server):
+    whole = choices(ask(judge_server()))[0]
+    options = {"stream": True, "stream_options": {"include_usage": True}}
+    status, headers, body = ask(judge_server(), **options)
+    assert (status, headers["content-type"]) == (200, "text/event-stream")
+    lines = [line.removeprefix("data: ") for line in body.decode().split("\n\n") if line]
+    assert lines.pop() == "[DONE]"
+    events = [json.loads(line) for line in lines]
+    assert events.pop()["usage"]["total_tokens"] > 0
+    deltas = [event["choices"][0]["delta"] for event in events]
+    for name in ("content", "reasoning_content"):
+        said = "".join(delta.get(name) or "" for delta in deltas)
+        assert said == whole["message"][name]
+    assert events[-1]["choices"][0]["finish_reason"] == "stop"
+
+
+def test_structured_output(judge_server):
+    schema = {"properties": {"verdict": {"enum": ["A", "B", "TIE"]}, "confidence": {}}}
+    asked = {"type": "json_schema", "json_schema": {"name": "v", "schema": schema}}
+    found = json.loads(choices(ask(judge_server(), response_format=asked))[0]["message"]["content"])
+    assert found["verdict"] in ("A", "B", "TIE")
+    assert 0 <= found["confidence"] <= 100
+
+
+def test_a_limit_cuts_the_answer(judge_server):
+    (choice,) = choices(ask(judge_server(), max_tokens=3))
+    assert choice["finish_reason"] == "length"
+    assert "]]" not in choice["message"]["content"]
+
+
+def test_keys_are_checked_and_not_logged(judge_server):
+    server = judge_server("--api-key", "sk-right")
+    assert ask(server, key="Bearer sk-right")[0] == 200
+    status, _, body = ask(server, key="Bearer sk-wrong")
+    assert status == 401
+    assert "sk-wrong" in json.loads(body)["error"]["message"]
+    assert "sk-" not in server.path.read_text()
+    assert len({line["key"] for line in server.log()}) == 2
+
+
+def test_what_it_does_not_know(judge_server):
+    server = judge_server()
+    assert ask(server, path="/embeddings")[0] == 404
+    assert ask(server, messages="nonsense")[0] == 400
+    with urllib.request.urlopen(server.url + "/models") as answer:
+        assert json.load(answer)["data"][0]["id"] == "simulated-judge"
+
+
+def fault(judge_server, name, *options):
+    return judge_server("--faults", f"{name}=1", *options)
+
+
+def test_too_many_requests(judge_server):
+    server = fault(judge_server, "429", "--retry-after", 1.5)
+    status, headers, body = ask(server)
+    assert (status, headers["retry-after"]) == (429, "1.5")
+    assert json.loads(body)["error"]["code"] == "rate_limit_exceeded"
+    _, headers, _ = ask(fault(judge_server, "429", "--retry-after-date"))
+    assert headers["retry-after"].endswith(" GMT")
+
+
+def test_a_server_error(judge_server):
+    assert ask(fault(judge_server, "500"))[0] == 500
+
+
+def test_a_reset_in_the_middle_of_the_body(judge_server):
+    server = fault(judge_server, "reset")
+    with pytest.raises((ConnectionResetError, http.client.IncompleteRead)):
+        ask(server)
+
+
+def test_a_hang(judge_server):
+    server = fault(judge_server, "hang")
+    host, port = server.url.removeprefix("http://").removesuffix("/v1").split(":")
+    with socket.create_connection((host, int(port))) as connection:
+        body = json.dumps({"messages": [{"role": "user", "content": "?"}]}).encode()
+        head = f"POST /v1/chat/completions HTTP/1.1\r\ncontent-length: {len(body)}\r\n\r\n"
+        connection.sendall(head.encode() + body)
+        connection.settimeout(0.3)
+        with pytest.raises(TimeoutError):
+            connection.recv(1)
+    end = time.monotonic() + 5
+    while server.stats()["in_flight"] > 1 and time.monotonic() < end:  # 1: the question itself
+        time.sleep(0.01)
+    assert server.stats()["in_flight"] == 1
+
+
+def test_broken_json(judge_server):
+    _, headers, body = ask(fault(judge_server, "malformed"))
+    assert headers["content-type"] == "application/json"
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(body)
+
+
+def test_a_page(judge_server):
+    status, headers, body = ask(fault(judge_server, "content-type"))
+    assert (status, headers["content-type"]) == (200, "text/html")
+    assert body.startswith(b"<!doctype html>")
+
+
+@pytest.mark.parametrize(
+    ("name", "finish"),
+    [("empty", "stop"), ("truncated", "length"), ("refusal", "stop"), ("unparsed", "stop")],
+)
+def test_answers_without_a_verdict(judge_server, name, finish):
+    server = fault(judge_server, name)
+    (choice,) = choices(ask(server))
+    assert choice["finish_reason"] == finish
+    assert "]]" not in choice["message"]["content"]
+    (line,) = server.log()
+    assert (line["outcome"], line["decisions"]) == (name, [])
+
+
+def test_faults_come_as_often_as_asked(judge_server):
+    server = judge_server("--faults", "500=0.3,empty=0.2")
+    for number in range(400):
+        ask(server, "x", str(number))
+    outcomes = Counter(line["outcome"] for line in server.log())
+    assert outcomes == server.stats()["outcomes"]
+    assert outcomes.total() == 400
+    assert 80 < outcomes["500"] < 160
+    assert 45 < outcomes["empty"] < 120
+
+
+def test_requests_on_one_connection_are_answered_in_turn(judge_server):
+    server = judge_server("--latency-ms", 5)
+    host, port = server.url.removeprefix("http://").removesuffix("/v1").split(":")
+    with socket.create_connection((host, int(port))) as connection:
+        connection.sendall(b"GET /v1/models HTTP/1.1\r\n\r\n" * 3)
+        received = b""
+        while received.count(b"HTTP/1.1 200 OK") < 3 or not received.endswith(b"]}"):
+            received += connection.recv(65536)
+    assert received.count(b'"simulated-judge"') == 3
