@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from typing import IO, TYPE_CHECKING
 
 from btdagg._core import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import polars as pl
 
 DRAFT = ".btdagg-"  # how the names of files begin that are not whole yet
 
@@ -25,6 +31,23 @@ def read_whole(path: str | os.PathLike[str]) -> bytes:
         raise InputError(f"{path}: {error.strerror or error}") from None
     except (TypeError, ValueError) as error:  # no path, or a NUL in it
         raise InputError(f"path is {path!r}: {error}") from None
+
+
+def write_table(frame: pl.DataFrame, target: Path | IO[bytes], suffix: str) -> None:
+    """Write a table as Parquet, JSON lines, or CSV with commas or (``.tsv``) tabs.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written.
+    """
+    suffix = suffix.lower()
+    if suffix == ".parquet":
+        frame.write_parquet(target)
+    elif suffix == ".jsonl":
+        frame.write_ndjson(target)
+    else:
+        frame.write_csv(target, separator="\t" if suffix == ".tsv" else ",")
 
 
 def replace_file(path: str | os.PathLike[str], content: str | bytes) -> None:

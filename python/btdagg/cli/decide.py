@@ -19,11 +19,11 @@ from btdagg.cli.common import (
     print_json,
     say_what_is_pooled,
 )
-from btdagg.cli.stopping import load_if_rule
+from btdagg.cli.stopping import how_sure, load_if_rule
+from btdagg.files import write_table
 from btdagg.uncertainty.refit_file import load_refits
 
 if TYPE_CHECKING:
-    import polars as pl
     from numpy.typing import NDArray
 
     from btdagg.online import StoppingRule
@@ -102,7 +102,7 @@ def decide(
     if output is None:
         sys.stdout.write(frame.write_ndjson() if json else frame.write_csv())
         return
-    _write(frame, output, output.suffix.lower())
+    write_table(frame, output, output.suffix)
     by_label = {
         name: int((frame["label"] == label).sum())
         for name, label in (("minus", -1), ("tie", 0), ("plus", 1))
@@ -126,7 +126,7 @@ def decide(
 
 def _decided(
     by: btdagg.DavidsonModel | StoppingRule, ids: NDArray[Any], counts: NDArray[Any]
-) -> dict[str, NDArray[Any]]:
+) -> dict[str, Any]:
     """Columns of labels, counts, and how sure they are."""
     totals = dict(zip(("minus", "tie", "plus"), counts.T, strict=True))
     if isinstance(by, btdagg.DavidsonModel):
@@ -137,27 +137,4 @@ def _decided(
     if beyond.any():
         item = repr(ids[beyond][:1].tolist()[0])
         raise btdagg.InputError(f"item {item} has more votes than the {by.n} of the rule")
-    settled = by.stops(counts)
-    risk = {}
-    if by.votes is not None:
-        import polars as pl
-
-        risk["change_risk"] = pl.Series(
-            [
-                chance if stops else None
-                for chance, stops in zip(
-                    by.change_risk(counts).tolist(), settled.tolist(), strict=True
-                )
-            ],
-            dtype=pl.Float64,
-        )
-    return {"label": by.decide(counts), **totals, "settled": settled, **risk}
-
-
-def _write(frame: pl.DataFrame, target: object, suffix: str) -> None:
-    if suffix == ".parquet":
-        frame.write_parquet(target)  # type: ignore[arg-type]
-    elif suffix == ".jsonl":
-        frame.write_ndjson(target)  # type: ignore[call-overload]
-    else:
-        frame.write_csv(target, separator="\t" if suffix == ".tsv" else ",")  # type: ignore[call-overload]
+    return {"label": by.decide(counts), **totals, **how_sure(by, counts)}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import btdagg
 from btdagg.calibration import Calibration
 from btdagg.cli.common import note
+from btdagg.cli.stopping import how_sure
 from btdagg.evaluation.protocol import labels_of, with_task
 
 if TYPE_CHECKING:
@@ -127,10 +128,8 @@ def label_items(
         frame = pl.DataFrame(columns)
         if rule is not None:
             full = pl.sum_horizontal("minus", "tie", "plus") >= rule.n
-            settled = pl.Series("settled", rule.stops(counts))
-            risk = pl.when(settled).then(pl.Series(rule.change_risk(counts)))
             frame = frame.with_columns(
-                *(pl.when(full).then(pl.col(name)) for name in names), settled, change_risk=risk
+                *(pl.when(full).then(pl.col(name)) for name in names), **how_sure(rule, counts)
             )
         decided.append(frame)
     # Where the labels alone say the task of an item, one part may have none.

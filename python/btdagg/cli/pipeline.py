@@ -157,8 +157,10 @@ def run(
                 asked = total_of([asked, stopped.run])
             if asked.stopped:
                 return say_run(asked, place, json)
+        mine = votes
+        if others is not None:
+            mine = votes_of(votes_frame(opened, asked=judging.asked), judging.n, several)
         everything = votes_frame(opened)
-        mine = votes_of(votes_frame(opened, asked=judging.asked), judging.n, several)
     if not json:
         say_run(asked, place, False)
         if stopped is not None:

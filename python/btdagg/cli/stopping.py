@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import btdagg
 from btdagg.cli.common import out
+from btdagg.files import read_whole
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    import polars as pl
+    from numpy.typing import ArrayLike, NDArray
 
     from btdagg.judge.stopping import StoppedRun
     from btdagg.online import StoppingRule
@@ -112,15 +114,29 @@ def load_if_rule(path: Path) -> StoppingRule | None:
     Raises
     ------
     InputError
-        If it is a damaged rule, or one of a later version.
+        If it cannot be read, is a damaged rule, or one of a later version.
     """
     from btdagg.online import StoppingRule
 
-    try:
-        content = path.read_bytes()
-    except OSError:  # said by who reads the model
+    content = read_whole(path)
+    if b'"btdagg.stopping-rule"' not in content[:200]:
         return None
-    return StoppingRule.load(path) if b'"btdagg.stopping-rule"' in content[:200] else None
+    return StoppingRule.from_json(content, source=str(path))
+
+
+def how_sure(rule: StoppingRule, counts: NDArray[Any]) -> dict[str, pl.Series]:
+    """Columns that say which items are settled and, where the rule has chances, at what risk.
+
+    The risk is that all votes would decide otherwise. It is null where votes are missing to a stop:
+    what the rule has there is the risk of the label that it would give after them.
+    """
+    import polars as pl
+
+    settled = pl.Series("settled", rule.stops(counts))
+    if rule.votes is None:
+        return {"settled": settled}
+    risk = pl.Series("change_risk", rule.change_risk(counts))
+    return {"settled": settled, "change_risk": risk.set(~settled, None)}
 
 
 def say_saved(stopped: StoppedRun) -> None:

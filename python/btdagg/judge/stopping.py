@@ -94,7 +94,7 @@ async def judge_by_rule(
         If a rule has another `n` or an odd step; and as :func:`btdagg.judge.judging.judge` does.
     """
     asking = _ByRule.of(judging, rule, store)
-    before = asking.statuses_of(pairs)
+    _, before = asking.state_of(pairs)
     runs: list[JudgeRun] = []
     limits: Limits | None = judging.limits
     while True:
@@ -111,11 +111,10 @@ async def judge_by_rule(
     if len(runs) > 1 and total.stopped.startswith("the cap of"):
         total.stopped += f"; that is what was left of it after {len(runs) - 1} rounds"
     # A sample may have been asked for in several rounds, so that their statuses cannot be added.
-    after = asking.statuses_of(pairs)
+    n_settled, after = asking.state_of(pairs)
     total.there = before - Counter(asking.repeated.values())
     total.statuses = after - total.there
     total.n_items, total.n_wanted = len(pairs), after.total()
-    n_settled = sum(asking.is_settled(pair, there) for pair, there in asking.look_at(pairs))
     return StoppedRun(total, len(pairs), n_settled, after.total(), asking.n * len(pairs))
 
 
@@ -209,14 +208,13 @@ class _ByRule(Judging):
         """Whether the rule asks for no more votes of a pair."""
         return self._rule(pair).stops_one(*_counts(there))
 
-    def statuses_of(self, pairs: Pairs) -> Counter[str]:
-        """Samples of the pairs by status."""
-        return Counter(
-            status
-            for _, there in self.look_at(pairs)
-            for status, _ in there.values()
-            if status is not None
-        )
+    def state_of(self, pairs: Pairs) -> tuple[int, Counter[str]]:
+        """How many pairs are settled, and the samples of all by status."""
+        n_settled, statuses = 0, Counter[str]()
+        for pair, there in self.look_at(pairs):
+            n_settled += self.is_settled(pair, there)
+            statuses.update(status for status, _ in there.values() if status is not None)
+        return n_settled, statuses
 
     def look_at(self, pairs: Pairs) -> Iterator[tuple[Pair, _Samples]]:
         """Pairs, each with those of its `n` samples that the store has."""

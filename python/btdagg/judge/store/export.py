@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from btdagg._core import InputError
+from btdagg.files import write_table
 from btdagg.judge.calls import STATUSES, Asked
 from btdagg.judge.store import schema
 from btdagg.judge.store.store import VoteStore
@@ -301,12 +302,7 @@ def export(frame: pl.DataFrame, path: str | os.PathLike[str]) -> None:
     draft = f"{name}.part"
     try:
         with open(draft, "wb") as file:
-            if suffix == ".parquet":
-                frame.write_parquet(file)
-            elif suffix == ".jsonl":
-                frame.write_ndjson(file)
-            else:
-                frame.write_csv(file, separator="\t" if suffix == ".tsv" else ",")
+            write_table(frame, file, suffix)
         os.replace(draft, path)
     except OSError as error:
         raise InputError(f"{name}: cannot be written: {error.strerror or error}") from None
