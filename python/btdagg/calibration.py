@@ -124,11 +124,14 @@ def calibrate(
     Parameters
     ----------
     counts : (n, 3) array of non-negative integers
-        Votes per item in label order: minus, tie, plus.
+        Votes per item in label order: minus, tie, plus; in a data frame in columns of these names
+        and no other, in any order.
     labels : (n,) array of -1, 0, 1, or None for soft labels
-        Gold labels.
+        Gold labels, in the order of the counts: an array, list or series. Pandas objects whose
+        indexes differ are an error.
     weights : (n,) or, for soft labels, (n, 3) array of non-negative numbers, optional
-        Weight of each item, or of each label of each item. 1 unless given.
+        Weight of each item, or of each label of each item (named in a data frame as the counts
+        are). 1 unless given.
     alpha, kappa : float
         Smoothing constants of the margin and the tie feature.
     bounds : Bounds, optional

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.validation import as_counts, same_length
+from btdagg.validation import as_counts, same_length, unmasked
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -84,12 +84,12 @@ class Evidence:
                     )
         decisions = {name: self._checked(name, given) for name, given in self.decisions.items()}
         object.__setattr__(self, "decisions", decisions)
-        ids = np.arange(len(self)) if self.ids is None else np.asarray(self.ids)
+        ids = np.arange(len(self)) if self.ids is None else np.asarray(unmasked(self.ids, "ids"))
         same_length("ids", len(ids), "counts", len(self))
         object.__setattr__(self, "ids", ids)
 
     def _checked(self, name: str, given: ArrayLike) -> NDArray[np.float64]:
-        decided = np.asarray(given, dtype=np.float64)
+        decided = np.asarray(unmasked(given, f"decisions of {name}"), dtype=np.float64)
         if decided.ndim != 1:
             raise InputError(f"decisions of {name} have shape {decided.shape}, want ({len(self)},)")
         same_length(f"decisions of {name}", len(decided), "counts", len(self))

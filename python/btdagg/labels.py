@@ -17,7 +17,7 @@ from btdagg._core import InputError
 from btdagg.columns import item_ids, vote_values
 from btdagg.sources import read_table
 from btdagg.tables import Table, parse_columns, refuse, refuse_duplicates, text
-from btdagg.validation import as_counts, same_length
+from btdagg.validation import as_counts, same_index, same_length, unmasked
 from btdagg.votes import ids_of
 
 if TYPE_CHECKING:
@@ -236,7 +236,8 @@ def align(ids: ArrayLike, counts: ArrayLike, labels: Labels) -> LabelledCounts:
     InputError
         If the shapes disagree, an item has labels in several tasks, or no item has both.
     """
-    ids, counts = np.asarray(ids), as_counts(counts)
+    same_index(ids=ids, counts=counts)
+    ids, counts = np.asarray(unmasked(ids, "ids")), as_counts(counts)
     if ids.ndim != 1:
         raise InputError(f"ids has shape {ids.shape}, want one dimension")
     same_length("counts", len(counts), "ids", len(ids))

@@ -63,7 +63,9 @@ class DavidsonModel:
 
     Methods over arrays take `counts`, (n, 3) non-negative integers (floats where integral) of
     any width and memory order, and `n_threads`, which does not change a bit of the result. They
-    release the GIL and raise `InputError` naming the row of the first bad count.
+    release the GIL and raise `InputError` naming the row of the first bad count. A data frame
+    (pandas, polars, PyArrow, narwhals) is read by name: it has exactly the columns minus (or b),
+    tie (or same) and plus (or a), in any order, or columns numbered 0, 1, 2; any other is an error.
 
     References
     ----------

@@ -19,7 +19,14 @@ from btdagg.evidence import Evidence
 from btdagg.sources import read_table
 from btdagg.tables import Table, listing, parse_columns, refuse_duplicates, require, text
 from btdagg.tallies import CONFIDENCE, column_of_decisions, confidences_of, decisions_of, tallied
-from btdagg.validation import as_integer, as_labels, same_length
+from btdagg.validation import (
+    as_integer,
+    as_labels,
+    refuse_wide_ids,
+    same_index,
+    same_length,
+    unmasked,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -344,6 +351,7 @@ def tally(items: ArrayLike, votes: ArrayLike) -> tuple[NDArray[Any], NDArray[np.
     """
     known, cast = _as_items(items), as_labels(votes, "votes")
     same_length("votes", len(cast), "items", len(known))
+    same_index(items=items, votes=votes)
     if known.dtype.kind in "iu":
         # Of 64 bits either way: unsigned ids keep their bits on the way in and out.
         signed = np.ascontiguousarray(known.astype(f"{known.dtype.kind}8", copy=False))
@@ -359,15 +367,18 @@ def _as_items(items: ArrayLike) -> NDArray[Any]:
         array = np.empty(len(items), dtype=object)
         array[:] = items
     else:
-        array = np.asarray(items)
+        array = np.asarray(unmasked(items, "items"))
     if array.ndim != 1:
         raise InputError(f"items has shape {array.shape}, want one dimension")
     if isinstance(items, list | tuple) and array.dtype.kind == "U":
         raise InputError("items mixes strings and numbers, want one kind")
     if array.dtype.kind in "OT" and array.size and not isinstance(array[0], str):
+        refuse_wide_ids(array.tolist(), unsigned=True)
         array = np.asarray(array.tolist())  # integers that came as objects
         if array.dtype.kind == "O":
             raise InputError("items has dtype object, want integers or strings")
+    if array.dtype.kind == "f" and isinstance(items, list | tuple):
+        refuse_wide_ids(items, unsigned=True)  # of either sign and too far apart
     if array.size == 0 and array.dtype.kind == "f":
         return array.astype(np.int64)  # an empty list
     if array.dtype.kind not in "iuUOT":

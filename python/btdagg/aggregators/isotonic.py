@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.validation import as_labels, as_whole_counts, same_length
+from btdagg.validation import as_labels, as_whole_counts, same_index, same_length
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -53,6 +53,7 @@ class Isotonic:
             ) from error
         means, gold = _mean_votes(counts), as_labels(labels)
         same_length("labels", len(gold), "counts", len(means))
+        same_index(counts=counts, labels=labels)
         if not len(gold):
             raise InputError("labels is empty, want at least one item")
         regression = IsotonicRegression(y_min=-1, y_max=1, out_of_bounds="clip")

@@ -16,7 +16,14 @@ from btdagg.evaluation.intervals import Interval, mean_interval
 from btdagg.evaluation.ranking import Ranking, SplitTest, pvalues_over_splits, rank
 from btdagg.evaluation.splits import random_splits
 from btdagg.evidence import Evidence
-from btdagg.validation import as_groups, as_integer, as_labels, as_whole_counts, same_length
+from btdagg.validation import (
+    as_groups,
+    as_integer,
+    as_labels,
+    as_whole_counts,
+    same_index,
+    same_length,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -154,6 +161,7 @@ def compare(
         raise InputError("aggregators is empty, want at least one")
     test = SplitTest() if test is None else test
     group = None if groups is None else as_groups(groups, "items", len(rows))
+    same_index(counts=counts, labels=labels, groups=groups)
     tie_share = np.empty((len(methods), n_splits))
     constant = np.empty((len(methods), n_splits), dtype=np.bool_)
     sizes, losses, shared = [], [], []

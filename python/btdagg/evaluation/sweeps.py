@@ -24,7 +24,7 @@ from btdagg.evaluation.splits import random_splits
 from btdagg.evidence import Evidence
 from btdagg.labels import align
 from btdagg.metrics import mean_absolute_error, pairwise_accuracy
-from btdagg.validation import as_integer, as_labels, as_whole_counts, same_length
+from btdagg.validation import as_integer, as_labels, as_whole_counts, same_index, same_length
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -318,6 +318,7 @@ def calibration_curves(
     whole = as_whole_counts(evidence.counts)
     rows = whole if evidence.is_plain else evidence
     same_length("labels", len(gold), "counts", len(rows))
+    same_index(counts=counts, labels=labels, groups=groups)
     points, methods = _ascending(sizes), _methods(aggregators)
     n_splits = as_integer(n_splits, "n_splits", 2)
     # One order of the items (or groups) per split, whatever the size: smaller sets are nested.

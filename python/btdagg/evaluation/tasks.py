@@ -13,7 +13,7 @@ from btdagg.evaluation.conditions import Key
 from btdagg.evaluation.protocol import evidence_of, labels_of, parts_of, with_task
 from btdagg.evidence import Evidence
 from btdagg.labels import Labels, align
-from btdagg.validation import as_labels, as_whole_counts, same_length
+from btdagg.validation import as_labels, as_whole_counts, same_index, same_length
 from btdagg.votes import VoteCounts, Votes
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ class LabelledItems:
         known, gold = Evidence.of(evidence), as_labels(labels)
         as_whole_counts(known.counts)
         same_length("labels", len(gold), "counts", len(known))
+        same_index(counts=evidence, labels=labels, groups=groups)
         if not len(gold):
             raise InputError("labels is empty, want at least one item")
         object.__setattr__(self, "evidence", known)

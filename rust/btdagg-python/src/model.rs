@@ -123,12 +123,17 @@ pub fn filled<const N: usize>(
     Ok(array)
 }
 
+const TWO_POW_64: f64 = 18_446_744_073_709_551_616.0;
+
 /// One count from whatever Python number it is.
 pub fn count(value: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
     if let Ok(count) = value.extract::<u64>() {
         return Ok(count);
     }
-    value.extract::<f64>().ok().and_then(CountValue::to_count).ok_or_else(|| {
-        InputError::new_err(format!("{name} is {value}, want a non-negative integer"))
+    let number = value.extract::<f64>().ok();
+    number.and_then(CountValue::to_count).ok_or_else(|| {
+        let too_large = number.is_some_and(|number| number.is_finite() && number >= TWO_POW_64);
+        let limit = if too_large { " below 2**64" } else { "" };
+        InputError::new_err(format!("{name} is {value}, want a non-negative integer{limit}"))
     })
 }
