@@ -763,7 +763,7 @@ REFUSALS = [
     ("decide zero.json votes.csv", "zero.json: alpha is 0, want a finite number above 0"),
     (
         "decide model.json votes.csv -o decided.xlsx",
-        "--output is decided.xlsx, want a name in .csv, .tsv, .jsonl, .parquet",
+        "--output is decided.xlsx, want a name in .csv, .tsv, .jsonl, .ndjson, .parquet",
     ),
     ("frob", "No such command 'frob'."),
     ("decide model.json votes.csv --frob", "No such option: --frob"),

@@ -145,6 +145,18 @@ def test_votes_are_tallied_and_a_missing_one_is_no_tie(scorer):
     assert scorer.post("/v1/tally?decide=false", body) == (200, wanted)
 
 
+def test_repeated_samples_of_a_body_count_once_and_conflicting_ones_are_422(scorer):
+    body = {"item": ["x", "y", "x"], "vote": [1, 0, 1], "sample": [0, 0, 0]}
+    for path in ("/v1/tally", "/v1/decide"):
+        status, found = scorer.post(path, body)
+        assert (status, found["counts"]) == (200, [[0, 0, 1], [0, 1, 0]])
+        status, found = scorer.post(path, {**body, "vote": [1, 0, -1]})
+        assert (status, found["detail"]) == (
+            422,
+            "body, rows 1 and 3: both have item 'x', sample 0, with votes 1 and -1",
+        )
+
+
 @pytest.mark.parametrize("n_rows", [0, 3, 5000])
 def test_arrow_streams_are_answered_in_kind(scorer, n_rows):
     counts = np.random.default_rng(0).integers(0, 20, size=(n_rows, 3)).astype(np.uint8)

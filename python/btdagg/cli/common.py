@@ -35,7 +35,8 @@ VotesFile = Annotated[
     typer.Argument(
         metavar="VOTES",
         help="Votes (columns item, vote; optional judge, order, sample, task ...) or counts "
-        "(columns item, minus, tie, plus): .csv, .tsv, .jsonl or .parquet.",
+        "(columns item, minus, tie, plus): .csv, .tsv, .jsonl (or these with .gz) or .parquet; "
+        "- is standard input.",
         show_default=False,
     ),
 ]

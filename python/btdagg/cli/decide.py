@@ -20,15 +20,14 @@ from btdagg.cli.common import (
     say_what_is_pooled,
 )
 from btdagg.cli.stopping import how_sure, load_if_rule
-from btdagg.files import write_table
+from btdagg.cli.tables import Columns, tables_of
+from btdagg.files import TABLE_SUFFIXES, write_table
 from btdagg.uncertainty.refit_file import load_refits
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from btdagg.online import StoppingRule
-
-_SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet")
 
 
 def decide(
@@ -46,11 +45,12 @@ def decide(
         typer.Option(
             "--output",
             "-o",
-            help="Where the labels go: .csv, .tsv, .jsonl or .parquet.",
+            help="Where the labels go: .csv, .tsv, .jsonl, .ndjson or .parquet.",
             show_default="standard output, as CSV",
         ),
     ] = None,
     filters: Filters = None,
+    columns: Columns = None,
     refits: Annotated[
         Path | None,
         typer.Option(
@@ -73,15 +73,17 @@ def decide(
 
     Example: btdagg decide model.json votes.parquet -o decided.csv
     """
-    if output is not None and output.suffix.lower() not in _SUFFIXES:
-        raise btdagg.InputError(f"--output is {output}, want a name in {', '.join(_SUFFIXES)}")
+    if output is not None and output.suffix.lower() not in TABLE_SUFFIXES:
+        wanted = ", ".join(TABLE_SUFFIXES)
+        raise btdagg.InputError(f"--output is {output}, want a name in {wanted}")
     keep_input("--output", output, votes, model, refits)
     rule = load_if_rule(model)
     if rule is not None and refits is not None:
         raise btdagg.InputError(f"--refits wants a model, and {model} is a rule")
     fitted = btdagg.DavidsonModel.load(model) if rule is None else rule.model
     again = None if refits is None else load_refits(refits, fitted)
-    table = filtered(btdagg.read_votes_or_counts(votes), filters)
+    (raw_votes,) = tables_of(columns, votes)
+    table = filtered(btdagg.read_votes_or_counts(raw_votes), filters)
     if isinstance(table, btdagg.VoteCounts):
         ids, counts, n_missing = table.ids, table.counts, 0
     else:

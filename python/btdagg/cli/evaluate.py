@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -25,6 +26,7 @@ from btdagg.cli.common import (
 )
 from btdagg.cli.reporting import ReportOption, names, numbers, open_report, refuse_report, say_where
 from btdagg.cli.score_table import evaluation_as_json, print_table
+from btdagg.cli.tables import Columns, tables_of
 from btdagg.evaluation import PAPER_TEST, SplitTest
 from btdagg.evaluation import evaluate as run_evaluation
 from btdagg.evaluation.protocol import USUAL
@@ -66,6 +68,7 @@ def evaluate(
     votes: VotesFile,
     labels: LabelsFile,
     filters: Filters = None,
+    columns: Columns = None,
     by: Annotated[
         str | None,
         typer.Option(
@@ -164,16 +167,18 @@ def evaluate(
         tau=tau,
         correction="holm" if holm else "none",
     )
-    everything = btdagg.read_votes_or_counts(votes)
+    raw_votes, raw_labels = tables_of(columns, votes, labels)
+    gold = btdagg.read_labels(raw_labels)
+    everything = btdagg.read_votes_or_counts(raw_votes)
     table = filtered(everything, filters)
     confidence = None if confidence is None else confidence.strip().lower()
     budgets = numbers(n_votes, "--votes", "4,8")
     if budgets is not None and isinstance(table, btdagg.VoteCounts):
-        raise btdagg.InputError(f"{votes}: --votes wants single votes, and these are counts")
+        raise btdagg.InputError(f"{table.source}: --votes wants single votes, and these are counts")
     varied = names(vary, "--vary") if vary is not None else _VARIED if report else ()
     study = Study(
         table,
-        btdagg.read_labels(labels),
+        gold,
         varied=_varied(everything, filters, varied, asked=vary is not None),
         by=None if by is None else names(by, "--by"),
         n_votes=budgets,
@@ -200,9 +205,9 @@ def evaluate(
     else:
         print_table(evaluation)
         if n_unlabelled:
-            note(f"{n_unlabelled} rows of {labels} have no label and are left out")
+            note(f"{n_unlabelled} rows of {gold.source} have no label and are left out")
     if report is not None:
-        with open_report(report, f"Evaluation of {votes.name}", context) as folder:
+        with open_report(report, f"Evaluation of {Path(table.source).name}", context) as folder:
             write_scores(folder, evaluation)
             if not whole:
                 raise KeyboardInterrupt

@@ -14,10 +14,12 @@ from btdagg.cli.asking import ask, ask_by_rule, run_asking
 from btdagg.cli.common import Json, at_least, note
 from btdagg.cli.judge_words import say_decisions, say_estimate, say_run, say_stopped
 from btdagg.cli.stopping import load_rule
+from btdagg.cli.tables import Columns, tables_of
 
 if TYPE_CHECKING:
     from btdagg.judge.pairs import Pair, Pairs
     from btdagg.online import StoppingRule
+    from btdagg.tables import Table
 
 
 def judge(
@@ -55,6 +57,7 @@ def judge(
     method: options.Method = "sample",
     labels: options.LabelledBy = None,
     n_examples: options.NExamples = None,
+    columns: Columns = None,
     stop: Annotated[
         Path | None,
         typer.Option(
@@ -115,7 +118,8 @@ def judge(
         retry=retry,
         values=values,
     )
-    several = read_pairs(pairs)
+    raw = tables_of(columns, pairs, *([] if labels is None else [labels]))
+    several = read_pairs(raw[0])
     judging.prompt.check(several)
     for option, value in (
         ("--max-calls", max_calls),
@@ -123,7 +127,7 @@ def judge(
         ("--samples-per-call", samples_per_call),
     ):
         at_least(value, option, 1)
-    examples = examples_of(method, several, labels, n_examples)
+    examples = examples_of(method, several, raw[1] if labels else None, n_examples)
     if several.n_identical:
         note(f"{several.n_identical} pairs of {pairs} have the same text on both sides")
     if dry_run:
@@ -164,7 +168,7 @@ def _expected(rule: StoppingRule, n_settled: int) -> str:
 
 
 def examples_of(
-    method: str, pairs: Pairs, labels: Path | None, n_examples: int | None
+    method: str, pairs: Pairs, labels: Table | None, n_examples: int | None
 ) -> list[tuple[Pair, int]]:
     """Examples of few-shot; other methods have none."""
     from btdagg.judge.examples import labelled_pairs

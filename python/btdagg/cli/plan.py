@@ -21,6 +21,7 @@ from btdagg.cli.common import (
     print_json,
     say_what_is_pooled,
 )
+from btdagg.cli.tables import Columns, tables_of
 from btdagg.evaluation.protocol import labels_of
 
 _N_CURVE = 6  # numbers of votes in the curve
@@ -79,6 +80,7 @@ def plan(
         ),
     ] = None,
     filters: Filters = None,
+    columns: Columns = None,
     json: Json = False,
 ) -> None:
     """Say what a stopping rule saves, before the first vote of a job.
@@ -99,9 +101,11 @@ def plan(
         raise btdagg.InputError(f"--vote-price is {vote_price}, want at least 0")
     keep_input("--output", output, model, votes, labels)
     fitted = btdagg.DavidsonModel.load(model)
-    table = filtered(btdagg.read_votes_or_counts(votes), filters)
+    raw_votes, raw_labels = tables_of(columns, votes, labels)
+    gold = btdagg.read_labels(raw_labels)
+    table = filtered(btdagg.read_votes_or_counts(raw_votes), filters)
     pooled = (table.ids, table.counts) if isinstance(table, btdagg.VoteCounts) else table.counts()
-    items = btdagg.align(*pooled, labels_of(btdagg.read_labels(labels), table))
+    items = btdagg.align(*pooled, labels_of(gold, table))
     # Imported here, so that the other commands begin without it.
     from btdagg import online
 

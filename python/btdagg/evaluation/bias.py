@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -237,7 +237,7 @@ def compare_orders(
     require(votes, ["order"])
     votes, refused = fit_for(votes, chosen, _refuse_unlike)
     same = on_same_items(votes, chosen, "order", n_votes)
-    frame = same.votes.frame
+    frame = same.votes.numbered()
     shown = pl.when(pl.col("order") == "AB").then(pl.lit("first")).otherwise(pl.lit("second"))
     thrice = pl.concat(
         [
@@ -246,7 +246,7 @@ def compare_orders(
         ]
     )
     found = evaluate(
-        replace(same.votes, frame=thrice),
+        same.votes.renumbered(thrice),
         labels,
         by=(*chosen, _SHOWN),
         n_votes=[n_votes],

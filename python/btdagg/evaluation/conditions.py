@@ -6,7 +6,7 @@ What is then evaluated by condition sees the same items and, from the same seed,
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from btdagg._core import InputError
@@ -97,10 +97,10 @@ def fit_for(
         except InputError as error:
             refused.append((key, str(error)))
         else:
-            frames.append(part.frame)
+            frames.append(part.numbered())
     if refused and not frames:
         raise InputError(refused[0][1])
-    kept = replace(votes, frame=pl.concat(frames)) if refused else votes
+    kept = votes.renumbered(pl.concat(frames)) if refused else votes
     return kept, tuple(refused)
 
 
@@ -127,7 +127,7 @@ def on_same_items(votes: Votes, by: Sequence[str], column: str, least: int = 1) 
     require(votes, [column])
     frames, left_out, empty = [], {}, []
     for key, part in votes.partition(by):
-        frame = part.frame
+        frame = part.numbered()
         n_votes = frame.group_by("item", column).agg(pl.col("vote").is_not_null().sum())
         n_enough = n_votes.filter(pl.col("vote") >= least).group_by("item").len()
         kept = n_enough.filter(pl.col("len") == frame[column].n_unique()).select("item")
@@ -145,7 +145,7 @@ def on_same_items(votes: Votes, by: Sequence[str], column: str, least: int = 1) 
         frames.append(rows.select(frame.columns))
     if not frames:
         raise InputError(f"{votes.source}: {empty[0][1]}" if empty else f"{votes.source}: no votes")
-    same = replace(votes, frame=pl.concat(frames))
+    same = votes.renumbered(pl.concat(frames))
     return SameItems(same, tuple(by), left_out, tuple(empty))
 
 
@@ -167,7 +167,7 @@ def among_gold_ties(votes: Votes, labels: Labels) -> Votes:
     keep = pl.Series([row in tied for row in known.frame.select(names).rows()], dtype=pl.Boolean)
     if not keep.any():
         raise InputError(f"{labels.source}: no item with votes has a label that is a tie")
-    return replace(known, frame=known.frame.filter(keep))
+    return known.renumbered(known.numbered().filter(keep))
 
 
 def _values(votes: Votes, column: str) -> list[str]:
