@@ -23,7 +23,9 @@ from btdagg import (
     read_votes,
     read_votes_or_counts,
 )
+from btdagg.aggregators import by_name
 from btdagg.datasets import simulate
+from btdagg.evaluation import evaluate, labelled_tasks, sweep_calibration
 from btdagg.judge.pairs import read_pairs
 from btdagg.online import OnlineTally
 from commands import one_line
@@ -78,6 +80,97 @@ def folder(tmp_path, monkeypatch):
     sums.rename({sums.columns[0]: "item"}).write_csv("pairs.csv")
     btdagg.DavidsonModel(beta=1.2, eta0=0.3, gamma=0.8).save("model.json")
     return tmp_path
+
+
+# Counts whose task is known to the labels alone
+
+
+def test_counts_are_evaluated_by_the_task_of_the_labels():
+    counts, labels = read_counts(WIDE), read_labels(GOLD)
+    found = evaluate(counts, labels, **SETTINGS)
+    of_votes = evaluate(read_votes(LONG), labels, **SETTINGS)
+    assert found.by == of_votes.by == ("task",)
+    assert [cell.key for cell in found.cells] == [("math",), ("ties",)]
+    for one, other in zip(found.cells, of_votes.cells, strict=True):
+        assert one.comparison.n_items == 80
+        for mine, theirs in zip(one.comparison.methods, other.comparison.methods, strict=True):
+            np.testing.assert_array_equal(mine.mae, theirs.mae)
+    assert list(labelled_tasks(counts, labels)) == ["math", "ties"]
+    swept = sweep_calibration(counts, labels, [20], n_splits=2)
+    assert [sweep.key for sweep in swept.sweeps] == [("math",), ("ties",)]
+
+
+def test_counts_that_could_be_of_two_tasks_are_refused():
+    twice = joined(with_task(MATH.label_columns(), "math"), with_task(MATH.label_columns(), "ties"))
+    with pytest.raises(InputError, match="in several tasks, and the votes do not say theirs"):
+        evaluate(read_counts(wide(MATH)), read_labels(twice), **SETTINGS)
+
+
+@pytest.mark.filterwarnings("ignore::btdagg.CalibrationWarning")
+@pytest.mark.parametrize("file", ["counts.csv", "votes.csv"])
+def test_commands_say_which_tasks_of_the_labels_they_pool(cli, folder, file):
+    status, out, _ = cli("evaluate", file, "labels.csv", "--splits", "2", "--json")
+    assert status == 0
+    assert {line["task"] for line in json.loads(out)["lines"]} == {"math", "ties"}
+    said = "pooling 2 values of task (math, ties); --filter task=... {} one\n"
+    status, _, err = cli("calibrate", file, "labels.csv", "-o", "both.json")
+    assert (status, said.format("fits") in err) == (0, True)
+    status, out, err = cli(
+        "calibrate", file, "labels.csv", "-o", "math.json", "-f", "task=math", "--json"
+    )
+    assert (status, "pooling" in err, json.loads(out)["n_labels"]) == (0, False, 80)
+    direct = btdagg.calibrate(MATH.counts, MATH.labels).model
+    assert btdagg.DavidsonModel.load("math.json") == direct
+    planning = ["plan", "math.json", file, "labels.csv", "-n", "8"]
+    status, _, err = cli(*planning)
+    assert (status, said.format("plans for") in err) == (0, True)
+    status, out, err = cli(*planning, "--filter", "task=math", "--json")
+    assert (status, "pooling" in err, json.loads(out)["n_labels"]) == (0, False, 80)
+
+
+# Methods that others have decided
+
+
+@pytest.fixture
+def decided(folder):
+    """Votes with the decisions of others: all gold but the last item of few-shot."""
+    gold = pl.DataFrame(MATH.label_columns())
+    votes = pl.DataFrame(MATH.vote_columns()).join(gold, on="item", maintain_order="left")
+    columns = {name: pl.col("label") for name in ("greedy", "few_shot", "gsa_4", "usc_4", "usc_8")}
+    votes.with_columns(**columns).drop("label").write_csv("votes.csv")
+    gold.write_csv("labels.csv")
+    return folder
+
+
+def test_all_methods_find_few_shot_and_score_it(cli, decided):
+    evaluating = ["evaluate", "votes.csv", "labels.csv", "--splits", "2", "--methods"]
+    status, out, err = cli(*evaluating, "all", "--json")
+    assert status == 0
+    scores = {line["method"]: line["mae"] for line in json.loads(out)["lines"]}
+    assert scores["few-shot"] == scores["greedy decoding"] == 0
+    assert scores["majority vote"] > 0
+    for name in ("gsa", "usc"):  # which are there for other numbers of votes
+        assert f"{name} is left out: there is no column {name}\n" in err
+    status, out, _ = cli(*evaluating, "few-shot", "--json")
+    assert [line["mae"] for line in json.loads(out)["lines"]] == [0]
+
+
+def test_a_missing_column_of_decisions_is_said(cli, decided):
+    evaluating = ["evaluate", "votes.csv", "labels.csv", "--splits", "2", "--methods", "all"]
+    status, out, err = cli(*evaluating, "--votes", "4,8", "--json")
+    assert status == 0
+    assert "gsa is left out: there is no column gsa_8\n" in err
+    assert "usc" not in err
+    found = {line["method"] for line in json.loads(out)["lines"]}
+    assert {"few-shot", "greedy decoding", "USC"} <= found
+    assert "GSA" not in found
+    frame = pl.read_csv("votes.csv").rename({"few_shot": "few_shot_4"}).drop("greedy")
+    frame.write_csv("votes.csv")
+    status, out, err = cli(*evaluating, "--votes", "4", "--json")
+    assert status == 0
+    assert "few-shot is left out: there is no column few_shot\n" in err
+    assert "greedy" not in err
+    assert "few-shot" not in {line["method"] for line in json.loads(out)["lines"]}
 
 
 # Repeated samples
@@ -528,6 +621,72 @@ def test_files_with_blank_lines_are_those_without(tmp_path, separator):
         if end == "\n":
             assert read.frame.equals(plain.frame)
         assert counted(read) == counted(plain)
+
+
+# Confidences that nobody uses
+
+
+BEYOND = [0.5, 101.0]
+
+
+@pytest.fixture
+def percents(folder):
+    """Votes whose second confidence is a percentage."""
+    frame = pl.read_csv("votes.csv")
+    first = pl.int_range(pl.len()) == 1
+    frame.with_columns(confidence=pl.when(first).then(70.0).otherwise(0.5)).write_csv("votes.csv")
+    return folder
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if "votes.csv" in COMMANDS[name][0]])
+def test_confidences_that_nobody_uses_block_no_command(cli, percents, name):
+    line, _ = COMMANDS[name]
+    status, _, err = cli(name, *line.split())
+    assert status == 0, err
+
+
+def test_confidences_that_are_used_are_refused_by_row(cli, percents):
+    message = (
+        "votes.csv, row 2, column confidence: got '70.0', want a number from 0 to 1, or nothing"
+    )
+    evaluating = ["evaluate", "votes.csv", "labels.csv", "--splits", "2", "-f", "task=math"]
+    for method, wanted in (("ci-sc", "CI-SC"), ("soft-sc-min", "Soft-SC min")):
+        said = one_line(*cli(*evaluating, "--methods", f"majority,{method}"))
+        assert said == f"{wanted}: {message}"
+    assert one_line(*cli(*evaluating, "--confidence", "confidence")) == message
+    status, out, err = cli(*evaluating, "--methods", "all", "--json")
+    assert status == 0
+    assert f"soft-sc-product, ci-sc are left out: {message}\n" in err
+    assert "CI-SC" not in {line["method"] for line in json.loads(out)["lines"]}
+
+
+def test_confidences_are_kept_as_they_came_and_looked_at_when_asked_for():
+    columns = {"item": ["x", "y"], "vote": [1, 0], "confidence": BEYOND}
+    votes = read_votes(columns)
+    assert votes.frame["confidence"].to_list() == BEYOND
+    _, evidence = votes.evidence()
+    assert evidence.confidences is None
+    assert evidence.counts.tolist() == [[0, 0, 1], [0, 1, 0]]
+    for part in (evidence, evidence[[0]], evidence[[1]]):
+        assert btdagg.majority_vote(part).tolist() == btdagg.majority_vote(part.counts).tolist()
+        for method in by_name(["soft-sc-mean", "ci-sc"]):
+            with pytest.raises(
+                InputError, match=r"data frame, row 2, column confidence: got 101.0"
+            ):
+                method.decide(part)
+    with pytest.raises(InputError, match=r"^data frame, row 2, column confidence: got 101.0, want"):
+        votes.evidence(confidence="confidence")
+    # The row is that of the source, whatever was left out before.
+    with pytest.raises(InputError, match=r"^data frame, row 2, column confidence: got 101.0, want"):
+        votes.filter({"item": "y"}).evidence(confidence="confidence")
+    (_, part), _ = reversed(votes.partition(["item"]))
+    with pytest.raises(InputError, match=r"^data frame, row 2, column confidence: got 101.0, want"):
+        part.evidence(confidence="confidence")
+    good = votes.filter({"item": "x"}).evidence()[1]
+    assert good.confidences.total.tolist() == [[0, 0, 0.5]]
+    words = read_votes({**columns, "confidence": ["high", "low"]})
+    assert words.frame["confidence"].to_list() == ["high", "low"]
+    assert words.counts()[1].tolist() == [[0, 0, 1], [0, 1, 0]]
 
 
 # Numbers

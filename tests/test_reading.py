@@ -255,16 +255,6 @@ VALUES = [
     ("sample", ["1.5", "0"], "row 1, column sample: got '1.5', want a whole number of at least 0"),
     ("sample", [0, None], "row 2, column sample: got nothing, want a whole number of at least 0"),
     ("sample", ["0", "nan"], "row 2, column sample: got 'nan', want a whole number of at least 0"),
-    (
-        "confidence",
-        [1.5, 0],
-        "row 1, column confidence: got 1.5, want a number from 0 to 1, or nothing",
-    ),
-    (
-        "confidence",
-        ["", "hi"],
-        "row 2, column confidence: got 'hi', want a number from 0 to 1, or nothing",
-    ),
 ]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
+from btdagg._core import InputError
 from btdagg.tables import Table, refuse, text
 
 if TYPE_CHECKING:
@@ -62,6 +63,17 @@ def whole_numbers(table: Table, column: str) -> pl.Series:
     refuse(table, ~good, column, wanted)
     refuse(table, ~_is_exact(values), column, f"{wanted} and below 2**53")
     return values.cast(pl.Int64)
+
+
+def confidences(table: Table, column: str) -> pl.Series:
+    """Parse numbers as `fractions` does; a column that holds anything else stays as it is.
+
+    It is refused by whoever uses it.
+    """
+    try:
+        return fractions(table, column)
+    except InputError:
+        return table.frame[column]
 
 
 def fractions(table: Table, column: str) -> pl.Series:

@@ -61,6 +61,8 @@ class Evidence:
         What others have decided, such as a generative aggregator: -1, 0, 1 or NaN for each item.
     ids : (n,) array or None
         What messages call the items; by their number unless given.
+    no_confidences : str
+        Why there are none although a column is there, said to whoever asks for them.
 
     Raises
     ------
@@ -72,6 +74,7 @@ class Evidence:
     confidences: Confidences | None = None
     decisions: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     ids: NDArray[Any] | None = None
+    no_confidences: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "counts", as_counts(self.counts))
@@ -108,8 +111,8 @@ class Evidence:
 
     @property
     def is_plain(self) -> bool:
-        """Whether there is no more than counts."""
-        return self.confidences is None and not self.decisions
+        """Whether there is no more than counts, and nothing to say of what is not there."""
+        return self.confidences is None and not self.decisions and not self.no_confidences
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -125,6 +128,7 @@ class Evidence:
             None if self.confidences is None else self.confidences[chosen],
             {name: decided[chosen] for name, decided in self.decisions.items()},
             self._ids[chosen],
+            self.no_confidences,
         )
 
     @property
@@ -149,6 +153,8 @@ class Evidence:
             If there are none, or that of a vote is missing; the message names the item.
         """
         if self.confidences is None:
+            if self.no_confidences:
+                raise InputError(f"{wanted_by}: {self.no_confidences}")
             raise InputError(
                 f"{wanted_by} wants a confidence of every vote and there are none: name the column "
                 "that holds them (--confidence)"

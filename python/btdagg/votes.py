@@ -16,6 +16,7 @@ from btdagg import _core
 from btdagg._core import InputError
 from btdagg.columns import (
     amounts,
+    confidences,
     fractions,
     item_ids,
     names,
@@ -60,7 +61,7 @@ _VOTE_PARSERS = {
     "judge": names,
     "order": orders,
     "sample": whole_numbers,
-    "confidence": fractions,
+    "confidence": confidences,
     "template": names,
     "task": names,
 }
@@ -75,7 +76,8 @@ class Votes(Table):
     frame : polars.DataFrame
         Columns `item` (text or Int64) and `vote` (Int8; null where missing); where the source has
         them `judge`, `template`, `task` (text), `order` (``AB`` or ``BA``), `sample` (Int64),
-        `confidence` (Float64, 0 to 1); and every other column as it came.
+        `confidence` (Float64, 0 to 1; as it came where it holds anything else); and every other
+        column as it came.
     source : str
         What errors call these votes.
     """
@@ -127,8 +129,10 @@ class Votes(Table):
         n_votes : int, optional
             Count only the first so many votes of each item; see `counts`.
         confidence : str, optional
-            Column of the confidences of votes, finite numbers of at least 0. `confidence`, where
-            there is such a column, unless given. The confidence of a missing vote does not count.
+            Column of the confidences of votes, finite numbers of at least 0, and in the column
+            `confidence` up to 1. That column, where it is there, unless given; if it then holds
+            anything else, that is an error of whoever asks for confidences, and of nobody else. The
+            confidence of a missing vote does not count.
         decisions : sequence of str
             Columns of what others have decided, such as a generative aggregator, on an item: the
             words of a vote, the same in every row of an item that is not empty. With `n_votes` it
@@ -148,19 +152,26 @@ class Votes(Table):
             two rows of an item hold different decisions; and where `counts` does.
         """
         self._refuse_shared_items()
-        if confidence is None and "confidence" in self.columns:
-            confidence = "confidence"
-        frame = self.frame
-        if confidence is not None:
-            frame = frame.with_columns(amounts(self, confidence).alias(CONFIDENCE))
+        frame, no_confidences = self.frame, ""
+        column = confidence
+        if column is None and "confidence" in self.columns:
+            column = "confidence"
+        if column is not None:
+            parse = fractions if column == "confidence" else amounts
+            try:
+                frame = frame.with_columns(parse(self, column).alias(CONFIDENCE))
+            except InputError as error:
+                if confidence is not None:
+                    raise
+                no_confidences = str(error)
         rows = tallied(frame, self._first(frame, n_votes))
         decided = {
             name: decisions_of(self, column_of_decisions(name, n_votes), rows["item"])
             for name in decisions
         }
-        summary = None if confidence is None else confidences_of(rows)
+        summary = confidences_of(rows) if CONFIDENCE in frame.columns else None
         ids = ids_of(rows["item"])
-        return ids, Evidence(counts_of(rows), summary, decided, ids)
+        return ids, Evidence(counts_of(rows), summary, decided, ids, no_confidences)
 
     def _first(self, frame: pl.DataFrame, n_votes: int | None) -> pl.DataFrame:
         import polars as pl
@@ -237,8 +248,9 @@ def read_votes(source: Source, *, columns: Mapping[str, str] | None = None) -> V
         See :func:`btdagg.sources.read_table`. Columns `item` (or `id`, `item_id`) and `vote` are
         required. A vote is -1, 0 or 1 from A's point of view (+1: A is better), or A, tie or same,
         B in any case; an empty one is missing. Known too are `judge`, `order` (AB or BA), `sample`
-        (a whole number), `confidence` (0 to 1 or empty), `template`, `temperature`, `task`. Other
-        columns are kept. Blanks around ids, judges, templates and tasks do not count.
+        (a whole number), `confidence` (0 to 1 or empty, looked at by whoever uses it), `template`,
+        `temperature`, `task`. Other columns are kept. Blanks around ids, judges, templates and
+        tasks do not count.
     columns : mapping of str to str, optional
         Names of columns in the source by the names above, such as ``{"item": "qid"}``.
 

@@ -24,7 +24,7 @@ from btdagg.cli.common import (
     say_what_is_pooled,
 )
 from btdagg.cli.tables import Columns, tables_of
-from btdagg.evaluation.protocol import labels_of
+from btdagg.evaluation.protocol import labels_of, with_task
 from btdagg.uncertainty.intervals import NAMES
 
 
@@ -79,7 +79,7 @@ def calibrate(
     keep_input("--refits", refits, votes, labels)
     raw_votes, raw_labels = tables_of(columns, votes, labels)
     gold = btdagg.read_labels(raw_labels)
-    table = filtered(btdagg.read_votes_or_counts(raw_votes), filters)
+    table = filtered(with_task(btdagg.read_votes_or_counts(raw_votes), gold), filters)
     if isinstance(table, btdagg.VoteCounts):
         if n_votes is not None:
             raise btdagg.InputError(f"--votes wants single votes, and {table.source} has counts")
@@ -103,8 +103,7 @@ def calibrate(
     calibration.model.save(output)
     if sure is not None and refits is not None:
         sure.save(refits)
-    if isinstance(table, btdagg.Votes):
-        say_what_is_pooled(table, "fits")
+    say_what_is_pooled(table, "fits")
     for warning in calibration.warnings:
         note(f"warning: {warning}")
     if json:

@@ -99,8 +99,7 @@ def decide(
     if again is not None:
         sure = again.stability(counts)
         frame = frame.with_columns(agreement=sure.agreement, stable=sure.stable)
-    if isinstance(table, btdagg.Votes):
-        say_what_is_pooled(table, "decides")
+    say_what_is_pooled(table, "decides")
     if output is None:
         sys.stdout.write(frame.write_ndjson() if json else frame.write_csv())
         return

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import btdagg
-from btdagg.aggregators import AGGREGATORS, by_name
+from btdagg.aggregators import AGGREGATORS, Decided, by_name
 from btdagg.cli.common import (
     Filters,
     Json,
@@ -27,9 +27,10 @@ from btdagg.cli.common import (
 from btdagg.cli.reporting import ReportOption, names, numbers, open_report, refuse_report, say_where
 from btdagg.cli.score_table import evaluation_as_json, print_table
 from btdagg.cli.tables import Columns, tables_of
+from btdagg.columns import fractions
 from btdagg.evaluation import PAPER_TEST, SplitTest
 from btdagg.evaluation import evaluate as run_evaluation
-from btdagg.evaluation.protocol import USUAL
+from btdagg.evaluation.protocol import USUAL, with_task
 from btdagg.report.sections import write_protocols, write_scores
 from btdagg.report.study import Study, with_several
 from btdagg.tables import require
@@ -40,9 +41,8 @@ if TYPE_CHECKING:
     from btdagg.evaluation import Evaluation
     from btdagg.votes import VoteCounts, Votes
 
-# Methods that want the confidences of votes, and those that are columns of decisions.
+# Methods that want the confidences of votes.
 _CONFIDENT = ("soft-sc-mean", "soft-sc-min", "soft-sc-product", "ci-sc")
-_DECIDED = ("greedy", "few-shot", "gsa", "usc")
 
 # What an ablation varies unless told.
 _VARIED = ("template", "temperature")
@@ -169,7 +169,7 @@ def evaluate(
     )
     raw_votes, raw_labels = tables_of(columns, votes, labels)
     gold = btdagg.read_labels(raw_labels)
-    everything = btdagg.read_votes_or_counts(raw_votes)
+    everything = with_task(btdagg.read_votes_or_counts(raw_votes), gold)
     table = filtered(everything, filters)
     confidence = None if confidence is None else confidence.strip().lower()
     budgets = numbers(n_votes, "--votes", "4,8")
@@ -194,9 +194,8 @@ def evaluate(
     )
     refuse_report(report)
     evaluation, whole = _scored(study)
-    if isinstance(study.votes, btdagg.Votes):
-        # Missing votes are among the remarks of the evaluation.
-        say_what_is_pooled(study.votes, "takes", evaluation.by, missing=False)
+    # Missing votes are among the remarks of the evaluation.
+    say_what_is_pooled(study.votes, "takes", evaluation.by, missing=False)
     n_unlabelled = study.labels.n_missing
     if json:
         print_json(
@@ -276,11 +275,28 @@ def _aggregators(
         return None
     if methods.strip().lower() != "all":
         return by_name(methods.split(","))
-    wanting = set() if (confidence or "confidence") in votes.columns else set(_CONFIDENT)
-    for name in _DECIDED:
-        wanted = {column_of_decisions(name, n) for n in budgets or (None,)}
-        if not wanted <= set(votes.columns):
+    wanting = set() if _has_confidences(votes, confidence) else set(_CONFIDENT)
+    for name, make in AGGREGATORS.items():
+        method = make()
+        if not isinstance(method, Decided):
+            continue
+        wanted = {column_of_decisions(method.column, n) for n in budgets or (None,)}
+        absent = wanted.difference(votes.columns)
+        if absent:
             wanting.add(name)
-            if any(column.split("_")[0] == name for column in votes.columns):
-                note(f"{name} is left out: it wants the columns {', '.join(sorted(wanted))}")
+            if any(f"{column}_".startswith(f"{method.column}_") for column in votes.columns):
+                note(f"{name} is left out: there is no column {', '.join(sorted(absent))}")
     return by_name([name for name in AGGREGATORS if name not in wanting])
+
+
+def _has_confidences(votes: Votes | VoteCounts, column: str | None) -> bool:
+    """Whether votes have confidences: in the column that is named, or good ones in the usual."""
+    if isinstance(votes, btdagg.VoteCounts) or (column or "confidence") not in votes.columns:
+        return False
+    if column is None:
+        try:
+            fractions(votes, "confidence")
+        except btdagg.InputError as error:
+            note(f"{', '.join(_CONFIDENT)} are left out: {error}")
+            return False
+    return True

@@ -22,7 +22,7 @@ from btdagg.cli.common import (
     say_what_is_pooled,
 )
 from btdagg.cli.tables import Columns, tables_of
-from btdagg.evaluation.protocol import labels_of
+from btdagg.evaluation.protocol import labels_of, with_task
 
 _N_CURVE = 6  # numbers of votes in the curve
 
@@ -103,7 +103,7 @@ def plan(
     fitted = btdagg.DavidsonModel.load(model)
     raw_votes, raw_labels = tables_of(columns, votes, labels)
     gold = btdagg.read_labels(raw_labels)
-    table = filtered(btdagg.read_votes_or_counts(raw_votes), filters)
+    table = filtered(with_task(btdagg.read_votes_or_counts(raw_votes), gold), filters)
     pooled = (table.ids, table.counts) if isinstance(table, btdagg.VoteCounts) else table.counts()
     items = btdagg.align(*pooled, labels_of(gold, table))
     # Imported here, so that the other commands begin without it.
@@ -128,8 +128,7 @@ def plan(
     )
     if output is not None:
         rule.save(output)
-    if isinstance(table, btdagg.Votes):
-        say_what_is_pooled(table, "plans for")
+    say_what_is_pooled(table, "plans for")
     if json:
         print_json(
             {

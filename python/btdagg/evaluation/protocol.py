@@ -329,7 +329,7 @@ def with_task(votes: AnyVotes, labels: Labels) -> AnyVotes:
     InputError
         If an item has labels in several tasks.
     """
-    if isinstance(votes, VoteCounts) or "task" in votes.columns or "task" not in labels.columns:
+    if "task" in votes.columns or "task" not in labels.columns:
         return votes
     items = text(labels, "item")
     if items.is_duplicated().any():
