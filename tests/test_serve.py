@@ -376,7 +376,7 @@ def test_a_stream_that_was_cut_anywhere_is_refused(scorer):
 
 def test_a_stream_that_something_follows_is_refused():
     for rest in (_STREAM, b"\n", bytes(8)):
-        with pytest.raises(InputError, match="^body goes on after the end of its stream, want one"):
+        with pytest.raises(InputError, match="body goes on after the end of its stream"):
             read_stream(_STREAM + rest)
 
 
