@@ -357,6 +357,51 @@ def test_a_stream_that_does_not_begin_with_a_schema_is_refused(scorer):
         read_stream(b"\xff\xff\xff\xff\0\0\0\0")
 
 
+def test_a_stream_that_was_cut_anywhere_is_refused(scorer):
+    """Also after its schema or between batches, where what is left looks like a whole stream."""
+    schema = pa.schema([("minus", pa.int64()), ("tie", pa.int64()), ("plus", pa.int64())])
+    out = pa.BufferOutputStream()
+    with pa.ipc.new_stream(out, schema) as stream:
+        for row in COUNTS[:2]:
+            stream.write_batch(pa.record_batch([[count] for count in row], schema))
+    whole = out.getvalue().to_pybytes()
+    assert read_items(whole, CONTENT_TYPE).counts.tolist() == COUNTS[:2]
+    wanted = r"body (is no Arrow IPC stream: |has no end-of-stream mark: is it cut short\?$)"
+    looks_whole = []
+    for length in range(len(whole)):
+        with pytest.raises(InputError, match=wanted) as caught:
+            read_items(whole[:length], CONTENT_TYPE)
+        if "mark" in str(caught.value):
+            looks_whole.append(length)
+    empty = stream_of(schema.empty_table())
+    assert whole.startswith(empty[:-8])
+    assert {len(empty) - 8, len(whole) - 8} <= set(looks_whole)  # after the schema, all batches
+
+    def status_of(body):
+        return scorer.ask("POST", "/v1/decide", body, {"Content-Type": CONTENT_TYPE})
+
+    for length in {*looks_whole, *range(0, len(whole), 16)}:
+        status, _, content = status_of(whole[:length])
+        assert (length, status) == (length, 422)
+        assert json.loads(content)["detail"].startswith("body ")
+    assert status_of(empty)[0] == status_of(whole)[0] == 200
+
+
+def test_a_stream_that_something_follows_is_refused():
+    for rest in (_STREAM, b"\n", bytes(8)):
+        with pytest.raises(InputError, match="body goes on after the end of its stream"):
+            read_stream(_STREAM + rest)
+
+
+def test_streams_of_polars_and_of_old_writers_have_an_end():
+    frame = pl.DataFrame({"minus": [0], "tie": [1], "plus": [11]})
+    assert read_items(frame.write_ipc_stream(None).getvalue(), CONTENT_TYPE).counts.shape == (1, 3)
+    old = pa.ipc.IpcWriteOptions(use_legacy_format=True)
+    body = stream_of(frame.to_arrow(), options=old)
+    assert body[-8:-4] != b"\xff\xff\xff\xff"
+    assert read_items(body, CONTENT_TYPE).counts.tolist() == [[0, 1, 11]]
+
+
 def test_a_few_changed_bytes_are_read_or_refused():
     streams = [
         _STREAM,
@@ -443,6 +488,19 @@ def test_health_metrics_and_pages(scorer):
     assert "http" not in page.replace("http-equiv", "")
     description = json.loads(scorer.ask("GET", "/openapi.json")[2])
     assert "422" in description["paths"]["/v1/tally"]["post"]["responses"]
+
+
+def test_no_path_is_redirected(scorer):
+    """A redirect would lead to whatever Host the client, or somebody between, has sent."""
+    for method, path in (
+        ("POST", "/v1/decide/"), ("POST", "/v1/tally/"), ("POST", "/v1/reload/"),
+        ("GET", "/healthz/"), ("GET", "/readyz/"), ("GET", "/metrics/"), ("GET", "/docs/"),
+        ("GET", "/openapi.json/"),
+    ):  # fmt: skip
+        status, headers, content = scorer.ask(method, path, b"{}", {"Host": "evil.example"})
+        assert (path, status) == (path, 404)
+        assert "location" not in headers
+        assert b"evil" not in content
 
 
 def test_a_token_is_asked_for(start):

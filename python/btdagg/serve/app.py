@@ -100,6 +100,7 @@ def create_app(settings: Settings, *, is_leaving: Callable[[], bool] = lambda: F
         description="Calibrated labels from the three-way votes of LLM judges.",
         docs_url=None,  # it loads scripts from elsewhere
         redoc_url=None,
+        redirect_slashes=False,  # a redirect goes to whatever Host the client sent
         lifespan=lifespan,
     )
     app.state.metrics, app.state.file = metrics, file
