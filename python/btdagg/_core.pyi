@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 __all__ = [
     "CalibrationSet",
     "ConformalTest",
+    "Fit",
     "InputError",
     "IntegerTally",
     "Model",
@@ -58,9 +59,7 @@ class CalibrationSet:
     def loss(
         self, /, theta: NDArray[np.float64], n_threads: int
     ) -> tuple[float, NDArray[np.float64]]: ...
-    def fit(
-        self, /, lower: Sequence[float], upper: Sequence[float], n_threads: int
-    ) -> tuple[NDArray[np.float64], float, int]: ...
+    def fit(self, /, lower: Sequence[float], upper: Sequence[float], n_threads: int) -> Fit: ...
     @property
     def n_items(self, /) -> int: ...
     @property
@@ -73,6 +72,21 @@ class CalibrationSet:
     def has_tie_contrast(self, /) -> bool: ...
     @property
     def label_weights(self, /) -> tuple[float, float, float]: ...
+
+@final
+class Fit:
+    @property
+    def parameters(self, /) -> tuple[float, float, float]: ...
+    @property
+    def drps(self, /) -> float: ...
+    @property
+    def converged(self, /) -> bool: ...
+    @property
+    def at_bounds(self, /) -> tuple[bool, bool, bool]: ...
+    @property
+    def neutral(self, /) -> tuple[bool, bool, bool]: ...
+    @property
+    def n_starts(self, /) -> int: ...
 
 @final
 class Refits:

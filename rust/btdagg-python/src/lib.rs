@@ -20,7 +20,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use crate::calibration_set::CalibrationSet;
+    use crate::calibration_set::{CalibrationSet, Fit};
     #[pymodule_export]
     use crate::call::InputError;
     #[pymodule_export]
