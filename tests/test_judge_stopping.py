@@ -295,3 +295,24 @@ def test_one_order_takes_any_step(tmp_path):
     came, _ = go(pairs_of(5), rule, asked, tmp_path / "v.db", order="AB")
     assert came.n_settled == 5
     assert set(asked.asked) == {(number, "AB") for number in range(5)}
+
+
+def test_an_argument_that_would_do_nothing_is_refused(tmp_path):
+    """`judge(pairs, judging, n=24)` asked for the votes of `judging` and said nothing of the 24."""
+    pairs, client, store = pairs_of(2), FunctionClient(Judge(2)), tmp_path / "votes.db"
+
+    def ask(*arguments, **options):
+        return asyncio.run(judge(pairs, *arguments, store=store, **options))
+
+    judging = Judging("m", n=4, limits=Limits(2))
+    for options, message in (
+        ({"client": client, "n": 24}, r"^n and a judging are given, want one of them: "),
+        ({"client": client, "n": 24, "model": "x"}, r"^n, model and a judging are given"),
+        ({"client": client, "base_url": "http://127.0.0.1:9"}, r"^base_url and key_variable are"),
+        ({"client": client, "key_variable": "MINE"}, r"^base_url and key_variable are of an"),
+    ):
+        with pytest.raises(InputError, match=message):
+            ask(judging, **options)
+    assert not store.exists()
+    assert ask(judging, client=client).statuses == {"ok": 8}
+    assert ask(client=client, model="m", n=6, limits=Limits(2)).statuses == {"ok": 4}
