@@ -20,6 +20,7 @@ __all__ = [
     "TextTally",
     "__version__",
     "decide_under",
+    "exceeds",
     "pack_texts",
     "pack_wide",
     "tally_integers",
@@ -135,6 +136,7 @@ def decide_under(
     counts: NDArray[np.uint64],
     n_threads: int,
 ) -> NDArray[np.int8]: ...
+def exceeds(counts: NDArray[Any], n_votes: int) -> bool: ...
 def tally_integers(
     items: NDArray[np.int64], votes: NDArray[np.int8]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...

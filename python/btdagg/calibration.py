@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg.calibration_set import calibration_set
 from btdagg.model import DavidsonModel
+from btdagg.provenance import Provenance
 from btdagg.validation import as_integer, as_number
 
 if TYPE_CHECKING:
@@ -108,6 +109,7 @@ def calibrate(
     alpha: float = 1.0,
     kappa: float = 1.0,
     bounds: Bounds | None = None,
+    provenance: Provenance | None = None,
     n_threads: int = 1,
 ) -> Calibration:
     """Fit the Davidson model to labelled vote counts by minimum DRPS.
@@ -132,6 +134,10 @@ def calibrate(
         Smoothing constants of the margin and the tie feature.
     bounds : Bounds, optional
         Box constraints; the paper's unless given.
+    provenance : Provenance, optional
+        Where the votes are from, for the model to keep; ``Provenance.of(votes)`` says what votes as
+        they were read do. The number of labels and, unless given, the votes per item (the most of
+        an item) are added.
     n_threads : int
         Threads over the distinct rows, of use where there are many thousands; they do not change a
         bit of the result.
@@ -182,7 +188,12 @@ def calibrate(
     )
     lower, upper = box_of(bounds)
     fit = items.fit(lower.tolist(), upper.tolist(), as_integer(n_threads, "n_threads", 1))
-    model = DavidsonModel(*fit.parameters, alpha, kappa)
+    if not isinstance(provenance, Provenance | None):
+        raise InputError(f"provenance is {provenance!r}, want btdagg.Provenance(...)")
+    known = Provenance() if provenance is None else provenance
+    n_votes = (items.max_votes or None) if known.n_votes is None else known.n_votes
+    known = replace(known, n_votes=n_votes, n_labels=items.n_items)
+    model = DavidsonModel(*fit.parameters, alpha, kappa, known)
     at_bounds = tuple(name for name, hit in zip(_NAMES, fit.at_bounds, strict=True) if hit)
     notes = _unidentified(items, model, fit.neutral)
     if not fit.converged:

@@ -26,7 +26,7 @@ mod _core {
     #[pymodule_export]
     use crate::drift::ConformalTest;
     #[pymodule_export]
-    use crate::model::Model;
+    use crate::model::{Model, exceeds};
     #[pymodule_export]
     use crate::refits::{Refits, decide_under};
     #[pymodule_export]

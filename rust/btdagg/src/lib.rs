@@ -26,6 +26,7 @@
 //! | [`Model`] | probabilities, risks, decisions; one item or many |
 //! | [`CompiledModel`] | the same by table look-up |
 //! | [`Model::from_json`] | the model file that the Python package writes |
+//! | [`Provenance`] | what a model was fitted to, if its file says so |
 //! | [`CalibrationSet`] | labelled counts: the fit to them, their DRPS and its gradient |
 //! | [`running`] | tallies of votes as they come, merged and deduplicated |
 //! | [`stopping`] | rules for asking fewer votes for the same labels |
@@ -56,6 +57,7 @@ mod label;
 mod loss_table;
 mod model;
 mod parallel;
+mod provenance;
 mod quantities;
 mod refits;
 mod region;
@@ -75,6 +77,7 @@ pub use gather::CalibrationSetBuilder;
 pub use label::Label;
 pub use model::{Model, Parameters};
 pub use parallel::Execution;
+pub use provenance::Provenance;
 pub use refits::{Cell, Refits, decide_under};
 pub use table::CompiledModel;
 pub use tally::Tally;
