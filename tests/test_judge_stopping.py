@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from btdagg import DavidsonModel, InputError
+from btdagg import DavidsonModel, InputError, Provenance, ProvenanceWarning
 from btdagg.judge.calls import samples_of
 from btdagg.judge.client import FunctionClient
 from btdagg.judge.judging import Judging, judge
@@ -316,3 +316,21 @@ def test_an_argument_that_would_do_nothing_is_refused(tmp_path):
     assert not store.exists()
     assert ask(judging, client=client).statuses == {"ok": 8}
     assert ask(client=client, model="m", n=6, limits=Limits(2)).statuses == {"ok": 4}
+
+
+def test_another_judge_than_the_model_of_the_rule_was_fitted_to_is_warned_of(tmp_path):
+    known = Provenance(n_votes=N, judge="m", template="response", temperature=0.5)
+    rule = StoppingRule.lossless(replace(MODEL, provenance=known), N, step=2)
+
+    def ask(place, judging):
+        with VoteStore(tmp_path / place) as store:
+            client = FunctionClient(Judge(2))
+            asking = judge_by_rule(pairs_of(2), judging, rule, store=store, client=client)
+            return asyncio.run(asking)
+
+    assert ask("same.db", Judging("m", n=N, limits=Limits(2))).n_settled == 2
+    with pytest.warns(ProvenanceWarning) as caught:
+        ask("other.db", Judging("m", judge="x", temperature=None, n=N, limits=Limits(2)))
+    assert [str(warning.message) for warning in caught] == [
+        "judge is x, and the model was fitted for m"
+    ]

@@ -14,6 +14,7 @@ from btdagg._core import InputError
 from btdagg.validation import as_integer
 
 if TYPE_CHECKING:
+    from btdagg.tables import Table
     from btdagg.votes import VoteCounts, Votes
 
 COLUMNS = ("judge", "template", "temperature", "task")
@@ -66,8 +67,8 @@ class Provenance:
             object.__setattr__(self, name, _texts(name, getattr(self, name)))
 
     @classmethod
-    def of(cls, votes: Votes | VoteCounts) -> Self:
-        """Return what votes or counts, as they were read, say of where they are from."""
+    def of(cls, votes: Table) -> Self:
+        """Return what votes, counts or labels, as they were read, say of where they are from."""
         judge, template, temperature, task = (_values(votes, name) for name in COLUMNS)
         return cls(judge=judge, template=template, temperature=temperature, task=task)
 
@@ -114,6 +115,7 @@ class Provenance:
         votes: Votes | VoteCounts | None = None,
         *,
         n_votes: int | None = None,
+        fewer: bool = True,
     ) -> tuple[str, ...]:
         """Say where items differ from those that the model was fitted to.
 
@@ -126,6 +128,8 @@ class Provenance:
             temperature and task are.
         n_votes : int, optional
             How many votes were taken of each item, if not all.
+        fewer : bool
+            False where items may have fewer votes, such as those that a rule stopped early.
 
         Returns
         -------
@@ -134,12 +138,12 @@ class Provenance:
             of a column than the model was fitted to.
         """
         found = []
-        totals = np.asarray(counts).sum(axis=1)
+        totals = np.asarray(counts).sum(axis=1, dtype=np.float64)
         most = int(totals.max()) if len(totals) else self.n_votes
         if self.n_votes is not None and most is not None:
             if most > self.n_votes:
                 found.append(f"items have up to {most} votes, and {self._fitted_for()}")
-            elif max(most, _most_rows(votes, n_votes)) < self.n_votes:
+            elif fewer and max(most, _most_rows(votes, n_votes)) < self.n_votes:
                 found.append(f"no item has more than {most} votes, and {self._fitted_for()}")
         if votes is not None:
             found += self.other_values({name: _values(votes, name) for name in COLUMNS})
@@ -196,7 +200,7 @@ def _text(name: str, value: object) -> str:
     return str(value)
 
 
-def _values(votes: Votes | VoteCounts, column: str) -> tuple[str, ...]:
+def _values(votes: Table, column: str) -> tuple[str, ...]:
     from btdagg.tables import text
 
     if column not in votes.columns:

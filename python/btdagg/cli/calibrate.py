@@ -23,6 +23,7 @@ from btdagg.cli.common import (
     print_json,
     say_what_is_pooled,
 )
+from btdagg.cli.provenance import provenance_of
 from btdagg.evaluation.protocol import labels_of
 from btdagg.uncertainty.intervals import NAMES
 
@@ -82,10 +83,13 @@ def calibrate(
         ids, counts = table.ids, table.counts
     else:
         ids, counts = table.counts(n_votes)
-    items = btdagg.align(ids, counts, labels_of(btdagg.read_labels(labels), table))
+    gold = labels_of(btdagg.read_labels(labels), table)
+    items = btdagg.align(ids, counts, gold)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", btdagg.CalibrationWarning)  # printed below
-        calibration = btdagg.calibrate(items.counts, items.labels)
+        calibration = btdagg.calibrate(
+            items.counts, items.labels, provenance=provenance_of(table, gold, n_votes)
+        )
     sure = None
     if intervals or refits is not None:
         sure = btdagg.bootstrap(
