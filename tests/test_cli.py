@@ -484,8 +484,7 @@ def test_calibrate_says_in_json_how_the_fit_went(cli, folder):
     found = json.loads(out)
     assert list(found) == [
         "model", "drps", "converged", "at_bounds", "n_labels", "max_votes", "n_starts",
-        "n_evaluations", "message", "warnings", "nu", "n_unlabelled", "n_without_votes",
-        "n_missing", "output",
+        "warnings", "nu", "n_unlabelled", "n_without_votes", "n_missing", "output",
     ]  # fmt: skip
     assert DavidsonModel(**found["model"]) == expected.model == DavidsonModel.load("model.json")
     assert found["drps"] == expected.drps

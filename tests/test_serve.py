@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,10 +20,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from btdagg import DavidsonModel, InputError
+from btdagg import DavidsonModel, InputError, Provenance, read_votes
 from btdagg.serve import Settings
 from btdagg.serve.arrow import CONTENT_TYPE, read_stream, write_stream
-from btdagg.serve.bodies import read_items
+from btdagg.serve.bodies import Items, read_items
+from btdagg.serve.comparison import Comparison
 from btdagg.serve.gate import Buckets
 from btdagg.serve.models import ModelFile, digest
 from btdagg.serve.server import bound
@@ -729,6 +731,67 @@ def test_a_reload_says_whether_the_model_changed(tmp_path):
     with pytest.raises(InputError, match="no btdagg model"):
         served.reload()
     assert served.current.model == OTHER
+
+
+def test_answers_say_where_items_are_not_what_the_model_was_fitted_to(start):
+    known = Provenance(n_votes=12, n_labels=50, judge="g")
+    scorer = start("--reload-every", "1000")
+    model = replace(MODEL, provenance=known)
+    model.save(scorer.model)
+    assert scorer.post("/v1/reload", {}) == (200, {"model": digest(model), "changed": True})
+    assert digest(model) != digest(MODEL)
+    assert json.loads(scorer.ask("GET", "/v1/model")[2]) == {
+        "model": digest(model),
+        **MODEL.numbers,
+        "provenance": {"n_votes": 12, "n_labels": 50, "judge": ["g"]},
+    }
+    page = scorer.ask("GET", "/docs")[2].decode()
+    assert f"Model {digest(model)}, fitted to 12 votes an item, 50 labels, judge g." in page
+    # As many votes, or fewer, which may be missing, are no difference.
+    for counts in (COUNTS, [[0, 0, 1]], []):
+        status, found = scorer.post("/v1/decide", {"counts": counts})
+        assert (status, list(found)) == (200, ["model", "labels"])
+    more = "items have up to 13 votes, and the model was fitted for 12 an item"
+    _, found = scorer.post("/v1/decide", {"counts": [*COUNTS, [0, 0, 13]]})
+    assert found["warnings"] == [more]
+    assert found["labels"] == MODEL.decide([*COUNTS, [0, 0, 13]]).tolist()
+    votes = {"item": ["x", "x"], "vote": [1, 0], "judge": ["g", "h"]}
+    other = "judge is h, and the model was fitted for g"
+    for path in ("/v1/decide", "/v1/tally"):
+        assert scorer.post(path, votes)[1]["warnings"] == [other]
+    assert "warnings" not in scorer.post("/v1/tally?decide=false", votes)[1]
+    table = pa.table({"minus": [0], "tie": [0], "plus": [13]})
+    headers = {"Content-Type": CONTENT_TYPE}
+    _, _, content = scorer.ask("POST", "/v1/decide", stream_of(table), headers)
+    metadata = pa.ipc.open_stream(content).read_all().schema.metadata
+    assert json.loads(metadata[b"warnings"]) == [more]
+
+
+def test_votes_that_are_always_fewer_are_logged_once(caplog):
+    comparison = Comparison(Provenance(n_votes=12))
+    few, enough = Items(np.tile([1, 2, 3], (500, 1))), Items(np.array([[0, 0, 12]]))
+    assert comparison.differences(few) == ()
+    assert caplog.messages == []
+    for _ in range(3):
+        assert comparison.differences(few) == ()
+    assert caplog.messages == [
+        "no item of 1000 or more has had 12 votes, which the model was fitted for"
+    ]
+    caplog.clear()
+    comparison = Comparison(Provenance(n_votes=12))
+    for items in (enough, few, few, few):
+        comparison.differences(items)
+    for judge in range(100):
+        votes = read_votes({"item": [1], "vote": [1], "judge": [f"line\n{judge}"]})
+        Comparison(None).differences(Items(few.counts, votes=votes))
+        comparison.differences(Items(few.counts, votes=votes))
+    assert caplog.messages == []  # of a judge it knows nothing
+    comparison = Comparison(Provenance(judge="g"))
+    for judge in range(100):
+        votes = read_votes({"item": [1], "vote": [1], "judge": [f"line\n{judge}"]})
+        comparison.differences(Items(few.counts, votes=votes))
+    assert len(caplog.messages) == 20
+    assert caplog.messages[0] == "judge is line\\n0, and the model was fitted for g"
 
 
 def test_under_load_no_answer_is_wrong_and_none_is_lost():

@@ -19,6 +19,7 @@ from btdagg.metrics import (
     pairwise_accuracy,
 )
 from btdagg.model import DavidsonModel, Features
+from btdagg.provenance import Provenance, ProvenanceWarning
 
 if TYPE_CHECKING:
     from btdagg.aggregators import (
@@ -64,6 +65,8 @@ __all__ = [
     "Labels",
     "MaeCalibration",
     "PermutationTestResult",
+    "Provenance",
+    "ProvenanceWarning",
     "Ratings",
     "Sandwich",
     "Stability",

@@ -174,7 +174,8 @@ def as_weights(weights: ArrayLike, soft: bool) -> NDArray[np.float64]:
 def as_losses(losses: ArrayLike, name: str, shape: str) -> NDArray[np.float64]:
     """Return losses as a contiguous float64 array of the dimensions that `shape` names.
 
-    Whether they are finite is seen by the core while it reads them.
+    Whether they are finite is seen by the core while it reads them. Of integers that floats do not
+    hold it is the nearest floats; see `rests_of`.
 
     Raises
     ------
@@ -191,6 +192,16 @@ def as_losses(losses: ArrayLike, name: str, shape: str) -> NDArray[np.float64]:
     if array.ndim != shape.count(",") + (not shape.endswith(",)")):
         raise InputError(f"{name} has shape {array.shape}, want {shape}")
     return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def rests_of(losses: ArrayLike, floats: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """Return what `as_losses` left of integers beyond 2**53, in the same shape; None if nothing."""
+    array = np.asarray(losses)
+    if array.dtype.kind not in "iu" or not (np.abs(floats) >= 2.0**53).any():
+        return None
+    both = zip(array.ravel().tolist(), floats.ravel().tolist(), strict=True)
+    rests = np.array([value - int(nearest) for value, nearest in both], dtype=np.float64)
+    return rests.reshape(floats.shape) if rests.any() else None
 
 
 def as_groups(groups: ArrayLike, other: str, n_items: int) -> NDArray[np.int64]:

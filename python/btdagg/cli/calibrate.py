@@ -23,6 +23,7 @@ from btdagg.cli.common import (
     print_json,
     say_what_is_pooled,
 )
+from btdagg.cli.provenance import provenance_of
 from btdagg.cli.tables import Columns, tables_of
 from btdagg.evaluation.protocol import labels_of, with_task
 from btdagg.uncertainty.intervals import NAMES
@@ -89,7 +90,9 @@ def calibrate(
     items = btdagg.align(ids, counts, labels_of(gold, table))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", btdagg.CalibrationWarning)  # printed below
-        calibration = btdagg.calibrate(items.counts, items.labels)
+        calibration = btdagg.calibrate(
+            items.counts, items.labels, provenance=provenance_of(table, n_votes)
+        )
     sure = None
     if intervals or refits is not None:
         sure = btdagg.bootstrap(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +14,7 @@ from btdagg.cli import judge_options as options
 from btdagg.cli.asking import ask, ask_by_rule, run_asking
 from btdagg.cli.common import Json, at_least, note
 from btdagg.cli.judge_words import say_decisions, say_estimate, say_run, say_stopped
+from btdagg.cli.provenance import say_differences
 from btdagg.cli.stopping import load_rule
 from btdagg.cli.tables import Columns, tables_of
 
@@ -82,7 +84,7 @@ def judge(
     from btdagg.judge.judging import estimate
     from btdagg.judge.methods import asking_of, decide_by
     from btdagg.judge.pairs import read_pairs
-    from btdagg.judge.stopping import open_pairs
+    from btdagg.judge.stopping import differences, open_pairs
     from btdagg.judge.store import NoStoreError, VoteStore
 
     rule = None
@@ -128,6 +130,9 @@ def judge(
     ):
         at_least(value, option, 1)
     examples = examples_of(method, several, raw[1] if labels else None, n_examples)
+    if rule is not None:
+        say_differences(differences(several, judging, rule))
+        rule = replace(rule, model=replace(rule.model, provenance=None))  # which is said
     if several.n_identical:
         note(f"{several.n_identical} pairs of {pairs} have the same text on both sides")
     if dry_run:

@@ -21,8 +21,10 @@ from btdagg.cli.common import (
     print_json,
     say_what_is_pooled,
 )
+from btdagg.cli.provenance import differences_said, say_differences
 from btdagg.cli.tables import Columns, tables_of
 from btdagg.evaluation.protocol import labels_of, with_task
+from btdagg.provenance import Provenance
 
 _N_CURVE = 6  # numbers of votes in the curve
 
@@ -110,12 +112,19 @@ def plan(
     from btdagg import online
 
     chances = online.fit_votes(items.counts, items.labels)
-    rule = online.StoppingRule.lossless(fitted, n_votes, chances, step=step)
-    if epsilon is not None:
-        rule = rule.risk_bounded(fitted, n_votes, chances, epsilon=epsilon, step=step)
-    elif price is not None or budget is not None:
-        rule = rule.cost_optimal(fitted, n_votes, chances, price=price, budget=budget, step=step)
-    found = online.plan_rule(rule, items.counts, items.labels, n_items=n_items, price=vote_price)
+    if fitted.provenance is not None:
+        say_differences(fitted.provenance.other_values(Provenance.of(table).as_dict()))
+    with differences_said():
+        rule = online.StoppingRule.lossless(fitted, n_votes, chances, step=step)
+        if epsilon is not None:
+            rule = rule.risk_bounded(fitted, n_votes, chances, epsilon=epsilon, step=step)
+        elif price is not None or budget is not None:
+            rule = rule.cost_optimal(
+                fitted, n_votes, chances, price=price, budget=budget, step=step
+            )
+        found = online.plan_rule(
+            rule, items.counts, items.labels, n_items=n_items, price=vote_price
+        )
     planned = online.plan(
         items.counts,
         items.labels,

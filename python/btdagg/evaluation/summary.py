@@ -213,9 +213,10 @@ def _constant(cell: Cell) -> list[str]:
     if fitted.max_votes and fitted.model.always_ties(fitted.max_votes):
         return [
             f"{where}fitted to all {fitted.n_labels} labels, the model calls every item with up "
-            f"to {fitted.max_votes} votes a tie, however they fall (MAE {scores.mae.mean():.3f}; "
-            f"always answering tie has {1 - cell.comparison.gold_tie_share:.3f}): this judge adds "
-            "nothing here that a constant would not"
+            f"to {fitted.max_votes} votes a tie, however they fall: this judge adds nothing here "
+            "that a constant would not. Always answering tie has MAE "
+            f"{1 - cell.comparison.gold_tie_share:.3f}; the models that are scored, calibrated on "
+            f"{cell.comparison.n_calibration:.0f} labels each, have {scores.mae.mean():.3f}"
         ]
     n_evaluated = cell.comparison.n_items - cell.comparison.n_calibration
     share = float(np.mean(scores.tie_share == 1)) if n_evaluated >= _ENOUGH else 0.0

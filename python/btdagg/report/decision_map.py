@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from btdagg.report.markup import asset, escaped, script_json
@@ -46,7 +45,7 @@ def decision_map(models: Mapping[str, DavidsonModel], n_votes: int) -> str:
         Votes per item at the start; brought to 2 ... 40.
     """
     start = min(max(n_votes, FEWEST), MOST)
-    presets = [{"name": shown(name), **asdict(model)} for name, model in models.items()]
+    presets = [{"name": shown(name), **model.numbers} for name, model in models.items()]
     controls = [_control(control, models) for control in _CONTROLS]
     votes = _Control("n", "n", "votes per item", FEWEST, MOST, 1)
     controls.append(_field(votes, f'min="{FEWEST}" max="{MOST}" step="1"'))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
+import json
 import struct
 from typing import TYPE_CHECKING, Any
 
 from btdagg._core import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     import polars as pl
     import pyarrow as pa
@@ -71,11 +72,12 @@ def read_stream(body: bytes, names: Collection[str] | None = None) -> pl.DataFra
     return found if isinstance(found, pl.DataFrame) else found.to_frame()
 
 
-def write_stream(columns: Mapping[str, Any], digest: str) -> bytes:
-    """Write columns as a stream whose schema names the model by its digest."""
+def write_stream(columns: Mapping[str, Any], digest: str, warnings: Sequence[str] = ()) -> bytes:
+    """Write columns as a stream whose schema has the model's digest, and warnings as JSON."""
     import pyarrow as pa
 
-    table = pa.table(dict(columns)).replace_schema_metadata({"model": digest})
+    said = {"warnings": json.dumps(warnings)} if warnings else {}
+    table = pa.table(dict(columns)).replace_schema_metadata({"model": digest, **said})
     out = io.BytesIO()
     with pa.ipc.new_stream(out, table.schema) as stream:
         stream.write_table(table)

@@ -1,4 +1,4 @@
-use btdagg::{CountValue, Counts};
+use btdagg::{CountValue, Counts, Provenance};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
@@ -94,6 +94,14 @@ impl Model {
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         matrix!(self, counts, n_threads, features_into)
     }
+}
+
+/// Whether items have more votes than a model was fitted for, by a look at the first of them.
+#[pyfunction]
+pub fn exceeds(counts: &Bound<'_, PyUntypedArray>, n_votes: u64) -> PyResult<bool> {
+    let borrowed = borrow_counts(counts)?;
+    let provenance = Provenance { n_votes: Some(n_votes), ..Provenance::default() };
+    with_rows!(borrowed, rows => Ok(provenance.is_exceeded_by(&rows)))
 }
 
 pub fn rows_of(counts: &Bound<'_, PyUntypedArray>) -> usize {
