@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from btdagg._core import InputError
+from btdagg.extras import needs
 from btdagg.tables import Table, is_unicode, listing, require, shown
 
 if TYPE_CHECKING:
@@ -51,16 +52,12 @@ def read_table(source: Source, required: Sequence[str], *, name: str | None = No
     ------
     InputError
         If the source cannot be read, has no rows, or lacks a column.
-    ImportError
+    MissingExtraError
         If polars or narwhals is not installed.
     """
-    try:
+    with needs("tables", "reading tables"):
         import narwhals  # noqa: F401
         import polars as pl
-    except ImportError as error:
-        raise ImportError(
-            "reading tables needs polars and narwhals: pip install 'btdagg[tables]'"
-        ) from error
 
     if isinstance(source, (str, os.PathLike)):
         name = name or os.fspath(source)

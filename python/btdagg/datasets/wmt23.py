@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from btdagg._core import InputError
 from btdagg.columns import item_ids, whole_numbers
+from btdagg.extras import needs
 from btdagg.labels import Ratings
 from btdagg.sources import read_table
 from btdagg.tables import Table, listing, parse_columns, refuse
@@ -98,10 +99,8 @@ def load_wmt23(
 
 
 def _download() -> str:
-    try:
+    with needs("datasets", "downloading"):
         import pooch
-    except ImportError as error:
-        raise ImportError("downloading needs pooch: pip install 'btdagg[datasets]'") from error
     try:
         # A file that is already there is only checked; one that fails the check is not kept.
         found: str = pooch.retrieve(

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL, Connection
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
+from btdagg.extras import needs
 from btdagg.judge.store.records import NoStoreError, StoreError
 
 BUSY_SECONDS = 60  # for which a writer waits for others
@@ -23,11 +24,8 @@ def url_of(place: str) -> URL:
         if url.drivername in ("postgresql", "postgres"):
             url = url.set(drivername="postgresql+psycopg")
         backend = url.get_backend_name()
-        url.get_dialect()
-    except ModuleNotFoundError as error:
-        raise ImportError(
-            f"a PostgreSQL store needs {error.name}: pip install 'btdagg[postgres]'"
-        ) from error
+        with needs("postgres", "a PostgreSQL store"):
+            url.get_dialect()
     except (ArgumentError, NoSuchModuleError, ValueError):
         backend = ""
     if backend not in ("sqlite", "postgresql"):

@@ -14,6 +14,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
+from btdagg.extras import needs
 from btdagg.judge.calls import Asked, Order, Status
 from btdagg.judge.store import schema
 from btdagg.judge.store.asking import Owner, in_parts
@@ -234,12 +235,8 @@ class VoteStore:
         options: dict[str, Any] = {}
         if self._path is not None:
             options = {"timeout": BUSY_SECONDS}
-        try:
+        with needs("postgres", "a PostgreSQL store"):
             engine = sa.create_engine(url, connect_args=options)
-        except ModuleNotFoundError as error:
-            raise ImportError(
-                f"{self.name} needs {error.name}: pip install 'btdagg[postgres]'"
-            ) from error
         if self._path is not None:
             sa.event.listen(engine, "connect", prepare_sqlite)
             sa.event.listen(engine, "begin", begin_sqlite)
