@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from btdagg._core import InputError
+from btdagg.cli.console import Terminal, write_data
 from btdagg.tables import Table, text
 
 if TYPE_CHECKING:
@@ -22,13 +22,8 @@ if TYPE_CHECKING:
 
 AnyTable = TypeVar("AnyTable", bound=Table)
 
-_WIDE = 160  # columns of a table that goes to a file or a pipe
-
-# Names from files are printed as they are.
-out = Console(markup=False, emoji=False, highlight=False)
-if not out.is_terminal:
-    out.width = _WIDE
-err = Console(stderr=True, markup=False, emoji=False, highlight=False)
+out = Terminal()
+err = Terminal(stderr=True)
 
 VotesFile = Annotated[
     Path,
@@ -113,12 +108,12 @@ def keep_input(option: str, output: Path | None, *inputs: Path | None) -> None:
 
 def print_json(value: Any) -> None:
     """Print a value as JSON on standard output."""
-    print(json.dumps(value, indent=2, allow_nan=False))
+    write_data(json.dumps(value, indent=2, allow_nan=False) + "\n")
 
 
 def note(text: str) -> None:
     """Print a remark on standard error, so that standard output stays clean."""
-    err.print(text, style="yellow", soft_wrap=True)
+    err.print(" ".join(text.split()), style="yellow", soft_wrap=True)
 
 
 def say_what_is_pooled(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +18,7 @@ from btdagg.cli.common import (
     print_json,
     say_what_is_pooled,
 )
+from btdagg.cli.console import write_data
 from btdagg.cli.stopping import how_sure, load_if_rule
 from btdagg.files import write_table
 from btdagg.uncertainty.refit_file import load_refits
@@ -100,7 +100,7 @@ def decide(
     if isinstance(table, btdagg.Votes):
         say_what_is_pooled(table, "decides")
     if output is None:
-        sys.stdout.write(frame.write_ndjson() if json else frame.write_csv())
+        write_data(frame.write_ndjson() if json else frame.write_csv())
         return
     write_table(frame, output, output.suffix)
     by_label = {

@@ -11,6 +11,7 @@ import typer
 from btdagg._core import InputError
 from btdagg.addresses import without_credentials
 from btdagg.cli.common import err, out
+from btdagg.extras import needs
 
 if TYPE_CHECKING:
     from btdagg.report.folder import ReportFolder
@@ -34,15 +35,13 @@ def refuse_report(path: Path | None) -> None:
     InputError
         If the path is a file, a folder that holds something other than a report, or one that
         cannot be written.
-    ImportError
+    MissingExtraError
         If matplotlib is not installed.
     """
     if path is None:
         return
-    try:
+    with needs("report", "--report"):
         import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise ImportError("--report needs matplotlib: pip install 'btdagg[report]'") from error
     from btdagg.report.folder import files_of_earlier
 
     try:
@@ -79,17 +78,8 @@ def say_where(path: Path) -> None:
 
 def print_report_table(table: ReportTable) -> None:
     """Print a table of a report on the terminal."""
-    from rich.table import Table
-    from rich.text import Text
-
-    printed = Table(box=None, pad_edge=False, padding=(0, 1), header_style="bold")
-    for place, name in enumerate(table.header):
-        left = place < table.n_label_columns
-        printed.add_column(Text(name), justify="left" if left else "right", overflow="fold")
-    for row in table.rows:
-        printed.add_row(*(Text(cell.text, style="green" if cell.bold else "") for cell in row))
-    out.print(table.title, style="bold")
-    out.print(printed)
+    out.print(table.title, style="bold", soft_wrap=True)
+    out.print_rows(table.header, table.rows, table.n_label_columns)
     out.print(f"{table.note}\n", soft_wrap=True)
 
 

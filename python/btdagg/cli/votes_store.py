@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from rich.table import Table
-from rich.text import Text
-
 from btdagg._core import InputError
 from btdagg.cli.common import note, out, print_json
+from btdagg.report.table import Entry
 from btdagg.sources import TABLE_SUFFIXES
 
+_HEADER = (
+    *("judge", "template", "method", "temp.", "items", "votes", "no vote", "ties", "bias"),
+    *("tokens", "cost", "seconds"),
+)
 _SQLITE = b"SQLite format 3\0"
 
 
@@ -43,11 +45,7 @@ def show_store(store: str, *, json: bool = False) -> None:
     if not found:
         out.print("no votes yet")
         return
-    table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="bold")
-    for name in ("judge", "template", "method"):
-        table.add_column(name, overflow="fold")
-    for name in ("temp.", "items", "votes", "no vote", "ties", "bias", "tokens", "cost", "seconds"):
-        table.add_column(name, justify="right")
+    rows = []
     for each in found:
         cells = (
             each.judge,
@@ -63,8 +61,8 @@ def show_store(store: str, *, json: bool = False) -> None:
             "" if each.cost is None else f"{each.cost:.4g}",
             "" if each.latency is None else f"{each.latency:.2f}",
         )
-        table.add_row(*map(Text, cells))
-    out.print(table)
+        rows.append([Entry(cell) for cell in cells])
+    out.print_rows(_HEADER, rows, n_labels=3)
     for each in found:
         without = {name: n for name, n in each.statuses.items() if name != "ok"}
         if without:
