@@ -12,22 +12,25 @@ import typer
 import btdagg
 from btdagg.cli.common import (
     Filters,
+    Force,
     Json,
     LabelsFile,
     VotesFile,
     at_least,
+    files_read,
     filtered,
-    keep_input,
     note,
     out,
     print_json,
     say_what_is_pooled,
 )
 from btdagg.evaluation.protocol import labels_of
+from btdagg.outputs import OutputFile, json_kind
 from btdagg.uncertainty.intervals import NAMES
 
 
 def calibrate(
+    context: typer.Context,
     votes: VotesFile,
     labels: LabelsFile,
     output: Annotated[
@@ -56,6 +59,7 @@ def calibrate(
     n_refits: Annotated[int, typer.Option(help="How often to draw the items again.")] = 1000,
     level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
     seed: Annotated[int, typer.Option(help="Of the items drawn.")] = 0,
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """Fit the model to the votes of labelled items and write it as JSON.
@@ -73,8 +77,11 @@ def calibrate(
         raise btdagg.InputError(f"--level is {level:g}, want a number above 0 and below 1")
     if refits is not None and refits.resolve() == output.resolve():
         raise btdagg.InputError(f"--refits is {refits}, the file of the model")
-    keep_input("--output", output, votes, labels)
-    keep_input("--refits", refits, votes, labels)
+    allowed: Any = {"reads": files_read(context, "output", "refits"), "force": force}
+    model_file = OutputFile("--output", output, json_kind("btdagg.davidson"), **allowed)
+    refits_file = None
+    if refits is not None:
+        refits_file = OutputFile("--refits", refits, json_kind("btdagg.refits"), **allowed)
     table = filtered(btdagg.read_votes_or_counts(votes), filters)
     if isinstance(table, btdagg.VoteCounts):
         if n_votes is not None:
@@ -96,9 +103,9 @@ def calibrate(
             level=level,
             seed=seed,
         )
-    calibration.model.save(output)
-    if sure is not None and refits is not None:
-        sure.save(refits)
+    model_file.save(calibration.model.save)
+    if sure is not None and refits_file is not None:
+        refits_file.save(sure.save)
     if isinstance(table, btdagg.Votes):
         say_what_is_pooled(table, "fits")
     for warning in calibration.warnings:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -53,6 +54,13 @@ Filters = Annotated[
         show_default=False,
     ),
 ]
+Force = Annotated[
+    bool,
+    typer.Option(
+        "--force",
+        help="Replace files in the way that btdagg did not write, though never one that is read.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 
 
@@ -91,19 +99,14 @@ def at_least(value: int | None, option: str, least: int) -> None:
         raise InputError(f"{option} is {value}, want at least {least}")
 
 
-def keep_input(option: str, output: Path | None, *inputs: Path | None) -> None:
-    """Refuse an output that is one of the files that are read.
-
-    Raises
-    ------
-    InputError
-        If it is.
-    """
-    if output is None or not output.exists():
-        return
-    for path in inputs:
-        if path is not None and path.exists() and path.samefile(output):
-            raise InputError(f"{option} is {output}, a file that is read")
+def files_read(context: typer.Context, *outputs: str) -> list[str]:
+    """Everything on the command line that could be the name of a file, except the outputs."""
+    named: list[str] = []
+    for parameter, value in context.params.items():
+        if parameter not in outputs:
+            several = value if isinstance(value, list) else [value]
+            named += (os.fspath(one) for one in several if isinstance(one, (str, Path)))
+    return named
 
 
 def print_json(value: Any) -> None:

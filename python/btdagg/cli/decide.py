@@ -10,10 +10,11 @@ import typer
 import btdagg
 from btdagg.cli.common import (
     Filters,
+    Force,
     Json,
     VotesFile,
+    files_read,
     filtered,
-    keep_input,
     out,
     print_json,
     say_what_is_pooled,
@@ -21,6 +22,7 @@ from btdagg.cli.common import (
 from btdagg.cli.console import write_data
 from btdagg.cli.stopping import how_sure, load_if_rule
 from btdagg.files import write_table
+from btdagg.outputs import OutputFile, table_kind
 from btdagg.uncertainty.refit_file import load_refits
 
 if TYPE_CHECKING:
@@ -28,10 +30,16 @@ if TYPE_CHECKING:
 
     from btdagg.online import StoppingRule
 
+# Columns of labels that are decided. Gold labels have the first two, and may have counts besides.
+_FIRST = ["item", "label", "minus", "tie", "plus"]
+_SURE = ({"p_minus", "p_tie", "p_plus"}, {"settled"}, {"settled", "change_risk"})
+_STABLE = {"agreement", "stable"}
+
 _SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet")
 
 
 def decide(
+    context: typer.Context,
     model: Annotated[
         Path,
         typer.Argument(
@@ -58,6 +66,7 @@ def decide(
             show_default=False,
         ),
     ] = None,
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """Decide the label of every item and write it with its probabilities.
@@ -75,7 +84,10 @@ def decide(
     """
     if output is not None and output.suffix.lower() not in _SUFFIXES:
         raise btdagg.InputError(f"--output is {output}, want a name in {', '.join(_SUFFIXES)}")
-    keep_input("--output", output, votes, model, refits)
+    labels_file = None
+    if output is not None:
+        reads, kind = files_read(context, "output"), table_kind(_is_decided)
+        labels_file = OutputFile("--output", output, kind, reads=reads, force=force)
     rule = load_if_rule(model)
     if rule is not None and refits is not None:
         raise btdagg.InputError(f"--refits wants a model, and {model} is a rule")
@@ -99,10 +111,10 @@ def decide(
         frame = frame.with_columns(agreement=sure.agreement, stable=sure.stable)
     if isinstance(table, btdagg.Votes):
         say_what_is_pooled(table, "decides")
-    if output is None:
+    if output is None or labels_file is None:
         write_data(frame.write_ndjson() if json else frame.write_csv())
         return
-    write_table(frame, output, output.suffix)
+    labels_file.save(lambda path: write_table(frame, path, path.suffix))
     by_label = {
         name: int((frame["label"] == label).sum())
         for name, label in (("minus", -1), ("tie", 0), ("plus", 1))
@@ -122,6 +134,11 @@ def decide(
     if again is not None:
         shares += f"; {frame['stable'].sum()} stable"
     out.print(f"decided {len(ids)} items: {shares}; wrote {output}", soft_wrap=True)
+
+
+def _is_decided(columns: list[str]) -> bool:
+    """Whether a table has the columns that this command writes."""
+    return columns[:5] == _FIRST and set(columns[5:]) - _STABLE in _SURE
 
 
 def _decided(

@@ -12,10 +12,12 @@ import btdagg
 from btdagg.aggregators import AGGREGATORS, by_name
 from btdagg.cli.common import (
     Filters,
+    Force,
     Json,
     LabelsFile,
     VotesFile,
     at_least,
+    files_read,
     filtered,
     note,
     parse_filters,
@@ -143,6 +145,7 @@ def evaluate(
             show_default="20,40,...,200 as far as the items go",
         ),
     ] = None,
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """Compare the calibrated model with other methods on random splits of your labelled items.
@@ -187,7 +190,7 @@ def evaluate(
         test=settings,
         progress=progress_bar,
     )
-    refuse_report(report)
+    refuse_report(report, reads := files_read(context, "report"), force)
     evaluation, whole = _scored(study)
     if isinstance(study.votes, btdagg.Votes):
         # Missing votes are among the remarks of the evaluation.
@@ -202,7 +205,7 @@ def evaluate(
         if n_unlabelled:
             note(f"{n_unlabelled} rows of {labels} have no label and are left out")
     if report is not None:
-        with open_report(report, f"Evaluation of {votes.name}", context) as folder:
+        with open_report(report, f"Evaluation of {votes.name}", context, reads, force) as folder:
             write_scores(folder, evaluation)
             if not whole:
                 raise KeyboardInterrupt

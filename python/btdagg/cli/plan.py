@@ -11,22 +11,25 @@ import typer
 import btdagg
 from btdagg.cli.common import (
     Filters,
+    Force,
     Json,
     LabelsFile,
     VotesFile,
     at_least,
+    files_read,
     filtered,
-    keep_input,
     out,
     print_json,
     say_what_is_pooled,
 )
 from btdagg.evaluation.protocol import labels_of
+from btdagg.outputs import OutputFile, json_kind
 
 _N_CURVE = 6  # numbers of votes in the curve
 
 
 def plan(
+    context: typer.Context,
     model: Annotated[
         Path,
         typer.Argument(metavar="MODEL", help="What btdagg calibrate wrote.", show_default=False),
@@ -79,6 +82,7 @@ def plan(
         ),
     ] = None,
     filters: Filters = None,
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """Say what a stopping rule saves, before the first vote of a job.
@@ -97,7 +101,11 @@ def plan(
         raise btdagg.InputError("--epsilon, --price and --budget want at most one to be given")
     if not vote_price >= 0:
         raise btdagg.InputError(f"--vote-price is {vote_price}, want at least 0")
-    keep_input("--output", output, model, votes, labels)
+    rule_file = None
+    if output is not None:
+        reads = files_read(context, "output")
+        kind = json_kind("btdagg.stopping-rule")
+        rule_file = OutputFile("--output", output, kind, reads=reads, force=force)
     fitted = btdagg.DavidsonModel.load(model)
     table = filtered(btdagg.read_votes_or_counts(votes), filters)
     pooled = (table.ids, table.counts) if isinstance(table, btdagg.VoteCounts) else table.counts()
@@ -122,8 +130,8 @@ def plan(
         epsilon=0.05 if epsilon is None else epsilon,
         step=step,
     )
-    if output is not None:
-        rule.save(output)
+    if rule_file is not None:
+        rule_file.save(rule.save)
     if isinstance(table, btdagg.Votes):
         say_what_is_pooled(table, "plans for")
     if json:

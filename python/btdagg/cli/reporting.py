@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,14 +27,14 @@ ReportOption = Annotated[
 ]
 
 
-def refuse_report(path: Path | None) -> None:
+def refuse_report(path: Path | None, reads: Sequence[str], force: bool) -> None:
     """Look at once whether a report that is asked for can be written.
 
     Raises
     ------
     InputError
-        If the path is a file, a folder that holds something other than a report, or one that
-        cannot be written.
+        If the path is a file, a folder that cannot be written, or one with files in the way that
+        are read or, unless forced, that no report has written.
     MissingExtraError
         If matplotlib is not installed.
     """
@@ -42,17 +42,14 @@ def refuse_report(path: Path | None) -> None:
         return
     with needs("report", "--report"):
         import matplotlib  # noqa: F401
-    from btdagg.report.folder import files_of_earlier
+    from btdagg.report.folder import claim
 
-    try:
-        files_of_earlier(path)
-        there = next(parent for parent in (path, *path.absolute().parents) if parent.exists())
-        tempfile.TemporaryDirectory(dir=there).cleanup()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+    claim(path, reads=reads, force=force)
 
 
-def open_report(path: Path, title: str, context: typer.Context) -> ReportFolder:
+def open_report(
+    path: Path, title: str, context: typer.Context, reads: Sequence[str], force: bool
+) -> ReportFolder:
     """Open a report with the options of the command as its settings."""
     from btdagg.report.folder import ReportFolder
 
@@ -62,7 +59,7 @@ def open_report(path: Path, title: str, context: typer.Context) -> ReportFolder:
         for name, value in context.params.items()
         if value not in (None, False, "") or value != usual.get(name)
     }
-    return ReportFolder(path, title, settings=settings)
+    return ReportFolder(path, title, settings=settings, reads=reads, force=force)
 
 
 def _shown(value: object) -> object:

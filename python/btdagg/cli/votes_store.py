@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from btdagg._core import InputError
 from btdagg.cli.common import note, out, print_json
+from btdagg.outputs import OutputFile, table_kind
 from btdagg.report.table import Entry
 from btdagg.sources import TABLE_SUFFIXES
 
@@ -75,24 +77,31 @@ def show_store(store: str, *, json: bool = False) -> None:
             )
 
 
-def export_store(store: str, path: Path, *, methods: list[str], exchanges: bool = False) -> None:
+def export_file(path: Path, *, reads: Sequence[str], force: bool) -> OutputFile:
+    """See that votes may be written to a file, before the store is read."""
+    from btdagg.judge.store.export import SUFFIXES, is_export
+
+    if path.suffix.lower() not in SUFFIXES:
+        raise InputError(f"--export is {path}, want a name in {', '.join(SUFFIXES)}")
+    return OutputFile("--export", path, table_kind(is_export), reads=reads, force=force)
+
+
+def export_store(
+    store: str, file: OutputFile, *, methods: list[str], exchanges: bool = False
+) -> None:
     """Write the votes of a store to a file and say how many."""
     from btdagg.judge.methods import METHODS
-    from btdagg.judge.store import VoteStore, votes_frame
-    from btdagg.judge.store import export as write
-    from btdagg.judge.store.export import SUFFIXES
+    from btdagg.judge.store import VoteStore, export, votes_frame
 
-    if path.suffix.lower() not in SUFFIXES:  # before the store is read
-        raise InputError(f"--export is {path}, want a name in {', '.join(SUFFIXES)}")
     wanted = [method.strip() for method in methods]
     for method in wanted:
         if method not in ("sample", *METHODS):
             raise InputError(f"--method is {method!r}, want one of sample, {', '.join(METHODS)}")
     with VoteStore(store, create=False) as opened:
         frame = votes_frame(opened, methods=wanted, exchanges=exchanges)
-    write(frame, path)
+    file.save(lambda path: export(frame, path))
     missing = frame["vote"].null_count()
     out.print(
-        f"wrote {path}: {frame.height - missing} votes, {missing} samples without one",
+        f"wrote {file.path}: {frame.height - missing} votes, {missing} samples without one",
         soft_wrap=True,
     )
