@@ -16,9 +16,7 @@ import pyarrow as pa
 import pytest
 
 from btdagg._core import InputError
-from btdagg.labels import Labels, align, read_labels, read_ratings
-from btdagg.sources import read_table
-from btdagg.votes import read_counts, read_votes
+from btdagg.tables import Labels, align, read_counts, read_labels, read_ratings, read_table, read_votes
 
 DATA = Path(os.environ.get("BTDAGG_SHARED", Path(__file__).parents[2] / "shared")) / "data"
 real_data = pytest.mark.skipif(
@@ -305,7 +303,7 @@ def run(code):
 
 def test_importing_the_vocabulary_imports_no_data_frames():
     run(
-        "import sys, btdagg.labels, btdagg.tables, btdagg.votes\n"
+        "import sys, btdagg.tables\n"
         "assert not {'polars', 'narwhals', 'pandas', 'pyarrow'} & set(sys.modules)"
     )
 
@@ -313,7 +311,7 @@ def test_importing_the_vocabulary_imports_no_data_frames():
 def test_pandas_is_read_without_pyarrow():
     run(
         "import sys; sys.modules['pyarrow'] = None\n"
-        "import pandas as pd; from btdagg.votes import read_votes\n"
+        "import pandas as pd; from btdagg.tables import read_votes\n"
         "frame = pd.DataFrame({'item': pd.Categorical(['x', 'y']), 'vote': ['A', None]})\n"
         "assert read_votes(frame).counts()[1].tolist() == [[0, 0, 1], [0, 0, 0]]"
     )
@@ -482,11 +480,11 @@ def test_counts_are_read_in_label_order(names, tmp_path):
     for source in (columns, path):
         counts = read_counts(source)
         assert counts.ids.tolist() == ["x", "y"]
-        assert counts.counts.dtype == np.int64
-        assert counts.counts.flags.c_contiguous
-        assert counts.counts.tolist() == [[0, 1, 2], [3, 4, 5]]
+        assert counts.counts()[1].dtype == np.int64
+        assert counts.counts()[1].flags.c_contiguous
+        assert counts.counts()[1].tolist() == [[0, 1, 2], [3, 4, 5]]
         assert counts.frame["note"].to_list() == ["p", "q"]
-        assert counts.filter({"item": "y"}).counts.tolist() == [[3, 4, 5]]
+        assert counts.filter({"item": "y"}).counts()[1].tolist() == [[3, 4, 5]]
 
 
 @pytest.mark.parametrize(

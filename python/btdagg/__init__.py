@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from btdagg.calibration import Bounds, Calibration, CalibrationWarning, calibrate
     from btdagg.calibration_mae import MaeCalibration, calibrate_by_mae
     from btdagg.evidence import Confidences, Evidence
-    from btdagg.labels import LabelledCounts, Labels, Ratings, align, read_labels, read_ratings
     from btdagg.metrics import (
         confusion_matrix,
         discrete_ranked_probability_score,
@@ -44,15 +43,19 @@ if TYPE_CHECKING:
         split_pvalues,
         statistically_tied,
     )
-    from btdagg.uncertainty import Bootstrap, Sandwich, Stability, bootstrap, sandwich
-    from btdagg.votes import (
-        VoteCounts,
+    from btdagg.tables import (
+        LabelledCounts,
+        Labels,
+        Ratings,
         Votes,
+        align,
         read_counts,
+        read_labels,
+        read_ratings,
         read_votes,
-        read_votes_or_counts,
         tally,
     )
+    from btdagg.uncertainty import Bootstrap, Sandwich, Stability, bootstrap, sandwich
 
 __all__ = [
     "Bootstrap",
@@ -73,7 +76,6 @@ __all__ = [
     "Ratings",
     "Sandwich",
     "Stability",
-    "VoteCounts",
     "Votes",
     "__version__",
     "align",
@@ -95,7 +97,6 @@ __all__ = [
     "read_labels",
     "read_ratings",
     "read_votes",
-    "read_votes_or_counts",
     "rounded_median",
     "sandwich",
     "soft_self_consistency",
@@ -116,7 +117,6 @@ _NAMES_BY_MODULE = {
     "calibration": ("Bounds", "Calibration", "CalibrationWarning", "calibrate"),
     "calibration_mae": ("MaeCalibration", "calibrate_by_mae"),
     "evidence": ("Confidences", "Evidence"),
-    "labels": ("LabelledCounts", "Labels", "Ratings", "align", "read_labels", "read_ratings"),
     "metrics": (
         "confusion_matrix",
         "discrete_ranked_probability_score",
@@ -135,15 +135,19 @@ _NAMES_BY_MODULE = {
         "split_pvalues",
         "statistically_tied",
     ),
-    "uncertainty": ("Bootstrap", "Sandwich", "Stability", "bootstrap", "sandwich"),
-    "votes": (
-        "VoteCounts",
+    "tables": (
+        "LabelledCounts",
+        "Labels",
+        "Ratings",
         "Votes",
+        "align",
         "read_counts",
+        "read_labels",
+        "read_ratings",
         "read_votes",
-        "read_votes_or_counts",
         "tally",
     ),
+    "uncertainty": ("Bootstrap", "Sandwich", "Stability", "bootstrap", "sandwich"),
 }
 _LATER = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}
 

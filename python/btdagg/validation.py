@@ -23,11 +23,24 @@ _LABELS = "-1, 0 or 1"
 COUNT_COLUMNS = {"minus": "b", "tie": "same", "plus": "a"}
 
 
+class CountsItself:
+    """A table of votes: it is taken where an array of counts is."""
+
+    def counts(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """Return items and their counts."""
+        raise NotImplementedError
+
+    def labelled(self, labels: Any) -> Any:
+        """Return the counts of the items that a table of labels has, and their labels."""
+        raise NotImplementedError
+
+
 def as_counts(counts: ArrayLike) -> NDArray[Any]:
     """Return counts as an (n, 3) array that the core reads in place.
 
     Arrays and lists are read by position: minus, tie, plus. A data frame (pandas, polars, PyArrow
-    or narwhals) is read by the names of its columns; see `in_label_order`.
+    or narwhals) is read by the names of its columns; see `in_label_order`. Votes, as they were
+    read, are counted.
 
     Integers and floats of native byte order keep their type and memory layout and are not
     copied. Byte-swapped, unaligned, half or extended precision and object arrays are converted.
@@ -38,6 +51,8 @@ def as_counts(counts: ArrayLike) -> NDArray[Any]:
         If the shape is not (n, 3), the values are no numbers, or the columns of a data frame have
         other names.
     """
+    if isinstance(counts, CountsItself):
+        counts = counts.counts()[1]
     array = as_numbers(in_label_order(counts, "counts"), "counts")
     if array.dtype == np.bool_:
         array = array.view(np.uint8)
@@ -47,6 +62,27 @@ def as_counts(counts: ArrayLike) -> NDArray[Any]:
             f"counts has shape {array.shape}, want (n, 3): minus, tie, plus of each item{hint}"
         )
     return array
+
+
+def labelled(counts: Any, labels: Any, groups: Any = None) -> tuple[Any, Any, Any]:
+    """Return votes and labels that were read as counts, labels and groups of the same items.
+
+    Arrays, and labels that are an array or None, are returned as they are.
+
+    Raises
+    ------
+    InputError
+        If labels that were read are given with an array of counts, or no item has both.
+    """
+    if not hasattr(labels, "unlabelled"):
+        return counts, labels, groups
+    if not isinstance(counts, CountsItself):
+        raise InputError(
+            "labels are a table and counts an array: give votes as they were read, or the arrays "
+            "of btdagg.align(ids, counts, labels)"
+        )
+    items = counts.labelled(labels)
+    return items.counts, items.labels, items.groups if groups is None else groups
 
 
 def in_label_order(values: Any, name: str, prefix: str = "") -> Any:

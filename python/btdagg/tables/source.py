@@ -1,4 +1,4 @@
-"""From a file, a data frame or a mapping to a table, or one line saying what is wrong.
+"""From files, a vote store, a data frame or a mapping to a table, or one line saying what is wrong.
 
 polars and narwhals are the extra ``btdagg[tables]``: they are imported where they are used, so that
 ``import btdagg`` needs neither.
@@ -15,14 +15,14 @@ import os
 import sys
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from btdagg._core import InputError
 from btdagg.extras import needs
-from btdagg.tables import Table, is_unicode, listing, require, shown
+from btdagg.tables.table import NUMBER, Table, is_unicode, listing, require, shown
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -30,10 +30,13 @@ if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
 
     Source: TypeAlias = (
-        str | os.PathLike[str] | Mapping[str, Iterable[object]] | IntoDataFrame | Table
+        str
+        | os.PathLike[str]
+        | Sequence[str | os.PathLike[str]]
+        | Mapping[str, Iterable[object]]
+        | IntoDataFrame
+        | Table
     )
-    # Columns, and the numbers of their rows where blank ones were left out.
-    Columns: TypeAlias = tuple[list[pl.Series], pl.Series | None]
 
 # Columns whose texts say what a row belongs to. No column holds a lone surrogate: in these it is
 # refused, and in others, which may be what a model wrote, it is written as an escape.
@@ -43,6 +46,10 @@ _NAMING = frozenset(
 # What else the column of items may be called.
 ITEM_NAMES = ("id", "item_id")
 STANDARD_INPUT = "-"
+
+_KINDS = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
+_GZIP = b"\x1f\x8b"
+_SQLITE = b"SQLite format 3\0"
 
 
 def read_table(
@@ -56,12 +63,16 @@ def read_table(
 
     Parameters
     ----------
-    source : path, data frame, mapping of column name to values, or Table
+    source : path, list of paths, data frame, mapping of column name to values, or Table
         A path ends in .csv, .tsv, .jsonl or .ndjson, each of them also with .gz after it, or in
         .parquet. Blank lines of a .csv or .tsv file are skipped, and counted as rows by messages.
+        Several Parquet files of the same columns are one table: a list of them, a folder, or a
+        pattern such as ``votes/*.parquet``; they follow one another in the order of their names, or
+        of the list. Parquet files are read when they are computed with, block by block.
         ``-`` is standard input, whose format shows in its first bytes: Parquet, gzip, JSON lines
-        where it begins with ``{``, TSV where its first line has a tab, else CSV. A data frame is
-        any eager one that narwhals understands: pandas, polars, PyArrow and others.
+        where it begins with ``{``, TSV where its first line has a tab, else CSV. A vote store is
+        read as what `btdagg votes --export` writes of it: an SQLite file or the URL of a database.
+        A data frame is any eager one that narwhals understands: pandas, polars, PyArrow and others.
     required : sequence of str
         Names of columns, lower-case. For `item` a column `id` or `item_id` is taken where there is
         no `item`.
@@ -89,7 +100,7 @@ def read_table(
     if "item" in required:
         table = with_item(table)
     require(table, required)
-    if not table.frame.height:
+    if not table.height:
         raise InputError(f"{table.source}: no rows")
     return table
 
@@ -110,7 +121,7 @@ def with_item(table: Table) -> Table:
             f"{table.source}: columns {' and '.join(map(repr, found))} may both be the item; say "
             f"which, as in columns={{'item': {found[0]!r}}} or --column item={found[0]}"
         )
-    return replace(table, frame=table.frame.rename({found[0]: "item"}))
+    return table.renumbered(table.data.rename({found[0]: "item"}))
 
 
 def _renamed(table: Table, columns: Mapping[str, str] | None) -> Table:
@@ -126,48 +137,75 @@ def _renamed(table: Table, columns: Mapping[str, str] | None) -> Table:
         names[found] = wanted
     require(table, names)
     replaced = [name for name in names.values() if name in table.columns and name not in names]
-    return replace(table, frame=table.frame.drop(replaced).rename(names))
+    return table.renumbered(table.data.drop(replaced).rename(names))
 
 
 def _read(source: Any, name: str | None) -> Table:
     with needs("tables", "reading tables"):
         import narwhals  # noqa: F401
-        import polars as pl
+        import polars  # noqa: F401
 
-    row_numbers = None
     if isinstance(source, (str, os.PathLike)):
-        place = os.fspath(source)
-        name = name or ("standard input" if place == STANDARD_INPUT else place)
-        columns, row_numbers = _read_file(place, name)
-    else:
-        name = name or "data frame"
-        columns = _read_mapping(source) if isinstance(source, Mapping) else _read_frame(source)
-    plain = _assemble(columns, name).with_columns(
+        return _read_place(os.fspath(source), name)
+    if isinstance(source, (list, tuple)) and all(isinstance(p, (str, os.PathLike)) for p in source):
+        return _scan_parquet([os.fspath(path) for path in source], name or "files")
+    columns = _read_mapping(source) if isinstance(source, Mapping) else _read_frame(source)
+    name = name or "data frame"
+    _refuse_unlike([column.name for column in columns], name)
+    lengths = [f"{column.name} {len(column)}" for column in columns]
+    if len(set(map(len, columns))) > 1:
+        raise InputError(f"{name}: columns differ in length: {listing(lengths)}")
+    return _tidy(_frame(columns), name)
+
+
+def _frame(columns: Iterable[pl.Series]) -> pl.DataFrame:
+    import polars as pl
+
+    return pl.DataFrame([column.alias(column.name.strip().lower()) for column in columns])
+
+
+def _refuse_unlike(names: Sequence[str], source: str) -> None:
+    """Refuse two columns that have one name, blanks and case apart."""
+    counted = Counter(name.strip().lower() for name in names)
+    for title, n in counted.items():
+        if n > 1:
+            raise InputError(f"{source}: two columns are called {title!r}")
+
+
+def _tidy(
+    data: pl.DataFrame | pl.LazyFrame, name: str, files: tuple[tuple[str, int], ...] = ()
+) -> Table:
+    """Return a table in which a NaN is a null and a category is text."""
+    import polars as pl
+
+    plain = data.with_columns(
         pl.col(pl.Float32, pl.Float64).fill_nan(None),
         pl.col(pl.Categorical, pl.Enum).cast(pl.String),
     )
-    return Table(plain, name, row_numbers=row_numbers)
-
-
-def _assemble(columns: Sequence[pl.Series], name: str) -> pl.DataFrame:
-    import polars as pl
-
-    columns = [column.alias(column.name.strip().lower()) for column in columns]
-    twice = [title for title, n in Counter(column.name for column in columns).items() if n > 1]
-    if twice:
-        raise InputError(f"{name}: two columns are called {twice[0]!r}")
-    lengths = [f"{column.name} {len(column)}" for column in columns]
-    if len({len(column) for column in columns}) > 1:
-        raise InputError(f"{name}: columns differ in length: {listing(lengths)}")
-    return pl.DataFrame(columns)
+    return Table(plain, name, files=files)
 
 
 # Files
 
 
-def is_table(place: str) -> bool:
-    """Whether a place has the name of a table that can be read, or is standard input."""
-    return place == STANDARD_INPUT or _kind(place) in _READERS
+def is_store(place: str) -> bool:
+    """Whether a place is a vote store: the URL of a database, or an SQLite file.
+
+    What is not there and has no name of a table is one too, and said to be absent.
+    """
+    if "://" in place:
+        return True
+    if place == STANDARD_INPUT or not os.path.exists(place):
+        return place != STANDARD_INPUT and _kind(place) not in _KINDS
+    return _begins_like_sqlite(place)
+
+
+def _begins_like_sqlite(place: str) -> bool:
+    try:
+        with open(place, "rb") as file:
+            return file.read(len(_SQLITE)) == _SQLITE
+    except OSError:  # said by whoever reads it
+        return False
 
 
 def _kind(place: str) -> str:
@@ -177,11 +215,40 @@ def _kind(place: str) -> str:
     return inner if suffix == ".gz" and inner != ".parquet" else suffix
 
 
-def _read_file(place: str, name: str) -> Columns:
+def _read_place(place: str, name: str | None) -> Table:
+    name = name or ("standard input" if place == STANDARD_INPUT else place)
+    if "://" in place or _begins_like_sqlite(place):
+        from btdagg.judge.store import VoteStore, votes_frame
+
+        with VoteStore(place, create=False) as store:
+            return _tidy(votes_frame(store), store.name)
+    if os.path.isdir(place):
+        files = sorted(map(str, Path(place).rglob("*.parquet")))
+        if not files:
+            raise InputError(f"{name}: cannot be read: a folder without .parquet files")
+        return _scan_parquet(files, name)
+    if _kind(place) == ".parquet" and not os.path.exists(place) and (files := sorted(glob(place))):
+        return _scan_parquet(files, name)
+    if place != STANDARD_INPUT and _kind(place) not in _KINDS:
+        raise InputError(f"{name}: cannot read this kind of file, want {listing(_KINDS)}")
+    if _kind(place) == ".parquet" and os.path.isfile(place) and os.path.getsize(place):
+        return _scan_parquet([place], name)
+    content = _content(place, name)
+    if not content.strip():
+        raise InputError(f"{name}: empty file")
+    kind = _kind_of_content(content) if place == STANDARD_INPUT else _kind(place)
+    if kind == ".parquet":
+        return _scan_parquet([io.BytesIO(content)], name)
+    if kind in (".csv", ".tsv"):
+        return _read_csv(content, name, "," if kind == ".csv" else "\t")
+    frame = _read_jsonl(content, name)
+    _refuse_unlike(frame.columns, name)
+    return _tidy(_frame(frame), name)
+
+
+def _content(place: str, name: str) -> bytes:
     if place == STANDARD_INPUT:
         content = sys.stdin.buffer.read() if sys.stdin else b""
-    elif _kind(place) not in _READERS:
-        raise InputError(f"{name}: cannot read this kind of file, want {listing(_READERS)}")
     else:
         try:
             content = Path(place).read_bytes()
@@ -192,13 +259,10 @@ def _read_file(place: str, name: str) -> Columns:
     packed = content.startswith(_GZIP) if place == STANDARD_INPUT else place.lower().endswith(".gz")
     if packed and content:
         try:
-            content = gzip.decompress(content)
+            return gzip.decompress(content)
         except (OSError, EOFError, zlib.error):
             raise InputError(f"{name}: not a gzip file, or a damaged one") from None
-    if not content.strip():
-        raise InputError(f"{name}: empty file")
-    kind = _kind_of_content(content) if place == STANDARD_INPUT else _kind(place)
-    return _READERS[kind](content, name)
+    return content
 
 
 def _kind_of_content(content: bytes) -> str:
@@ -213,40 +277,37 @@ def _kind_of_content(content: bytes) -> str:
 
 def _decoded(content: bytes, name: str) -> str:
     try:
-        return content.decode("utf-8-sig").rstrip("\r\n")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise InputError(f"{name}, line {line}: not UTF-8 text") from None
 
 
-def _read_csv(content: bytes, name: str, separator: str = ",") -> Columns:
+def _read_csv(content: bytes, name: str, separator: str) -> Table:
     import polars as pl
 
-    lines = _decoded(content, name).lstrip(" \r\n")
+    lines = content.removeprefix(codecs.BOM_UTF8).rstrip(b"\r\n").lstrip(b" \r\n")
     try:
         # The header is read as a row: polars would rename the second of two equal column names.
-        frame = pl.read_csv(
-            lines.encode(), separator=separator, has_header=False, infer_schema=False
-        )
+        frame = pl.read_csv(lines, separator=separator, has_header=False, infer_schema=False)
     except pl.exceptions.PolarsError:
-        _blank_rows(lines, separator, name)
+        _decoded(content, name)
+        _blank_rows(lines.decode(), separator, name)
         raise InputError(f"{name}: a quote inside a value, or one that is not closed") from None
     header = [cell or "" for cell in frame.row(0)]
-    frame, row_numbers = frame[1:], None
-    # polars fills up a short row, and half a row must not pass for a missing vote. Counting the
-    # separators would show it, if some were not inside quotes; then every row is looked at.
-    if '"' in lines or lines.count(separator) != (frame.width - 1) * (frame.height + 1):
-        blank = _blank_rows(lines, separator, name)
-        if blank:
-            row_numbers = pl.int_range(1, frame.height + 1, eager=True)
-            kept = ~row_numbers.is_in(blank)
-            frame, row_numbers = frame.filter(kept), row_numbers.filter(kept)
-    columns = [column.alias(title) for column, title in zip(frame, header, strict=True)]
-    return columns, row_numbers
-
-
-def _read_tsv(content: bytes, name: str) -> Columns:
-    return _read_csv(content, name, separator="\t")
+    _refuse_unlike(header, name)
+    names = [title.strip().lower() for title in header]
+    frame = frame[1:].rename(dict(zip(frame.columns, names, strict=True)))
+    # polars fills up a short row with nulls, and half a row must not pass for a missing vote.
+    # Counting the separators would show it, if some were not inside quotes; then every row is
+    # looked at.
+    n_separators = (frame.width - 1) * (frame.height + 1)
+    if frame.width and frame[:, -1].null_count():
+        if b'"' in lines or lines.count(separator.encode()) != n_separators:
+            blank = _blank_rows(lines.decode(), separator, name)
+            frame = frame.with_row_index(NUMBER, offset=1)
+            frame = frame.filter(~pl.col(NUMBER).is_in(blank))
+    return _tidy(frame, name)
 
 
 def _blank_rows(lines: str, separator: str, name: str) -> list[int]:
@@ -272,12 +333,58 @@ def _blank_rows(lines: str, separator: str, name: str) -> list[int]:
     return blank
 
 
-def _read_jsonl(content: bytes, name: str) -> Columns:
+def _read_jsonl(content: bytes, name: str) -> pl.DataFrame:
+    """Read JSON lines: by the engine where it gives what Python's reader would."""
+    import polars as pl
+
+    lines = content.removeprefix(codecs.BOM_UTF8).rstrip(b"\r\n")
+    frame = _jsonl_by_engine(lines)
+    if frame is not None:
+        return frame
     # Not splitlines(): inside a string, JSON may hold other line ends, such as U+2028.
-    lines = _decoded(content, name).split("\n")
-    rows = [_json_object(line, f"{name}, row {row}") for row, line in enumerate(lines, start=1)]
+    texts = _decoded(lines, name).split("\n")
+    rows = [_json_object(line, f"{name}, row {row}") for row, line in enumerate(texts, start=1)]
     keys = dict.fromkeys(key for row in rows for key in row)
-    return [_series(key, [row.get(key) for row in rows], name) for key in keys], None
+    _refuse_unlike(list(keys), name)
+    return pl.DataFrame([_series(key, [row.get(key) for row in rows], name) for key in keys])
+
+
+def _jsonl_by_engine(lines: bytes) -> pl.DataFrame | None:
+    """Columns of JSON lines that are as regular as machines write them; None for any others.
+
+    The engine skips blank lines, reads half of a surrogate pair as NUL, and gives a number beside
+    texts another spelling. It goes by the columns of the first rows.
+    """
+    import polars as pl
+
+    n_rows = lines.count(b"\n") + 1
+    if not lines.startswith(b"{") or lines.count(b"\n{") != n_rows - 1 or b"\\u" in lines:
+        return None
+    try:
+        frame = pl.read_ndjson(lines, infer_schema_length=1000)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return None
+    if frame.height != n_rows:
+        return None
+    colon = b": " if b'": ' in lines.partition(b"\n")[0] else b":"
+    n_keys = n_values = 0
+    for column in frame:
+        key = json.dumps(column.name, ensure_ascii=False).encode()
+        n_present = len(column) - column.null_count()
+        n_texts = 0
+        if column.dtype == pl.String:
+            n_texts = lines.count(key + colon + b'"')
+            if n_texts != n_present:
+                return None
+        elif column.dtype == pl.Float64:
+            if not (column.abs() < 2**53).fill_null(True).all():
+                return None
+        elif column.dtype not in (pl.Int64, pl.Boolean):
+            return None
+        n_keys += n_texts if n_texts == n_rows else lines.count(key + b":")
+        n_values += n_present
+    # Any other key is not among the columns, or inside a value.
+    return frame if n_values <= n_keys == lines.count(b'":') else None
 
 
 def _json_object(line: str, place: str) -> dict[str, Any]:
@@ -290,23 +397,23 @@ def _json_object(line: str, place: str) -> dict[str, Any]:
     return value
 
 
-def _read_parquet(content: bytes, name: str) -> Columns:
+def _scan_parquet(files: Sequence[Any], name: str) -> Table:
+    """Read the columns of Parquet files, and their rows when they are computed with."""
     import polars as pl
 
+    rows = pl.scan_parquet(list(files), glob=False, hive_partitioning=False)
     try:
-        return pl.read_parquet(content).get_columns(), None
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        titles = rows.collect_schema().names()
+    except FileNotFoundError:
+        raise InputError(f"{name}: no such file") from None
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
         raise InputError(f"{name}: not a Parquet file, or a damaged one") from None
-
-
-_READERS: dict[str, Callable[[bytes, str], Columns]] = {
-    ".csv": _read_csv,
-    ".tsv": _read_tsv,
-    ".jsonl": _read_jsonl,
-    ".ndjson": _read_jsonl,
-    ".parquet": _read_parquet,
-}
-_GZIP = b"\x1f\x8b"
+    _refuse_unlike(titles, name)
+    rows = rows.rename({title: title.strip().lower() for title in titles})
+    if len(files) == 1:
+        return _tidy(rows, name)
+    heights = (pl.scan_parquet(file, glob=False).select(pl.len()).collect().item() for file in files)
+    return _tidy(rows, name, tuple(zip(files, heights, strict=True)))
 
 
 # Data frames, mappings and Python values

@@ -1,0 +1,24 @@
+"""Files, vote stores and data frames: votes, labels and ratings as they come in, and their join."""
+
+from btdagg.tables.join import LabelledCounts, align, join
+from btdagg.tables.labels import Labels, read_labels
+from btdagg.tables.ratings import Ratings, read_ratings
+from btdagg.tables.source import read_table
+from btdagg.tables.table import Table
+from btdagg.tables.votes import Votes, read_counts, read_votes, tally
+
+__all__ = [
+    "LabelledCounts",
+    "Labels",
+    "Ratings",
+    "Table",
+    "Votes",
+    "align",
+    "join",
+    "read_counts",
+    "read_labels",
+    "read_ratings",
+    "read_table",
+    "read_votes",
+    "tally",
+]

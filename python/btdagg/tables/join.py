@@ -1,0 +1,170 @@
+"""How votes meet the labels of their items."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from btdagg._core import InputError
+from btdagg.tables.labels import Labels
+from btdagg.tables.table import shown
+from btdagg.tables.votes import Votes, counts_of, ids_of
+from btdagg.validation import as_counts, same_index, same_length, unmasked
+
+if TYPE_CHECKING:
+    import polars as pl
+    from numpy.typing import ArrayLike, NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledCounts:
+    """Counts of the items that have both votes and a label, all in the same order.
+
+    Attributes
+    ----------
+    ids : (n,) array of int64, or of object holding str
+        The items, in the order of the votes.
+    counts : (n, 3) array
+        Votes per item in label order: minus, tie, plus; of the type that was given.
+    rows : (n,) array
+        Where the items stand among those that were given.
+    labels : (n,) array of int8
+        Labels -1, 0, 1.
+    groups : (n,) array of object holding str, or None
+        What each item shares with others, where the labels say it.
+    n_unlabelled : int
+        Number of items left out because they have votes but no label.
+    n_without_votes : int
+        Number of labels left out because their item has no votes.
+    """
+
+    ids: NDArray[Any]
+    counts: NDArray[Any]
+    rows: NDArray[np.intp]
+    labels: NDArray[np.int8]
+    groups: NDArray[np.object_] | None
+    n_unlabelled: int
+    n_without_votes: int
+
+
+def align(ids: ArrayLike, counts: ArrayLike, labels: Labels) -> LabelledCounts:
+    """Bring together the counts and the labels of the same items.
+
+    Parameters
+    ----------
+    ids : (n,) array of integers or str
+        Items that have votes. Where ids are integers here and text in the labels, or the other way
+        round, they are compared as text; blanks around it do not count.
+    counts : (n, 3) array of integers
+        Their votes in label order: minus, tie, plus; in a data frame in columns of these names.
+    labels : Labels
+
+    Returns
+    -------
+    LabelledCounts
+        In the order of `ids`.
+
+    Raises
+    ------
+    InputError
+        If the shapes disagree, an item has labels in several tasks, or no item has both.
+    """
+    import polars as pl
+
+    same_index(ids=ids, counts=counts)
+    ids, counts = np.asarray(unmasked(ids, "ids")), as_counts(counts)
+    if ids.ndim != 1:
+        raise InputError(f"ids has shape {ids.shape}, want one dimension")
+    same_length("counts", len(counts), "ids", len(ids))
+    if not isinstance(labels, Labels):
+        raise InputError(f"labels is a {type(labels).__name__}, want what read_labels returns")
+    whole = ids.dtype.kind in "iu"
+    items = pl.Series("item", ids if whole else list(map(str, ids.tolist())), dtype=None if whole else pl.String)
+    rows, matched = _matches(items, labels)
+    return _labelled(ids[rows], counts, rows, labels, matched)
+
+
+def join(votes: Votes, labels: Labels, n_votes: int | None = None) -> LabelledCounts:
+    """Bring together votes and the labels of their items.
+
+    Parameters
+    ----------
+    votes : Votes
+    labels : Labels
+    n_votes : int, optional
+        Count only the first so many votes of each item; see `Votes.counts`.
+
+    Returns
+    -------
+    LabelledCounts
+        In the order of the votes.
+
+    Raises
+    ------
+    InputError
+        As `Votes.counts` and `align` do.
+    """
+    rows = votes.tally(n_votes)
+    found, matched = _matches(rows["item"], labels)
+    return _labelled(ids_of(rows["item"].gather(found)), counts_of(rows), found, labels, matched)
+
+
+def _labelled(
+    ids: NDArray[Any],
+    counts: NDArray[Any],
+    rows: NDArray[np.intp],
+    labels: Labels,
+    matched: NDArray[np.intp],
+) -> LabelledCounts:
+    return LabelledCounts(
+        ids=ids,
+        counts=counts[rows],
+        rows=rows,
+        labels=labels.labels[matched],
+        groups=None if labels.groups is None else labels.groups[matched],
+        n_unlabelled=len(counts) - len(rows),
+        n_without_votes=len(labels.ids) - len(rows),
+    )
+
+
+def _matches(items: pl.Series, labels: Labels) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return where items that have a label stand, and where that label does."""
+    import polars as pl
+
+    labelled = labels.frame["item"]
+    as_text = items.dtype.is_integer() != labelled.dtype.is_integer()
+    voted = _keys(items, as_text, "row")
+    if voted["key"].is_duplicated().any():
+        raise InputError("ids has an item twice, want each once")
+    if not len(labelled):
+        raise InputError(f"{labels.source}: no item has a label")
+    gold = _keys(labelled, as_text, "label")
+    twice = gold.filter(pl.col("key").is_duplicated())
+    if twice.height:
+        raise InputError(
+            f"{labels.source}: item {twice['key'][0]!r} has labels in several tasks; filter by "
+            "task first"
+        )
+    both = voted.join(gold, on="key", maintain_order="left")
+    if not both.height:
+        raise InputError(
+            f"no item has both votes and a label: votes begin with {_first(items)}, "
+            f"labels of {labels.source} with {_first(labelled)}"
+        )
+    rows, matched = (both[name].to_numpy().astype(np.intp) for name in ("row", "label"))
+    return rows, matched
+
+
+def _keys(items: pl.Series, as_text: bool, name: str) -> pl.DataFrame:
+    """What items are compared by, and where they stand."""
+    import polars as pl
+
+    keys = items.cast(pl.String) if as_text else items
+    keys = keys.str.strip_chars() if keys.dtype == pl.String else keys.cast(pl.Int128)
+    return keys.alias("key").to_frame().with_row_index(name)
+
+
+def _first(items: pl.Series) -> str:
+    return f"item {items[0]!r}" if len(items) else "no item"

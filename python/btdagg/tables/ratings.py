@@ -1,0 +1,110 @@
+"""Raters' votes: one row per rater and item."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from btdagg.tables.schema import RATINGS, parse
+from btdagg.tables.source import read_table
+from btdagg.tables.table import Table, without_repeats
+from btdagg.tables.votes import ids_of
+
+if TYPE_CHECKING:
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from btdagg.tables.source import Source
+
+
+@dataclass(frozen=True, eq=False)
+class Ratings(Table):
+    """Votes of raters, one row per rater and item, seen as a table of items by raters.
+
+    Attributes
+    ----------
+    frame : polars.DataFrame
+        Columns `item` and `rater` (text or Int64), `vote` (Int8; null where missing), and every
+        other column as it came.
+    source : str
+        What errors call these ratings.
+    """
+
+    @cached_property
+    def items(self) -> NDArray[Any]:
+        """The items in the order in which they are first seen: (n_items,) array."""
+        return ids_of(self.frame["item"].unique(maintain_order=True))
+
+    @cached_property
+    def raters(self) -> NDArray[Any]:
+        """The raters in the order in which they are first seen: (n_raters,) array."""
+        return ids_of(self.frame["rater"].unique(maintain_order=True))
+
+    @cached_property
+    def votes(self) -> NDArray[np.int8]:
+        """Votes -1, 0, 1: (n_items, n_raters) array, 0 where there is none; see `present`."""
+        return self._spread(self.frame["vote"].fill_null(0).to_numpy(), np.int8)
+
+    @cached_property
+    def present(self) -> NDArray[np.bool_]:
+        """Where there is a vote: (n_items, n_raters) array."""
+        return self._spread(self.frame["vote"].is_not_null().to_numpy(), np.bool_)
+
+    @property
+    def n_missing(self) -> int:
+        """Number of votes that are in the source but empty."""
+        return self.frame["vote"].null_count()
+
+    def counts(self) -> NDArray[np.int64]:
+        """Count the raters' votes of each item.
+
+        Returns
+        -------
+        (n_items, 3) array of int64
+            In label order: minus, tie, plus.
+        """
+        return np.stack(
+            [((self.votes == vote) & self.present).sum(axis=1) for vote in (-1, 0, 1)], axis=1
+        )
+
+    def _spread(self, values: NDArray[Any], dtype: type[Any]) -> NDArray[Any]:
+        cells = np.zeros((len(self.items), len(self.raters)), dtype=dtype)
+        cells[_places(self.frame["item"]), _places(self.frame["rater"])] = values
+        return cells
+
+
+def read_ratings(source: Source, *, columns: Mapping[str, str] | None = None) -> Ratings:
+    """Read the votes of raters, one row per item and rater.
+
+    Parameters
+    ----------
+    source : path, data frame, or mapping of column name to values
+        See :func:`btdagg.tables.read_table`. Columns `item` (or `id`, `item_id`), `rater` and
+        `vote` are required; votes are as in :func:`btdagg.read_votes`. Other columns are
+        kept. Blanks around ids do not count.
+    columns : mapping of str to str, optional
+        Names of columns in the source by the names above, such as ``{"rater": "annotator"}``.
+
+    Returns
+    -------
+    Ratings
+
+    Raises
+    ------
+    InputError
+        If the source cannot be read, a vote is none of these, or a rater has two different votes on
+        an item; an equal one counts once.
+    """
+    rows = parse(read_table(source, RATINGS.required, columns=columns), RATINGS.kinds)
+    ratings = Ratings(rows.data, rows.source, files=rows.files)
+    return without_repeats(ratings, RATINGS.key_of(ratings), "vote")
+
+
+def _places(values: pl.Series) -> NDArray[Any]:
+    """Return where each value stands among the different ones, in the order of the first of each."""
+    distinct = values.unique(maintain_order=True).to_frame().with_row_index("place")
+    return values.to_frame().join(distinct, on=values.name, maintain_order="left")["place"].to_numpy()

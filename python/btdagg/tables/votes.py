@@ -1,0 +1,565 @@
+"""Votes, one row a vote or one row an item, from a source to counts.
+
+A vote is -1, 0 or +1 from A's point of view, or B, tie, A in words. An answer that could not be
+parsed is an empty vote: it is missing, never a tie, so it is counted and shown but not tallied.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from btdagg import _core
+from btdagg._core import InputError
+from btdagg.evidence import Confidences, Evidence
+from btdagg.tables import schema
+from btdagg.tables.schema import COUNTS, VOTES, checked, parse
+from btdagg.tables.source import read_table
+from btdagg.tables.table import (
+    NUMBER,
+    Table,
+    refuse_duplicates,
+    require,
+    without_repeats,
+)
+from btdagg.validation import (
+    COUNT_COLUMNS,
+    CountsItself,
+    as_integer,
+    as_labels,
+    refuse_wide_ids,
+    same_index,
+    same_length,
+    unmasked,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import polars as pl
+    from numpy.typing import ArrayLike, NDArray
+
+    from btdagg.tables.join import LabelledCounts
+    from btdagg.tables.labels import Labels
+    from btdagg.tables.source import Source
+
+_CONFIDENCE = "\0confidence"  # no column of a source is called that
+_SEEN = "\0samples"
+_N_BITS = 63  # of an Int64, without its sign
+_BLOCK = 2**25  # rows of files that are in memory at a time where votes have to be sorted
+_SIDES = {"minus": -1, "tie": 0, "plus": 1}
+_WITHOUT_VOTES = ("greedy", "few_shot")  # decided by calls of their own, not on the votes
+
+
+@dataclass(frozen=True, eq=False)
+class Votes(Table, CountsItself):
+    """Votes on items: one row per vote, or one row per item with counts of its votes.
+
+    Arrays of counts can be had from them, and whoever takes counts takes them as well.
+
+    Attributes
+    ----------
+    frame : polars.DataFrame
+        Columns `item` (text or Int64) and `vote` (Int8; null where missing), or `item`, `minus`,
+        `tie`, `plus` (Int64); where the source has them `judge`, `template`, `task` (text), `order`
+        (``AB`` or ``BA``), `sample` (Int64), `confidence` (Float64, 0 to 1; as it came where it
+        holds anything else); and every other column as it came.
+    source : str
+        What errors call these votes.
+    """
+
+    # Sums of the votes by all that tells samples apart, and the data that they are sums of.
+    known_sums: tuple[Any, pl.DataFrame] | None = field(default=None, repr=False, kw_only=True)
+
+    @property
+    def are_counts(self) -> bool:
+        """Whether there is one row per item, with counts."""
+        return "vote" not in self.columns
+
+    @cached_property
+    def n_missing(self) -> int:
+        """Number of votes that are missing; of counts it is not known, and 0."""
+        import polars as pl
+
+        if self.are_counts:
+            return 0
+        missing = pl.col("vote").null_count()
+        return int(self.collect(self.data.lazy().select(missing)).item())
+
+    @cached_property
+    def ids(self) -> NDArray[Any]:
+        """The items, in the order of `counts`: (n,) array of int64, or of object holding str."""
+        return self.counts()[0]
+
+    def tally(self, n_votes: int | None = None) -> pl.DataFrame:
+        """Count the votes of each item, as `counts` does, into a data frame.
+
+        Parameters
+        ----------
+        n_votes : int, optional
+            See `counts`.
+
+        Returns
+        -------
+        polars.DataFrame
+            Columns `item` (text or Int64), `minus`, `tie`, `plus` (Int64).
+
+        Raises
+        ------
+        InputError
+            As `counts` does.
+        """
+        return self._tally(self.data.lazy(), n_votes).select("item", *_SIDES)
+
+    def counts(self, n_votes: int | None = None) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """Count the votes of each item.
+
+        Parameters
+        ----------
+        n_votes : int, optional
+            Count only the first so many votes of each item that are not missing; an item with fewer
+            keeps those it has. First means by `sample` where there is such a column, then by row.
+            With an `order` column the votes are taken from AB, BA, AB, ... in turn, from the one
+            that is left when the other runs out, so an odd number has one more of AB.
+
+        Returns
+        -------
+        ids : (n,) array of int64, or of object holding str
+            The items, in the order in which they are first seen. One whose votes are all missing is
+            among them.
+        counts : (n, 3) array of int64
+            Votes per item in label order: minus, tie, plus.
+
+        Raises
+        ------
+        InputError
+            If `n_votes` is not positive, or is given for counts; or if an item is in more than one
+            task.
+        """
+        rows = self.tally(n_votes)
+        return ids_of(rows["item"]), counts_of(rows)
+
+    def evidence(
+        self,
+        n_votes: int | None = None,
+        *,
+        confidence: str | None = None,
+        decisions: Sequence[str] = (),
+    ) -> tuple[NDArray[Any], Evidence]:
+        """Count the votes of each item as `counts` does, and sum up all else that decides it.
+
+        Parameters
+        ----------
+        n_votes : int, optional
+            Count only the first so many votes of each item; see `counts`.
+        confidence : str, optional
+            Column of the confidences of votes, finite numbers of at least 0, and in the column
+            `confidence` up to 1. That column, where it is there, unless given; if it then holds
+            anything else, that is an error of whoever asks for confidences, and of nobody else. The
+            confidence of a missing vote does not count.
+        decisions : sequence of str
+            Columns of what others have decided, such as a generative aggregator, on an item: the
+            words of a vote, the same in every row of an item that is not empty. With `n_votes` it
+            is the column ``gsa_4`` that holds the decisions of ``gsa`` on four votes.
+
+        Returns
+        -------
+        ids : (n,) array
+            As of `counts`.
+        evidence : Evidence
+            Decisions go by the names given, without the number of votes.
+
+        Raises
+        ------
+        InputError
+            If there is no such column; if it holds anything else (the message names the row); if
+            two rows of an item hold different decisions; if a confidence is wanted of counts; and
+            where `counts` does.
+        """
+        self.refuse_of_counts(confidence=confidence)
+        data, no_confidences, column = self.data.lazy(), "", confidence
+        if column is None and "confidence" in self.columns and not self.are_counts:
+            column = "confidence"
+        if column is not None:
+            kind = schema.fractions if column == "confidence" else schema.amounts
+            try:
+                data = data.with_columns(checked(self, {column: kind})[0].alias(_CONFIDENCE))
+            except InputError as error:
+                if confidence is not None:
+                    raise
+                no_confidences = str(error)
+        rows = self._tally(data, n_votes)
+        decided = {
+            name: self._decisions(column_of_decisions(name, n_votes), rows["item"])
+            for name in decisions
+        }
+        summary = _confidences_of(rows) if "total tie" in rows.columns else None
+        ids = ids_of(rows["item"])
+        return ids, Evidence(counts_of(rows), summary, decided, ids, no_confidences)
+
+    def labelled(self, labels: Labels, n_votes: int | None = None) -> LabelledCounts:
+        """Return the counts and labels of the items that have both; see `btdagg.tables.join`."""
+        from btdagg.tables.join import join
+
+        return join(self, labels, n_votes)
+
+    def refuse_of_counts(self, **wanted: object) -> None:
+        """Raise an :class:`InputError` if something that only single votes have is not None."""
+        for name, given in wanted.items():
+            if given is not None and self.are_counts:
+                raise InputError(f"{self.source}: {name} wants single votes, and these are counts")
+
+    def _tally(self, data: pl.LazyFrame, n_votes: int | None) -> pl.DataFrame:
+        """Sums of every item, in the order in which items are first seen."""
+        import polars as pl
+
+        self.refuse_of_counts(n_votes=n_votes)
+        if self.are_counts:
+            return self.numbered().select("item", *_SIDES, NUMBER)
+        self._refuse_shared_items()
+        sums = [pl.col(*_SIDES).sum(), pl.col(NUMBER).min()]
+        with_confidences = _CONFIDENCE in data.collect_schema()
+        if n_votes is None and not with_confidences:
+            if self.known_sums is not None and self.known_sums[0] is self.data:
+                found = self.known_sums[1].lazy().group_by("item").agg(sums)
+            else:
+                found = _sums_of(self.rows, with_confidences)
+            return self.collect(found.sort(NUMBER))
+        n_votes = None if n_votes is None else as_integer(n_votes, "n_votes", 1)
+        parts = []
+        for block in self._blocks(self.renumbered(data).rows):
+            chosen = block if n_votes is None else _first(block, n_votes)
+            items = block.group_by("item").agg(pl.col(NUMBER).min())
+            sums_of = _sums_of(chosen.lazy(), with_confidences).collect().drop(NUMBER)
+            parts.append(items.join(sums_of, on="item", how="left"))
+        tallied = pl.concat(parts).sort(NUMBER)
+        least = [column for column in tallied.columns if column.startswith("least ")]
+        return tallied.with_columns(pl.col(least).fill_null(float("inf"))).fill_null(0)
+
+    def _blocks(self, rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+        """Rows in memory, all those of an item in one block."""
+        import polars as pl
+
+        wanted = ("item", "vote", "sample", "order", NUMBER, _CONFIDENCE)
+        names = rows.collect_schema().names()
+        rows = rows.select(name for name in wanted if name in names)
+        n_blocks = 1 if self.in_memory else -(-self.height // _BLOCK)
+        for block in range(n_blocks):
+            part = rows if n_blocks == 1 else rows.filter(pl.col("item").hash() % n_blocks == block)
+            yield self.collect(part)
+
+    def _decisions(self, column: str, items: pl.Series) -> NDArray[np.float64]:
+        """Decisions that a column holds: (n,) array of -1, 0, 1, NaN for an item without one."""
+        import polars as pl
+
+        decided = checked(self, {column: schema.votes})[0].alias("decision")
+        rows = self.data.lazy().select("item", decided).drop_nulls()
+        known = self.collect(rows.unique(maintain_order=True))
+        twice = known.filter(pl.col("item").is_duplicated())
+        if twice.height:
+            raise InputError(
+                f"{self.source}, column {column}: item {twice['item'][0]!r} has different "
+                "decisions; filter or partition by judge first"
+            )
+        found = items.to_frame().join(known, on="item", how="left", maintain_order="left")
+        return found["decision"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+
+    def _refuse_shared_items(self) -> None:
+        """Refuse to add up two items of different tasks that have the same id."""
+        import polars as pl
+
+        if "task" not in self.columns or len(self.values("task")) < 2:
+            return
+        tasks = self.data.lazy().select("item", "task").unique()
+        shared = self.collect(tasks.filter(pl.len().over("item") > 1).select("item"))["item"]
+        if len(shared):
+            rows = self.rows.select("item", "task", NUMBER).filter(pl.col("item").is_in(shared))
+            seen = self.collect(rows).unique(["item", "task"], keep="first", maintain_order=True)
+            item, first = seen["item"][0], seen["task"][0]
+            second = seen.filter(pl.col("item") == item)["task"][1]
+            raise InputError(
+                f"{self.source}: item {item!r} is in task {first!r} and in task {second!r}; "
+                "filter or partition by task first"
+            )
+
+
+def read_votes(source: Source, *, columns: Mapping[str, str] | None = None) -> Votes:
+    """Read votes, one row per vote, or counts of votes, one row per item.
+
+    Parameters
+    ----------
+    source : path, list of paths, data frame, or mapping of column name to values
+        See :func:`btdagg.tables.read_table`: a file, several Parquet files or a folder of them, a
+        vote store or a data frame. Columns `item` (or `id`, `item_id`) and `vote` are required, or
+        else `item` and counts. A vote is -1, 0 or 1 from A's point of view (+1: A is better), or A,
+        tie or same, B in any case; an empty one is missing. Known too are `judge`, `order` (AB or
+        BA), `sample` (a whole number), `confidence` (0 to 1 or empty, looked at by whoever uses
+        it), `template`, `temperature`, `task`. Other columns are kept. Blanks around ids, judges,
+        templates and tasks do not count.
+
+        Counts are columns `minus` (or `b`), `tie` (or `same`) and `plus` (or `a`), whole numbers
+        below 2**53; they are read where there is no column `vote`.
+    columns : mapping of str to str, optional
+        Names of columns in the source by the names above, such as ``{"item": "qid"}``.
+
+    Returns
+    -------
+    Votes
+        Those of Parquet files have been checked, and stay in the files until they are tallied.
+
+    Raises
+    ------
+    InputError
+        If the source cannot be read; if a value is not of its column's kind: the message names the
+        row, the column, the value and what was wanted; if one sample has two different votes; if
+        counts have an item (of the same task and judge, where there are such columns) twice, or a
+        column of counts under both of its names.
+
+    Notes
+    -----
+    With a column `sample`, rows that agree in item, judge, order, sample, template, temperature and
+    task (those of these that there are) are one sample. Repeated with an equal vote it counts once,
+    and its first row is kept; a missing vote beside one that is not does not count. Without a
+    column `sample` every row is one more vote. In a stream, which cannot be refused,
+    :class:`btdagg.online.OnlineTally` counts a sample with different votes for none.
+    """
+    table = read_table(source, ["item"], columns=columns)
+    if "vote" in table.columns:
+        return _votes_of(table)
+    if not any(name in table.columns for pair in COUNT_COLUMNS.items() for name in pair):
+        require(table, ["vote"])
+    return _counts_of(table)
+
+
+def _votes_of(table: Table) -> Votes:
+    parsed = parse(table, VOTES.kinds)
+    if "confidence" in parsed.columns:
+        try:
+            parsed = parse(parsed, {"confidence": schema.fractions})
+        except InputError:
+            pass  # it is refused by whoever uses it
+    votes = Votes(parsed.data, parsed.source, files=parsed.files)
+    return _without_repeats(votes) if "sample" in votes.columns else votes
+
+
+def _counts_of(table: Table) -> Votes:
+    import polars as pl
+
+    sides = {_count_column(table, side): side for side in COUNT_COLUMNS}
+    kinds = {name: COUNTS.kinds[name] for name in ("item", "task", "judge")}
+    parsed = parse(table, kinds | dict.fromkeys(sides, schema.whole_numbers))
+    # One row an item: in memory, as whatever is computed of them is.
+    rows = parsed.collect(parsed.rows).with_columns(pl.col(NUMBER))
+    counts = Votes(rows.rename(sides), table.source, files=table.files)
+    refuse_duplicates(counts, COUNTS.key_of(counts))
+    return counts
+
+
+def _count_column(table: Table, name: str) -> str:
+    """Return which of its two names a count column has in the table."""
+    other = COUNT_COLUMNS[name]
+    if other not in table.columns:
+        require(table, [name])
+        return name
+    if name in table.columns:
+        raise InputError(f"{table.source}: columns {name!r} and {other!r} mean the same")
+    return other
+
+
+def _without_repeats(votes: Votes) -> Votes:
+    """Leave out repeated samples, and refuse those whose votes differ.
+
+    The samples of an item set bits of one word: no two are alike where as many bits are set as
+    there are samples. Only the others are looked at closely. Samples from 63 on share bits with
+    those below, so that more are looked at than are repeated.
+    """
+    import polars as pl
+
+    key = [column for column in VOTES.key_of(votes) if column not in ("item", "sample")]
+    if key:  # what is the same in all rows tells no samples apart
+        rows = votes.data.lazy()
+        alike = [(pl.col(c).null_count() == 0) & (pl.col(c).min() == pl.col(c).max()) for c in key]
+        found = votes.collect(rows.select(e.alias(c) for c, e in zip(key, alike, strict=True)))
+        key = [column for column in key if not found[column][0]]
+    bit = pl.lit(2, pl.Int64).pow(pl.col("sample") % _N_BITS).alias(_SEEN)
+    rows = votes.rows.select("item", *key, "vote", NUMBER, bit)
+    n_samples = pl.len().alias("\0n")
+    seen = pl.col(_SEEN).bitwise_or().bitwise_count_ones()
+    sums = votes.collect(
+        rows.group_by("item", *key).agg(*_sums(), pl.col(NUMBER).min(), seen, n_samples)
+    )
+    repeated = sums.filter(pl.col(_SEEN) != pl.col("\0n")).select("item", *key)
+    known = replace(votes, known_sums=(votes.data, sums.select("item", *_SIDES, NUMBER)))
+    if not repeated.height:
+        return known
+    wanted = VOTES.key_of(votes)
+    suspects = votes.rows.select(*wanted, "vote", NUMBER)
+    suspects = suspects.join(repeated.lazy(), on=["item", *key], how="semi", nulls_equal=True)
+    close = votes.renumbered(votes.collect(suspects).sort(NUMBER))
+    kept = without_repeats(close, wanted, "vote").numbered()
+    if kept.height == close.height:
+        return known
+    left_out = close.numbered().join(kept, on=NUMBER, how="anti")
+    if left_out["vote"].null_count():  # the place of a missing vote is that of the one beside it
+        return without_repeats(votes, wanted, "vote")
+    numbers = left_out[NUMBER].implode()
+    return votes.renumbered(votes.rows.filter(~pl.col(NUMBER).is_in(numbers)))
+
+
+def read_counts(source: Source, *, columns: Mapping[str, str] | None = None) -> Votes:
+    """Read counts of votes, one row per item, as `read_votes` does where there is no `vote`.
+
+    Parameters
+    ----------
+    source, columns
+        As `read_votes` takes them.
+
+    Returns
+    -------
+    Votes
+
+    Raises
+    ------
+    InputError
+        As `read_votes` does.
+    """
+    return _counts_of(read_table(source, ["item"], columns=columns))
+
+
+# Sums by item
+
+
+def _sums() -> list[pl.Expr]:
+    import polars as pl
+
+    vote = pl.col("vote")
+    return [(vote == side).sum().cast(pl.Int64).alias(name) for name, side in _SIDES.items()]
+
+
+def _sums_of(rows: pl.LazyFrame, with_confidences: bool) -> pl.LazyFrame:
+    """Counts of every item, in no order; with `Confidences` where they are asked for."""
+    import polars as pl
+
+    columns = [*_sums(), pl.col(NUMBER).min()]
+    for name, side in _SIDES.items() if with_confidences else ():
+        # In ascending order, so that the order of the votes does not change a bit of a sum.
+        values = pl.col(_CONFIDENCE).filter(pl.col("vote") == side).sort()
+        absent = values.is_null().any()
+        columns += [
+            pl.when(absent).then(float("nan")).otherwise(value).alias(f"{kind} {name}")
+            for kind, value in (
+                ("total", values.sum()),
+                ("least", values.min().fill_null(float("inf"))),
+                ("log_product", values.log().sum()),
+            )
+        ]
+    return rows.group_by("item").agg(columns)
+
+
+def _confidences_of(rows: pl.DataFrame) -> Confidences:
+    def values(kind: str) -> NDArray[np.float64]:
+        return rows.select(f"{kind} {name}" for name in _SIDES).to_numpy(order="c")
+
+    return Confidences(values("total"), values("least"), values("log_product"))
+
+
+def _first(rows: pl.DataFrame, n_votes: int) -> pl.DataFrame:
+    """Return the first votes of each item that are not missing; see `Votes.counts`."""
+    import polars as pl
+
+    votes = rows.drop_nulls("vote").sort(
+        *(column for column in ("sample", NUMBER) if column in rows.columns)
+    )
+    if "order" in rows.columns:
+        place = pl.int_range(pl.len()).over("item", "order")
+        votes = votes.sort(2 * place + (pl.col("order") == "BA"), maintain_order=True)
+    return votes.filter(pl.int_range(pl.len()).over("item") < n_votes)
+
+
+def column_of_decisions(name: str, n_votes: int | None) -> str:
+    """Name of the column that holds the decisions of that name, on so many votes or on all."""
+    return name if n_votes is None or name in _WITHOUT_VOTES else f"{name}_{n_votes}"
+
+
+def tally(items: ArrayLike, votes: ArrayLike) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Gather long votes into counts by item.
+
+    Parameters
+    ----------
+    items : (m,) array of integers or strings
+        Item of each vote. None is masked; blanks count, as in any Python string.
+    votes : (m,) array of -1, 0, 1
+        Votes from A's point of view. A missing vote is to be left out; it is no tie. Each is one
+        more vote: where samples may be repeated use `read_votes` or `btdagg.online.OnlineTally`.
+
+    Returns
+    -------
+    ids : (n,) array
+        Items in the order in which they are first seen: of the type of integer ids, of NumPy's
+        fixed-width string type where that came, of object holding str for other strings.
+    counts : (n, 3) array of int64
+        Votes per item in label order: minus, tie, plus.
+
+    Raises
+    ------
+    InputError
+        If lengths disagree, an item is masked or neither integer nor string, a vote is not -1, 0 or
+        1 (the message names the row), or two pandas series have different indexes.
+
+    Examples
+    --------
+    >>> ids, counts = tally(["x", "y", "x"], [1, 0, -1])
+    >>> ids.tolist(), counts.tolist()
+    (['x', 'y'], [[1, 0, 1], [0, 1, 0]])
+    """
+    known, cast = _as_items(items), as_labels(votes, "votes")
+    same_length("votes", len(cast), "items", len(known))
+    same_index(items=items, votes=votes)
+    if known.dtype.kind in "iu":
+        # Of 64 bits either way: unsigned ids keep their bits on the way in and out.
+        signed = np.ascontiguousarray(known.astype(f"{known.dtype.kind}8", copy=False))
+        found, counts = _core.tally_integers(signed.view(np.int64), cast)
+        return found.view(signed.dtype).astype(known.dtype, copy=False), counts
+    names, counts = _core.tally_strings(known.tolist(), cast)
+    return np.array(names, dtype=known.dtype if known.dtype.kind == "U" else object), counts
+
+
+def _as_items(items: ArrayLike) -> NDArray[Any]:
+    if isinstance(items, list | tuple) and items and isinstance(items[0], str):
+        # Objects, because NumPy's own strings lose trailing NULs.
+        array = np.empty(len(items), dtype=object)
+        array[:] = items
+    else:
+        array = np.asarray(unmasked(items, "items"))
+    if array.ndim != 1:
+        raise InputError(f"items has shape {array.shape}, want one dimension")
+    if isinstance(items, list | tuple) and array.dtype.kind == "U":
+        raise InputError("items mixes strings and numbers, want one kind")
+    if array.dtype.kind in "OT" and array.size and not isinstance(array[0], str):
+        refuse_wide_ids(array.tolist(), unsigned=True)
+        array = np.asarray(array.tolist())  # integers that came as objects
+        if array.dtype.kind == "O":
+            raise InputError("items has dtype object, want integers or strings")
+    if array.dtype.kind == "f" and isinstance(items, list | tuple):
+        refuse_wide_ids(items, unsigned=True)  # of either sign and too far apart
+    if array.size == 0 and array.dtype.kind == "f":
+        return array.astype(np.int64)  # an empty list
+    if array.dtype.kind not in "iuUOT":
+        raise InputError(f"items has dtype {array.dtype}, want integers or strings")
+    return array
+
+
+# Arrays of columns
+
+
+def ids_of(items: pl.Series) -> NDArray[Any]:
+    """Return items as an array of int64, or of object holding str."""
+    return items.to_numpy() if items.dtype.is_integer() else np.array(items.to_list(), dtype=object)
+
+
+def counts_of(frame: pl.DataFrame) -> NDArray[np.int64]:
+    """Return the columns minus, tie, plus as an (n, 3) array."""
+    return frame.select(list(COUNT_COLUMNS)).to_numpy(order="c")
