@@ -42,7 +42,7 @@ from btdagg.aggregators import (
 )
 from btdagg.cli import run
 from btdagg.datasets import simulate
-from btdagg.evaluation import compare, evaluate
+from btdagg.evaluation import Protocol, RandomSplits, compare, evaluate
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.CalibrationWarning")
 
@@ -553,7 +553,7 @@ def test_evidence_reaches_the_aggregators_of_an_evaluation():
     columns, sample = judged()
     votes, labels = read_votes(columns), read_labels(sample.label_columns())
     methods = by_name(["ci-sc", "soft-sc-min", "gsa", "majority", "isotonic"])
-    settings = {"n_splits": 3, "size": 20}
+    settings = {"protocol": Protocol(RandomSplits(n_splits=3, size=20))}
     found = evaluate(votes, labels, aggregators=methods, **settings)
     ids, evidence = votes.evidence(decisions=["gsa"])
     assert ids.tolist() == sample.items.tolist()
@@ -618,9 +618,9 @@ def real_scores(shared):
         read_votes(votes),
         read_labels(shared / "data/rb2/labels.csv"),
         n_votes=[8],
-        n_splits=5,
         aggregators=by_name([name for name in AGGREGATORS if name not in DECIDED]),
         confidence="margin",
+        protocol=Protocol(RandomSplits(n_splits=5)),
     )
     assert len(found.cells) == 5
     scores = defaultdict(list)

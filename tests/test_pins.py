@@ -15,6 +15,8 @@ from btdagg import read_labels, read_ratings, read_votes
 from btdagg.aggregators import Davidson, MajorityVote, by_name
 from btdagg.evaluation import (
     PAPER_TEST,
+    Protocol,
+    RandomSplits,
     ablate,
     compare,
     compare_orders,
@@ -277,9 +279,17 @@ def arrays(votes, labels):
 
 def pinned_compare(votes, labels):
     counts, gold, groups = arrays(votes, labels)
-    found = compare(counts, gold, PAIR, size=9, n_splits=5, seed=2, groups=groups)
-    alone = compare(counts, gold, PAIR, share=0.2, n_splits=4)
-    paper = compare(counts, gold, PAIR, n_splits=4, groups=groups, test=PAPER_TEST)
+    found = compare(
+        counts,
+        gold,
+        PAIR,
+        groups=groups,
+        protocol=Protocol(RandomSplits(size=9, n_splits=5, seed=2)),
+    )
+    alone = compare(counts, gold, PAIR, protocol=Protocol(RandomSplits(share=0.2, n_splits=4)))
+    paper = compare(
+        counts, gold, PAIR, groups=groups, protocol=Protocol(RandomSplits(n_splits=4), PAPER_TEST)
+    )
     return [{**of_comparison(one), **of_ranking(one)} for one in (found, alone, paper)]
 
 
@@ -290,41 +300,64 @@ def pinned_evaluate(votes, labels):
             labels,
             n_votes=[2, 4],
             aggregators=by_name([name for name in EVERY if name != "gsa"]),
-            size=12,
-            n_splits=4,
-            seed=1,
+            protocol=Protocol(RandomSplits(size=12, n_splits=4, seed=1)),
         )
     )
 
 
 def pinned_evaluate_all_votes(votes, labels):
     votes = votes.filter({"template": "p", "judge": "k"})
-    return of_evaluation(evaluate(votes, labels, aggregators=by_name(EVERY), n_splits=4))
+    return of_evaluation(
+        evaluate(
+            votes, labels, aggregators=by_name(EVERY), protocol=Protocol(RandomSplits(n_splits=4))
+        )
+    )
 
 
 def pinned_sweep_votes(votes, labels):
     votes = votes.filter({"template": "p"})
-    return of_sweeps(sweep_votes(votes, labels, [2, 4, 6], size=10, n_splits=4, seed=3))
+    return of_sweeps(
+        sweep_votes(
+            votes, labels, [2, 4, 6], protocol=Protocol(RandomSplits(size=10, n_splits=4, seed=3))
+        )
+    )
 
 
 def pinned_sweep_calibration(votes, labels):
     votes = votes.filter({"template": "p", "task": ["s", "t"]})
-    found = sweep_calibration(votes, labels, [20, 5, 10], n_votes=4, n_splits=4, seed=3)
+    found = sweep_calibration(
+        votes, labels, [20, 5, 10], n_votes=4, protocol=Protocol(RandomSplits(n_splits=4, seed=3))
+    )
     return of_sweeps(found)
 
 
 def pinned_ablate(votes, labels):
-    return of_ablation(ablate(votes, labels, "template", n_votes=[4], size=10, n_splits=4))
+    return of_ablation(
+        ablate(
+            votes,
+            labels,
+            "template",
+            n_votes=[4],
+            protocol=Protocol(RandomSplits(size=10, n_splits=4)),
+        )
+    )
 
 
 def pinned_compare_orders(votes, labels):
     votes = votes.filter({"template": "p"})
-    return of_orders(compare_orders(votes, labels, 2, size=10, n_splits=4))
+    return of_orders(
+        compare_orders(votes, labels, 2, protocol=Protocol(RandomSplits(size=10, n_splits=4)))
+    )
 
 
 def pinned_transfer_matrix(votes, labels):
     votes = votes.filter({"template": "p", "judge": "j"})
-    return of_transfer(transfer_matrix(labelled_tasks(votes, labels), size=8, n_splits=4, seed=5))
+    return of_transfer(
+        transfer_matrix(
+            labelled_tasks(votes, labels),
+            protocol=Protocol(RandomSplits(size=8, n_splits=4, seed=5)),
+        )
+    )
 
 
 def pinned_fitted_parameters(votes, labels):
@@ -336,7 +369,9 @@ def pinned_label_distributions(votes, labels):
     tasks = labelled_tasks(votes.filter({"judge": "k"}), labels, n_votes=4)
     del tasks["alike"]  # rows without an item have no percentages
     return {
-        name: of_distributions(label_distributions(items, share=0.2, n_splits=3))
+        name: of_distributions(
+            label_distributions(items, protocol=Protocol(RandomSplits(share=0.2, n_splits=3)))
+        )
         for name, items in tasks.items()
     }
 
@@ -348,9 +383,15 @@ def pinned_leave_one_rater_out(votes, labels):
         for found in (
             leave_one_rater_out(ratings),
             leave_one_rater_out(ratings, shared="drop"),
-            leave_one_rater_out(ratings, votes, group="doc", size=20, n_splits=4),
             leave_one_rater_out(
-                ratings, votes, *by_name(["ci-sc"]), n_votes=4, share=0.3, n_splits=4, seed=8
+                ratings, votes, group="doc", protocol=Protocol(RandomSplits(size=20, n_splits=4))
+            ),
+            leave_one_rater_out(
+                ratings,
+                votes,
+                *by_name(["ci-sc"]),
+                n_votes=4,
+                protocol=Protocol(RandomSplits(share=0.3, n_splits=4, seed=8)),
             ),
         )
     ]
@@ -389,15 +430,32 @@ def rb2(shared):
     names = ("davidson", "majority", "median", "isotonic", "davidson-mae", "ci-sc")
     margin = {"aggregators": by_name(names), "confidence": "margin"}
     return {
-        "evaluate": of_evaluation(evaluate(plain, labels, n_votes=[8], n_splits=3, **margin)),
-        "sweep_votes": of_sweeps(sweep_votes(both, labels, [2, 8], n_splits=3)),
-        "sweep_calibration": of_sweeps(sweep_calibration(plain, labels, [20, 60], n_splits=3)),
-        "ablate": of_ablation(
-            ablate(votes.filter({"template": "base"}), labels, "temperature", n_splits=3)
+        "evaluate": of_evaluation(
+            evaluate(
+                plain, labels, n_votes=[8], **margin, protocol=Protocol(RandomSplits(n_splits=3))
+            )
         ),
-        "transfer_matrix": of_transfer(transfer_matrix(tasks, n_splits=3)),
+        "sweep_votes": of_sweeps(
+            sweep_votes(both, labels, [2, 8], protocol=Protocol(RandomSplits(n_splits=3)))
+        ),
+        "sweep_calibration": of_sweeps(
+            sweep_calibration(plain, labels, [20, 60], protocol=Protocol(RandomSplits(n_splits=3)))
+        ),
+        "ablate": of_ablation(
+            ablate(
+                votes.filter({"template": "base"}),
+                labels,
+                "temperature",
+                protocol=Protocol(RandomSplits(n_splits=3)),
+            )
+        ),
+        "transfer_matrix": of_transfer(
+            transfer_matrix(tasks, protocol=Protocol(RandomSplits(n_splits=3)))
+        ),
         "fitted_parameters": of_parameters(fitted_parameters(tasks["math"])),
-        "label_distributions": of_distributions(label_distributions(tasks["math"], n_splits=3)),
+        "label_distributions": of_distributions(
+            label_distributions(tasks["math"], protocol=Protocol(RandomSplits(n_splits=3)))
+        ),
         "tie_rates": of_ties(tie_rates(votes, "template", "temperature")),
     }
 
@@ -412,10 +470,15 @@ def vicuna80(shared):
     long = wide.unpivot(humans, index=["item", "group"], variable_name="rater", value_name="vote")
     two = votes.filter({"judge": ["gpt4", "claude"]})
     return {
-        "evaluate": of_evaluation(evaluate(two, labels, n_splits=3)),
+        "evaluate": of_evaluation(
+            evaluate(two, labels, protocol=Protocol(RandomSplits(n_splits=3)))
+        ),
         "leave_one_rater_out": of_raters(
             leave_one_rater_out(
-                read_ratings(long), votes.filter({"judge": "gpt4"}), group="group", n_splits=3
+                read_ratings(long),
+                votes.filter({"judge": "gpt4"}),
+                group="group",
+                protocol=Protocol(RandomSplits(n_splits=3)),
             )
         ),
         "positional_bias": of_bias(positional_bias(votes)),

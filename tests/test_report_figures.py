@@ -24,6 +24,8 @@ from btdagg.evaluation import (
     LabelledItems,
     MethodScores,
     PositionalBias,
+    Protocol,
+    RandomSplits,
     Sweep,
     Sweeps,
     TieRates,
@@ -359,7 +361,7 @@ def test_heat_map_is_centred_and_has_the_numbers():
 
 
 def test_bars_have_the_shares(items):
-    found = label_distributions(items, n_splits=3)
+    found = label_distributions(items, protocol=Protocol(RandomSplits(n_splits=3)))
     axis = axes_of(distribution_figure("x", found))[0]
     widths = np.array([bar.get_width() for bar in axis.patches]).reshape(3, 3)
     np.testing.assert_allclose(widths[0], 100 * found.gold)
@@ -375,7 +377,7 @@ def test_bars_have_the_shares(items):
 
 
 def test_confusion_has_counts_and_percentages(items):
-    found = label_distributions(items, n_splits=3)
+    found = label_distributions(items, protocol=Protocol(RandomSplits(n_splits=3)))
     first = axes_of(confusion_figure("x", found))[0]
     confusion = found.methods[0]
     assert first.texts[4].get_text() == (

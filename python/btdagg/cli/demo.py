@@ -13,7 +13,7 @@ import btdagg
 from btdagg.cli.common import Json, at_least, out, print_json, progress_bar
 from btdagg.cli.score_table import evaluation_as_json, print_table
 from btdagg.datasets import REGIMES, simulate
-from btdagg.evaluation import evaluate
+from btdagg.evaluation import Protocol, RandomSplits, evaluate
 
 _BUDGETS = (4, 8)
 
@@ -48,8 +48,7 @@ def demo(
             btdagg.read_votes(vote_columns),
             btdagg.read_labels(label_columns),
             n_votes=_BUDGETS,
-            n_splits=splits,
-            seed=seed,
+            protocol=Protocol(RandomSplits(n_splits=splits, seed=seed)),
             progress=progress,
         )
     if output is not None:

@@ -25,9 +25,9 @@ from btdagg.cli.common import (
 )
 from btdagg.cli.reporting import ReportOption, names, numbers, open_report, refuse_report, say_where
 from btdagg.cli.score_table import evaluation_as_json, print_table
-from btdagg.evaluation import PAPER_TEST, SplitTest
+from btdagg.evaluation import PAPER_TEST, Protocol, RandomSplits, SplitTest
 from btdagg.evaluation import evaluate as run_evaluation
-from btdagg.evaluation.protocol import USUAL
+from btdagg.evaluation.evaluating import USUAL
 from btdagg.report.sections import write_protocols, write_scores
 from btdagg.report.study import Study, with_several
 from btdagg.tables import require
@@ -179,12 +179,8 @@ def evaluate(
         n_votes=budgets,
         aggregators=_aggregators(methods, table, confidence, budgets),
         confidence=confidence,
-        share=share,
-        size=size,
+        protocol=Protocol(RandomSplits(share, size, splits, seed), settings),
         sizes=numbers(sizes, "--sizes", "20,40,80"),
-        n_splits=splits,
-        seed=seed,
-        test=settings,
         progress=progress_bar,
     )
     refuse_report(report)
@@ -224,11 +220,7 @@ def _scored(study: Study) -> tuple[Evaluation, bool]:
                 n_votes=study.n_votes,
                 aggregators=study.aggregators,
                 confidence=study.confidence,
-                share=study.share,
-                size=study.size,
-                n_splits=study.n_splits,
-                seed=study.seed,
-                test=study.test,
+                protocol=study.protocol,
                 progress=progress,
                 partial=so_far.append,
             ), True

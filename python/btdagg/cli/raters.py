@@ -20,7 +20,7 @@ from btdagg.cli.reporting import (
     refuse_report,
     say_where,
 )
-from btdagg.evaluation import LeaveOneOut, leave_one_rater_out
+from btdagg.evaluation import LeaveOneOut, Protocol, RandomSplits, leave_one_rater_out
 from btdagg.report.tables import raters_table
 from btdagg.tables import require
 
@@ -139,10 +139,7 @@ def raters(
                 n_votes=budget,
                 confidence=confidence,
                 group=group,
-                share=share,
-                size=size,
-                n_splits=splits,
-                seed=seed,
+                protocol=Protocol(RandomSplits(share, size, splits, seed), None),
                 progress=step,
             )
     several = {budget: one for budget, one in found.items() if budget is not None}

@@ -10,6 +10,7 @@ from btdagg.evaluation.bias import (
 )
 from btdagg.evaluation.comparison import Comparison, MethodScores, compare
 from btdagg.evaluation.distributions import Confusion, Distributions, label_distributions
+from btdagg.evaluation.evaluating import Cell, Evaluation, evaluate
 from btdagg.evaluation.intervals import (
     Interval,
     bootstrap_interval,
@@ -25,10 +26,10 @@ from btdagg.evaluation.parameters import (
     fitted_parameters,
     regime_of,
 )
-from btdagg.evaluation.protocol import Cell, Evaluation, evaluate
+from btdagg.evaluation.protocol import Protocol
 from btdagg.evaluation.ranking import PAPER_TEST, Ranking, SplitTest
 from btdagg.evaluation.raters import JudgeScores, LeaveOneOut, RaterScores, leave_one_rater_out
-from btdagg.evaluation.splits import Split, random_splits
+from btdagg.evaluation.splitters import RandomSplits, Split, Splitter, random_splits
 from btdagg.evaluation.sweeps import (
     Curve,
     Sweep,
@@ -60,11 +61,14 @@ __all__ = [
     "OrderComparison",
     "OrderComparisons",
     "PositionalBias",
+    "Protocol",
+    "RandomSplits",
     "Ranking",
     "RaterScores",
     "Regime",
     "Split",
     "SplitTest",
+    "Splitter",
     "Spread",
     "Sweep",
     "Sweeps",

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from btdagg._core import InputError
 from btdagg.evaluation.conditions import Key, columns_to_go_by, fit_for, on_same_items
-from btdagg.evaluation.protocol import budgets_of, evaluate
+from btdagg.evaluation.evaluating import budgets_of, evaluate
+from btdagg.evaluation.protocol import DEFAULT, Protocol
 from btdagg.tables import require, text
 
 if TYPE_CHECKING:
@@ -82,10 +83,7 @@ def ablate(
     by: Sequence[str] | None = None,
     aggregators: Sequence[Aggregator] | None = None,
     confidence: str | None = None,
-    share: float | None = None,
-    size: int | None = None,
-    n_splits: int = 100,
-    seed: int = 0,
+    protocol: Protocol = DEFAULT,
     progress: Callable[[int], Callable[[], object]] | None = None,
 ) -> Ablation:
     """Compare aggregators by the value of a column, on the same items and splits for all values.
@@ -98,7 +96,7 @@ def ablate(
         Gold labels; items that share a `group` are split together.
     column : str
         What is varied, such as ``temperature`` or ``template``.
-    n_votes, aggregators, confidence, share, size, n_splits, seed, progress
+    n_votes, aggregators, confidence, protocol, progress
         See `evaluate`. The paper's table of temperatures has 20 splits.
     by : sequence of str, optional
         Columns; each of their values is looked at by itself. Task and judge, where there are such
@@ -133,10 +131,7 @@ def ablate(
         n_votes=n_votes,
         aggregators=aggregators,
         confidence=confidence,
-        share=share,
-        size=size,
-        n_splits=n_splits,
-        seed=seed,
+        protocol=protocol,
         progress=progress,
     )
     cells = [

@@ -16,8 +16,9 @@ from btdagg.evaluation.conditions import (
     fit_for,
     on_same_items,
 )
+from btdagg.evaluation.evaluating import evaluate
 from btdagg.evaluation.intervals import Interval
-from btdagg.evaluation.protocol import evaluate
+from btdagg.evaluation.protocol import DEFAULT, Protocol
 from btdagg.tables import require
 from btdagg.validation import as_integer
 from btdagg.votes import Votes
@@ -190,10 +191,7 @@ def compare_orders(
     by: Sequence[str] | None = None,
     aggregators: Sequence[Aggregator] | None = None,
     confidence: str | None = None,
-    share: float | None = None,
-    size: int | None = None,
-    n_splits: int = 100,
-    seed: int = 0,
+    protocol: Protocol = DEFAULT,
     progress: Callable[[int], Callable[[], object]] | None = None,
 ) -> OrderComparisons:
     """Compare aggregators on votes of the first order, of the second, and of both in equal parts.
@@ -210,7 +208,7 @@ def compare_orders(
     by : sequence of str, optional
         Columns; each of their values is looked at by itself. Task and judge, where there are such
         columns, unless given.
-    aggregators, confidence, share, size, n_splits, seed, progress
+    aggregators, confidence, protocol, progress
         See `evaluate`.
 
     Returns
@@ -252,10 +250,7 @@ def compare_orders(
         n_votes=[n_votes],
         aggregators=aggregators,
         confidence=confidence,
-        share=share,
-        size=size,
-        n_splits=n_splits,
-        seed=seed,
+        protocol=protocol,
         progress=progress,
     )
     by_key: dict[Key, dict[str, Comparison]] = {}

@@ -13,10 +13,10 @@ from btdagg._core import InputError
 from btdagg.aggregators import Aggregator, Davidson, MajorityVote
 from btdagg.evaluation.fitting import quiet_fit
 from btdagg.evaluation.intervals import Interval, mean_interval
+from btdagg.evaluation.protocol import DEFAULT, Protocol
 from btdagg.evaluation.ranking import Ranking, SplitTest, pvalues_over_splits, rank
-from btdagg.evaluation.splits import random_splits
 from btdagg.evidence import Evidence
-from btdagg.validation import as_groups, as_integer, as_labels, as_whole_counts, same_length
+from btdagg.validation import as_groups, as_labels, as_whole_counts, same_length
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -101,12 +101,8 @@ def compare(
     labels: ArrayLike,
     aggregators: Sequence[Aggregator] | None = None,
     *,
-    share: float | None = None,
-    size: int | None = None,
-    n_splits: int = 100,
-    seed: int = 0,
     groups: ArrayLike | None = None,
-    test: SplitTest | None = None,
+    protocol: Protocol = DEFAULT,
     progress: Callable[[], object] | None = None,
 ) -> Comparison:
     """Score aggregators on random splits: fit on the calibration set, decide the rest.
@@ -121,11 +117,11 @@ def compare(
         Gold labels.
     aggregators : sequence of Aggregator, optional
         Davidson and majority vote unless given.
-    share, size, n_splits, seed, groups
-        The splits; see `random_splits`. At least two. The errors of a group change sign together.
-    test : SplitTest, optional
-        How differences are tested: exactly, and the p-value over splits is twice their mean, unless
-        given. ``PAPER_TEST`` is the paper's reading.
+    groups : (n,) array, optional
+        What items share, such as their prompt. They are split together, and their errors change
+        sign together.
+    protocol : Protocol
+        At least two splits.
     progress : callable, optional
         Called after each split.
 
@@ -148,18 +144,17 @@ def compare(
     # Where there is no more than counts, aggregators are handed a plain array of them.
     rows = whole if evidence.is_plain else evidence
     same_length("labels", len(gold), "counts", len(rows))
-    n_splits = as_integer(n_splits, "n_splits", 2)
+    protocol.require_intervals()
+    n_splits = protocol.splitter.n_splits
     methods = (Davidson(), MajorityVote()) if aggregators is None else tuple(aggregators)
     if not methods:
         raise InputError("aggregators is empty, want at least one")
-    test = SplitTest() if test is None else test
+    test = protocol.test or SplitTest()
     group = None if groups is None else as_groups(groups, "items", len(rows))
     tie_share = np.empty((len(methods), n_splits))
     constant = np.empty((len(methods), n_splits), dtype=np.bool_)
     sizes, losses, shared = [], [], []
-    splits = random_splits(
-        len(rows), share=share, size=size, n_splits=n_splits, seed=seed, groups=groups
-    )
+    splits = protocol.splitter.draw(len(rows), groups)
     if (gold == gold[0]).all():
         raise InputError(f"all {len(gold)} labels are {gold[0]}, want at least two different ones")
     for number, (calibration, evaluation) in enumerate(splits):
@@ -178,7 +173,8 @@ def compare(
     mae = np.stack([errors.mean(axis=1) for errors in losses], axis=1)
     accuracy = np.stack([(errors == 0).mean(axis=1) for errors in losses], axis=1)
     pvalues = [
-        pvalues_over_splits(several, shared or None, test, seed) for several in (losses, wrong)
+        pvalues_over_splits(several, shared or None, test, protocol.splitter.seed)
+        for several in (losses, wrong)
     ]
     return Comparison(
         tuple(

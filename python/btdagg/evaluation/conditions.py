@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from btdagg._core import InputError
-from btdagg.evaluation.protocol import USUAL, labels_of, with_task
+from btdagg.evaluation.evaluating import USUAL, labels_of, with_task
 from btdagg.tables import require, text
 from btdagg.votes import Votes
 

@@ -11,10 +11,9 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg.aggregators import Aggregator, Davidson, MajorityVote
 from btdagg.evaluation.fitting import quiet_fit
-from btdagg.evaluation.splits import random_splits
+from btdagg.evaluation.protocol import FEW_SPLITS, Protocol
 from btdagg.evaluation.tasks import LabelledItems
 from btdagg.metrics import confusion_matrix
-from btdagg.validation import as_integer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -85,10 +84,7 @@ def label_distributions(
     items: LabelledItems,
     aggregators: Sequence[Aggregator] | None = None,
     *,
-    share: float | None = None,
-    size: int | None = None,
-    n_splits: int = 20,
-    seed: int = 0,
+    protocol: Protocol = FEW_SPLITS,
     progress: Callable[[], object] | None = None,
 ) -> Distributions:
     """Count gold against predicted labels on the evaluation sets of random splits.
@@ -99,8 +95,8 @@ def label_distributions(
         Votes and labels of n items.
     aggregators : sequence of Aggregator, optional
         Davidson and majority vote unless given.
-    share, size, n_splits, seed
-        The splits; see `random_splits`. The paper's 20 unless given.
+    protocol : Protocol
+        The paper's 20 splits unless given.
     progress : callable, optional
         Called after each split.
 
@@ -118,13 +114,11 @@ def label_distributions(
     ----------
     The paper's appendix on confusion matrices.
     """
-    n_splits = as_integer(n_splits, "n_splits", 1)
+    n_splits = protocol.splitter.n_splits
     methods = (Davidson(), MajorityVote()) if aggregators is None else tuple(aggregators)
     if not methods:
         raise InputError("aggregators is empty, want at least one")
-    splits = random_splits(
-        len(items), share=share, size=size, n_splits=n_splits, seed=seed, groups=items.groups
-    )
+    splits = protocol.splitter.draw(len(items), items.groups)
     matrices = np.empty((len(methods), n_splits, 3, 3), dtype=np.int64)
     for number, (chosen, left) in enumerate(splits):
         for place, method in enumerate(methods):

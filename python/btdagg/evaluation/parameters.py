@@ -11,9 +11,9 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg.aggregators import Davidson, majority_vote
 from btdagg.evaluation.fitting import quiet_fit
-from btdagg.evaluation.splits import random_splits
+from btdagg.evaluation.protocol import FEW_SPLITS, Protocol
 from btdagg.evaluation.tasks import LabelledItems
-from btdagg.validation import as_integer, as_number
+from btdagg.validation import as_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -121,10 +121,7 @@ def fitted_parameters(
     items: LabelledItems,
     aggregator: Davidson | None = None,
     *,
-    share: float | None = None,
-    size: int | None = None,
-    n_splits: int = 20,
-    seed: int = 0,
+    protocol: Protocol = FEW_SPLITS,
 ) -> FittedParameters:
     """Fit the model to the calibration set of each of several random splits.
 
@@ -134,8 +131,8 @@ def fitted_parameters(
         Counts and labels of n items.
     aggregator : Davidson, optional
         Smoothing constants and bounds of the fit; the usual ones unless given.
-    share, size, n_splits, seed
-        The splits; see `random_splits`. At least two, the paper's 20 unless given.
+    protocol : Protocol
+        At least two splits, the paper's 20 unless given.
 
     Returns
     -------
@@ -150,11 +147,10 @@ def fitted_parameters(
     ----------
     The paper's appendix on fitted parameters and its table of them.
     """
-    n_splits = as_integer(n_splits, "n_splits", 2)
+    protocol.require_intervals()
+    n_splits = protocol.splitter.n_splits
     method = Davidson() if aggregator is None else aggregator
-    splits = random_splits(
-        len(items), share=share, size=size, n_splits=n_splits, seed=seed, groups=items.groups
-    )
+    splits = protocol.splitter.draw(len(items), items.groups)
     values, bound = np.empty((n_splits, 3)), np.zeros((n_splits, 3), dtype=np.bool_)
     for number, (chosen, _) in enumerate(splits):
         fit = quiet_fit(method, items.evidence.counts[chosen], items.labels[chosen]).calibration

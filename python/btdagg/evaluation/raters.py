@@ -12,13 +12,12 @@ from btdagg._core import InputError
 from btdagg.aggregators import Aggregator, Davidson, Decided, majority_vote
 from btdagg.evaluation.fitting import quiet_fit
 from btdagg.evaluation.intervals import Interval, mean_interval
-from btdagg.evaluation.splits import calibration_size, random_splits
+from btdagg.evaluation.protocol import DEFAULT, Protocol
 from btdagg.evaluation.tasks import LabelledItems, refuse_several_judges
 from btdagg.evidence import Evidence
 from btdagg.labels import Labels, Ratings, align
 from btdagg.metrics import mean_absolute_error, pairwise_accuracy
 from btdagg.tables import require, text
-from btdagg.validation import as_integer
 from btdagg.votes import VoteCounts, Votes
 
 if TYPE_CHECKING:
@@ -133,10 +132,7 @@ def leave_one_rater_out(
     n_votes: int | None = None,
     confidence: str | None = None,
     group: str | None = None,
-    share: float | None = None,
-    size: int | None = None,
-    n_splits: int = 100,
-    seed: int = 0,
+    protocol: Protocol = DEFAULT,
     progress: Callable[[], object] | None = None,
 ) -> LeaveOneOut:
     """Score every rater, and a judge on the same items, by the majority vote of the other raters.
@@ -166,9 +162,8 @@ def leave_one_rater_out(
     group : str, optional
         Column of the ratings that says what items share, such as their source text; items that have
         it in common are split together.
-    share, size, n_splits, seed
-        The splits of each rater's items; see `random_splits`. At least two. Not looked at without a
-        judge.
+    protocol : Protocol
+        How each rater's items are split, at least twice. Not looked at without a judge.
     progress : callable, optional
         Called after each rater.
 
@@ -192,8 +187,7 @@ def leave_one_rater_out(
     if shared not in ("tie", "drop"):
         raise InputError(f"shared is {shared!r}, want 'tie' or 'drop'")
     # Looked at here, so that what is wrong with an argument is not taken for a fault of the data.
-    calibration_size(2, share, size)
-    n_splits, seed = as_integer(n_splits, "n_splits", 2), as_integer(seed, "seed", 0)
+    protocol.require_intervals()
     method: Aggregator = Davidson() if aggregator is None else aggregator
     decided = [method.column] if isinstance(method, Decided) else []
     known = None if votes is None else _evidence(votes, n_votes, confidence, decided)
@@ -209,9 +203,7 @@ def leave_one_rater_out(
                 items = align(ids, evidence.counts, sheet.labels)
                 own = _in_order(sheet.labels, items.ids)
                 labelled = LabelledItems(evidence[items.rows], items.labels, items.groups)
-                judge = _judge(
-                    method, labelled, own.frame["own"].to_numpy(), share, size, n_splits, seed
-                )
+                judge = _judge(method, labelled, own.frame["own"].to_numpy(), protocol)
                 found.append(_scores(rater, sheet, own, items.n_without_votes, judge))
         except InputError as error:
             skipped.append((rater, str(error)))
@@ -278,15 +270,10 @@ def _judge(
     method: Aggregator,
     items: LabelledItems,
     own: NDArray[np.int8],
-    share: float | None,
-    size: int | None,
-    n_splits: int,
-    seed: int,
+    protocol: Protocol,
 ) -> JudgeScores:
-    scores = np.empty((4, n_splits))
-    splits = random_splits(
-        len(items), share=share, size=size, n_splits=n_splits, seed=seed, groups=items.groups
-    )
+    scores = np.empty((4, protocol.splitter.n_splits))
+    splits = protocol.splitter.draw(len(items), items.groups)
     for number, (chosen, left) in enumerate(splits):
         fitted = quiet_fit(method, items.rows[chosen], items.labels[chosen])
         gold, decided = items.labels[left], fitted.decide(items.rows[left])

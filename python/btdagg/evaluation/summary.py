@@ -12,7 +12,7 @@ from btdagg._core import InputError
 from btdagg.evaluation.intervals import Interval, mean_interval
 
 if TYPE_CHECKING:
-    from btdagg.evaluation.protocol import Cell, Evaluation
+    from btdagg.evaluation.evaluating import Cell, Evaluation
 
 FIELDS = frozenset(
     (

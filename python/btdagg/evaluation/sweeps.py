@@ -11,8 +11,7 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg.aggregators import Davidson, Decided, MajorityVote
 from btdagg.evaluation.comparison import decisions_on
-from btdagg.evaluation.intervals import Interval, mean_interval
-from btdagg.evaluation.protocol import (
+from btdagg.evaluation.evaluating import (
     budgets_of,
     evaluate,
     evidence_of,
@@ -20,7 +19,8 @@ from btdagg.evaluation.protocol import (
     parts_of,
     with_task,
 )
-from btdagg.evaluation.splits import random_splits
+from btdagg.evaluation.intervals import Interval, mean_interval
+from btdagg.evaluation.protocol import DEFAULT, Protocol
 from btdagg.evidence import Evidence
 from btdagg.labels import align
 from btdagg.metrics import mean_absolute_error, pairwise_accuracy
@@ -119,10 +119,7 @@ def sweep_votes(
     by: Sequence[str] | None = None,
     aggregators: Sequence[Aggregator] | None = None,
     confidence: str | None = None,
-    share: float | None = None,
-    size: int | None = None,
-    n_splits: int = 100,
-    seed: int = 0,
+    protocol: Protocol = DEFAULT,
     progress: Callable[[int], Callable[[], object]] | None = None,
 ) -> Sweeps:
     """Score aggregators at several numbers of votes per item, on the same items and splits.
@@ -136,7 +133,7 @@ def sweep_votes(
         Gold labels; items that share a `group` are split together.
     n_votes : sequence of int
         Votes per item: the first so many of each. The paper has up to 20.
-    by, aggregators, confidence, share, size, n_splits, seed, progress
+    by, aggregators, confidence, protocol, progress
         See `evaluate`.
 
     Returns
@@ -161,10 +158,7 @@ def sweep_votes(
         n_votes=n_votes,
         aggregators=aggregators,
         confidence=confidence,
-        share=share,
-        size=size,
-        n_splits=n_splits,
-        seed=seed,
+        protocol=protocol,
         progress=progress,
     )
     sweeps = []
@@ -206,8 +200,7 @@ def sweep_calibration(
     by: Sequence[str] | None = None,
     aggregators: Sequence[Aggregator] | None = None,
     confidence: str | None = None,
-    n_splits: int = 100,
-    seed: int = 0,
+    protocol: Protocol = DEFAULT,
     progress: Callable[[int], Callable[[], object]] | None = None,
 ) -> Sweeps:
     """Score aggregators calibrated on more and more labels, on a fixed evaluation set.
@@ -226,8 +219,8 @@ def sweep_calibration(
         Labels to calibrate on. The paper has 20, 40, ..., 200.
     n_votes : int, optional
         Votes per item: the first so many of each. All unless given.
-    by, aggregators, confidence, n_splits, seed, progress
-        See `evaluate`.
+    by, aggregators, confidence, protocol, progress
+        See `evaluate`. The share or size that is calibrated on is not looked at.
 
     Returns
     -------
@@ -246,12 +239,12 @@ def sweep_calibration(
     """
     budget = None if n_votes is None else as_integer(n_votes, "n_votes", 1)
     sizes = _ascending(sizes)
-    n_splits = as_integer(n_splits, "n_splits", 2)
+    protocol.require_intervals()
     methods = _methods(aggregators)
     decided = [method.column for method in methods if isinstance(method, Decided)]
     votes = with_task(votes, labels)
     chosen, parts = parts_of(votes, by, None if budget is None else [budget])
-    step = None if progress is None else progress(len(parts) * n_splits)
+    step = None if progress is None else progress(len(parts) * protocol.splitter.n_splits)
     sweeps, skipped = [], []
     for key, part in parts:
         try:
@@ -262,9 +255,8 @@ def sweep_calibration(
                 items.labels,
                 sizes,
                 methods,
-                n_splits=n_splits,
-                seed=seed,
                 groups=items.groups,
+                protocol=protocol,
                 progress=step,
             )
             n_short = 0 if budget is None else int((items.counts.sum(axis=1) < budget).sum())
@@ -285,9 +277,8 @@ def calibration_curves(
     sizes: Sequence[int],
     aggregators: Sequence[Aggregator] | None = None,
     *,
-    n_splits: int = 100,
-    seed: int = 0,
     groups: ArrayLike | None = None,
+    protocol: Protocol = DEFAULT,
     progress: Callable[[], object] | None = None,
 ) -> Sweep:
     """Score aggregators as `sweep_calibration` does, on arrays.
@@ -300,8 +291,8 @@ def calibration_curves(
         Gold labels.
     sizes, aggregators
         See `sweep_calibration`.
-    n_splits, seed, groups
-        See `random_splits`; at least two splits.
+    groups, protocol
+        See `compare`. The share or size that is calibrated on is not looked at.
     progress : callable, optional
         Called after each split.
 
@@ -319,23 +310,19 @@ def calibration_curves(
     rows = whole if evidence.is_plain else evidence
     same_length("labels", len(gold), "counts", len(rows))
     points, methods = _ascending(sizes), _methods(aggregators)
-    n_splits = as_integer(n_splits, "n_splits", 2)
+    protocol.require_intervals()
+    n_splits = protocol.splitter.n_splits
     # One order of the items (or groups) per split, whatever the size: smaller sets are nested.
-    splits = zip(
-        *(
-            random_splits(len(rows), size=size, n_splits=n_splits, seed=seed, groups=groups)
-            for size in points
-        ),
-        strict=True,
-    )
+    nested = protocol.splitter.nested(points)
+    splits = zip(*(splitter.draw(len(rows), groups) for splitter in nested), strict=True)
     scores = np.empty((len(methods), len(points), n_splits, 2))
     n_calibration = np.empty((len(points), n_splits))
     n_evaluation = np.empty(n_splits)
-    for number, nested in enumerate(splits):
-        evaluation = nested[-1].evaluation
+    for number, drawn in enumerate(splits):
+        evaluation = drawn[-1].evaluation
         known = gold[evaluation]
         n_evaluation[number] = len(evaluation)
-        for point, (calibration, _) in enumerate(nested):
+        for point, (calibration, _) in enumerate(drawn):
             n_calibration[point, number] = len(calibration)
             for place, method in enumerate(methods):
                 decided = decisions_on(method, rows, gold, calibration, evaluation)

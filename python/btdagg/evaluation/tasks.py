@@ -10,7 +10,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg.evaluation.conditions import Key
-from btdagg.evaluation.protocol import evidence_of, labels_of, parts_of, with_task
+from btdagg.evaluation.evaluating import evidence_of, labels_of, parts_of, with_task
 from btdagg.evidence import Evidence
 from btdagg.labels import Labels, align
 from btdagg.validation import as_labels, as_whole_counts, same_length
@@ -31,7 +31,7 @@ class LabelledItems:
     labels : (n,) array of -1, 0, 1
         Gold labels.
     groups : (n,) array, optional
-        What items share, such as their prompt; see `random_splits`.
+        What items share, such as their prompt; see `RandomSplits.draw`.
 
     Raises
     ------

@@ -12,10 +12,9 @@ from btdagg._core import InputError
 from btdagg.aggregators import Aggregator, Davidson
 from btdagg.evaluation.fitting import quiet_fit
 from btdagg.evaluation.intervals import Interval, mean_interval
-from btdagg.evaluation.splits import random_splits
+from btdagg.evaluation.protocol import DEFAULT, Protocol
 from btdagg.evaluation.tasks import LabelledItems
 from btdagg.metrics import mean_absolute_error
-from btdagg.validation import as_integer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -73,10 +72,7 @@ def transfer_matrix(
     tasks: Mapping[str, LabelledItems],
     aggregator: Aggregator | None = None,
     *,
-    share: float | None = None,
-    size: int | None = None,
-    n_splits: int = 100,
-    seed: int = 0,
+    protocol: Protocol = DEFAULT,
     progress: Callable[[], object] | None = None,
 ) -> Transfer:
     """Score every task's calibration on every task.
@@ -92,8 +88,8 @@ def transfer_matrix(
         two tasks may be calibrated on in one and evaluated in the other.
     aggregator : Aggregator, optional
         Davidson unless given.
-    share, size, n_splits, seed
-        The splits of each task; see `random_splits`. At least two.
+    protocol : Protocol
+        How each task is split, at least twice.
     progress : callable, optional
         Called after each split.
 
@@ -113,21 +109,13 @@ def transfer_matrix(
     """
     if len(tasks) < 2:
         raise InputError(f"tasks has {len(tasks)}, want at least two")
-    n_splits = as_integer(n_splits, "n_splits", 2)
+    protocol.require_intervals()
+    n_splits = protocol.splitter.n_splits
     method: Aggregator = Davidson() if aggregator is None else aggregator
     drawn = {}
     for name, items in tasks.items():
         try:
-            drawn[name] = list(
-                random_splits(
-                    len(items),
-                    share=share,
-                    size=size,
-                    n_splits=n_splits,
-                    seed=seed,
-                    groups=items.groups,
-                )
-            )
+            drawn[name] = list(protocol.splitter.draw(len(items), items.groups))
         except InputError as error:
             raise InputError(f"task {name!r}: {error}") from None
     mae = np.empty((len(tasks), len(tasks), n_splits))

@@ -19,8 +19,8 @@ from btdagg.evaluation import (
     tie_rates,
     transfer_matrix,
 )
+from btdagg.evaluation.evaluating import with_task
 from btdagg.evaluation.fitting import quiet_fit
-from btdagg.evaluation.protocol import with_task
 from btdagg.evaluation.summary import remarks
 from btdagg.evaluation.tasks import names_of
 from btdagg.report import figures, tables
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from btdagg.evaluation import Comparison, Distributions, Evaluation, LabelledItems
-    from btdagg.evaluation.protocol import Cell
+    from btdagg.evaluation.evaluating import Cell
     from btdagg.model import DavidsonModel
     from btdagg.report.figure import ReportFigure
     from btdagg.report.folder import ReportFolder
@@ -41,9 +41,6 @@ if TYPE_CHECKING:
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
-
-# The paper's number of splits for fitted parameters and confusion matrices.
-_FEW_SPLITS = 20
 
 # Votes of the map of behaviours, as in the paper, where there are more.
 _MAPPED = 20
@@ -181,10 +178,7 @@ def _vote_sweep(study: Study) -> Made:
             by=study.by,
             aggregators=study.swept_methods,
             confidence=study.confidence,
-            share=study.share,
-            size=study.size,
-            n_splits=study.n_splits,
-            seed=study.seed,
+            protocol=study.protocol,
             progress=progress,
         )
     yield from _left_out(study, found.skipped)
@@ -205,8 +199,7 @@ def _calibration_sweep(study: Study) -> Made:
             by=study.by,
             aggregators=study.swept_methods,
             confidence=study.confidence,
-            n_splits=study.n_splits,
-            seed=study.seed,
+            protocol=study.protocol,
             progress=progress,
         )
     yield from _left_out(study, found.skipped)
@@ -216,10 +209,7 @@ def _calibration_sweep(study: Study) -> Made:
 
 def _parameters(study: Study) -> Made:
     fitted, skipped = _each(
-        study.items,
-        lambda items: fitted_parameters(
-            items, share=study.share, size=study.size, n_splits=_FEW_SPLITS, seed=study.seed
-        ),
+        study.items, lambda items: fitted_parameters(items, protocol=study.few_splits)
     )
     yield from skipped
     if fitted:
@@ -235,11 +225,8 @@ def _transfer(study: Study) -> Made:
             with study.progress(" ".join(("transfer", *key))) as progress:
                 found = transfer_matrix(
                     tasks,
-                    share=study.share,
-                    size=study.size,
-                    n_splits=study.n_splits,
-                    seed=study.seed,
-                    progress=progress(study.n_splits),
+                    protocol=study.protocol,
+                    progress=progress(study.protocol.splitter.n_splits),
                 )
         except InputError as error:
             yield Skipped(key_of(key), str(error))
@@ -252,7 +239,7 @@ def _labels(study: Study) -> Made:
     yield figures.gold_figure(study.items)
     yield tables.gold_table(study.items)
     with study.progress("confusion") as progress:
-        step = progress(len(study.items) * _FEW_SPLITS)
+        step = progress(len(study.items) * study.few_splits.splitter.n_splits)
         found, skipped = _each(study.items, lambda items: _distributions(study, items, step))
     yield from skipped
     if not found:
@@ -278,15 +265,7 @@ def _labels(study: Study) -> Made:
 def _distributions(
     study: Study, items: LabelledItems, step: Callable[[], object] | None = None
 ) -> Distributions:
-    return label_distributions(
-        items,
-        _pair(study),
-        share=study.share,
-        size=study.size,
-        n_splits=_FEW_SPLITS,
-        seed=study.seed,
-        progress=step,
-    )
+    return label_distributions(items, _pair(study), protocol=study.few_splits, progress=step)
 
 
 def _pair(study: Study) -> list[Davidson | MajorityVote]:
@@ -316,10 +295,7 @@ def _ablation(study: Study, column: str, votes: Votes, by: list[str]) -> Made:
             by=by,
             aggregators=study.swept_methods,
             confidence=study.confidence,
-            share=study.share,
-            size=study.size,
-            n_splits=study.n_splits,
-            seed=study.seed,
+            protocol=study.protocol,
             progress=progress,
         )
     for one in _left_out(study, found.skipped):
@@ -373,10 +349,7 @@ def _orders(study: Study) -> Made:
                 by=study.by,
                 aggregators=study.swept_methods,
                 confidence=study.confidence,
-                share=study.share,
-                size=study.size,
-                n_splits=study.n_splits,
-                seed=study.seed,
+                protocol=study.protocol,
                 progress=progress,
             )
     except InputError as error:

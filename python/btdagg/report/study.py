@@ -12,15 +12,14 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg.aggregators import Aggregator, Davidson, DavidsonMAE, Decided, MajorityVote
-from btdagg.evaluation.protocol import budgets_of, parts_of, require_enough, with_task
-from btdagg.evaluation.splits import random_splits
+from btdagg.evaluation.evaluating import budgets_of, parts_of, require_enough, with_task
+from btdagg.evaluation.protocol import DEFAULT, Protocol
 from btdagg.evaluation.summary import refuse_fields
 from btdagg.evaluation.tasks import LabelledItems, labelled_parts, names_of
 from btdagg.tables import text
 from btdagg.votes import Votes
 
 if TYPE_CHECKING:
-    from btdagg.evaluation import SplitTest
     from btdagg.labels import Labels
     from btdagg.votes import VoteCounts
 
@@ -55,7 +54,7 @@ class Study:
     varied : mapping of str to Votes
         For each column that an ablation varies, the votes that pass the filters but those of this
         column.
-    by, n_votes, aggregators, confidence, share, size, n_splits, seed, test
+    by, n_votes, aggregators, confidence, protocol
         See `btdagg.evaluation.evaluate`.
     sizes : sequence of int, optional
         Labels to calibrate on in a sweep. Unless given the paper's 20, 40, ..., 200, as far as half
@@ -76,12 +75,8 @@ class Study:
     n_votes: Sequence[int] | None = None
     aggregators: Sequence[Aggregator] | None = None
     confidence: str | None = None
-    share: float | None = None
-    size: int | None = None
+    protocol: Protocol = DEFAULT
     sizes: Sequence[int] | None = None
-    n_splits: int = 100
-    seed: int = 0
-    test: SplitTest | None = None
     progress: Progress = silent
 
     def __post_init__(self) -> None:
@@ -109,6 +104,11 @@ class Study:
         return parts_of(with_task(self.votes, self.labels), self.by, None)[0]
 
     @property
+    def few_splits(self) -> Protocol:
+        """The paper's 20 splits for fitted parameters and confusion matrices."""
+        return Protocol(self.protocol.splitter.times(20), None)
+
+    @property
     def most_votes(self) -> int | None:
         """The largest number of votes that was asked for; None for all."""
         budgets = [budget for budget in budgets_of(self.n_votes) if budget is not None]
@@ -121,15 +121,7 @@ class Study:
             try:
                 counts = items.evidence.counts
                 require_enough(counts, items.labels, self.labels.source, self.votes.source)
-                draw = random_splits(
-                    len(items),
-                    share=self.share,
-                    size=self.size,
-                    n_splits=self.n_splits,
-                    seed=self.seed,
-                    groups=items.groups,
-                )
-                for _ in draw:
+                for _ in self.protocol.splitter.draw(len(items), items.groups):
                     pass
             except InputError as error:
                 del found[key]
