@@ -22,7 +22,6 @@ from btdagg.evaluation import (
     Distributions,
     Interval,
     LabelledItems,
-    MethodScores,
     PositionalBias,
     Protocol,
     RandomSplits,
@@ -101,10 +100,9 @@ def every_figure(names):
     found = distributions(names)
     labels = np.array([-1, 0, 0, 1])
     own = LabelledItems(np.eye(3, dtype=int)[labels + 1], labels)
-    flat = {("t", "j"): [MethodScores("pair", *np.full((3, 4), 0.5), np.zeros(4, bool))]}
     mae = np.random.default_rng(0).normal(0.4, 0.02, (len(names), len(names), 4))
     return [
-        *vote_figures(sweeps(names), flat),
+        *vote_figures(sweeps(names)),
         *calibration_figures(sweeps(names, [(name, "j") for name in names[:3]])),
         transfer_figure(Transfer(tuple(names), mae)),
         gold_figure(dict.fromkeys(names, own)),
@@ -315,12 +313,9 @@ def test_labels_differ_in_lightness():
 # What is drawn
 
 
-def test_curves_have_the_means_their_bands_and_horizontal_lines():
+def test_curves_have_the_means_and_their_bands():
     found = sweeps()
-    flat = MethodScores(
-        "greedy pair", np.array([0.5, 0.6]), np.array([0.3, 0.4]), np.zeros(2), np.zeros(2, bool)
-    )
-    (figure,) = vote_figures(found, {("t", "j"): [flat]})
+    (figure,) = vote_figures(found)
     left, right = axes_of(figure)
     for axis, score in ((left, "mae"), (right, "accuracy")):
         for line, curve in zip(axis.lines, found.sweeps[0].curves, strict=False):
@@ -330,10 +325,6 @@ def test_curves_have_the_means_their_bands_and_horizontal_lines():
         intervals = getattr(found.sweeps[0].curves[0], f"{score}_intervals")
         assert band[:, 1].min() == pytest.approx(min(i.low for i in intervals))
         assert band[:, 1].max() == pytest.approx(max(i.high for i in intervals))
-    assert left.lines[2].get_ydata()[0] == pytest.approx(0.55)
-    assert "Horizontal lines" in figure.note
-    assert "greedy pair" in texts(figure)
-    assert "Horizontal lines" not in vote_figures(found)[0].note
 
 
 def test_there_is_a_figure_for_each_judge_and_a_panel_for_each_task():

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from btdagg.evaluation import Curve, Interval, MethodScores, Sweep, Sweeps
+    from btdagg.evaluation import Curve, Interval, Sweep, Sweeps
 
 Key = tuple[str, ...]
 Score = Literal["mae", "accuracy"]
@@ -37,9 +37,7 @@ _ROWS = 6  # of panels in a figure
 _BESIDE = 3
 
 
-def vote_figures(
-    found: Sweeps, flat: Mapping[Key, Sequence[MethodScores]] | None = None
-) -> tuple[ReportFigure, ...]:
+def vote_figures(found: Sweeps) -> tuple[ReportFigure, ...]:
     """Draw MAE and accuracy against the number of votes: one figure, a row of panels per task.
 
     Parameters
@@ -47,9 +45,6 @@ def vote_figures(
     found : Sweeps
         From `sweep_votes`. Where it goes by more than the task there is a figure for each of the
         other values.
-    flat : mapping of key to sequence of MethodScores, optional
-        Methods that do not scale with the votes, by the key of the sweep that they belong to: a
-        horizontal line each.
 
     Raises
     ------
@@ -60,23 +55,17 @@ def vote_figures(
     ----------
     The paper's figure of aggregation methods against n.
     """
-    lines = {} if flat is None else dict(flat)
-    figures = []
-    for name, title, sweeps in _figures(found, _ROWS):
-        names = _methods(sweeps, lines)
-        more = " Horizontal lines: methods that do not scale with the votes." if lines else ""
-        figures.append(
-            ReportFigure(
-                stem("votes", *name),
-                f"Error against the number of votes{title}",
-                _note(sweeps)
-                + more
-                + abridged(names, _IN_LEGEND, 1)
-                + not_evaluated(key for key, _ in found.skipped),
-                partial(_draw_votes, found.by, sweeps, lines),
-            )
+    return tuple(
+        ReportFigure(
+            stem("votes", *name),
+            f"Error against the number of votes{title}",
+            _note(sweeps)
+            + abridged(_methods(sweeps), _IN_LEGEND, 1)
+            + not_evaluated(key for key, _ in found.skipped),
+            partial(_draw_votes, found.by, sweeps),
         )
-    return tuple(figures)
+        for name, title, sweeps in _figures(found, _ROWS)
+    )
 
 
 def calibration_figures(found: Sweeps) -> tuple[ReportFigure, ...]:
@@ -103,7 +92,7 @@ def calibration_figures(found: Sweeps) -> tuple[ReportFigure, ...]:
             f"Error against the number of labels calibrated on{title}",
             _note(sweeps)
             + " The items evaluated on are the same for every number."
-            + abridged(_methods(sweeps, {}), _IN_LEGEND, 1)
+            + abridged(_methods(sweeps), _IN_LEGEND, 1)
             + not_evaluated(key for key, _ in found.skipped),
             partial(_draw_calibration, found.by, sweeps),
         )
@@ -128,11 +117,8 @@ def _figures(found: Sweeps, most: int) -> list[tuple[Key, str, list[Sweep]]]:
     return figures
 
 
-def _methods(sweeps: Sequence[Sweep], flat: Mapping[Key, Sequence[MethodScores]]) -> list[str]:
-    own = [curve.name for sweep in sweeps for curve in sweep.curves]
-    return list(
-        dict.fromkeys([*own, *(m.name for sweep in sweeps for m in flat.get(sweep.key, ()))])
-    )
+def _methods(sweeps: Sequence[Sweep]) -> list[str]:
+    return list(dict.fromkeys(curve.name for sweep in sweeps for curve in sweep.curves))
 
 
 def _note(sweeps: Sequence[Sweep]) -> str:
@@ -148,34 +134,29 @@ def _panel_titles(by: Sequence[str], sweeps: Sequence[Sweep]) -> list[str]:
     return [shown[name] if by else "" for name in names]
 
 
-def _draw_votes(
-    by: Sequence[str], sweeps: Sequence[Sweep], flat: Mapping[Key, Sequence[MethodScores]]
-) -> Figure:
+def _draw_votes(by: Sequence[str], sweeps: Sequence[Sweep]) -> Figure:
     from matplotlib.figure import Figure
 
-    names = _methods(sweeps, flat)
-    styles = method_styles(names)
+    styles = method_styles(_methods(sweeps))
     height = 2.5 if len(sweeps) == 1 else 1.75 * len(sweeps)
-    figure = Figure(figsize=(WIDTH, height + 0.25 * -(-len(names) // 4)), layout="constrained")
+    figure = Figure(figsize=(WIDTH, height + 0.25 * -(-len(styles) // 4)), layout="constrained")
     panels = figure.subplots(len(sweeps), 2, squeeze=False, sharex=True)
     for (left, right), sweep, title in zip(panels, sweeps, _panel_titles(by, sweeps), strict=True):
         for axis, score in ((left, "mae"), (right, "accuracy")):
             _lines(axis, sweep, score, styles)
-            for method in flat.get(sweep.key, ()):
-                _horizontal(axis, method, score, styles[method.name])
             axis.set_ylabel(_NAMES[score])
             axis.set_xticks(_some(sweep.points))
         left.set_title(title, loc="left")
     for axis in panels[-1]:
         axis.set_xlabel("votes per item")
-    _legend(figure, styles, {curve.name for sweep in sweeps for curve in sweep.curves})
+    _legend(figure, styles)
     return figure
 
 
 def _draw_calibration(by: Sequence[str], sweeps: Sequence[Sweep]) -> Figure:
     from matplotlib.figure import Figure
 
-    styles = method_styles(_methods(sweeps, {}))
+    styles = method_styles(_methods(sweeps))
     n_rows, beside = grid_of(len(sweeps), _BESIDE)
     figure = Figure(
         figsize=(WIDTH if beside > 1 else WIDTH / 2, 0.3 + 1.9 * n_rows), layout="constrained"
@@ -192,7 +173,7 @@ def _draw_calibration(by: Sequence[str], sweeps: Sequence[Sweep]) -> Figure:
             axis.set_xlabel("labels calibrated on")
     for axis in panels[len(sweeps) :]:
         axis.set_visible(False)
-    _legend(figure, styles, set(styles))
+    _legend(figure, styles)
     return figure
 
 
@@ -230,31 +211,19 @@ def _intervals(curve: Curve, score: str) -> Sequence[Interval]:
     return curve.mae_intervals if score == "mae" else curve.accuracy_intervals
 
 
-def _horizontal(axis: Axes, method: MethodScores, score: str, style: MethodStyle) -> None:
-    interval = method.mae_interval if score == "mae" else method.accuracy_interval
-    axis.axhline(interval.mean, color=style.colour, linestyle=style.line, linewidth=1)
-    axis.axhspan(interval.low, interval.high, color=style.colour, alpha=0.12, linewidth=0)
-
-
 def _some(points: Sequence[int], most: int = 8) -> list[int]:
     """Evenly spaced ticks, the last point among them."""
     step = -(-len(points) // most)
     return list(points[::-1][::step][::-1])
 
 
-def _legend(figure: Figure, styles: Mapping[str, MethodStyle], marked: set[str]) -> None:
-    """Name the lines below the panels; those that are horizontal have no markers."""
+def _legend(figure: Figure, styles: Mapping[str, MethodStyle]) -> None:
+    """Name the lines below the panels."""
     from matplotlib.lines import Line2D
 
     handles: list[Artist] = [
-        Line2D(
-            [],
-            [],
-            color=style.colour,
-            marker=style.marker if name in marked else "",
-            linestyle=style.line,
-        )
-        for name, style in styles.items()
+        Line2D([], [], color=style.colour, marker=style.marker, linestyle=style.line)
+        for style in styles.values()
     ]
     names = list(wrapped(styles, _IN_LEGEND, 1).values())
     figure.legend(
