@@ -137,7 +137,7 @@ def test_ctrl_c_is_130_and_nothing_written(cli, folder, monkeypatch):
 
 
 def test_ctrl_c_while_evaluating_is_130_and_a_line(cli, monkeypatch):
-    monkeypatch.setattr("btdagg.evaluation.comparison.decisions_on", press_ctrl_c)
+    monkeypatch.setattr("btdagg.evaluation.engine.quiet_fit", press_ctrl_c)
     status, out, err = cli("demo", "--items", 60, "--splits", 2)
     assert (status, out, err) == (130, "", "btdagg: interrupted\n")
 

@@ -181,6 +181,28 @@ def test_groups_that_are_no_names_are_refused(groups):
         list(random_splits(10, groups=groups))
 
 
+@pytest.mark.parametrize("groups", [None, np.arange(40) // 3])
+def test_nested_splitters_have_one_evaluation_set(groups):
+    splitters = RandomSplits(share=0.2, n_splits=6, seed=4).nested([12, 3, 7])
+    twelve, three, seven = (list(splitter.draw(40, groups)) for splitter in splitters)
+    alone = random_splits(40, size=12, n_splits=6, seed=4, groups=groups)
+    for split, few, some, largest in zip(alone, three, seven, twelve, strict=True):
+        assert largest.calibration.tolist() == split.calibration.tolist()
+        assert set(few.calibration) < set(some.calibration) < set(largest.calibration)
+        assert len(few.calibration) >= 3
+        for other in (few, some, largest):
+            assert other.evaluation.tolist() == split.evaluation.tolist()
+
+
+def test_what_is_reserved_leaves_something_to_evaluate():
+    for reserve, groups, where in ((10, None, ""), (6, [0] * 5 + [1] * 5, " in 2 groups")):
+        with pytest.raises(InputError) as error:
+            list(RandomSplits(size=3, reserve=reserve).draw(10, groups))
+        assert str(error.value) == (
+            f"calibrating on {reserve} of 10 items{where} leaves none to evaluate, want fewer"
+        )
+
+
 # Intervals
 
 
@@ -345,6 +367,35 @@ def test_progress_is_told_after_each_split():
         protocol=Protocol(RandomSplits(n_splits=7)),
     )
     assert len(calls) == 7
+
+
+@pytest.mark.parametrize(
+    ("decided", "message"),
+    [
+        ([0, 0.5], r"decisions of mine\[1\] is 0.5, want -1, 0 or 1"),
+        ([0, 1], "decisions of mine has 2 rows, want 8 as in counts"),
+    ],
+)
+def test_what_an_aggregator_decides_has_to_be_labels(decided, message):
+    class Mine(Recorder):
+        def decide(self, counts):
+            return np.array(decided)
+
+    with pytest.raises(InputError, match=message):
+        compare(
+            [[1, 0, 0]] * 10, [0, 1] * 5, [Mine("mine")], protocol=Protocol(RandomSplits(size=2))
+        )
+
+
+def test_without_a_test_there_are_scores_and_no_ranks():
+    sample = sampled(n_items=60)
+    untested = Protocol(RandomSplits(n_splits=3), test=None)
+    found = compare(sample.counts, sample.labels, protocol=untested)
+    tested = compare(sample.counts, sample.labels, protocol=Protocol(RandomSplits(n_splits=3)))
+    for one, other in zip(found.methods, tested.methods, strict=True):
+        assert one.matrices.tolist() == other.matrices.tolist()
+    with pytest.raises(InputError, match="differences were not tested: the protocol has no test"):
+        _ = found.mae_ranking
 
 
 def test_the_row_of_a_bad_count_is_that_of_the_user():
@@ -806,7 +857,10 @@ def with_ties(evaluation, n_constant):
     for cell in evaluation.cells:
         constant = np.arange(4) < n_constant
         davidson, majority = cell.comparison.methods
-        davidson = replace(davidson, constant=constant, tie_share=np.where(constant, 1.0, 0.5))
+        matrices = davidson.matrices.copy()
+        matrices[:, :, 2] += 1  # not all of them ties
+        matrices[constant] = np.where(np.arange(3) == 1, 10, 0)
+        davidson = replace(davidson, matrices=matrices)
         comparison = replace(cell.comparison, methods=(davidson, majority))
         cells.append(replace(cell, comparison=comparison))
     return replace(evaluation, cells=tuple(cells))

@@ -14,7 +14,7 @@ from btdagg import (
 from btdagg.aggregators import Davidson, MajorityVote, RoundedMedian
 from btdagg.datasets import REGIMES, simulate
 from btdagg.evaluation import PAPER_TEST, Protocol, RandomSplits, SplitTest, compare, random_splits
-from btdagg.evaluation.fitting import quiet_fit
+from btdagg.evaluation.engine import quiet_fit
 
 METHODS = (Davidson(), MajorityVote(), RoundedMedian())
 N_SPLITS = 5

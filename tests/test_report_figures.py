@@ -17,11 +17,11 @@ from btdagg import InputError
 from btdagg.aggregators import ConfidenceWeightedVote, Davidson, MajorityVote, RoundedMedian
 from btdagg.datasets import simulate
 from btdagg.evaluation import (
-    Confusion,
+    Comparison,
     Curve,
-    Distributions,
     Interval,
     LabelledItems,
+    MethodScores,
     PositionalBias,
     Protocol,
     RandomSplits,
@@ -76,7 +76,8 @@ def sweeps(names=("Davidson", "majority vote"), keys=(("t", "j"),), points=(2, 4
 
 def distributions(names):
     rng = np.random.default_rng(0)
-    return Distributions(tuple(Confusion(n, rng.integers(1, 2000, (3, 3, 3))) for n in names))
+    methods = tuple(MethodScores(n, rng.integers(1, 2000, (3, 3, 3))) for n in names)
+    return Comparison(methods, n_items=2000, n_calibration=100, gold_tie_share=0.5)
 
 
 def biases(names, settings=(None,)):
@@ -374,7 +375,8 @@ def test_confusion_has_counts_and_percentages(items):
     assert first.texts[4].get_text() == (
         f"{confusion.counts[1, 1]:.1f}\n{confusion.percentages[1, 1]:.0f}%"
     )
-    empty = Distributions((Confusion("m", np.array([[[1, 0, 0], [0, 0, 0], [0, 0, 1]]])),))
+    empty = MethodScores("m", np.array([[[1, 0, 0], [0, 0, 0], [0, 0, 1]]]))
+    empty = Comparison((empty,), n_items=3, n_calibration=1, gold_tie_share=0)
     shown = [text.get_text() for text in axes_of(confusion_figure("x", empty))[0].texts]
     assert shown[3:6] == ["–", "–", "–"]
 

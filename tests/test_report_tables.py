@@ -13,9 +13,9 @@ import pytest
 from btdagg import InputError, read_labels, read_ratings, read_votes
 from btdagg.aggregators import Davidson, MajorityVote, RoundedMedian
 from btdagg.evaluation import (
-    Confusion,
-    Distributions,
+    Comparison,
     LabelledItems,
+    MethodScores,
     Protocol,
     RandomSplits,
     Transfer,
@@ -448,7 +448,8 @@ def test_confusion_and_distributions(items):
 def test_a_label_that_no_item_has_is_a_dash():
     matrices = np.zeros((2, 3, 3), dtype=int)
     matrices[:, 0, 0] = 1
-    table = confusion_table("x", Distributions((Confusion("m", matrices),)))
+    found = Comparison((MethodScores("m", matrices),), n_items=2, n_calibration=1, gold_tie_share=0)
+    table = confusion_table("x", found)
     assert [e.text for e in table.rows[1][2:5]] == ["–", "–", "–"]
     assert "nan" not in table.markdown() + table.csv()
 

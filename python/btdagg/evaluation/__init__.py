@@ -8,8 +8,7 @@ from btdagg.evaluation.bias import (
     compare_orders,
     positional_bias,
 )
-from btdagg.evaluation.comparison import Comparison, MethodScores, compare
-from btdagg.evaluation.distributions import Confusion, Distributions, label_distributions
+from btdagg.evaluation.comparison import compare, label_distributions
 from btdagg.evaluation.evaluating import Cell, Evaluation, evaluate
 from btdagg.evaluation.intervals import (
     Interval,
@@ -19,6 +18,7 @@ from btdagg.evaluation.intervals import (
     proportion_interval,
     share_interval,
 )
+from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.parameters import (
     FittedParameters,
     Regime,
@@ -29,6 +29,7 @@ from btdagg.evaluation.parameters import (
 from btdagg.evaluation.protocol import Protocol
 from btdagg.evaluation.ranking import PAPER_TEST, Ranking, SplitTest
 from btdagg.evaluation.raters import JudgeScores, LeaveOneOut, RaterScores, leave_one_rater_out
+from btdagg.evaluation.scores import Comparison, MethodScores
 from btdagg.evaluation.splitters import RandomSplits, Split, Splitter, random_splits
 from btdagg.evaluation.sweeps import (
     Curve,
@@ -38,7 +39,7 @@ from btdagg.evaluation.sweeps import (
     sweep_calibration,
     sweep_votes,
 )
-from btdagg.evaluation.tasks import LabelledItems, labelled_tasks
+from btdagg.evaluation.tasks import labelled_tasks
 from btdagg.evaluation.ties import TieRates, tie_rates
 from btdagg.evaluation.transfer import Transfer, transfer_matrix
 
@@ -48,9 +49,7 @@ __all__ = [
     "AblationCell",
     "Cell",
     "Comparison",
-    "Confusion",
     "Curve",
-    "Distributions",
     "Evaluation",
     "FittedParameters",
     "Interval",

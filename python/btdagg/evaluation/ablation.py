@@ -15,7 +15,7 @@ from btdagg.tables import require, text
 
 if TYPE_CHECKING:
     from btdagg.aggregators import Aggregator
-    from btdagg.evaluation.comparison import Comparison
+    from btdagg.evaluation.scores import Comparison
     from btdagg.labels import Labels
     from btdagg.votes import Votes
 

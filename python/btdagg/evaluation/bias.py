@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from btdagg.aggregators import Aggregator
-    from btdagg.evaluation.comparison import Comparison
+    from btdagg.evaluation.scores import Comparison
     from btdagg.labels import Labels
 
 _SHOWN = "\0shown"  # no column of a source is called that

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from btdagg._core import InputError
 from btdagg.aggregators import Aggregator, Davidson, Decided, MajorityVote
-from btdagg.evaluation.comparison import Comparison, compare
-from btdagg.evaluation.fitting import quiet_fit
+from btdagg.evaluation.comparison import compare
+from btdagg.evaluation.engine import quiet_fit
 from btdagg.evaluation.protocol import DEFAULT, Protocol
 from btdagg.labels import LabelledCounts, Labels, align
 from btdagg.tables import Table, require, text
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from btdagg.evaluation.scores import Comparison
     from btdagg.evidence import Evidence
 
 AnyVotes = TypeVar("AnyVotes", bound=Votes | VoteCounts)

@@ -10,9 +10,9 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg.aggregators import Davidson, majority_vote
-from btdagg.evaluation.fitting import quiet_fit
+from btdagg.evaluation.engine import quiet_fit
+from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.protocol import FEW_SPLITS, Protocol
-from btdagg.evaluation.tasks import LabelledItems
 from btdagg.validation import as_number
 
 if TYPE_CHECKING:

@@ -10,10 +10,11 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg.aggregators import Aggregator, Davidson, Decided, majority_vote
-from btdagg.evaluation.fitting import quiet_fit
+from btdagg.evaluation.engine import quiet_fit
 from btdagg.evaluation.intervals import Interval, mean_interval
+from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.protocol import DEFAULT, Protocol
-from btdagg.evaluation.tasks import LabelledItems, refuse_several_judges
+from btdagg.evaluation.tasks import refuse_several_judges
 from btdagg.evidence import Evidence
 from btdagg.labels import Labels, Ratings, align
 from btdagg.metrics import mean_absolute_error, pairwise_accuracy

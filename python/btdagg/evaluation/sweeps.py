@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.aggregators import Davidson, Decided, MajorityVote
-from btdagg.evaluation.comparison import decisions_on
+from btdagg.aggregators import Decided
+from btdagg.evaluation.comparison import methods_of
+from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.evaluating import (
     budgets_of,
     evaluate,
@@ -20,16 +21,17 @@ from btdagg.evaluation.evaluating import (
     with_task,
 )
 from btdagg.evaluation.intervals import Interval, mean_interval
+from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.protocol import DEFAULT, Protocol
-from btdagg.evidence import Evidence
 from btdagg.labels import align
-from btdagg.metrics import mean_absolute_error, pairwise_accuracy
-from btdagg.validation import as_integer, as_labels, as_whole_counts, same_length
+from btdagg.validation import as_integer
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from btdagg.aggregators import Aggregator
+    from btdagg.evaluation.scores import Comparison
+    from btdagg.evidence import Evidence
     from btdagg.labels import Labels
     from btdagg.votes import VoteCounts, Votes
 
@@ -166,28 +168,9 @@ def sweep_votes(
         cells = [cell for cell in found.cells if cell.key == key]
         if len(cells) < len(budgets):
             continue  # what failed on the way is among those skipped
-        compared = [cell.comparison for cell in cells]
-        curves = tuple(
-            Curve(
-                points[0].name,
-                np.stack([point.mae for point in points]),
-                np.stack([point.accuracy for point in points]),
-            )
-            for points in zip(*(comparison.methods for comparison in compared), strict=True)
-        )
-        n_items = compared[0].n_items
-        n_calibration = np.array([comparison.n_calibration for comparison in compared])
-        sweeps.append(
-            Sweep(
-                key,
-                tuple(budget for budget in budgets if budget is not None),
-                curves,
-                n_items,
-                n_calibration,
-                n_items - n_calibration,
-                np.array([cell.n_short for cell in cells]),
-            )
-        )
+        points = tuple(budget for budget in budgets if budget is not None)
+        n_short = np.array([cell.n_short for cell in cells])
+        sweeps.append(_sweep(key, points, [cell.comparison for cell in cells], n_short))
     return Sweeps(found.by, tuple(sweeps), found.skipped)
 
 
@@ -240,11 +223,13 @@ def sweep_calibration(
     budget = None if n_votes is None else as_integer(n_votes, "n_votes", 1)
     sizes = _ascending(sizes)
     protocol.require_intervals()
-    methods = _methods(aggregators)
+    methods = methods_of(aggregators)
     decided = [method.column for method in methods if isinstance(method, Decided)]
     votes = with_task(votes, labels)
     chosen, parts = parts_of(votes, by, None if budget is None else [budget])
-    step = None if progress is None else progress(len(parts) * protocol.splitter.n_splits)
+    step = (
+        None if progress is None else progress(len(parts) * len(sizes) * protocol.splitter.n_splits)
+    )
     sweeps, skipped = [], []
     for key, part in parts:
         try:
@@ -294,7 +279,7 @@ def calibration_curves(
     groups, protocol
         See `compare`. The share or size that is calibrated on is not looked at.
     progress : callable, optional
-        Called after each split.
+        Called after each split of each size.
 
     Returns
     -------
@@ -305,53 +290,36 @@ def calibration_curves(
     InputError
         If shapes disagree, a value is out of range, or nothing would be left to evaluate.
     """
-    evidence, gold = Evidence.of(counts), as_labels(labels)
-    whole = as_whole_counts(evidence.counts)
-    rows = whole if evidence.is_plain else evidence
-    same_length("labels", len(gold), "counts", len(rows))
-    points, methods = _ascending(sizes), _methods(aggregators)
+    items = LabelledItems(counts, labels, groups)
+    points, methods = _ascending(sizes), methods_of(aggregators)
     protocol.require_intervals()
-    n_splits = protocol.splitter.n_splits
-    # One order of the items (or groups) per split, whatever the size: smaller sets are nested.
-    nested = protocol.splitter.nested(points)
-    splits = zip(*(splitter.draw(len(rows), groups) for splitter in nested), strict=True)
-    scores = np.empty((len(methods), len(points), n_splits, 2))
-    n_calibration = np.empty((len(points), n_splits))
-    n_evaluation = np.empty(n_splits)
-    for number, drawn in enumerate(splits):
-        evaluation = drawn[-1].evaluation
-        known = gold[evaluation]
-        n_evaluation[number] = len(evaluation)
-        for point, (calibration, _) in enumerate(drawn):
-            n_calibration[point, number] = len(calibration)
-            for place, method in enumerate(methods):
-                decided = decisions_on(method, rows, gold, calibration, evaluation)
-                scores[place, point, number] = (
-                    mean_absolute_error(known, decided),
-                    pairwise_accuracy(known, decided),
-                )
-        if progress is not None:
-            progress()
+    compared = [
+        cross_scores([items], methods, Protocol(splitter, None), progress=progress)[0][0]
+        for splitter in protocol.splitter.nested(points)
+    ]
+    return _sweep((), points, compared, np.zeros(len(points), dtype=np.int64))
+
+
+def _sweep(
+    key: Key, points: tuple[int, ...], compared: Sequence[Comparison], n_short: NDArray[np.int64]
+) -> Sweep:
+    """Put what was compared at each point in a row."""
     return Sweep(
-        (),
+        key,
         points,
         tuple(
-            Curve(method.name, scores[place, :, :, 0], scores[place, :, :, 1])
-            for place, method in enumerate(methods)
+            Curve(
+                several[0].name,
+                np.stack([method.mae for method in several]),
+                np.stack([method.accuracy for method in several]),
+            )
+            for several in zip(*(one.methods for one in compared), strict=True)
         ),
-        len(rows),
-        n_calibration.mean(axis=1),
-        np.full(len(points), n_evaluation.mean()),
-        np.zeros(len(points), dtype=np.int64),
+        compared[0].n_items,
+        np.array([one.n_calibration for one in compared]),
+        np.array([one.n_evaluation for one in compared]),
+        n_short,
     )
-
-
-def _methods(aggregators: Sequence[Aggregator] | None) -> tuple[Aggregator, ...]:
-    if aggregators is None:
-        return (Davidson(), MajorityVote())
-    if not len(aggregators):
-        raise InputError("aggregators is empty, want at least one")
-    return tuple(aggregators)
 
 
 def _sequence(numbers: Sequence[int], name: str) -> Sequence[int]:

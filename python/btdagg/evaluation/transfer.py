@@ -10,10 +10,10 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg.aggregators import Aggregator, Davidson
-from btdagg.evaluation.fitting import quiet_fit
+from btdagg.evaluation.engine import quiet_fit
 from btdagg.evaluation.intervals import Interval, mean_interval
+from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.protocol import DEFAULT, Protocol
-from btdagg.evaluation.tasks import LabelledItems
 from btdagg.metrics import mean_absolute_error
 
 if TYPE_CHECKING:

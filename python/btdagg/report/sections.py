@@ -19,8 +19,8 @@ from btdagg.evaluation import (
     tie_rates,
     transfer_matrix,
 )
+from btdagg.evaluation.engine import quiet_fit
 from btdagg.evaluation.evaluating import with_task
-from btdagg.evaluation.fitting import quiet_fit
 from btdagg.evaluation.summary import remarks
 from btdagg.evaluation.tasks import names_of
 from btdagg.report import figures, tables
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from btdagg.evaluation import Comparison, Distributions, Evaluation, LabelledItems
+    from btdagg.evaluation import Comparison, Evaluation, LabelledItems
     from btdagg.evaluation.evaluating import Cell
     from btdagg.model import DavidsonModel
     from btdagg.report.figure import ReportFigure
@@ -264,7 +264,7 @@ def _labels(study: Study) -> Made:
 
 def _distributions(
     study: Study, items: LabelledItems, step: Callable[[], object] | None = None
-) -> Distributions:
+) -> Comparison:
     return label_distributions(items, _pair(study), protocol=study.few_splits, progress=step)
 
 

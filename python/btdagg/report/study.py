@@ -13,9 +13,10 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg.aggregators import Aggregator, Davidson, DavidsonMAE, Decided, MajorityVote
 from btdagg.evaluation.evaluating import budgets_of, parts_of, require_enough, with_task
+from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.protocol import DEFAULT, Protocol
 from btdagg.evaluation.summary import refuse_fields
-from btdagg.evaluation.tasks import LabelledItems, labelled_parts, names_of
+from btdagg.evaluation.tasks import labelled_parts, names_of
 from btdagg.tables import text
 from btdagg.votes import Votes
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from btdagg.evaluation import Confusion, Distributions, LabelledItems
+    from btdagg.evaluation import Comparison, LabelledItems, MethodScores
 
 Shares = tuple[str, "NDArray[np.float64]"]
 """Name of a bar, and the shares of the labels in it."""
@@ -39,14 +39,14 @@ _IN_TITLE = 20
 _NARROW = 0.04  # share from which its number fits into a bar
 
 
-def distribution_figure(task: str, found: Distributions) -> ReportFigure:
+def distribution_figure(task: str, found: Comparison) -> ReportFigure:
     """Draw how often each label is gold, and how often each method gives it.
 
     Parameters
     ----------
     task : str
         What the labels are of.
-    found : Distributions
+    found : Comparison
 
     References
     ----------
@@ -62,14 +62,14 @@ def distribution_figure(task: str, found: Distributions) -> ReportFigure:
     )
 
 
-def condition_figure(column: str, found: Mapping[str, Distributions]) -> ReportFigure:
+def condition_figure(column: str, found: Mapping[str, Comparison]) -> ReportFigure:
     """Draw gold and predicted labels under each value of a column, such as the prompt template.
 
     Parameters
     ----------
     column : str
         What is varied.
-    found : mapping of str to Distributions
+    found : mapping of str to Comparison
         By its value.
 
     Raises
@@ -128,14 +128,14 @@ def gold_figure(tasks: Mapping[str, LabelledItems]) -> ReportFigure:
     )
 
 
-def confusion_figure(task: str, found: Distributions) -> ReportFigure:
+def confusion_figure(task: str, found: Comparison) -> ReportFigure:
     """Draw the confusion matrix of each method, with counts and percentages of the gold label.
 
     Parameters
     ----------
     task : str
         What the labels are of.
-    found : Distributions
+    found : Comparison
 
     References
     ----------
@@ -208,7 +208,7 @@ def _bars(axis: Axes, rows: Sequence[Shares], first_is_gold: bool) -> None:
     without_frame(axis)
 
 
-def _draw_confusions(methods: Sequence[Confusion]) -> Figure:
+def _draw_confusions(methods: Sequence[MethodScores]) -> Figure:
     from matplotlib.figure import Figure
 
     n_rows, beside = grid_of(len(methods), _BESIDE)
@@ -228,7 +228,7 @@ def _draw_confusions(methods: Sequence[Confusion]) -> Figure:
     return figure
 
 
-def _confusion(axis: Axes, method: Confusion) -> None:
+def _confusion(axis: Axes, method: MethodScores) -> None:
     counts, percentages = method.counts, method.percentages
     axis.pcolormesh(percentages, cmap="cividis", vmin=0, vmax=100, edgecolor="white", linewidth=1)
     for gold in range(3):
@@ -254,5 +254,5 @@ def _confusion(axis: Axes, method: Confusion) -> None:
     axis.tick_params(colors=INK)
 
 
-def _splits(*several: Distributions) -> str:
+def _splits(*several: Comparison) -> str:
     return counted(len(several[0].methods[0].matrices), "random split")

@@ -14,17 +14,17 @@ from btdagg.report.tables.common import Record, plain
 from btdagg.report.wording import LABEL_NAMES, MISSING, counted, fixed, percent, stem
 
 if TYPE_CHECKING:
-    from btdagg.evaluation import Distributions, LabelledItems
+    from btdagg.evaluation import Comparison, LabelledItems
 
 
-def confusion_table(task: str, found: Distributions) -> ReportTable:
+def confusion_table(task: str, found: Comparison) -> ReportTable:
     """Tabulate, for each method and gold label, how often each label is predicted.
 
     Parameters
     ----------
     task : str
         What the labels are of.
-    found : Distributions
+    found : Comparison
 
     References
     ----------
@@ -69,14 +69,14 @@ def confusion_table(task: str, found: Distributions) -> ReportTable:
     )
 
 
-def distribution_table(task: str, found: Distributions) -> ReportTable:
+def distribution_table(task: str, found: Comparison) -> ReportTable:
     """Tabulate how often each label is gold, and how often each method gives it.
 
     Parameters
     ----------
     task : str
         What the labels are of.
-    found : Distributions
+    found : Comparison
 
     References
     ----------
@@ -156,5 +156,5 @@ def gold_table(tasks: Mapping[str, LabelledItems]) -> ReportTable:
     )
 
 
-def _splits(found: Distributions) -> str:
+def _splits(found: Comparison) -> str:
     return counted(len(found.methods[0].matrices), "random split")
