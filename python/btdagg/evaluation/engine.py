@@ -111,11 +111,12 @@ def _counted(
 ) -> Comparison:
     """Compare what the methods decided of a part with its gold labels, and with one another."""
     gold = [part.labels[split.items] for split in decided]
-    matrices = np.empty((len(methods), len(decided), 3, 3), dtype=np.int64)
-    for number, (split, known) in enumerate(zip(decided, gold, strict=True)):
-        for place, labels in enumerate(split.labels):
-            found = np.bincount(3 * known + labels + 4, minlength=9)
-            matrices[place, number] = found.reshape(3, 3)
+    places = 9 * np.arange(len(methods))[:, None] + 4
+    matrices = [
+        np.bincount((places + 3 * known + split.labels).ravel(), minlength=9 * len(methods))
+        for split, known in zip(decided, gold, strict=True)
+    ]
+    by_split = np.stack(matrices).reshape(-1, len(methods), 3, 3)
     tested = None
     if protocol.test is not None:
         losses = [np.abs(split.labels - known) for split, known in zip(decided, gold, strict=True)]
@@ -127,8 +128,7 @@ def _counted(
         tested = Tested(protocol.test, *pvalues)
     return Comparison(
         tuple(
-            MethodScores(method.name, of_method)
-            for method, of_method in zip(methods, matrices, strict=True)
+            MethodScores(method.name, by_split[:, place]) for place, method in enumerate(methods)
         ),
         n_items=len(part),
         n_calibration=float(np.mean([split.n_calibration for split in decided])),
