@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from btdagg import Bounds, InputError, calibrate, majority_vote, read_labels, read_votes
-from btdagg.aggregators import Davidson
+from btdagg.aggregators import Davidson, MajorityVote
 from btdagg.evaluation import (
     LabelledItems,
     Protocol,
@@ -93,6 +93,8 @@ def test_parameters_are_those_of_every_fit():
 def test_what_is_wrong_is_named():
     with pytest.raises(InputError, match="n_splits is 1, want an integer of at least 2"):
         fitted_parameters(some_items(), protocol=Protocol(RandomSplits(n_splits=1)))
+    with pytest.raises(InputError, match="majority vote keeps no calibration, want a Davidson"):
+        fitted_parameters(some_items(), MajorityVote())
 
 
 def test_real_judges_differ_in_regime_by_task(shared):

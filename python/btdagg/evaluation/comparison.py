@@ -102,8 +102,8 @@ def label_distributions(
     ----------
     The paper's appendix on confusion matrices.
     """
-    untested = Protocol(protocol.splitter, None)
-    ((found,),) = cross_scores([items], methods_of(aggregators), untested, progress=progress)
+    methods = methods_of(aggregators)
+    ((found,),) = cross_scores([items], methods, protocol.untested, progress=progress)
     return found
 
 

@@ -14,6 +14,8 @@ from btdagg.validation import as_labels, as_whole_counts, same_length
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from btdagg.evaluation.splitters import Splitter
+
 
 @dataclass(frozen=True, eq=False)
 class LabelledItems:
@@ -68,6 +70,17 @@ class LabelledItems:
             raise InputError(
                 f"all {len(self)} labels are {self.labels[0]}, want at least two different ones"
             )
+
+    def require_splits(self, splitter: Splitter) -> None:
+        """Refuse items that cannot be split.
+
+        Raises
+        ------
+        InputError
+            If a set would have no items.
+        """
+        for _ in splitter.draw(len(self), self.groups):
+            pass
 
     @property
     def rows(self) -> NDArray[Any] | Evidence:

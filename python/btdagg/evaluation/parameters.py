@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
@@ -9,8 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.aggregators import Davidson, majority_vote
-from btdagg.evaluation.engine import quiet_fit
+from btdagg.aggregators import Aggregator, Davidson, majority_vote
+from btdagg.calibration import Calibration
+from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.protocol import FEW_SPLITS, Protocol
 from btdagg.validation import as_number
@@ -148,16 +150,19 @@ def fitted_parameters(
     The paper's appendix on fitted parameters and its table of them.
     """
     protocol.require_intervals()
-    n_splits = protocol.splitter.n_splits
+    fits: list[Calibration] = []
+
+    def observe(fitted: Sequence[Aggregator]) -> None:
+        calibration = getattr(fitted[0], "calibration", None)
+        if not isinstance(calibration, Calibration):
+            raise InputError(f"{fitted[0].name} keeps no calibration, want a Davidson aggregator")
+        fits.append(calibration)
+
     method = Davidson() if aggregator is None else aggregator
-    splits = protocol.splitter.draw(len(items), items.groups)
-    values, bound = np.empty((n_splits, 3)), np.zeros((n_splits, 3), dtype=np.bool_)
-    for number, (chosen, _) in enumerate(splits):
-        fit = quiet_fit(method, items.evidence.counts[chosen], items.labels[chosen]).calibration
-        if fit is None:
-            raise InputError(f"{method.name} keeps no calibration, want a Davidson aggregator")
-        values[number] = fit.model.beta, fit.model.nu, fit.model.gamma
-        bound[number] = [name in fit.at_bounds for name in ("beta", "nu", "gamma")]
+    cross_scores([items], [method], protocol.untested, observe=observe)
+    names = ("beta", "nu", "gamma")
+    values = np.array([[getattr(fit.model, name) for name in names] for fit in fits])
+    bound = np.array([[name in fit.at_bounds for name in names] for fit in fits])
     return FittedParameters(
         beta=values[:, 0],
         nu=values[:, 1],

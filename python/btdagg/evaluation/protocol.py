@@ -26,6 +26,11 @@ class Protocol:
     splitter: Splitter = field(default_factory=RandomSplits)
     test: SplitTest | None = field(default_factory=SplitTest)
 
+    @property
+    def untested(self) -> Protocol:
+        """The same splits without a test."""
+        return Protocol(self.splitter, None)
+
     def require_intervals(self) -> None:
         """Refuse a number of splits that has no interval.
 

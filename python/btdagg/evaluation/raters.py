@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from btdagg._core import InputError
 from btdagg.aggregators import Aggregator, Davidson, Decided, majority_vote
-from btdagg.evaluation.engine import quiet_fit
+from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.intervals import Interval, mean_interval
 from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.protocol import DEFAULT, Protocol
@@ -24,6 +24,10 @@ from btdagg.votes import VoteCounts, Votes
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from btdagg.evaluation.scores import MethodScores
+
+_OWN = "\0own"  # decisions of the rater; no column of a source is called that
+
 # Means of the same scores in another order differ by no more than this.
 _ROUNDING = 1e-12
 
@@ -34,16 +38,31 @@ class JudgeScores:
 
     Attributes
     ----------
-    accuracy, mae : (n_splits,) arrays
-        Of the judge.
-    human_accuracy, human_mae : (n_splits,) arrays
-        Of the rater.
+    judge, human : MethodScores
     """
 
-    accuracy: NDArray[np.float64]
-    mae: NDArray[np.float64]
-    human_accuracy: NDArray[np.float64]
-    human_mae: NDArray[np.float64]
+    judge: MethodScores
+    human: MethodScores
+
+    @property
+    def accuracy(self) -> NDArray[np.float64]:
+        """Of the judge, (n_splits,)."""
+        return self.judge.accuracy
+
+    @property
+    def mae(self) -> NDArray[np.float64]:
+        """Of the judge, (n_splits,)."""
+        return self.judge.mae
+
+    @property
+    def human_accuracy(self) -> NDArray[np.float64]:
+        """Of the rater, (n_splits,)."""
+        return self.human.accuracy
+
+    @property
+    def human_mae(self) -> NDArray[np.float64]:
+        """Of the rater, (n_splits,)."""
+        return self.human.mae
 
     @property
     def accuracy_gain(self) -> Interval:
@@ -203,8 +222,11 @@ def leave_one_rater_out(
                 ids, evidence = known
                 items = align(ids, evidence.counts, sheet.labels)
                 own = _in_order(sheet.labels, items.ids)
-                labelled = LabelledItems(evidence[items.rows], items.labels, items.groups)
-                judge = _judge(method, labelled, own.frame["own"].to_numpy(), protocol)
+                beside = {**evidence[items.rows].decisions, _OWN: own.frame["own"].to_numpy()}
+                of_both = replace(evidence[items.rows], decisions=beside)
+                labelled = LabelledItems(of_both, items.labels, items.groups)
+                ((scored,),) = cross_scores([labelled], [method, Decided(_OWN)], protocol.untested)
+                judge = JudgeScores(*scored.methods)
                 found.append(_scores(rater, sheet, own, items.n_without_votes, judge))
         except InputError as error:
             skipped.append((rater, str(error)))
@@ -265,26 +287,6 @@ def _scores(
         mae=mean_absolute_error(items.labels, own),
         judge=judge,
     )
-
-
-def _judge(
-    method: Aggregator,
-    items: LabelledItems,
-    own: NDArray[np.int8],
-    protocol: Protocol,
-) -> JudgeScores:
-    scores = np.empty((4, protocol.splitter.n_splits))
-    splits = protocol.splitter.draw(len(items), items.groups)
-    for number, (chosen, left) in enumerate(splits):
-        fitted = quiet_fit(method, items.rows[chosen], items.labels[chosen])
-        gold, decided = items.labels[left], fitted.decide(items.rows[left])
-        scores[:, number] = (
-            pairwise_accuracy(gold, decided),
-            mean_absolute_error(gold, decided),
-            pairwise_accuracy(gold, own[left]),
-            mean_absolute_error(gold, own[left]),
-        )
-    return JudgeScores(*scores)
 
 
 def _evidence(

@@ -10,11 +10,10 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg.aggregators import Aggregator, Davidson
-from btdagg.evaluation.engine import quiet_fit
+from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.intervals import Interval, mean_interval
 from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.protocol import DEFAULT, Protocol
-from btdagg.metrics import mean_absolute_error
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -110,24 +109,12 @@ def transfer_matrix(
     if len(tasks) < 2:
         raise InputError(f"tasks has {len(tasks)}, want at least two")
     protocol.require_intervals()
-    n_splits = protocol.splitter.n_splits
     method: Aggregator = Davidson() if aggregator is None else aggregator
-    drawn = {}
     for name, items in tasks.items():
         try:
-            drawn[name] = list(protocol.splitter.draw(len(items), items.groups))
+            items.require_splits(protocol.splitter)
         except InputError as error:
             raise InputError(f"task {name!r}: {error}") from None
-    mae = np.empty((len(tasks), len(tasks), n_splits))
-    for number in range(n_splits):
-        for row, (source, items) in enumerate(tasks.items()):
-            chosen = drawn[source][number].calibration
-            fitted = quiet_fit(method, items.rows[chosen], items.labels[chosen])
-            for column, (target, others) in enumerate(tasks.items()):
-                left = drawn[target][number].evaluation
-                mae[row, column, number] = mean_absolute_error(
-                    others.labels[left], fitted.decide(others.rows[left])
-                )
-        if progress is not None:
-            progress()
+    found = cross_scores(list(tasks.values()), [method], protocol.untested, progress=progress)
+    mae = np.array([[target.methods[0].mae for target in source] for source in found])
     return Transfer(tuple(tasks), mae)

@@ -122,8 +122,7 @@ class Study:
             try:
                 counts = items.evidence.counts
                 require_enough(counts, items.labels, self.labels.source, self.votes.source)
-                for _ in self.protocol.splitter.draw(len(items), items.groups):
-                    pass
+                items.require_splits(self.protocol.splitter)
             except InputError as error:
                 del found[key]
                 refused[key] = str(error)
