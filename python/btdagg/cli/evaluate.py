@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import btdagg
-from btdagg.aggregators import AGGREGATORS, by_name
+from btdagg.aggregators import AGGREGATORS, by_name, needs_of
 from btdagg.cli.common import (
     Filters,
     Json,
@@ -38,9 +38,7 @@ if TYPE_CHECKING:
     from btdagg.evaluation import Evaluation
     from btdagg.votes import VoteCounts, Votes
 
-# Methods that want the confidences of votes, and those that are columns of decisions.
-_CONFIDENT = ("soft-sc-mean", "soft-sc-min", "soft-sc-product", "ci-sc")
-_DECIDED = ("greedy", "few-shot", "gsa", "usc")
+_NEEDS = {name: needs_of(make()) for name, make in AGGREGATORS.items()}
 
 # What an ablation varies unless told.
 _VARIED = ("template", "temperature")
@@ -76,9 +74,13 @@ def evaluate(
     methods: Annotated[
         str | None,
         typer.Option(
-            help="Methods, with commas between: " + ", ".join(AGGREGATORS) + ". soft-sc and ci-sc "
-            "want the confidences of votes; greedy, few-shot, gsa and usc are columns of decisions "
-            "(gsa_4 with --votes 4); all is every one that the columns allow.",
+            help="Methods, with commas between: "
+            + ", ".join(name for name, needs in _NEEDS.items() if needs.votes_alone)
+            + "; with confidences of votes "
+            + ", ".join(name for name, needs in _NEEDS.items() if needs.confidences)
+            + "; and columns of decisions "
+            + ", ".join(name for name, needs in _NEEDS.items() if needs.decisions)
+            + " (gsa_4 with --votes 4). all is every one that the columns allow.",
             show_default="davidson,majority",
         ),
     ] = None,
@@ -263,11 +265,15 @@ def _aggregators(
         return None
     if methods.strip().lower() != "all":
         return by_name(methods.split(","))
-    wanting = set() if (confidence or "confidence") in votes.columns else set(_CONFIDENT)
-    for name in _DECIDED:
-        wanted = {column_of_decisions(name, n) for n in budgets or (None,)}
-        if not wanted <= set(votes.columns):
-            wanting.add(name)
-            if any(column.split("_")[0] == name for column in votes.columns):
-                note(f"{name} is left out: it wants the columns {', '.join(sorted(wanted))}")
-    return by_name([name for name in AGGREGATORS if name not in wanting])
+    allowed = []
+    for name, needs in _NEEDS.items():
+        if needs.confidences and (confidence or "confidence") not in votes.columns:
+            continue
+        if needs.decisions is not None:
+            wanted = {column_of_decisions(needs.decisions, n) for n in budgets or (None,)}
+            if not wanted <= set(votes.columns):
+                if any(f"{column}_".startswith(f"{needs.decisions}_") for column in votes.columns):
+                    note(f"{name} is left out: it wants the columns {', '.join(sorted(wanted))}")
+                continue
+        allowed.append(name)
+    return by_name(allowed)

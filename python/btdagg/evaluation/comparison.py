@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from btdagg.aggregators import Aggregator, Davidson, MajorityVote
+from btdagg.aggregators import Aggregator, aggregators_or_usual
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.protocol import DEFAULT, FEW_SPLITS, Protocol
@@ -64,7 +64,8 @@ def compare(
     protocol.require_intervals()
     protocol.splitter.draw(len(items), groups)  # what is wrong of the splits comes first
     items.require_two_labels()
-    ((found,),) = cross_scores([items], methods_of(aggregators), protocol, progress=progress)
+    methods = aggregators_or_usual(aggregators)
+    ((found,),) = cross_scores([items], methods, protocol, progress=progress)
     return found
 
 
@@ -102,11 +103,6 @@ def label_distributions(
     ----------
     The paper's appendix on confusion matrices.
     """
-    methods = methods_of(aggregators)
+    methods = aggregators_or_usual(aggregators)
     ((found,),) = cross_scores([items], methods, protocol.untested, progress=progress)
     return found
-
-
-def methods_of(aggregators: Sequence[Aggregator] | None) -> tuple[Aggregator, ...]:
-    """Return the aggregators that are compared: Davidson and majority vote unless given."""
-    return (Davidson(), MajorityVote()) if aggregators is None else tuple(aggregators)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from btdagg._core import InputError
-from btdagg.aggregators import Aggregator, Davidson, Decided, MajorityVote
+from btdagg.aggregators import Aggregator, Davidson, aggregators_or_usual, decisions_of
 from btdagg.evaluation.comparison import compare
 from btdagg.evaluation.engine import quiet_fit
 from btdagg.evaluation.protocol import DEFAULT, Protocol
@@ -138,12 +138,10 @@ def evaluate(
     budgets = budgets_of(n_votes)
     # Looked at here, so that what is wrong with an argument is not taken for a fault of the data.
     protocol.require_intervals()
-    if aggregators is not None and not len(aggregators):
-        raise InputError("aggregators is empty, want at least one")
-    methods = (Davidson(), MajorityVote()) if aggregators is None else tuple(aggregators)
+    methods = aggregators_or_usual(aggregators)
     if not isinstance(votes, Votes | VoteCounts):
         raise InputError(f"votes is a {type(votes).__name__}, want what read_votes returns")
-    decided = [method.column for method in methods if isinstance(method, Decided)]
+    decided = decisions_of(methods)
     if not len(labels.ids):
         raise InputError(f"{labels.source}: no item has a label")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.aggregators import Aggregator, Davidson, Decided, majority_vote
+from btdagg.aggregators import Aggregator, Davidson, Decided, decisions_of, majority_vote
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.intervals import Interval, mean_interval
 from btdagg.evaluation.items import LabelledItems
@@ -209,7 +209,7 @@ def leave_one_rater_out(
     # Looked at here, so that what is wrong with an argument is not taken for a fault of the data.
     protocol.require_intervals()
     method: Aggregator = Davidson() if aggregator is None else aggregator
-    decided = [method.column] if isinstance(method, Decided) else []
+    decided = decisions_of([method])
     known = None if votes is None else _evidence(votes, n_votes, confidence, decided)
     groups = None if group is None else _groups(ratings, group)
     found, skipped = [], []

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.aggregators import Decided
-from btdagg.evaluation.comparison import methods_of
+from btdagg.aggregators import aggregators_or_usual, decisions_of
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.evaluating import (
     budgets_of,
@@ -223,8 +222,8 @@ def sweep_calibration(
     budget = None if n_votes is None else as_integer(n_votes, "n_votes", 1)
     sizes = _ascending(sizes)
     protocol.require_intervals()
-    methods = methods_of(aggregators)
-    decided = [method.column for method in methods if isinstance(method, Decided)]
+    methods = aggregators_or_usual(aggregators)
+    decided = decisions_of(methods)
     votes = with_task(votes, labels)
     chosen, parts = parts_of(votes, by, None if budget is None else [budget])
     step = (
@@ -291,7 +290,7 @@ def calibration_curves(
         If shapes disagree, a value is out of range, or nothing would be left to evaluate.
     """
     items = LabelledItems(counts, labels, groups)
-    points, methods = _ascending(sizes), methods_of(aggregators)
+    points, methods = _ascending(sizes), aggregators_or_usual(aggregators)
     protocol.require_intervals()
     compared = [
         cross_scores([items], methods, Protocol(splitter, None), progress=progress)[0][0]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.aggregators import Aggregator, Davidson, DavidsonMAE, Decided, MajorityVote
+from btdagg.aggregators import Aggregator, aggregators_or_usual, needs_of
 from btdagg.evaluation.evaluating import budgets_of, parts_of, require_enough, with_task
 from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.protocol import DEFAULT, Protocol
@@ -86,17 +86,17 @@ class Study:
     @property
     def methods(self) -> tuple[Aggregator, ...]:
         """The aggregators, the usual two unless given."""
-        return (Davidson(), MajorityVote()) if self.aggregators is None else tuple(self.aggregators)
+        return aggregators_or_usual(self.aggregators)
 
     @property
     def own_methods(self) -> tuple[Aggregator, ...]:
         """Those that decide by votes: what others decided may be there for some numbers only."""
-        return tuple(method for method in self.methods if not isinstance(method, Decided))
+        return tuple(method for method in self.methods if needs_of(method).decisions is None)
 
     @property
     def swept_methods(self) -> tuple[Aggregator, ...]:
         """Those that are quick to fit: a sweep fits thousands of times."""
-        quick = tuple(m for m in self.own_methods if not isinstance(m, DavidsonMAE))
+        quick = tuple(method for method in self.own_methods if not needs_of(method).time)
         return quick or self.own_methods
 
     @cached_property
