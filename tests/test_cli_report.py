@@ -157,10 +157,10 @@ def test_an_interrupted_evaluation_keeps_the_parts_that_were_finished(cli, folde
         calls += 1
         if calls > 4:  # two numbers of votes in each part
             raise KeyboardInterrupt
-        return compare(*arguments, **more)
+        return cross_scores(*arguments, **more)
 
-    compare = evaluating.compare
-    monkeypatch.setattr(evaluating, "compare", two_parts)
+    cross_scores = evaluating.cross_scores
+    monkeypatch.setattr(evaluating, "cross_scores", two_parts)
     status, out, err = cli(*EVALUATE, "-f", "template=base", "--report", "out")
     assert status == 130
     assert "interrupted: the parts that were finished" in err

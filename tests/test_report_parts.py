@@ -16,7 +16,7 @@ from btdagg.evaluation import (
     evaluate,
     labelled_tasks,
 )
-from btdagg.evaluation.tasks import labelled_parts
+from btdagg.evaluation.parts import labelled_parts
 from btdagg.report import sections
 from btdagg.report.study import Study
 from commands import one_line

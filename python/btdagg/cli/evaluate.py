@@ -27,7 +27,7 @@ from btdagg.cli.reporting import ReportOption, names, numbers, open_report, refu
 from btdagg.cli.score_table import evaluation_as_json, print_table
 from btdagg.evaluation import PAPER_TEST, Protocol, RandomSplits, SplitTest
 from btdagg.evaluation import evaluate as run_evaluation
-from btdagg.evaluation.evaluating import USUAL
+from btdagg.evaluation.parts import USUAL
 from btdagg.report.sections import write_protocols, write_scores
 from btdagg.report.study import Study, with_several
 from btdagg.tables import require

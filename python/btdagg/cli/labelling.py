@@ -13,7 +13,7 @@ import btdagg
 from btdagg.calibration import Calibration
 from btdagg.cli.common import note
 from btdagg.cli.stopping import how_sure
-from btdagg.evaluation.evaluating import labels_of, with_task
+from btdagg.evaluation.parts import labels_of, with_task
 
 if TYPE_CHECKING:
     import polars as pl

@@ -21,7 +21,7 @@ from btdagg.cli.common import (
     print_json,
     say_what_is_pooled,
 )
-from btdagg.evaluation.evaluating import labels_of
+from btdagg.evaluation.parts import labels_of
 
 _N_CURVE = 6  # numbers of votes in the curve
 

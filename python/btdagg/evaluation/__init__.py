@@ -26,6 +26,7 @@ from btdagg.evaluation.parameters import (
     fitted_parameters,
     regime_of,
 )
+from btdagg.evaluation.parts import labelled_tasks
 from btdagg.evaluation.protocol import Protocol
 from btdagg.evaluation.ranking import PAPER_TEST, Ranking, SplitTest
 from btdagg.evaluation.raters import JudgeScores, LeaveOneOut, RaterScores, leave_one_rater_out
@@ -39,7 +40,6 @@ from btdagg.evaluation.sweeps import (
     sweep_calibration,
     sweep_votes,
 )
-from btdagg.evaluation.tasks import labelled_tasks
 from btdagg.evaluation.ties import TieRates, tie_rates
 from btdagg.evaluation.transfer import Transfer, transfer_matrix
 

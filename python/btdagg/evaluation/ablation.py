@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from btdagg._core import InputError
-from btdagg.evaluation.conditions import Key, columns_to_go_by, fit_for, on_same_items
+from btdagg.evaluation.conditions import columns_to_go_by, fit_for, on_same_items
 from btdagg.evaluation.evaluating import budgets_of, evaluate
+from btdagg.evaluation.parts import Key
 from btdagg.evaluation.protocol import DEFAULT, Protocol
 from btdagg.tables import require, text
 

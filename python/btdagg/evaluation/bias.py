@@ -9,15 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.evaluation.conditions import (
-    Key,
-    among_gold_ties,
-    columns_to_go_by,
-    fit_for,
-    on_same_items,
-)
+from btdagg.evaluation.conditions import columns_to_go_by, fit_for, on_same_items
 from btdagg.evaluation.evaluating import evaluate
 from btdagg.evaluation.intervals import Interval
+from btdagg.evaluation.parts import Key, among_gold_ties, grouping
 from btdagg.evaluation.protocol import DEFAULT, Protocol
 from btdagg.tables import require
 from btdagg.validation import as_integer
@@ -169,10 +164,7 @@ def positional_bias(
     """
     if not isinstance(votes, Votes):
         raise InputError(f"votes is a {type(votes).__name__}, want single votes (read_votes)")
-    if isinstance(by, str):
-        raise InputError(f"by is {by!r}, want a sequence of column names")
-    usual = [column for column in ("judge",) if column in votes.columns]
-    chosen = tuple(dict.fromkeys(usual if by is None else by))
+    chosen = grouping(votes, by, ("judge",))
     columns = chosen if setting is None else (*chosen, setting)
     require(votes, ["order", *columns])
     if gold_ties is not None:

@@ -1,4 +1,4 @@
-"""Which votes take part: those of items under every condition, in one order, or of gold ties.
+"""Which votes take part: those of items under every condition, in one order.
 
 What is then evaluated by condition sees the same items and, from the same seed, the same splits.
 """
@@ -10,14 +10,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from btdagg._core import InputError
-from btdagg.evaluation.evaluating import USUAL, labels_of, with_task
+from btdagg.evaluation.parts import USUAL, Key, with_task
 from btdagg.tables import require, text
 from btdagg.votes import Votes
 
 if TYPE_CHECKING:
     from btdagg.labels import Labels
-
-Key = tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,27 +145,6 @@ def on_same_items(votes: Votes, by: Sequence[str], column: str, least: int = 1) 
         raise InputError(f"{votes.source}: {empty[0][1]}" if empty else f"{votes.source}: no votes")
     same = replace(votes, frame=pl.concat(frames))
     return SameItems(same, tuple(by), left_out, tuple(empty))
-
-
-def among_gold_ties(votes: Votes, labels: Labels) -> Votes:
-    """Keep the votes on items whose label is a tie.
-
-    Raises
-    ------
-    InputError
-        If none is left.
-    """
-    import polars as pl
-
-    known = with_task(votes, labels)
-    ties = labels_of(labels, known).frame.filter(pl.col("label") == 0)
-    key = [c for c in ("item", "task") if c in known.columns and c in ties.columns]
-    names = [pl.col(column).cast(pl.String) for column in key]
-    tied = set(ties.select(names).rows())
-    keep = pl.Series([row in tied for row in known.frame.select(names).rows()], dtype=pl.Boolean)
-    if not keep.any():
-        raise InputError(f"{labels.source}: no item with votes has a label that is a tie")
-    return replace(known, frame=known.frame.filter(keep))
 
 
 def _values(votes: Votes, column: str) -> list[str]:

@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from btdagg._core import InputError
 from btdagg.aggregators import Aggregator, Davidson, aggregators_or_usual, decisions_of
-from btdagg.evaluation.comparison import compare
-from btdagg.evaluation.engine import quiet_fit
+from btdagg.evaluation.engine import cross_scores, quiet_fit
+from btdagg.evaluation.parts import labels_of, parts_of, require_columns, with_task
 from btdagg.evaluation.protocol import DEFAULT, Protocol
-from btdagg.labels import LabelledCounts, Labels, align
-from btdagg.tables import Table, require, text
-from btdagg.tallies import column_of_decisions
+from btdagg.labels import LabelledCounts, Labels
+from btdagg.tables import Table, text
 from btdagg.validation import as_integer
 from btdagg.votes import VoteCounts, Votes
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from btdagg.evaluation.scores import Comparison
-    from btdagg.evidence import Evidence
-
-AnyVotes = TypeVar("AnyVotes", bound=Votes | VoteCounts)
-
-USUAL = ("task", "judge")
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,39 +136,31 @@ def evaluate(
     if not len(labels.ids):
         raise InputError(f"{labels.source}: no item has a label")
 
-    votes, labels = with_task(votes, labels), labels_of(labels, votes)
-    chosen, parts = parts_of(votes, by, n_votes)
+    votes = with_task(votes, labels)
+    labels = labels_of(labels, votes)
+    chosen, parts = parts_of(votes, labels, by)
     n_unlabelled, n_without_votes = _unmatched(votes, labels)
-    _require_columns(votes, budgets, confidence, decided)
+    require_columns(votes, budgets, confidence, decided)
     step = (
         None
         if progress is None
         else progress(len(parts) * len(budgets) * protocol.splitter.n_splits)
     )
     cells, skipped = [], []
-    for number, (key, part) in enumerate(parts, 1):
+    for number, part in enumerate(parts, 1):
         of_part = []
         try:
-            known = labels_of(labels, part)
             for budget in budgets:
-                ids, evidence = evidence_of(part, budget, confidence, decided)
-                items = align(ids, evidence.counts, known)
-                require_enough(items.counts, items.labels, known.source, part.source)
-                comparison = compare(
-                    evidence[items.rows],
-                    items.labels,
-                    methods,
-                    groups=items.groups,
-                    protocol=protocol,
-                    progress=step,
-                )
-                of_part.append(_cell(key, budget, part, items, comparison, methods))
+                items, aligned = part.labelled(budget, confidence, decided)
+                part.require_comparable(items)
+                ((found,),) = cross_scores([items], methods, protocol, progress=step)
+                of_part.append(_cell(part.key, budget, part.votes, aligned, found, methods))
         except InputError as error:
             if len(parts) == 1:
                 raise
             # None of its numbers of votes is shown then: averages are over the same parts for all.
             at = f"at {budget} votes: " if len(budgets) > 1 and of_part else ""
-            skipped.append((key, f"{at}{error}"))
+            skipped.append((part.key, f"{at}{error}"))
         else:
             cells += of_part
         if partial is not None and cells and number < len(parts):
@@ -186,57 +169,6 @@ def evaluate(
         key, reason = skipped[0]
         raise InputError(f"nothing could be evaluated; {' '.join(key)}: {reason}")
     return Evaluation(chosen, tuple(cells), tuple(skipped), n_unlabelled, n_without_votes)
-
-
-def require_enough(
-    counts: NDArray[Any], labels: NDArray[np.int8], label_source: str, vote_source: str
-) -> None:
-    """Refuse labelled items that cannot be split or told apart, naming the file.
-
-    Raises
-    ------
-    InputError
-        If there is one item, all labels are the same, or no item has a vote.
-    """
-    n = len(labels)
-    if n < 2:
-        raise InputError(f"{label_source}: {n} item with votes has a label, want at least 2")
-    if (labels == labels[0]).all():
-        raise InputError(
-            f"{label_source}: all {n} labels are {labels[0]}, want at least two different ones"
-        )
-    if not counts.any():
-        raise InputError(f"{vote_source}: none of the {n} labelled items has a vote")
-
-
-def _require_columns(
-    votes: Votes | VoteCounts,
-    budgets: Sequence[int | None],
-    confidence: str | None,
-    decided: Sequence[str],
-) -> None:
-    """Refuse what is not there at once, not part by part."""
-    if confidence is not None:
-        if isinstance(votes, VoteCounts):
-            raise InputError(f"{votes.source}: confidence wants single votes, and these are counts")
-        require(votes, [confidence])
-    require(votes, [column_of_decisions(name, n) for n in budgets for name in decided])
-
-
-def labels_of(labels: Labels, votes: Table) -> Labels:
-    """Return the labels of the tasks of some votes, where both say the task; else all.
-
-    Raises
-    ------
-    InputError
-        If there is no label of such a task.
-    """
-    if "task" not in labels.columns or "task" not in votes.columns:
-        return labels
-    known = set(text(labels, "task"))
-    tasks = [task for task in text(votes, "task").unique(maintain_order=True) if task is not None]
-    # One task without labels is an error of its own; of several it is seen when its turn comes.
-    return labels.filter({"task": [task for task in tasks if task in known] or tasks})
 
 
 def budgets_of(n_votes: Sequence[int] | None) -> list[int | None]:
@@ -254,29 +186,6 @@ def budgets_of(n_votes: Sequence[int] | None) -> list[int | None]:
     if not len(n_votes):
         raise InputError("n_votes is empty, want at least one number")
     return list(dict.fromkeys(as_integer(number, "n_votes", 1) for number in n_votes))
-
-
-def parts_of(
-    votes: Votes | VoteCounts, by: Sequence[str] | None, n_votes: Sequence[int] | None
-) -> tuple[tuple[str, ...], list[tuple[tuple[str, ...], Votes | VoteCounts]]]:
-    """Return the columns to go by, and the votes of each of their values.
-
-    Raises
-    ------
-    InputError
-        If there is no such column, or `n_votes` is given for counts.
-    """
-    if isinstance(votes, VoteCounts) and n_votes is not None:
-        raise InputError(f"{votes.source}: n_votes wants single votes, and these are counts")
-    if isinstance(by, str):
-        raise InputError(f"by is {by!r}, want a sequence of column names")
-    usual = [column for column in USUAL if column in votes.columns]
-    chosen = tuple(dict.fromkeys(usual if by is None else by))
-    parts: list[tuple[tuple[str, ...], Votes | VoteCounts]] = list(votes.partition(chosen))
-    if "task" in chosen:
-        place = chosen.index("task")
-        parts = [(key, part) for key, part in parts if key[place]] or parts
-    return chosen, parts
 
 
 def _cell(
@@ -302,37 +211,6 @@ def _cell(
         short,
         int((items.counts.sum(axis=1) == 0).sum()),
     )
-
-
-def evidence_of(
-    part: Votes | VoteCounts, budget: int | None, confidence: str | None, decided: Sequence[str]
-) -> tuple[NDArray[Any], Evidence]:
-    """Return the items of some votes or counts, and what they are decided by."""
-    if isinstance(part, VoteCounts):
-        return part.evidence(decisions=decided)
-    return part.evidence(budget, confidence=confidence, decisions=decided)
-
-
-def with_task(votes: AnyVotes, labels: Labels) -> AnyVotes:
-    """Return votes with the task of their item, where the labels know it and the votes do not.
-
-    Raises
-    ------
-    InputError
-        If an item has labels in several tasks.
-    """
-    if isinstance(votes, VoteCounts) or "task" in votes.columns or "task" not in labels.columns:
-        return votes
-    items = text(labels, "item")
-    if items.is_duplicated().any():
-        item = items.filter(items.is_duplicated())[0]
-        raise InputError(
-            f"{labels.source}: item {item!r} has labels in several tasks, and the votes do not say "
-            "theirs"
-        )
-    task = dict(zip(items, text(labels, "task"), strict=True))
-    column = text(votes, "item").replace_strict(task, default=None).alias("task")
-    return replace(votes, frame=votes.frame.with_columns(column))
 
 
 def _unmatched(votes: Table, labels: Labels) -> tuple[int, int]:

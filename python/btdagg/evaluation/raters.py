@@ -13,8 +13,8 @@ from btdagg.aggregators import Aggregator, Davidson, Decided, decisions_of, majo
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.intervals import Interval, mean_interval
 from btdagg.evaluation.items import LabelledItems
+from btdagg.evaluation.parts import evidence_of, refuse_several_judges, require_columns
 from btdagg.evaluation.protocol import DEFAULT, Protocol
-from btdagg.evaluation.tasks import refuse_several_judges
 from btdagg.evidence import Evidence
 from btdagg.labels import Labels, Ratings, align
 from btdagg.metrics import mean_absolute_error, pairwise_accuracy
@@ -293,14 +293,8 @@ def _evidence(
     votes: Votes | VoteCounts, n_votes: int | None, confidence: str | None, decided: Sequence[str]
 ) -> tuple[NDArray[Any], Evidence]:
     refuse_several_judges(votes)
-    if isinstance(votes, Votes):
-        ids, evidence = votes.evidence(n_votes, confidence=confidence, decisions=decided)
-    elif n_votes is not None or confidence is not None:
-        raise InputError(
-            f"{votes.source}: n_votes and confidence want single votes, and these are counts"
-        )
-    else:
-        ids, evidence = votes.evidence(decisions=decided)
+    require_columns(votes, [n_votes], confidence, decided)
+    ids, evidence = evidence_of(votes, n_votes, confidence, decided)
     if not evidence.counts.any():
         raise InputError(f"{votes.source}: none of the {len(ids)} items has a vote")
     return ids, evidence

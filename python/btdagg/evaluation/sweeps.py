@@ -11,18 +11,11 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg.aggregators import aggregators_or_usual, decisions_of
 from btdagg.evaluation.engine import cross_scores
-from btdagg.evaluation.evaluating import (
-    budgets_of,
-    evaluate,
-    evidence_of,
-    labels_of,
-    parts_of,
-    with_task,
-)
+from btdagg.evaluation.evaluating import budgets_of, evaluate
 from btdagg.evaluation.intervals import Interval, mean_interval
 from btdagg.evaluation.items import LabelledItems
+from btdagg.evaluation.parts import Key, parts_of, require_columns
 from btdagg.evaluation.protocol import DEFAULT, Protocol
-from btdagg.labels import align
 from btdagg.validation import as_integer
 
 if TYPE_CHECKING:
@@ -33,8 +26,6 @@ if TYPE_CHECKING:
     from btdagg.evidence import Evidence
     from btdagg.labels import Labels
     from btdagg.votes import VoteCounts, Votes
-
-Key = tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,18 +215,17 @@ def sweep_calibration(
     protocol.require_intervals()
     methods = aggregators_or_usual(aggregators)
     decided = decisions_of(methods)
-    votes = with_task(votes, labels)
-    chosen, parts = parts_of(votes, by, None if budget is None else [budget])
+    chosen, parts = parts_of(votes, labels, by)
+    require_columns(votes, [budget], confidence, decided)
     step = (
         None if progress is None else progress(len(parts) * len(sizes) * protocol.splitter.n_splits)
     )
     sweeps, skipped = [], []
-    for key, part in parts:
+    for part in parts:
         try:
-            ids, evidence = evidence_of(part, budget, confidence, decided)
-            items = align(ids, evidence.counts, labels_of(labels, part))
+            items, aligned = part.labelled(budget, confidence, decided)
             sweep = calibration_curves(
-                evidence[items.rows],
+                items.evidence,
                 items.labels,
                 sizes,
                 methods,
@@ -243,12 +233,12 @@ def sweep_calibration(
                 protocol=protocol,
                 progress=step,
             )
-            n_short = 0 if budget is None else int((items.counts.sum(axis=1) < budget).sum())
-            sweeps.append(replace(sweep, key=key, n_short=np.full(len(sizes), n_short)))
+            n_short = 0 if budget is None else int((aligned.counts.sum(axis=1) < budget).sum())
+            sweeps.append(replace(sweep, key=part.key, n_short=np.full(len(sizes), n_short)))
         except InputError as error:
             if len(parts) == 1:
                 raise
-            skipped.append((key, str(error)))
+            skipped.append((part.key, str(error)))
     if not sweeps:
         key, reason = skipped[0]
         raise InputError(f"nothing could be evaluated; {' '.join(key)}: {reason}")

@@ -20,9 +20,8 @@ from btdagg.evaluation import (
     transfer_matrix,
 )
 from btdagg.evaluation.engine import quiet_fit
-from btdagg.evaluation.evaluating import with_task
+from btdagg.evaluation.parts import names_of, with_task
 from btdagg.evaluation.summary import remarks
-from btdagg.evaluation.tasks import names_of
 from btdagg.report import figures, tables
 from btdagg.report.table import Entry, ReportTable
 from btdagg.report.wording import key_of, stem
@@ -34,10 +33,11 @@ if TYPE_CHECKING:
 
     from btdagg.evaluation import Comparison, Evaluation, LabelledItems
     from btdagg.evaluation.evaluating import Cell
+    from btdagg.evaluation.parts import Key
     from btdagg.model import DavidsonModel
     from btdagg.report.figure import ReportFigure
     from btdagg.report.folder import ReportFolder
-    from btdagg.report.study import Key, Study
+    from btdagg.report.study import Study
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")

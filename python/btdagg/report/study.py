@@ -12,11 +12,11 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg.aggregators import Aggregator, aggregators_or_usual, needs_of
-from btdagg.evaluation.evaluating import budgets_of, parts_of, require_enough, with_task
+from btdagg.evaluation.evaluating import budgets_of
 from btdagg.evaluation.items import LabelledItems
+from btdagg.evaluation.parts import Key, Part, grouping, labelled_parts, names_of, with_task
 from btdagg.evaluation.protocol import DEFAULT, Protocol
 from btdagg.evaluation.summary import refuse_fields
-from btdagg.evaluation.tasks import labelled_parts, names_of
 from btdagg.tables import text
 from btdagg.votes import Votes
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from btdagg.labels import Labels
     from btdagg.votes import VoteCounts
 
-Key = tuple[str, ...]
 Step: TypeAlias = Callable[[], object]
 Start: TypeAlias = Callable[[int], Step]
 Progress: TypeAlias = Callable[[str], AbstractContextManager[Start]]
@@ -102,7 +101,7 @@ class Study:
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """Columns that the evaluation goes by."""
-        return parts_of(with_task(self.votes, self.labels), self.by, None)[0]
+        return grouping(with_task(self.votes, self.labels), self.by)
 
     @property
     def few_splits(self) -> Protocol:
@@ -120,8 +119,7 @@ class Study:
         found, refused = self.parts_by(self.columns)
         for key, items in list(found.items()):
             try:
-                counts = items.evidence.counts
-                require_enough(counts, items.labels, self.labels.source, self.votes.source)
+                Part(key, self.votes, self.labels).require_comparable(items)
                 items.require_splits(self.protocol.splitter)
             except InputError as error:
                 del found[key]
