@@ -148,7 +148,7 @@ def test_what_the_votes_do_not_allow_is_skipped_with_the_reason(cli, folder):
 
 
 def test_an_interrupted_evaluation_keeps_the_parts_that_were_finished(cli, folder, monkeypatch):
-    from btdagg.evaluation import evaluating
+    from btdagg.evaluation import comparison
 
     calls = 0
 
@@ -159,8 +159,8 @@ def test_an_interrupted_evaluation_keeps_the_parts_that_were_finished(cli, folde
             raise KeyboardInterrupt
         return cross_scores(*arguments, **more)
 
-    cross_scores = evaluating.cross_scores
-    monkeypatch.setattr(evaluating, "cross_scores", two_parts)
+    cross_scores = comparison.cross_scores
+    monkeypatch.setattr(comparison, "cross_scores", two_parts)
     status, out, err = cli(*EVALUATE, "-f", "template=base", "--report", "out")
     assert status == 130
     assert "interrupted: the parts that were finished" in err

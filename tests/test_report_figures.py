@@ -17,16 +17,15 @@ from btdagg import InputError
 from btdagg.aggregators import ConfidenceWeightedVote, Davidson, MajorityVote, RoundedMedian
 from btdagg.datasets import simulate
 from btdagg.evaluation import (
+    Cell,
     Comparison,
-    Curve,
     Interval,
     LabelledItems,
     MethodScores,
     PositionalBias,
     Protocol,
     RandomSplits,
-    Sweep,
-    Sweeps,
+    Scores,
     TieRates,
     Transfer,
     label_distributions,
@@ -60,24 +59,21 @@ def items():
     return LabelledItems(judge.counts, judge.labels)
 
 
+def compared(names, rng, n_splits=3):
+    """Methods with confusion matrices drawn at random."""
+    matrices = rng.integers(1, 2000, (len(names), n_splits, 3, 3))
+    methods = tuple(MethodScores(*of_method) for of_method in zip(names, matrices, strict=True))
+    return Comparison(methods, n_items=2000, n_calibration=100, gold_tie_share=0.5)
+
+
 def sweeps(names=("Davidson", "majority vote"), keys=(("t", "j"),), points=(2, 4, 8)):
     rng = np.random.default_rng(0)
-    k = len(points)
-    curves = tuple(
-        Curve(name, rng.normal(0.4, 0.02, (k, 5)), rng.normal(0.6, 0.02, (k, 5))) for name in names
-    )
-    size, none = np.full(k, 20.0), np.zeros(k, dtype=np.int64)
-    return Sweeps(
-        ("task", "judge"),
-        tuple(Sweep(key, points, curves, 90, size, size, none) for key in keys),
-        (),
-    )
+    cells = [Cell(key, compared(names, rng, 5), n_votes=n) for key in keys for n in points]
+    return Scores(("task", "judge"), tuple(cells))
 
 
 def distributions(names):
-    rng = np.random.default_rng(0)
-    methods = tuple(MethodScores(n, rng.integers(1, 2000, (3, 3, 3))) for n in names)
-    return Comparison(methods, n_items=2000, n_calibration=100, gold_tie_share=0.5)
+    return compared(names, np.random.default_rng(0))
 
 
 def biases(names, settings=(None,)):
@@ -337,7 +333,7 @@ def test_there_is_a_figure_for_each_judge_and_a_panel_for_each_task():
     assert [len(axes_of(page)) for page in pages] == [12, 4]
     assert len({page.name for page in pages}) == 2
     with pytest.raises(InputError, match="there is no sweep"):
-        vote_figures(Sweeps((), (), ()))
+        vote_figures(Scores((), ()))
 
 
 def test_heat_map_is_centred_and_has_the_numbers():

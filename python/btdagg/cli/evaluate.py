@@ -35,7 +35,7 @@ from btdagg.tallies import column_of_decisions
 
 if TYPE_CHECKING:
     from btdagg.aggregators import Aggregator
-    from btdagg.evaluation import Evaluation
+    from btdagg.evaluation import Scores
     from btdagg.votes import VoteCounts, Votes
 
 _NEEDS = {name: needs_of(make()) for name, make in AGGREGATORS.items()}
@@ -210,9 +210,9 @@ def evaluate(
         raise KeyboardInterrupt
 
 
-def _scored(study: Study) -> tuple[Evaluation, bool]:
+def _scored(study: Study) -> tuple[Scores, bool]:
     """Run the comparison; where it is interrupted, the parts that were finished, and False."""
-    so_far: list[Evaluation] = []
+    so_far: list[Scores] = []
     try:
         with progress_bar("evaluating") as progress:
             return run_evaluation(

@@ -12,7 +12,7 @@ from btdagg.evaluation import Interval
 from btdagg.evaluation.summary import Line, averages, lines, remarks
 
 if TYPE_CHECKING:
-    from btdagg.evaluation import Evaluation
+    from btdagg.evaluation import Scores
 
 _BESIDE = 3  # methods that go side by side in a table
 
@@ -20,7 +20,7 @@ _BESIDE = 3  # methods that go side by side in a table
 _WIDE_ENOUGH = 100
 
 
-def print_table(evaluation: Evaluation) -> None:
+def print_table(evaluation: Scores) -> None:
     """Print one line per cell, the averages, and what a reader should know.
 
     Where there are more methods than go side by side, there is a line for each of them.
@@ -51,7 +51,7 @@ def print_table(evaluation: Evaluation) -> None:
         note(remark)
 
 
-def evaluation_as_json(evaluation: Evaluation, **settings: Any) -> dict[str, Any]:
+def evaluation_as_json(evaluation: Scores, **settings: Any) -> dict[str, Any]:
     """Everything that `print_table` prints, as plain values."""
     return {
         "settings": {**settings, "test": evaluation.cells[0].comparison.test.words},

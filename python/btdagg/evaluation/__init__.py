@@ -8,8 +8,8 @@ from btdagg.evaluation.bias import (
     compare_orders,
     positional_bias,
 )
-from btdagg.evaluation.comparison import compare, label_distributions
-from btdagg.evaluation.evaluating import Cell, Evaluation, evaluate
+from btdagg.evaluation.comparison import compare, evaluate, label_distributions
+from btdagg.evaluation.curves import Curve, Sweep
 from btdagg.evaluation.intervals import (
     Interval,
     bootstrap_interval,
@@ -30,16 +30,9 @@ from btdagg.evaluation.parts import labelled_tasks
 from btdagg.evaluation.protocol import Protocol
 from btdagg.evaluation.ranking import PAPER_TEST, Ranking, SplitTest
 from btdagg.evaluation.raters import JudgeScores, LeaveOneOut, RaterScores, leave_one_rater_out
-from btdagg.evaluation.scores import Comparison, MethodScores
+from btdagg.evaluation.scores import Cell, Comparison, MethodScores, Scores
 from btdagg.evaluation.splitters import RandomSplits, Split, Splitter, random_splits
-from btdagg.evaluation.sweeps import (
-    Curve,
-    Sweep,
-    Sweeps,
-    calibration_curves,
-    sweep_calibration,
-    sweep_votes,
-)
+from btdagg.evaluation.sweeps import calibration_curves, sweep_calibration, sweep_votes
 from btdagg.evaluation.ties import TieRates, tie_rates
 from btdagg.evaluation.transfer import Transfer, transfer_matrix
 
@@ -50,7 +43,6 @@ __all__ = [
     "Cell",
     "Comparison",
     "Curve",
-    "Evaluation",
     "FittedParameters",
     "Interval",
     "JudgeScores",
@@ -65,12 +57,12 @@ __all__ = [
     "Ranking",
     "RaterScores",
     "Regime",
+    "Scores",
     "Split",
     "SplitTest",
     "Splitter",
     "Spread",
     "Sweep",
-    "Sweeps",
     "TieRates",
     "Transfer",
     "ablate",

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from btdagg._core import InputError
+from btdagg.evaluation.comparison import evaluate, numbers_of_votes
 from btdagg.evaluation.conditions import columns_to_go_by, fit_for, on_same_items
-from btdagg.evaluation.evaluating import budgets_of, evaluate
 from btdagg.evaluation.parts import Key
 from btdagg.evaluation.protocol import DEFAULT, Protocol
 from btdagg.tables import require, text
@@ -118,7 +118,7 @@ def ablate(
     ----------
     The paper's ablation over temperatures, and its calibration effect under prompt variations.
     """
-    budgets_of(n_votes)
+    numbers_of_votes(n_votes)
     votes, chosen = columns_to_go_by(votes, labels, by, column)
     require(votes, [column])
     votes, refused = fit_for(

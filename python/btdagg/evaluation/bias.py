@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg.evaluation.comparison import evaluate
 from btdagg.evaluation.conditions import columns_to_go_by, fit_for, on_same_items
-from btdagg.evaluation.evaluating import evaluate
 from btdagg.evaluation.intervals import Interval
 from btdagg.evaluation.parts import Key, among_gold_ties, grouping
 from btdagg.evaluation.protocol import DEFAULT, Protocol

@@ -2,19 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypedDict, cast
 
-from btdagg.aggregators import Aggregator, aggregators_or_usual
-from btdagg.evaluation.engine import cross_scores
+from btdagg._core import InputError
+from btdagg.aggregators import (
+    Aggregator,
+    Davidson,
+    aggregators_or_usual,
+    decisions_of,
+    needs_of,
+)
+from btdagg.evaluation.engine import cross_scores, quiet_fit
 from btdagg.evaluation.items import LabelledItems
+from btdagg.evaluation.parts import Part, labels_of, parts_of, require_columns, with_task
 from btdagg.evaluation.protocol import DEFAULT, FEW_SPLITS, Protocol
+from btdagg.evaluation.scores import Cell, Scores
 from btdagg.evidence import Evidence
+from btdagg.labels import Labels
+from btdagg.tables import Table, text
+from btdagg.validation import as_integer
+from btdagg.votes import VoteCounts, Votes
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from btdagg.evaluation.parts import Key
     from btdagg.evaluation.scores import Comparison
+
+Start: TypeAlias = Callable[[int], Callable[[], object]]
+"""Called once with the number of splits to come; what it returns is called after each."""
+
+
+class Options(TypedDict, total=False):
+    """What all evaluations of votes and labels take; see `evaluate`."""
+
+    by: Sequence[str] | None
+    aggregators: Sequence[Aggregator] | None
+    confidence: str | None
+    protocol: Protocol
+    progress: Start | None
+
+
+class Point(NamedTuple):
+    """One number of votes, or of labels calibrated on, at which every part is evaluated."""
+
+    n_votes: int | None
+    n_labels: int | None
+    protocol: Protocol
 
 
 def compare(
@@ -106,3 +142,191 @@ def label_distributions(
     methods = aggregators_or_usual(aggregators)
     ((found,),) = cross_scores([items], methods, protocol.untested, progress=progress)
     return found
+
+
+def evaluate(
+    votes: Votes | VoteCounts,
+    labels: Labels,
+    *,
+    by: Sequence[str] | None = None,
+    n_votes: Sequence[int] | None = None,
+    aggregators: Sequence[Aggregator] | None = None,
+    confidence: str | None = None,
+    protocol: Protocol = DEFAULT,
+    progress: Start | None = None,
+    partial: Callable[[Scores], object] | None = None,
+) -> Scores:
+    """Compare aggregators on votes and labels as they were read.
+
+    Parameters
+    ----------
+    votes : Votes or VoteCounts
+        Long votes, or wide counts of one judge.
+    labels : Labels
+        Gold labels. Items that share a `group` are split together. Where only the labels say the
+        task of an item, it is taken from there.
+    by : sequence of str, optional
+        Columns that votes are grouped by: each of their values is evaluated by itself. Task and
+        judge, where there are such columns, unless given.
+    n_votes : sequence of int, optional
+        Numbers of votes per item to compare at: the first so many of each item. All votes unless
+        given.
+    aggregators : sequence of Aggregator, optional
+        See `compare`. The decisions that a `Decided` among them stands for are read from its
+        column, or with `n_votes` from its column for that number; see `Votes.evidence`.
+    confidence : str, optional
+        Column of the confidences of votes; `confidence`, where there is one, unless given.
+    protocol : Protocol
+        At least two splits.
+    progress : callable, optional
+        Called once with the number of splits to come; what it returns is called after each.
+    partial : callable, optional
+        Called with what is found so far, after each value of those columns but the last: who
+        interrupts long work keeps it.
+
+    Returns
+    -------
+    Scores
+
+    Raises
+    ------
+    InputError
+        If a column is not there, `n_votes` is given for counts, an argument is out of range, or
+        nothing could be evaluated; the message says why.
+    """
+    points = [Point(number, None, protocol) for number in numbers_of_votes(n_votes)]
+    options = Options(by=by, aggregators=aggregators, confidence=confidence, progress=progress)
+    return evaluate_at(points, votes, labels, options, partial)
+
+
+def evaluate_at(
+    points: Sequence[Point],
+    votes: Votes | VoteCounts,
+    labels: Labels,
+    options: Options,
+    partial: Callable[[Scores], object] | None = None,
+) -> Scores:
+    """Compare aggregators at several points; the options' own protocol is not looked at."""
+    # Looked at here, so that what is wrong with an argument is not taken for a fault of the data.
+    points[0].protocol.require_intervals()
+    methods = aggregators_or_usual(options.get("aggregators"))
+    if not isinstance(votes, Votes | VoteCounts):
+        raise InputError(f"votes is a {type(votes).__name__}, want what read_votes returns")
+    if not len(labels.ids):
+        raise InputError(f"{labels.source}: no item has a label")
+    votes = with_task(votes, labels)
+    labels = labels_of(labels, votes)
+    columns, parts = parts_of(votes, labels, options.get("by"))
+    unmatched = _unmatched(votes, labels)
+    confidence = options.get("confidence")
+    n_votes = [point.n_votes for point in points]
+    require_columns(votes, n_votes, confidence, decisions_of(methods))
+    start = options.get("progress")
+    n_steps = len(parts) * sum(point.protocol.splitter.n_splits for point in points)
+    step = None if start is None else start(n_steps)
+
+    cells: list[Cell] = []
+    skipped: list[tuple[Key, str]] = []
+    for number, part in enumerate(parts, 1):
+        try:
+            cells += _cells_of(part, points, methods, confidence, step)
+        except InputError as error:
+            if len(parts) == 1:
+                raise
+            # None of its points is shown then: averages are over the same parts for all.
+            skipped.append((part.key, str(error)))
+        if partial is not None and cells and number < len(parts):
+            partial(Scores(columns, tuple(cells), tuple(skipped), *unmatched))
+    if not cells:
+        key, reason = skipped[0]
+        raise InputError(f"nothing could be evaluated; {' '.join(key)}: {reason}")
+    return Scores(columns, tuple(cells), tuple(skipped), *unmatched)
+
+
+def _cells_of(
+    part: Part,
+    points: Sequence[Point],
+    methods: Sequence[Aggregator],
+    confidence: str | None,
+    step: Callable[[], object] | None,
+) -> list[Cell]:
+    """Compare aggregators on one part, at every point."""
+    cells: list[Cell] = []
+    for n_votes, several in groupby(points, lambda point: point.n_votes):
+        try:
+            items, aligned = part.labelled(n_votes, confidence, decisions_of(methods))
+            if points[0].n_labels is None:  # a sweep over labels tells no methods apart
+                part.require_comparable(items)
+            fitted = _calibrated(methods, items)
+            n_found = items.evidence.counts.sum(axis=1)
+            for point in several:
+                ((found,),) = cross_scores([items], methods, point.protocol, progress=step)
+                cell = Cell(
+                    part.key,
+                    found,
+                    n_votes,
+                    point.n_labels,
+                    fitted=fitted,
+                    n_unlabelled=aligned.n_unlabelled,
+                    n_without_votes=aligned.n_without_votes,
+                    n_missing=part.votes.n_missing if isinstance(part.votes, Votes) else 0,
+                    n_short=int((n_found < (n_votes or 0)).sum()),
+                    n_empty=int((n_found == 0).sum()),
+                )
+                cells.append(cell)
+        except InputError as error:
+            if not cells:
+                raise
+            raise InputError(f"at {n_votes} votes: {error}") from None
+    return cells
+
+
+def numbers_of_votes(n_votes: Sequence[int] | None) -> list[int | None]:
+    """Return distinct numbers of votes to evaluate at, in the order given; None alone for all.
+
+    Raises
+    ------
+    InputError
+        If it is no sequence, is empty, or holds anything else.
+    """
+    return [None] if n_votes is None else list(distinct(n_votes, "n_votes"))
+
+
+def distinct(numbers: Sequence[int], name: str) -> list[int]:
+    """Return the different numbers of a sequence of positive ones.
+
+    Raises
+    ------
+    InputError
+        If it is no sequence, is empty, or holds anything else.
+    """
+    if not isinstance(numbers, Iterable) or isinstance(numbers, str):
+        raise InputError(f"{name} is {numbers!r}, want a sequence of numbers")
+    if not len(numbers):
+        raise InputError(f"{name} is empty, want at least one number")
+    return list(dict.fromkeys(as_integer(number, name, 1) for number in numbers))
+
+
+def _calibrated(methods: Sequence[Aggregator], items: LabelledItems) -> Davidson | None:
+    """Fit to all items the first method that is quick to fit and keeps its calibration."""
+    for method in methods:
+        if hasattr(method, "calibration") and not needs_of(method).time:
+            return cast("Davidson", quiet_fit(method, items.evidence.counts, items.labels))
+    return None
+
+
+def _unmatched(votes: Table, labels: Labels) -> tuple[int, int]:
+    """Number of items without a label, and of labels whose item has no votes."""
+    import polars as pl
+
+    # Where the votes got their task from the labels, an unlabelled item has none: it counts too.
+    key = ["item"]
+    if "task" in votes.columns and "task" in labels.columns:
+        key.append("task")
+    voted, labelled = (
+        pl.DataFrame([text(table, column) for column in key]).unique() for table in (votes, labels)
+    )
+    return (
+        voted.join(labelled, on=key, how="anti", nulls_equal=True).height,
+        labelled.join(voted, on=key, how="anti", nulls_equal=True).height,
+    )

@@ -209,8 +209,7 @@ def leave_one_rater_out(
     # Looked at here, so that what is wrong with an argument is not taken for a fault of the data.
     protocol.require_intervals()
     method: Aggregator = Davidson() if aggregator is None else aggregator
-    decided = decisions_of([method])
-    known = None if votes is None else _evidence(votes, n_votes, confidence, decided)
+    known = None if votes is None else _evidence(votes, n_votes, confidence, decisions_of([method]))
     groups = None if group is None else _groups(ratings, group)
     found, skipped = [], []
     for place, rater in enumerate(ratings.raters.tolist()):

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg.evaluation.curves import Sweep
 from btdagg.evaluation.intervals import Interval, mean_interval
 from btdagg.evaluation.ranking import Ranking, SplitTest, rank
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from btdagg.aggregators import Davidson
+    from btdagg.evaluation.parts import Key
 
 # Absolute error by gold label and predicted label.
 _ERRORS = np.abs(np.subtract.outer(np.arange(3), np.arange(3)))
@@ -181,6 +186,93 @@ class Comparison:
         if self.tested is None:
             raise InputError("differences were not tested: the protocol has no test")
         return self.tested
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """One comparison, and what it is of.
+
+    Attributes
+    ----------
+    key : tuple of str
+        Values of the columns that votes are grouped by.
+    comparison : Comparison
+    n_votes : int or None
+        Votes per item that were used; None for all.
+    n_labels : int or None
+        Labels calibrated on, as asked for by a sweep over them.
+    value : str
+        Value of what is varied, such as the prompt template, where something is.
+    fitted : Davidson or None
+        The first aggregator that is quick to fit and keeps a `Calibration`, as Davidson does,
+        fitted to all labelled items, for what it says of the judge. The scores do not use it.
+    n_unlabelled, n_without_votes, n_missing, n_short, n_empty : int
+        Items left out because they have no label, labels left out because their item has no
+        votes, votes that are missing, items with fewer votes than `n_votes`, which keep those they
+        have, and items all of whose votes are missing, which are decided without any.
+    """
+
+    key: Key
+    comparison: Comparison
+    n_votes: int | None = None
+    n_labels: int | None = None
+    value: str = ""
+    fitted: Davidson | None = None
+    n_unlabelled: int = 0
+    n_without_votes: int = 0
+    n_missing: int = 0
+    n_short: int = 0
+    n_empty: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """What an evaluation of votes and labels finds.
+
+    Attributes
+    ----------
+    by : tuple of str
+        Columns that votes are grouped by.
+    cells : tuple of Cell
+        One for every key, value of what is varied, number of votes and number of labels.
+    skipped : tuple of (key, reason)
+        What could not be evaluated. Where something is varied the key may end in its value.
+    n_unlabelled, n_without_votes : int
+        Items that have votes, of whatever judge, but no label, and labels of the same tasks whose
+        item has no votes at all.
+    column : str
+        What is varied, where something is.
+    n_left_out : dict of key to int
+        Where something is varied, items left out under all its values since they lack votes under
+        one.
+    """
+
+    by: Key
+    cells: tuple[Cell, ...]
+    skipped: tuple[tuple[Key, str], ...] = ()
+    n_unlabelled: int = 0
+    n_without_votes: int = 0
+    column: str = ""
+    n_left_out: Mapping[Key, int] = field(default_factory=dict)
+
+    def by_key(self) -> dict[Key, tuple[Cell, ...]]:
+        """Cells by key."""
+        found: dict[Key, tuple[Cell, ...]] = {}
+        for cell in self.cells:
+            found[cell.key] = (*found.get(cell.key, ()), cell)
+        return found
+
+    def at_most_votes(self) -> dict[Key, Cell]:
+        """For each key the cell with the most votes."""
+        return {
+            key: max(cells, key=lambda cell: cell.n_votes or 0)
+            for key, cells in self.by_key().items()
+        }
+
+    @property
+    def sweeps(self) -> tuple[Sweep, ...]:
+        """Cells of each key as curves over the number of votes, or of labels."""
+        return tuple(Sweep(key, cells) for key, cells in self.by_key().items())
 
 
 def _shares(counts: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -2,118 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Unpack
 
-import numpy as np
-
-from btdagg._core import InputError
-from btdagg.aggregators import aggregators_or_usual, decisions_of
+from btdagg.aggregators import Aggregator, aggregators_or_usual
+from btdagg.evaluation.comparison import Options, Point, distinct, evaluate_at
+from btdagg.evaluation.curves import Sweep
 from btdagg.evaluation.engine import cross_scores
-from btdagg.evaluation.evaluating import budgets_of, evaluate
-from btdagg.evaluation.intervals import Interval, mean_interval
 from btdagg.evaluation.items import LabelledItems
-from btdagg.evaluation.parts import Key, parts_of, require_columns
 from btdagg.evaluation.protocol import DEFAULT, Protocol
+from btdagg.evaluation.scores import Cell
 from btdagg.validation import as_integer
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
-    from btdagg.aggregators import Aggregator
-    from btdagg.evaluation.scores import Comparison
+    from btdagg.evaluation.scores import Scores
     from btdagg.evidence import Evidence
     from btdagg.labels import Labels
     from btdagg.votes import VoteCounts, Votes
 
 
-@dataclass(frozen=True, eq=False)
-class Curve:
-    """Scores of one aggregator at each of k points, split by split.
-
-    Attributes
-    ----------
-    name : str
-        The aggregator.
-    mae, accuracy : (k, n_splits) arrays
-        Mean absolute error and pairwise accuracy on the evaluation set.
-    """
-
-    name: str
-    mae: NDArray[np.float64]
-    accuracy: NDArray[np.float64]
-
-    @property
-    def mae_intervals(self) -> tuple[Interval, ...]:
-        """Mean MAE over splits with its 95% interval, at each point."""
-        return tuple(mean_interval(point) for point in self.mae)
-
-    @property
-    def accuracy_intervals(self) -> tuple[Interval, ...]:
-        """Mean pairwise accuracy over splits with its 95% interval, at each point."""
-        return tuple(mean_interval(point) for point in self.accuracy)
-
-
-@dataclass(frozen=True, eq=False)
-class Sweep:
-    """One figure's worth of curves.
-
-    Attributes
-    ----------
-    key : tuple of str
-        Values of the columns that were gone by.
-    points : tuple of int
-        Votes per item, or labels calibrated on, as asked for.
-    curves : tuple of Curve
-        One per aggregator, in the order given.
-    n_items : int
-        Labelled items.
-    n_calibration, n_evaluation : (k,) arrays
-        Mean number of items of either set at each point; groups that stay together make it vary.
-    n_short : (k,) array of int64
-        Items with fewer votes than asked for, which keep those they have.
-    """
-
-    key: Key
-    points: tuple[int, ...]
-    curves: tuple[Curve, ...]
-    n_items: int
-    n_calibration: NDArray[np.float64]
-    n_evaluation: NDArray[np.float64]
-    n_short: NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class Sweeps:
-    """What a sweep found.
-
-    Attributes
-    ----------
-    by : tuple of str
-        Columns that were gone by.
-    sweeps : tuple of Sweep
-        One per value of those columns.
-    skipped : tuple of (key, reason)
-        Values of those columns that could not be evaluated.
-    """
-
-    by: tuple[str, ...]
-    sweeps: tuple[Sweep, ...]
-    skipped: tuple[tuple[Key, str], ...]
-
-
 def sweep_votes(
-    votes: Votes,
-    labels: Labels,
-    n_votes: Sequence[int],
-    *,
-    by: Sequence[str] | None = None,
-    aggregators: Sequence[Aggregator] | None = None,
-    confidence: str | None = None,
-    protocol: Protocol = DEFAULT,
-    progress: Callable[[int], Callable[[], object]] | None = None,
-) -> Sweeps:
+    votes: Votes, labels: Labels, n_votes: Sequence[int], **options: Unpack[Options]
+) -> Scores:
     """Score aggregators at several numbers of votes per item, on the same items and splits.
 
     Parameters
@@ -125,13 +37,14 @@ def sweep_votes(
         Gold labels; items that share a `group` are split together.
     n_votes : sequence of int
         Votes per item: the first so many of each. The paper has up to 20.
-    by, aggregators, confidence, protocol, progress
-        See `evaluate`.
+    **options
+        `by`, `aggregators`, `confidence`, `protocol` and `progress`; see `evaluate`. Nothing is
+        tested.
 
     Returns
     -------
-    Sweeps
-        Points are the numbers of votes.
+    Scores
+        Its `sweeps` are over the numbers of votes.
 
     Raises
     ------
@@ -142,26 +55,9 @@ def sweep_votes(
     ----------
     The paper's figure of aggregation methods against n.
     """
-    budgets = budgets_of(_sequence(n_votes, "n_votes"))
-    found = evaluate(
-        votes,
-        labels,
-        by=by,
-        n_votes=n_votes,
-        aggregators=aggregators,
-        confidence=confidence,
-        protocol=protocol,
-        progress=progress,
-    )
-    sweeps = []
-    for key in dict.fromkeys(cell.key for cell in found.cells):
-        cells = [cell for cell in found.cells if cell.key == key]
-        if len(cells) < len(budgets):
-            continue  # what failed on the way is among those skipped
-        points = tuple(budget for budget in budgets if budget is not None)
-        n_short = np.array([cell.n_short for cell in cells])
-        sweeps.append(_sweep(key, points, [cell.comparison for cell in cells], n_short))
-    return Sweeps(found.by, tuple(sweeps), found.skipped)
+    protocol = options.get("protocol", DEFAULT).untested
+    numbers = distinct(n_votes, "n_votes")
+    return evaluate_at([Point(n, None, protocol) for n in numbers], votes, labels, options)
 
 
 def sweep_calibration(
@@ -170,12 +66,8 @@ def sweep_calibration(
     sizes: Sequence[int],
     *,
     n_votes: int | None = None,
-    by: Sequence[str] | None = None,
-    aggregators: Sequence[Aggregator] | None = None,
-    confidence: str | None = None,
-    protocol: Protocol = DEFAULT,
-    progress: Callable[[int], Callable[[], object]] | None = None,
-) -> Sweeps:
+    **options: Unpack[Options],
+) -> Scores:
     """Score aggregators calibrated on more and more labels, on a fixed evaluation set.
 
     In each split the items that the largest size leaves are the evaluation set, for every size.
@@ -192,13 +84,14 @@ def sweep_calibration(
         Labels to calibrate on. The paper has 20, 40, ..., 200.
     n_votes : int, optional
         Votes per item: the first so many of each. All unless given.
-    by, aggregators, confidence, protocol, progress
-        See `evaluate`. The share or size that is calibrated on is not looked at.
+    **options
+        `by`, `aggregators`, `confidence`, `protocol` and `progress`; see `evaluate`. The share or
+        size that the protocol calibrates on is not looked at, and nothing is tested.
 
     Returns
     -------
-    Sweeps
-        Points are the sizes, in ascending order.
+    Scores
+        Its `sweeps` are over the sizes, in ascending order.
 
     Raises
     ------
@@ -211,38 +104,8 @@ def sweep_calibration(
     The paper's figures of MAE against the size of the calibration set.
     """
     budget = None if n_votes is None else as_integer(n_votes, "n_votes", 1)
-    sizes = _ascending(sizes)
-    protocol.require_intervals()
-    methods = aggregators_or_usual(aggregators)
-    decided = decisions_of(methods)
-    chosen, parts = parts_of(votes, labels, by)
-    require_columns(votes, [budget], confidence, decided)
-    step = (
-        None if progress is None else progress(len(parts) * len(sizes) * protocol.splitter.n_splits)
-    )
-    sweeps, skipped = [], []
-    for part in parts:
-        try:
-            items, aligned = part.labelled(budget, confidence, decided)
-            sweep = calibration_curves(
-                items.evidence,
-                items.labels,
-                sizes,
-                methods,
-                groups=items.groups,
-                protocol=protocol,
-                progress=step,
-            )
-            n_short = 0 if budget is None else int((aligned.counts.sum(axis=1) < budget).sum())
-            sweeps.append(replace(sweep, key=part.key, n_short=np.full(len(sizes), n_short)))
-        except InputError as error:
-            if len(parts) == 1:
-                raise
-            skipped.append((part.key, str(error)))
-    if not sweeps:
-        key, reason = skipped[0]
-        raise InputError(f"nothing could be evaluated; {' '.join(key)}: {reason}")
-    return Sweeps(chosen, tuple(sweeps), tuple(skipped))
+    points = _nested(sizes, options.get("protocol", DEFAULT), budget)
+    return evaluate_at(points, votes, labels, options)
 
 
 def calibration_curves(
@@ -279,45 +142,19 @@ def calibration_curves(
     InputError
         If shapes disagree, a value is out of range, or nothing would be left to evaluate.
     """
-    items = LabelledItems(counts, labels, groups)
-    points, methods = _ascending(sizes), aggregators_or_usual(aggregators)
+    items, methods = LabelledItems(counts, labels, groups), aggregators_or_usual(aggregators)
     protocol.require_intervals()
-    compared = [
-        cross_scores([items], methods, Protocol(splitter, None), progress=progress)[0][0]
-        for splitter in protocol.splitter.nested(points)
+    cells = []
+    for _, size, nested in _nested(sizes, protocol):
+        ((found,),) = cross_scores([items], methods, nested, progress=progress)
+        cells.append(Cell((), found, n_labels=size))
+    return Sweep((), tuple(cells))
+
+
+def _nested(sizes: Sequence[int], protocol: Protocol, n_votes: int | None = None) -> list[Point]:
+    """Return a point for each size, in ascending order, whose evaluation sets are the same."""
+    ascending = sorted(distinct(sizes, "sizes"))
+    return [
+        Point(n_votes, size, Protocol(splitter, None))
+        for size, splitter in zip(ascending, protocol.splitter.nested(ascending), strict=True)
     ]
-    return _sweep((), points, compared, np.zeros(len(points), dtype=np.int64))
-
-
-def _sweep(
-    key: Key, points: tuple[int, ...], compared: Sequence[Comparison], n_short: NDArray[np.int64]
-) -> Sweep:
-    """Put what was compared at each point in a row."""
-    return Sweep(
-        key,
-        points,
-        tuple(
-            Curve(
-                several[0].name,
-                np.stack([method.mae for method in several]),
-                np.stack([method.accuracy for method in several]),
-            )
-            for several in zip(*(one.methods for one in compared), strict=True)
-        ),
-        compared[0].n_items,
-        np.array([one.n_calibration for one in compared]),
-        np.array([one.n_evaluation for one in compared]),
-        n_short,
-    )
-
-
-def _sequence(numbers: Sequence[int], name: str) -> Sequence[int]:
-    if not isinstance(numbers, Iterable) or isinstance(numbers, str):
-        raise InputError(f"{name} is {numbers!r}, want a sequence of numbers")
-    if not len(numbers):
-        raise InputError(f"{name} is empty, want at least one number")
-    return numbers
-
-
-def _ascending(sizes: Sequence[int]) -> tuple[int, ...]:
-    return tuple(sorted({as_integer(size, "sizes", 1) for size in _sequence(sizes, "sizes")}))

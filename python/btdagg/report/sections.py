@@ -31,13 +31,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from btdagg.evaluation import Comparison, Evaluation, LabelledItems
-    from btdagg.evaluation.evaluating import Cell
-    from btdagg.evaluation.parts import Key
+    from btdagg.evaluation import Comparison, LabelledItems, Scores
     from btdagg.model import DavidsonModel
     from btdagg.report.figure import ReportFigure
     from btdagg.report.folder import ReportFolder
-    from btdagg.report.study import Study
+    from btdagg.report.study import Key, Study
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
@@ -72,7 +70,7 @@ class Section:
     make: Callable[[Study], Made]
 
 
-def write_scores(report: ReportFolder, evaluation: Evaluation) -> None:
+def write_scores(report: ReportFolder, evaluation: Scores) -> None:
     """Write the first section: which method is best, and whether the difference is real."""
     compared = evaluation.cells[0].comparison
     several = len(compared.methods) > 1
@@ -147,18 +145,14 @@ def _ranks(comparison: Comparison, score: Literal["mae", "accuracy"]) -> NDArray
     return ranking.ranks
 
 
-def _most_votes(evaluation: Evaluation) -> int:
+def _most_votes(evaluation: Scores) -> int:
     fits = [cell.fitted.calibration for cell in evaluation.cells if cell.fitted is not None]
     return max((fit.max_votes for fit in fits if fit is not None), default=_MAPPED) or _MAPPED
 
 
-def _models(evaluation: Evaluation) -> dict[str, DavidsonModel]:
+def _models(evaluation: Scores) -> dict[str, DavidsonModel]:
     """Models fitted to all labels of a part, at its largest number of votes."""
-    most: dict[Key, Cell] = {}
-    for cell in evaluation.cells:
-        other = most.setdefault(cell.key, cell)
-        if (cell.n_votes or 0) > (other.n_votes or 0):
-            most[cell.key] = cell
+    most = evaluation.at_most_votes()
     return {
         name or "all items": cell.fitted.calibration.model
         for name, cell in zip(names_of(most), most.values(), strict=True)

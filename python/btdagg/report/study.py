@@ -12,9 +12,9 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg.aggregators import Aggregator, aggregators_or_usual, needs_of
-from btdagg.evaluation.evaluating import budgets_of
+from btdagg.evaluation.comparison import numbers_of_votes
 from btdagg.evaluation.items import LabelledItems
-from btdagg.evaluation.parts import Key, Part, grouping, labelled_parts, names_of, with_task
+from btdagg.evaluation.parts import Part, grouping, labelled_parts, names_of, with_task
 from btdagg.evaluation.protocol import DEFAULT, Protocol
 from btdagg.evaluation.summary import refuse_fields
 from btdagg.tables import text
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from btdagg.labels import Labels
     from btdagg.votes import VoteCounts
 
+Key = tuple[str, ...]
 Step: TypeAlias = Callable[[], object]
 Start: TypeAlias = Callable[[int], Step]
 Progress: TypeAlias = Callable[[str], AbstractContextManager[Start]]
@@ -111,7 +112,7 @@ class Study:
     @property
     def most_votes(self) -> int | None:
         """The largest number of votes that was asked for; None for all."""
-        budgets = [budget for budget in budgets_of(self.n_votes) if budget is not None]
+        budgets = [budget for budget in numbers_of_votes(self.n_votes) if budget is not None]
         return max(budgets, default=None)
 
     @cached_property

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from btdagg.evaluation import Curve, Interval, Sweep, Sweeps
+    from btdagg.evaluation import Curve, Interval, Scores, Sweep
 
 Key = tuple[str, ...]
 Score = Literal["mae", "accuracy"]
@@ -37,12 +37,12 @@ _ROWS = 6  # of panels in a figure
 _BESIDE = 3
 
 
-def vote_figures(found: Sweeps) -> tuple[ReportFigure, ...]:
+def vote_figures(found: Scores) -> tuple[ReportFigure, ...]:
     """Draw MAE and accuracy against the number of votes: one figure, a row of panels per task.
 
     Parameters
     ----------
-    found : Sweeps
+    found : Scores
         From `sweep_votes`. Where it goes by more than the task there is a figure for each of the
         other values.
 
@@ -68,12 +68,12 @@ def vote_figures(found: Sweeps) -> tuple[ReportFigure, ...]:
     )
 
 
-def calibration_figures(found: Sweeps) -> tuple[ReportFigure, ...]:
+def calibration_figures(found: Scores) -> tuple[ReportFigure, ...]:
     """Draw MAE against the number of labels calibrated on, with a panel for each task.
 
     Parameters
     ----------
-    found : Sweeps
+    found : Scores
         From `sweep_calibration`. Where it goes by more than the task there is a figure for each of
         the other values.
 
@@ -100,7 +100,7 @@ def calibration_figures(found: Sweeps) -> tuple[ReportFigure, ...]:
     )
 
 
-def _figures(found: Sweeps, most: int) -> list[tuple[Key, str, list[Sweep]]]:
+def _figures(found: Scores, most: int) -> list[tuple[Key, str, list[Sweep]]]:
     """Names, end of title and sweeps of each figure: by what is no task, at most so many."""
     if not found.sweeps:
         raise InputError("there is no sweep: nothing could be evaluated")

@@ -20,7 +20,7 @@ from btdagg.report.wording import (
 )
 
 if TYPE_CHECKING:
-    from btdagg.evaluation import Ablation, MethodScores, OrderComparisons, Sweeps
+    from btdagg.evaluation import Ablation, MethodScores, OrderComparisons, Scores
 
 _LOWER = "Mean absolute error, lower is better"
 
@@ -109,7 +109,7 @@ def ablation_table(found: Ablation) -> ReportTable:
     )
 
 
-def vote_sweep_table(found: Sweeps) -> ReportTable:
+def vote_sweep_table(found: Scores) -> ReportTable:
     """Tabulate MAE by the number of votes; the records have accuracy too.
 
     References
@@ -119,7 +119,7 @@ def vote_sweep_table(found: Sweeps) -> ReportTable:
     return _sweep_table(found, "votes", "n_votes", "Error by the number of votes", "")
 
 
-def calibration_sweep_table(found: Sweeps) -> ReportTable:
+def calibration_sweep_table(found: Scores) -> ReportTable:
     """Tabulate MAE by the number of labels calibrated on; the records have accuracy too.
 
     References
@@ -184,7 +184,7 @@ def order_table(found: OrderComparisons) -> ReportTable:
     )
 
 
-def _sweep_table(found: Sweeps, name: str, point_name: str, title: str, more: str) -> ReportTable:
+def _sweep_table(found: Scores, name: str, point_name: str, title: str, more: str) -> ReportTable:
     if not found.sweeps:
         raise InputError("there is no sweep: nothing could be evaluated")
     points = sorted({point for sweep in found.sweeps for point in sweep.points})

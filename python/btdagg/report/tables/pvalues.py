@@ -10,10 +10,10 @@ from btdagg.report.tables.common import Record, plain, where
 from btdagg.report.wording import pvalue, votes_of
 
 if TYPE_CHECKING:
-    from btdagg.evaluation import Evaluation
+    from btdagg.evaluation import Scores
 
 
-def pvalue_table(evaluation: Evaluation) -> ReportTable:
+def pvalue_table(evaluation: Scores) -> ReportTable:
     """Tabulate the p-values of every two methods in every cell, of MAE and of accuracy."""
     rows: list[tuple[Entry, ...]] = []
     records: list[Record] = []

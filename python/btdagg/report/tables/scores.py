@@ -23,7 +23,7 @@ from btdagg.report.wording import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from btdagg.evaluation import Cell, Comparison, Evaluation
+    from btdagg.evaluation import Cell, Comparison, Scores
 
 Score = Literal["mae", "accuracy"]
 Ranks = Callable[["Comparison", Score], "NDArray[np.int_]"]
@@ -32,14 +32,12 @@ Ranks = Callable[["Comparison", Score], "NDArray[np.int_]"]
 _TITLES = {"mae": "Mean absolute error", "accuracy": "Pairwise accuracy"}
 
 
-def score_tables(
-    evaluation: Evaluation, ranks: Ranks | None = None
-) -> tuple[ReportTable, ReportTable]:
+def score_tables(evaluation: Scores, ranks: Ranks | None = None) -> tuple[ReportTable, ReportTable]:
     """Tabulate MAE and pairwise accuracy: tasks in columns, methods in rows by judge and votes.
 
     Parameters
     ----------
-    evaluation : Evaluation
+    evaluation : Scores
         What goes in columns is the task, where the evaluation goes by it, or else the first column
         that it goes by. Where there is more than one, their mean is the last column, split by
         split, all counting alike.
@@ -64,14 +62,14 @@ def score_tables(
 class _Layout:
     """Cells of an evaluation by block (the rest of the key), number of votes, and column."""
 
-    evaluation: Evaluation
+    evaluation: Scores
     column: str | None
     blocks_by: tuple[str, ...]
     columns: tuple[str, ...]
     cells: dict[tuple[Key, int | None], dict[str, Cell]]
 
     @classmethod
-    def of(cls, evaluation: Evaluation) -> _Layout:
+    def of(cls, evaluation: Scores) -> _Layout:
         by = evaluation.by
         place = by.index("task") if "task" in by else 0
         cells: dict[tuple[Key, int | None], dict[str, Cell]] = {}
