@@ -1,14 +1,8 @@
-"""The paper's evaluation protocol."""
+"""The paper's evaluation protocol, and what is to be seen in the scores."""
 
-from btdagg.evaluation.ablation import Ablation, AblationCell, ablate
-from btdagg.evaluation.bias import (
-    OrderComparison,
-    OrderComparisons,
-    PositionalBias,
-    compare_orders,
-    positional_bias,
-)
+from btdagg.evaluation.bias import PositionalBias, positional_bias
 from btdagg.evaluation.comparison import compare, evaluate, label_distributions
+from btdagg.evaluation.conditions import OrderComparison, OrderComparisons, ablate, compare_orders
 from btdagg.evaluation.curves import Curve, Sweep
 from btdagg.evaluation.intervals import (
     Interval,
@@ -38,8 +32,6 @@ from btdagg.evaluation.transfer import Transfer, transfer_matrix
 
 __all__ = [
     "PAPER_TEST",
-    "Ablation",
-    "AblationCell",
     "Cell",
     "Comparison",
     "Curve",

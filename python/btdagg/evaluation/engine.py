@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from btdagg._core import InputError
 from btdagg.aggregators import Aggregator
 from btdagg.calibration import CalibrationWarning
 from btdagg.evaluation.scores import Comparison, MethodScores, Tested
@@ -55,11 +54,9 @@ def cross_scores(
     Raises
     ------
     InputError
-        If there is no aggregator, a set would have no items, an aggregator asks for more than there
-        is, or what it decides is no labels.
+        If a set would have no items, an aggregator asks for more than there is, or what it decides
+        is no labels.
     """
-    if not methods:
-        raise InputError("aggregators is empty, want at least one")
     found: list[list[list[_Decided]]] = [[[] for _ in parts] for _ in parts]
     drawn = [protocol.splitter.draw(len(part), part.groups) for part in parts]
     for splits in zip(*drawn, strict=True):

@@ -20,12 +20,12 @@ from btdagg.report.wording import (
 )
 
 if TYPE_CHECKING:
-    from btdagg.evaluation import Ablation, MethodScores, OrderComparisons, Scores
+    from btdagg.evaluation import MethodScores, OrderComparisons, Scores
 
 _LOWER = "Mean absolute error, lower is better"
 
 
-def ablation_table(found: Ablation) -> ReportTable:
+def ablation_table(found: Scores) -> ReportTable:
     """Tabulate MAE by the value of what was varied: values in columns, methods in rows.
 
     Where there are two methods, a third row has their difference. The records have accuracy too.
