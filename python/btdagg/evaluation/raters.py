@@ -209,24 +209,21 @@ def leave_one_rater_out(
     # Looked at here, so that what is wrong with an argument is not taken for a fault of the data.
     protocol.require_intervals()
     method: Aggregator = Davidson() if aggregator is None else aggregator
-    known = None if votes is None else _evidence(votes, n_votes, confidence, decisions_of([method]))
+    known = None
+    if votes is not None:
+        known = _evidence(votes, n_votes, confidence, decisions_of([method]))
     groups = None if group is None else _groups(ratings, group)
     found, skipped = [], []
     for place, rater in enumerate(ratings.raters.tolist()):
         try:
-            sheet = _sheet(ratings, place, shared, groups)
-            if known is None:
-                found.append(_scores(rater, sheet, sheet.labels, 0, None))
-            else:
-                ids, evidence = known
-                items = align(ids, evidence.counts, sheet.labels)
-                own = _in_order(sheet.labels, items.ids)
-                beside = {**evidence[items.rows].decisions, _OWN: own.frame["own"].to_numpy()}
-                of_both = replace(evidence[items.rows], decisions=beside)
-                labelled = LabelledItems(of_both, items.labels, items.groups)
-                ((scored,),) = cross_scores([labelled], [method, Decided(_OWN)], protocol.untested)
-                judge = JudgeScores(*scored.methods)
-                found.append(_scores(rater, sheet, own, items.n_without_votes, judge))
+            sheet, n_alone, n_shared = _sheet(ratings, place, shared, groups)
+            judge, n_without_votes = None, 0
+            if known is not None:
+                sheet, n_without_votes, judge = _judged(sheet, *known, method, protocol)
+            gold, own = sheet.labels, sheet.frame["own"].to_numpy()
+            scores = pairwise_accuracy(gold, own), mean_absolute_error(gold, own)
+            left_out = n_alone, n_shared, n_without_votes
+            found.append(RaterScores(rater, len(own), *left_out, *scores, judge))
         except InputError as error:
             skipped.append((rater, str(error)))
         if progress is not None:
@@ -239,16 +236,13 @@ def leave_one_rater_out(
     return LeaveOneOut(tuple(found), tuple(skipped))
 
 
-@dataclass(frozen=True, eq=False)
-class _Sheet:
-    """Items of one rater labelled by the others; the rater's votes are the column `own`."""
+def _sheet(
+    ratings: Ratings, place: int, shared: str, groups: dict[Any, str] | None
+) -> tuple[Labels, int, int]:
+    """Label the items of a rater by the others; the column `own` has the rater's votes.
 
-    labels: Labels
-    n_alone: int
-    n_shared: int
-
-
-def _sheet(ratings: Ratings, place: int, shared: str, groups: dict[Any, str] | None) -> _Sheet:
+    Also the items that nobody else rated, and those on which the others share the most votes.
+    """
     import polars as pl
 
     mine = ratings.present[:, place]
@@ -265,27 +259,24 @@ def _sheet(ratings: Ratings, place: int, shared: str, groups: dict[Any, str] | N
     if groups is not None:
         columns["group"] = [groups[item] for item in items]
     frame = pl.DataFrame(columns)
-    return _Sheet(
-        Labels(frame, ratings.source, unlabelled=frame.clear()),
-        n_alone=int((mine & ~rated).sum()),
-        n_shared=int(undecided.sum()),
-    )
+    labels = Labels(frame, ratings.source, unlabelled=frame.clear())
+    return labels, int((mine & ~rated).sum()), int(undecided.sum())
 
 
-def _scores(
-    rater: Any, sheet: _Sheet, items: Labels, n_without_votes: int, judge: JudgeScores | None
-) -> RaterScores:
-    own = items.frame["own"].to_numpy()
-    return RaterScores(
-        rater,
-        n_items=len(own),
-        n_alone=sheet.n_alone,
-        n_shared=sheet.n_shared,
-        n_without_votes=n_without_votes,
-        accuracy=pairwise_accuracy(items.labels, own),
-        mae=mean_absolute_error(items.labels, own),
-        judge=judge,
-    )
+def _judged(
+    sheet: Labels, ids: NDArray[Any], evidence: Evidence, method: Aggregator, protocol: Protocol
+) -> tuple[Labels, int, JudgeScores]:
+    """Score judge and rater on the items that have votes of both, and return those of the sheet."""
+    both = align(ids, evidence.counts, sheet)
+    # As text, as `align` may have compared them.
+    rows = {str(item): row for row, item in enumerate(sheet.ids.tolist())}
+    frame = sheet.frame[[rows[str(item)] for item in both.ids.tolist()]]
+    known = evidence[both.rows]
+    decisions = {**known.decisions, _OWN: frame["own"].to_numpy()}
+    items = LabelledItems(replace(known, decisions=decisions), both.labels, both.groups)
+    ((found,),) = cross_scores([items], [method, Decided(_OWN)], protocol.untested)
+    labels = Labels(frame, sheet.source, unlabelled=sheet.unlabelled)
+    return labels, both.n_without_votes, JudgeScores(*found.methods)
 
 
 def _evidence(
