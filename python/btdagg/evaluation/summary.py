@@ -94,7 +94,7 @@ class Line:
         return found
 
 
-def spread(name: str, interval: Interval | None) -> dict[str, float | None]:
+def spread(name: str, interval: Interval | None) -> dict[str, object]:
     """Fields of a record for a mean and its interval."""
     mean, low, high = (None, None, None) if interval is None else interval
     return {name: mean, f"{name}_low": low, f"{name}_high": high}

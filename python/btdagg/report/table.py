@@ -8,13 +8,13 @@ import math
 import re
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from btdagg._core import InputError
-from btdagg.report.wording import printable
+from btdagg.report.wording import MISSING, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -63,6 +63,32 @@ class Entry:
     bold: bool = False
 
 
+class PivotCell(NamedTuple):
+    """One value of a table by its row and its column.
+
+    Attributes
+    ----------
+    label : tuple of str
+        Of the row, one text for each label column.
+    column : str
+    text : str
+        What is printed.
+    bold : bool
+        Whether it stands out.
+    record : mapping, optional
+        The same in full precision, as the CSV file has it.
+    place : int
+        Tells rows of the same label apart.
+    """
+
+    label: tuple[str, ...]
+    column: str
+    text: str
+    bold: bool = False
+    record: Mapping[str, object] | None = None
+    place: int = 0
+
+
 @dataclass(frozen=True, eq=False)
 class ReportTable:
     """A table of a report.
@@ -106,6 +132,47 @@ class ReportTable:
                     f"row {number} of table {self.name!r} has {len(row)} cells, "
                     f"want {len(self.header)} as in the header"
                 )
+
+    @classmethod
+    def pivot(
+        cls,
+        name: str,
+        title: str,
+        note: str,
+        labels: Sequence[str],
+        cells: Iterable[PivotCell],
+        columns: Iterable[str] = (),
+    ) -> Self:
+        """Put values into rows and columns in the order in which they come; a dash where is none.
+
+        Parameters
+        ----------
+        name, title, note
+            See `ReportTable`.
+        labels : sequence of str
+            What is over the label columns.
+        cells : iterable of PivotCell
+        columns : iterable of str
+            Those that come first, whether there are values or not.
+        """
+        cells = list(cells)
+        header = tuple(dict.fromkeys((*columns, *(cell.column for cell in cells))))
+        rows: dict[tuple[tuple[str, ...], int], dict[str, Entry]] = {}
+        for cell in cells:
+            row = rows.setdefault((cell.label, cell.place), {})
+            row[cell.column] = Entry(cell.text, cell.bold)
+        return cls(
+            name,
+            title,
+            note,
+            (*labels, *header),
+            tuple(
+                (*map(Entry, label), *(row.get(column, Entry(MISSING)) for column in header))
+                for (label, _), row in rows.items()
+            ),
+            tuple(dict(cell.record) for cell in cells if cell.record is not None),
+            n_label_columns=len(labels),
+        )
 
     def markdown(self) -> str:
         """Return a heading, the table in pipes, and the note."""
