@@ -35,14 +35,15 @@ def refuse_report(path: Path | None) -> None:
         If the path is a file, a folder that holds something other than a report, or one that
         cannot be written.
     ImportError
-        If matplotlib is not installed.
+        If jinja2 or matplotlib is not installed.
     """
     if path is None:
         return
     try:
+        import jinja2  # noqa: F401
         import matplotlib  # noqa: F401
     except ImportError as error:
-        raise ImportError("--report needs matplotlib: pip install 'btdagg[report]'") from error
+        raise ImportError(f"--report needs {error.name}: pip install 'btdagg[report]'") from error
     from btdagg.report.folder import files_of_earlier
 
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -9,6 +10,10 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from btdagg.model import DavidsonModel
+
+# What is open in a section: so many figures, and tables of so many rows.
+_FIGURES_OPEN = 3
+_ROWS_OPEN = 80
 
 
 class Table(Protocol):
@@ -84,6 +89,18 @@ class Section:
     text: str = ""
     remarks: list[str] = field(default_factory=list)
     exhibits: list[Exhibit] = field(default_factory=list)
+
+    @property
+    def paragraphs(self) -> list[str]:
+        """The text, parted at empty lines."""
+        parts = (part.strip() for part in re.split(r"\n\s*\n", self.text))
+        return [part for part in parts if part]
+
+    def folds(self, exhibit: Exhibit) -> bool:
+        """Whether an exhibit is folded up: a long table, or a figure after the first few."""
+        figures = [one.stem for one in self.exhibits if one.kind == "figure"]
+        late = exhibit.kind == "figure" and exhibit.stem in figures[_FIGURES_OPEN:]
+        return late or exhibit.body.count("<tr") > _ROWS_OPEN
 
 
 @dataclass

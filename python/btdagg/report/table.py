@@ -7,7 +7,7 @@ import io
 import math
 import re
 from dataclasses import dataclass
-from html import escape
+from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from btdagg._core import InputError
@@ -246,41 +246,31 @@ class ReportTable:
 
     def html(self) -> str:
         """Return a `table` element; title and note are left to the page."""
-        head = "".join(
-            f'<th scope="col"{self._class(place)}>{_in_html(text)}</th>'
-            for place, text in enumerate(self.header)
-        )
-        lines = ["<table>", f"<thead><tr>{head}</tr></thead>"]
-        repeats = self._repeats()
-        for number, begins in enumerate(self._begins()):
-            if begins:
-                lines += ["</tbody>"] * (number > 0) + ["<tbody>"]
-            lines.append(f"<tr>{self._html_cells(number, repeats)}</tr>")
-        lines += ["</tbody>"] * bool(self.rows) + ["</table>", ""]
-        return "\n".join(lines)
+        from btdagg.report.templating import TEMPLATES
 
-    def _html_cells(self, number: int, repeats: Sequence[Sequence[bool]]) -> str:
-        cells = []
-        for place, entry in enumerate(self.rows[number]):
-            if repeats[number][place]:
-                continue  # the cell above spans this row
-            text = _bold(_in_html, "<strong>{}</strong>", entry)
-            if self._is_label(place):
-                below = (row[place] for row in repeats[number + 1 :])
-                height = 1 + next(
-                    (i for i, same in enumerate(below) if not same), _rest(self, number)
-                )
-                span = f' rowspan="{height}"' if height > 1 else ""
-                cells.append(f'<th scope="row{"group" if span else ""}"{span}>{text}</th>')
-            else:
-                cells.append(f"<td{self._class(place)}>{text}</td>")
-        return "".join(cells)
+        groups: list[list[list[tuple[Entry, int]]]] = []
+        repeats = self._repeats()
+        for number, (row, begins) in enumerate(zip(self.rows, self._begins(), strict=True)):
+            if begins:
+                groups.append([])
+            groups[-1].append(
+                [
+                    (entry, self._height(repeats[number:], place))
+                    for place, entry in enumerate(row)
+                    if not repeats[number][place]  # the cell above spans this row
+                ]
+            )
+        return TEMPLATES.get_template("table.html.jinja").render(table=self, groups=groups)
+
+    def _height(self, below: Sequence[Sequence[bool]], place: int) -> int:
+        """Rows that a cell spans if it is a label; 0 if it is none."""
+        if not self._is_label(place):
+            return 0
+        same = takewhile(lambda row: row[place], below[1:])
+        return 1 + sum(1 for _ in same)
 
     def _is_label(self, place: int) -> bool:
         return place < self.n_label_columns
-
-    def _class(self, place: int) -> str:
-        return "" if self._is_label(place) else ' class="number"'
 
     def _padded(self, text: str, place: int, width: int) -> str:
         return text.ljust(width) if self._is_label(place) else text.rjust(width)
@@ -308,10 +298,6 @@ class ReportTable:
         return [not same[0] for same in self._repeats()]
 
 
-def _rest(table: ReportTable, number: int) -> int:
-    return len(table.rows) - number - 1
-
-
 def _bold(written: Callable[[str], str], form: str, entry: Entry) -> str:
     text = written(entry.text)
     return form.format(text) if entry.bold and text else text
@@ -319,10 +305,6 @@ def _bold(written: Callable[[str], str], form: str, entry: Entry) -> str:
 
 def _in_markdown(text: str) -> str:
     return printable(text).translate(_MARKDOWN)
-
-
-def _in_html(text: str) -> str:
-    return escape(printable(text))
 
 
 def _in_latex(text: str) -> str:
