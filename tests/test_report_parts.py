@@ -230,8 +230,8 @@ def test_what_breaks_off_is_called_the_rest(cli, monkeypatch):
         raise InputError("no more")
 
     written({"t": 30})
-    only = sections.Section("one", "One", "", breaks_off)
-    monkeypatch.setattr(sections, "SECTIONS", (only,))
+    only = sections.Question("one", "One", "", breaks_off)
+    monkeypatch.setattr(sections, "QUESTIONS", (only,))
     assert cli(*EVALUATE)[0] == 0
     names, skipped, _ = described()
     assert (names, skipped) == (["scores", "one"], {"One: the rest": "no more"})

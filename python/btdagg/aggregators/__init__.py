@@ -8,7 +8,7 @@ from btdagg.aggregators.decided import Decided
 from btdagg.aggregators.isotonic import Isotonic
 from btdagg.aggregators.majority import MajorityVote, majority_vote
 from btdagg.aggregators.median import RoundedMedian, rounded_median
-from btdagg.aggregators.registry import AGGREGATORS, aggregators_or_usual, by_name
+from btdagg.aggregators.registry import AGGREGATORS, aggregators_or_usual, by_name, usual_among
 from btdagg.aggregators.soft import SoftSelfConsistency, soft_self_consistency
 from btdagg.aggregators.weighted import ConfidenceWeightedVote, confidence_weighted_vote
 
@@ -32,5 +32,6 @@ __all__ = [
     "needs_of",
     "rounded_median",
     "soft_self_consistency",
+    "usual_among",
     "voting_behaviour",
 ]

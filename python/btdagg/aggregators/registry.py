@@ -51,6 +51,13 @@ def aggregators_or_usual(aggregators: Sequence[Aggregator] | None) -> tuple[Aggr
     return chosen
 
 
+def usual_among(aggregators: Sequence[Aggregator]) -> tuple[Aggregator, ...]:
+    """Return those of the kinds that are always of interest, or these two where there is none."""
+    usual = aggregators_or_usual(None)
+    kinds = tuple(type(aggregator) for aggregator in usual)
+    return tuple(one for one in aggregators if isinstance(one, kinds)) or usual
+
+
 def by_name(names: Sequence[str]) -> tuple[Aggregator, ...]:
     """Return new aggregators by their names, in that order.
 

@@ -213,19 +213,11 @@ def evaluate(
 def _scored(study: Study) -> tuple[Scores, bool]:
     """Run the comparison; where it is interrupted, the parts that were finished, and False."""
     so_far: list[Scores] = []
+    options = {"n_votes": study.n_votes, "aggregators": study.aggregators}
     try:
-        with progress_bar("evaluating") as progress:
-            return run_evaluation(
-                study.votes,
-                study.labels,
-                by=study.by,
-                n_votes=study.n_votes,
-                aggregators=study.aggregators,
-                confidence=study.confidence,
-                protocol=study.protocol,
-                progress=progress,
-                partial=so_far.append,
-            ), True
+        return study.run(
+            "evaluating", run_evaluation, study.votes, **options, partial=so_far.append
+        ), True
     except KeyboardInterrupt:
         if not so_far:
             raise

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from btdagg._core import InputError
 from btdagg.aggregators import Aggregator, aggregators_or_usual, needs_of
 from btdagg.evaluation.comparison import numbers_of_votes
 from btdagg.evaluation.items import LabelledItems
-from btdagg.evaluation.parts import Part, grouping, labelled_parts, names_of, with_task
+from btdagg.evaluation.parts import Key, Part, grouping, labelled_parts, names_of, with_task
 from btdagg.evaluation.protocol import DEFAULT, Protocol
 from btdagg.evaluation.summary import refuse_fields
 from btdagg.tables import text
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from btdagg.labels import Labels
     from btdagg.votes import VoteCounts
 
-Key = tuple[str, ...]
+Found = TypeVar("Found")
 Step: TypeAlias = Callable[[], object]
 Start: TypeAlias = Callable[[int], Step]
 Progress: TypeAlias = Callable[[str], AbstractContextManager[Start]]
@@ -98,6 +98,24 @@ class Study:
         """Those that are quick to fit: a sweep fits thousands of times."""
         quick = tuple(method for method in self.own_methods if not needs_of(method).time)
         return quick or self.own_methods
+
+    def run(
+        self,
+        what: str,
+        protocol: Callable[..., Found],
+        votes: object,
+        *more: object,
+        **options: object,
+    ) -> Found:
+        """Run a protocol of `btdagg.evaluation` on some votes and the labels, showing progress."""
+        usual = {
+            "by": self.by,
+            "aggregators": self.swept_methods,
+            "confidence": self.confidence,
+            "protocol": self.protocol,
+        }
+        with self.progress(what) as progress:
+            return protocol(votes, self.labels, *more, **{**usual, **options}, progress=progress)
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
