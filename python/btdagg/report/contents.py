@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from btdagg.model import DavidsonModel
@@ -14,37 +14,6 @@ if TYPE_CHECKING:
 # What is open in a section: so many figures, and tables of so many rows.
 _FIGURES_OPEN = 3
 _ROWS_OPEN = 80
-
-
-class Table(Protocol):
-    """What a report asks of a table; `name` becomes the stem of its files."""
-
-    @property
-    def name(self) -> str: ...  # noqa: D102
-    @property
-    def title(self) -> str: ...  # noqa: D102
-    @property
-    def note(self) -> str: ...  # noqa: D102
-    def markdown(self) -> str: ...  # noqa: D102
-    def csv(self) -> str: ...  # noqa: D102
-    def latex(self) -> str: ...  # noqa: D102
-    def html(self) -> str:
-        """Return a ``<table>``, everything in it escaped."""
-        ...
-
-
-@runtime_checkable
-class Figure(Protocol):
-    """What a report asks of a figure; `name` becomes the stem of its files."""
-
-    @property
-    def name(self) -> str: ...  # noqa: D102
-    @property
-    def title(self) -> str: ...  # noqa: D102
-    @property
-    def note(self) -> str: ...  # noqa: D102
-    def svg(self) -> str: ...  # noqa: D102
-    def png(self) -> bytes: ...  # noqa: D102
 
 
 class Status(StrEnum):

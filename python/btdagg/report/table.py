@@ -8,7 +8,7 @@ import math
 import re
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self
 
 from btdagg._core import InputError
 from btdagg.report.wording import MISSING, printable
@@ -114,6 +114,8 @@ class ReportTable:
     InputError
         If the name is no file stem or a row is not as long as the header.
     """
+
+    kind: ClassVar[Literal["table"]] = "table"
 
     name: str
     title: str

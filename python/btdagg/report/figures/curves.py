@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from btdagg.evaluation import Curve, Interval, Scores, Sweep
+    from btdagg.evaluation import Scores, Sweep
 
 Key = tuple[str, ...]
 Score = Literal["mae", "accuracy"]
@@ -55,17 +55,7 @@ def vote_figures(found: Scores) -> tuple[ReportFigure, ...]:
     ----------
     The paper's figure of aggregation methods against n.
     """
-    return tuple(
-        ReportFigure(
-            stem("votes", *name),
-            f"Error against the number of votes{title}",
-            _note(sweeps)
-            + abridged(_methods(sweeps), _IN_LEGEND, 1)
-            + not_evaluated(key for key, _ in found.skipped),
-            partial(_draw_votes, found.by, sweeps),
-        )
-        for name, title, sweeps in _figures(found, _ROWS)
-    )
+    return _figures(found, "votes", "the number of votes", "", _draw_votes, _ROWS)
 
 
 def calibration_figures(found: Scores) -> tuple[ReportFigure, ...]:
@@ -86,44 +76,47 @@ def calibration_figures(found: Scores) -> tuple[ReportFigure, ...]:
     ----------
     The paper's figures of MAE against the size of the calibration set.
     """
-    return tuple(
-        ReportFigure(
-            stem("calibration", *name),
-            f"Error against the number of labels calibrated on{title}",
-            _note(sweeps)
-            + " The items evaluated on are the same for every number."
-            + abridged(_methods(sweeps), _IN_LEGEND, 1)
-            + not_evaluated(key for key, _ in found.skipped),
-            partial(_draw_calibration, found.by, sweeps),
-        )
-        for name, title, sweeps in _figures(found, _ROWS * _BESIDE)
-    )
+    more = " The items evaluated on are the same for every number."
+    most = _ROWS * _BESIDE
+    points = "the number of labels calibrated on"
+    return _figures(found, "calibration", points, more, _draw_calibration, most)
 
 
-def _figures(found: Scores, most: int) -> list[tuple[Key, str, list[Sweep]]]:
-    """Names, end of title and sweeps of each figure: by what is no task, at most so many."""
-    if not found.sweeps:
+def _figures(
+    found: Scores,
+    name: str,
+    points: str,
+    more: str,
+    draw: Callable[[Sequence[str], Sequence[Sweep]], Figure],
+    most: int,
+) -> tuple[ReportFigure, ...]:
+    """Make a figure for each value of what is no task, with at most so many sweeps."""
+    if not found.cells:
         raise InputError("there is no sweep: nothing could be evaluated")
     place = found.by.index("task") if "task" in found.by else len(found.by)
     groups: dict[Key, list[Sweep]] = {}
     for sweep in found.sweeps:
         groups.setdefault((*sweep.key[:place], *sweep.key[place + 1 :]), []).append(sweep)
     figures = []
-    for key, sweeps in groups.items():
-        for first in range(0, len(sweeps), most):
-            page = (f"page {first // most + 1}",) if len(sweeps) > most else ()
-            title = "".join(f", {part}" for part in (*key, *page))
-            figures.append(((*key, *page), title, sweeps[first : first + most]))
-    return figures
+    for key, of_key in groups.items():
+        for first in range(0, len(of_key), most):
+            sweeps = of_key[first : first + most]
+            page = (f"page {first // most + 1}",) if len(of_key) > most else ()
+            n_splits = splits_of([cell.comparison.n_splits for s in sweeps for cell in s.cells])
+            figure = ReportFigure(
+                stem(name, *key, *page),
+                ", ".join((f"Error against {points}", *key, *page)),
+                f"Means over {n_splits} with 95% intervals of the mean.{more}"
+                + abridged(_methods(sweeps), _IN_LEGEND, 1)
+                + not_evaluated(key for key, _ in found.skipped),
+                partial(draw, found.by, sweeps),
+            )
+            figures.append(figure)
+    return tuple(figures)
 
 
 def _methods(sweeps: Sequence[Sweep]) -> list[str]:
     return list(dict.fromkeys(curve.name for sweep in sweeps for curve in sweep.curves))
-
-
-def _note(sweeps: Sequence[Sweep]) -> str:
-    n_splits = splits_of([sweep.curves[0].mae.shape[1] for sweep in sweeps])
-    return f"Means over {n_splits} with 95% intervals of the mean."
 
 
 def _panel_titles(by: Sequence[str], sweeps: Sequence[Sweep]) -> list[str]:
@@ -182,10 +175,10 @@ def _lines(axis: Axes, sweep: Sweep, score: str, styles: Mapping[str, MethodStyl
         style = styles[curve.name]
         # Where markers coincide those below show around those above.
         size = 6.5 - 2.5 * place / max(1, len(sweep.curves) - 1)
-        intervals = _intervals(curve, score)
+        means, low, high = zip(*getattr(curve, f"{score}_intervals"), strict=True)
         axis.plot(
             sweep.points,
-            [interval.mean for interval in intervals],
+            means,
             color=style.colour,
             marker=style.marker,
             linestyle=style.line,
@@ -193,22 +186,11 @@ def _lines(axis: Axes, sweep: Sweep, score: str, styles: Mapping[str, MethodStyl
             markeredgecolor="white",
             markeredgewidth=0.4,
         )
-        axis.fill_between(
-            sweep.points,
-            [interval.low for interval in intervals],
-            [interval.high for interval in intervals],
-            color=style.colour,
-            alpha=0.18,
-            linewidth=0,
-        )
+        axis.fill_between(sweep.points, low, high, color=style.colour, alpha=0.18, linewidth=0)
     axis.grid(axis="y", color="#E5E5E5", linewidth=0.5)
     axis.set_axisbelow(True)
     axis.margins(x=0.04)
     axis.locator_params(axis="y", nbins=5)
-
-
-def _intervals(curve: Curve, score: str) -> Sequence[Interval]:
-    return curve.mae_intervals if score == "mae" else curve.accuracy_intervals
 
 
 def _some(points: Sequence[int], most: int = 8) -> list[int]:

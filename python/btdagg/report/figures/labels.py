@@ -11,13 +11,14 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg.report.figure import ReportFigure
 from btdagg.report.style import (
+    BESIDE,
     INK,
     LABEL_COLOURS,
     LABEL_INK,
     WIDTH,
     abridged,
     grid_of,
-    height_of_rows,
+    square_panels,
     without_frame,
     wrapped,
 )
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 Shares = tuple[str, "NDArray[np.float64]"]
 """Name of a bar, and the shares of the labels in it."""
 
-_BESIDE = 4  # confusion matrices in a row
 _IN_ROW = 24  # letters of a name beside a bar
 _IN_TITLE = 20
 _NARROW = 0.04  # share from which its number fits into a bar
@@ -209,20 +209,13 @@ def _bars(axis: Axes, rows: Sequence[Shares], first_is_gold: bool) -> None:
 
 
 def _draw_confusions(methods: Sequence[MethodScores]) -> Figure:
-    from matplotlib.figure import Figure
-
-    n_rows, beside = grid_of(len(methods), _BESIDE)
     titles = wrapped((method.name for method in methods), _IN_TITLE)
-    height = 0.3 + height_of_rows(titles.values(), n_rows)
-    figure = Figure(figsize=(WIDTH * max(beside, 2) / _BESIDE, height), layout="constrained")
-    axes = figure.subplots(n_rows, beside, squeeze=False).ravel()
-    for place, (axis, method) in enumerate(zip(axes, methods, strict=False)):
+    figure, axes = square_panels((titles[method.name] for method in methods), 0.3)
+    _, beside = grid_of(len(methods), BESIDE)
+    for place, (axis, method) in enumerate(zip(axes, methods, strict=True)):
         _confusion(axis, method)
-        axis.set_title(titles[method.name])
         if place % beside:
             axis.set_yticklabels([])
-    for axis in axes[len(methods) :]:
-        axis.set_visible(False)
     figure.supxlabel("predicted", fontsize="medium")
     figure.supylabel("gold", fontsize="medium")
     return figure
