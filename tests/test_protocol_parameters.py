@@ -8,11 +8,11 @@ import pytest
 
 from btdagg import Bounds, InputError, calibrate, majority_vote, read_labels, read_votes
 from btdagg.aggregators import Davidson, MajorityVote
+from btdagg.evaluation import CorrectionRegime as Regime
 from btdagg.evaluation import (
     LabelledItems,
     Protocol,
     RandomSplits,
-    Regime,
     fitted_parameters,
     labelled_tasks,
     random_splits,

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         soft_self_consistency,
     )
     from btdagg.calibration_mae import MaeCalibration, calibrate_by_mae
+    from btdagg.evaluation import Protocol, RandomSplits, compare, evaluate
     from btdagg.evidence import Confidences, Evidence
     from btdagg.labels import LabelledCounts, Labels, Ratings, align, read_labels, read_ratings
     from btdagg.significance import (
@@ -64,6 +65,8 @@ __all__ = [
     "Labels",
     "MaeCalibration",
     "PermutationTestResult",
+    "Protocol",
+    "RandomSplits",
     "Ratings",
     "Sandwich",
     "Stability",
@@ -75,9 +78,11 @@ __all__ = [
     "calibrate",
     "calibrate_by_mae",
     "combine_pvalues",
+    "compare",
     "confidence_weighted_vote",
     "confusion_matrix",
     "discrete_ranked_probability_score",
+    "evaluate",
     "holm",
     "majority_vote",
     "mean_absolute_error",
@@ -107,6 +112,7 @@ _NAMES_BY_MODULE = {
         "soft_self_consistency",
     ),
     "calibration_mae": ("MaeCalibration", "calibrate_by_mae"),
+    "evaluation": ("Protocol", "RandomSplits", "compare", "evaluate"),
     "evidence": ("Confidences", "Evidence"),
     "labels": ("LabelledCounts", "Labels", "Ratings", "align", "read_labels", "read_ratings"),
     "significance": (

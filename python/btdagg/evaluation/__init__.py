@@ -14,8 +14,8 @@ from btdagg.evaluation.intervals import (
 )
 from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.parameters import (
+    CorrectionRegime,
     FittedParameters,
-    Regime,
     Spread,
     fitted_parameters,
     regime_of,
@@ -34,6 +34,7 @@ __all__ = [
     "PAPER_TEST",
     "Cell",
     "Comparison",
+    "CorrectionRegime",
     "Curve",
     "FittedParameters",
     "Interval",
@@ -48,7 +49,6 @@ __all__ = [
     "RandomSplits",
     "Ranking",
     "RaterScores",
-    "Regime",
     "Scores",
     "Split",
     "SplitTest",

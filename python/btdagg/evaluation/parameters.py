@@ -26,7 +26,7 @@ _HIGH = 100.0
 _LOW = 10.0
 
 
-class Regime(StrEnum):
+class CorrectionRegime(StrEnum):
     """How strongly a fit moves a judge's votes towards ties; see `regime_of`."""
 
     HIGH_CORRECTION = "High-Correction"
@@ -75,13 +75,13 @@ class FittedParameters:
         }
 
     @property
-    def regime(self) -> Regime:
+    def regime(self) -> CorrectionRegime:
         """`regime_of` the quartiles of nu."""
         _, low, high = self.spreads["nu"]
         return regime_of(low, high)
 
 
-def regime_of(low: float, high: float) -> Regime:
+def regime_of(low: float, high: float) -> CorrectionRegime:
     """Name the regime by the lower and upper quartile of nu over splits.
 
     High-Correction where three quarters of the fits have a nu of 100 or more; Low-Correction where
@@ -115,8 +115,8 @@ def regime_of(low: float, high: float) -> Regime:
     if not 0 < low <= high:
         raise InputError(f"quartiles of nu are {low} and {high}, want 0 < low <= high")
     if low >= _HIGH:
-        return Regime.HIGH_CORRECTION
-    return Regime.LOW_CORRECTION if high <= _LOW else Regime.MISMATCHED
+        return CorrectionRegime.HIGH_CORRECTION
+    return CorrectionRegime.LOW_CORRECTION if high <= _LOW else CorrectionRegime.MISMATCHED
 
 
 def fitted_parameters(
