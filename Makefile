@@ -11,7 +11,7 @@ export MATURIN_PEP517_ARGS ?= --locked
 .PHONY: help demo demo-judge test lint bench bench-smoke figures docs clean
 
 help:
-	@echo "make demo      simulated judges: what calibration does"
+	@echo "make demo      simulated judges: what calibration does, and where majority vote wins"
 	@echo "make demo-judge  votes from a simulated endpoint to labels and a page"
 	@echo "make test      all tests, Rust and Python"
 	@echo "make lint      formatters, linters, type checkers"

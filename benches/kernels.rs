@@ -8,7 +8,9 @@
 
 use std::hint::black_box;
 
-use btdagg::{CalibrationSet, CalibrationSetBuilder, Counts, Execution, Model, Parameters, Tally};
+use btdagg::{
+    Bounds, CalibrationSet, CalibrationSetBuilder, Counts, Execution, Model, Parameters, Tally,
+};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 
 const N_ITEMS: usize = 1_000_000;
@@ -68,6 +70,9 @@ fn kernels(c: &mut Criterion) {
     let parameters = Parameters { beta: 1.0, eta0: 1.0, gamma: 0.5 };
     c.bench_function("loss and gradient, 50 items", |b| {
         b.iter(|| set.loss(black_box(parameters), Execution::single()));
+    });
+    c.bench_function("fit, 50 items", |b| {
+        b.iter(|| set.fit(black_box(&Bounds::default()), Execution::single()));
     });
 }
 

@@ -1,6 +1,8 @@
 """Aggregators against slow definitions on every triple up to eight votes, and their protocol."""
 
 import math
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
@@ -18,8 +20,9 @@ from btdagg import (
     reference,
     rounded_median,
 )
-from btdagg.aggregators import Aggregator, Davidson, MajorityVote, RoundedMedian
+from btdagg.aggregators import AGGREGATORS, Aggregator, Davidson, MajorityVote, RoundedMedian
 from btdagg.datasets import simulate
+from btdagg.evaluation import Protocol, RandomSplits, compare
 
 TRIPLES = np.array(
     [
@@ -214,6 +217,7 @@ def test_rows_of_unequal_length_are_refused(function):
 @pytest.mark.parametrize("aggregator", PROTOCOL)
 @pytest.mark.filterwarnings("ignore::btdagg.CalibrationWarning")
 def test_every_aggregator_fits_and_decides(aggregator: Aggregator):
+    aggregator = copy(aggregator)
     counts, gold = labelled()
     fitted = aggregator.fit(counts, gold)
     assert type(fitted) is type(aggregator)
@@ -252,20 +256,52 @@ def test_davidson_that_is_not_fitted_says_so():
     assert str(error.value) == "Davidson is not fitted: call fit with labelled counts first"
 
 
-def test_fitting_davidson_leaves_the_original_as_it_is():
+@pytest.mark.parametrize("aggregator", [make() for make in AGGREGATORS.values()])
+@pytest.mark.filterwarnings("ignore::btdagg.CalibrationWarning")
+def test_fit_returns_itself_fitted(aggregator):
     counts, gold = labelled()
-    original = Davidson()
-    fitted = original.fit(counts, gold)
-    assert original == Davidson()
-    assert original.calibration is None
-    with pytest.raises(InputError, match="is not fitted"):
-        original.decide(TRIPLES)
-    other_counts, other_gold = labelled(seed=4)
-    first = fitted.calibration
-    again = fitted.fit(other_counts, other_gold)
-    assert fitted.calibration is first
-    assert again == original.fit(other_counts, other_gold)
-    assert again.calibration.model != first.model
+    assert aggregator.fit(counts, gold) is aggregator
+    if aggregator.name in ("Davidson", "Davidson MAE", "isotonic"):
+        first = aggregator.decide(TRIPLES).tolist()
+        assert first == aggregator.fit(counts, gold).decide(TRIPLES).tolist()
+        # What was learned before is replaced.
+        aggregator.fit(counts, np.zeros(150))
+        assert aggregator.decide(TRIPLES).tolist() != first
+
+
+def test_a_davidson_is_its_settings_and_what_it_was_fitted_to():
+    counts, gold = labelled()
+    davidson = Davidson()
+    number = hash(davidson)
+    davidson.fit(counts, gold)
+    assert davidson == Davidson(calibration=calibrate(counts, gold)) != Davidson()
+    assert hash(davidson) == number
+    first = davidson.calibration
+    assert davidson.fit(*labelled(seed=4)).calibration.model != first.model
+
+
+@pytest.mark.filterwarnings("ignore::btdagg.CalibrationWarning")
+def test_evaluations_leave_the_aggregator_that_they_are_given_as_it_is():
+    def splits(seed):
+        return Protocol(RandomSplits(size=30, n_splits=5, seed=seed))
+
+    counts, gold = labelled()
+    shared = Davidson()
+    with ThreadPoolExecutor(4) as pool:
+        found = list(
+            pool.map(
+                lambda seed: compare(counts, gold, [shared], protocol=splits(seed)),
+                range(8),
+            )
+        )
+    assert shared == Davidson()
+    for seed, one in enumerate(found):
+        alone = compare(counts, gold, [Davidson()], protocol=splits(seed))
+        assert one.methods[0].mae.tolist() == alone.methods[0].mae.tolist()
+    fitted = Davidson().fit(counts, gold)
+    again = compare(counts, gold, [fitted], protocol=splits(0))
+    assert again.methods[0].mae.tolist() == found[0].methods[0].mae.tolist()
+    assert fitted.calibration == calibrate(counts, gold)
 
 
 def test_davidson_is_calibration_and_the_label_of_least_risk():
@@ -283,7 +319,7 @@ def test_davidson_passes_its_settings_on():
     bounds = Bounds(beta=(0.25, 0.26), nu=(2.0, 3.0))
     davidson = Davidson(name="mine", alpha=0.5, kappa=2.0, bounds=bounds)
     with pytest.warns(CalibrationWarning, match=r"beta is at its bound 0\.2[56]"):
-        fitted = davidson.fit(counts, gold)
+        fitted = copy(davidson).fit(counts, gold)
     assert replace(fitted, calibration=None) == davidson
     model = fitted.calibration.model
     assert (model.alpha, model.kappa) == (0.5, 2.0)

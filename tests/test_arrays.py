@@ -119,8 +119,9 @@ def test_tables_and_computing_meet_without_a_seam():
         ([[0.0, 0.5, 1.0]], r"counts\[0, 1\] \(tie\) is 0.5, want a non-negative integer"),
         ([[np.nan, 0, 1]], r"counts\[0, 0\] \(minus\) is NaN, want a non-negative integer"),
         ([[0, 0, np.inf]], r"counts\[0, 2\] \(plus\) is inf, want a non-negative integer"),
-        ([[0, 0, 1e300]], r"counts\[0, 2\] \(plus\) is 10+, want a non-negative integer"),
+        ([[0, 0, 1e300]], r"counts\[0, 2\] \(plus\) is 10+, want a non-negative integer below 2"),
         ([[0, 0, 2**70]], r"counts\[0, 2\] is 1180591620717411303424, want a number below"),
+        ([[-(2**70), 0, 1]], r"counts\[0, 0\] is -118\d+, want a number of at least -2\*\*63"),
         (np.ma.masked_less([[0, -1, 2]], 0), "counts has masked values, want none"),
     ],
 )
@@ -156,7 +157,8 @@ def test_the_first_bad_row_is_named_wherever_it_lies(n_threads):
         ([[0], [0], [0]], r"labels has shape \(3, 1\), want one dimension"),
         (["a", "b", "c"], "labels has dtype <U1, want numbers"),
         ([True, False, True], "labels has dtype bool, want -1, 0 or 1"),
-        ([0, None, 1], r"labels\[1\] is None, want a number below 2\*\*64"),
+        ([0, None, 1], r"labels\[1\] is None, want -1, 0 or 1"),
+        ([0, 2**70, 1], r"labels\[1\] is 1180591620717411303424, want -1, 0 or 1"),
         (0, r"labels has shape \(\), want one dimension"),
     ],
 )
@@ -220,7 +222,8 @@ def test_weights_are_repetitions_and_soft_labels_weights():
         ((0, 0.5, 0), "tie is 0.5, want a non-negative integer"),
         ((0, 0, "3"), "plus is 3, want a non-negative integer"),
         ((0, 0, None), "plus is None, want a non-negative integer"),
-        ((0, 0, 2**64), "plus is 18446744073709551616, want a non-negative integer"),
+        ((0, 0, 2**64), "plus is 18446744073709551616, want a non-negative integer below 2"),
+        ((0, 1e20, 0), r"tie is 1e\+20, want a non-negative integer below 2\*\*64"),
         ((float("nan"), 0, 0), "minus is nan, want a non-negative integer"),
     ],
 )

@@ -2,13 +2,15 @@
 
 import math
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
 import btdagg
-from btdagg import Bounds, CalibrationWarning, DavidsonModel, InputError, calibrate
+from btdagg import Bounds, CalibrationWarning, DavidsonModel, InputError, _core, calibrate
+from btdagg.calibration import box_of
 from btdagg.calibration_set import calibration_set
 
 LOWER = np.array([1e-3, math.log(1e-4), -10.0])
@@ -218,17 +220,65 @@ def test_bounds_that_are_hit_and_judges_that_add_nothing_are_warned_of():
 
 
 def test_a_fit_that_does_not_converge_is_warned_of(monkeypatch):
-    import scipy.optimize
-
-    def stuck(*args, **kwargs):
-        result = minimize(*args, **kwargs)
-        result.success, result.message = False, "stuck"
-        return result
-
-    monkeypatch.setattr(scipy.optimize, "minimize", stuck)
     counts, labels = simulated_set(np.random.default_rng(17))
-    with pytest.warns(CalibrationWarning, match="the fit did not converge: stuck"):
+    items = calibration_set(counts, labels, None, alpha=1.0, kappa=1.0)
+
+    fit = items.fit(LOWER.tolist(), UPPER.tolist(), 1)
+
+    def changed(value, **other):
+        names = [name for name in dir(value) if not name.startswith("_")]
+        return SimpleNamespace(**({name: getattr(value, name) for name in names} | other))
+
+    # A test of the core shows that it says so.
+    stuck = changed(items, fit=lambda *_: changed(fit, converged=False))
+    monkeypatch.setattr("btdagg.calibration.calibration_set", lambda *_, **__: stuck)
+    with pytest.warns(CalibrationWarning, match="the fit did not converge"):
         assert not calibrate(counts, labels).converged
+
+
+@pytest.mark.usefixtures("quiet")
+def test_lbfgsb_finds_nothing_lower_from_where_the_fit_ends():
+    """The paper's optimiser, with as tight tolerances as it takes."""
+    rng = np.random.default_rng(22)
+    for _ in range(300):
+        counts, labels = simulated_set(rng)
+        fitted = calibrate(counts, labels)
+        items = calibration_set(counts, labels, None, alpha=1.0, kappa=1.0)
+        found = minimize(
+            lambda theta, items=items: items.loss(theta, 1),
+            [fitted.model.beta, fitted.model.eta0, fitted.model.gamma],
+            jac=True,
+            method="L-BFGS-B",
+            bounds=list(zip(LOWER, UPPER, strict=True)),
+            options={"ftol": 1e-15, "gtol": 1e-9, "maxiter": 1000},
+        )
+        assert found.fun >= fitted.drps - 1e-15
+
+
+@pytest.mark.usefixtures("quiet")
+def test_a_refit_with_unit_weights_is_the_calibration_to_the_last_bit():
+    rng = np.random.default_rng(23)
+    for number in range(120):
+        counts, labels = simulated_set(rng)
+        if number % 3 == 1:
+            counts[:, 1] = 0  # gamma cannot be told from nu
+        if number % 3 == 2:
+            counts[:, 2] = counts[:, 0]  # no item leans to a side
+        bounds = Bounds(nu=(1e-4, 2.0)) if number % 2 else Bounds()
+        fitted = calibrate(counts, labels, bounds=bounds)
+        refits = _core.Refits(
+            counts.astype(np.uint64),
+            labels.astype(np.int8),
+            1.0,
+            1.0,
+            *(bound.tolist() for bound in box_of(bounds)),
+        )
+        thetas, drps, converged, at_bounds = refits.fit(np.ones((1, len(labels))), 1)
+        model = fitted.model
+        assert thetas[0].tolist() == [model.beta, model.eta0, model.gamma]
+        assert (drps[0], converged[0]) == (fitted.drps, fitted.converged)
+        names = ("beta", "nu", "gamma")
+        assert tuple(np.array(names)[at_bounds[0]].tolist()) == fitted.at_bounds
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ import pytest
 import btdagg
 from btdagg import DavidsonModel, calibrate, read_labels, read_votes
 from btdagg.cli import main
-from btdagg.datasets import REGIMES, simulate
+from btdagg.datasets import REGIMES, Thurstone, simulate
 from btdagg.evaluation import Protocol, RandomSplits, SplitTest, evaluate
 from btdagg.evaluation.summary import averages, lines, remarks
 from commands import one_line
@@ -206,7 +206,7 @@ def test_the_demo_is_an_evaluation_of_all_simulated_tasks(cli, folder):
     found = json.loads(out)
     assert list(found) == ["settings", "by", "lines", "averages", "remarks"]
     assert found["settings"] == {
-        "items": 60, "splits": 3, "seed": 4, "test": SplitTest().words
+        "items": 60, "splits": 3, "seed": 4, "truth": "thurstone", "test": SplitTest().words
     }  # fmt: skip
     assert found["by"] == ["task"]
     assert [(line["task"], line["n_votes"], line["method"]) for line in found["lines"]] == [
@@ -235,11 +235,12 @@ def test_the_demo_is_an_evaluation_of_all_simulated_tasks(cli, folder):
     }
 
 
-def test_the_files_of_the_demo_are_the_simulation(cli, folder):
-    assert cli(*SMALL, "-o", "demo")[0] == 0
+@pytest.mark.parametrize(("options", "truth"), [([], Thurstone()), (["--truth", "davidson"], None)])
+def test_the_files_of_the_demo_are_the_simulation(cli, folder, options, truth):
+    assert cli(*SMALL, *options, "-o", "demo")[0] == 0
     votes, labels = (pl.read_csv(folder / f"demo/{name}.csv") for name in ("votes", "labels"))
     for task in REGIMES:
-        sample = simulate(task, 60, 8, seed=4)
+        sample = simulate(task, 60, 8, seed=4, truth=truth)
         rows = votes.filter(task=task)
         assert rows["vote"].to_list() == sample.votes.ravel().tolist()
         assert rows["item"].unique(maintain_order=True).to_list() == sample.items.tolist()
@@ -260,8 +261,12 @@ def test_the_demo_says_what_its_numbers_are(cli, folder):
     assert sorted(folder.iterdir()) == before
     assert out.startswith(
         "Eight simulated judges, 60 items each; 3 labels calibrate the model, the rest score it "
-        "(3 splits).\n"
+        "(3 splits).\nVotes and labels are drawn from Thurstone's model, not from the one that is "
+        "calibrated: "
     )
+    circular = cli(*SMALL, "--truth", "davidson")[1]
+    assert "Labels are drawn from the very model that is calibrated" in circular
+    assert "wins by construction" in circular
     means = {
         (line["method"], line["n_votes"]): f"{line['mae']:.3f}"
         for line in json.loads(cli(*SMALL, "--json")[1])["averages"]
@@ -272,6 +277,25 @@ def test_the_demo_says_what_its_numbers_are(cli, folder):
         f"to {means['majority vote', 8]}, that of the calibrated model from "
         f"{means['Davidson', 4]} to {means['Davidson', 8]}."
     )
+
+
+def test_the_demo_says_where_majority_vote_wins(cli):
+    found = json.loads(cli(*SMALL, "--json")[1])["lines"]
+    cases = list(zip(found[::2], found[1::2], strict=True))
+    won = [
+        f"{majority['task']} at {majority['n_votes']} votes"
+        for model, majority in cases
+        if majority["mae"] < model["mae"]
+    ]
+    assert 0 < len(won) < len(cases)  # three labels are few
+    alike = sum(model["tied"] and majority["tied"] for model, majority in cases)
+    assert (
+        f"Majority vote has the lower mean error in {len(won)} of 16 cases ({', '.join(won)}). "
+        f"In {alike} of all cases the test cannot tell the two methods apart."
+    ) in " ".join(cli(*SMALL)[1].split())
+    circular = json.loads(cli(*SMALL, "--truth", "davidson", "--json")[1])
+    assert circular["settings"]["truth"] == "davidson"
+    assert circular["lines"] != found
 
 
 @pytest.mark.parametrize("name", ["demo", "my demo", "demo[bold]", "demo[/x]", "demo:free:x"])
@@ -459,8 +483,7 @@ def test_calibrate_says_in_json_how_the_fit_went(cli, folder):
     found = json.loads(out)
     assert list(found) == [
         "model", "drps", "converged", "at_bounds", "n_labels", "max_votes", "n_starts",
-        "n_evaluations", "message", "warnings", "nu", "n_unlabelled", "n_without_votes",
-        "n_missing", "output",
+        "warnings", "nu", "n_unlabelled", "n_without_votes", "n_missing", "output",
     ]  # fmt: skip
     assert DavidsonModel(**found["model"]) == expected.model == DavidsonModel.load("model.json")
     assert found["drps"] == expected.drps
@@ -762,7 +785,7 @@ REFUSALS = [
     ("decide zero.json votes.csv", "zero.json: alpha is 0, want a finite number above 0"),
     (
         "decide model.json votes.csv -o decided.xlsx",
-        "--output is decided.xlsx, want a name in .csv, .tsv, .jsonl, .parquet",
+        "--output is decided.xlsx, want a name in .csv, .tsv, .jsonl, .ndjson, .parquet",
     ),
     ("frob", "No such command 'frob'."),
     ("decide model.json votes.csv --frob", "No such option: --frob"),

@@ -19,7 +19,7 @@ import polars as pl
 import pooch
 import pytest
 
-from btdagg import InputError, align, tally
+from btdagg import InputError, align, majority_vote, tally
 from btdagg.datasets import load_rewardbench2, load_wmt23, wmt23
 
 
@@ -32,9 +32,17 @@ def test_importing_the_loaders_loads_no_table_library():
 # WMT23: the real archive
 
 
+ZHEN, ENDE = wmt23._SIDE_BY_SIDE["zh-en"], wmt23._SIDE_BY_SIDE["en-de"]
+
+
 @pytest.fixture(scope="module")
 def archive(shared):
-    return shared / "data/wmt23" / f"{wmt23._MEMBER}.tar.gz"
+    return shared / "data/wmt23" / f"{ZHEN}.tar.gz"
+
+
+@pytest.fixture(scope="module")
+def german(shared):
+    return shared / "data/wmt23" / f"{ENDE}.tar.gz"
 
 
 @pytest.fixture(scope="module")
@@ -64,12 +72,44 @@ def test_wmt23_vote_shares_are_those_of_all_pairs(archive, everything):
     np.testing.assert_allclose(shares(load_wmt23(archive)), [32.0, 37.3, 30.7], atol=0.05)
 
 
-def test_wmt23_equals_the_tidy_table_row_by_row(shared, everything):
-    tidy = pl.read_csv(shared / "data/wmt23/ratings_zhen.csv")
-    ours = everything.frame
+def test_wmt23_english_german_has_the_known_items_raters_and_shares(german):
+    everything, distinct = load_wmt23(german, drop_identical=False), load_wmt23(german)
+    assert len(everything.items) == 520
+    assert len(distinct.items) == 510
+    for ratings in (everything, distinct):
+        assert sorted(ratings.raters, key=lambda name: int(name[5:])) == [
+            f"rater{k}" for k in range(1, 11)
+        ]
+        assert (ratings.counts().sum(axis=1) == 3).all()
+    np.testing.assert_allclose(shares(everything), [36.0, 27.2, 36.8], atol=0.05)
+
+
+@pytest.mark.parametrize("code", ["zhen", "ende"])
+def test_wmt23_equals_the_tidy_table_row_by_row(shared, archive, german, code):
+    tidy = pl.read_csv(shared / f"data/wmt23/ratings_{code}.csv")
+    ours = load_wmt23({"zhen": archive, "ende": german}[code], drop_identical=False).frame
     assert ours.columns == tidy.columns
     assert ours.schema["vote"] == pl.Int8
     assert ours.cast({"vote": pl.Int64, "identical": pl.Int64}).equals(tidy)
+
+
+def test_wmt23_pair_is_that_of_the_archive(archive, german):
+    assert load_wmt23(german, pair="en-de").frame.equals(load_wmt23(german).frame)
+    with pytest.raises(InputError, match=rf"{ENDE}.tar.gz: no {ZHEN} in the archive; found {ENDE}"):
+        load_wmt23(german, pair="zh-en")
+
+
+# The direct ratings are not among the public votes of the tests. Who has them puts them there.
+@pytest.mark.parametrize(
+    ("pair", "wanted"), [("zh-en", [760, 336, 739]), ("en-de", [175, 121, 214])]
+)
+def test_wmt23_majorities_of_six_are_the_gold_of_the_paper(shared, pair, wanted):
+    folder = shared / "data/wmt23"
+    if not (folder / f"{wmt23._DIRECT[pair]}.tar.gz").exists():
+        pytest.skip("the archive of direct ratings is not here")
+    ratings = load_wmt23(folder / f"{wmt23._SIDE_BY_SIDE[pair]}.tar.gz", ratings=6)
+    gold = majority_vote(ratings.counts())
+    assert [int((gold == label).sum()) for label in (1, 0, -1)] == wanted
 
 
 def test_wmt23_scores_average_to_those_that_the_archive_carries(archive, everything):
@@ -79,7 +119,7 @@ def test_wmt23_scores_average_to_those_that_the_archive_carries(archive, everyth
             ours[row["segment"], row[f"system_{side}"]].append(row[f"mqm_{side}"])
     theirs = {}
     with tarfile.open(archive) as members:
-        lines = io.TextIOWrapper(members.extractfile(wmt23._MEMBER), encoding="utf-8", newline="\n")
+        lines = io.TextIOWrapper(members.extractfile(ZHEN), encoding="utf-8", newline="\n")
         for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE):
             segment = json.loads(row["metadata"]).get("segment")
             if segment:
@@ -90,11 +130,15 @@ def test_wmt23_scores_average_to_those_that_the_archive_carries(archive, everyth
         assert sum(ours[key]) / 3 == pytest.approx(mean, abs=1e-12)
 
 
-def test_wmt23_archive_is_the_one_whose_checksum_is_known(archive, cache, serving):
-    with serving(archive.read_bytes()):
-        ratings = load_wmt23(download=True)
-    assert len(ratings.items) == 1835
-    assert ratings.source.startswith(str(cache))
+@pytest.mark.parametrize(("pair", "n_items"), [("zh-en", 1835), ("en-de", 510)])
+def test_wmt23_archive_is_the_one_whose_checksum_is_known(
+    archive, german, cache, serving, pair, n_items
+):
+    path = {"zh-en": archive, "en-de": german}[pair]
+    with serving({path.name: path.read_bytes()}):
+        ratings = load_wmt23(pair=pair, download=True)
+    assert len(ratings.items) == n_items
+    assert ratings.source == str(cache / "btdagg" / path.name)
 
 
 # WMT23: archives of a few rows
@@ -121,7 +165,7 @@ def major(system, side, **values):
 ERRORS = [major("A", 1), major("B", 2), error("A", time=3), error("B", time=9)]
 
 
-def packed(rows, member=wmt23._MEMBER, drop=()):
+def packed(rows, member=ZHEN, drop=()):
     """Bytes of an archive."""
     titles = [title for title in [*ROW, "metadata"] if title not in drop]
     lines = ["\t".join([*titles, "# Documentation: https://example.org"])]
@@ -162,6 +206,7 @@ def load(tmp_path):
         ("Minor", "Accuracy/Creative Reinterpretation", 0),
         ("HOTW-test", "Found", 0),
         ("No-error", "No-error", 0),
+        ("Neutral", "Style/Awkward", 0),
     ],
 )
 def test_wmt23_weights(load, severity, category, weight):
@@ -208,7 +253,7 @@ def test_wmt23_drops_pairs_of_the_same_text_on_request(load):
     assert everything.select("segment", "identical").rows() == [(1, False), (2, True)]
 
 
-SEVERITIES = "Major, Minor, No-error, HOTW-test"
+SEVERITIES = "Major, Minor, Neutral, No-error, HOTW-test"
 
 
 @pytest.mark.parametrize(
@@ -235,7 +280,8 @@ SEVERITIES = "Major, Minor, No-error, HOTW-test"
          "segment 2, A and B: 1 raters, want 2 as elsewhere"),
         ([*ERRORS, error("A", category="Acuracy/Addition")],
          "row 5, column category: got 'Acuracy/Addition', want one that begins with Accuracy/, "),
-        (packed(ERRORS, member="other.tsv"), f"no {wmt23._MEMBER} in the archive"),
+        (packed(ERRORS, member="other.tsv"),
+         f"no {ZHEN} or {ENDE} in the archive; found other.tsv"),
         (packed(ERRORS, drop=["severity"]), "no column 'severity'; found system, doc, docsegid"),
         (packed(ERRORS)[:-4], "not a .tar.gz archive, or a damaged one"),
         (packed(ERRORS)[:-8] + bytes(8), "not a .tar.gz archive, or a damaged one"),
@@ -268,6 +314,145 @@ def test_wmt23_says_both_ways_to_the_archive(tmp_path):
             load_wmt23(**arguments)
 
 
+# WMT23: three further ratings, of one translation at a time
+
+DIRECT = [
+    # Marked by other people, in an archive of its own that may number segments otherwise.
+    error("A", None, rater=rater, globalSegId="77", **values)
+    for rater, values in (
+        ("r1", {"severity": "Minor", "category": "Style/Awkward"}), ("r2", {}), ("r3", {}),
+    )
+] + [
+    error("B", None, rater=rater, globalSegId="77", severity=severity, category="Fluency/Grammar")
+    for rater, severity in (("r1", "Neutral"), ("r2", "Minor"), ("r3", "Major"))
+]  # fmt: skip
+GERMAN = [
+    # GPT is beside two systems and has a name for each.
+    row for a, b, time in (("GPT_with_refA", "refA", 0), ("ONLINE", "GPT_with_ONLINE", 1000))
+    for rater in ("r1", "r2", "r3")
+    for row in (
+        major(a, 1, time=time, rater=rater, target=f"of {a[:3]}"),
+        error(b, 2, time=time, rater=rater, target=f"of {b[:3]}"),
+    )
+]  # fmt: skip
+GERMAN_DIRECT = [
+    error(system, rater=rater, target=f" of {system[:3]}", severity=severity,
+          category="Accuracy/Addition")
+    for system, severity in (("GPT", "Minor"), ("refA", "Major"), ("ONLINE", "Minor"))
+    for rater in ("r4", "r5", "r6")
+]  # fmt: skip
+
+
+@pytest.fixture
+def load_six(tmp_path):
+    def load(direct, rows=ERRORS, pair="zh-en", **arguments):
+        path = tmp_path / "wmt.tar.gz"
+        path.write_bytes(packed(rows, member=wmt23._SIDE_BY_SIDE[pair]))
+        member = wmt23._DIRECT[pair]
+        if direct is not None:
+            content = direct if isinstance(direct, bytes) else packed(direct, member=member)
+            (tmp_path / f"{member}.tar.gz").write_bytes(content)
+        return load_wmt23(path, ratings=6, **arguments)
+
+    return load
+
+
+def test_wmt23_six_ratings_are_those_of_both_archives(load_six):
+    ratings = load_six(DIRECT)
+    assert ratings.frame.select("item", "segment", "rater", "mqm_a", "mqm_b", "vote").rows() == [
+        ("zhen-001-A--B", 1, "direct-r1", 1, 0, -1),
+        ("zhen-001-A--B", 1, "direct-r2", 0, 1, 1),
+        ("zhen-001-A--B", 1, "direct-r3", 0, 5, 1),
+        ("zhen-001-A--B", 1, "r1", 5, 5, 0),
+    ]
+    # Two of four votes: the gold label of the item is that of the majority.
+    assert majority_vote(ratings.counts()).tolist() == [1]
+
+
+def test_wmt23_six_ratings_that_are_shared_make_a_tie(load_six):
+    rows = [
+        {**row, "rater": rater} for row in (major("A", 1), error("B")) for rater in ("r1", "r2")
+    ]
+    ratings = load_six(DIRECT, rows=[*rows, major("B", 2, rater="r3"), major("A", 1, rater="r3")])
+    assert ratings.counts().tolist() == [[3, 1, 2]]
+    rows = [{**row, "rater": rater} for row in ERRORS for rater in ("r1", "r2")]
+    ratings = load_six(DIRECT, rows=rows)
+    assert ratings.counts().tolist() == [[1, 2, 2]]
+    assert majority_vote(ratings.counts()).tolist() == [0]
+
+
+def test_wmt23_a_system_with_two_partners_is_rated_directly_once(load_six):
+    ratings = load_six(GERMAN_DIRECT, rows=GERMAN, pair="en-de")
+    votes = {
+        item: (frame["rater"].to_list(), frame["vote"].to_list())
+        for (item,), frame in ratings.frame.group_by("item")
+    }
+    raters = [f"direct-r{k}" for k in (4, 5, 6)] + ["r1", "r2", "r3"]
+    assert votes == {
+        "ende-001-GPT_with_refA--refA": (raters, [1, 1, 1, -1, -1, -1]),
+        "ende-001-ONLINE--GPT_with_ONLINE": (raters, [0, 0, 0, -1, -1, -1]),
+    }
+    named = [
+        {**row, "system": name}
+        for row in GERMAN_DIRECT
+        for name in (
+            ("GPT_with_refA", "GPT_with_ONLINE") if row["system"] == "GPT" else (row["system"],)
+        )
+    ]
+    again = load_six(named, rows=GERMAN, pair="en-de")  # it may have both names here too
+    assert again.frame.equals(ratings.frame)
+
+
+def test_wmt23_direct_ratings_of_other_systems_and_documents_are_left_alone(load_six):
+    others = [{**row, "doc": "e"} for row in DIRECT] + [error("Z", rater="r9", docSegId="5")]
+    assert load_six([*DIRECT, *others]).frame.equals(load_six(DIRECT).frame)
+
+
+def test_wmt23_identical_texts_are_dropped_with_all_six_ratings(load_six):
+    same = [{**row, "target": "one text"} for row in ERRORS]
+    direct = [{**row, "target": "one  text"} for row in DIRECT]
+    assert load_six(direct, rows=same, drop_identical=False).counts().sum() == 4
+    with pytest.raises(InputError, match="no row has identical 'false'; found true"):
+        load_six(direct, rows=same)
+
+
+@pytest.mark.parametrize(
+    ("direct", "message"),
+    [
+        (None, "no such file"),
+        (packed(DIRECT, member=ZHEN), f"no {wmt23._DIRECT['zh-en']} in the archive; found {ZHEN}"),
+        (DIRECT[:-1], "d, segment 1: 2 raters have both A and B, want 3"),
+        ([{**row, "docSegId": "9"} for row in DIRECT],
+         "d, segment 1: 0 raters have both A and B, want 3"),
+        (DIRECT[:3], "no system B; found A"),
+        ([*DIRECT[:-1], {**DIRECT[-1], "target": "else"}],
+         "d, segment 1, B: another text than where it was side by side"),
+        ([*DIRECT, error("A", severity="Severe")],
+         f"row 7, column severity: got 'Severe', want {SEVERITIES}"),
+    ],
+    ids=["missing", "other", "two raters", "other segment", "no system", "text", "severity"],
+)  # fmt: skip
+def test_wmt23_refuses_direct_ratings_that_do_not_fit(load_six, tmp_path, direct, message):
+    with pytest.raises(InputError) as caught:
+        load_six(direct)
+    path = tmp_path / f"{wmt23._DIRECT['zh-en']}.tar.gz"
+    assert str(caught.value).replace(f"{path}, ", f"{path}: ") == f"{path}: {message}"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"pair": "de-en"}, "pair is 'de-en', want 'zh-en' or 'en-de'"),
+        ({"pair": ["zh-en"]}, r"pair is \['zh-en'\], want"),
+        ({"ratings": 4}, "ratings is 4, want 3 or 6"),
+        ({"ratings": "6"}, "ratings is '6', want 3 or 6"),
+    ],
+)
+def test_wmt23_refuses_bad_arguments(arguments, message):
+    with pytest.raises(InputError, match=message):
+        load_wmt23("wmt.tar.gz", **arguments)
+
+
 # WMT23: downloading, from a server of our own
 
 
@@ -281,16 +466,18 @@ def cache(tmp_path, monkeypatch):
 
 @pytest.fixture
 def serving(monkeypatch):
-    """Context in which the archive's address answers with some bytes."""
+    """Context in which the repository's address answers with some bytes, by file or always."""
 
     class Serving:
         def __init__(self, content, status=200, claimed=None):
             class Handler(http.server.BaseHTTPRequestHandler):
                 def do_GET(self):
+                    name = self.path.rpartition("/")[2]
+                    body = content[name] if isinstance(content, dict) else content
                     self.send_response(status)
-                    self.send_header("Content-Length", str(claimed or len(content)))
+                    self.send_header("Content-Length", str(claimed or len(body)))
                     self.end_headers()
-                    self.wfile.write(content)
+                    self.wfile.write(body)
 
                 def log_message(self, *_):
                     pass
@@ -300,8 +487,7 @@ def serving(monkeypatch):
 
         def __enter__(self):
             monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-            url = f"http://127.0.0.1:{self.server.server_port}/{wmt23._MEMBER}.tar.gz"
-            monkeypatch.setattr(wmt23, "_URL", url)
+            monkeypatch.setattr(wmt23, "_URL", f"http://127.0.0.1:{self.server.server_port}")
             self.thread.start()
 
         def __exit__(self, *_):
@@ -313,7 +499,7 @@ def serving(monkeypatch):
 
 
 def use_checksum_of(content, monkeypatch):
-    monkeypatch.setattr(wmt23, "_SHA256", sha256(content).hexdigest())
+    monkeypatch.setitem(wmt23._SHA256, ZHEN, sha256(content).hexdigest())
 
 
 def test_wmt23_is_downloaded_once(cache, serving, monkeypatch):
@@ -323,13 +509,13 @@ def test_wmt23_is_downloaded_once(cache, serving, monkeypatch):
         first = load_wmt23(download=True)
     again = load_wmt23(download=True)  # the server is gone
     assert again.frame.equals(first.frame)
-    assert first.source == str(cache / "btdagg" / f"{wmt23._MEMBER}.tar.gz")
+    assert first.source == str(cache / "btdagg" / f"{ZHEN}.tar.gz")
 
 
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        ([packed(ERRORS)], f"what came has not the SHA-256 {wmt23._SHA256}; not kept"),
+        ([packed(ERRORS)], f"what came has not the SHA-256 {wmt23._SHA256[ZHEN]}; not kept"),
         ([b"", 404], "cannot be downloaded: 404 Client Error"),
         ([packed(ERRORS), 200, 10**6], "cannot be downloaded: "),  # broken off
     ],
@@ -344,7 +530,7 @@ def test_wmt23_keeps_nothing_of_a_failed_download(cache, serving, answer, messag
 def test_wmt23_replaces_a_damaged_copy_in_the_cache(cache, serving, monkeypatch):
     content = packed(ERRORS)
     use_checksum_of(content, monkeypatch)
-    copy = cache / "btdagg" / f"{wmt23._MEMBER}.tar.gz"
+    copy = cache / "btdagg" / f"{ZHEN}.tar.gz"
     copy.parent.mkdir(parents=True)
     copy.write_bytes(content[:-9])
     with serving(content):
@@ -352,9 +538,41 @@ def test_wmt23_replaces_a_damaged_copy_in_the_cache(cache, serving, monkeypatch)
     assert copy.read_bytes() == content
 
 
+def test_wmt23_six_ratings_are_downloaded_and_checked_by_the_name_that_git_has_for_them(
+    cache, serving, monkeypatch
+):
+    direct = wmt23._DIRECT["zh-en"]
+    content = {f"{ZHEN}.tar.gz": packed(ERRORS), f"{direct}.tar.gz": packed(DIRECT, member=direct)}
+    use_checksum_of(content[f"{ZHEN}.tar.gz"], monkeypatch)
+    with (
+        serving(content),
+        pytest.raises(InputError, match=r"is not the Git blob 03608de.*not kept"),
+    ):
+        load_wmt23(ratings=6, download=True)
+    assert [file.name for file in (cache / "btdagg").iterdir()] == [f"{ZHEN}.tar.gz"]
+    blob = subprocess.run(
+        ["git", "hash-object", "--stdin"], input=content[f"{direct}.tar.gz"],
+        capture_output=True, check=True,
+    ).stdout.decode().strip()  # fmt: skip
+    monkeypatch.setitem(wmt23._GIT_BLOB, direct, blob)
+    with serving(content):
+        assert load_wmt23(ratings=6, download=True).counts().sum() == 4
+
+
+def test_wmt23_knows_where_its_archives_are():
+    folder = "https://raw.githubusercontent.com/google/wmt-mqm-human-evaluation/"
+    found = {wmt23._address(name) for name in (*wmt23._SHA256, *wmt23._GIT_BLOB)}
+    assert len(found) == 4
+    assert all(address.startswith(folder) for address in found)
+    for code in ("zhen", "ende"):
+        for name in ("sxs_mqm", "mqm"):
+            ending = f"/{code}/{name}_generalMT2023_{code}.3ratingsPerSegment.tsv.tar.gz"
+            assert sum(address.endswith(ending) for address in found) == 1
+
+
 def test_wmt23_without_a_network_or_pooch(cache, monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(wmt23, "_URL", "http://127.0.0.1:9/archive.tar.gz")
+    monkeypatch.setattr(wmt23, "_URL", "http://127.0.0.1:9")
     with pytest.raises(InputError, match="cannot be downloaded: "):
         load_wmt23(download=True)
     monkeypatch.setitem(sys.modules, "pooch", None)

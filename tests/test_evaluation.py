@@ -808,9 +808,12 @@ def test_a_judge_that_adds_nothing_is_remarked_upon():
     assert constant < 0.45
     assert remarks(found) == [
         "fitted to all 120 labels, the model calls every item with up to 8 votes a tie, however "
-        f"they fall (MAE {mae:.3f}; always answering tie has {constant:.3f}): this judge adds "
-        "nothing here that a constant would not"
+        "they fall: this judge adds nothing here that a constant would not. Always answering tie "
+        f"has MAE {constant:.3f}; the models that are scored, calibrated on "
+        f"{cell.comparison.n_calibration:.0f} labels each, have {mae:.3f}"
     ]
+    # The two differ: what is scored is not the model that calls every item a tie.
+    assert mae > constant
 
 
 def test_a_judge_that_adds_nothing_is_remarked_upon_by_name():
@@ -1075,8 +1078,9 @@ def test_a_real_judge_that_adds_nothing_is_remarked_upon(real, real_evaluation):
     assert constant == pytest.approx(0.5, abs=0.005)
     assert said == [
         "precise-if gpt-5.4: fitted to all 954 labels, the model calls every item with up to 8 "
-        f"votes a tie, however they fall (MAE {mae:.3f}; always answering tie has "
-        f"{constant:.3f}): this judge adds nothing here that a constant would not"
+        "votes a tie, however they fall: this judge adds nothing here that a constant would not. "
+        f"Always answering tie has MAE {constant:.3f}; the models that are scored, calibrated on "
+        f"{cell.comparison.n_calibration:.0f} labels each, have {mae:.3f}"
     ]
 
 

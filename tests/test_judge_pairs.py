@@ -87,7 +87,7 @@ def test_a_blank_response_is_named_by_its_own_column():
 
 @pytest.mark.parametrize(
     ("column", "wanted"),
-    [("item", "item or id"), ("b", "b or response_b or translation_b")],
+    [("item", "item or id or item_id"), ("b", "b or response_b or translation_b")],
 )
 def test_a_missing_column_is_named(column, wanted):
     columns = {name: values for name, values in COLUMNS.items() if name != column}

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from btdagg import DavidsonModel, InputError
+from btdagg import DavidsonModel, InputError, Provenance, ProvenanceWarning
 from btdagg.judge.calls import samples_of
 from btdagg.judge.client import FunctionClient
 from btdagg.judge.judging import Judging, judge
@@ -295,3 +295,42 @@ def test_one_order_takes_any_step(tmp_path):
     came, _ = go(pairs_of(5), rule, asked, tmp_path / "v.db", order="AB")
     assert came.n_settled == 5
     assert set(asked.asked) == {(number, "AB") for number in range(5)}
+
+
+def test_an_argument_that_would_do_nothing_is_refused(tmp_path):
+    """`judge(pairs, judging, n=24)` asked for the votes of `judging` and said nothing of the 24."""
+    pairs, client, store = pairs_of(2), FunctionClient(Judge(2)), tmp_path / "votes.db"
+
+    def ask(*arguments, **options):
+        return asyncio.run(judge(pairs, *arguments, store=store, **options))
+
+    judging = Judging("m", n=4, limits=Limits(2))
+    for options, message in (
+        ({"client": client, "n": 24}, r"^n and a judging are given, want one of them: "),
+        ({"client": client, "n": 24, "model": "x"}, r"^n, model and a judging are given"),
+        ({"client": client, "base_url": "http://127.0.0.1:9"}, r"^base_url and key_variable are"),
+        ({"client": client, "key_variable": "MINE"}, r"^base_url and key_variable are of an"),
+    ):
+        with pytest.raises(InputError, match=message):
+            ask(judging, **options)
+    assert not store.exists()
+    assert ask(judging, client=client).statuses == {"ok": 8}
+    assert ask(client=client, model="m", n=6, limits=Limits(2)).statuses == {"ok": 4}
+
+
+def test_another_judge_than_the_model_of_the_rule_was_fitted_to_is_warned_of(tmp_path):
+    known = Provenance(n_votes=N, judge="m", template="response", temperature=0.5)
+    rule = StoppingRule.lossless(replace(MODEL, provenance=known), N, step=2)
+
+    def ask(place, judging):
+        with VoteStore(tmp_path / place) as store:
+            client = FunctionClient(Judge(2))
+            asking = judge_by_rule(pairs_of(2), judging, rule, store=store, client=client)
+            return asyncio.run(asking)
+
+    assert ask("same.db", Judging("m", n=N, limits=Limits(2))).n_settled == 2
+    with pytest.warns(ProvenanceWarning) as caught:
+        ask("other.db", Judging("m", judge="x", temperature=None, n=N, limits=Limits(2)))
+    assert [str(warning.message) for warning in caught] == [
+        "judge is x, and the model was fitted for m"
+    ]

@@ -10,7 +10,7 @@ import pytest
 from btdagg import InputError, Ratings, read_counts, read_ratings, read_votes
 from btdagg.aggregators import Davidson, Decided, MajorityVote
 from btdagg.datasets import load_wmt23
-from btdagg.datasets.wmt23 import _MEMBER
+from btdagg.datasets.wmt23 import _SIDE_BY_SIDE
 from btdagg.evaluation import Protocol, RandomSplits, leave_one_rater_out, random_splits
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.CalibrationWarning")
@@ -314,7 +314,7 @@ def test_real_raters_equal_a_plain_loop(shared, shared_votes, when_shared):
     )
     assert_equals(found, by_hand(rows, when_shared))
     distinct = tidy.filter(pl.col("identical") == 0).select("item", "rater", "vote").rows()
-    archive = load_wmt23(folder / f"{_MEMBER}.tar.gz")
+    archive = load_wmt23(folder / f"{_SIDE_BY_SIDE['zh-en']}.tar.gz")
     assert_equals(leave_one_rater_out(archive, shared=shared_votes), by_hand(distinct, when_shared))
     assert len(found.raters) == 8
     assert all(scores.n_alone == 0 for scores in found.raters)  # three raters of each item

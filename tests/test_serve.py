@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,10 +20,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from btdagg import DavidsonModel, InputError
+from btdagg import DavidsonModel, InputError, Provenance, read_votes
 from btdagg.serve import Settings
 from btdagg.serve.arrow import CONTENT_TYPE, read_stream, write_stream
-from btdagg.serve.bodies import read_items
+from btdagg.serve.bodies import Items, read_items
+from btdagg.serve.comparison import Comparison
 from btdagg.serve.gate import Buckets
 from btdagg.serve.models import ModelFile, digest
 from btdagg.serve.server import bound
@@ -143,6 +145,18 @@ def test_votes_are_tallied_and_a_missing_one_is_no_tie(scorer):
             {**wanted, "labels": MODEL.decide(wanted["counts"]).tolist()},
         )
     assert scorer.post("/v1/tally?decide=false", body) == (200, wanted)
+
+
+def test_repeated_samples_of_a_body_count_once_and_conflicting_ones_are_422(scorer):
+    body = {"item": ["x", "y", "x"], "vote": [1, 0, 1], "sample": [0, 0, 0]}
+    for path in ("/v1/tally", "/v1/decide"):
+        status, found = scorer.post(path, body)
+        assert (status, found["counts"]) == (200, [[0, 0, 1], [0, 1, 0]])
+        status, found = scorer.post(path, {**body, "vote": [1, 0, -1]})
+        assert (status, found["detail"]) == (
+            422,
+            "body, rows 1 and 3: both have item 'x', sample 0, with votes 1 and -1",
+        )
 
 
 @pytest.mark.parametrize("n_rows", [0, 3, 5000])
@@ -345,6 +359,51 @@ def test_a_stream_that_does_not_begin_with_a_schema_is_refused(scorer):
         read_stream(b"\xff\xff\xff\xff\0\0\0\0")
 
 
+def test_a_stream_that_was_cut_anywhere_is_refused(scorer):
+    """Also after its schema or between batches, where what is left looks like a whole stream."""
+    schema = pa.schema([("minus", pa.int64()), ("tie", pa.int64()), ("plus", pa.int64())])
+    out = pa.BufferOutputStream()
+    with pa.ipc.new_stream(out, schema) as stream:
+        for row in COUNTS[:2]:
+            stream.write_batch(pa.record_batch([[count] for count in row], schema))
+    whole = out.getvalue().to_pybytes()
+    assert read_items(whole, CONTENT_TYPE).counts.tolist() == COUNTS[:2]
+    wanted = r"body (is no Arrow IPC stream: |has no end-of-stream mark: is it cut short\?$)"
+    looks_whole = []
+    for length in range(len(whole)):
+        with pytest.raises(InputError, match=wanted) as caught:
+            read_items(whole[:length], CONTENT_TYPE)
+        if "mark" in str(caught.value):
+            looks_whole.append(length)
+    empty = stream_of(schema.empty_table())
+    assert whole.startswith(empty[:-8])
+    assert {len(empty) - 8, len(whole) - 8} <= set(looks_whole)  # after the schema, all batches
+
+    def status_of(body):
+        return scorer.ask("POST", "/v1/decide", body, {"Content-Type": CONTENT_TYPE})
+
+    for length in {*looks_whole, *range(0, len(whole), 16)}:
+        status, _, content = status_of(whole[:length])
+        assert (length, status) == (length, 422)
+        assert json.loads(content)["detail"].startswith("body ")
+    assert status_of(empty)[0] == status_of(whole)[0] == 200
+
+
+def test_a_stream_that_something_follows_is_refused():
+    for rest in (_STREAM, b"\n", bytes(8)):
+        with pytest.raises(InputError, match="body goes on after the end of its stream"):
+            read_stream(_STREAM + rest)
+
+
+def test_streams_of_polars_and_of_old_writers_have_an_end():
+    frame = pl.DataFrame({"minus": [0], "tie": [1], "plus": [11]})
+    assert read_items(frame.write_ipc_stream(None).getvalue(), CONTENT_TYPE).counts.shape == (1, 3)
+    old = pa.ipc.IpcWriteOptions(use_legacy_format=True)
+    body = stream_of(frame.to_arrow(), options=old)
+    assert body[-8:-4] != b"\xff\xff\xff\xff"
+    assert read_items(body, CONTENT_TYPE).counts.tolist() == [[0, 1, 11]]
+
+
 def test_a_few_changed_bytes_are_read_or_refused():
     streams = [
         _STREAM,
@@ -431,6 +490,19 @@ def test_health_metrics_and_pages(scorer):
     assert "http" not in page.replace("http-equiv", "")
     description = json.loads(scorer.ask("GET", "/openapi.json")[2])
     assert "422" in description["paths"]["/v1/tally"]["post"]["responses"]
+
+
+def test_no_path_is_redirected(scorer):
+    """A redirect would lead to whatever Host the client, or somebody between, has sent."""
+    for method, path in (
+        ("POST", "/v1/decide/"), ("POST", "/v1/tally/"), ("POST", "/v1/reload/"),
+        ("GET", "/healthz/"), ("GET", "/readyz/"), ("GET", "/metrics/"), ("GET", "/docs/"),
+        ("GET", "/openapi.json/"),
+    ):  # fmt: skip
+        status, headers, content = scorer.ask(method, path, b"{}", {"Host": "evil.example"})
+        assert (path, status) == (path, 404)
+        assert "location" not in headers
+        assert b"evil" not in content
 
 
 def test_a_token_is_asked_for(start):
@@ -659,6 +731,67 @@ def test_a_reload_says_whether_the_model_changed(tmp_path):
     with pytest.raises(InputError, match="no btdagg model"):
         served.reload()
     assert served.current.model == OTHER
+
+
+def test_answers_say_where_items_are_not_what_the_model_was_fitted_to(start):
+    known = Provenance(n_votes=12, n_labels=50, judge="g")
+    scorer = start("--reload-every", "1000")
+    model = replace(MODEL, provenance=known)
+    model.save(scorer.model)
+    assert scorer.post("/v1/reload", {}) == (200, {"model": digest(model), "changed": True})
+    assert digest(model) != digest(MODEL)
+    assert json.loads(scorer.ask("GET", "/v1/model")[2]) == {
+        "model": digest(model),
+        **MODEL.numbers,
+        "provenance": {"n_votes": 12, "n_labels": 50, "judge": ["g"]},
+    }
+    page = scorer.ask("GET", "/docs")[2].decode()
+    assert f"Model {digest(model)}, fitted to 12 votes an item, 50 labels, judge g." in page
+    # As many votes, or fewer, which may be missing, are no difference.
+    for counts in (COUNTS, [[0, 0, 1]], []):
+        status, found = scorer.post("/v1/decide", {"counts": counts})
+        assert (status, list(found)) == (200, ["model", "labels"])
+    more = "items have up to 13 votes, and the model was fitted for 12 an item"
+    _, found = scorer.post("/v1/decide", {"counts": [*COUNTS, [0, 0, 13]]})
+    assert found["warnings"] == [more]
+    assert found["labels"] == MODEL.decide([*COUNTS, [0, 0, 13]]).tolist()
+    votes = {"item": ["x", "x"], "vote": [1, 0], "judge": ["g", "h"]}
+    other = "judge is h, and the model was fitted for g"
+    for path in ("/v1/decide", "/v1/tally"):
+        assert scorer.post(path, votes)[1]["warnings"] == [other]
+    assert "warnings" not in scorer.post("/v1/tally?decide=false", votes)[1]
+    table = pa.table({"minus": [0], "tie": [0], "plus": [13]})
+    headers = {"Content-Type": CONTENT_TYPE}
+    _, _, content = scorer.ask("POST", "/v1/decide", stream_of(table), headers)
+    metadata = pa.ipc.open_stream(content).read_all().schema.metadata
+    assert json.loads(metadata[b"warnings"]) == [more]
+
+
+def test_votes_that_are_always_fewer_are_logged_once(caplog):
+    comparison = Comparison(Provenance(n_votes=12))
+    few, enough = Items(np.tile([1, 2, 3], (500, 1))), Items(np.array([[0, 0, 12]]))
+    assert comparison.differences(few) == ()
+    assert caplog.messages == []
+    for _ in range(3):
+        assert comparison.differences(few) == ()
+    assert caplog.messages == [
+        "no item of 1000 or more has had 12 votes, which the model was fitted for"
+    ]
+    caplog.clear()
+    comparison = Comparison(Provenance(n_votes=12))
+    for items in (enough, few, few, few):
+        comparison.differences(items)
+    for judge in range(100):
+        votes = read_votes({"item": [1], "vote": [1], "judge": [f"line\n{judge}"]})
+        Comparison(None).differences(Items(few.counts, votes=votes))
+        comparison.differences(Items(few.counts, votes=votes))
+    assert caplog.messages == []  # of a judge it knows nothing
+    comparison = Comparison(Provenance(judge="g"))
+    for judge in range(100):
+        votes = read_votes({"item": [1], "vote": [1], "judge": [f"line\n{judge}"]})
+        comparison.differences(Items(few.counts, votes=votes))
+    assert len(caplog.messages) == 20
+    assert caplog.messages[0] == "judge is line\\n0, and the model was fitted for g"
 
 
 def test_under_load_no_answer_is_wrong_and_none_is_lost():

@@ -1,4 +1,8 @@
-"""The simulation has the paper's shares and tie rates, and its pattern of errors."""
+"""The simulation has the paper's shares and tie rates, and its pattern of errors.
+
+Labels are drawn from the Davidson model here, so its errors say that the simulation and the fit
+work, and nothing of judges; `test_thurstone.py` has the simulation in which they are not.
+"""
 
 from __future__ import annotations
 
@@ -318,6 +322,7 @@ def test_columns_survive_a_csv_file(tmp_path: Path) -> None:
     [
         ({"regime": "wmt"}, "regime is 'wmt', want a Regime or one of wmt-en-de, wmt-zh-en"),
         ({"regime": 3}, "regime is 3, want a Regime or one of"),
+        ({"regime": ["a"]}, r"regime is \['a'\], want a Regime or one of"),
         ({"n_items": 0}, "n_items is 0, want an integer of at least 1"),
         ({"n_items": 2.5}, "n_items is 2.5, want"),
         ({"n_votes": 0}, "n_votes is 0, want"),

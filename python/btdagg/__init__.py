@@ -19,6 +19,7 @@ from btdagg.metrics import (
     pairwise_accuracy,
 )
 from btdagg.model import DavidsonModel, Features
+from btdagg.provenance import Provenance, ProvenanceWarning
 
 if TYPE_CHECKING:
     from btdagg.aggregators import (
@@ -66,6 +67,8 @@ __all__ = [
     "MaeCalibration",
     "PermutationTestResult",
     "Protocol",
+    "Provenance",
+    "ProvenanceWarning",
     "RandomSplits",
     "Ratings",
     "Sandwich",

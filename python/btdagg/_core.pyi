@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 __all__ = [
     "CalibrationSet",
     "ConformalTest",
+    "Fit",
     "InputError",
     "IntegerTally",
     "Model",
@@ -19,6 +20,7 @@ __all__ = [
     "TextTally",
     "__version__",
     "decide_under",
+    "exceeds",
     "pack_texts",
     "pack_wide",
     "tally_integers",
@@ -58,9 +60,7 @@ class CalibrationSet:
     def loss(
         self, /, theta: NDArray[np.float64], n_threads: int
     ) -> tuple[float, NDArray[np.float64]]: ...
-    def fit(
-        self, /, lower: Sequence[float], upper: Sequence[float], n_threads: int
-    ) -> tuple[NDArray[np.float64], float, int]: ...
+    def fit(self, /, lower: Sequence[float], upper: Sequence[float], n_threads: int) -> Fit: ...
     @property
     def n_items(self, /) -> int: ...
     @property
@@ -73,6 +73,21 @@ class CalibrationSet:
     def has_tie_contrast(self, /) -> bool: ...
     @property
     def label_weights(self, /) -> tuple[float, float, float]: ...
+
+@final
+class Fit:
+    @property
+    def parameters(self, /) -> tuple[float, float, float]: ...
+    @property
+    def drps(self, /) -> float: ...
+    @property
+    def converged(self, /) -> bool: ...
+    @property
+    def at_bounds(self, /) -> tuple[bool, bool, bool]: ...
+    @property
+    def neutral(self, /) -> tuple[bool, bool, bool]: ...
+    @property
+    def n_starts(self, /) -> int: ...
 
 @final
 class Refits:
@@ -121,6 +136,7 @@ def decide_under(
     counts: NDArray[np.uint64],
     n_threads: int,
 ) -> NDArray[np.int8]: ...
+def exceeds(counts: NDArray[Any], n_votes: int) -> bool: ...
 def tally_integers(
     items: NDArray[np.int64], votes: NDArray[np.int8]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...

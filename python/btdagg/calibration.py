@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg.calibration_set import calibration_set
 from btdagg.model import DavidsonModel
+from btdagg.provenance import Provenance
 from btdagg.validation import as_integer, as_number
 
 if TYPE_CHECKING:
@@ -67,7 +68,8 @@ class Calibration:
     drps : float
         Its weighted mean DRPS on the calibration set.
     converged : bool
-        Whether L-BFGS-B ended at an optimum, by its own tests of gradient and decrease.
+        Whether it is an optimum: no component of the gradient that could be followed without
+        leaving the bounds is larger than 1e-8.
     at_bounds : tuple of str
         Parameters (beta, nu, gamma) whose value is one of their bounds.
     n_labels : int
@@ -75,11 +77,7 @@ class Calibration:
     max_votes : int
         Most votes of an item.
     n_starts : int
-        Basins of the loss that were followed to the bottom.
-    n_evaluations : int
-        Evaluations of the loss by L-BFGS-B, which starts from the best of those.
-    message : str
-        How L-BFGS-B ended.
+        Starts from a grid over the whole box that were followed downhill.
     warnings : tuple of str
         What was warned of, as text.
     """
@@ -91,8 +89,6 @@ class Calibration:
     n_labels: int
     max_votes: int
     n_starts: int
-    n_evaluations: int
-    message: str
     warnings: tuple[str, ...]
 
     def __str__(self) -> str:
@@ -113,26 +109,38 @@ def calibrate(
     alpha: float = 1.0,
     kappa: float = 1.0,
     bounds: Bounds | None = None,
+    provenance: Provenance | None = None,
     n_threads: int = 1,
 ) -> Calibration:
     """Fit the Davidson model to labelled vote counts by minimum DRPS.
 
-    A grid over the whole box finds the basins of the loss, Newton steps go to the bottom of the
-    best few, and SciPy's L-BFGS-B starts from the lowest: small calibration sets do have local
-    minima. What a fit costs does not grow with the data after one pass over it.
+    A grid over the whole box finds the basins of the loss, and Newton steps go to the bottom of the
+    best few: small calibration sets do have local minima. What a fit costs does not grow with the
+    data after one pass over it.
+
+    What the labels cannot identify is left neutral: beta at 1 where no item leans to a side, gamma
+    at 0 where all items have the same share of ties, unless its freedom gives a lower DRPS, as
+    where it makes up for the bounds of nu.
 
     Parameters
     ----------
     counts : (n, 3) array of non-negative integers
-        Votes per item in label order: minus, tie, plus.
+        Votes per item in label order: minus, tie, plus; in a data frame in columns of these names
+        and no other, in any order.
     labels : (n,) array of -1, 0, 1, or None for soft labels
-        Gold labels.
+        Gold labels, in the order of the counts: an array, list or series. Pandas objects whose
+        indexes differ are an error.
     weights : (n,) or, for soft labels, (n, 3) array of non-negative numbers, optional
-        Weight of each item, or of each label of each item. 1 unless given.
+        Weight of each item, or of each label of each item (named in a data frame as the counts
+        are). 1 unless given.
     alpha, kappa : float
         Smoothing constants of the margin and the tie feature.
     bounds : Bounds, optional
         Box constraints; the paper's unless given.
+    provenance : Provenance, optional
+        Where the votes are from, for the model to keep; ``Provenance.of(votes)`` says what votes as
+        they were read do. The number of labels and, unless given, the votes per item (the most of
+        an item) are added.
     n_threads : int
         Threads over the distinct rows, of use where there are many thousands; they do not change a
         bit of the result.
@@ -154,6 +162,11 @@ def calibrate(
         If the fit did not converge, a parameter is at a bound, the labels cannot identify a
         parameter, or the fitted model calls everything a tie whatever the votes.
 
+    Notes
+    -----
+    The paper minimises the DRPS by L-BFGS-B. Which optimiser finds the minimum is no part of the
+    estimator, and L-BFGS-B finds nothing lower from where this one ends.
+
     References
     ----------
     The paper's equation for empirical DRPS and its appendix on fitted parameters; Davidson
@@ -166,12 +179,9 @@ def calibrate(
     >>> calibration.converged
     True
     """
-    from scipy.optimize import minimize  # slow to import, and needed here alone
-
     bounds = Bounds() if bounds is None else bounds
     if not isinstance(bounds, Bounds):
         raise InputError(f"bounds is {bounds!r}, want btdagg.Bounds(...)")
-    n_threads = as_integer(n_threads, "n_threads", 1)
     items = calibration_set(
         counts,
         labels,
@@ -179,38 +189,21 @@ def calibrate(
         alpha=as_number(alpha, "alpha"),
         kappa=as_number(kappa, "kappa"),
     )
-    lower, upper = _box(bounds, items)
-    start, least, n_starts = items.fit(lower.tolist(), upper.tolist(), n_threads)
-    if not items.has_tie_contrast:
-        # A gamma that makes up for the bounds of nu is not neutral: it may fit better.
-        free = _box(bounds, items, hold_gamma=False)
-        other = items.fit(free[0].tolist(), free[1].tolist(), n_threads)
-        if other[1] < least - 1e-12:
-            (lower, upper), (start, _, n_starts) = free, other
-    notes = _unidentified(items, lower, upper)
-    result = minimize(
-        lambda theta: items.loss(theta, n_threads),
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=list(zip(lower, upper, strict=True)),
-        # Tight enough for the bottom of the basin to about 1e-14; SciPy's defaults stop up to 1e-4
-        # above it in flat valleys.
-        options={"ftol": 1e-15, "gtol": 1e-9, "maxiter": 1000},
-    )
-    # L-BFGS-B starts from the lowest point that is known: its part is to say whether that is an
-    # optimum. Where it ends higher, by a rounding error or worse, its start is kept.
-    drps, _ = items.loss(start, n_threads)
-    theta, least = (result.x, result.fun) if result.fun <= drps else (start, drps)
-    beta, eta0, gamma = (float(value) for value in theta)
-    model = DavidsonModel(beta, eta0, gamma, alpha, kappa)
-    at_bounds = _at_bounds(theta, bounds)
-    converged = bool(result.success)
-    if not converged:
-        notes.append(f"the fit did not converge: {result.message}")
+    lower, upper = box_of(bounds)
+    fit = items.fit(lower.tolist(), upper.tolist(), as_integer(n_threads, "n_threads", 1))
+    if not isinstance(provenance, Provenance | None):
+        raise InputError(f"provenance is {provenance!r}, want btdagg.Provenance(...)")
+    known = Provenance() if provenance is None else provenance
+    n_votes = (items.max_votes or None) if known.n_votes is None else known.n_votes
+    known = replace(known, n_votes=n_votes, n_labels=items.n_items)
+    model = DavidsonModel(*fit.parameters, alpha, kappa, known)
+    at_bounds = tuple(name for name, hit in zip(_NAMES, fit.at_bounds, strict=True) if hit)
+    notes = _unidentified(items, model, fit.neutral)
+    if not fit.converged:
+        notes.append("the fit did not converge")
     if at_bounds:
-        values = ", ".join(f"{name} is at its bound {value:.4g}" for name, value in at_bounds)
-        notes.append(values)
+        values = (f"{name} is at its bound {getattr(model, name):.4g}" for name in at_bounds)
+        notes.append(", ".join(values))
     if items.max_votes and model.always_ties(items.max_votes):
         notes.append(
             f"the fitted model calls every item with up to {items.max_votes} votes a tie, however "
@@ -220,25 +213,20 @@ def calibrate(
         warnings.warn(text, CalibrationWarning, stacklevel=2)
     return Calibration(
         model=model,
-        drps=float(least),
-        converged=converged,
-        at_bounds=tuple(name for name, _ in at_bounds),
+        drps=fit.drps,
+        converged=fit.converged,
+        at_bounds=at_bounds,
         n_labels=items.n_items,
         max_votes=items.max_votes,
-        n_starts=n_starts,
-        n_evaluations=int(result.nfev),
-        message=str(result.message),
+        n_starts=fit.n_starts,
         warnings=tuple(notes),
     )
 
 
 def _unidentified(
-    items: CalibrationSet, lower: NDArray[np.float64], upper: NDArray[np.float64]
+    items: CalibrationSet, model: DavidsonModel, neutral: tuple[bool, bool, bool]
 ) -> list[str]:
-    """Say which parameters the labelled items cannot identify, and why.
-
-    An unidentified one that is held has the same lower and upper bound.
-    """
+    """Say which parameters the labelled items cannot identify, and why."""
     notes = []
     seen = [
         label for label, weight in zip((-1, 0, 1), items.label_weights, strict=True) if weight > 0
@@ -255,12 +243,12 @@ def _unidentified(
         return notes
     if not items.has_margins:
         notes.append(
-            f"no item leans to a side: beta cannot be identified and is left at {lower[0]:g}"
+            f"no item leans to a side: beta cannot be identified and is left at {model.beta:g}"
         )
     if not items.has_tie_contrast:
         notes.append(
             "all items have the same share of ties: gamma cannot be told apart from nu "
-            + (f"and is left at {lower[2]:g}" if lower[2] == upper[2] else "and makes up for it")
+            + (f"and is left at {model.gamma:g}" if neutral[2] else "and makes up for it")
         )
     return notes
 
@@ -270,31 +258,3 @@ def box_of(bounds: Bounds) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     pairs = [bounds.beta, tuple(math.log(nu) for nu in bounds.nu), bounds.gamma]
     lower, upper = np.array(pairs, dtype=np.float64).T
     return lower, upper
-
-
-def _box(
-    bounds: Bounds, items: CalibrationSet, *, hold_gamma: bool = True
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Lower and upper bounds of beta, eta0, gamma; an unidentified one is held at neutral."""
-    lower, upper = box_of(bounds)
-    for place, neutral, identified in (
-        (0, 1.0, items.has_margins),
-        (2, 0.0, items.has_tie_contrast or not hold_gamma),
-    ):
-        if not identified:
-            lower[place] = upper[place] = np.clip(neutral, lower[place], upper[place])
-    return lower, upper
-
-
-def _at_bounds(theta: NDArray[np.float64], bounds: Bounds) -> list[tuple[str, float]]:
-    """Names and bounds of the parameters that are at one, by the bounds that were asked for."""
-    found = []
-    values = (theta[0], math.exp(theta[1]), theta[2])
-    for name, value in zip(_NAMES, values, strict=True):
-        pair = getattr(bounds, name)
-        # Bounds that hold a parameter at one value were asked for: nothing to say.
-        for bound in pair if pair[0] < pair[1] else ():
-            if math.isclose(value, bound, rel_tol=1e-9, abs_tol=1e-12):
-                found.append((name, bound))
-                break
-    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -120,7 +120,7 @@ def calibrate_by_mae(
     best = usual.drps
     for point in theta:
         beta, eta0, gamma = point.tolist()
-        candidate = DavidsonModel(beta, eta0, gamma, alpha, kappa)
+        candidate = replace(usual.model, beta=beta, eta0=eta0, gamma=gamma)
         found = round(n * mean_absolute_error(gold, candidate.decide(rows)))
         drps = scores.loss(point, 1)[0]
         if (found, drps) < (errors, best):

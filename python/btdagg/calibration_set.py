@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from btdagg import _core
 from btdagg._core import InputError
-from btdagg.validation import as_counts, as_labels, as_weights, same_length
+from btdagg.validation import as_counts, as_labels, as_weights, same_index, same_length
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -45,10 +45,12 @@ def calibration_set(
             raise InputError("labels is None and weights is None, want one of them")
         soft = as_weights(weights, soft=True)
         same_length("weights", len(soft), "counts", len(checked))
+        same_index(counts=counts, weights=weights)
         return _core.CalibrationSet.soft(checked, soft, alpha, kappa)
     known = as_labels(labels)
     same_length("labels", len(known), "counts", len(checked))
     by_item = None if weights is None else as_weights(weights, soft=False)
     if by_item is not None:
         same_length("weights", len(by_item), "counts", len(checked))
+    same_index(counts=counts, labels=labels, weights=weights)
     return _core.CalibrationSet(checked, known, by_item, alpha, kappa)

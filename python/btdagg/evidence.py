@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.validation import as_counts, same_length
+from btdagg.validation import as_counts, same_length, unmasked
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -61,6 +61,8 @@ class Evidence:
         What others have decided, such as a generative aggregator: -1, 0, 1 or NaN for each item.
     ids : (n,) array or None
         What messages call the items; by their number unless given.
+    no_confidences : str
+        Why there are none although a column is there, said to whoever asks for them.
 
     Raises
     ------
@@ -72,6 +74,7 @@ class Evidence:
     confidences: Confidences | None = None
     decisions: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     ids: NDArray[Any] | None = None
+    no_confidences: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "counts", as_counts(self.counts))
@@ -84,12 +87,12 @@ class Evidence:
                     )
         decisions = {name: self._checked(name, given) for name, given in self.decisions.items()}
         object.__setattr__(self, "decisions", decisions)
-        ids = np.arange(len(self)) if self.ids is None else np.asarray(self.ids)
+        ids = np.arange(len(self)) if self.ids is None else np.asarray(unmasked(self.ids, "ids"))
         same_length("ids", len(ids), "counts", len(self))
         object.__setattr__(self, "ids", ids)
 
     def _checked(self, name: str, given: ArrayLike) -> NDArray[np.float64]:
-        decided = np.asarray(given, dtype=np.float64)
+        decided = np.asarray(unmasked(given, f"decisions of {name}"), dtype=np.float64)
         if decided.ndim != 1:
             raise InputError(f"decisions of {name} have shape {decided.shape}, want ({len(self)},)")
         same_length(f"decisions of {name}", len(decided), "counts", len(self))
@@ -108,8 +111,8 @@ class Evidence:
 
     @property
     def is_plain(self) -> bool:
-        """Whether there is no more than counts."""
-        return self.confidences is None and not self.decisions
+        """Whether there is no more than counts, and nothing to say of what is not there."""
+        return self.confidences is None and not self.decisions and not self.no_confidences
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -125,6 +128,7 @@ class Evidence:
             None if self.confidences is None else self.confidences[chosen],
             {name: decided[chosen] for name, decided in self.decisions.items()},
             self._ids[chosen],
+            self.no_confidences,
         )
 
     @property
@@ -149,6 +153,8 @@ class Evidence:
             If there are none, or that of a vote is missing; the message names the item.
         """
         if self.confidences is None:
+            if self.no_confidences:
+                raise InputError(f"{wanted_by}: {self.no_confidences}")
             raise InputError(
                 f"{wanted_by} wants a confidence of every vote and there are none: name the column "
                 "that holds them (--confidence)"

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+TABLE_SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")  # that tables are written in
 DRAFT = ".btdagg-"  # how the names of files begin that are not whole yet
 
 
@@ -34,7 +35,7 @@ def read_whole(path: str | os.PathLike[str]) -> bytes:
 
 
 def write_table(frame: pl.DataFrame, target: Path | IO[bytes], suffix: str) -> None:
-    """Write a table as Parquet, JSON lines, or CSV with commas or (``.tsv``) tabs.
+    """Write a table in the format of one of `TABLE_SUFFIXES`.
 
     Raises
     ------
@@ -44,7 +45,7 @@ def write_table(frame: pl.DataFrame, target: Path | IO[bytes], suffix: str) -> N
     suffix = suffix.lower()
     if suffix == ".parquet":
         frame.write_parquet(target)
-    elif suffix == ".jsonl":
+    elif suffix in (".jsonl", ".ndjson"):
         frame.write_ndjson(target)
     else:
         frame.write_csv(target, separator="\t" if suffix == ".tsv" else ",")

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.columns import item_ids, vote_values
+from btdagg.columns import item_ids, names, vote_values
 from btdagg.sources import read_table
-from btdagg.tables import Table, parse_columns, refuse, refuse_duplicates, text
-from btdagg.validation import as_counts, same_length
+from btdagg.tables import Table, parse_columns, refuse, refuse_duplicates, without_repeats
+from btdagg.validation import as_counts, same_index, same_length, unmasked
 from btdagg.votes import ids_of
 
 if TYPE_CHECKING:
@@ -161,16 +161,19 @@ class Ratings(Table):
         return cells
 
 
-def read_labels(source: Source) -> Labels:
+def read_labels(source: Source, *, columns: Mapping[str, str] | None = None) -> Labels:
     """Read labels, one row per item.
 
     Parameters
     ----------
     source : path, data frame, or mapping of column name to values
-        See :func:`btdagg.sources.read_table`. Columns `item` and `label` are required. A label is
-        -1, 0 or 1 (+1: A is better), or A, tie or same, B in any case; an empty one leaves the item
-        unlabelled. Known too are `task` and `group`: what items share that must be split together.
-        Other columns are kept.
+        See :func:`btdagg.sources.read_table`. Columns `item` (or `id`, `item_id`) and `label` are
+        required. A label is -1, 0 or 1 (+1: A is better), or A, tie or same, B in any case; an
+        empty one leaves the item unlabelled. Known too are `task` and `group`: what items share
+        that must be split together. Other columns are kept. Blanks around ids, tasks and groups do
+        not count.
+    columns : mapping of str to str, optional
+        Names of columns in the source by the names above, such as ``{"label": "gold"}``.
 
     Returns
     -------
@@ -182,21 +185,24 @@ def read_labels(source: Source) -> Labels:
         If the source cannot be read, a label is none of these, a group is empty, or an item (of the
         same task, where there are tasks) is there twice.
     """
-    table = read_table(source, ["item", "label"])
-    parsers = {"item": item_ids, "label": vote_values, "group": _group_names, "task": text}
-    rows = Table(parse_columns(table, parsers), table.source)
+    table = read_table(source, ["item", "label"], columns=columns)
+    parsers = {"item": item_ids, "label": vote_values, "group": _group_names, "task": names}
+    rows = Table(parse_columns(table, parsers), table.source, row_numbers=table.row_numbers)
     refuse_duplicates(rows, [column for column in ("task", "item") if column in rows.columns])
     return _split(rows)
 
 
-def read_ratings(source: Source) -> Ratings:
+def read_ratings(source: Source, *, columns: Mapping[str, str] | None = None) -> Ratings:
     """Read the votes of raters, one row per item and rater.
 
     Parameters
     ----------
     source : path, data frame, or mapping of column name to values
-        See :func:`btdagg.sources.read_table`. Columns `item`, `rater` and `vote` are required;
-        votes are as in :func:`btdagg.votes.read_votes`. Other columns are kept.
+        See :func:`btdagg.sources.read_table`. Columns `item` (or `id`, `item_id`), `rater` and
+        `vote` are required; votes are as in :func:`btdagg.votes.read_votes`. Other columns are
+        kept. Blanks around ids do not count.
+    columns : mapping of str to str, optional
+        Names of columns in the source by the names above, such as ``{"rater": "annotator"}``.
 
     Returns
     -------
@@ -205,13 +211,14 @@ def read_ratings(source: Source) -> Ratings:
     Raises
     ------
     InputError
-        If the source cannot be read, a vote is none of these, or a rater has two votes on an item.
+        If the source cannot be read, a vote is none of these, or a rater has two different votes on
+        an item; an equal one counts once.
     """
-    table = read_table(source, ["item", "rater", "vote"])
+    table = read_table(source, ["item", "rater", "vote"], columns=columns)
     parsers = {"item": item_ids, "rater": item_ids, "vote": vote_values}
-    ratings = Ratings(parse_columns(table, parsers), table.source)
-    refuse_duplicates(ratings, ["item", "rater"])
-    return ratings
+    frame = parse_columns(table, parsers)
+    ratings = Ratings(frame, table.source, row_numbers=table.row_numbers)
+    return without_repeats(ratings, ["item", "rater"], "vote")
 
 
 def align(ids: ArrayLike, counts: ArrayLike, labels: Labels) -> LabelledCounts:
@@ -221,9 +228,9 @@ def align(ids: ArrayLike, counts: ArrayLike, labels: Labels) -> LabelledCounts:
     ----------
     ids : (n,) array of integers or str
         Items that have votes. Where ids are integers here and text in the labels, or the other way
-        round, they are compared as text.
+        round, they are compared as text; blanks around it do not count.
     counts : (n, 3) array of integers
-        Their votes in label order: minus, tie, plus.
+        Their votes in label order: minus, tie, plus; in a data frame in columns of these names.
     labels : Labels
 
     Returns
@@ -236,19 +243,21 @@ def align(ids: ArrayLike, counts: ArrayLike, labels: Labels) -> LabelledCounts:
     InputError
         If the shapes disagree, an item has labels in several tasks, or no item has both.
     """
-    ids, counts = np.asarray(ids), as_counts(counts)
+    same_index(ids=ids, counts=counts)
+    ids, counts = np.asarray(unmasked(ids, "ids")), as_counts(counts)
     if ids.ndim != 1:
         raise InputError(f"ids has shape {ids.shape}, want one dimension")
     same_length("counts", len(counts), "ids", len(ids))
     if not isinstance(labels, Labels):
         raise InputError(f"labels is a {type(labels).__name__}, want what read_labels returns")
-    if len(set(ids.tolist())) < len(ids):
+    as_text = (ids.dtype.kind in "iu") != (labels.ids.dtype.kind in "iu")
+    keys = _keys(ids, as_text)
+    if len(set(keys)) < len(keys):
         raise InputError("ids has an item twice, want each once")
     if not len(labels.ids):
         raise InputError(f"{labels.source}: no item has a label")
-    as_text = (ids.dtype.kind in "iu") != (labels.ids.dtype.kind in "iu")
     places = _places_of_labels(labels, as_text)
-    found = np.array([places.get(key, -1) for key in _keys(ids, as_text)], dtype=np.intp)
+    found = np.array([places.get(key, -1) for key in keys], dtype=np.intp)
     both = found >= 0
     if not both.any():
         raise InputError(
@@ -273,9 +282,9 @@ def _split(rows: Table) -> Labels:
 
 
 def _group_names(table: Table, column: str) -> pl.Series:
-    names = text(table, column)
-    refuse(table, names.is_null() | (names.str.strip_chars() == ""), column, "a group name")
-    return names
+    groups = names(table, column)
+    refuse(table, groups.is_null(), column, "a group name")
+    return groups
 
 
 def _places(distinct: list[Any], values: list[Any]) -> list[int]:
@@ -296,7 +305,8 @@ def _places_of_labels(labels: Labels, as_text: bool) -> dict[Any, int]:
 
 
 def _keys(ids: NDArray[Any], as_text: bool) -> list[Any]:
-    return [str(key) for key in ids.tolist()] if as_text else ids.tolist()
+    keys = [str(key) for key in ids.tolist()] if as_text else ids.tolist()
+    return [key.strip() if isinstance(key, str) else key for key in keys]
 
 
 def _first(ids: NDArray[Any]) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.validation import as_labels, as_numbers, same_length
+from btdagg.validation import as_labels, as_numbers, in_label_order, same_index, same_length
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -66,7 +66,8 @@ def discrete_ranked_probability_score(
     ----------
     labels : (n,) array of -1, 0, 1
     probabilities : (n, 3) array
-        Probabilities of -1, 0, +1; each row sums to 1.
+        Probabilities of -1, 0, +1; each row sums to 1. In a data frame the columns are p_minus,
+        p_tie, p_plus, or the same without p_, in any order.
 
     Raises
     ------
@@ -78,10 +79,12 @@ def discrete_ranked_probability_score(
     The paper's equation for DRPS; Gneiting and Raftery (2007).
     """
     gold = as_labels(labels)
-    p = as_numbers(probabilities, "probabilities").astype(np.float64)
+    named = in_label_order(probabilities, "probabilities", "p_")
+    p = as_numbers(named, "probabilities").astype(np.float64)
     if p.ndim != 2 or p.shape[1] != 3:
         raise InputError(f"probabilities has shape {p.shape}, want (n, 3)")
     same_length("probabilities", len(p), "labels", len(gold))
+    same_index(labels=labels, probabilities=probabilities)
     good = (p >= 0).all(axis=1) & np.isclose(
         p.sum(axis=1), 1.0, rtol=0, atol=1e-6
     )  # of single precision
@@ -99,6 +102,7 @@ def discrete_ranked_probability_score(
 def _pair(labels: ArrayLike, predicted: ArrayLike) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
     gold, given = as_labels(labels), as_labels(predicted, "predicted")
     same_length("predicted", len(given), "labels", len(gold))
+    same_index(labels=labels, predicted=predicted)
     if len(gold) == 0:
         raise InputError("labels is empty, want at least one item")
     return gold, given

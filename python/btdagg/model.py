@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -14,6 +14,7 @@ from btdagg import _core
 from btdagg._core import InputError
 from btdagg.calibration_set import calibration_set
 from btdagg.files import read_whole, replace_file
+from btdagg.provenance import Provenance, warn_of
 from btdagg.validation import as_counts, as_integer, as_number
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _FORMAT = "btdagg.davidson"
 _VERSION = 1
+_NUMBERS = ("beta", "eta0", "gamma", "alpha", "kappa")
 
 
 class Features(NamedTuple):
@@ -45,6 +47,9 @@ class DavidsonModel:
         Margin sensitivity, tie baseline (the log of nu) and tie-count sensitivity.
     alpha, kappa : float
         Smoothing constants of the margin and the tie feature, above 0.
+    provenance : Provenance, optional
+        What the model was fitted to, for comparison with what it is used for. It is saved with the
+        model and takes no part in decisions, nor in whether models are equal.
 
     Raises
     ------
@@ -63,7 +68,14 @@ class DavidsonModel:
 
     Methods over arrays take `counts`, (n, 3) non-negative integers (floats where integral) of
     any width and memory order, and `n_threads`, which does not change a bit of the result. They
-    release the GIL and raise `InputError` naming the row of the first bad count.
+    release the GIL and raise `InputError` naming the row of the first bad count. A data frame
+    (pandas, polars, PyArrow, narwhals) is read by name: it has exactly the columns minus (or b),
+    tie (or same) and plus (or a), in any order, or columns numbered 0, 1, 2; any other is an error.
+
+    `decide`, `predict_proba` and `risks` warn (`ProvenanceWarning`) where the first 32 items all
+    have more votes than the model was fitted for: that much can be seen without reading the counts
+    twice. ``model.provenance.differences(counts, votes)`` looks at all of them, and at where the
+    votes are from.
 
     References
     ----------
@@ -82,19 +94,26 @@ class DavidsonModel:
     gamma: float
     alpha: float = 1.0
     kappa: float = 1.0
+    provenance: Provenance | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        numbers = {name: as_number(value, name) for name, value in vars(self).items()}
-        for name, number in numbers.items():
-            object.__setattr__(self, name, number)
+        for name in _NUMBERS:
+            object.__setattr__(self, name, as_number(getattr(self, name), name))
+        if not isinstance(self.provenance, Provenance | None):
+            object.__setattr__(self, "provenance", Provenance.from_dict(self.provenance))
         _ = self._kernel  # which checks the smoothing constants
 
     @cached_property
     def _kernel(self) -> _core.Model:
         return _core.Model(self.beta, self.eta0, self.gamma, self.alpha, self.kappa)
 
-    def __reduce__(self) -> tuple[type[Self], tuple[float, ...]]:
-        return type(self), tuple(asdict(self).values())
+    def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]:
+        return type(self), (*self.numbers.values(), self.provenance)
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """The five numbers by name."""
+        return {name: getattr(self, name) for name in _NUMBERS}
 
     @property
     def nu(self) -> float:
@@ -106,7 +125,14 @@ class DavidsonModel:
 
     def decide(self, counts: ArrayLike, *, n_threads: int = 1) -> NDArray[np.int8]:
         """Label of least expected absolute error for each item, (n,): -1, 0 or +1."""
-        return self._kernel.decide(as_counts(counts), as_integer(n_threads, "n_threads", 1))
+        return self._kernel.decide(self._checked(counts), as_integer(n_threads, "n_threads", 1))
+
+    def _checked(self, counts: ArrayLike) -> NDArray[Any]:
+        """Check counts, and warn where they are clearly not what the model was fitted for."""
+        array, known = as_counts(counts), self.provenance
+        if known is not None and known.n_votes is not None and _core.exceeds(array, known.n_votes):
+            warn_of(known.differences(array))
+        return array
 
     def decide_one(self, minus: int, tie: int, plus: int) -> int:
         """Label of one item from its three counts.
@@ -120,11 +146,13 @@ class DavidsonModel:
 
     def predict_proba(self, counts: ArrayLike, *, n_threads: int = 1) -> NDArray[np.float64]:
         """Probabilities of -1, 0 and +1 for each item, (n, 3)."""
-        return self._kernel.predict_proba(as_counts(counts), as_integer(n_threads, "n_threads", 1))
+        return self._kernel.predict_proba(
+            self._checked(counts), as_integer(n_threads, "n_threads", 1)
+        )
 
     def risks(self, counts: ArrayLike, *, n_threads: int = 1) -> NDArray[np.float64]:
         """Expected absolute error of answering -1, 0 and +1 for each item, (n, 3)."""
-        return self._kernel.risks(as_counts(counts), as_integer(n_threads, "n_threads", 1))
+        return self._kernel.risks(self._checked(counts), as_integer(n_threads, "n_threads", 1))
 
     def features(self, counts: ArrayLike, *, n_threads: int = 1) -> Features:
         """Margin feature s and tie feature t of each item, each (n,), in natural-log units."""
@@ -247,7 +275,12 @@ class DavidsonModel:
         """Return the model as versioned JSON; floats keep every bit."""
         import json
 
-        return json.dumps({"format": _FORMAT, "version": _VERSION, **asdict(self)}, indent=2)
+        return json.dumps({"format": _FORMAT, "version": _VERSION, **self.as_dict()}, indent=2)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the numbers, and the provenance where there is one, as plain values."""
+        known = {} if self.provenance is None else {"provenance": self.provenance.as_dict()}
+        return {**self.numbers, **known}
 
     @classmethod
     def from_json(cls, text: str | bytes, *, source: str = "model") -> Self:
@@ -293,8 +326,8 @@ class DavidsonModel:
         return cls.from_json(read_whole(path), source=str(path))
 
 
-def _fields(found: Any) -> dict[str, float]:
-    """Check what a model file says and return its five numbers."""
+def _fields(found: Any) -> dict[str, Any]:
+    """Check what a model file says and return its fields."""
     if not isinstance(found, dict) or found.get("format") != _FORMAT:
         raise InputError(f'no btdagg model, want an object with "format": "{_FORMAT}"')
     version = found.get("version")
@@ -302,11 +335,12 @@ def _fields(found: Any) -> dict[str, float]:
         newer = isinstance(version, int) and version > _VERSION
         hint = "; a newer btdagg may read it" if newer else ""
         raise InputError(f"model version {version!r}, this btdagg reads version {_VERSION}{hint}")
-    names = list(DavidsonModel.__dataclass_fields__)
     given = {name: value for name, value in found.items() if name not in ("format", "version")}
-    if given.keys() != set(names):
-        raise InputError(f"fields {sorted(given)}, want {sorted(names)}")
-    for name, value in given.items():
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise InputError(f"{name} is {value!r}, want a finite number")
+    if given.keys() - {"provenance"} != set(_NUMBERS):
+        raise InputError(f"fields {sorted(given)}, want {sorted(_NUMBERS)}")
+    for name in _NUMBERS:
+        if isinstance(given[name], bool) or not isinstance(given[name], int | float):
+            raise InputError(f"{name} is {given[name]!r}, want a finite number")
+    if "provenance" in given:
+        given["provenance"] = Provenance.from_dict(given["provenance"])
     return given

@@ -1,8 +1,8 @@
 """The method in plain NumPy, line by line with the paper.
 
 This is the readable specification and the oracle of the tests; the simulation draws its labels with
-it. What users call computes the same, faster, in the Rust core. Arguments are taken as they are;
-`btdagg.DavidsonModel` checks them.
+it. What users call computes the same, faster, in the Rust core. Arrays are taken as they are, and
+the columns of a data frame by their names; `btdagg.DavidsonModel` checks them.
 
 Every array with one column per label has them in label order: -1, 0, +1.
 
@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from btdagg.validation import in_label_order
+
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
@@ -30,7 +32,7 @@ def features(counts: ArrayLike, alpha: float = 1.0, kappa: float = 1.0) -> tuple
 
     s = 1/2 log((c+ + alpha) / (c- + alpha)) and t = log((c0 + kappa) / (n + kappa)).
     """
-    minus, tie, plus = np.asarray(counts, dtype=np.float64).T
+    minus, tie, plus = np.asarray(in_label_order(counts, "counts"), dtype=np.float64).T
     s = 0.5 * np.log((plus + alpha) / (minus + alpha))
     t = np.log((tie + kappa) / (minus + tie + plus + kappa))
     return s, t

@@ -15,6 +15,7 @@ from btdagg.validation import (
     as_losses,
     as_number,
     as_probabilities,
+    rests_of,
     same_length,
 )
 
@@ -70,8 +71,9 @@ def paired_permutation_test(
     alternative : {"two-sided", "less", "greater"}
         Extreme means far from 0, below it (a has the lower losses), or above it.
     method : {"auto", "exact", "monte-carlo"}
-        Exact from the whole null distribution, which takes integer differences; by Monte Carlo; or
-        exact where that can be.
+        Exact from the whole null distribution, which takes integer differences: any number of them
+        where they sum to no more than 2**51, up to 40 of any size (sums of up to 126 bits); by
+        Monte Carlo; or exact where that can be.
     n_resamples : int
         Sign patterns that Monte Carlo draws.
     seed : int
@@ -95,6 +97,8 @@ def paired_permutation_test(
 
     Notes
     -----
+    Floats beyond 2**53 are taken for the integers that they are.
+
     Swapping a and b negates the statistic and mirrors the alternative; the p-value stays as it is
     to the last bit. Exact p-values are sums of positive terms, good to 12 digits; those below
     2.2e-308 are that. By Monte Carlo the p-value is ``(hits + 1) / (n_resamples + 1)``. There, a
@@ -115,9 +119,11 @@ def paired_permutation_test(
     same_length("b", len(second), "a", len(first))
     group = None if groups is None else as_groups(groups, "a", len(first))
     test = _test(alternative, method, n_resamples, seed)
+    (first, second), group, n_parts = _whole((a, b), (first, second), group)
     statistic, pvalue, is_exact = test.paired(
         first, second, group, as_integer(n_threads, "n_threads", 1)
     )
+    statistic *= n_parts
     if is_exact:
         return PermutationTestResult(statistic, pvalue, "exact", 0)
     return PermutationTestResult(statistic, pvalue, "monte carlo", int(n_resamples))
@@ -384,7 +390,28 @@ def _pairwise(
 ) -> NDArray[np.float64]:
     rows = as_losses(losses, "losses", "(methods, items)")
     group = None if groups is None else as_groups(groups, "items", rows.shape[1])
+    (rows,), group, _ = _whole((losses,), (rows,), group)
     return test.pairwise(rows, group, n_threads)
+
+
+def _whole(
+    given: Sequence[ArrayLike],
+    floats: Sequence[NDArray[np.float64]],
+    group: NDArray[np.int64] | None,
+) -> tuple[list[NDArray[np.float64]], NDArray[np.int64] | None, int]:
+    """Split losses that are integers beyond what floats hold in two, kept together as a group.
+
+    Returns the losses, the groups, and in how many parts each loss is.
+    """
+    rests = [rests_of(losses, nearest) for losses, nearest in zip(given, floats, strict=True)]
+    if all(rest is None for rest in rests):
+        return list(floats), group, 1
+    group = np.arange(floats[0].shape[-1]) if group is None else group
+    parts = [
+        np.concatenate([nearest, np.zeros_like(nearest) if rest is None else rest], axis=-1)
+        for nearest, rest in zip(floats, rests, strict=True)
+    ]
+    return parts, np.concatenate([group, group]), 2
 
 
 def _significant(

@@ -8,16 +8,20 @@ bad one by file, row and column.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from btdagg._core import InputError
 
 if TYPE_CHECKING:
     import polars as pl
 
+AnyTable = TypeVar("AnyTable", bound="Table")
+
 MAX_LISTED = 10
 MAX_SHOWN = 60
+
+_NUMBER = "\0row"  # no column of a source is called that
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,11 +33,14 @@ class Table:
     frame : polars.DataFrame
         The columns. Names are stripped and lower-case; a NaN is a null, a category is text.
     source : str
-        What errors call these rows: the path as it was given, or ``data frame``.
+        What errors call these rows: the path as it was given, ``standard input`` or ``data frame``.
+    row_numbers : polars.Series or None
+        Number of each row in the source, from 1; None where that is its place in the frame.
     """
 
     frame: pl.DataFrame
     source: str
+    row_numbers: pl.Series | None = field(default=None, repr=False, kw_only=True)
 
     @property
     def columns(self) -> list[str]:
@@ -78,7 +85,23 @@ class Table:
         if not keep.any():
             each = " and ".join(f"{column} {value!r}" for column, value in where.items())
             raise InputError(f"{self.source}: no row has {each}")
-        return replace(self, frame=self.frame.filter(keep))
+        return self.renumbered(self.numbered().filter(keep))
+
+    def numbered(self) -> pl.DataFrame:
+        """Return the frame with the numbers of its rows, for whoever picks or moves rows."""
+        import polars as pl
+
+        numbers = pl.int_range(1, pl.len() + 1) if self.row_numbers is None else self.row_numbers
+        return self.frame.with_columns(numbers.alias(_NUMBER))
+
+    def renumbered(self, frame: pl.DataFrame) -> Self:
+        """Return the same with rows that were picked from `numbered`."""
+        return replace(self, frame=frame.drop(_NUMBER), row_numbers=frame[_NUMBER])
+
+    def row_number(self, place: int) -> int:
+        """Return the number that a row of the frame has in the source."""
+        numbers = self.row_numbers
+        return place + 1 if numbers is None or len(numbers) != self.frame.height else numbers[place]
 
     def partition(self, by: Sequence[str]) -> list[tuple[tuple[str, ...], Self]]:
         """Split the rows by the values of some columns.
@@ -104,8 +127,8 @@ class Table:
         require(self, by)
         if not by:
             return [((), self)]
-        frames = self.frame.partition_by(list(by), maintain_order=True)
-        parts = [replace(self, frame=frame) for frame in frames]
+        frames = self.numbered().partition_by(list(by), maintain_order=True)
+        parts = [self.renumbered(frame) for frame in frames]
         return [(tuple(text(part, column)[0] or "" for column in by), part) for part in parts]
 
 
@@ -149,23 +172,59 @@ def refuse(table: Table, bad: pl.Series, column: str, wanted: str) -> None:
     if len(rows):
         row = rows[0]
         got = shown(table.frame[column].slice(row, 1).to_list()[0])  # a list too as Python has it
-        raise InputError(
-            f"{table.source}, row {row + 1}, column {column}: got {got}, want {wanted}"
-        )
+        number = table.row_number(row)
+        raise InputError(f"{table.source}, row {number}, column {column}: got {got}, want {wanted}")
 
 
 def refuse_duplicates(table: Table, key: Sequence[str]) -> None:
     """Raise an :class:`InputError` naming the first row that repeats the key of an earlier one."""
+    repeats = _repeats(table, key).arg_true()
+    if len(repeats):
+        raise InputError(_both_have(table, key, repeats[0], table.frame.select(key)))
+
+
+def without_repeats(table: AnyTable, key: Sequence[str], column: str) -> AnyTable:
+    """Keep one row of every key: the first whose column is not empty, or the first where all are.
+
+    Raises
+    ------
+    InputError
+        If two rows of a key hold different values; the message names them.
+    """
     import polars as pl
 
-    keys = table.frame.select(key)
-    repeats = (~keys.select(pl.struct(key).is_first_distinct()).to_series()).arg_true()
-    if len(repeats):
-        values = keys.row(repeats[0])
-        first = keys.rows().index(values)
-        pairs = zip(key, values, strict=True)
-        same = ", ".join(f"{column} {shown(value)}" for column, value in pairs)
-        raise InputError(f"{table.source}, rows {first + 1} and {repeats[0] + 1}: both have {same}")
+    if not _repeats(table, key).any():
+        return table
+    known = table.renumbered(table.numbered().filter(pl.col(column).is_not_null()))
+    values = known.frame[column]
+    differ = known.frame.select(pl.col(column) != pl.col(column).first().over(key)).to_series()
+    if differ.any():
+        row = differ.arg_true()[0]
+        keys = known.frame.select(key)
+        first = values[keys.rows().index(keys.row(row))]
+        raise InputError(
+            f"{_both_have(known, key, row, keys)}, with {column}s {first} and {values[row]}"
+        )
+    frame = table.numbered()
+    present_first = pl.exclude(key).sort_by(pl.col(column).is_null(), maintain_order=True)
+    kept = frame.group_by(key, maintain_order=True).agg(present_first.first())
+    return table.renumbered(kept.select(frame.columns))
+
+
+def _repeats(table: Table, key: Sequence[str]) -> pl.Series:
+    """Whether each row has the key of an earlier one."""
+    import polars as pl
+
+    return ~table.frame.select(pl.struct(key).is_first_distinct()).to_series()
+
+
+def _both_have(table: Table, key: Sequence[str], row: int, keys: pl.DataFrame) -> str:
+    """Say which earlier row has the key of a row, and what that is."""
+    values = keys.row(row)
+    pairs = zip(key, values, strict=True)
+    same = ", ".join(f"{column} {shown(value)}" for column, value in pairs)
+    first, second = table.row_number(keys.rows().index(values)), table.row_number(row)
+    return f"{table.source}, rows {first} and {second}: both have {same}"
 
 
 def listing(values: Iterable[str]) -> str:

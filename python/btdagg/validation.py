@@ -1,11 +1,14 @@
 """The one place where outside arrays become clean arrays or a clear error.
 
-What can be seen without reading the values (shape, type) is checked here. The values of counts
-are checked by the core while it reads them, so that large arrays are read once.
+What can be seen without reading the values (shape, type, names of columns) is checked here. The
+values of counts are checked by the core while it reads them, so that large arrays are read once.
+
+A data frame is known by what it offers, so that none of the libraries is imported.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,10 +19,15 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 _LABELS = "-1, 0 or 1"
+# A column of counts goes by either name. In label order.
+COUNT_COLUMNS = {"minus": "b", "tie": "same", "plus": "a"}
 
 
 def as_counts(counts: ArrayLike) -> NDArray[Any]:
     """Return counts as an (n, 3) array that the core reads in place.
+
+    Arrays and lists are read by position: minus, tie, plus. A data frame (pandas, polars, PyArrow
+    or narwhals) is read by the names of its columns; see `in_label_order`.
 
     Integers and floats of native byte order keep their type and memory layout and are not
     copied. Byte-swapped, unaligned, half or extended precision and object arrays are converted.
@@ -27,9 +35,10 @@ def as_counts(counts: ArrayLike) -> NDArray[Any]:
     Raises
     ------
     InputError
-        If the shape is not (n, 3) or the values are no numbers.
+        If the shape is not (n, 3), the values are no numbers, or the columns of a data frame have
+        other names.
     """
-    array = as_numbers(counts, "counts")
+    array = as_numbers(in_label_order(counts, "counts"), "counts")
     if array.dtype == np.bool_:
         array = array.view(np.uint8)
     if array.ndim != 2 or array.shape[1] != 3:
@@ -40,35 +49,89 @@ def as_counts(counts: ArrayLike) -> NDArray[Any]:
     return array
 
 
+def in_label_order(values: Any, name: str, prefix: str = "") -> Any:
+    """Return a data frame with its columns in label order, and anything else as it is.
+
+    Parameters
+    ----------
+    values : object
+        A data frame has exactly the columns minus (or b), tie (or same) and plus (or a), in any
+        order and case. A further column is an error: which three are meant is for the caller to
+        say. Columns numbered 0, 1, 2, as pandas numbers those without a name, are in label order.
+    name : str
+        What errors call the values.
+    prefix : str
+        What the names may begin with, such as ``p_`` of probabilities.
+
+    Raises
+    ------
+    InputError
+        If the columns have other names, one is missing, or one is there twice.
+    """
+    names = _column_names(values)
+    if names is None or [str(column) for column in names] == ["0", "1", "2"]:
+        return values
+    known = {other: side for side, other in COUNT_COLUMNS.items()}
+    sides = [str(column).strip().lower().removeprefix(prefix) for column in names]
+    sides = [known.get(side, side) for side in sides]
+    place = {side: sides.index(side) for side in COUNT_COLUMNS if side in sides}
+    if len(place) < len(COUNT_COLUMNS) or len(sides) > len(place):
+        shown = ", ".join(map(str, names[:10])) + (", ..." if len(names) > 10 else "")
+        raise InputError(
+            f"{name} has columns {shown or 'none'}, want minus, tie, plus (or b, same, a) and no "
+            "other, in any order"
+        )
+    if list(place.values()) == [0, 1, 2]:
+        return values
+    ordered = [names[column] for column in place.values()]
+    return values.select(ordered) if hasattr(values, "select") else values[ordered]
+
+
+def _column_names(values: Any) -> list[Any] | None:
+    """Names of the columns of a data frame in memory; None of anything else."""
+    if isinstance(values, np.ndarray | list | tuple) or not hasattr(values, "__array__"):
+        return None
+    # The columns of a PyArrow table are arrays, and it has the names beside them.
+    names = getattr(values, "column_names", None)
+    names = getattr(values, "columns", None) if names is None else names
+    return None if names is None else list(names)
+
+
 def as_whole_counts(counts: ArrayLike) -> NDArray[Any]:
     """Return counts as `as_counts` does, with every value looked at.
 
     Raises
     ------
     InputError
-        If the shape is not (n, 3) or a value is not a non-negative integer; the message names it.
+        If the shape is not (n, 3) or a value is not a non-negative integer below 2**64; the message
+        names it.
     """
     array = as_counts(counts)
     with np.errstate(invalid="ignore"):
-        good = (array >= 0) & (array % 1 == 0) & (array < 2.0**64)
+        good = (array >= 0) & (array % 1 == 0)
+        if array.dtype.kind == "f":
+            good &= array < 2.0**64
     if not good.all():
         row, column = np.unravel_index(np.argmin(good), array.shape)
-        side = ("minus", "tie", "plus")[column]
+        value = array[row, column]
+        limit = " below 2**64" if np.isfinite(value) and value >= 2.0**64 else ""
         raise InputError(
-            f"counts[{row}, {column}] ({side}) is {array[row, column]}, want a non-negative integer"
+            f"counts[{row}, {column}] ({list(COUNT_COLUMNS)[column]}) is {value}, want a "
+            f"non-negative integer{limit}"
         )
     return array
 
 
 def as_labels(labels: ArrayLike, name: str = "labels") -> NDArray[np.int8]:
-    """Return labels or votes as an (n,) int8 array of -1, 0 and 1.
+    """Return labels or votes, an array, list or series, as an (n,) int8 array of -1, 0 and 1.
 
     Raises
     ------
     InputError
-        If the array is not one-dimensional or a value is another; the message names the row.
+        If it is not one-dimensional (a data frame of one column is not) or a value is another; the
+        message names the row.
     """
-    array = as_numbers(labels, name)
+    array = as_numbers(labels, name, _LABELS)
     if array.dtype == np.bool_:
         raise InputError(f"{name} has dtype bool, want {_LABELS}")
     if array.ndim != 1:
@@ -85,12 +148,16 @@ def as_labels(labels: ArrayLike, name: str = "labels") -> NDArray[np.int8]:
 def as_weights(weights: ArrayLike, soft: bool) -> NDArray[np.float64]:
     """Return weights as (n,) float64, or (n, 3) where they are `soft` labels.
 
+    A data frame of soft labels is read by the names of its columns; see `in_label_order`.
+
     Raises
     ------
     InputError
-        If the shape is another or the values are no numbers.
+        If the shape is another, the values are no numbers, or the columns of a data frame have
+        other names.
     """
-    array = np.ascontiguousarray(as_numbers(weights, "weights"), dtype=np.float64)
+    named = in_label_order(weights, "weights", "p_") if soft else weights
+    array = np.ascontiguousarray(as_numbers(named, "weights"), dtype=np.float64)
     if soft and (array.ndim != 2 or array.shape[1] != 3):
         raise InputError(
             f"weights has shape {array.shape}, want (n, 3), a weight for each label, "
@@ -107,7 +174,8 @@ def as_weights(weights: ArrayLike, soft: bool) -> NDArray[np.float64]:
 def as_losses(losses: ArrayLike, name: str, shape: str) -> NDArray[np.float64]:
     """Return losses as a contiguous float64 array of the dimensions that `shape` names.
 
-    Whether they are finite is seen by the core while it reads them.
+    Whether they are finite is seen by the core while it reads them. Of integers that floats do not
+    hold it is the nearest floats; see `rests_of`.
 
     Raises
     ------
@@ -126,6 +194,16 @@ def as_losses(losses: ArrayLike, name: str, shape: str) -> NDArray[np.float64]:
     return np.ascontiguousarray(array, dtype=np.float64)
 
 
+def rests_of(losses: ArrayLike, floats: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """Return what `as_losses` left of integers beyond 2**53, in the same shape; None if nothing."""
+    array = np.asarray(losses)
+    if array.dtype.kind not in "iu" or not (np.abs(floats) >= 2.0**53).any():
+        return None
+    both = zip(array.ravel().tolist(), floats.ravel().tolist(), strict=True)
+    rests = np.array([value - int(nearest) for value, nearest in both], dtype=np.float64)
+    return rests.reshape(floats.shape) if rests.any() else None
+
+
 def as_groups(groups: ArrayLike, other: str, n_items: int) -> NDArray[np.int64]:
     """Return the group of each item as a number from 0, in the order of the groups' names.
 
@@ -134,7 +212,7 @@ def as_groups(groups: ArrayLike, other: str, n_items: int) -> NDArray[np.int64]:
     InputError
         If there is not one group per item, or one is missing or cannot be compared with others.
     """
-    names = np.asarray(groups)
+    names = np.asarray(unmasked(groups, "groups"))
     if names.ndim != 1:
         raise InputError(f"groups has shape {names.shape}, want one dimension")
     same_length("groups", len(names), other, n_items)
@@ -149,6 +227,23 @@ def as_groups(groups: ArrayLike, other: str, n_items: int) -> NDArray[np.int64]:
     except TypeError:
         raise InputError("groups mixes values that cannot be compared, want names alike") from None
     return numbers.astype(np.int64, copy=False)
+
+
+def refuse_wide_ids(ids: Iterable[object], *, unsigned: bool) -> None:
+    """Raise an `InputError` for the first integer that does not fit in 64 bits with the others.
+
+    Parameters
+    ----------
+    ids : iterable of objects
+    unsigned : bool
+        Whether ids may go up to 2**64 where none is negative.
+    """
+    whole = {row: item for row, item in enumerate(ids) if isinstance(item, int)}
+    n_bits = 64 if unsigned and min(whole.values(), default=0) >= 0 else 63
+    for row, item in whole.items():
+        if not -(2**63) <= item < 2**n_bits:
+            limit = "of at least -2**63" if item < 0 else f"below 2**{n_bits}"
+            raise InputError(f"items[{row}] is {item}, want an integer {limit}")
 
 
 def as_probabilities(values: ArrayLike, name: str) -> NDArray[np.float64]:
@@ -218,20 +313,58 @@ def same_length(name: str, got: int, other: str, wanted: int) -> None:
         raise InputError(f"{name} has {got} rows, want {wanted} as in {other}")
 
 
-def as_numbers(values: ArrayLike, name: str) -> NDArray[Any]:
+def same_index(**arguments: Any) -> None:
+    """Check that pandas objects among arguments of as many rows have equal indexes.
+
+    Rows belong together by position and the index is not used, so two that differ would be
+    misaligned, or taken for it.
+
+    Raises
+    ------
+    InputError
+        If they are not equal.
+    """
+    indexes: dict[str, Any] = {
+        name: getattr(values, "index", None) for name, values in arguments.items()
+    }
+    indexed = [name for name, index in indexes.items() if hasattr(index, "equals")]
+    for name in indexed[1:]:
+        if not indexes[name].equals(indexes[indexed[0]]):
+            raise InputError(
+                f"{name} and {indexed[0]} have different indexes and rows go by position: bring "
+                "them into one order, or give arrays (.to_numpy())"
+            )
+
+
+def unmasked(values: Any, name: str) -> Any:
+    """Return values as they are.
+
+    Raises
+    ------
+    InputError
+        If some are masked.
+    """
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise InputError(f"{name} has masked values, want none")
+    return values
+
+
+def as_numbers(values: ArrayLike, name: str, wanted: str = "") -> NDArray[Any]:
     """Return values as an aligned array of booleans or numbers of native byte order.
+
+    What is `wanted` is said of a value that is no number of 64 bits.
 
     Raises
     ------
     InputError
         If they are no rectangular array of real numbers, or some are masked.
     """
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        raise InputError(f"{name} has masked values, want none")
     try:
-        array = np.asarray(values)
+        array = np.asarray(unmasked(values, name))
+        if array.dtype.kind == "O" and array.ndim == 0:
+            raise InputError(f"{name} is of type {type(values).__name__}, want an array of numbers")
         if array.dtype.kind == "O":
-            array = _from_objects(array, name)
+            array = _from_objects(array, name, wanted)
     except InputError:
         raise
     except (TypeError, ValueError) as error:
@@ -245,13 +378,16 @@ def as_numbers(values: ArrayLike, name: str) -> NDArray[Any]:
     return array
 
 
-def _from_objects(array: NDArray[Any], name: str) -> NDArray[Any]:
+def _from_objects(array: NDArray[Any], name: str, wanted: str) -> NDArray[Any]:
     """Objects as the numbers that they are."""
     found = np.asarray(array.tolist())
     if found.dtype.kind == "O" and found.shape == array.shape:
         for place, value in np.ndenumerate(array):
             real = isinstance(value, int | float | np.integer | np.floating)
-            if not real or (isinstance(value, int) and value >= 2**64):
+            if not real or (isinstance(value, int) and not -(2**63) <= value < 2**64):
                 where = ", ".join(map(str, place))
-                raise InputError(f"{name}[{where}] is {value!r}, want a number below 2**64")
+                limit = "of at least -2**63" if real and value < 0 else "below 2**64"
+                raise InputError(
+                    f"{name}[{where}] is {value!r}, want {wanted or f'a number {limit}'}"
+                )
     return found.reshape(array.shape) if array.size == 0 else found

@@ -14,15 +14,39 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
-from btdagg.columns import amounts, fractions, item_ids, orders, vote_values, whole_numbers
+from btdagg.columns import (
+    amounts,
+    confidences,
+    fractions,
+    item_ids,
+    names,
+    orders,
+    vote_values,
+    whole_numbers,
+)
 from btdagg.evidence import Evidence
 from btdagg.sources import read_table
-from btdagg.tables import Table, listing, parse_columns, refuse_duplicates, require, text
+from btdagg.tables import (
+    Table,
+    listing,
+    parse_columns,
+    refuse_duplicates,
+    require,
+    without_repeats,
+)
 from btdagg.tallies import CONFIDENCE, column_of_decisions, confidences_of, decisions_of, tallied
-from btdagg.validation import as_integer, as_labels, same_length
+from btdagg.validation import (
+    COUNT_COLUMNS,
+    as_integer,
+    as_labels,
+    refuse_wide_ids,
+    same_index,
+    same_length,
+    unmasked,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import polars as pl
     from numpy.typing import ArrayLike, NDArray
@@ -31,16 +55,15 @@ if TYPE_CHECKING:
 
 # What makes a sample the same sample: the columns of these that the votes have.
 _VOTE_KEY = ("item", "judge", "order", "sample", "template", "temperature", "task")
-_COUNT_COLUMNS = {"minus": "b", "tie": "same", "plus": "a"}
 _VOTE_PARSERS = {
     "item": item_ids,
     "vote": vote_values,
-    "judge": text,
+    "judge": names,
     "order": orders,
     "sample": whole_numbers,
-    "confidence": fractions,
-    "template": text,
-    "task": text,
+    "confidence": confidences,
+    "template": names,
+    "task": names,
 }
 
 
@@ -53,7 +76,8 @@ class Votes(Table):
     frame : polars.DataFrame
         Columns `item` (text or Int64) and `vote` (Int8; null where missing); where the source has
         them `judge`, `template`, `task` (text), `order` (``AB`` or ``BA``), `sample` (Int64),
-        `confidence` (Float64, 0 to 1); and every other column as it came.
+        `confidence` (Float64, 0 to 1; as it came where it holds anything else); and every other
+        column as it came.
     source : str
         What errors call these votes.
     """
@@ -105,8 +129,10 @@ class Votes(Table):
         n_votes : int, optional
             Count only the first so many votes of each item; see `counts`.
         confidence : str, optional
-            Column of the confidences of votes, finite numbers of at least 0. `confidence`, where
-            there is such a column, unless given. The confidence of a missing vote does not count.
+            Column of the confidences of votes, finite numbers of at least 0, and in the column
+            `confidence` up to 1. That column, where it is there, unless given; if it then holds
+            anything else, that is an error of whoever asks for confidences, and of nobody else. The
+            confidence of a missing vote does not count.
         decisions : sequence of str
             Columns of what others have decided, such as a generative aggregator, on an item: the
             words of a vote, the same in every row of an item that is not empty. With `n_votes` it
@@ -126,19 +152,26 @@ class Votes(Table):
             two rows of an item hold different decisions; and where `counts` does.
         """
         self._refuse_shared_items()
-        if confidence is None and "confidence" in self.columns:
-            confidence = "confidence"
-        frame = self.frame
-        if confidence is not None:
-            frame = frame.with_columns(amounts(self, confidence).alias(CONFIDENCE))
+        frame, no_confidences = self.frame, ""
+        column = confidence
+        if column is None and "confidence" in self.columns:
+            column = "confidence"
+        if column is not None:
+            parse = fractions if column == "confidence" else amounts
+            try:
+                frame = frame.with_columns(parse(self, column).alias(CONFIDENCE))
+            except InputError as error:
+                if confidence is not None:
+                    raise
+                no_confidences = str(error)
         rows = tallied(frame, self._first(frame, n_votes))
         decided = {
             name: decisions_of(self, column_of_decisions(name, n_votes), rows["item"])
             for name in decisions
         }
-        summary = None if confidence is None else confidences_of(rows)
+        summary = confidences_of(rows) if CONFIDENCE in frame.columns else None
         ids = ids_of(rows["item"])
-        return ids, Evidence(counts_of(rows), summary, decided, ids)
+        return ids, Evidence(counts_of(rows), summary, decided, ids, no_confidences)
 
     def _first(self, frame: pl.DataFrame, n_votes: int | None) -> pl.DataFrame:
         import polars as pl
@@ -206,16 +239,20 @@ class VoteCounts(Table):
         return self.ids, Evidence(self.counts, decisions=decided, ids=self.ids)
 
 
-def read_votes(source: Source) -> Votes:
+def read_votes(source: Source, *, columns: Mapping[str, str] | None = None) -> Votes:
     """Read long votes, one row per vote.
 
     Parameters
     ----------
     source : path, data frame, or mapping of column name to values
-        See :func:`btdagg.sources.read_table`. Columns `item` and `vote` are required. A vote is -1,
-        0 or 1 from A's point of view (+1: A is better), or A, tie or same, B in any case; an empty
-        one is missing. Known too are `judge`, `order` (AB or BA), `sample` (a whole number),
-        `confidence` (0 to 1 or empty), `template`, `temperature`, `task`. Other columns are kept.
+        See :func:`btdagg.sources.read_table`. Columns `item` (or `id`, `item_id`) and `vote` are
+        required. A vote is -1, 0 or 1 from A's point of view (+1: A is better), or A, tie or same,
+        B in any case; an empty one is missing. Known too are `judge`, `order` (AB or BA), `sample`
+        (a whole number), `confidence` (0 to 1 or empty, looked at by whoever uses it), `template`,
+        `temperature`, `task`. Other columns are kept. Blanks around ids, judges, templates and
+        tasks do not count.
+    columns : mapping of str to str, optional
+        Names of columns in the source by the names above, such as ``{"item": "qid"}``.
 
     Returns
     -------
@@ -225,19 +262,28 @@ def read_votes(source: Source) -> Votes:
     ------
     InputError
         If the source cannot be read; if a value is not of its column's kind: the message names the
-        row, the column, the value and what was wanted; or if there is a `sample` column and two
-        rows agree in item, judge, order, sample, template, temperature and task.
+        row, the column, the value and what was wanted; or if one sample has two different votes.
+
+    Notes
+    -----
+    With a column `sample`, rows that agree in item, judge, order, sample, template, temperature and
+    task (those of these that there are) are one sample. Repeated with an equal vote it counts once,
+    and its first row is kept; a missing vote beside one that is not does not count. Without a
+    column `sample` every row is one more vote. In a stream, which cannot be refused,
+    :class:`btdagg.online.OnlineTally` counts a sample with different votes for none.
     """
-    return _votes_of(read_table(source, ["item", "vote"]))
+    return _votes_of(read_table(source, ["item", "vote"], columns=columns))
 
 
-def read_votes_or_counts(source: Source) -> Votes | VoteCounts:
+def read_votes_or_counts(
+    source: Source, *, columns: Mapping[str, str] | None = None
+) -> Votes | VoteCounts:
     """Read long votes where there is a column `vote`, wide counts otherwise.
 
     Parameters
     ----------
-    source : path, data frame, or mapping of column name to values
-        As `read_votes` and `read_counts` take it.
+    source, columns
+        As `read_votes` and `read_counts` take them.
 
     Returns
     -------
@@ -248,10 +294,10 @@ def read_votes_or_counts(source: Source) -> Votes | VoteCounts:
     InputError
         As `read_votes` and `read_counts` do.
     """
-    table = read_table(source, ["item"])
+    table = read_table(source, ["item"], columns=columns)
     if "vote" in table.columns:
         return _votes_of(table)
-    if not any(name in table.columns for pair in _COUNT_COLUMNS.items() for name in pair):
+    if not any(name in table.columns for pair in COUNT_COLUMNS.items() for name in pair):
         found = listing(table.columns)
         raise InputError(
             f"{table.source}: no column 'vote', nor 'minus', 'tie', 'plus'; found {found}"
@@ -260,21 +306,24 @@ def read_votes_or_counts(source: Source) -> Votes | VoteCounts:
 
 
 def _votes_of(table: Table) -> Votes:
-    votes = Votes(parse_columns(table, _VOTE_PARSERS), table.source)
-    # Without samples a repeated row is one more vote.
-    if "sample" in votes.columns:
-        refuse_duplicates(votes, [column for column in _VOTE_KEY if column in votes.columns])
-    return votes
+    frame = parse_columns(table, _VOTE_PARSERS)
+    votes = Votes(frame, table.source, row_numbers=table.row_numbers)
+    if "sample" not in votes.columns:
+        return votes
+    return without_repeats(votes, [c for c in _VOTE_KEY if c in votes.columns], "vote")
 
 
-def read_counts(source: Source) -> VoteCounts:
+def read_counts(source: Source, *, columns: Mapping[str, str] | None = None) -> VoteCounts:
     """Read wide counts, one row per item.
 
     Parameters
     ----------
     source : path, data frame, or mapping of column name to values
-        See :func:`btdagg.sources.read_table`. Columns `item`, `minus` (or `b`), `tie` (or `same`)
-        and `plus` (or `a`) are required; counts are whole numbers. Other columns are kept.
+        See :func:`btdagg.sources.read_table`. Columns `item` (or `id`, `item_id`), `minus` (or
+        `b`), `tie` (or `same`) and `plus` (or `a`) are required; counts are whole numbers below
+        2**53. Other columns are kept.
+    columns : mapping of str to str, optional
+        Names of columns in the source by the names above, such as ``{"item": "qid"}``.
 
     Returns
     -------
@@ -287,23 +336,23 @@ def read_counts(source: Source) -> VoteCounts:
         same task and judge, where there are such columns) is there twice, or a count column is
         there under both of its names.
     """
-    return _counts_of(read_table(source, ["item"]))
+    return _counts_of(read_table(source, ["item"], columns=columns))
 
 
 def _counts_of(table: Table) -> VoteCounts:
-    names = {_count_column(table, name): name for name in _COUNT_COLUMNS}
+    sides = {_count_column(table, side): side for side in COUNT_COLUMNS}
     frame = parse_columns(
         table,
-        {"item": item_ids, "task": text, "judge": text, **dict.fromkeys(names, whole_numbers)},
+        {"item": item_ids, "task": names, "judge": names, **dict.fromkeys(sides, whole_numbers)},
     )
-    counts = VoteCounts(frame.rename(names), table.source)
+    counts = VoteCounts(frame.rename(sides), table.source, row_numbers=table.row_numbers)
     refuse_duplicates(counts, [c for c in ("item", "task", "judge") if c in counts.columns])
     return counts
 
 
 def _count_column(table: Table, name: str) -> str:
     """Return which of its two names a count column has in the table."""
-    other = _COUNT_COLUMNS[name]
+    other = COUNT_COLUMNS[name]
     if other not in table.columns:
         require(table, [name])
         return name
@@ -318,9 +367,10 @@ def tally(items: ArrayLike, votes: ArrayLike) -> tuple[NDArray[Any], NDArray[np.
     Parameters
     ----------
     items : (m,) array of integers or strings
-        Item of each vote.
+        Item of each vote. None is masked; blanks count, as in any Python string.
     votes : (m,) array of -1, 0, 1
-        Votes from A's point of view. A missing vote is to be left out; it is no tie.
+        Votes from A's point of view. A missing vote is to be left out; it is no tie. Each is one
+        more vote: where samples may be repeated use `read_votes` or `btdagg.online.OnlineTally`.
 
     Returns
     -------
@@ -333,8 +383,8 @@ def tally(items: ArrayLike, votes: ArrayLike) -> tuple[NDArray[Any], NDArray[np.
     Raises
     ------
     InputError
-        If lengths disagree, an item is neither integer nor string, or a vote is not -1, 0 or 1;
-        the message names the row.
+        If lengths disagree, an item is masked or neither integer nor string, a vote is not -1, 0 or
+        1 (the message names the row), or two pandas series have different indexes.
 
     Examples
     --------
@@ -344,6 +394,7 @@ def tally(items: ArrayLike, votes: ArrayLike) -> tuple[NDArray[Any], NDArray[np.
     """
     known, cast = _as_items(items), as_labels(votes, "votes")
     same_length("votes", len(cast), "items", len(known))
+    same_index(items=items, votes=votes)
     if known.dtype.kind in "iu":
         # Of 64 bits either way: unsigned ids keep their bits on the way in and out.
         signed = np.ascontiguousarray(known.astype(f"{known.dtype.kind}8", copy=False))
@@ -359,15 +410,18 @@ def _as_items(items: ArrayLike) -> NDArray[Any]:
         array = np.empty(len(items), dtype=object)
         array[:] = items
     else:
-        array = np.asarray(items)
+        array = np.asarray(unmasked(items, "items"))
     if array.ndim != 1:
         raise InputError(f"items has shape {array.shape}, want one dimension")
     if isinstance(items, list | tuple) and array.dtype.kind == "U":
         raise InputError("items mixes strings and numbers, want one kind")
     if array.dtype.kind in "OT" and array.size and not isinstance(array[0], str):
+        refuse_wide_ids(array.tolist(), unsigned=True)
         array = np.asarray(array.tolist())  # integers that came as objects
         if array.dtype.kind == "O":
             raise InputError("items has dtype object, want integers or strings")
+    if array.dtype.kind == "f" and isinstance(items, list | tuple):
+        refuse_wide_ids(items, unsigned=True)  # of either sign and too far apart
     if array.size == 0 and array.dtype.kind == "f":
         return array.astype(np.int64)  # an empty list
     if array.dtype.kind not in "iuUOT":
@@ -385,4 +439,4 @@ def ids_of(items: pl.Series) -> NDArray[Any]:
 
 def counts_of(frame: pl.DataFrame) -> NDArray[np.int64]:
     """Return the columns minus, tie, plus as an (n, 3) array."""
-    return frame.select(list(_COUNT_COLUMNS)).to_numpy(order="c")
+    return frame.select(list(COUNT_COLUMNS)).to_numpy(order="c")

@@ -56,7 +56,9 @@ class Aggregator(Protocol):
     def fit(self, counts: ArrayLike, labels: ArrayLike) -> Self:
         """Learn from a calibration set of n items and their (n,) labels, and return itself.
 
-        An aggregator without parameters has nothing to learn and checks nothing.
+        What was learned before is replaced. An aggregator without parameters has nothing to learn
+        and checks nothing. The evaluations fit copies (`copy.copy`) and leave what they are given
+        as it is, so that the splits, and threads, do not see one another's fits.
         """
 
     def decide(self, counts: ArrayLike) -> NDArray[np.int8]:

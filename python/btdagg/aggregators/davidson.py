@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
 from btdagg._core import InputError
@@ -17,21 +17,22 @@ if TYPE_CHECKING:
 class Davidson:
     """Davidson model fitted by minimum DRPS; the label of least expected absolute error.
 
-    Equal risks give a tie. `fit` returns a fitted copy and leaves the original as it is.
+    Equal risks give a tie. The settings are frozen; `fit` sets `calibration`.
     """
 
     name: str = "Davidson"
     alpha: float = 1.0
     kappa: float = 1.0
     bounds: Bounds = field(default_factory=Bounds)
-    calibration: Calibration | None = None
+    calibration: Calibration | None = field(default=None, hash=False)
 
     def fit(self, counts: ArrayLike, labels: ArrayLike) -> Self:
-        """Return a copy fitted to (n, 3) counts and (n,) labels; see `btdagg.calibrate`."""
+        """Fit to (n, 3) counts and (n,) labels and return itself; see `btdagg.calibrate`."""
         calibration = calibrate(
             counts, labels, alpha=self.alpha, kappa=self.kappa, bounds=self.bounds
         )
-        return replace(self, calibration=calibration)
+        object.__setattr__(self, "calibration", calibration)
+        return self
 
     def decide(self, counts: ArrayLike) -> NDArray[np.int8]:
         """Label of each item, (n,).

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from btdagg._core import InputError
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class DavidsonMAE:
     """Davidson model fitted by minimum absolute error; the label of least expected absolute error.
 
-    Equal risks give a tie. `fit` returns a fitted copy and leaves the original as it is.
+    Equal risks give a tie. The settings are frozen; `fit` sets `calibration`.
     """
 
     needs: ClassVar[Needs] = Needs(time=True)
@@ -28,14 +28,15 @@ class DavidsonMAE:
     alpha: float = 1.0
     kappa: float = 1.0
     bounds: Bounds = field(default_factory=Bounds)
-    calibration: MaeCalibration | None = None
+    calibration: MaeCalibration | None = field(default=None, hash=False)
 
     def fit(self, counts: ArrayLike, labels: ArrayLike) -> Self:
-        """Return a copy fitted to (n, 3) counts and (n,) labels; see `btdagg.calibrate_by_mae`."""
+        """Fit to (n, 3) counts and (n,) labels and return itself; see `calibrate_by_mae`."""
         calibration = calibrate_by_mae(
             counts, labels, alpha=self.alpha, kappa=self.kappa, bounds=self.bounds
         )
-        return replace(self, calibration=calibration)
+        object.__setattr__(self, "calibration", calibration)
+        return self
 
     def decide(self, counts: ArrayLike) -> NDArray[np.int8]:
         """Label of each item, (n,).

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.validation import as_labels, as_whole_counts, same_length
+from btdagg.validation import as_labels, as_whole_counts, same_index, same_length
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -24,7 +24,8 @@ class Isotonic:
     The function is the isotonic regression of the labels on the mean votes of the calibration set
     and of its mirror image, straight between those means and flat beyond them; it is odd, so
     swapping A and B mirrors every label. An expected label of one half (within 1e-9) is rounded to
-    a tie. An item without votes has mean 0 and is a tie. `fit` returns a fitted copy.
+    a tie. An item without votes has mean 0 and is a tie. The name is frozen; `fit` sets
+    `regression`.
 
     References
     ----------
@@ -36,7 +37,7 @@ class Isotonic:
     regression: Any = None
 
     def fit(self, counts: ArrayLike, labels: ArrayLike) -> Self:
-        """Return a copy fitted to (n, 3) counts and (n,) labels.
+        """Fit to (n, 3) counts and (n,) labels and return itself.
 
         Raises
         ------
@@ -53,11 +54,13 @@ class Isotonic:
             ) from error
         means, gold = _mean_votes(counts), as_labels(labels)
         same_length("labels", len(gold), "counts", len(means))
+        same_index(counts=counts, labels=labels)
         if not len(gold):
             raise InputError("labels is empty, want at least one item")
         regression = IsotonicRegression(y_min=-1, y_max=1, out_of_bounds="clip")
         regression.fit(np.concatenate([means, -means]), np.concatenate([gold, -gold]))
-        return replace(self, regression=regression)
+        object.__setattr__(self, "regression", regression)
+        return self
 
     def expected(self, counts: ArrayLike) -> NDArray[np.float64]:
         """Return the expected label of each item, (n,), from -1 to 1.

@@ -23,7 +23,9 @@ from btdagg.cli.common import (
     print_json,
     say_what_is_pooled,
 )
-from btdagg.evaluation.parts import labels_of
+from btdagg.cli.provenance import provenance_of
+from btdagg.cli.tables import Columns, tables_of
+from btdagg.evaluation.parts import labels_of, with_task
 from btdagg.uncertainty.intervals import NAMES
 
 
@@ -34,6 +36,7 @@ def calibrate(
         Path, typer.Option("--output", "-o", help="Where the model is written, as JSON.")
     ] = Path("model.json"),
     filters: Filters = None,
+    columns: Columns = None,
     n_votes: Annotated[
         int | None,
         typer.Option(
@@ -75,17 +78,21 @@ def calibrate(
         raise btdagg.InputError(f"--refits is {refits}, the file of the model")
     keep_input("--output", output, votes, labels)
     keep_input("--refits", refits, votes, labels)
-    table = filtered(btdagg.read_votes_or_counts(votes), filters)
+    raw_votes, raw_labels = tables_of(columns, votes, labels)
+    gold = btdagg.read_labels(raw_labels)
+    table = filtered(with_task(btdagg.read_votes_or_counts(raw_votes), gold), filters)
     if isinstance(table, btdagg.VoteCounts):
         if n_votes is not None:
-            raise btdagg.InputError(f"--votes wants single votes, and {votes} has counts")
+            raise btdagg.InputError(f"--votes wants single votes, and {table.source} has counts")
         ids, counts = table.ids, table.counts
     else:
         ids, counts = table.counts(n_votes)
-    items = btdagg.align(ids, counts, labels_of(btdagg.read_labels(labels), table))
+    items = btdagg.align(ids, counts, labels_of(gold, table))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", btdagg.CalibrationWarning)  # printed below
-        calibration = btdagg.calibrate(items.counts, items.labels)
+        calibration = btdagg.calibrate(
+            items.counts, items.labels, provenance=provenance_of(table, n_votes)
+        )
     sure = None
     if intervals or refits is not None:
         sure = btdagg.bootstrap(
@@ -99,8 +106,7 @@ def calibrate(
     calibration.model.save(output)
     if sure is not None and refits is not None:
         sure.save(refits)
-    if isinstance(table, btdagg.Votes):
-        say_what_is_pooled(table, "fits")
+    say_what_is_pooled(table, "fits")
     for warning in calibration.warnings:
         note(f"warning: {warning}")
     if json:

@@ -18,7 +18,7 @@ from btdagg.tables import Table, text
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from btdagg.votes import Votes
+    from btdagg.votes import VoteCounts, Votes
 
 AnyTable = TypeVar("AnyTable", bound=Table)
 
@@ -35,7 +35,8 @@ VotesFile = Annotated[
     typer.Argument(
         metavar="VOTES",
         help="Votes (columns item, vote; optional judge, order, sample, task ...) or counts "
-        "(columns item, minus, tie, plus): .csv, .tsv, .jsonl or .parquet.",
+        "(columns item, minus, tie, plus): .csv, .tsv, .jsonl (or these with .gz) or .parquet; "
+        "- is standard input.",
         show_default=False,
     ),
 ]
@@ -122,7 +123,7 @@ def note(text: str) -> None:
 
 
 def say_what_is_pooled(
-    votes: Votes, verb: str, by: Sequence[str] = (), *, missing: bool = True
+    votes: Votes | VoteCounts, verb: str, by: Sequence[str] = (), *, missing: bool = True
 ) -> None:
     """Remark on columns whose values are thrown together, and on votes that are missing."""
     for column in ("task", "judge", "template", "temperature"):
@@ -133,8 +134,9 @@ def say_what_is_pooled(
                     f"pooling {len(values)} values of {column} ({', '.join(values[:5])}"
                     f"{', ...' if len(values) > 5 else ''}); --filter {column}=... {verb} one"
                 )
-    if missing and votes.n_missing:
-        note(f"{votes.n_missing} votes are missing and not counted")
+    n_missing = getattr(votes, "n_missing", 0)  # counts have none
+    if missing and n_missing:
+        note(f"{n_missing} votes are missing and not counted")
 
 
 @contextmanager

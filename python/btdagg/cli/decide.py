@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,22 +14,23 @@ from btdagg.cli.common import (
     Filters,
     Json,
     VotesFile,
+    at_least,
     filtered,
     keep_input,
     out,
     print_json,
     say_what_is_pooled,
 )
+from btdagg.cli.provenance import say_differences
 from btdagg.cli.stopping import how_sure, load_if_rule
-from btdagg.files import write_table
+from btdagg.cli.tables import Columns, tables_of
+from btdagg.files import TABLE_SUFFIXES, write_table
 from btdagg.uncertainty.refit_file import load_refits
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from btdagg.online import StoppingRule
-
-_SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet")
 
 
 def decide(
@@ -46,11 +48,21 @@ def decide(
         typer.Option(
             "--output",
             "-o",
-            help="Where the labels go: .csv, .tsv, .jsonl or .parquet.",
+            help="Where the labels go: .csv, .tsv, .jsonl, .ndjson or .parquet.",
             show_default="standard output, as CSV",
         ),
     ] = None,
     filters: Filters = None,
+    columns: Columns = None,
+    n_votes: Annotated[
+        int | None,
+        typer.Option(
+            "--votes",
+            "-n",
+            help="Decide by the first so many votes of each item.",
+            show_default="all",
+        ),
+    ] = None,
     refits: Annotated[
         Path | None,
         typer.Option(
@@ -71,21 +83,34 @@ def decide(
     settled says whether it stops there, and change_risk, of settled items and where the rule has
     chances, is that all votes would decide otherwise; there are no probabilities.
 
+    A warning says where the votes are not what the model was fitted to: more votes of an item, or
+    fewer of every item, another judge, template, temperature or task.
+
     Example: btdagg decide model.json votes.parquet -o decided.csv
     """
-    if output is not None and output.suffix.lower() not in _SUFFIXES:
-        raise btdagg.InputError(f"--output is {output}, want a name in {', '.join(_SUFFIXES)}")
+    if output is not None and output.suffix.lower() not in TABLE_SUFFIXES:
+        wanted = ", ".join(TABLE_SUFFIXES)
+        raise btdagg.InputError(f"--output is {output}, want a name in {wanted}")
     keep_input("--output", output, votes, model, refits)
+    at_least(n_votes, "--votes", 1)
     rule = load_if_rule(model)
     if rule is not None and refits is not None:
         raise btdagg.InputError(f"--refits wants a model, and {model} is a rule")
     fitted = btdagg.DavidsonModel.load(model) if rule is None else rule.model
     again = None if refits is None else load_refits(refits, fitted)
-    table = filtered(btdagg.read_votes_or_counts(votes), filters)
+    (raw_votes,) = tables_of(columns, votes)
+    table = filtered(btdagg.read_votes_or_counts(raw_votes), filters)
     if isinstance(table, btdagg.VoteCounts):
+        if n_votes is not None:
+            raise btdagg.InputError(f"--votes wants single votes, and {votes} has counts")
         ids, counts, n_missing = table.ids, table.counts, 0
     else:
-        (ids, counts), n_missing = table.counts(), table.n_missing
+        (ids, counts), n_missing = table.counts(n_votes), table.n_missing
+    if fitted.provenance is not None:
+        say_differences(
+            fitted.provenance.differences(counts, table, n_votes=n_votes, fewer=rule is None)
+        )
+        fitted = replace(fitted, provenance=None)  # which is said
     import polars as pl
 
     frame = pl.DataFrame(
@@ -97,8 +122,7 @@ def decide(
     if again is not None:
         sure = again.stability(counts)
         frame = frame.with_columns(agreement=sure.agreement, stable=sure.stable)
-    if isinstance(table, btdagg.Votes):
-        say_what_is_pooled(table, "decides")
+    say_what_is_pooled(table, "decides")
     if output is None:
         sys.stdout.write(frame.write_ndjson() if json else frame.write_csv())
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -25,9 +26,11 @@ from btdagg.cli.common import (
 )
 from btdagg.cli.reporting import ReportOption, names, numbers, open_report, refuse_report, say_where
 from btdagg.cli.score_table import evaluation_as_json, print_table
+from btdagg.cli.tables import Columns, tables_of
+from btdagg.columns import fractions
 from btdagg.evaluation import PAPER_TEST, Protocol, RandomSplits, SplitTest
 from btdagg.evaluation import evaluate as run_evaluation
-from btdagg.evaluation.parts import USUAL
+from btdagg.evaluation.parts import USUAL, with_task
 from btdagg.report.sections import write_protocols, write_scores
 from btdagg.report.study import Study, with_several
 from btdagg.tables import require
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
     from btdagg.votes import VoteCounts, Votes
 
 _NEEDS = {name: needs_of(make()) for name, make in AGGREGATORS.items()}
+_CONFIDENT = [name for name, needs in _NEEDS.items() if needs.confidences]
 
 # What an ablation varies unless told.
 _VARIED = ("template", "temperature")
@@ -64,6 +68,7 @@ def evaluate(
     votes: VotesFile,
     labels: LabelsFile,
     filters: Filters = None,
+    columns: Columns = None,
     by: Annotated[
         str | None,
         typer.Option(
@@ -77,7 +82,7 @@ def evaluate(
             help="Methods, with commas between: "
             + ", ".join(name for name, needs in _NEEDS.items() if needs.votes_alone)
             + "; with confidences of votes "
-            + ", ".join(name for name, needs in _NEEDS.items() if needs.confidences)
+            + ", ".join(_CONFIDENT)
             + "; and columns of decisions "
             + ", ".join(name for name, needs in _NEEDS.items() if needs.decisions)
             + " (gsa_4 with --votes 4). all is every one that the columns allow.",
@@ -166,16 +171,18 @@ def evaluate(
         tau=tau,
         correction="holm" if holm else "none",
     )
-    everything = btdagg.read_votes_or_counts(votes)
+    raw_votes, raw_labels = tables_of(columns, votes, labels)
+    gold = btdagg.read_labels(raw_labels)
+    everything = with_task(btdagg.read_votes_or_counts(raw_votes), gold)
     table = filtered(everything, filters)
     confidence = None if confidence is None else confidence.strip().lower()
     budgets = numbers(n_votes, "--votes", "4,8")
     if budgets is not None and isinstance(table, btdagg.VoteCounts):
-        raise btdagg.InputError(f"{votes}: --votes wants single votes, and these are counts")
+        raise btdagg.InputError(f"{table.source}: --votes wants single votes, and these are counts")
     varied = names(vary, "--vary") if vary is not None else _VARIED if report else ()
     study = Study(
         table,
-        btdagg.read_labels(labels),
+        gold,
         varied=_varied(everything, filters, varied, asked=vary is not None),
         by=None if by is None else names(by, "--by"),
         n_votes=budgets,
@@ -187,9 +194,8 @@ def evaluate(
     )
     refuse_report(report)
     evaluation, whole = _scored(study)
-    if isinstance(study.votes, btdagg.Votes):
-        # Missing votes are among the remarks of the evaluation.
-        say_what_is_pooled(study.votes, "takes", evaluation.by, missing=False)
+    # Missing votes are among the remarks of the evaluation.
+    say_what_is_pooled(study.votes, "takes", evaluation.by, missing=False)
     n_unlabelled = study.labels.n_missing
     if json:
         print_json(
@@ -198,9 +204,9 @@ def evaluate(
     else:
         print_table(evaluation)
         if n_unlabelled:
-            note(f"{n_unlabelled} rows of {labels} have no label and are left out")
+            note(f"{n_unlabelled} rows of {gold.source} have no label and are left out")
     if report is not None:
-        with open_report(report, f"Evaluation of {votes.name}", context) as folder:
+        with open_report(report, f"Evaluation of {Path(table.source).name}", context) as folder:
             write_scores(folder, evaluation)
             if not whole:
                 raise KeyboardInterrupt
@@ -257,15 +263,27 @@ def _aggregators(
         return None
     if methods.strip().lower() != "all":
         return by_name(methods.split(","))
-    allowed = []
+    wanting = set() if _has_confidences(votes, confidence) else set(_CONFIDENT)
     for name, needs in _NEEDS.items():
-        if needs.confidences and (confidence or "confidence") not in votes.columns:
+        if needs.decisions is None:
             continue
-        if needs.decisions is not None:
-            wanted = {column_of_decisions(needs.decisions, n) for n in budgets or (None,)}
-            if not wanted <= set(votes.columns):
-                if any(f"{column}_".startswith(f"{needs.decisions}_") for column in votes.columns):
-                    note(f"{name} is left out: it wants the columns {', '.join(sorted(wanted))}")
-                continue
-        allowed.append(name)
-    return by_name(allowed)
+        wanted = {column_of_decisions(needs.decisions, n) for n in budgets or (None,)}
+        absent = wanted.difference(votes.columns)
+        if absent:
+            wanting.add(name)
+            if any(f"{column}_".startswith(f"{needs.decisions}_") for column in votes.columns):
+                note(f"{name} is left out: there is no column {', '.join(sorted(absent))}")
+    return by_name([name for name in AGGREGATORS if name not in wanting])
+
+
+def _has_confidences(votes: Votes | VoteCounts, column: str | None) -> bool:
+    """Whether votes have confidences: in the column that is named, or good ones in the usual."""
+    if isinstance(votes, btdagg.VoteCounts) or (column or "confidence") not in votes.columns:
+        return False
+    if column is None:
+        try:
+            fractions(votes, "confidence")
+        except btdagg.InputError as error:
+            note(f"{', '.join(_CONFIDENT)} are left out: {error}")
+            return False
+    return True

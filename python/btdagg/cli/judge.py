@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,11 +14,14 @@ from btdagg.cli import judge_options as options
 from btdagg.cli.asking import ask, ask_by_rule, run_asking
 from btdagg.cli.common import Json, at_least, note
 from btdagg.cli.judge_words import say_decisions, say_estimate, say_run, say_stopped
+from btdagg.cli.provenance import say_differences
 from btdagg.cli.stopping import load_rule
+from btdagg.cli.tables import Columns, tables_of
 
 if TYPE_CHECKING:
     from btdagg.judge.pairs import Pair, Pairs
     from btdagg.online import StoppingRule
+    from btdagg.tables import Table
 
 
 def judge(
@@ -55,6 +59,7 @@ def judge(
     method: options.Method = "sample",
     labels: options.LabelledBy = None,
     n_examples: options.NExamples = None,
+    columns: Columns = None,
     stop: Annotated[
         Path | None,
         typer.Option(
@@ -79,7 +84,7 @@ def judge(
     from btdagg.judge.judging import estimate
     from btdagg.judge.methods import asking_of, decide_by
     from btdagg.judge.pairs import read_pairs
-    from btdagg.judge.stopping import open_pairs
+    from btdagg.judge.stopping import differences, open_pairs
     from btdagg.judge.store import NoStoreError, VoteStore
 
     rule = None
@@ -115,7 +120,8 @@ def judge(
         retry=retry,
         values=values,
     )
-    several = read_pairs(pairs)
+    raw = tables_of(columns, pairs, *([] if labels is None else [labels]))
+    several = read_pairs(raw[0])
     judging.prompt.check(several)
     for option, value in (
         ("--max-calls", max_calls),
@@ -123,7 +129,10 @@ def judge(
         ("--samples-per-call", samples_per_call),
     ):
         at_least(value, option, 1)
-    examples = examples_of(method, several, labels, n_examples)
+    examples = examples_of(method, several, raw[1] if labels else None, n_examples)
+    if rule is not None:
+        say_differences(differences(several, judging, rule))
+        rule = replace(rule, model=replace(rule.model, provenance=None))  # which is said
     if several.n_identical:
         note(f"{several.n_identical} pairs of {pairs} have the same text on both sides")
     if dry_run:
@@ -164,7 +173,7 @@ def _expected(rule: StoppingRule, n_settled: int) -> str:
 
 
 def examples_of(
-    method: str, pairs: Pairs, labels: Path | None, n_examples: int | None
+    method: str, pairs: Pairs, labels: Table | None, n_examples: int | None
 ) -> list[tuple[Pair, int]]:
     """Examples of few-shot; other methods have none."""
     from btdagg.judge.examples import labelled_pairs

@@ -16,7 +16,8 @@ PairsFile = Annotated[
     Path,
     typer.Argument(
         metavar="PAIRS",
-        help="Pairs (columns item, a, b; usually prompt): .jsonl, .csv, .tsv or .parquet.",
+        help="Pairs (columns item, a, b; usually prompt): .jsonl, .csv, .tsv (or these with .gz) "
+        "or .parquet; - is standard input.",
         show_default=False,
     ),
 ]

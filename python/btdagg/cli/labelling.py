@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import btdagg
 from btdagg.calibration import Calibration
 from btdagg.cli.common import note
+from btdagg.cli.provenance import provenance_of
 from btdagg.cli.stopping import how_sure
 from btdagg.evaluation.parts import labels_of, with_task
 
@@ -70,7 +71,9 @@ def fit_tasks(
             items = btdagg.align(ids, counts, labels_of(gold, part))
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", btdagg.CalibrationWarning)  # printed below
-                calibration = btdagg.calibrate(items.counts, items.labels)
+                calibration = btdagg.calibrate(
+                    items.counts, items.labels, provenance=provenance_of(part, n)
+                )
             rule = None
             if stopping is not None:
                 rule = stopping.rule_for(calibration.model, n, items.counts, items.labels)

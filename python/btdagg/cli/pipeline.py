@@ -22,6 +22,7 @@ from btdagg.cli.labelling import Fitted, fit_tasks, label_items, save_fitted, vo
 from btdagg.cli.reporting import open_report, refuse_report, say_where
 from btdagg.cli.score_table import evaluation_as_json, print_table
 from btdagg.cli.stopping import Stopping, saved_as_dict, say_saved
+from btdagg.cli.tables import Columns, tables_of
 from btdagg.evaluation import Protocol, RandomSplits
 from btdagg.evaluation import evaluate as run_evaluation
 from btdagg.files import replace_file
@@ -86,6 +87,7 @@ def run(
             show_default="all votes",
         ),
     ] = None,
+    columns: Columns = None,
     splits: Annotated[int, typer.Option(help="Random splits of the evaluation.")] = 100,
     seed: Annotated[int, typer.Option(help="Seed of the splits.")] = 0,
     json: Json = False,
@@ -131,9 +133,10 @@ def run(
     stopping = Stopping.parse(stop)
     if stopping is not None:
         stopping.refuse_out_of_range(n)
-    several = _with_tasks(read_pairs(pairs))
+    raw_pairs, raw_labels = tables_of(columns, pairs, labels)
+    several = _with_tasks(read_pairs(raw_pairs))
     judging.prompt.check(several)
-    gold = btdagg.read_labels(labels)
+    gold = btdagg.read_labels(raw_labels)
     labelled, others = several, None
     if stopping is not None:
         labelled, others = _parted(several, gold)

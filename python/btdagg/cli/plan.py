@@ -21,7 +21,10 @@ from btdagg.cli.common import (
     print_json,
     say_what_is_pooled,
 )
-from btdagg.evaluation.parts import labels_of
+from btdagg.cli.provenance import differences_said, say_differences
+from btdagg.cli.tables import Columns, tables_of
+from btdagg.evaluation.parts import labels_of, with_task
+from btdagg.provenance import Provenance
 
 _N_CURVE = 6  # numbers of votes in the curve
 
@@ -79,6 +82,7 @@ def plan(
         ),
     ] = None,
     filters: Filters = None,
+    columns: Columns = None,
     json: Json = False,
 ) -> None:
     """Say what a stopping rule saves, before the first vote of a job.
@@ -99,19 +103,28 @@ def plan(
         raise btdagg.InputError(f"--vote-price is {vote_price}, want at least 0")
     keep_input("--output", output, model, votes, labels)
     fitted = btdagg.DavidsonModel.load(model)
-    table = filtered(btdagg.read_votes_or_counts(votes), filters)
+    raw_votes, raw_labels = tables_of(columns, votes, labels)
+    gold = btdagg.read_labels(raw_labels)
+    table = filtered(with_task(btdagg.read_votes_or_counts(raw_votes), gold), filters)
     pooled = (table.ids, table.counts) if isinstance(table, btdagg.VoteCounts) else table.counts()
-    items = btdagg.align(*pooled, labels_of(btdagg.read_labels(labels), table))
+    items = btdagg.align(*pooled, labels_of(gold, table))
     # Imported here, so that the other commands begin without it.
     from btdagg import online
 
     chances = online.fit_votes(items.counts, items.labels)
-    rule = online.StoppingRule.lossless(fitted, n_votes, chances, step=step)
-    if epsilon is not None:
-        rule = rule.risk_bounded(fitted, n_votes, chances, epsilon=epsilon, step=step)
-    elif price is not None or budget is not None:
-        rule = rule.cost_optimal(fitted, n_votes, chances, price=price, budget=budget, step=step)
-    found = online.plan_rule(rule, items.counts, items.labels, n_items=n_items, price=vote_price)
+    if fitted.provenance is not None:
+        say_differences(fitted.provenance.other_values(Provenance.of(table).as_dict()))
+    with differences_said():
+        rule = online.StoppingRule.lossless(fitted, n_votes, chances, step=step)
+        if epsilon is not None:
+            rule = rule.risk_bounded(fitted, n_votes, chances, epsilon=epsilon, step=step)
+        elif price is not None or budget is not None:
+            rule = rule.cost_optimal(
+                fitted, n_votes, chances, price=price, budget=budget, step=step
+            )
+        found = online.plan_rule(
+            rule, items.counts, items.labels, n_items=n_items, price=vote_price
+        )
     planned = online.plan(
         items.counts,
         items.labels,
@@ -124,8 +137,7 @@ def plan(
     )
     if output is not None:
         rule.save(output)
-    if isinstance(table, btdagg.Votes):
-        say_what_is_pooled(table, "plans for")
+    say_what_is_pooled(table, "plans for")
     if json:
         print_json(
             {

@@ -20,6 +20,7 @@ from btdagg.cli.reporting import (
     refuse_report,
     say_where,
 )
+from btdagg.cli.tables import Columns, tables_of
 from btdagg.evaluation import LeaveOneOut, Protocol, RandomSplits, leave_one_rater_out
 from btdagg.report.tables import raters_table
 from btdagg.tables import require
@@ -42,8 +43,8 @@ def raters(
         Path,
         typer.Argument(
             metavar="RATINGS",
-            help="Votes of human raters (columns item, rater, vote): .csv, .tsv, .jsonl or "
-            ".parquet.",
+            help="Votes of human raters (columns item, rater, vote): .csv, .tsv, .jsonl (or these "
+            "with .gz) or .parquet; - is standard input.",
             show_default=False,
         ),
     ],
@@ -57,6 +58,7 @@ def raters(
         ),
     ] = None,
     filters: Filters = None,
+    columns: Columns = None,
     method: Annotated[
         str, typer.Option(help="What makes labels of the judge's votes; see btdagg evaluate.")
     ] = "davidson",
@@ -118,13 +120,14 @@ def raters(
     group = None if group is None else group.strip().lower()
     confidence = None if confidence is None else confidence.strip().lower()
     budgets: list[int | None] = [None] if asked is None else [*asked]
+    raw = tables_of(columns, ratings, *([] if votes is None else [votes]))
     known, table = _filtered(
-        btdagg.read_ratings(ratings),
-        None if votes is None else btdagg.read_votes_or_counts(votes),
+        btdagg.read_ratings(raw[0]),
+        None if votes is None else btdagg.read_votes_or_counts(raw[1]),
         filters,
     )
     if asked is not None and isinstance(table, btdagg.VoteCounts):
-        raise btdagg.InputError(f"{votes}: --votes wants single votes, and these are counts")
+        raise btdagg.InputError(f"{table.source}: --votes wants single votes, and these are counts")
     (aggregator,) = by_name([method])
     found: dict[int | None, LeaveOneOut] = {}
     refuse_report(report)
@@ -149,7 +152,7 @@ def raters(
     else:
         print_report_table(printed)
     if report is not None:
-        with open_report(report, f"Raters of {ratings.name}", context) as folder:
+        with open_report(report, f"Raters of {Path(known.source).name}", context) as folder:
             folder.section(
                 "raters",
                 "Whether the judge is as good as a human rater" if votes else "How raters agree",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import btdagg
 from btdagg.cli.common import out
+from btdagg.cli.provenance import differences_said
 from btdagg.files import read_whole
 
 if TYPE_CHECKING:
@@ -97,7 +98,8 @@ def load_rule(path: Path, n: int | None, order: str) -> StoppingRule:
     """
     from btdagg.online import StoppingRule
 
-    rule = StoppingRule.load(path)
+    with differences_said():
+        rule = StoppingRule.load(path)
     if n not in (None, rule.n):
         raise btdagg.InputError(f"-n is {n}, and the rule of {path} is for {rule.n} votes")
     if order == "both" and rule.step % _STEP:
@@ -121,7 +123,8 @@ def load_if_rule(path: Path) -> StoppingRule | None:
     content = read_whole(path)
     if b'"btdagg.stopping-rule"' not in content[:200]:
         return None
-    return StoppingRule.from_json(content, source=str(path))
+    with differences_said():
+        return StoppingRule.from_json(content, source=str(path))
 
 
 def how_sure(rule: StoppingRule, counts: NDArray[Any]) -> dict[str, pl.Series]:

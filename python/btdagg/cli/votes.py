@@ -25,6 +25,7 @@ from btdagg.cli.reporting import (
     refuse_report,
     say_where,
 )
+from btdagg.cli.tables import Columns, tables_of
 from btdagg.cli.votes_store import export_store, is_store, show_store
 from btdagg.evaluation import Protocol, RandomSplits, compare_orders, positional_bias, tie_rates
 from btdagg.report import figures, tables
@@ -47,8 +48,9 @@ def votes(
         str,
         typer.Argument(
             metavar="VOTES",
-            help="Votes (columns item, vote; optional judge, order ...): .csv, .tsv, .jsonl or "
-            ".parquet; or a vote store that btdagg judge wrote: a file, or postgresql://....",
+            help="Votes (columns item, vote; optional judge, order ...): .csv, .tsv, .jsonl (or "
+            "these with .gz) or .parquet; - is standard input; or a vote store that btdagg judge "
+            "wrote: a file, or postgresql://....",
             show_default=False,
         ),
     ],
@@ -57,7 +59,7 @@ def votes(
         typer.Option(
             "--export",
             "-o",
-            help="Write the votes of a store there: .parquet, .csv, .tsv or .jsonl.",
+            help="Write the votes of a store there: .parquet, .csv, .tsv, .jsonl or .ndjson.",
             show_default=False,
         ),
     ] = None,
@@ -86,6 +88,7 @@ def votes(
         ),
     ] = False,
     filters: Filters = None,
+    columns: Columns = None,
     setting: Annotated[
         str | None,
         typer.Option(help="Column that tells forced choice from ties allowed.", show_default=False),
@@ -110,7 +113,7 @@ def votes(
     Example: btdagg votes votes.csv --by judge,order --report out
     """
     if is_store(votes):
-        looked_at = (labels, filters, setting, by, report, gold_ties or None)
+        looked_at = (labels, filters, columns, setting, by, report, gold_ties or None)
         if any(option is not None for option in looked_at):
             raise btdagg.InputError(
                 f"{votes} is a vote store; --export its votes, and look at the file they are in"
@@ -128,17 +131,18 @@ def votes(
         option = "export" if export else "method" if methods else "exchanges"
         raise btdagg.InputError(f"--{option} wants a vote store, and {votes} is none")
     at_least(splits, "--splits", 2)
-    table = filtered(btdagg.read_votes(votes), filters)
-    gold = None if labels is None else btdagg.read_labels(labels)
+    raw = tables_of(columns, Path(votes), *([] if labels is None else [labels]))
+    table = filtered(btdagg.read_votes(raw[0]), filters)
+    gold = None if labels is None else btdagg.read_labels(raw[1])
     if gold_ties and gold is None:
         raise btdagg.InputError("--gold-ties wants --labels")
-    columns = None if by is None else names(by, "--by")
+    going_by = None if by is None else names(by, "--by")
     setting = None if setting is None else setting.strip().lower()
-    if columns is not None and len(columns) != 2:
+    if going_by is not None and len(going_by) != 2:
         raise btdagg.InputError(f"--by is {by!r}, want two columns with a comma between")
     tied = gold if gold_ties else None
     refuse_report(report)
-    exhibits = list(_exhibits(table, gold, tied, columns, setting, splits, seed))
+    exhibits = list(_exhibits(table, gold, tied, going_by, setting, splits, seed))
     printed = [exhibit for exhibit in exhibits if isinstance(exhibit, ReportTable)]
     if json:
         print_json({one.name: list(one.records) for one in printed})
@@ -146,7 +150,7 @@ def votes(
         for one in printed:
             print_report_table(one)
     if report is not None:
-        with open_report(report, f"Votes of {Path(votes).name}", context) as folder:
+        with open_report(report, f"Votes of {Path(table.source).name}", context) as folder:
             folder.section("votes", "What votes look like")
             folder.add(*exhibits)
         say_where(report)

@@ -10,7 +10,8 @@ from rich.text import Text
 
 from btdagg._core import InputError
 from btdagg.cli.common import note, out, print_json
-from btdagg.sources import TABLE_SUFFIXES
+from btdagg.files import TABLE_SUFFIXES
+from btdagg.sources import STANDARD_INPUT, is_table
 
 _SQLITE = b"SQLite format 3\0"
 
@@ -22,8 +23,8 @@ def is_store(place: str) -> bool:
     """
     if "://" in place:
         return True
-    if not os.path.exists(place):
-        return os.path.splitext(place)[1].lower() not in TABLE_SUFFIXES
+    if place == STANDARD_INPUT or not os.path.exists(place):
+        return not is_table(place)
     try:
         with open(place, "rb") as file:
             return file.read(len(_SQLITE)) == _SQLITE
@@ -82,10 +83,9 @@ def export_store(store: str, path: Path, *, methods: list[str], exchanges: bool 
     from btdagg.judge.methods import METHODS
     from btdagg.judge.store import VoteStore, votes_frame
     from btdagg.judge.store import export as write
-    from btdagg.judge.store.export import SUFFIXES
 
-    if path.suffix.lower() not in SUFFIXES:  # before the store is read
-        raise InputError(f"--export is {path}, want a name in {', '.join(SUFFIXES)}")
+    if path.suffix.lower() not in TABLE_SUFFIXES:  # before the store is read
+        raise InputError(f"--export is {path}, want a name in {', '.join(TABLE_SUFFIXES)}")
     wanted = [method.strip() for method in methods]
     for method in wanted:
         if method not in ("sample", *METHODS):

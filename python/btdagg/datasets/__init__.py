@@ -2,6 +2,7 @@
 
 from btdagg.datasets.rewardbench2 import Pairs, load_rewardbench2
 from btdagg.datasets.simulation import REGIMES, Regime, SimulatedVotes, simulate
+from btdagg.datasets.thurstone import Thurstone
 from btdagg.datasets.wmt23 import load_wmt23
 
 __all__ = [
@@ -9,6 +10,7 @@ __all__ = [
     "Pairs",
     "Regime",
     "SimulatedVotes",
+    "Thurstone",
     "load_rewardbench2",
     "load_wmt23",
     "simulate",

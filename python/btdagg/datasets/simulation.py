@@ -3,9 +3,9 @@
 Items are of four kinds: clear towards A, clear towards B, contested, tied. The kind sets a
 Dirichlet distribution; an item draws its own vote probabilities from it, and the judge's votes are
 drawn independently from those. The gold label is drawn from the Davidson probabilities at the
-counts of the item's first twelve votes, so the model that `btdagg.calibrate` fits is the right one.
-How common each kind is follows from the gold shares and the judge's tie rate, exactly and without a
-seed.
+counts of the item's first twelve votes, so the model that `btdagg.calibrate` fits is the right one,
+and wins by construction. How common each kind is follows from the gold shares and the judge's tie
+rate, exactly and without a seed. A :class:`Thurstone` draws votes and labels otherwise.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg.datasets.thurstone import Thurstone
 from btdagg.reference import features, probabilities
 from btdagg.validation import as_integer
 
@@ -187,7 +188,7 @@ class SimulatedVotes:
         -------
         dict of (n_items * n_votes,) arrays
             `item`, `vote`, `sample` (0, 1, ... within the item) and `order`: AB, BA, AB, ... as the
-            paper shows the pair. The simulated judge has no positional bias.
+            paper shows the pair. The order makes a difference with a :class:`Thurstone` alone.
         """
         n_items, n_votes = self.votes.shape
         return {
@@ -208,7 +209,14 @@ class SimulatedVotes:
         return {"item": self.items, "label": self.labels}
 
 
-def simulate(regime: Regime | str, n_items: int, n_votes: int = 12, *, seed: int) -> SimulatedVotes:
+def simulate(
+    regime: Regime | str,
+    n_items: int,
+    n_votes: int = 12,
+    *,
+    seed: int,
+    truth: Thurstone | None = None,
+) -> SimulatedVotes:
     """Simulate a judge's votes and the gold labels of a task.
 
     Parameters
@@ -221,6 +229,9 @@ def simulate(regime: Regime | str, n_items: int, n_votes: int = 12, *, seed: int
         they go, and with more votes ones that know the item but not the label.
     seed : int
         Non-negative. The same seed gives the same bits with the same version of NumPy.
+    truth : Thurstone, optional
+        What votes and labels are drawn from. Without it labels are drawn from the Davidson model,
+        given the votes: a comparison with that model is then circular.
 
     Returns
     -------
@@ -237,15 +248,27 @@ def simulate(regime: Regime | str, n_items: int, n_votes: int = 12, *, seed: int
     ----------
     Eqs. for s, t, u and eta of the paper; Davidson (1970).
     """
-    if not isinstance(regime, Regime):
-        if regime not in REGIMES:
-            raise InputError(f"regime is {regime!r}, want a Regime or one of {', '.join(REGIMES)}")
+    if isinstance(regime, str) and regime in REGIMES:
         regime = REGIMES[regime]
+    if not isinstance(regime, Regime):
+        raise InputError(f"regime is {regime!r}, want a Regime or one of {', '.join(REGIMES)}")
+    if not isinstance(truth, Thurstone | None):
+        raise InputError(f"truth is {truth!r}, want a Thurstone or None")
     n_items = as_integer(n_items, "n_items", least=1)
     n_votes = as_integer(n_votes, "n_votes", least=1)
     rng = np.random.default_rng(as_integer(seed, "seed", least=0))
-    kinds, weights = _mixture(regime)
+    draw = _draw_davidson if truth is None else truth.draw
+    votes, labels = draw(regime, n_items, n_votes, rng)
+    width = len(str(n_items - 1))
+    items = np.array([f"{regime.name}-{item:0{width}}" for item in range(n_items)])
+    return SimulatedVotes(regime, items, votes, labels)
 
+
+def _draw_davidson(
+    regime: Regime, n_items: int, n_votes: int, rng: np.random.Generator
+) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
+    """Draw votes (n_items, n_votes), and from the model at their counts labels (n_items,)."""
+    kinds, weights = _mixture(regime)
     kind = rng.choice(len(kinds), size=n_items, p=weights)
     judge = np.empty((n_items, 3))
     for index, alpha in enumerate(kinds):
@@ -255,14 +278,7 @@ def simulate(regime: Regime | str, n_items: int, n_votes: int = 12, *, seed: int
     chances = _label_chances(regime, _count(votes))
     labels = _draw(chances, rng.random((n_items, 1)))[:, 0]
     more = _draw(judge, rng.random((n_items, max(n_votes - _LABELLING_VOTES, 0))))
-
-    width = len(str(n_items - 1))
-    return SimulatedVotes(
-        regime,
-        np.array([f"{regime.name}-{item:0{width}}" for item in range(n_items)]),
-        np.hstack([votes, more])[:, :n_votes].copy(),
-        labels,
-    )
+    return np.hstack([votes, more])[:, :n_votes].copy(), labels
 
 
 def _mixture(regime: Regime) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

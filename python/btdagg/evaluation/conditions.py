@@ -251,7 +251,7 @@ def _by_value(
     options = options.copy()
     options["by"] = (*by, _VALUE)
     options["protocol"] = options.get("protocol", DEFAULT).untested
-    found = evaluate(replace(votes, frame=pl.concat(frames)), labels, n_votes=n_votes, **options)
+    found = evaluate(votes.renumbered(pl.concat(frames)), labels, n_votes=n_votes, **options)
     return Scores(
         by,
         tuple(replace(cell, key=cell.key[:-1], value=cell.key[-1]) for cell in found.cells),
@@ -265,7 +265,7 @@ def _under_every_value(part: Votes, column: str, least: int) -> pl.DataFrame:
     """Keep the items with so many votes under every value of the column, in one order for all."""
     import polars as pl
 
-    frame = part.frame
+    frame = part.numbered()
     n_votes = frame.group_by("item", column).agg(pl.col("vote").is_not_null().sum())
     n_values = n_votes.filter(pl.col("vote") >= least).group_by("item").len()
     kept = n_values.filter(pl.col("len") == frame[column].n_unique())

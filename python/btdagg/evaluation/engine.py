@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -80,10 +81,13 @@ def cross_scores(
 
 
 def quiet_fit(aggregator: Fitted, counts: ArrayLike, labels: ArrayLike) -> Fitted:
-    """Fit without the warnings of a calibration: a hundred splits would warn a hundred times."""
+    """Return a fitted copy, without the warnings of a calibration.
+
+    A hundred splits would warn a hundred times, and the next one fits the same aggregator again.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        return aggregator.fit(counts, labels)
+        return copy(aggregator).fit(counts, labels)
 
 
 class _Decided(NamedTuple):

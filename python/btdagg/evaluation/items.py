@@ -9,7 +9,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg.evidence import Evidence
-from btdagg.validation import as_labels, as_whole_counts, same_length
+from btdagg.validation import as_labels, as_whole_counts, same_index, same_length
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -49,6 +49,7 @@ class LabelledItems:
         known, gold = Evidence.of(evidence), as_labels(labels)
         as_whole_counts(known.counts)
         same_length("labels", len(gold), "counts", len(known))
+        same_index(counts=evidence, labels=labels, groups=groups)
         if not len(gold):
             raise InputError("labels is empty, want at least one item")
         object.__setattr__(self, "evidence", known)

@@ -266,7 +266,7 @@ def with_task(votes: AnyVotes, labels: Labels) -> AnyVotes:
     InputError
         If an item has labels in several tasks.
     """
-    if isinstance(votes, VoteCounts) or "task" in votes.columns or "task" not in labels.columns:
+    if "task" in votes.columns or "task" not in labels.columns:
         return votes
     items = text(labels, "item")
     if items.is_duplicated().any():
@@ -298,7 +298,7 @@ def among_gold_ties(votes: Votes, labels: Labels) -> Votes:
     keep = pl.Series([row in tied for row in known.frame.select(names).rows()], dtype=pl.Boolean)
     if not keep.any():
         raise InputError(f"{labels.source}: no item with votes has a label that is a tie")
-    return replace(known, frame=known.frame.filter(keep))
+    return known.renumbered(known.numbered().filter(keep))
 
 
 def names_of(keys: Iterable[Key]) -> list[str]:

@@ -225,9 +225,10 @@ def _constant(cell: Cell) -> list[str]:
     if calibration.max_votes and calibration.model.always_ties(calibration.max_votes):
         return [
             f"{where}fitted to all {calibration.n_labels} labels, the model calls every item with "
-            f"up to {calibration.max_votes} votes a tie, however they fall (MAE "
-            f"{scores.mae.mean():.3f}; always answering tie has {1 - compared.gold_tie_share:.3f}):"
-            " this judge adds nothing here that a constant would not"
+            f"up to {calibration.max_votes} votes a tie, however they fall: this judge adds "
+            "nothing here that a constant would not. Always answering tie has MAE "
+            f"{1 - compared.gold_tie_share:.3f}; the models that are scored, calibrated on "
+            f"{compared.n_calibration:.0f} labels each, have {scores.mae.mean():.3f}"
         ]
     n_evaluated = compared.n_items - compared.n_calibration
     share = float(np.mean(scores.tie_share == 1)) if n_evaluated >= _ENOUGH else 0.0

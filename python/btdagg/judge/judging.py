@@ -240,10 +240,19 @@ async def judge(
     Raises
     ------
     InputError
-        If pairs or options are not what they should be, no call can work, or the store cannot be
-        used. Votes that were counted are in the store whatever happens.
+        If pairs or options are not what they should be, options come beside a `judging` or an
+        endpoint beside a `client`, no call can work, or the store cannot be used. Votes that were
+        counted are in the store whatever happens.
     """
-    judging = judging or Judging(**options)
+    if judging is None:
+        judging = Judging(**options)
+    elif options:
+        raise InputError(
+            f"{', '.join(options)} and a judging are given, want one of them: "
+            f"dataclasses.replace(judging, {next(iter(options))}=...) changes it"
+        )
+    if client is not None and (base_url is not None or key_variable != KEY_VARIABLE):
+        raise InputError("base_url and key_variable are of an endpoint, and a client is given")
     pairs = pairs if isinstance(pairs, Pairs) else read_pairs(pairs)
     judging.prompt.check(pairs)
     own = None

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from btdagg._core import InputError
 from btdagg.columns import item_ids
-from btdagg.sources import read_table
+from btdagg.sources import ITEM_NAMES, read_table, with_item
 from btdagg.tables import Table, listing, parse_columns, refuse, refuse_duplicates, text
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # What a column may be called; the first of these that is there is taken.
 _NAMES = {
-    "item": ("item", "id"),
+    "item": ("item",),
     "a": ("a", "response_a", "translation_a"),
     "b": ("b", "response_b", "translation_b"),
     "prompt": ("prompt", "source", "question", "instruction"),
@@ -95,16 +95,19 @@ class Pairs(Table):
         return int((a == b).sum())
 
 
-def read_pairs(source: Source) -> Pairs:
+def read_pairs(source: Source, *, columns: Mapping[str, str] | None = None) -> Pairs:
     """Read pairs of responses, one row per pair.
 
     Parameters
     ----------
     source : path, data frame, or mapping of column name to values
-        See :func:`btdagg.sources.read_table`. Required are `item` (or `id`), `a` and `b` (or
-        `response_a` and `response_b`, `translation_a` and `translation_b`). Known too are `prompt`
-        (or `source`, `question`, `instruction`) and `reference`. Other columns are kept, and can
-        be used in templates, but for `label` and `vote`, which no judge is shown.
+        See :func:`btdagg.sources.read_table`. Required are `item` (or `id`, `item_id`), `a` and `b`
+        (or `response_a` and `response_b`, `translation_a` and `translation_b`). Known too are
+        `prompt` (or `source`, `question`, `instruction`) and `reference`. Other columns are kept,
+        and can be used in templates, but for `label` and `vote`, which no judge is shown. Blanks
+        around ids do not count.
+    columns : mapping of str to str, optional
+        Names of columns in the source by the names above, such as ``{"prompt": "query"}``.
 
     Returns
     -------
@@ -116,19 +119,19 @@ def read_pairs(source: Source) -> Pairs:
         If the source cannot be read, lacks a column, a response is missing or blank, or an item is
         there twice.
     """
-    table = read_table(source, [])
+    table = with_item(read_table(source, [], columns=columns))
     renamed = {}
     for name, others in _NAMES.items():
         found = next((other for other in others if other in table.columns), None)
         if found is not None:
             renamed[found] = name
-    table = Table(table.frame.rename(renamed), table.source)
+    table = replace(table, frame=table.frame.rename(renamed))
     _require_known(table)
     called = {name: given for given, name in renamed.items()}
     for column in ("a", "b"):
         _refuse_blank(table, column, called[column])
     parsers = {"item": item_ids, "a": text, "b": text, "prompt": text, "reference": text}
-    pairs = Pairs(parse_columns(table, parsers), table.source)
+    pairs = Pairs(parse_columns(table, parsers), table.source, row_numbers=table.row_numbers)
     refuse_duplicates(pairs, ["item"])
     return pairs
 
@@ -136,7 +139,7 @@ def read_pairs(source: Source) -> Pairs:
 def _require_known(table: Table) -> None:
     for name in ("item", "a", "b"):
         if name not in table.columns:
-            wanted = " or ".join(_NAMES[name])
+            wanted = " or ".join(_NAMES[name] if name != "item" else ("item", *ITEM_NAMES))
             found = listing(table.columns)
             raise InputError(f"{table.source}: no column {wanted}; found {found}")
 
@@ -144,7 +147,7 @@ def _require_known(table: Table) -> None:
 def _refuse_blank(table: Table, column: str, called: str) -> None:
     values = text(table, column)
     blank = values.is_null() | (values.str.strip_chars() == "")
-    named = Table(table.frame.rename({column: called}), table.source)
+    named = replace(table, frame=table.frame.rename({column: called}))
     refuse(named, blank, called, "the text of a response")
 
 

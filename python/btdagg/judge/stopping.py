@@ -22,6 +22,7 @@ from btdagg.judge.pairs import Pair, Pairs
 from btdagg.judge.runs import JudgeRun, Settings, total_of
 from btdagg.judge.store import VoteStore
 from btdagg.online import StoppingRule
+from btdagg.provenance import Provenance, warn_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,8 +93,16 @@ async def judge_by_rule(
     ------
     InputError
         If a rule has another `n` or an odd step; and as :func:`btdagg.judge.judging.judge` does.
+
+    Warns
+    -----
+    ProvenanceWarning
+        If one rule is given and its model was fitted to another judge, template, temperature or
+        task.
     """
     asking = _ByRule.of(judging, rule, store)
+    if isinstance(rule, StoppingRule):
+        warn_of(differences(pairs, judging, rule))
     _, before = asking.state_of(pairs)
     runs: list[JudgeRun] = []
     limits: Limits | None = judging.limits
@@ -116,6 +125,22 @@ async def judge_by_rule(
     total.statuses = after - total.there
     total.n_items, total.n_wanted = len(pairs), after.total()
     return StoppedRun(total, len(pairs), n_settled, after.total(), asking.n * len(pairs))
+
+
+def differences(pairs: Pairs, judging: Judging, rule: StoppingRule) -> tuple[str, ...]:
+    """Say where pairs, judge and prompt are not what the model of a rule was fitted to."""
+    known, asked = rule.model.provenance, judging.asked
+    if known is None:
+        return ()
+    # A template that shares its name with another goes by name and digest where votes are read.
+    by_digest = f"{asked.template}#{asked.prompt[:8]}"
+    columns = {
+        "judge": asked.judge,
+        "template": by_digest if by_digest in known.template else asked.template,
+        "temperature": () if asked.temperature is None else asked.temperature,
+        "task": Provenance.of(pairs).task,
+    }
+    return known.other_values(columns)
 
 
 def open_pairs(

@@ -15,7 +15,7 @@ import numpy as np
 from btdagg import _core
 from btdagg._core import InputError
 from btdagg.files import read_whole, replace_file
-from btdagg.validation import as_integer, as_number, as_numbers
+from btdagg.validation import as_integer, as_number, as_numbers, in_label_order
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -114,7 +114,8 @@ class DriftMonitor:
     ----------
     reference : (n, 3) or (n, 2, 3) array of non-negative integers
         Votes per item in label order; with three dimensions first those of order AB, then BA. All
-        items have as many votes (of either order), 1 to 128.
+        items have as many votes (of either order), 1 to 128. A data frame is read by the names of
+        its columns.
     level : float
         Above 0 and below 1.
     seed : int
@@ -343,7 +344,7 @@ class DriftMonitor:
 
 def _as_votes(counts: ArrayLike, name: str, n_orders: int | None) -> NDArray[np.int64]:
     """Votes as (n, orders, 3)."""
-    array = as_numbers(counts, name)
+    array = as_numbers(in_label_order(counts, name), name)
     if n_orders is not None and array.ndim == (1 if n_orders == 1 else 2):
         array = array[None]
     shapes = {1: "(n, 3)", 2: "(n, 2, 3)"}
@@ -358,7 +359,10 @@ def _as_votes(counts: ArrayLike, name: str, n_orders: int | None) -> NDArray[np.
         good = (votes >= 0) & (votes % 1 == 0) & (votes <= 2**31)
     if not good.all():
         row = int(np.argwhere(~good)[0][0])
-        raise InputError(f"{name}[{row}] is {array[row].tolist()}, want non-negative integers")
+        limit = " of at most 2**31" if (votes[row] > 2**31).any() else ""
+        raise InputError(
+            f"{name}[{row}] is {array[row].tolist()}, want non-negative integers{limit}"
+        )
     return votes.astype(np.int64)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
+from btdagg.validation import refuse_wide_ids, unmasked
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,7 +51,7 @@ def as_ids(items: Any) -> NDArray[np.int64] | Texts:
         items = items.to_numpy()
     if isinstance(items, list | tuple) and items and isinstance(items[0], str):
         return as_texts(list(items))  # not by NumPy, whose own strings lose trailing NULs
-    array = np.asarray(items)
+    array = np.asarray(unmasked(items, "items"))
     if array.ndim != 1:
         raise InputError(f"items has shape {array.shape}, want one dimension")
     if isinstance(items, list | tuple) and array.dtype.kind == "U":
@@ -64,11 +65,14 @@ def as_ids(items: Any) -> NDArray[np.int64] | Texts:
     if array.dtype.kind in "OT":
         ids = array.tolist()
         if all(isinstance(item, int | np.integer) and not isinstance(item, bool) for item in ids):
+            refuse_wide_ids(ids, unsigned=False)
             array = np.asarray(ids)
         else:
             return as_texts(ids)
     if array.size == 0:
         return np.empty(0, dtype=np.int64)
+    if array.dtype.kind == "f" and isinstance(items, list | tuple):
+        refuse_wide_ids(items, unsigned=False)  # of either sign and too far apart
     if array.dtype.kind not in "iu":
         raise InputError(f"items has dtype {array.dtype}, want integers or strings")
     if array.dtype.kind == "u" and array.max() > np.iinfo(np.int64).max:

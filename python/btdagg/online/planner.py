@@ -13,7 +13,14 @@ from btdagg._core import InputError
 from btdagg.calibration import CalibrationWarning, calibrate
 from btdagg.online.predictive import VoteDistribution, fit_votes
 from btdagg.online.rule import StoppingRule
-from btdagg.validation import as_integer, as_labels, as_number, as_whole_counts, same_length
+from btdagg.validation import (
+    as_integer,
+    as_labels,
+    as_number,
+    as_whole_counts,
+    same_index,
+    same_length,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -164,6 +171,7 @@ def plan(
     """
     gold, whole = as_labels(labels), as_whole_counts(counts)
     same_length("labels", len(gold), "counts", len(whole))
+    same_index(counts=counts, labels=labels)
     votes = fit_votes(whole, gold)
     n_items, seed = as_integer(n_items, "n_items", 1), as_integer(seed, "seed", 0)
     step = as_integer(step, "step", 1)

@@ -12,7 +12,14 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
-from btdagg.validation import as_integer, as_labels, as_number, as_whole_counts, same_length
+from btdagg.validation import (
+    as_integer,
+    as_labels,
+    as_number,
+    as_whole_counts,
+    same_index,
+    same_length,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -163,6 +170,7 @@ def fit_votes(counts: ArrayLike, labels: ArrayLike) -> VoteDistribution:
     """
     whole, gold = as_whole_counts(counts).astype(np.float64), as_labels(labels)
     same_length("labels", len(gold), "counts", len(whole))
+    same_index(counts=counts, labels=labels)
     if not len(gold):
         raise InputError("labels is empty, want at least one item")
     # Either side first, so that swapping A and B changes no bit.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, get_args
 
@@ -14,6 +14,7 @@ from btdagg._core import InputError
 from btdagg.files import read_whole, replace_file
 from btdagg.model import DavidsonModel
 from btdagg.online.predictive import VoteDistribution
+from btdagg.provenance import warn_of
 from btdagg.validation import as_counts, as_integer, as_number, as_numbers
 
 if TYPE_CHECKING:
@@ -69,6 +70,8 @@ class StoppingRule:
     Methods over arrays take `counts`, (n, 3) non-negative integers as `DavidsonModel.decide` does,
     and `n_threads`, which does not change a bit of the result. They raise `InputError` naming the
     first row with a bad count or with more than `n` votes.
+
+    Making a rule warns (`ProvenanceWarning`) where its `n` is not what the model was fitted for.
 
     References
     ----------
@@ -207,6 +210,8 @@ class StoppingRule:
             elif value is not None:
                 raise InputError(f"{name} is {value!r}, want None for a {self.kind} rule")
         _ = self._kernel  # which checks the rest
+        if self.model.provenance is not None:
+            warn_of(self.model.provenance.other_number(self.n))
 
     @cached_property
     def _kernel(self) -> _core.StoppingRule:
@@ -346,7 +351,7 @@ class StoppingRule:
             "epsilon": self.epsilon,
             "price": self.price,
             "votes": None if self.votes is None else self.votes.components,
-            "model": asdict(self.model),
+            "model": self.model.as_dict(),
         }
         return json.dumps({"format": _FORMAT, "version": _VERSION, **fields}, indent=2)
 

@@ -15,7 +15,7 @@ from btdagg.model import DavidsonModel
 from btdagg.online.item_ids import Texts, as_ids, as_strings, as_texts
 from btdagg.online.rule import StoppingRule
 from btdagg.online.state import TallyState, pack, unpack
-from btdagg.validation import as_integer, as_labels, as_numbers, same_length
+from btdagg.validation import as_integer, as_labels, as_numbers, same_index, same_length, unmasked
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -83,6 +83,11 @@ class OnlineTally:
     ------
     InputError
         If an argument is of another type or value, or model and rule disagree.
+
+    Notes
+    -----
+    The same rule holds where votes are read from a file or a data frame, but that a conflict there
+    is an error: see `btdagg.read_votes`.
 
     Examples
     --------
@@ -159,6 +164,7 @@ class OnlineTally:
         ids, cast = as_ids(items), as_labels(votes, "votes")
         n_rows = len(ids.ends) if isinstance(ids, Texts) else len(ids)
         same_length("votes", len(cast), "items", n_rows)
+        same_index(items=items, votes=votes, samples=samples, judges=judges, orders=orders)
         numbers = self._samples(samples, n_rows)
         threads = as_integer(n_threads, "n_threads", 1)
         with self._lock:
@@ -494,7 +500,7 @@ def _channels(
         if isinstance(values, str):
             columns.append((np.zeros(n_rows, dtype=np.int64), [values]))
             continue
-        array = np.asarray(values)
+        array = np.asarray(unmasked(values, name))
         if array.ndim != 1:
             raise InputError(f"{name} has shape {array.shape}, want one dimension")
         same_length(name, len(array), "items", n_rows)

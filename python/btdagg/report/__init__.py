@@ -1,7 +1,7 @@
 """Reports: tables and figures of every protocol, and a page that holds them.
 
-A report is a `ReportFolder` to which tables and figures are added. `score_tables`, `vote_figures` and
-the like make them of what `btdagg.evaluation` finds.
+A report is a `ReportFolder` to which tables and figures are added. `score_tables`, `vote_figures`
+and the like make them of what `btdagg.evaluation` finds.
 """
 
 from typing import TYPE_CHECKING, Any

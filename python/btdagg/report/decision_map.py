@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from btdagg.report.markup import asset, script_json
@@ -53,7 +52,7 @@ def decision_map(models: Mapping[str, DavidsonModel], n_votes: int) -> str:
         start=min(max(n_votes, FEWEST), MOST),
         controls=[*(_reaching(control, models) for control in _CONTROLS), _VOTES],
         presets=script_json(
-            [{"name": shown(name), **asdict(model)} for name, model in models.items()]
+            [{"name": shown(name), **model.numbers} for name, model in models.items()]
         ),
     )
 

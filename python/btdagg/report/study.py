@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -223,7 +223,7 @@ def with_several(votes: Votes, by: Sequence[str], column: str) -> Votes | None:
     if column not in votes.columns:
         return None
     parts = [
-        part.frame
+        part.numbered()
         for _, part in votes.partition(by)
         if text(part, column).drop_nulls().n_unique() > 1
     ]
@@ -231,4 +231,4 @@ def with_several(votes: Votes, by: Sequence[str], column: str) -> Votes | None:
         return None
     import polars as pl
 
-    return replace(votes, frame=pl.concat(parts))
+    return votes.renumbered(pl.concat(parts))

@@ -8,7 +8,7 @@ import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 import anyio
 from fastapi import FastAPI, Query, Request, Response
@@ -100,6 +100,7 @@ def create_app(settings: Settings, *, is_leaving: Callable[[], bool] = lambda: F
         description="Calibrated labels from the three-way votes of LLM judges.",
         docs_url=None,  # it loads scripts from elsewhere
         redoc_url=None,
+        redirect_slashes=False,  # a redirect goes to whatever Host the client sent
         lifespan=lifespan,
     )
     app.state.metrics, app.state.file = metrics, file
@@ -162,6 +163,17 @@ def create_app(settings: Settings, *, is_leaving: Callable[[], bool] = lambda: F
         changed = await anyio.to_thread.run_sync(reload)
         return {"model": file.current.digest, "changed": changed}
 
+    @app.get("/v1/model")
+    async def show_model() -> dict[str, Any]:
+        """Show the model in use: its digest, its numbers and what it was fitted to."""
+        served = file.current
+        known = served.comparison.provenance
+        return {
+            "model": served.digest,
+            **served.model.numbers,
+            "provenance": None if known is None else known.as_dict(),
+        }
+
     @app.get("/healthz")
     async def healthz() -> dict[str, str]:
         """Whether the process answers."""
@@ -181,7 +193,10 @@ def create_app(settings: Settings, *, is_leaving: Callable[[], bool] = lambda: F
 
     @app.get("/docs", include_in_schema=False, response_class=HTMLResponse)
     async def docs() -> HTMLResponse:
-        return HTMLResponse(page(app.openapi()))
+        served = file.current
+        known = served.comparison.provenance
+        fitted = "" if known is None else f", fitted to {known}"
+        return HTMLResponse(page(app.openapi(), f"Model {served.digest}{fitted}."))
 
     return app
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import io
+import json
 import struct
 from typing import TYPE_CHECKING, Any
 
 from btdagg._core import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     import polars as pl
     import pyarrow as pa
 
 CONTENT_TYPE = "application/vnd.apache.arrow.stream"
+
+# The mark at the end of a stream, and the one of writers before Arrow 0.15.
+_ENDS = (b"\xff\xff\xff\xff\0\0\0\0", b"\0\0\0\0")
 
 
 def read_stream(body: bytes, names: Collection[str] | None = None) -> pl.DataFrame:
@@ -22,7 +26,7 @@ def read_stream(body: bytes, names: Collection[str] | None = None) -> pl.DataFra
 
     Neither compressed batches nor dictionaries are taken, nor columns that nobody wants, which may
     share their bytes: a small body may unfold into a large table. Each batch is validated in full
-    before a value is used.
+    before a value is used. A stream has to have its end-of-stream mark.
 
     Raises
     ------
@@ -33,7 +37,8 @@ def read_stream(body: bytes, names: Collection[str] | None = None) -> pl.DataFra
     import pyarrow as pa
 
     try:
-        messages = pa.ipc.MessageReader.open_stream(body)
+        source = pa.BufferReader(body)
+        messages = pa.ipc.MessageReader.open_stream(source)
         first = messages.read_next_message()
         if first.type != "schema":  # reading one from another message kills the process
             raise InputError(
@@ -45,9 +50,11 @@ def read_stream(body: bytes, names: Collection[str] | None = None) -> pl.DataFra
         _check(schema, names)
         batches = []
         while True:
+            place = source.tell()
             try:
                 message = messages.read_next_message()
             except StopIteration:
+                _check_end(body[place:])
                 break
             if message.type != "record batch":
                 raise InputError(f"body has a {message.type} message, want record batches alone")
@@ -65,15 +72,28 @@ def read_stream(body: bytes, names: Collection[str] | None = None) -> pl.DataFra
     return found if isinstance(found, pl.DataFrame) else found.to_frame()
 
 
-def write_stream(columns: Mapping[str, Any], digest: str) -> bytes:
-    """Write columns as a stream whose schema names the model by its digest."""
+def write_stream(columns: Mapping[str, Any], digest: str, warnings: Sequence[str] = ()) -> bytes:
+    """Write columns as a stream whose schema has the model's digest, and warnings as JSON."""
     import pyarrow as pa
 
-    table = pa.table(dict(columns)).replace_schema_metadata({"model": digest})
+    said = {"warnings": json.dumps(warnings)} if warnings else {}
+    table = pa.table(dict(columns)).replace_schema_metadata({"model": digest, **said})
     out = io.BytesIO()
     with pa.ipc.new_stream(out, table.schema) as stream:
         stream.write_table(table)
     return out.getvalue()
+
+
+def _check_end(rest: bytes) -> None:
+    """Check that what follows the last batch is the mark of the end, and that nothing follows it.
+
+    The format lets a writer leave the mark out, but then a stream that was cut between two batches
+    looks like a whole one. Writers in use set it.
+    """
+    if rest not in _ENDS:
+        if rest.startswith(_ENDS):
+            raise InputError("body goes on after the end of its stream, want one stream")
+        raise InputError("body has no end-of-stream mark: is it cut short?")
 
 
 def _check(schema: pa.Schema, names: Collection[str] | None) -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from btdagg.serve.models import ServedModel
+    from btdagg.votes import Votes
 
 JSON = "application/json"
 COUNTS = ("minus", "tie", "plus")
@@ -41,11 +42,14 @@ class Items:
         Names of the items.
     n_missing : int, optional
         Votes that are missing, where votes came and no counts.
+    votes : Votes, optional
+        Those votes.
     """
 
     counts: NDArray[Any]
     ids: Any = None
     n_missing: int | None = None
+    votes: Votes | None = None
 
 
 def read_items(body: bytes, content_type: str, *, votes_only: bool = False) -> Items:
@@ -151,7 +155,7 @@ def _of_votes(columns: Mapping[str, Any]) -> Items:
         raise InputError(str(error).replace("data frame", "body", 1)) from None
     except (TypeError, OverflowError) as error:  # an integer of more than 64 bits
         raise InputError(f"body: {error}") from None
-    return Items(counts, ids.tolist(), votes.n_missing)
+    return Items(counts, ids.tolist(), votes.n_missing, votes)
 
 
 def _check_ids(ids: pl.Series) -> None:
@@ -249,6 +253,8 @@ def write_answer(
 ) -> bytes:
     """Decide items and write the answer as JSON or as an Arrow stream.
 
+    It says where the items are not what the model was fitted to.
+
     Raises
     ------
     InputError
@@ -256,6 +262,7 @@ def write_answer(
     """
     decided = served.model.decide(items.counts) if labels else None
     p = served.model.predict_proba(items.counts) if probabilities else None
+    warnings = served.comparison.differences(items) if labels or probabilities else ()
     of_votes = items.n_missing is not None
     if media == arrow.CONTENT_TYPE:
         columns: dict[str, Any] = {} if items.ids is None else {"item": items.ids}
@@ -265,7 +272,7 @@ def write_answer(
             columns["label"] = decided
         if p is not None:
             columns |= dict(zip(("p_minus", "p_tie", "p_plus"), p.T, strict=True))
-        return arrow.write_stream(columns, served.digest)
+        return arrow.write_stream(columns, served.digest, warnings)
     answer: dict[str, Any] = {"model": served.digest}
     if items.ids is not None:
         answer["items"] = items.ids
@@ -275,4 +282,6 @@ def write_answer(
         answer["labels"] = decided.tolist()
     if p is not None:
         answer["probabilities"] = p.tolist()
+    if warnings:
+        answer["warnings"] = warnings
     return json.dumps(answer).encode()

@@ -7,7 +7,16 @@ from collections import Counter as Tally
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-PATHS = ("/v1/decide", "/v1/tally", "/v1/reload", "/healthz", "/readyz", "/metrics", "/docs")
+PATHS = (
+    "/v1/decide",
+    "/v1/tally",
+    "/v1/model",
+    "/v1/reload",
+    "/healthz",
+    "/readyz",
+    "/metrics",
+    "/docs",
+)
 _BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 

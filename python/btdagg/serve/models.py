@@ -5,17 +5,23 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from btdagg.model import DavidsonModel
+from btdagg.serve.comparison import Comparison
 
 
 class ServedModel(NamedTuple):
-    """A model and the digest by which answers say that they are of it."""
+    """A model, the digest by which answers say that they are of it, and what it is used for.
+
+    The model itself knows nothing of what it was fitted to: the comparison does.
+    """
 
     model: DavidsonModel
     digest: str
+    comparison: Comparison
 
 
 class ModelFile:
@@ -47,8 +53,9 @@ class ModelFile:
             # Before the reading: a change in between is seen the next time.
             self._stamp = _stamp(self.path)
             found = _load(self.path)
-            changed = found != self.current
-            self.current = found
+            changed = found.digest != self.current.digest
+            if changed:
+                self.current = found
             return changed
 
     def is_stale(self) -> bool:
@@ -63,7 +70,7 @@ def digest(model: DavidsonModel) -> str:
 
 def _load(path: Path) -> ServedModel:
     model = DavidsonModel.load(path)
-    return ServedModel(model, digest(model))
+    return ServedModel(replace(model, provenance=None), digest(model), Comparison(model.provenance))
 
 
 def _stamp(path: Path) -> tuple[int, ...]:

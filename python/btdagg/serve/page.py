@@ -17,12 +17,12 @@ td{padding:.1rem 1rem .1rem 0;vertical-align:top}
 """
 
 
-def page(description: dict[str, Any]) -> str:
-    """Return the page of an OpenAPI description."""
+def page(description: dict[str, Any], model: str) -> str:
+    """Return the page of an OpenAPI description and a line on the model in use."""
     info = description["info"]
     parts = [
         f"<h1>{escape(info['title'])} {escape(info['version'])}</h1>"
-        f"<p>{escape(info.get('description', ''))}</p>"
+        f"<p>{escape(info.get('description', ''))}</p><p>{escape(model)}</p>"
         '<p>For machines: <a href="openapi.json">openapi.json</a>.</p>'
     ]
     for path, methods in description["paths"].items():

@@ -41,6 +41,11 @@ _ANSWER = {
     "properties": {
         "model": {"type": "string", "description": "Digest of the model that decided."},
         "n_missing": {"type": "integer", "description": "Votes that are missing."},
+        "warnings": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "Where the items are not what the model was fitted to, if they are not.",
+        },
         **_lists(
             labels=_LABEL, items=_ITEM, counts=_row(_COUNT), probabilities=_row({"type": "number"})
         ),

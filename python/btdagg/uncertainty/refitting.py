@@ -131,7 +131,7 @@ def bootstrap(
     """Bootstrap the calibration of labelled counts, by item or by group.
 
     As many items as there are, or groups, are drawn with replacement and the model is fitted
-    again, by the core alone and with all basins searched: some tenths of a millisecond per refit.
+    again as `calibrate` fits: some tenths of a millisecond per refit.
 
     Parameters
     ----------

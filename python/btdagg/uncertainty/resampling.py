@@ -19,6 +19,7 @@ from btdagg.validation import (
     as_number,
     as_weights,
     as_whole_counts,
+    same_index,
     same_length,
 )
 
@@ -121,6 +122,7 @@ def labelled_items(
     by_item = np.ones(len(known)) if weights is None else as_weights(weights, soft=False)
     same_length("weights", len(by_item), "counts", len(checked))
     group = None if groups is None else as_groups(groups, "counts", len(checked))
+    same_index(counts=counts, labels=labels, weights=weights, groups=groups)
     bounds = Bounds() if bounds is None else bounds
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)  # they are in `calibration`

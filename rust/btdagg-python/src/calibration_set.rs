@@ -68,18 +68,16 @@ impl CalibrationSet {
         Ok((loss.drps, PyArray1::from_slice(py, &loss.gradient)))
     }
 
-    /// Parameters of least DRPS within the bounds, the DRPS there, and the number of starts.
-    fn fit<'py>(
+    /// The fit within the bounds of beta, eta0 and gamma.
+    fn fit(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
         lower: [f64; 3],
         upper: [f64; 3],
         n_threads: usize,
-    ) -> PyResult<(Bound<'py, PyArray1<f64>>, f64, usize)> {
+    ) -> PyResult<Fit> {
         let bounds = Bounds { lower: parameters(lower), upper: parameters(upper) };
-        let fit = run(py, n_threads, |execution| self.0.fit(&bounds, execution))?;
-        let Parameters { beta, eta0, gamma } = fit.parameters;
-        Ok((PyArray1::from_slice(py, &[beta, eta0, gamma]), fit.drps, fit.n_starts))
+        run(py, n_threads, |execution| self.0.fit(&bounds, execution)).map(Fit)
     }
 
     /// Number of items with a weight above 0.
@@ -116,6 +114,50 @@ impl CalibrationSet {
     #[getter]
     fn label_weights(&self) -> (f64, f64, f64) {
         self.0.label_weights().into()
+    }
+}
+
+/// Where a fit ended.
+#[pyclass(frozen, module = "btdagg._core")]
+pub struct Fit(btdagg::Fit);
+
+#[pymethods]
+impl Fit {
+    /// Parameters beta, eta0 and gamma of least DRPS.
+    #[getter]
+    fn parameters(&self) -> (f64, f64, f64) {
+        let Parameters { beta, eta0, gamma } = self.0.parameters;
+        (beta, eta0, gamma)
+    }
+
+    /// Mean DRPS there.
+    #[getter]
+    fn drps(&self) -> f64 {
+        self.0.drps
+    }
+
+    /// Whether it is an optimum.
+    #[getter]
+    fn converged(&self) -> bool {
+        self.0.converged
+    }
+
+    /// Whether each of the three is at one of its bounds.
+    #[getter]
+    fn at_bounds(&self) -> (bool, bool, bool) {
+        self.0.at_bounds.into()
+    }
+
+    /// Whether each of the three is left neutral, since the items cannot identify it.
+    #[getter]
+    fn neutral(&self) -> (bool, bool, bool) {
+        self.0.neutral.into()
+    }
+
+    /// Number of starts that were followed downhill.
+    #[getter]
+    fn n_starts(&self) -> usize {
+        self.0.n_starts
     }
 }
 

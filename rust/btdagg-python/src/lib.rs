@@ -20,13 +20,13 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use crate::calibration_set::CalibrationSet;
+    use crate::calibration_set::{CalibrationSet, Fit};
     #[pymodule_export]
     use crate::call::InputError;
     #[pymodule_export]
     use crate::drift::ConformalTest;
     #[pymodule_export]
-    use crate::model::Model;
+    use crate::model::{Model, exceeds};
     #[pymodule_export]
     use crate::refits::{Refits, decide_under};
     #[pymodule_export]

@@ -1,4 +1,4 @@
-use btdagg::{CountValue, Counts};
+use btdagg::{CountValue, Counts, Provenance};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
@@ -96,6 +96,14 @@ impl Model {
     }
 }
 
+/// Whether items have more votes than a model was fitted for, by a look at the first of them.
+#[pyfunction]
+pub fn exceeds(counts: &Bound<'_, PyUntypedArray>, n_votes: u64) -> PyResult<bool> {
+    let borrowed = borrow_counts(counts)?;
+    let provenance = Provenance { n_votes: Some(n_votes), ..Provenance::default() };
+    with_rows!(borrowed, rows => Ok(provenance.is_exceeded_by(&rows)))
+}
+
 pub fn rows_of(counts: &Bound<'_, PyUntypedArray>) -> usize {
     counts.shape().first().copied().unwrap_or(0)
 }
@@ -123,12 +131,17 @@ pub fn filled<const N: usize>(
     Ok(array)
 }
 
+const TWO_POW_64: f64 = 18_446_744_073_709_551_616.0;
+
 /// One count from whatever Python number it is.
 pub fn count(value: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
     if let Ok(count) = value.extract::<u64>() {
         return Ok(count);
     }
-    value.extract::<f64>().ok().and_then(CountValue::to_count).ok_or_else(|| {
-        InputError::new_err(format!("{name} is {value}, want a non-negative integer"))
+    let number = value.extract::<f64>().ok();
+    number.and_then(CountValue::to_count).ok_or_else(|| {
+        let too_large = number.is_some_and(|number| number.is_finite() && number >= TWO_POW_64);
+        let limit = if too_large { " below 2**64" } else { "" };
+        InputError::new_err(format!("{name} is {value}, want a non-negative integer{limit}"))
     })
 }

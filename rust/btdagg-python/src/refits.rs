@@ -1,4 +1,4 @@
-use btdagg::{Bounds, Cell, Counts, Label, Parameters, Refit};
+use btdagg::{Bounds, Cell, Counts, Fit, Label, Parameters};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
@@ -45,7 +45,7 @@ impl Refits {
         let py = weights.py();
         let n_refits = weights.as_array().nrows();
         let weights = weights.as_slice()?;
-        let mut fits = vec![Refit::default(); n_refits];
+        let mut fits = vec![Fit::default(); n_refits];
         run(py, n_threads, |execution| self.0.fit_into(weights, &mut fits, execution))?;
         let thetas: Vec<f64> = fits.iter().flat_map(|fit| vector(fit.parameters)).collect();
         let at_bounds: Vec<bool> = fits.iter().flat_map(|fit| fit.at_bounds).collect();

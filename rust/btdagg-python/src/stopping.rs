@@ -58,7 +58,7 @@ impl StoppingRule {
             }
         };
         let predictive = predictive.map(|predictive| &predictive.0);
-        run(py, 1, |_| stopping::StoppingRule::new(model.0, n, step, criterion, predictive))
+        run(py, 1, |_| stopping::StoppingRule::new(model.0.clone(), n, step, criterion, predictive))
             .map(Self)
     }
 
@@ -73,7 +73,7 @@ impl StoppingRule {
         predictive: &Predictive,
     ) -> PyResult<f64> {
         run(py, 1, |_| {
-            stopping::StoppingRule::within_budget(model.0, n, step, votes, &predictive.0)
+            stopping::StoppingRule::within_budget(&model.0, n, step, votes, &predictive.0)
         })
         .map(|(_, price)| price)
     }

@@ -1,12 +1,7 @@
 use crate::counts::Counts;
-use crate::parallel::for_each_part;
-use crate::{Error, Execution, Parameters, davidson, features};
-
-/// Distinct rows whose losses are summed as one block, whatever the number of threads.
-const SUM_BLOCK: usize = 1024;
-
-/// Weight of each label, in label order.
-pub(crate) type LabelWeights = [f64; 3];
+use crate::features::{Features, features};
+use crate::rows::{LabelWeights, Row, WeightedRows};
+use crate::{Error, Execution, Parameters};
 
 /// Mean DRPS of a calibration set and its gradient.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -34,18 +29,10 @@ pub struct Loss {
 /// ```
 #[derive(Debug, Clone)]
 pub struct CalibrationSet {
-    pub(crate) rows: Vec<Row>,
+    pub(crate) rows: WeightedRows,
     n_items: usize,
     label_weights: LabelWeights,
     max_votes: u64,
-}
-
-/// One distinct row: its features and the weight of each label.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Row {
-    pub(crate) s: f64,
-    pub(crate) t: f64,
-    pub(crate) weights: LabelWeights,
 }
 
 impl CalibrationSet {
@@ -57,16 +44,11 @@ impl CalibrationSet {
         n_items: usize,
         max_votes: u64,
     ) -> Result<Self, Error> {
-        let rows: Vec<Row> = rows
-            .iter()
-            .map(|&(counts, weights)| {
-                let features::Features { s, t } = features::features(counts, alpha, kappa);
-                Row { s, t, weights }
-            })
-            .collect();
-        if rows.is_empty() {
-            return Err(Error::NoWeight);
-        }
+        let row = |(place, &(counts, weights)): (usize, &(Counts, LabelWeights))| {
+            let Features { s, t } = features(counts, alpha, kappa);
+            Row { s, t, weights, place }
+        };
+        let rows = WeightedRows::new(rows.iter().enumerate().map(row).collect())?;
         Ok(Self { rows, n_items, label_weights, max_votes })
     }
 
@@ -79,7 +61,7 @@ impl CalibrationSet {
     /// Number of distinct rows, a row and its mirror image being one.
     #[must_use]
     pub fn n_distinct(&self) -> usize {
-        self.rows.len()
+        self.rows.rows().len()
     }
 
     /// Weight of all items together by label, in label order; up to a common factor.
@@ -97,17 +79,13 @@ impl CalibrationSet {
     /// Whether some item leans to a side; if none does, the loss does not depend on beta.
     #[must_use]
     pub fn has_margins(&self) -> bool {
-        self.rows.iter().any(|row| row.s != 0.0)
+        self.rows.has_margins()
     }
 
     /// Whether tie features differ; if not, eta0 and gamma cannot be told apart.
     #[must_use]
     pub fn has_tie_contrast(&self) -> bool {
-        self.rows.windows(2).any(|pair| matches!(pair, [one, other] if one.t != other.t))
-    }
-
-    pub(crate) fn total_weight(&self) -> f64 {
-        self.label_weights.iter().sum()
+        self.rows.has_tie_contrast()
     }
 
     /// Mean DRPS and its gradient.
@@ -115,93 +93,7 @@ impl CalibrationSet {
     /// # Errors
     /// [`Error::Interrupted`].
     pub fn loss(&self, parameters: Parameters, execution: Execution<'_>) -> Result<Loss, Error> {
-        let blocks = self.sum_blocks(execution, |sums: &mut [Sum; 4], row| {
-            for (sum, term) in sums.iter_mut().zip(row.loss(parameters)) {
-                sum.add(term);
-            }
-        })?;
-        let mut total = [Sum::default(); 4];
-        for block in blocks {
-            total.iter_mut().zip(block).for_each(|(total, block)| total.add_sum(block));
-        }
-        let [drps, beta, eta0, gamma] = total.map(|sum| sum.value() / self.total_weight());
-        Ok(Loss { drps, gradient: [beta, eta0, gamma] })
-    }
-
-    /// Something summed over each block of rows. Blocks are the same whatever the number of
-    /// threads; a caller that adds them in order has the same bits.
-    pub(crate) fn sum_blocks<S: Copy + Default + Send>(
-        &self,
-        execution: Execution<'_>,
-        add: impl Fn(&mut S, &Row) + Sync,
-    ) -> Result<Vec<S>, Error> {
-        let mut sums = vec![S::default(); self.rows.len().div_ceil(SUM_BLOCK)];
-        for_each_part(&mut sums, 1, execution, |start, part, mut watch| {
-            for (sum, block) in part.iter_mut().zip(self.rows.chunks(SUM_BLOCK).skip(start)) {
-                watch.poll()?;
-                block.iter().for_each(|row| add(sum, row));
-            }
-            Ok(())
-        })?;
-        Ok(sums)
-    }
-}
-
-impl Row {
-    /// Weighted DRPS and its derivatives with respect to beta, eta0 and gamma.
-    ///
-    /// With `p(±)` and `p(0)` the probabilities and `q(±) = 1 − p(±)`, the score of a label is
-    /// `q(−)² + p(+)²`, `p(−)² + p(+)²` or `p(−)² + q(+)²`. Nothing is subtracted from 1, so
-    /// each term is accurate relative to itself.
-    fn loss(&self, parameters: Parameters) -> [f64; 4] {
-        let u = parameters.margin_logit(self.s);
-        let [minus, tie, plus] = davidson::probabilities(u, parameters.tie_logit(self.t));
-        let (not_minus, not_plus) = (tie + plus, minus + tie);
-        // How the two tails react to the margin and to the tie logit; all four are positive.
-        let (minus_falls, plus_rises) = (minus * (2.0 * plus + tie), plus * (2.0 * minus + tie));
-        let (minus_yields, plus_yields) = (minus * tie, plus * tie);
-
-        let [if_minus, if_tie, if_plus] = self.weights;
-        let score = if_minus * (not_minus * not_minus + plus * plus)
-            + if_tie * (minus * minus + plus * plus)
-            + if_plus * (minus * minus + not_plus * not_plus);
-        let by_u = 2.0
-            * (if_minus * (not_minus * minus_falls + plus * plus_rises)
-                + if_tie * (plus * plus_rises - minus * minus_falls)
-                - if_plus * (minus * minus_falls + not_plus * plus_rises));
-        let by_eta = 2.0
-            * (if_minus * (not_minus * minus_yields - plus * plus_yields)
-                - if_tie * (minus * minus_yields + plus * plus_yields)
-                + if_plus * (not_plus * plus_yields - minus * minus_yields));
-        [score, by_u * self.s, by_eta, by_eta * self.t]
-    }
-}
-
-/// A sum that carries its rounding error along (Neumaier).
-#[derive(Debug, Clone, Copy, Default)]
-struct Sum {
-    sum: f64,
-    error: f64,
-}
-
-impl Sum {
-    fn add(&mut self, term: f64) {
-        let sum = self.sum + term;
-        self.error += if self.sum.abs() >= term.abs() {
-            (self.sum - sum) + term
-        } else {
-            (term - sum) + self.sum
-        };
-        self.sum = sum;
-    }
-
-    fn add_sum(&mut self, other: Self) {
-        self.add(other.sum);
-        self.error += other.error;
-    }
-
-    fn value(self) -> f64 {
-        self.sum + self.error
+        self.rows.loss(parameters, execution)
     }
 }
 
@@ -209,6 +101,7 @@ impl Sum {
 mod tests {
     use super::*;
     use crate::CalibrationSetBuilder;
+    use crate::rows::SUM_BLOCK;
 
     fn items(n: u64) -> (Vec<[u64; 3]>, Vec<i8>) {
         let rows = (0..n).map(|i| [i % 7, (i * i) % 5, (i / 3) % 41]).collect();

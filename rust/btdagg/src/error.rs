@@ -1,5 +1,7 @@
 use std::fmt;
 
+const TWO_POW_64: f64 = 18_446_744_073_709_551_616.0;
+
 /// What was wrong with an input. Each message names the argument, the row, what came and what
 /// was wanted.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,7 +21,7 @@ pub enum Error {
         /// What came.
         value: f64,
     },
-    /// A count that is not a non-negative integer.
+    /// A count that is not a non-negative integer below 2⁶⁴.
     Count {
         /// Row of the item.
         row: usize,
@@ -192,10 +194,8 @@ impl fmt::Display for Error {
             }
             Self::Count { row, column, value } => {
                 let name = ["minus", "tie", "plus"].get(*column).unwrap_or(&"?");
-                write!(
-                    f,
-                    "counts[{row}, {column}] ({name}) is {value}, want a non-negative integer"
-                )
+                let wanted = wanted_count(value);
+                write!(f, "counts[{row}, {column}] ({name}) is {value}, want {wanted}")
             }
             Self::Label { name, row, value } => {
                 write!(f, "{name}[{row}] is {value}, want -1, 0 or 1")
@@ -269,6 +269,16 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+/// What is wanted of a count instead of a value: its upper bound is said where it is at fault.
+fn wanted_count(value: &str) -> &'static str {
+    let too_large = |value: f64| value.is_finite() && value >= TWO_POW_64;
+    if value.parse().is_ok_and(too_large) {
+        "a non-negative integer below 2**64"
+    } else {
+        "a non-negative integer"
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -277,6 +287,11 @@ mod tests {
     fn every_message_names_argument_row_value_and_want() {
         let count = Error::Count { row: 12, column: 1, value: "-3".into() };
         assert_eq!(count.to_string(), "counts[12, 1] (tie) is -3, want a non-negative integer");
+        let large = Error::Count { row: 0, column: 2, value: "18446744073709551616".into() };
+        assert_eq!(
+            large.to_string(),
+            "counts[0, 2] (plus) is 18446744073709551616, want a non-negative integer below 2**64"
+        );
         let label = Error::Label { name: "labels", row: 0, value: "2".into() };
         assert_eq!(label.to_string(), "labels[0] is 2, want -1, 0 or 1");
         let weight = Error::Weight { row: 2, value: f64::NAN };

@@ -1,26 +1,25 @@
 //! The loss to second order, and the Newton step to where that is least.
 
-use crate::calibration_set::{CalibrationSet, Row};
+use crate::region::parameters;
+use crate::rows::{Row, WeightedRows};
 use crate::{Error, Execution, Parameters, davidson};
 
 /// Three numbers in the order beta, eta0, gamma.
 pub(crate) type Vector = [f64; 3];
 
-impl CalibrationSet {
+impl WeightedRows {
     /// Mean DRPS, gradient and Hessian.
     pub(crate) fn expansion(
         &self,
         theta: Vector,
         execution: Execution<'_>,
     ) -> Result<Expansion, Error> {
-        let [beta, eta0, gamma] = theta;
-        let parameters = Parameters { beta, eta0, gamma };
-        let blocks = self.sum_blocks(execution, |sum: &mut Expansion, row| {
-            sum.add_row(row, parameters);
+        let parameters = parameters(theta);
+        let add = |sum: &mut Expansion, row: &Row| sum.add_row(row, parameters);
+        let sum = self.sum(execution, add, |total, block| {
+            total.add(block.value, block.gradient, &block.hessian);
         })?;
-        let mut total = Expansion::default();
-        blocks.iter().for_each(|block| total.add(block.value, block.gradient, &block.hessian));
-        Ok(total.divided_by(self.total_weight()))
+        Ok(sum.divided_by(self.total_weight()))
     }
 }
 
@@ -33,18 +32,10 @@ pub(crate) struct Expansion {
 }
 
 impl Expansion {
-    /// Of the mean over a few rows, summed in order.
-    pub(crate) fn of_rows(rows: &[Row], theta: Vector, total_weight: f64) -> Self {
-        let [beta, eta0, gamma] = theta;
-        let mut sum = Self::default();
-        rows.iter().for_each(|row| sum.add_row(row, Parameters { beta, eta0, gamma }));
-        sum.divided_by(total_weight)
-    }
-
     /// Adds the weighted score of a row.
     ///
     /// The score is `e₁² + e₂²` with `e₁ = p(−1) − H(−1)` and `e₂ = p(+1) − 1 + H(0)`.
-    fn add_row(&mut self, row: &Row, parameters: Parameters) {
+    pub(crate) fn add_row(&mut self, row: &Row, parameters: Parameters) {
         let u = parameters.margin_logit(row.s);
         let [minus, tie, plus] = davidson::probabilities(u, parameters.tie_logit(row.t));
         let lean = plus - minus;
@@ -172,7 +163,7 @@ mod tests {
             }
             .unwrap()
         };
-        let expansion = set.expansion(theta, Execution::single()).unwrap();
+        let expansion = set.rows.expansion(theta, Execution::single()).unwrap();
         assert!((expansion.value - at(theta).drps).abs() < 1e-14);
         for i in 0..3 {
             assert!((expansion.gradient[i] - at(theta).gradient[i]).abs() < 1e-14);

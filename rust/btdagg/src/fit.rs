@@ -5,20 +5,16 @@
 //! to the bottom of the best few. Both are cheap: the loss sees a few dozen distinct rows, on a
 //! grid the exponentials of margin and tie logit are shared, and there are three parameters.
 
-use crate::calibration_set::{CalibrationSet, Row};
+use crate::calibration_set::CalibrationSet;
 use crate::descent::Descent;
-use crate::expansion::Vector;
-use crate::grid::Grid;
+use crate::loss_table::LossTable;
 use crate::parallel::Watch;
 use crate::region::{Region, parameters};
+use crate::rows::WeightedRows;
 use crate::{Error, Execution, Parameters};
 
-/// How far above the lowest grid point the floor of a valley may lie, in DRPS.
-pub(crate) const VALLEY_FLOOR: f64 = 0.02;
-
-/// Distinct rows that the grid looks at; of larger sets, which have no narrow basins, as many
-/// evenly spaced ones.
-const GRID_ROWS: usize = 1024;
+/// A gamma that makes up for the bounds of nu has to lower the DRPS by more than this.
+const LOWER: f64 = 1e-12;
 
 /// Box constraints on beta, eta0 and gamma.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -46,95 +42,122 @@ pub struct Fit {
     pub parameters: Parameters,
     /// Mean DRPS there.
     pub drps: f64,
-    /// Number of starts that were followed to a local minimum.
-    pub n_starts: usize,
-    /// Whether the last step promised no further decrease.
+    /// Whether it is an optimum: no component of the gradient that could be followed without
+    /// leaving the bounds is larger than 1e-8.
     pub converged: bool,
-    /// Whether beta, eta0 and gamma are at one of their bounds.
+    /// Whether beta, eta0 and gamma are at one of their bounds. Bounds that leave a parameter one
+    /// value do not count.
     pub at_bounds: [bool; 3],
+    /// Whether beta, eta0 and gamma are left neutral, since the items cannot identify them: beta
+    /// at 1, gamma at 0, or at the bound next to that. The second never is.
+    pub neutral: [bool; 3],
+    /// Number of starts that were followed downhill.
+    pub n_starts: usize,
+}
+
+impl Default for Fit {
+    /// No fit yet: its numbers are NaN.
+    fn default() -> Self {
+        Self {
+            parameters: Parameters { beta: f64::NAN, eta0: f64::NAN, gamma: f64::NAN },
+            drps: f64::NAN,
+            converged: false,
+            at_bounds: [false; 3],
+            neutral: [false; 3],
+            n_starts: 0,
+        }
+    }
 }
 
 impl CalibrationSet {
     /// The parameters of least DRPS within the bounds.
     ///
+    /// What the items cannot identify is left neutral: beta at 1 where none leans to a side, gamma
+    /// at 0 where all have the same share of ties, unless its freedom gives a lower loss, as where
+    /// it makes up for the bounds of nu.
+    ///
     /// # Errors
     /// [`Error::Bounds`] if a bound is not finite or a lower one exceeds its upper one;
     /// [`Error::Interrupted`].
     pub fn fit(&self, bounds: &Bounds, execution: Execution<'_>) -> Result<Fit, Error> {
-        let region = Region::new(bounds)?;
-        let watch = Watch::alone(execution);
-        let expansion = |theta| self.expansion(theta, execution);
-        let starts = self.basins(&region, execution)?;
-        let mut best: Option<Descent<'_>> = None;
-        for &start in &starts {
-            let mut descent = Descent::new(start, &region, expansion)?;
-            while descent.step(expansion)? {
-                watch.ask_now()?;
-            }
-            if best.as_ref().is_none_or(|best| descent.value() < best.value()) {
-                best = Some(descent);
-            }
-        }
-        let (drps, theta, converged) = best.map_or((f64::INFINITY, region.lower, false), |best| {
-            (best.value(), best.theta, best.converged)
-        });
-        Ok(Fit {
-            parameters: parameters(theta),
-            drps,
-            n_starts: starts.len(),
-            converged,
-            at_bounds: region.at_bounds(theta),
-        })
-    }
-
-    /// Where to start from.
-    fn basins(&self, region: &Region, execution: Execution<'_>) -> Result<Vec<Vector>, Error> {
-        let grid = Grid::new(region.grid());
-        let losses = self.losses_on_grid(&grid.axes, execution)?;
-        Ok(grid.starts(&losses, f64::INFINITY, VALLEY_FLOOR * self.total_weight()))
-    }
-
-    /// The loss, up to a factor and a constant, at all grid points: gamma runs fastest.
-    fn losses_on_grid(
-        &self,
-        axes: &[Vec<f64>; 3],
-        execution: Execution<'_>,
-    ) -> Result<Vec<f64>, Error> {
-        let watch = Watch::alone(execution);
-        let rows: Vec<&Row> =
-            self.rows.iter().step_by(self.rows.len().div_ceil(GRID_ROWS).max(1)).collect();
-        let [betas, eta0s, gammas] = axes;
-        let ties: Vec<Vec<f64>> = eta0s
-            .iter()
-            .flat_map(|eta0| gammas.iter().map(move |gamma| (eta0, gamma)))
-            .map(|(eta0, gamma)| rows.iter().map(|row| bounded_exp(eta0 + gamma * row.t)).collect())
-            .collect();
-        let mut losses = Vec::with_capacity(betas.len() * ties.len());
-        for beta in betas {
-            watch.ask_now()?;
-            let sides: Vec<(f64, f64, &Row)> = rows
-                .iter()
-                .map(|&row| (bounded_exp(-beta * row.s), bounded_exp(beta * row.s), row))
-                .collect();
-            losses.extend(ties.iter().map(|ties| {
-                let terms = sides.iter().zip(ties).map(|(&(minus, plus, row), tie)| {
-                    let scale = 1.0 / (minus + tie + plus);
-                    let (minus, plus) = (minus * scale, plus * scale);
-                    let [if_minus, if_tie, if_plus] = row.weights;
-                    (if_minus + if_tie + if_plus) * (minus * minus + plus * plus)
-                        - 2.0 * (if_minus * minus + if_plus * plus)
-                });
-                let loss = terms.sum::<f64>();
-                if loss.is_nan() { f64::INFINITY } else { loss }
-            }));
-        }
-        Ok(losses)
+        fit_rows(&self.rows, &Region::new(bounds)?, None, execution)
     }
 }
 
-/// Exponential of a grid's logit, where overflow would only blur what is saturated anyway.
-pub(crate) fn bounded_exp(x: f64) -> f64 {
-    x.clamp(-300.0, 300.0).exp()
+/// The one policy of single fits and refits; see [`CalibrationSet::fit`].
+///
+/// `table` is one of the rows over the region, where there is one already.
+pub(crate) fn fit_rows(
+    rows: &WeightedRows,
+    region: &Region,
+    table: Option<&LossTable>,
+    execution: Execution<'_>,
+) -> Result<Fit, Error> {
+    let (margins, contrast) = (rows.has_margins(), rows.has_tie_contrast());
+    if let (true, true, Some(table)) = (margins, contrast, table) {
+        return lowest(rows, region, table, execution);
+    }
+    let rows = &rows.renumbered();
+    let within =
+        |region: &Region| lowest(rows, region, &LossTable::new(rows.rows(), region), execution);
+    let mut free = region.clone();
+    if !margins {
+        free.hold(0, 1.0);
+    }
+    let mut held = free.clone();
+    if !contrast {
+        held.hold(2, 0.0);
+    }
+    let mut fit = within(&held)?;
+    fit.neutral = [!margins, false, !contrast];
+    if !contrast {
+        let other = within(&free)?;
+        if other.drps < fit.drps - LOWER {
+            fit = Fit { neutral: [!margins, false, false], ..other };
+        }
+    }
+    fit.at_bounds = region.at_bounds(fit.parameters);
+    Ok(fit)
+}
+
+/// The lowest of the bottoms below the starts of a table.
+fn lowest(
+    rows: &WeightedRows,
+    region: &Region,
+    table: &LossTable,
+    execution: Execution<'_>,
+) -> Result<Fit, Error> {
+    let watch = Watch::alone(execution);
+    let expansion = |theta| rows.expansion(theta, execution);
+    let starts = table.starts(rows);
+    let mut bottoms: Vec<Descent<'_>> = Vec::new();
+    for &start in &starts {
+        let mut descent = Descent::new(start, region, expansion)?;
+        let is_new = loop {
+            if !descent.step(expansion)? {
+                break true;
+            }
+            watch.ask_now()?;
+            if bottoms.iter().any(|bottom| descent.joins(bottom)) {
+                break false;
+            }
+        };
+        if is_new {
+            bottoms.push(descent);
+        }
+    }
+    let Some(best) = bottoms.into_iter().min_by(|a, b| a.value().total_cmp(&b.value())) else {
+        return Ok(Fit::default());
+    };
+    let parameters = parameters(best.theta());
+    Ok(Fit {
+        parameters,
+        drps: rows.loss(parameters, execution)?.drps,
+        converged: best.is_optimum(),
+        at_bounds: region.at_bounds(parameters),
+        neutral: [false; 3],
+        n_starts: starts.len(),
+    })
 }
 
 #[cfg(test)]
@@ -199,5 +222,55 @@ mod tests {
         bounds.lower.eta0 = f64::NAN;
         let message = set.fit(&bounds, Execution::single()).unwrap_err().to_string();
         assert!(message.starts_with("bounds of eta0 are [NaN, 6.9"), "{message}");
+    }
+
+    fn set_of(rows: &[[u64; 3]], labels: &[i8]) -> CalibrationSet {
+        let mut builder = CalibrationSetBuilder::new();
+        builder.add(rows, labels, None, Execution::single()).unwrap();
+        builder.build(1.0, 1.0).unwrap()
+    }
+
+    #[test]
+    fn what_the_items_cannot_identify_is_left_neutral() {
+        let fit = |rows: &[[u64; 3]], labels: &[i8], bounds: &Bounds| {
+            set_of(rows, labels).fit(bounds, Execution::single()).unwrap()
+        };
+        let usual = Bounds::default();
+        let no_ties = fit(&[[0, 0, 4], [4, 0, 0], [3, 0, 1], [1, 0, 3]], &[1, -1, 0, 0], &usual);
+        assert_eq!((no_ties.neutral, no_ties.parameters.gamma), ([false, false, true], 0.0));
+        let no_side = fit(&[[3, 1, 3], [2, 8, 2], [1, 1, 1]], &[1, 0, -1], &usual);
+        assert_eq!((no_side.neutral, no_side.parameters.beta), ([true, false, false], 1.0));
+        let no_votes = fit(&[[0; 3]; 4], &[1, 0, -1, 0], &usual);
+        assert_eq!(no_votes.neutral, [true, false, true]);
+        // p(0) = nu / (nu + 2) is the share of ties.
+        assert!((no_votes.parameters.eta0 - 2.0_f64.ln()).abs() < 1e-7);
+        assert!([no_ties, no_side, no_votes].iter().all(|fit| fit.converged));
+        let narrow = Bounds { lower: Parameters { gamma: 0.5, ..usual.lower }, ..usual };
+        let next_to_it =
+            fit(&[[0, 0, 4], [4, 0, 0], [3, 0, 1], [1, 0, 3]], &[1, -1, 0, 0], &narrow);
+        assert_eq!((next_to_it.parameters.gamma, next_to_it.at_bounds[2]), (0.5, true));
+    }
+
+    #[test]
+    fn a_gamma_that_makes_up_for_the_bounds_of_nu_is_free() {
+        let rows = [[0, 0, 2], [2, 0, 0], [1, 0, 1]].repeat(7);
+        let labels: Vec<i8> = (0..21).map(|row| i8::from(row == 20)).collect();
+        let mut bounds = Bounds::default();
+        bounds.upper.eta0 = 2.0_f64.ln();
+        let set = set_of(&rows, &labels);
+        let free = set.fit(&bounds, Execution::single()).unwrap();
+        assert!(free.parameters.gamma < 0.0 && !free.neutral[2]);
+        (bounds.lower.gamma, bounds.upper.gamma) = (0.0, 0.0);
+        let held = set.fit(&bounds, Execution::single()).unwrap();
+        assert!(free.drps < held.drps - 1e-3);
+    }
+
+    #[test]
+    fn bounds_that_leave_no_choice_are_not_hit() {
+        let set = exact(&Model::new(2.0, 3.0, 1.0).unwrap(), 8);
+        let mut bounds = Bounds::default();
+        (bounds.lower.gamma, bounds.upper.gamma, bounds.upper.beta) = (0.5, 0.5, 1.5);
+        let fit = set.fit(&bounds, Execution::single()).unwrap();
+        assert_eq!((fit.parameters.gamma, fit.at_bounds), (0.5, [true, false, false]));
     }
 }

@@ -3,10 +3,10 @@ use std::collections::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use crate::batch::bits_of;
-use crate::calibration_set::LabelWeights;
 use crate::counts::{CountValue, Counts, Rows};
 use crate::model::check_smoothing;
 use crate::parallel::{BLOCK, Watch};
+use crate::rows::LabelWeights;
 use crate::{CalibrationSet, Error, Execution, Label};
 
 /// Counts below `2^DENSE_BITS` are gathered in an array, all others in a hash map.

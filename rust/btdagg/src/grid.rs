@@ -28,33 +28,26 @@ impl Grid {
         [at(betas, pair / eta0s.len()), at(eta0s, pair % eta0s.len()), at(gammas, k)]
     }
 
-    /// The lowest of the points that are lower than all their neighbours and no more than `reach`
-    /// above the lowest of all, and for each gamma the lowest point if it lies on the floor of a
-    /// valley, no more than `floor` above it.
+    /// The lowest of the points that are lower than all their neighbours, and for each gamma the
+    /// lowest point if it lies on the floor of a valley, no more than `floor` above the lowest of
+    /// all.
     ///
     /// Valleys run along gamma, with eta0 making up for it; there may be several minima on the
     /// floor of one, too close for the grid to show them.
-    pub(crate) fn starts<F>(&self, losses: &[F], reach: f64, floor: f64) -> Vec<Vector>
-    where
-        F: Copy + PartialOrd + Into<f64>,
-    {
+    pub(crate) fn starts(&self, losses: &[f32], floor: f32) -> Vec<Vector> {
         let [n_beta, n_eta0, n_gamma] = self.axes.each_ref().map(Vec::len);
         let by_gamma = lowest_of_columns(losses, n_gamma);
-        let Some(lowest) = least(&by_gamma).map(F::into) else {
+        let Some(lowest) = least(&by_gamma) else {
             return Vec::new();
         };
-        let mut minima: Vec<(f64, usize)> = Vec::new();
+        let mut minima: Vec<(f32, usize)> = Vec::new();
         let around = |i: usize, n: usize| i.saturating_sub(1)..(i + 2).min(n);
         for (line, along) in losses.chunks(n_gamma).enumerate() {
-            // Most lines lie too high, which is told for several points at a time.
-            if least(along).is_none_or(|loss| loss.into() - lowest > reach) {
-                continue;
-            }
             let (i, j) = (line / n_eta0, line % n_eta0);
             for (k, &here) in along.iter().enumerate() {
                 // Most points fail this, which is cheap.
                 let lower = |k: usize| along.get(k).is_some_and(|other| *other < here);
-                if here.into() - lowest > reach || lower(k + 1) || lower(k.wrapping_sub(1)) {
+                if lower(k + 1) || lower(k.wrapping_sub(1)) {
                     continue;
                 }
                 let place = line * n_gamma + k;
@@ -67,7 +60,7 @@ impl Grid {
                     })
                 });
                 if is_lowest {
-                    minima.push((here.into(), place));
+                    minima.push((here, place));
                 }
             }
         }
@@ -77,7 +70,7 @@ impl Grid {
         let on_floor = by_gamma
             .iter()
             .enumerate()
-            .filter(|(_, loss)| (**loss).into() - lowest <= floor)
+            .filter(|(_, loss)| **loss - lowest <= floor)
             .filter_map(|(k, loss)| {
                 let mut column = losses.iter().skip(k).step_by(n_gamma);
                 column.position(|other| other == loss).map(|line| line * n_gamma + k)
@@ -88,9 +81,9 @@ impl Grid {
 }
 
 /// The lowest loss of each column.
-fn lowest_of_columns<F: Copy + PartialOrd>(losses: &[F], n_columns: usize) -> Vec<F> {
+fn lowest_of_columns(losses: &[f32], n_columns: usize) -> Vec<f32> {
     let mut lines = losses.chunks(n_columns);
-    let mut lowest = lines.next().map_or_else(Vec::new, <[F]>::to_vec);
+    let mut lowest = lines.next().map_or_else(Vec::new, <[f32]>::to_vec);
     for line in lines {
         lowest.iter_mut().zip(line).for_each(|(least, &loss)| *least = lower(*least, loss));
     }
@@ -98,13 +91,13 @@ fn lowest_of_columns<F: Copy + PartialOrd>(losses: &[F], n_columns: usize) -> Ve
 }
 
 /// The lowest of some losses, found for several at a time.
-fn least<F: Copy + PartialOrd>(losses: &[F]) -> Option<F> {
+fn least(losses: &[f32]) -> Option<f32> {
     let (fours, rest) = losses.as_chunks::<4>();
     let lanes = fours.iter().copied().reduce(|a, b| std::array::from_fn(|i| lower(a[i], b[i])));
     lanes.iter().flatten().chain(rest).copied().reduce(lower)
 }
 
 /// Without a branch, so that it is done for several at a time.
-fn lower<F: PartialOrd>(one: F, other: F) -> F {
+fn lower(one: f32, other: f32) -> f32 {
     if other < one { other } else { one }
 }

@@ -2,8 +2,7 @@
 //!
 //! A judge is asked several times which of two responses is better: A, B or a tie. This crate
 //! turns the [`Counts`] of those votes into a label and its probabilities with a three-parameter
-//! Bradley–Terry–Davidson [`Model`], and gives the loss and gradient with which the three
-//! parameters are fitted on a few dozen labelled items.
+//! Bradley–Terry–Davidson [`Model`], which it fits to the counts of a few dozen labelled items.
 //!
 //! ```
 //! use btdagg::{Counts, Label, Model};
@@ -27,7 +26,8 @@
 //! | [`Model`] | probabilities, risks, decisions; one item or many |
 //! | [`CompiledModel`] | the same by table look-up |
 //! | [`Model::from_json`] | the model file that the Python package writes |
-//! | [`CalibrationSet`] | DRPS and its gradient over weighted counts |
+//! | [`Provenance`] | what a model was fitted to, if its file says so |
+//! | [`CalibrationSet`] | labelled counts: the fit to them, their DRPS and its gradient |
 //! | [`running`] | tallies of votes as they come, merged and deduplicated |
 //! | [`stopping`] | rules for asking fewer votes for the same labels |
 //! | [`drift`] | whether a stream still falls as the calibration did |
@@ -54,11 +54,14 @@ mod gather;
 mod grid;
 mod json;
 mod label;
+mod loss_table;
 mod model;
 mod parallel;
+mod provenance;
 mod quantities;
 mod refits;
 mod region;
+mod rows;
 pub mod running;
 pub mod significance;
 mod splitmix;
@@ -74,7 +77,8 @@ pub use gather::CalibrationSetBuilder;
 pub use label::Label;
 pub use model::{Model, Parameters};
 pub use parallel::Execution;
-pub use refits::{Cell, Refit, Refits, decide_under};
+pub use provenance::Provenance;
+pub use refits::{Cell, Refits, decide_under};
 pub use table::CompiledModel;
 pub use tally::Tally;
 

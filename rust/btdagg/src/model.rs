@@ -1,9 +1,11 @@
+use std::sync::Arc;
+
 use crate::counts::{Counts, Rows};
 use crate::davidson::{self, Lead, TieLogit};
 use crate::features::{self, Features};
 use crate::quantities::{Decisions, FeatureValues, Probabilities, Risks};
 use crate::table::Quantity;
-use crate::{CompiledModel, Error, Execution, Label, batch};
+use crate::{CompiledModel, Error, Execution, Label, Provenance, batch};
 
 /// The three fitted numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,11 +33,19 @@ impl Parameters {
 ///
 /// With `s` and `t` the [`features`], `u = beta · s` and `eta = eta0 + gamma · t`, the
 /// probabilities of −1, 0 and +1 are proportional to `exp(−u)`, `exp(eta)` and `exp(u)`.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Model {
     parameters: Parameters,
     alpha: f64,
     kappa: f64,
+    provenance: Option<Arc<Provenance>>,
+}
+
+/// Models are equal where their numbers are.
+impl PartialEq for Model {
+    fn eq(&self, other: &Self) -> bool {
+        self.parameters == other.parameters && self.smoothing() == other.smoothing()
+    }
 }
 
 impl Model {
@@ -49,7 +59,8 @@ impl Model {
                 return Err(Error::Parameter { name, value });
             }
         }
-        Ok(Self { parameters: Parameters { beta, eta0, gamma }, alpha: 1.0, kappa: 1.0 })
+        let parameters = Parameters { beta, eta0, gamma };
+        Ok(Self { parameters, alpha: 1.0, kappa: 1.0, provenance: None })
     }
 
     /// The same model with other smoothing constants.
@@ -59,6 +70,18 @@ impl Model {
     pub fn with_smoothing(self, alpha: f64, kappa: f64) -> Result<Self, Error> {
         check_smoothing(alpha, kappa)?;
         Ok(Self { alpha, kappa, ..self })
+    }
+
+    /// The same model, knowing what it was fitted to.
+    #[must_use]
+    pub fn with_provenance(self, provenance: Provenance) -> Self {
+        Self { provenance: Some(Arc::new(provenance)), ..self }
+    }
+
+    /// What the model was fitted to, if that is known.
+    #[must_use]
+    pub fn provenance(&self) -> Option<&Provenance> {
+        self.provenance.as_deref()
     }
 
     /// The three fitted numbers.
@@ -147,7 +170,7 @@ impl Model {
     /// Decisions are tabulated for counts below 128 at most, probabilities below 64.
     #[must_use]
     pub fn compile(&self, max_count: u64) -> CompiledModel {
-        CompiledModel::new(*self, max_count)
+        CompiledModel::new(self.clone(), max_count)
     }
 
     /// Margin and tie feature of every row, as `[s, t]`.

@@ -1,43 +1,20 @@
 //! Thousands of fits to the same labelled counts under other weights, as a bootstrap wants them.
 //!
-//! The loss is linear in the weights, so what the grid of a fit computes is computed once: a
-//! refit's losses on the grid are a weighted sum of columns. They are summed in single precision,
-//! since they only say where to start; the descents are those of a single fit.
+//! Each is the fit of a calibration set; they share the table of losses.
 
 use std::collections::BTreeMap;
 
-use crate::calibration_set::Row;
 use crate::counts::Counts;
 use crate::davidson::{self, Lead};
-use crate::descent::Descent;
-use crate::expansion::{Expansion, Vector};
+use crate::expansion::Expansion;
 use crate::features::{self, Features};
-use crate::fit::bounded_exp;
-use crate::grid::Grid;
+use crate::fit::fit_rows;
+use crate::loss_table::LossTable;
 use crate::model::check_smoothing;
 use crate::parallel::for_each_part;
-use crate::region::{Region, parameters, vector};
-use crate::{Bounds, Error, Execution, Label, Model, Parameters};
-
-/// Numbers that the table of scores on the grid may hold.
-const MAX_TABLE: usize = 8 << 20;
-
-/// Grid points whose losses are summed at a time: they stay in the first-level cache.
-const CHUNK: usize = 1024;
-
-/// How far above the lowest grid point a basin may be for its bottom to be looked for.
-const REACH: f64 = 0.05;
-
-/// How far above the lowest grid point the floor of a valley may lie.
-const FLOOR: f64 = 0.004;
-
-/// A descent that is above the best by more than so many times what its next step promises is
-/// given up, once it has taken a few steps.
-const HOPELESS: f64 = 10.0;
-const FIRST_STEPS: usize = 3;
-
-/// A descent that comes so near a known bottom, in each parameter, ends there.
-const NEAR: f64 = 0.05;
+use crate::region::{Region, vector};
+use crate::rows::{Row, WeightedRows};
+use crate::{Bounds, Error, Execution, Fit, Label, Model, Parameters};
 
 /// Counts with a label: what weights are given to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,30 +25,10 @@ pub struct Cell {
     pub label: Label,
 }
 
-/// Where a refit ended.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Refit {
-    /// The parameters of least DRPS.
-    pub parameters: Parameters,
-    /// Mean DRPS there.
-    pub drps: f64,
-    /// Whether the last step promised no further decrease.
-    pub converged: bool,
-    /// Whether beta, eta0 and gamma are at one of their bounds.
-    pub at_bounds: [bool; 3],
-}
-
-impl Default for Refit {
-    fn default() -> Self {
-        let parameters = Parameters { beta: f64::NAN, eta0: f64::NAN, gamma: f64::NAN };
-        Self { parameters, drps: f64::NAN, converged: false, at_bounds: [false; 3] }
-    }
-}
-
 /// Labelled counts that are fitted again and again under other weights.
 ///
 /// ```
-/// use btdagg::{Bounds, Cell, Counts, Execution, Label, Refit, Refits};
+/// use btdagg::{Bounds, Cell, Counts, Execution, Fit, Label, Refits};
 ///
 /// let cell = |minus, tie, plus, label| Cell { counts: Counts::new(minus, tie, plus), label };
 /// let cells = [
@@ -81,7 +38,7 @@ impl Default for Refit {
 ///     cell(4, 3, 5, Label::Tie),
 /// ];
 /// let refits = Refits::new(&cells, 1.0, 1.0, &Bounds::default())?;
-/// let mut fits = [Refit::default(); 2];
+/// let mut fits = [Fit::default(); 2];
 /// refits.fit_into(&[1.0, 1.0, 1.0, 1.0, 2.0, 0.0, 1.0, 1.0], &mut fits, Execution::single())?;
 /// assert!(fits[0].converged);
 /// # Ok::<(), btdagg::Error>(())
@@ -89,15 +46,11 @@ impl Default for Refit {
 #[derive(Debug)]
 pub struct Refits {
     region: Region,
-    grid: Grid,
-    /// Features of the distinct rows, a row and its mirror image being one.
+    /// The distinct rows, a row and its mirror image being one, without weights.
     rows: Vec<Row>,
     /// Row and column of each cell.
     places: Vec<(usize, usize)>,
-    /// Scores on the grid of some rows' three labels, in the order of the rows; one column per
-    /// label. Of many rows, which have no narrow basins, evenly spaced ones.
-    columns: Vec<[Vec<f32>; 3]>,
-    stride: usize,
+    table: LossTable,
 }
 
 impl Refits {
@@ -123,22 +76,24 @@ impl Refits {
         let mut numbers: BTreeMap<Counts, usize> =
             cells.iter().map(|cell| (upright(cell).0, 0)).collect();
         numbers.values_mut().enumerate().for_each(|(place, number)| *number = place);
-        let places = cells
+        let places: Vec<(usize, usize)> = cells
             .iter()
             .map(upright)
-            .map(|(counts, column)| (numbers.get(&counts).copied().unwrap_or_default(), column));
-        let places = places.collect();
-        let rows: Vec<Row> = numbers
-            .keys()
-            .map(|&counts| {
-                let Features { s, t } = features::features(counts, alpha, kappa);
-                Row { s, t, weights: [0.0; 3] }
-            })
+            .map(|(counts, column)| (numbers.get(&counts).copied().unwrap_or_default(), column))
             .collect();
-        let grid = Grid::new(region.grid());
-        let stride = rows.len().div_ceil((MAX_TABLE / (3 * grid.len())).max(16));
-        let columns = rows.iter().step_by(stride).map(|row| columns(row, &grid)).collect();
-        Ok(Self { region, grid, rows, places, columns, stride })
+        let row = |(&counts, &place): (&Counts, &usize)| {
+            let Features { s, t } = features::features(counts, alpha, kappa);
+            Row { s, t, weights: [0.0; 3], place }
+        };
+        let rows: Vec<Row> = numbers.iter().map(row).collect();
+        let mut present = rows.clone();
+        for &(place, column) in &places {
+            if let Some(row) = present.get_mut(place) {
+                row.weights[column] = 1.0;
+            }
+        }
+        let table = LossTable::new(&present, &region);
+        Ok(Self { region, rows, places, table })
     }
 
     /// Number of cells, and so of weights of a refit.
@@ -149,9 +104,8 @@ impl Refits {
 
     /// Fits under each of many weightings: `weights` holds those of the cells, fit after fit.
     ///
-    /// What the items of a weighting cannot identify is left neutral, as the Python package's
-    /// `calibrate` does: beta at 1 where none leans to a side, gamma at 0 where all have the same
-    /// share of ties, unless its freedom gives a lower loss. Each fit depends on its weights alone.
+    /// Each is what [`CalibrationSet::fit`](crate::CalibrationSet::fit) finds, and depends on its
+    /// weights alone.
     ///
     /// # Errors
     /// [`Error::Length`]; [`Error::Weight`] if a weight is negative or not finite, where `row` is
@@ -159,7 +113,7 @@ impl Refits {
     pub fn fit_into(
         &self,
         weights: &[f64],
-        out: &mut [Refit],
+        out: &mut [Fit],
         execution: Execution<'_>,
     ) -> Result<(), Error> {
         let (got, wanted) = (weights.len(), out.len() * self.n_cells());
@@ -167,12 +121,11 @@ impl Refits {
             return Err(Error::Length { name: "weights", got, wanted, other: "the refits" });
         }
         for_each_part(out, 1, execution, |start, part, watch| {
-            let mut work = Work::default();
             let lines = weights.chunks(self.n_cells()).skip(start);
             for (number, (weights, out)) in lines.zip(part).enumerate() {
                 watch.ask_now()?;
-                work.weigh(self, weights, (start + number) * self.n_cells())?;
-                *out = self.fit(&mut work)?;
+                let rows = self.weighted(weights, (start + number) * self.n_cells())?;
+                *out = fit_rows(&rows, &self.region, Some(&self.table), Execution::single())?;
             }
             Ok(())
         })
@@ -184,7 +137,9 @@ impl Refits {
         let at = |&(row, column): &(usize, usize)| {
             let mut row = self.rows.get(row).copied()?;
             row.weights[column] = 1.0;
-            Some(Expansion::of_rows(&[row], vector(parameters), 1.0).gradient)
+            let mut cell = Expansion::default();
+            cell.add_row(&row, parameters);
+            Some(cell.gradient)
         };
         self.places.iter().map(|place| at(place).unwrap_or_default()).collect()
     }
@@ -198,34 +153,24 @@ impl Refits {
         if got != wanted {
             return Err(Error::Length { name: "weights", got, wanted, other: "the cells" });
         }
-        let mut work = Work::default();
-        work.weigh(self, weights, 0)?;
-        Ok(Expansion::of_rows(&work.rows, vector(parameters), work.total).hessian)
+        let rows = self.weighted(weights, 0)?;
+        Ok(rows.expansion(vector(parameters), Execution::single())?.hessian)
     }
 
-    fn fit(&self, work: &mut Work) -> Result<Refit, Error> {
-        let leans = work.rows.iter().any(|row| row.s != 0.0);
-        let contrast = work.rows.windows(2).any(|pair| matches!(pair, [a, b] if a.t != b.t));
-        if leans && contrast {
-            work.sum_losses(&self.columns, self.stride);
-            let starts = self.grid.starts(&work.losses, REACH, FLOOR);
-            return work.best(&starts, &self.region);
+    /// Adds the weights of the cells to their rows and keeps the rows that have some; `first` is
+    /// the number by which errors call the first weight.
+    fn weighted(&self, weights: &[f64], first: usize) -> Result<WeightedRows, Error> {
+        let mut rows = self.rows.clone();
+        for (i, (&weight, &(row, column))) in weights.iter().zip(&self.places).enumerate() {
+            if !(weight.is_finite() && weight >= 0.0) {
+                return Err(Error::Weight { row: first + i, value: weight });
+            }
+            if let Some(row) = rows.get_mut(row) {
+                row.weights[column] += weight;
+            }
         }
-        // Rare: a grid of its own, over what can be identified.
-        let mut held = self.region.clone();
-        if !leans {
-            held.hold(0, 1.0);
-        }
-        let free = held.clone();
-        if !contrast {
-            held.hold(2, 0.0);
-        }
-        let neutral = work.on_own_grid(&held)?;
-        if contrast {
-            return Ok(neutral);
-        }
-        let other = work.on_own_grid(&free)?;
-        Ok(if other.drps < neutral.drps - 1e-12 { other } else { neutral })
+        rows.retain(|row| row.weights.iter().any(|&weight| weight > 0.0));
+        WeightedRows::new(rows)
     }
 }
 
@@ -268,162 +213,10 @@ pub fn decide_under(
     })
 }
 
-/// Scores of the three labels of a row at all points of the grid, up to a constant per label.
-fn columns(row: &Row, grid: &Grid) -> [Vec<f32>; 3] {
-    let [betas, eta0s, gammas] = &grid.axes;
-    let ties: Vec<f64> = eta0s
-        .iter()
-        .flat_map(|eta0| gammas.iter().map(move |gamma| bounded_exp(eta0 + gamma * row.t)))
-        .collect();
-    let mut columns = [(); 3].map(|()| Vec::with_capacity(grid.len()));
-    for beta in betas {
-        let (minus, plus) = (bounded_exp(-beta * row.s), bounded_exp(beta * row.s));
-        for tie in &ties {
-            let scale = 1.0 / (minus + tie + plus);
-            let (minus, plus) = (minus * scale, plus * scale);
-            let squares = minus * minus + plus * plus;
-            let scores = [squares - 2.0 * minus, squares, squares - 2.0 * plus];
-            columns.iter_mut().zip(scores).for_each(|(column, score)| column.push(single(score)));
-        }
-    }
-    columns
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "the grid only says where to start")]
-fn single(value: f64) -> f32 {
-    value as f32
-}
-
-fn is_near(one: Vector, other: Vector) -> bool {
-    one.iter().zip(other).all(|(a, b)| (a - b).abs() <= NEAR)
-}
-
-/// What a thread works with, fit after fit.
-#[derive(Default)]
-struct Work {
-    /// Rows with a weight in this fit.
-    rows: Vec<Row>,
-    /// Their numbers among all rows.
-    numbers: Vec<usize>,
-    all: Vec<Row>,
-    total: f64,
-    losses: Vec<f32>,
-}
-
-impl Work {
-    /// Adds the weights of the cells to their rows and keeps the rows that have some.
-    fn weigh(&mut self, refits: &Refits, weights: &[f64], first: usize) -> Result<(), Error> {
-        self.all.clone_from(&refits.rows);
-        for (i, (&weight, &(row, column))) in weights.iter().zip(&refits.places).enumerate() {
-            if !(weight.is_finite() && weight >= 0.0) {
-                return Err(Error::Weight { row: first + i, value: weight });
-            }
-            if let Some(row) = self.all.get_mut(row) {
-                row.weights[column] += weight;
-            }
-        }
-        self.rows.clear();
-        self.numbers.clear();
-        for (number, row) in self.all.iter().enumerate() {
-            if row.weights.iter().any(|&weight| weight > 0.0) {
-                self.rows.push(*row);
-                self.numbers.push(number);
-            }
-        }
-        self.total = self.rows.iter().flat_map(|row| row.weights).sum();
-        if self.rows.is_empty() {
-            return Err(Error::NoWeight);
-        }
-        if self.total.is_infinite() {
-            return Err(Error::WeightOverflow);
-        }
-        Ok(())
-    }
-
-    /// Mean losses on the grid, up to a constant.
-    fn sum_losses(&mut self, columns: &[[Vec<f32>; 3]], stride: usize) {
-        let terms: Vec<(f32, &[f32])> = self
-            .rows
-            .iter()
-            .zip(&self.numbers)
-            .filter(|(_, number)| number.is_multiple_of(stride))
-            .filter_map(|(row, number)| Some((row.weights, columns.get(number / stride)?)))
-            .flat_map(|(weights, columns)| weights.into_iter().zip(columns))
-            .filter(|(weight, _)| *weight > 0.0)
-            .map(|(weight, column)| (single(weight / self.total), column.as_slice()))
-            .collect();
-        let len = columns.first().map_or(0, |[column, ..]| column.len());
-        self.losses.clear();
-        self.losses.resize(len, 0.0);
-        for (number, chunk) in self.losses.chunks_mut(CHUNK).enumerate() {
-            let part = |column: &'_ [f32]| -> std::ops::Range<usize> {
-                let start = number * CHUNK;
-                start..(start + CHUNK).min(column.len())
-            };
-            let (fours, rest) = terms.as_chunks::<4>();
-            for &[(a, at_a), (b, at_b), (c, at_c), (d, at_d)] in fours {
-                let [at_a, at_b, at_c, at_d] =
-                    [at_a, at_b, at_c, at_d].map(|column| column.get(part(column)).unwrap_or(&[]));
-                let pairs = at_a.iter().zip(at_b).zip(at_c.iter().zip(at_d));
-                for (sum, ((x, y), (z, w))) in chunk.iter_mut().zip(pairs) {
-                    *sum += (a * x + b * y) + (c * z + d * w);
-                }
-            }
-            for &(weight, column) in rest {
-                let column = column.get(part(column)).unwrap_or(&[]);
-                chunk.iter_mut().zip(column).for_each(|(sum, x)| *sum += weight * x);
-            }
-        }
-    }
-
-    fn on_own_grid(&mut self, region: &Region) -> Result<Refit, Error> {
-        let grid = Grid::new(region.grid());
-        let columns: Vec<_> = self.rows.iter().map(|row| columns(row, &grid)).collect();
-        self.numbers = (0..self.rows.len()).collect();
-        self.sum_losses(&columns, 1);
-        let starts = grid.starts(&self.losses, REACH, FLOOR);
-        self.best(&starts, region)
-    }
-
-    /// The lowest of the bottoms below the starts.
-    fn best(&self, starts: &[Vector], region: &Region) -> Result<Refit, Error> {
-        let expansion = |theta| Ok(Expansion::of_rows(&self.rows, theta, self.total));
-        let mut best: Option<Descent<'_>> = None;
-        let mut bottoms: Vec<(f64, Vector)> = Vec::new();
-        for &start in starts {
-            let mut descent = Descent::new(start, region, expansion)?;
-            let mut steps = 0;
-            while descent.step(expansion)? {
-                steps += 1;
-                let excess = best.as_ref().map_or(0.0, |best| descent.value() - best.value());
-                let hopeless = steps > FIRST_STEPS && excess > HOPELESS * descent.promise;
-                let known = bottoms.iter().any(|&(value, bottom)| {
-                    descent.value() >= value && is_near(bottom, descent.theta)
-                });
-                if hopeless || known {
-                    break;
-                }
-            }
-            if descent.converged {
-                bottoms.push((descent.value(), descent.theta));
-            }
-            if best.as_ref().is_none_or(|best| descent.value() < best.value()) {
-                best = Some(descent);
-            }
-        }
-        Ok(best.map_or_else(Refit::default, |best| Refit {
-            parameters: parameters(best.theta),
-            drps: best.value(),
-            converged: best.converged,
-            at_bounds: region.at_bounds(best.theta),
-        }))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CalibrationSetBuilder;
+    use crate::{CalibrationSet, CalibrationSetBuilder};
 
     fn cells(n: u64, n_votes: u64) -> Vec<Cell> {
         (0..n)
@@ -441,6 +234,15 @@ mod tests {
             .collect()
     }
 
+    fn set_of(cells: &[Cell], weights: &[f64]) -> CalibrationSet {
+        let rows: Vec<[u64; 3]> =
+            cells.iter().map(|c| [c.counts.minus, c.counts.tie, c.counts.plus]).collect();
+        let labels: Vec<i8> = cells.iter().map(|cell| cell.label.value()).collect();
+        let mut builder = CalibrationSetBuilder::new();
+        builder.add(&rows[..], &labels, Some(weights), Execution::single()).unwrap();
+        builder.build(1.0, 1.0).unwrap()
+    }
+
     fn weightings(n_fits: u32, n_cells: usize) -> Vec<f64> {
         (0..n_fits)
             .flat_map(|fit| (0..n_cells).map(move |cell| (fit, cell)))
@@ -454,15 +256,10 @@ mod tests {
             let cells = cells(n, n_votes);
             let weights = weightings(40, cells.len());
             let refits = Refits::new(&cells, 1.0, 1.0, &Bounds::default()).unwrap();
-            let mut fits = vec![Refit::default(); 40];
+            let mut fits = vec![Fit::default(); 40];
             refits.fit_into(&weights, &mut fits, Execution::single()).unwrap();
             for (weights, fit) in weights.chunks(cells.len()).zip(&fits) {
-                let rows: Vec<[u64; 3]> =
-                    cells.iter().map(|c| [c.counts.minus, c.counts.tie, c.counts.plus]).collect();
-                let labels: Vec<i8> = cells.iter().map(|cell| cell.label.value()).collect();
-                let mut builder = CalibrationSetBuilder::new();
-                builder.add(&rows[..], &labels, Some(weights), Execution::single()).unwrap();
-                let set = builder.build(1.0, 1.0).unwrap();
+                let set = set_of(&cells, weights);
                 let single = set.fit(&Bounds::default(), Execution::single()).unwrap();
                 assert!(fit.drps - single.drps < 1e-12, "{} {}", fit.drps, single.drps);
                 let loss = set.loss(fit.parameters, Execution::single()).unwrap();
@@ -473,12 +270,37 @@ mod tests {
     }
 
     #[test]
+    fn refits_with_whole_weights_are_single_fits_to_the_last_bit() {
+        let cells = cells(40, 8);
+        let ties = |cell: &&Cell| cell.counts.tie == 0;
+        let narrow = Bounds {
+            upper: Parameters { eta0: 0.5, ..Bounds::default().upper },
+            ..Bounds::default()
+        };
+        for bounds in [Bounds::default(), narrow] {
+            for cells in [cells.clone(), cells.iter().filter(ties).copied().collect()] {
+                let mut weights = weightings(20, cells.len());
+                weights.extend(vec![1.0; cells.len()]);
+                // Of one cell alone neither beta nor gamma may be known.
+                weights.extend((0..cells.len()).map(|cell| f64::from(u8::from(cell == 0))));
+                let refits = Refits::new(&cells, 1.0, 1.0, &bounds).unwrap();
+                let mut fits = vec![Fit::default(); 22];
+                refits.fit_into(&weights, &mut fits, Execution::single()).unwrap();
+                for (weights, fit) in weights.chunks(cells.len()).zip(&fits) {
+                    let single = set_of(&cells, weights).fit(&bounds, Execution::single());
+                    assert_eq!(single.unwrap(), *fit);
+                }
+            }
+        }
+    }
+
+    #[test]
     fn threads_and_mirrored_cells_do_not_change_a_bit() {
         let cells = cells(25, 8);
         let weights = weightings(33, cells.len());
         let fits = |cells: &[Cell], n_threads: usize| {
             let refits = Refits::new(cells, 1.0, 1.0, &Bounds::default()).unwrap();
-            let mut fits = vec![Refit::default(); 33];
+            let mut fits = vec![Fit::default(); 33];
             let execution = Execution::threads(n_threads.try_into().unwrap());
             refits.fit_into(&weights, &mut fits, execution).unwrap();
             fits
@@ -498,7 +320,7 @@ mod tests {
         let cells =
             [cell(0, 0, 4, Label::Plus), cell(1, 0, 3, Label::Tie), cell(2, 4, 2, Label::Tie)];
         let refits = Refits::new(&cells, 1.0, 1.0, &Bounds::default()).unwrap();
-        let mut fits = [Refit::default(); 2];
+        let mut fits = [Fit::default(); 2];
         refits.fit_into(&[1.0, 1.0, 0.0, 0.0, 0.0, 1.0], &mut fits, Execution::single()).unwrap();
         assert_eq!(fits[0].parameters.gamma, 0.0);
         assert_eq!(fits[1].parameters.beta, 1.0);
@@ -509,7 +331,7 @@ mod tests {
         let cells = cells(5, 4);
         let refits = Refits::new(&cells, 1.0, 1.0, &Bounds::default()).unwrap();
         let fit = |weights: &[f64], execution: Execution<'_>| {
-            refits.fit_into(weights, &mut [Refit::default()], execution).unwrap_err().to_string()
+            refits.fit_into(weights, &mut [Fit::default()], execution).unwrap_err().to_string()
         };
         let single = Execution::single();
         assert_eq!(fit(&[1.0; 4], single), "weights has 4 rows, want 5 as in the refits");

@@ -6,6 +6,9 @@ use crate::{Bounds, Error, Parameters};
 /// Grid points along beta, eta0 and gamma.
 const GRID: [usize; 3] = [12, 20, 31];
 
+/// Parameters so near a bound, relative to it where it is larger than 1, are at it.
+const ROUNDING: f64 = 1e-9;
+
 /// The box in which the parameters may lie.
 #[derive(Debug, Clone)]
 pub(crate) struct Region {
@@ -25,17 +28,26 @@ impl Region {
         Ok(Self { lower, upper })
     }
 
+    /// The default box.
+    fn usual() -> Self {
+        let Bounds { lower, upper } = Bounds::default();
+        Self { lower: vector(lower), upper: vector(upper) }
+    }
+
+    /// Whether it reaches beyond the default box, so that its grid is coarser.
+    pub(crate) fn is_wide(&self) -> bool {
+        let usual = Self::usual();
+        (0..3).any(|i| self.lower[i] < usual.lower[i] || self.upper[i] > usual.upper[i])
+    }
+
     /// Values along the three axes: those over the box, and where it is wider than the default
     /// box, those over the latter too, which is where basins are narrow.
     pub(crate) fn grid(&self) -> [Vec<f64>; 3] {
-        let Bounds { lower, upper } = Bounds::default();
-        let usual = Self { lower: vector(lower), upper: vector(upper) };
-        let wider =
-            (0..3).any(|i| self.lower[i] < usual.lower[i] || self.upper[i] > usual.upper[i]);
-        let (own, usual) = (self.axes(), usual.axes());
+        let is_wide = self.is_wide();
+        let (own, usual) = (self.axes(), Self::usual().axes());
         std::array::from_fn(|i| {
             let mut axis = own[i].clone();
-            if wider {
+            if is_wide {
                 let inside = |value: &f64| self.lower[i] < *value && *value < self.upper[i];
                 axis.extend(usual[i].iter().filter(|value| inside(value)));
             }
@@ -68,9 +80,20 @@ impl Region {
         (self.lower[place], self.upper[place]) = (value, value);
     }
 
-    /// Which of the three are at one of their bounds.
-    pub(crate) fn at_bounds(&self, theta: Vector) -> [bool; 3] {
-        std::array::from_fn(|i| theta[i] <= self.lower[i] || theta[i] >= self.upper[i])
+    /// Which of the three are at one of their bounds, where these leave them a choice.
+    pub(crate) fn at_bounds(&self, parameters: Parameters) -> [bool; 3] {
+        let (theta, lower, upper) = (vector(parameters), self.lower, self.upper);
+        std::array::from_fn(|i| {
+            let is_at = |bound: f64| (theta[i] - bound).abs() <= ROUNDING * bound.abs().max(1.0);
+            lower[i] < upper[i] && (is_at(lower[i]) || is_at(upper[i]))
+        })
+    }
+
+    /// How far a step against the gradient leads within the box, in the parameter where it leads
+    /// furthest: nothing at an optimum.
+    pub(crate) fn projected_gradient(&self, theta: Vector, gradient: Vector) -> f64 {
+        let step = self.nearest(std::array::from_fn(|i| theta[i] - gradient[i]));
+        (0..3).map(|i| (step[i] - theta[i]).abs()).fold(0.0, f64::max)
     }
 
     /// Which parameters may move downhill without leaving the box.

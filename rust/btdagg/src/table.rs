@@ -118,9 +118,9 @@ impl CompiledModel {
     pub(crate) fn new(model: Model, max_count: u64) -> Self {
         let bits = u64::BITS - max_count.leading_zeros();
         Self {
-            model,
             decisions: Table::fill_up_to(&Decisions::<Label>::of_model(&model), bits),
             probabilities: Table::fill_up_to(&Probabilities(&model), bits),
+            model,
         }
     }
 

@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from btdagg._core import InputError
-from btdagg.files import write_table
+from btdagg.files import TABLE_SUFFIXES, write_table
 from btdagg.judge.calls import STATUSES, Asked
 from btdagg.judge.store import schema
 from btdagg.judge.store.store import VoteStore
 
 if TYPE_CHECKING:
     import polars as pl
-
-SUFFIXES = (".parquet", ".csv", ".tsv", ".jsonl")
 
 _ROWS = 10_000  # fetched at a time
 _COLUMNS = {
@@ -297,8 +295,8 @@ def export(frame: pl.DataFrame, path: str | os.PathLike[str]) -> None:
     """
     name = os.fspath(path)
     suffix = os.path.splitext(name)[1].lower()
-    if suffix not in SUFFIXES:
-        raise InputError(f"{name}: want a name in {', '.join(SUFFIXES)}")
+    if suffix not in TABLE_SUFFIXES:
+        raise InputError(f"{name}: want a name in {', '.join(TABLE_SUFFIXES)}")
     draft = f"{name}.part"
     try:
         with open(draft, "wb") as file:

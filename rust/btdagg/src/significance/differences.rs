@@ -1,6 +1,7 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::num::NonZeroU64;
+use std::ops::AddAssign;
 
 use rustc_hash::FxBuildHasher;
 
@@ -68,6 +69,10 @@ impl<'a> Losses<'a> {
         }
     }
 
+    pub(super) const fn values(&self) -> &[f64] {
+        self.values
+    }
+
     /// What errors call these losses.
     pub(super) fn name(&self) -> String {
         self.method.map_or(self.name.into(), |method| format!("{}[{method}]", self.name))
@@ -103,9 +108,9 @@ impl Grouping {
         Self { group, first }
     }
 
-    fn sums(&self, differences: &[f64]) -> Vec<f64> {
-        let mut sums = vec![0.0; self.first.len()];
-        for (&group, difference) in self.group.iter().zip(differences) {
+    pub(super) fn sums<T: Copy + Default + AddAssign>(&self, differences: &[T]) -> Vec<T> {
+        let mut sums = vec![T::default(); self.first.len()];
+        for (&group, &difference) in self.group.iter().zip(differences) {
             if let Some(sum) = sums.get_mut(group) {
                 *sum += difference;
             }

@@ -1,5 +1,7 @@
 //! The exact null distribution of a sum of integers with random signs.
 
+use std::cmp::Ordering;
+
 use super::tilt::{Magnitude, WIDTH, Window, as_f64, log_weight, tilt_to};
 use super::{Alternative, halves};
 use crate::Error;
@@ -32,7 +34,7 @@ impl Null {
     /// Counts the units; where one is no integer, that unit and its value are the error.
     ///
     /// Integers are told from others where losses sum to no more than 2⁵¹, beyond which none is
-    /// taken for one.
+    /// taken for one; see [`wide`](super::wide).
     pub(crate) fn of(units: &[f64], losses_size: f64) -> Result<Self, (usize, f64)> {
         let is_integer = |unit: f64| {
             let size = unit.abs();
@@ -65,20 +67,13 @@ impl Null {
         if enumerated && n_units > halves::MAX_UNITS as u64 {
             return Ok(None);
         }
-        let mut tail = |least: u64| {
+        let distance = magnitude_of(sum) / self.divisor;
+        let tail = |beyond: bool| {
+            let least = distance + u64::from(beyond);
             if enumerated { Ok(self.enumerated_tail(least)) } else { self.upper_tail(least, watch) }
         };
-        let distance = magnitude_of(sum) / self.divisor;
-        let p_value = match alternative {
-            Alternative::TwoSided if distance == 0 => 1.0,
-            Alternative::TwoSided => 2.0 * tail(distance)?,
-            _ if (alternative == Alternative::Greater) == (sum > 0.0) && distance > 0 => {
-                tail(distance)?
-            }
-            // At least one half: nothing is lost by taking the other side from 1.
-            _ => 1.0 - tail(distance + 1)?,
-        };
-        Ok(Some(p_value.clamp(f64::MIN_POSITIVE, 1.0)))
+        let side = if distance == 0 { Ordering::Equal } else { sum.total_cmp(&0.0) };
+        p_value_of(side, alternative, tail).map(Some)
     }
 
     /// Whether the distribution fits neighbouring sums, and how long that takes.
@@ -123,12 +118,30 @@ impl Null {
 
     fn enumerated_tail(&self, least: u64) -> f64 {
         let repeated = |m: &Magnitude| {
-            let size = i64::try_from(m.size).unwrap_or(i64::MAX);
-            std::iter::repeat_n(size, usize::try_from(m.n_units).unwrap_or(usize::MAX))
+            std::iter::repeat_n(m.size.into(), usize::try_from(m.n_units).unwrap_or(usize::MAX))
         };
-        let magnitudes: Vec<i64> = self.magnitudes.iter().flat_map(repeated).collect();
-        halves::upper_tail(&magnitudes, i64::try_from(least).unwrap_or(i64::MAX))
+        let magnitudes: Vec<i128> = self.magnitudes.iter().flat_map(repeated).collect();
+        halves::upper_tail(&magnitudes, least.into())
     }
+}
+
+/// The p-value of a sum on a side of 0, from the share of sign patterns whose sum is as far on the
+/// upper side, or beyond that.
+pub(super) fn p_value_of(
+    side: Ordering,
+    alternative: Alternative,
+    mut tail: impl FnMut(bool) -> Result<f64, Error>,
+) -> Result<f64, Error> {
+    let p_value = match (alternative, side) {
+        (Alternative::TwoSided, Ordering::Equal) => 1.0,
+        (Alternative::TwoSided, _) => 2.0 * tail(false)?,
+        (Alternative::Greater, Ordering::Greater) | (Alternative::Less, Ordering::Less) => {
+            tail(false)?
+        }
+        // At least one half: nothing is lost by taking the other side from 1.
+        _ => 1.0 - tail(true)?,
+    };
+    Ok(p_value.clamp(f64::MIN_POSITIVE, 1.0))
 }
 
 /// How many units there are of each magnitude, in ascending order and without 0.

@@ -7,7 +7,7 @@ pub(crate) const MAX_UNITS: usize = 40;
 pub(crate) const FEW_UNITS: usize = 12;
 
 /// Share of sign patterns whose sum is at least `least`.
-pub(crate) fn upper_tail(magnitudes: &[i64], least: i64) -> f64 {
+pub(crate) fn upper_tail(magnitudes: &[i128], least: i128) -> f64 {
     let (first, second) = magnitudes.split_at(magnitudes.len() / 2);
     let (first, second) = (sums(first), sums(second));
     // The larger the one sum, the smaller the other may be.
@@ -23,7 +23,7 @@ pub(crate) fn upper_tail(magnitudes: &[i64], least: i64) -> f64 {
 }
 
 /// All sums of signed magnitudes in ascending order, as often as there are patterns.
-fn sums(magnitudes: &[i64]) -> Vec<i64> {
+fn sums(magnitudes: &[i128]) -> Vec<i128> {
     let mut sums = vec![0];
     for magnitude in magnitudes {
         let (mut lower, mut upper) = (sums.iter().peekable(), sums.iter().peekable());
@@ -49,7 +49,7 @@ mod tests {
     #[test]
     fn halves_are_all_patterns() {
         let magnitudes = [5, 1, 1, 900_000_000_001, 3, 70_000_000];
-        let mut all: Vec<i64> = (0..64_u32)
+        let mut all: Vec<i128> = (0..64_u32)
             .map(|pattern| {
                 let signed = magnitudes.iter().enumerate();
                 signed.map(|(i, m)| if pattern >> i & 1 == 1 { *m } else { -m }).sum()

@@ -12,6 +12,7 @@ mod monte_carlo;
 mod pairwise;
 mod signs;
 mod tilt;
+mod wide;
 
 use std::num::NonZeroU64;
 
@@ -19,6 +20,7 @@ use crate::parallel::Watch;
 use crate::{Error, Execution};
 use differences::Differences;
 use monte_carlo::MonteCarlo;
+use wide::Wide;
 
 pub use differences::{Grouping, Losses};
 
@@ -143,16 +145,19 @@ impl PermutationTest {
         }
         let found = match differences.null() {
             Ok(null) => null.p_value(differences.sum(), self.alternative, watch)?,
-            Err(_) if self.method == Method::Auto => return Ok(None),
-            Err((unit, value)) => {
-                let place = match grouping.and_then(|grouping| grouping.first_item(unit)) {
-                    Some(item) => {
-                        format!("{} - {} over the group of item {item}", a.name(), b.name())
-                    }
-                    None => format!("{} - {}", a.place(unit), b.place(unit)),
-                };
-                return Err(Error::NotIntegers { place, value });
-            }
+            Err((unit, value)) => match Wide::of(a, b, grouping) {
+                Some(wide) => wide.p_value(self.alternative, watch)?,
+                None if self.method == Method::Auto => return Ok(None),
+                None => {
+                    let place = match grouping.and_then(|grouping| grouping.first_item(unit)) {
+                        Some(item) => {
+                            format!("{} - {} over the group of item {item}", a.name(), b.name())
+                        }
+                        None => format!("{} - {}", a.place(unit), b.place(unit)),
+                    };
+                    return Err(Error::NotIntegers { place, value });
+                }
+            },
         };
         if found.is_none() && self.method == Method::Exact {
             return Err(Error::TooManySums { n_units: differences.units().len() });

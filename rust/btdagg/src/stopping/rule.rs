@@ -92,7 +92,7 @@ impl StoppingRule {
     /// # Errors
     /// As [`new`](Self::new); [`Error::Criterion`] if `budget` is negative or no number.
     pub fn within_budget(
-        model: Model,
+        model: &Model,
         n: usize,
         step: usize,
         budget: f64,
@@ -103,8 +103,9 @@ impl StoppingRule {
             let want = "a number of at least 0";
             return Err(Error::Criterion { name: "budget", value: budget, want });
         }
-        let full: Vec<Outlook> = Outlook::full(&model, n, predictive).collect();
-        let at = |price| Self::foreseen(model, n, step, Criterion::CostOptimal { price }, &full);
+        let full: Vec<Outlook> = Outlook::full(model, n, predictive).collect();
+        let at =
+            |price| Self::foreseen(model.clone(), n, step, Criterion::CostOptimal { price }, &full);
         let affordable = |rule: &Self| rule.start().is_none_or(|s| s.votes_left <= budget);
         let rule = at(0.0);
         if affordable(&rule) {

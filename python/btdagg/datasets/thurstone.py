@@ -1,0 +1,133 @@
+"""Simulated judges and gold labels that are not drawn from the Davidson model.
+
+An item has a true difference of quality, which neither the judge nor whoever gave the gold label
+sees as it is. Both call a tie what looks small to them (Thurstone 1927; with ties, Glenn and David
+1960). The judge errs in four ways that the Davidson model knows nothing of: in its view of an item,
+which all votes share; more on difficult items; by position; and against gold labels that err too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from btdagg._core import InputError
+from btdagg.validation import as_number
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from btdagg.datasets.simulation import Regime
+
+_NODES = 64  # of the quadrature over the difficulty of items
+
+
+@dataclass(frozen=True)
+class Thurstone:
+    """How far a judge and the gold labels depart from the truth, for :func:`simulate`.
+
+    All but `difficulty` are in standard deviations of the true differences over items. Where they
+    are 0, the votes of an item are all the same. The defaults are round numbers, fitted to nothing.
+
+    Attributes
+    ----------
+    item_bias : float
+        Error of the judge's view of an item. It is in every vote of the item, so the votes are
+        correlated, and no number of them averages it out.
+    vote_noise : float
+        Error of a vote by itself, on an item of middle difficulty.
+    difficulty : float
+        Standard deviation, over items, of the logarithm of `vote_noise`: votes are more dispersed
+        than those of items that are all alike.
+    position_bias : float
+        What the response shown first gains, in the order AB or BA; negative where the second does.
+    gold_noise : float
+        Error of the gold label's view of an item.
+
+    Raises
+    ------
+    InputError
+        If a number is not finite, or one but `position_bias` is negative.
+
+    References
+    ----------
+    Thurstone (1927), *A law of comparative judgment*; Glenn and David (1960), *Ties in
+    paired-comparison experiments using a modified Thurstone-Mosteller model*.
+    """
+
+    item_bias: float = 0.5
+    vote_noise: float = 0.5
+    difficulty: float = 0.5
+    position_bias: float = 0.1
+    gold_noise: float = 0.3
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = as_number(getattr(self, field.name), field.name)
+            if value < 0 and field.name != "position_bias":
+                raise InputError(f"{field.name} is {value}, want a number of at least 0")
+
+    def draw(
+        self, regime: Regime, n_items: int, n_votes: int, rng: np.random.Generator
+    ) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
+        """Draw votes (n_items, n_votes) and labels (n_items,) of a task.
+
+        Gold labels are as frequent as those of the task, and the share of ties among the votes is
+        its `judge_tie_rate`; its beta, nu and gamma play no part.
+
+        Raises
+        ------
+        InputError
+            If the task has a label without a gold count, or a judge that calls everything a tie.
+        """
+        mean, gold_tie = self._gold(regime)
+        truth = rng.normal(mean, 1.0, n_items)
+        labels = _called(truth + self.gold_noise * rng.standard_normal(n_items), gold_tie)
+        seen = truth + self.item_bias * rng.standard_normal(n_items)
+        noise = self.vote_noise * np.exp(self.difficulty * rng.standard_normal(n_items))
+        shift = self.position_bias * np.resize([1, -1], n_votes)  # AB, BA, AB ...
+        # Vote by vote, so that further votes change nothing that is drawn before them.
+        errors = noise[:, None] * rng.standard_normal((n_votes, n_items)).T
+        return _called(seen[:, None] + shift + errors, self._judge_tie(regime, mean)), labels
+
+    def _gold(self, regime: Regime) -> tuple[float, float]:
+        """Mean of the true differences, and the largest difference that gold calls a tie."""
+        from scipy.special import ndtri
+
+        if min(regime.gold_counts) == 0:
+            raise InputError(
+                f"regime {regime.name!r} has gold_counts {regime.gold_counts}, want all positive"
+            )
+        minus, _, plus = regime.gold_shares
+        spread = np.hypot(1.0, self.gold_noise)
+        below, above = spread * ndtri(minus), -spread * ndtri(plus)
+        return float(-(below + above) / 2), float((above - below) / 2)
+
+    def _judge_tie(self, regime: Regime, mean: float) -> float:
+        """Largest difference that the judge calls a tie."""
+        from scipy.optimize import brentq
+        from scipy.special import ndtr
+
+        rate = regime.judge_tie_rate
+        if rate == 1:
+            raise InputError(f"regime {regime.name!r} has judge_tie_rate 1, want less")
+        nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
+        noise = self.vote_noise * np.exp(self.difficulty * nodes)
+        spread = np.sqrt(1 + self.item_bias**2 + noise**2)
+        means = mean + self.position_bias * np.array([[1.0], [-1.0]])
+
+        def excess(tie: float) -> float:
+            inside = ndtr((tie - means) / spread) - ndtr((-tie - means) / spread)
+            return float(inside.mean(axis=0) @ weights / weights.sum() - rate)
+
+        most = 1.0
+        while excess(most) < 0:
+            most *= 2
+        return float(brentq(excess, 0.0, most))
+
+
+def _called(difference: NDArray[np.float64], tie: float) -> NDArray[np.int8]:
+    """What a difference is called: 0 up to that of a tie, else its sign."""
+    return np.where(np.abs(difference) <= tie, 0, np.sign(difference)).astype(np.int8)

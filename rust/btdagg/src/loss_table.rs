@@ -1,0 +1,119 @@
+//! Losses on a grid over the box, which say where a descent has to start.
+//!
+//! The loss is linear in the weights, so the scores of every row and label are computed once and
+//! serve any weights: those of one fit, or of thousands of refits. They are held and summed in
+//! single precision, since they only choose the starts.
+
+use crate::expansion::Vector;
+use crate::grid::Grid;
+use crate::region::Region;
+use crate::rows::{Row, WeightedRows};
+
+/// Numbers that a table may hold. Of more rows, which have no narrow basins, it holds as many evenly
+/// spaced ones.
+const MAX_SIZE: usize = 8 << 20;
+
+/// Grid points whose losses are summed at a time: they stay in the first-level cache.
+const CHUNK: usize = 1024;
+
+/// How far above the lowest grid point the floor of a valley may lie, in DRPS: the coarser the grid,
+/// the further.
+const FLOOR: f32 = 0.004;
+const WIDE_FLOOR: f32 = 0.02;
+
+/// The scores of rows and labels at all points of a grid.
+#[derive(Debug)]
+pub(crate) struct LossTable {
+    grid: Grid,
+    /// For every `stride`-th row the scores of its labels, none of one without a weight.
+    columns: Vec<[Vec<f32>; 3]>,
+    stride: usize,
+    floor: f32,
+}
+
+impl LossTable {
+    /// Of rows and the labels that have some weight in them.
+    pub(crate) fn new(rows: &[Row], region: &Region) -> Self {
+        let grid = Grid::new(region.grid());
+        let n_columns = rows.iter().flat_map(|row| row.weights).filter(|w| *w > 0.0).count();
+        let stride = n_columns.div_ceil((MAX_SIZE / grid.len()).max(16)).max(1);
+        let columns = rows.iter().step_by(stride).map(|row| columns(row, &grid)).collect();
+        let floor = if region.is_wide() { WIDE_FLOOR } else { FLOOR };
+        Self { grid, columns, stride, floor }
+    }
+
+    /// Where to start from, under the weights of some of its rows.
+    pub(crate) fn starts(&self, rows: &WeightedRows) -> Vec<Vector> {
+        self.grid.starts(&self.losses(rows), self.floor)
+    }
+
+    /// Mean losses on the grid, each less the same constant.
+    fn losses(&self, rows: &WeightedRows) -> Vec<f32> {
+        let terms: Vec<(f32, &[f32])> = rows
+            .rows()
+            .iter()
+            .filter(|row| row.place.is_multiple_of(self.stride))
+            .filter_map(|row| Some((row.weights, self.columns.get(row.place / self.stride)?)))
+            .flat_map(|(weights, columns)| weights.into_iter().zip(columns))
+            .filter(|(weight, _)| *weight > 0.0)
+            .map(|(weight, column)| (single(weight / rows.total_weight()), column.as_slice()))
+            .collect();
+        let mut losses = vec![0.0; self.grid.len()];
+        for (number, chunk) in losses.chunks_mut(CHUNK).enumerate() {
+            let part = |column: &'_ [f32]| -> std::ops::Range<usize> {
+                let start = number * CHUNK;
+                start..(start + CHUNK).min(column.len())
+            };
+            let (fours, rest) = terms.as_chunks::<4>();
+            for &[(a, at_a), (b, at_b), (c, at_c), (d, at_d)] in fours {
+                let [at_a, at_b, at_c, at_d] =
+                    [at_a, at_b, at_c, at_d].map(|column| column.get(part(column)).unwrap_or(&[]));
+                let pairs = at_a.iter().zip(at_b).zip(at_c.iter().zip(at_d));
+                for (sum, ((x, y), (z, w))) in chunk.iter_mut().zip(pairs) {
+                    *sum += (a * x + b * y) + (c * z + d * w);
+                }
+            }
+            for &(weight, column) in rest {
+                let column = column.get(part(column)).unwrap_or(&[]);
+                chunk.iter_mut().zip(column).for_each(|(sum, x)| *sum += weight * x);
+            }
+        }
+        losses
+    }
+}
+
+/// Scores of the labels of a row at all points of the grid, each less 1 where the label is no tie.
+fn columns(row: &Row, grid: &Grid) -> [Vec<f32>; 3] {
+    let [betas, eta0s, gammas] = &grid.axes;
+    let logits = eta0s.iter().flat_map(|eta0| gammas.iter().map(move |g| eta0 + g * row.t));
+    let ties: Vec<f64> = logits.map(bounded_exp).collect();
+    let len_of = |weight| if weight > 0.0 { grid.len() } else { 0 };
+    let mut columns = row.weights.map(|weight| vec![0.0; len_of(weight)]);
+    let mut sides = vec![[0.0; 2]; ties.len()];
+    for (number, beta) in betas.iter().enumerate() {
+        let (minus, plus) = (bounded_exp(-beta * row.s), bounded_exp(beta * row.s));
+        for (sides, tie) in sides.iter_mut().zip(&ties) {
+            let scale = 1.0 / (minus + tie + plus);
+            *sides = [single(minus * scale), single(plus * scale)];
+        }
+        for (column, [if_minus, if_plus]) in
+            columns.iter_mut().zip([[2.0, 0.0], [0.0; 2], [0.0, 2.0]])
+        {
+            let line = column.iter_mut().skip(number * ties.len());
+            for (score, [minus, plus]) in line.zip(&sides) {
+                *score = minus * (minus - if_minus) + plus * (plus - if_plus);
+            }
+        }
+    }
+    columns
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the grid only says where to start")]
+fn single(value: f64) -> f32 {
+    value as f32
+}
+
+/// Exponential of a grid's logit, where overflow would only blur what is saturated anyway.
+fn bounded_exp(x: f64) -> f64 {
+    x.clamp(-300.0, 300.0).exp()
+}

@@ -1,0 +1,153 @@
+"""Every code block of README and docs runs as printed, and shows what it prints."""
+
+import os
+import shutil
+import socket
+
+import pytest
+
+from pages import ROOT, Runner, blocks, commands
+from simulated_judge import SimulatedJudge
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+CRATE = ROOT / "rust/btdagg"
+
+
+@pytest.fixture(scope="module")
+def judge_url(tmp_path_factory):
+    server = SimulatedJudge(tmp_path_factory.mktemp("judge"))
+    yield server.url
+    server.stop()
+
+
+@pytest.fixture
+def run(tmp_path, judge_url):
+    """Run a page, given its text."""
+
+    def run(text, name="page.md"):
+        runner = Runner(name, tmp_path, judge_url)
+        try:
+            for block in blocks(text):
+                runner.run(block)
+        finally:
+            runner.close()
+        return runner.folder
+
+    return run
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_blocks_of_a_page_run_as_printed(run, page):
+    text = page.read_text(encoding="utf-8")
+    assert blocks(text)
+    if "\ncurl " in text and shutil.which("curl") is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("curl is not installed: apt-get install curl")
+        pytest.skip("curl is not installed")
+    run(text, page.name)
+
+
+def test_the_readme_of_the_crate_is_a_doctest():
+    """`cargo test` runs its blocks, which are all Rust."""
+    text = (CRATE / "README.md").read_text(encoding="utf-8")
+    assert {block.language for block in blocks(text)} == {"rust"}
+    source = (CRATE / "src/lib.rs").read_text(encoding="utf-8")
+    assert '#[cfg(doctest)]\n#[doc = include_str!("../README.md")]' in source
+
+
+# What runs the pages finds faults in them
+
+
+def fenced(*several):
+    """A page of blocks: a language and a text each, or a comment."""
+    return "\n".join(
+        part if isinstance(part, str) else f"```{part[0]}\n{part[1]}\n```" for part in several
+    )
+
+
+def test_a_page_has_one_folder_and_one_namespace(run):
+    folder = run(
+        fenced(
+            ("python", "import asyncio\nx = await asyncio.sleep(0, 2)\nx + 1  # 3"),
+            ("toml more.toml", "x = 1"),
+            ("python", "x  # 2\nprint(x, 'and', x)\nprint('end')"),
+            "which says",
+            ("", "2   and 2\nend"),
+            ("console", "echo one \\\n  two   # a comment\nfalse || btdagg votes votes.csv > seen"),
+            ("", "one ..."),
+            ("sql", "SELECT 7 * count(DISTINCT item) AS n FROM 'votes.csv'"),
+            ("", "│ 420 │"),
+            "<!-- not run: a reason\nof two lines -->",
+            ("console", "false"),
+            "<!-- not compared: a reason -->",
+            ("", "what ever"),
+            ("console", "grep x more.toml"),
+            ("", "x = 1"),
+            ("console", "export PLACE=here\necho $PLACE\nbtdagg votes votes.csv"),
+            ("", "here\ngpt-5.4 60 480 0 ..."),
+        )
+    )
+    assert (folder / "seen").read_text()
+
+
+@pytest.mark.parametrize(
+    ("page", "message"),
+    [
+        (fenced(("python", "1 + 1  # 3")), r"page.md:2: 1 \+ 1  # 3: it is 2"),
+        (
+            fenced(("python", "import numpy as np\nnp.zeros((2, 3))  # (3, 2)")),
+            "page.md:3: np.zeros",
+        ),
+        (
+            fenced(("python", "print(1.5)"), ("", "1.4")),
+            "page.md:4: not printed, or not there: 1.4",
+        ),
+        (fenced(("console", "echo a\necho b"), ("", "b\na")), "page.md:5: not printed.*: a"),
+        (fenced(("", "b")), "page.md:1: output of no block that was run"),
+        (
+            fenced("<!-- not run: R -->", ("console", "echo b"), ("", "b")),
+            "page.md:5: output of no",
+        ),
+        (
+            fenced(("console", "btdagg votes no.csv")),
+            "page.md:1: btdagg votes no.csv: status 2: .*no",
+        ),
+        (fenced(("console", "btdagg nothing")), "page.md:1: btdagg nothing: status 2"),
+        (fenced(("console", "exit 3")), "page.md:1: exit 3: status 3"),
+        (fenced(("console", "false &")), "page.md:1: false  has ended"),
+        (fenced(("json", "{}")), "page.md:1: nobody runs 'json'; mark it, or give it a file name"),
+        (
+            fenced("<!-- not compared: R -->", ("python", "1")),
+            "page.md:2: not compared, which is for",
+        ),
+        ("```python\n1", "line 1: a block without an end"),
+        (fenced("<!-- not run -->", ("python", "1")), "line 1: want <!-- not run: REASON -->"),
+        (
+            fenced("<!-- not run: R -->", "text", ("python", "1")),
+            "line 1: a mark that is not right",
+        ),
+    ],
+)
+def test_a_fault_of_a_page_is_found(run, page, message):
+    with pytest.raises((AssertionError, ValueError), match=f"(?s){message}"):
+        run(page)
+
+
+def test_an_error_of_python_has_the_line_of_the_page(run):
+    with pytest.raises(ZeroDivisionError) as caught:
+        run(fenced("text", ("python", "x = 1\nx / 0")))
+    assert caught.traceback[-1].lineno + 1 == 4
+    assert str(caught.traceback[-1].path) == "page.md"
+
+
+def test_what_runs_in_the_background_ends_with_the_page(run):
+    serve = "python -m http.server --bind 127.0.0.1 8080 &"
+    folder = run(fenced(("console", f"{serve}\necho 8080 > port")))
+    port = int((folder / "port").read_text())
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port))
+
+
+def test_commands_are_lines_without_comments():
+    text = "# first\na b \\\n    c  # d\n\nx='1#2'\n"
+    assert commands(text) == ["a b c", "x='1#2'"]
