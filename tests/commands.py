@@ -1,4 +1,24 @@
-"""What a command of the command line prints."""
+"""Commands as processes of their own, and what a command prints."""
+
+import subprocess
+import sys
+import textwrap
+
+
+def started(*arguments, before="", **more):
+    """The command as a process of its own, after some code."""
+    code = f"{textwrap.dedent(before)}\nfrom btdagg.cli import main; main()"
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **more},
+    )
+
+
+def ended(*arguments, **more):
+    """Exit status, standard output and standard error of such a process."""
+    process = started(*arguments, **more)
+    out, err = process.communicate(timeout=120)
+    return process.returncode, out, err
 
 
 def one_line(status, out, err):

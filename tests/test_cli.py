@@ -216,8 +216,8 @@ def test_the_demo_is_an_evaluation_of_all_simulated_tasks(cli, folder):
         for method in ("Davidson", "majority vote")
     ]
     by_hand = evaluate(
-        read_votes(folder / "demo/votes.csv"),
-        read_labels(folder / "demo/labels.csv"),
+        read_votes(folder / "demo/demo_votes.csv"),
+        read_labels(folder / "demo/demo_labels.csv"),
         n_votes=[4, 8],
         protocol=Protocol(RandomSplits(n_splits=3, seed=4)),
     )
@@ -225,7 +225,7 @@ def test_the_demo_is_an_evaluation_of_all_simulated_tasks(cli, folder):
     assert found["averages"] == [line.as_dict([]) for line in averages(by_hand)]
     assert found["remarks"] == remarks(by_hand)
     status, out, _ = cli(
-        "evaluate", "demo/votes.csv", "demo/labels.csv", "--votes", "4,8",
+        "evaluate", "demo/demo_votes.csv", "demo/demo_labels.csv", "--votes", "4,8",
         "--splits", 3, "--seed", 4, "--json",
     )  # fmt: skip
     assert status == 0
@@ -238,7 +238,7 @@ def test_the_demo_is_an_evaluation_of_all_simulated_tasks(cli, folder):
 @pytest.mark.parametrize(("options", "truth"), [([], Thurstone()), (["--truth", "davidson"], None)])
 def test_the_files_of_the_demo_are_the_simulation(cli, folder, options, truth):
     assert cli(*SMALL, *options, "-o", "demo")[0] == 0
-    votes, labels = (pl.read_csv(folder / f"demo/{name}.csv") for name in ("votes", "labels"))
+    votes, labels = (pl.read_csv(folder / f"demo/demo_{name}.csv") for name in ("votes", "labels"))
     for task in REGIMES:
         sample = simulate(task, 60, 8, seed=4, truth=truth)
         rows = votes.filter(task=task)
@@ -302,7 +302,7 @@ def test_the_demo_says_where_majority_vote_wins(cli):
 def test_the_command_that_the_demo_prints_gives_the_same(cli, folder, name):
     status, out, err = cli(*SMALL, "-o", name)
     assert status == 0
-    assert f"Wrote {name}/votes.csv and {name}/labels.csv." in out
+    assert f"Wrote {name}/demo_votes.csv and {name}/demo_labels.csv." in out
     (printed,) = (line for line in out.splitlines() if line.startswith("  btdagg "))
     again = cli(*shlex.split(printed)[1:])
     assert again[0] == 0
@@ -644,6 +644,7 @@ def test_names_of_files_are_printed_as_they_are(cli, folder, name):
     status, out, _ = cli("decide", "model.json", "counts.csv", "-o", name)
     assert status == 0
     assert out.endswith(f"; wrote {name}\n")
+    (folder / name).unlink()
     status, out, _ = cli("calibrate", "counts.csv", "labels.csv", "-o", name)
     assert status == 0
     assert out.endswith(f"wrote {name}\n")
@@ -788,7 +789,7 @@ REFUSALS = [
         "--output is decided.xlsx, want a name in .csv, .tsv, .jsonl, .ndjson, .parquet",
     ),
     ("frob", "No such command 'frob'."),
-    ("decide model.json votes.csv --frob", "No such option: --frob"),
+    ("decide model.json votes.csv --xyzzy", "No such option: --xyzzy"),
     ("decide model.json", "Missing argument 'VOTES'."),
     ("evaluate votes.csv", "Missing argument 'LABELS'."),
     ("decide model.json votes.csv more.csv", "Got unexpected extra argument(s) (more.csv)"),

@@ -91,7 +91,7 @@ def test_run_learns_a_rule_from_the_labelled_pairs(cli, folder, judge_server):
     assert rule.stops(others).all()
     assert others.sum() < 30 * N
     assert f"30 of 30 pairs settled, {others.sum() / 30:.2f} of 8 votes a pair" in out
-    labels = pl.read_csv("out/labels.csv")
+    labels = pl.read_csv("out/decided.csv")
     assert labels["item"].to_list() == [f"q{k}" for k in range(60)]
     assert labels["label"][30:].to_list() == rule.decide(others).tolist()
     few = pl.Series(others.sum(axis=1) < N)
@@ -129,7 +129,7 @@ def test_an_unsettled_item_has_no_risk(cli, folder, judge_server):
     options += ["--base-url", server.url, "--splits", "2", "--stop", "lossless", "-o", "out"]
     status, _, err = cli(*options)
     assert status == 0, err
-    labels = pl.read_csv("out/labels.csv")
+    labels = pl.read_csv("out/decided.csv")
     assert labels["change_risk"].is_null().to_list() == (~labels["settled"]).to_list()
     assert 0 < labels["settled"].sum() < 60
     pl.DataFrame({"item": ["a", "b"], "vote": [None, 1]}).write_csv("few.csv")
@@ -150,7 +150,7 @@ def test_tasks_are_text_and_none_is_missing(cli, folder, judge_server, stop):
     frame.with_columns(task=pl.Series([True, False] * 30)).write_ndjson("pairs.jsonl")
     status, _, err = cli("run", "pairs.jsonl", *options)
     assert status == 0, err
-    assert pl.read_csv("out/labels.csv").height == 60
+    assert pl.read_csv("out/decided.csv").height == 60
 
 
 def test_tasks_that_would_share_a_file_do_not(cli, folder, judge_server):
@@ -179,7 +179,7 @@ def test_every_task_has_a_rule_and_those_without_labels_cost_nothing(cli, folder
         "rule-x.json",
         "rule-y-z.json",
     }
-    assert pl.read_csv("out/labels.csv").height == 50
+    assert pl.read_csv("out/decided.csv").height == 50
     assert len({row["item"] for row in rows_of("out/votes.db")}) == 50
     pairs_of(60).frame.write_ndjson("pairs.jsonl")
     line = one_line(*cli("run", "pairs.jsonl", *options, "-o", "other"))

@@ -123,10 +123,10 @@ def test_one_command_to_labels(cli, folder, judge_server):
     status, out, _ = cli(*options)
     assert status == 0
     assert "Davidson" in out
-    labels = btdagg.read_labels("out/labels.csv")
+    labels = btdagg.read_labels("out/decided.csv")
     assert labels.ids.tolist() == [f"q{number}" for number in range(40)]
     model = btdagg.DavidsonModel.load("out/model.json")
-    ids, counts = btdagg.read_votes("out/votes.parquet").counts()
+    ids, counts = btdagg.read_votes("out/judged_votes.parquet").counts()
     assert dict(zip(ids, model.decide(counts), strict=True)) == dict(
         zip(labels.ids, labels.labels, strict=True)
     )
@@ -144,14 +144,14 @@ def test_votes_of_other_settings_are_kept_apart(cli, folder, judge_server):
     options = ["--labels", "labels.csv", "--model", "m", "-o", "out", "--base-url", server.url]
     options = ["run", "pairs.jsonl", *options, "--splits", "5"]
     assert cli(*options, "-n", "4")[0] == 0
-    first = (folder / "out/labels.csv").read_bytes()
+    first = (folder / "out/decided.csv").read_bytes()
     assert cli(*options, "-n", "6", "--temperature", "1")[0] == 0
-    other = pl.read_csv("out/labels.csv")
+    other = pl.read_csv("out/decided.csv")
     assert set(other["minus"] + other["tie"] + other["plus"]) == {6}
     assert len(server.log()) == 40 * 10
     assert cli(*options, "-n", "6")[0] == 0
     assert cli(*options, "-n", "4")[0] == 0
-    assert (folder / "out/labels.csv").read_bytes() == first
+    assert (folder / "out/decided.csv").read_bytes() == first
     assert len(server.log()) == 40 * 12
 
 

@@ -53,11 +53,12 @@ def test_what_the_docs_say_to_type(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "400 new votes, 0 there before: 400 ok" in done.stdout
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        "btdagg-manifest.json",
+        "decided.csv",
         "evaluation.json",
-        "labels.csv",
+        "judged_votes.parquet",
         "model.json",
         "report",
         "votes.db",
-        "votes.parquet",
     }
-    assert len(read_labels(tmp_path / "out" / "labels.csv").labels) == 200
+    assert len(read_labels(tmp_path / "out" / "decided.csv").labels) == 200

@@ -7,31 +7,34 @@
 1
 """
 
+from __future__ import annotations
+
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 from btdagg._core import InputError, __version__
-from btdagg.calibration import Bounds, Calibration, CalibrationWarning, calibrate
-from btdagg.metrics import (
-    confusion_matrix,
-    discrete_ranked_probability_score,
-    mean_absolute_error,
-    pairwise_accuracy,
-)
-from btdagg.model import DavidsonModel, Features
-from btdagg.provenance import Provenance, ProvenanceWarning
 
+TYPE_CHECKING = False  # to type checkers it is true; importing typing takes ten times as long
 if TYPE_CHECKING:
+    from typing import Any
+
     from btdagg.aggregators import (
         confidence_weighted_vote,
         majority_vote,
         rounded_median,
         soft_self_consistency,
     )
+    from btdagg.calibration import Bounds, Calibration, CalibrationWarning, calibrate
     from btdagg.calibration_mae import MaeCalibration, calibrate_by_mae
     from btdagg.evaluation import Protocol, RandomSplits, compare, evaluate
     from btdagg.evidence import Confidences, Evidence
     from btdagg.labels import LabelledCounts, Labels, Ratings, align, read_labels, read_ratings
+    from btdagg.metrics import (
+        confusion_matrix,
+        discrete_ranked_probability_score,
+        mean_absolute_error,
+        pairwise_accuracy,
+    )
+    from btdagg.model import DavidsonModel, Features
     from btdagg.significance import (
         PermutationTestResult,
         combine_pvalues,
@@ -106,7 +109,8 @@ __all__ = [
     "tally",
 ]
 
-# Loaded when first asked for: one who only decides does not wait for the rest.
+# Loaded when first asked for: one who only decides does not wait for the rest, and the command
+# line takes care of Ctrl-C before anything that takes time is loaded.
 _NAMES_BY_MODULE = {
     "aggregators": (
         "confidence_weighted_vote",
@@ -114,10 +118,19 @@ _NAMES_BY_MODULE = {
         "rounded_median",
         "soft_self_consistency",
     ),
+    "calibration": ("Bounds", "Calibration", "CalibrationWarning", "calibrate"),
     "calibration_mae": ("MaeCalibration", "calibrate_by_mae"),
     "evaluation": ("Protocol", "RandomSplits", "compare", "evaluate"),
     "evidence": ("Confidences", "Evidence"),
     "labels": ("LabelledCounts", "Labels", "Ratings", "align", "read_labels", "read_ratings"),
+    "metrics": (
+        "confusion_matrix",
+        "discrete_ranked_probability_score",
+        "mean_absolute_error",
+        "pairwise_accuracy",
+    ),
+    "model": ("DavidsonModel", "Features"),
+    "provenance": ("Provenance", "ProvenanceWarning"),
     "significance": (
         "PermutationTestResult",
         "combine_pvalues",

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from btdagg._core import InputError
+from btdagg.extras import needs
 from btdagg.tables import Table, is_unicode, listing, require, shown
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def read_table(
     InputError
         If the source cannot be read, has no rows, or lacks a column; if both `id` and `item_id`
         could be the item.
-    ImportError
+    MissingExtraError
         If polars or narwhals is not installed.
     """
     table = source if isinstance(source, Table) else _read(source, name)
@@ -129,13 +130,9 @@ def _renamed(table: Table, columns: Mapping[str, str] | None) -> Table:
 
 
 def _read(source: Any, name: str | None) -> Table:
-    try:
+    with needs("tables", "reading tables"):
         import narwhals  # noqa: F401
         import polars as pl
-    except ImportError as error:
-        raise ImportError(
-            "reading tables needs polars and narwhals: pip install 'btdagg[tables]'"
-        ) from error
 
     row_numbers = None
     if isinstance(source, (str, os.PathLike)):

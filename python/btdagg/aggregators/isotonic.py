@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg.extras import needs
 from btdagg.validation import as_labels, as_whole_counts, same_index, same_length
 
 if TYPE_CHECKING:
@@ -43,15 +44,11 @@ class Isotonic:
         ------
         InputError
             If shapes disagree, there are no items, or a value is out of range.
-        ImportError
+        MissingExtraError
             If scikit-learn is not installed.
         """
-        try:
+        with needs("isotonic", "isotonic calibration"):
             from sklearn.isotonic import IsotonicRegression
-        except ImportError as error:
-            raise ImportError(
-                "isotonic calibration needs scikit-learn: pip install 'btdagg[isotonic]'"
-            ) from error
         means, gold = _mean_votes(counts), as_labels(labels)
         same_length("labels", len(gold), "counts", len(means))
         same_index(counts=counts, labels=labels)

@@ -1,49 +1,147 @@
-"""The command line, `btdagg`: runs a command, and makes errors a line and an exit status."""
+"""The command line, `btdagg`: runs a command, and makes errors a line and an exit status.
+
+Nothing is imported here but what takes no time: until `main` runs, Ctrl-C is a traceback.
+"""
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
-from collections.abc import Sequence
+from contextlib import suppress
 
-_INTERRUPTED = 130
+from btdagg._core import InputError
+from btdagg.extras import MissingExtraError, needs
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import FrameType
+
+_BAD_INPUT = 2
+_BUG = 70  # EX_SOFTWARE of sysexits.h
+_INTERRUPTED = 130  # 128 + SIGINT
+_NOT_READ = 141  # 128 + SIGPIPE
+
+_DEBUG = "--debug"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command and exit: 0 where it worked, 2 and one line on bad input, 130 on Ctrl-C."""
+    """Run a command and exit with its status, which `btdagg --help` lists."""
+    if sys.stdout is None:  # closed by who called us: to write there fails, instead of being lost
+        sys.stdout = open(os.open(os.devnull, os.O_RDONLY), "w")  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+    usual = signal.getsignal(signal.SIGINT)
+    if usual is signal.default_int_handler:  # and nobody wants it ignored, as nohup does
+        signal.signal(signal.SIGINT, _interrupt)
+    status = run(sys.argv[1:] if arguments is None else arguments)
+    signal.signal(signal.SIGINT, usual)
     try:
-        status = run(sys.argv[1:] if arguments is None else arguments)
-    except KeyboardInterrupt:  # while the libraries were being loaded
-        _fail("interrupted")
-        status = _INTERRUPTED
+        sys.stdout.flush()
+    except OSError:  # it was said; Python, which tries again at its end, would say it once more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(status)
+
+
+def _interrupt(_: int, frame: FrameType | None) -> None:
+    """End at once while a module is loaded, where some libraries lose a KeyboardInterrupt."""
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            os.write(2, b"btdagg: interrupted\n")
+            os._exit(_INTERRUPTED)
+        frame = frame.f_back
+    raise KeyboardInterrupt
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run a command and return its exit status."""
     try:
+        status = _run([argument for argument in arguments if argument != _DEBUG])
+    except KeyboardInterrupt:  # while the libraries were being loaded
+        return _fail("interrupted", _INTERRUPTED)
+    except BrokenPipeError:
+        return _NOT_READ
+    except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # typer and rich make it an exit
+            return _NOT_READ
+        raise
+    except BaseException as error:
+        if _DEBUG in arguments:
+            import traceback
+
+            traceback.print_exception(error)
+        said = _said_of_input(error)
+        return _fail(_said_of_bug(error), _BUG) if said is None else _fail(said, _BAD_INPUT)
+    if status == _INTERRUPTED:
+        _fail("interrupted", status)
+    return status
+
+
+def _run(arguments: Sequence[str]) -> int:
+    with needs("cli", "the command line"):
         import typer
 
         from btdagg.cli.app import app
-    except ImportError as error:
-        return _fail(f"the command line needs {error.name}: pip install 'btdagg[cli]'")
     try:
         status = typer.main.get_command(app)(
-            list(arguments) or ["--help"], prog_name="btdagg", standalone_mode=False
+            list(arguments or ["--help"]), prog_name="btdagg", standalone_mode=False
         )
     except typer.TyperException as error:
-        return _fail(error.format_message())
+        raise InputError(error.format_message()) from None
+    try:
+        sys.stdout.flush()
     except OSError as error:
-        named = error.filename is not None and error.strerror
-        return _fail(f"{error.filename}: {error.strerror}" if named else str(error))
-    except MemoryError:
-        return _fail("not enough memory for this much data")
-    except (ValueError, ImportError) as error:  # InputError is a ValueError
-        return _fail(str(error))
-    if status == _INTERRUPTED:
-        _fail("interrupted")
+        raise OSError(error.errno, error.strerror, "standard output") from None
     return status if isinstance(status, int) else 0
 
 
-def _fail(message: str) -> int:
-    print(f"btdagg: {' '.join(message.split())}", file=sys.stderr)
-    return 2
+def _said_of_input(error: BaseException) -> str | None:
+    """What is wrong with what the user gave; None where it is none of that."""
+    if isinstance(error, InputError | MissingExtraError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return "not enough memory for this much data"
+    if isinstance(error, OSError):
+        named = error.filename is not None and error.strerror
+        return f"{error.filename}: {error.strerror}" if named else error.strerror or str(error)
+    return None
+
+
+def _said_of_bug(error: BaseException) -> str:
+    """What to do about an error that no input should have caused."""
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    where = ""
+    if place is not None:
+        file = os.path.basename(place.tb_frame.f_code.co_filename)
+        where = f" ({file}, line {place.tb_lineno})"
+    what = f"{type(error).__name__}: {error}".rstrip(": ")
+    return (
+        f"this is a bug in btdagg, not in your input: {what}{where}; please report it"
+        f"{_where_to_report()} with the command and what it prints with {_DEBUG} added"
+    )
+
+
+def _where_to_report() -> str:
+    """The address that the metadata of the package have for bugs, if they have one."""
+    from importlib.metadata import PackageNotFoundError, metadata
+
+    try:
+        named = metadata("btdagg").get_all("Project-URL") or []
+    except PackageNotFoundError:
+        return ""
+    for each in named:
+        label, _, address = each.partition(",")
+        if label.strip().lower() in ("issues", "bug tracker", "tracker", "bugs"):
+            return f" at {address.strip()}"
+    return ""
+
+
+def _fail(message: str, status: int) -> int:
+    from btdagg.report.wording import visible
+
+    with suppress(OSError):  # where nobody reads it either
+        print(f"btdagg: {visible(' '.join(message.split()))}", file=sys.stderr)
+    return status

@@ -21,7 +21,9 @@ from btdagg.cli.votes import votes
 
 app = typer.Typer(
     name="btdagg",
-    help="Calibrated labels from the noisy three-way votes of LLM judges.",
+    help="Calibrated labels from the noisy three-way votes of LLM judges.\n\n"
+    "Exit status: 0 done; 2 bad input, and nothing is written; 3 a cap ended the run; 70 a bug in "
+    "btdagg; 130 Ctrl-C; 141 nobody reads the output any more.",
     epilog="Begin with: btdagg demo",
     no_args_is_help=True,
     add_completion=False,
@@ -44,6 +46,9 @@ def top(
         typer.Option(
             "--version", help="Print the version.", is_eager=True, callback=_print_version
         ),
+    ] = False,
+    debug: Annotated[  # taken out of the arguments before they are parsed, wherever it stands
+        bool, typer.Option("--debug", help="Print the traceback of an error, too.")
     ] = False,
 ) -> None:
     """Calibrated labels from the noisy three-way votes of LLM judges."""

@@ -12,12 +12,13 @@ import typer
 import btdagg
 from btdagg.cli.common import (
     Filters,
+    Force,
     Json,
     LabelsFile,
     VotesFile,
     at_least,
+    files_read,
     filtered,
-    keep_input,
     note,
     out,
     print_json,
@@ -26,10 +27,12 @@ from btdagg.cli.common import (
 from btdagg.cli.provenance import provenance_of
 from btdagg.cli.tables import Columns, tables_of
 from btdagg.evaluation.parts import labels_of, with_task
+from btdagg.outputs import OutputFile, json_kind
 from btdagg.uncertainty.intervals import NAMES
 
 
 def calibrate(
+    context: typer.Context,
     votes: VotesFile,
     labels: LabelsFile,
     output: Annotated[
@@ -59,6 +62,7 @@ def calibrate(
     n_refits: Annotated[int, typer.Option(help="How often to draw the items again.")] = 1000,
     level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
     seed: Annotated[int, typer.Option(help="Of the items drawn.")] = 0,
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """Fit the model to the votes of labelled items and write it as JSON.
@@ -76,8 +80,11 @@ def calibrate(
         raise btdagg.InputError(f"--level is {level:g}, want a number above 0 and below 1")
     if refits is not None and refits.resolve() == output.resolve():
         raise btdagg.InputError(f"--refits is {refits}, the file of the model")
-    keep_input("--output", output, votes, labels)
-    keep_input("--refits", refits, votes, labels)
+    allowed: Any = {"reads": files_read(context, "output", "refits"), "force": force}
+    model_file = OutputFile("--output", output, json_kind("btdagg.davidson"), **allowed)
+    refits_file = None
+    if refits is not None:
+        refits_file = OutputFile("--refits", refits, json_kind("btdagg.refits"), **allowed)
     raw_votes, raw_labels = tables_of(columns, votes, labels)
     gold = btdagg.read_labels(raw_labels)
     table = filtered(with_task(btdagg.read_votes_or_counts(raw_votes), gold), filters)
@@ -103,9 +110,9 @@ def calibrate(
             level=level,
             seed=seed,
         )
-    calibration.model.save(output)
-    if sure is not None and refits is not None:
-        sure.save(refits)
+    model_file.save(calibration.model.save)
+    if sure is not None and refits_file is not None:
+        refits_file.save(sure.save)
     say_what_is_pooled(table, "fits")
     for warning in calibration.warnings:
         note(f"warning: {warning}")

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from btdagg._core import InputError
+from btdagg.cli.console import Terminal, write_data
 from btdagg.tables import Table, text
 
 if TYPE_CHECKING:
@@ -22,13 +23,8 @@ if TYPE_CHECKING:
 
 AnyTable = TypeVar("AnyTable", bound=Table)
 
-_WIDE = 160  # columns of a table that goes to a file or a pipe
-
-# Names from files are printed as they are.
-out = Console(markup=False, emoji=False, highlight=False)
-if not out.is_terminal:
-    out.width = _WIDE
-err = Console(stderr=True, markup=False, emoji=False, highlight=False)
+out = Terminal()
+err = Terminal(stderr=True)
 
 VotesFile = Annotated[
     Path,
@@ -57,6 +53,13 @@ Filters = Annotated[
         metavar="COLUMN=VALUE",
         help="Keep the votes with this value; repeat for other columns, or for other values.",
         show_default=False,
+    ),
+]
+Force = Annotated[
+    bool,
+    typer.Option(
+        "--force",
+        help="Replace files in the way that btdagg did not write, though never one that is read.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
@@ -97,29 +100,24 @@ def at_least(value: int | None, option: str, least: int) -> None:
         raise InputError(f"{option} is {value}, want at least {least}")
 
 
-def keep_input(option: str, output: Path | None, *inputs: Path | None) -> None:
-    """Refuse an output that is one of the files that are read.
-
-    Raises
-    ------
-    InputError
-        If it is.
-    """
-    if output is None or not output.exists():
-        return
-    for path in inputs:
-        if path is not None and path.exists() and path.samefile(output):
-            raise InputError(f"{option} is {output}, a file that is read")
+def files_read(context: typer.Context, *outputs: str) -> list[str]:
+    """Everything on the command line that could be the name of a file, except the outputs."""
+    named: list[str] = []
+    for parameter, value in context.params.items():
+        if parameter not in outputs:
+            several = value if isinstance(value, list) else [value]
+            named += (os.fspath(one) for one in several if isinstance(one, (str, Path)))
+    return named
 
 
 def print_json(value: Any) -> None:
     """Print a value as JSON on standard output."""
-    print(json.dumps(value, indent=2, allow_nan=False))
+    write_data(json.dumps(value, indent=2, allow_nan=False) + "\n")
 
 
 def note(text: str) -> None:
     """Print a remark on standard error, so that standard output stays clean."""
-    err.print(text, style="yellow", soft_wrap=True)
+    err.print(" ".join(text.split()), style="yellow", soft_wrap=True)
 
 
 def say_what_is_pooled(

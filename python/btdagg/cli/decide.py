@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,19 +11,22 @@ import typer
 import btdagg
 from btdagg.cli.common import (
     Filters,
+    Force,
     Json,
     VotesFile,
     at_least,
+    files_read,
     filtered,
-    keep_input,
     out,
     print_json,
     say_what_is_pooled,
 )
+from btdagg.cli.console import write_data
 from btdagg.cli.provenance import say_differences
 from btdagg.cli.stopping import how_sure, load_if_rule
 from btdagg.cli.tables import Columns, tables_of
 from btdagg.files import TABLE_SUFFIXES, write_table
+from btdagg.outputs import OutputFile, table_kind
 from btdagg.uncertainty.refit_file import load_refits
 
 if TYPE_CHECKING:
@@ -32,8 +34,14 @@ if TYPE_CHECKING:
 
     from btdagg.online import StoppingRule
 
+# Columns of labels that are decided. Gold labels have the first two, and may have counts besides.
+_FIRST = ["item", "label", "minus", "tie", "plus"]
+_SURE = ({"p_minus", "p_tie", "p_plus"}, {"settled"}, {"settled", "change_risk"})
+_STABLE = {"agreement", "stable"}
+
 
 def decide(
+    context: typer.Context,
     model: Annotated[
         Path,
         typer.Argument(
@@ -70,6 +78,7 @@ def decide(
             show_default=False,
         ),
     ] = None,
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """Decide the label of every item and write it with its probabilities.
@@ -91,7 +100,10 @@ def decide(
     if output is not None and output.suffix.lower() not in TABLE_SUFFIXES:
         wanted = ", ".join(TABLE_SUFFIXES)
         raise btdagg.InputError(f"--output is {output}, want a name in {wanted}")
-    keep_input("--output", output, votes, model, refits)
+    labels_file = None
+    if output is not None:
+        reads, kind = files_read(context, "output"), table_kind(_is_decided)
+        labels_file = OutputFile("--output", output, kind, reads=reads, force=force)
     at_least(n_votes, "--votes", 1)
     rule = load_if_rule(model)
     if rule is not None and refits is not None:
@@ -123,10 +135,10 @@ def decide(
         sure = again.stability(counts)
         frame = frame.with_columns(agreement=sure.agreement, stable=sure.stable)
     say_what_is_pooled(table, "decides")
-    if output is None:
-        sys.stdout.write(frame.write_ndjson() if json else frame.write_csv())
+    if output is None or labels_file is None:
+        write_data(frame.write_ndjson() if json else frame.write_csv())
         return
-    write_table(frame, output, output.suffix)
+    labels_file.save(lambda path: write_table(frame, path, path.suffix))
     by_label = {
         name: int((frame["label"] == label).sum())
         for name, label in (("minus", -1), ("tie", 0), ("plus", 1))
@@ -146,6 +158,11 @@ def decide(
     if again is not None:
         shares += f"; {frame['stable'].sum()} stable"
     out.print(f"decided {len(ids)} items: {shares}; wrote {output}", soft_wrap=True)
+
+
+def _is_decided(columns: list[str]) -> bool:
+    """Whether a table has the columns that this command writes."""
+    return columns[:5] == _FIRST and set(columns[5:]) - _STABLE in _SURE
 
 
 def _decided(

@@ -11,13 +11,15 @@ import numpy as np
 import typer
 
 import btdagg
-from btdagg.cli.common import Json, at_least, out, print_json, progress_bar
+from btdagg.cli.common import Force, Json, at_least, out, print_json, progress_bar
 from btdagg.cli.score_table import evaluation_as_json, print_table
 from btdagg.datasets import REGIMES, Thurstone, simulate
 from btdagg.evaluation import Protocol, RandomSplits, Scores, evaluate
 from btdagg.evaluation.summary import averages, lines
+from btdagg.outputs import OutputFolder
 
 _BUDGETS = (4, 8)
+_VOTES, _LABELS = "demo_votes.csv", "demo_labels.csv"
 
 
 class Truth(StrEnum):
@@ -55,6 +57,7 @@ def demo(
             "which then wins by construction."
         ),
     ] = Truth.THURSTONE,
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """See what calibration does, on judges simulated after the paper's eight tasks.
@@ -67,6 +70,7 @@ def demo(
     """
     at_least(items, "--items", 60)
     at_least(splits, "--splits", 2)
+    folder = None if output is None else OutputFolder(output, force=force).claim((_VOTES, _LABELS))
     vote_columns, label_columns = _simulated(items, seed, truth)
     with progress_bar("simulated judges") as progress:
         evaluation = evaluate(
@@ -76,9 +80,9 @@ def demo(
             protocol=Protocol(RandomSplits(n_splits=splits, seed=seed)),
             progress=progress,
         )
-    if output is not None:
-        _write(vote_columns, output / "votes.csv")
-        _write(label_columns, output / "labels.csv")
+    if folder is not None:
+        _write(vote_columns, folder, _VOTES)
+        _write(label_columns, folder, _LABELS)
     if json:
         print_json(
             evaluation_as_json(evaluation, items=items, splits=splits, seed=seed, truth=truth)
@@ -92,7 +96,7 @@ def demo(
     print_table(evaluation)
     _say_what_it_means(evaluation)
     if output is not None:
-        votes, labels = output / "votes.csv", output / "labels.csv"
+        votes, labels = output / _VOTES, output / _LABELS
         out.print(f"\nWrote {votes} and {labels}. The same on these files, or on yours:")
         command = ["btdagg", "evaluate", str(votes), str(labels), "--votes", "4,8"]
         for option, value, usual in (("--splits", splits, 100), ("--seed", seed, 0)):
@@ -118,11 +122,11 @@ def _stacked(parts: list[dict[str, Any]]) -> dict[str, Any]:
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def _write(columns: dict[str, Any], path: Path) -> None:
+def _write(columns: dict[str, Any], folder: OutputFolder, name: str) -> None:
     import polars as pl
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    pl.DataFrame(columns).write_csv(path)
+    with folder.replacing(name) as file:
+        pl.DataFrame(columns).write_csv(file)
 
 
 def _say_what_it_means(evaluation: Scores) -> None:

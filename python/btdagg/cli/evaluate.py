@@ -13,10 +13,12 @@ import btdagg
 from btdagg.aggregators import AGGREGATORS, by_name, needs_of
 from btdagg.cli.common import (
     Filters,
+    Force,
     Json,
     LabelsFile,
     VotesFile,
     at_least,
+    files_read,
     filtered,
     note,
     parse_filters,
@@ -150,6 +152,7 @@ def evaluate(
             show_default="20,40,...,200 as far as the items go",
         ),
     ] = None,
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """Compare the calibrated model with other methods on random splits of your labelled items.
@@ -192,7 +195,7 @@ def evaluate(
         sizes=numbers(sizes, "--sizes", "20,40,80"),
         progress=progress_bar,
     )
-    refuse_report(report)
+    refuse_report(report, reads := files_read(context, "report"), force)
     evaluation, whole = _scored(study)
     # Missing votes are among the remarks of the evaluation.
     say_what_is_pooled(study.votes, "takes", evaluation.by, missing=False)
@@ -206,7 +209,8 @@ def evaluate(
         if n_unlabelled:
             note(f"{n_unlabelled} rows of {gold.source} have no label and are left out")
     if report is not None:
-        with open_report(report, f"Evaluation of {Path(table.source).name}", context) as folder:
+        title = f"Evaluation of {Path(table.source).name}"
+        with open_report(report, title, context, reads, force) as folder:
             write_scores(folder, evaluation)
             if not whole:
                 raise KeyboardInterrupt

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import btdagg
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from btdagg.cli.stopping import Stopping
     from btdagg.judge.pairs import Pairs
     from btdagg.online import StoppingRule
+    from btdagg.outputs import OutputFolder
 
 
 @dataclass(frozen=True)
@@ -89,18 +89,33 @@ def fit_tasks(
     return fitted, refused
 
 
-def save_fitted(fitted: Mapping[str, Fitted], folder: Path) -> dict[str, dict[str, Any]]:
-    """Write the model of each task, and its rule where there is one; say where, by task."""
+def names_of_files(tasks: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Names of the model and the rule of each task, told apart where tasks would share them."""
+    found: dict[str, tuple[str, str]] = {}
+    taken: set[str] = set()
+    for task in dict.fromkeys(tasks):
+        end = next(end for end in _ends_of_names(task) if end.casefold() not in taken)
+        taken.add(end.casefold())
+        found[task] = (f"model{end}", f"rule{end}")
+    return found
+
+
+def save_fitted(
+    fitted: Mapping[str, Fitted], folder: OutputFolder, tasks: Iterable[str]
+) -> dict[str, dict[str, Any]]:
+    """Write the model of each task, and its rule where there is one; say where, by task.
+
+    `tasks` are those that were expected, so that names do not depend on which could be fitted.
+    """
     told = {}
-    ends: set[str] = set()
+    names = names_of_files([*tasks, *fitted])
     for task, one in fitted.items():
-        end = _end_of_name(task, ends)
-        ends.add(end)
-        one.model.save(folder / f"model{end}")
-        told[task] = {"file": str(folder / f"model{end}"), "n_labels": one.calibration.n_labels}
+        model, rule = names[task]
+        folder.write(model, one.model.to_json() + "\n")
+        told[task] = {"file": str(folder.path / model), "n_labels": one.calibration.n_labels}
         if one.rule is not None:
-            one.rule.save(folder / f"rule{end}")
-            told[task]["rule"] = str(folder / f"rule{end}")
+            folder.write(rule, one.rule.to_json() + "\n")
+            told[task]["rule"] = str(folder.path / rule)
     return told
 
 
@@ -150,10 +165,9 @@ def _by_task(votes: btdagg.Votes, gold: btdagg.Labels) -> Iterator[tuple[str, bt
         yield key[0] if key else "", part
 
 
-def _end_of_name(task: str, taken: Collection[str]) -> str:
-    """How the names of a task's files end; told apart where tasks would share them."""
+def _ends_of_names(task: str) -> Iterator[str]:
     if not task:
-        return ".json"
+        yield ".json"
     name = "".join(c if c.isalnum() or c in "-_." else "-" for c in task).lstrip(".") or "task"
-    ends = (f"-{name}{f'-{number}' if number > 1 else ''}.json" for number in count(1))
-    return next(end for end in ends if end not in taken)
+    yield f"-{name}.json"
+    yield from (f"-{name}-{number}.json" for number in count(2))

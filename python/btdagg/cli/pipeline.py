@@ -5,7 +5,7 @@ Not in a file run.py, since `btdagg.cli.run` is the function that runs a command
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from json import dumps
 from pathlib import Path
@@ -16,16 +16,24 @@ import typer
 import btdagg
 from btdagg.cli import judge_options as options
 from btdagg.cli.asking import ask, ask_by_rule
-from btdagg.cli.common import Json, note, print_json, progress_bar
+from btdagg.cli.common import Force, Json, files_read, note, print_json, progress_bar
 from btdagg.cli.judge_words import say_run
-from btdagg.cli.labelling import Fitted, fit_tasks, label_items, save_fitted, votes_of
+from btdagg.cli.labelling import (
+    Fitted,
+    fit_tasks,
+    label_items,
+    names_of_files,
+    save_fitted,
+    votes_of,
+)
 from btdagg.cli.reporting import open_report, refuse_report, say_where
 from btdagg.cli.score_table import evaluation_as_json, print_table
 from btdagg.cli.stopping import Stopping, saved_as_dict, say_saved
 from btdagg.cli.tables import Columns, tables_of
 from btdagg.evaluation import Protocol, RandomSplits
 from btdagg.evaluation import evaluate as run_evaluation
-from btdagg.files import replace_file
+from btdagg.files import write_table
+from btdagg.outputs import OutputFolder
 from btdagg.report.sections import write_protocols, write_scores
 from btdagg.report.study import Study
 from btdagg.tables import refuse, text
@@ -33,6 +41,10 @@ from btdagg.tables import refuse, text
 if TYPE_CHECKING:
     from btdagg.judge.pairs import Pairs
     from btdagg.judge.stopping import RuleOf
+
+
+# None has a name that a user's own file is likely to have.
+_DECIDED, _VOTES, _EVALUATION = "decided.csv", "judged_votes.parquet", "evaluation.json"
 
 
 def run(
@@ -90,21 +102,22 @@ def run(
     columns: Columns = None,
     splits: Annotated[int, typer.Option(help="Random splits of the evaluation.")] = 100,
     seed: Annotated[int, typer.Option(help="Seed of the splits.")] = 0,
+    force: Force = False,
     json: Json = False,
 ) -> int:
     """Judge pairs, calibrate on the labels, decide every pair, and say how good that is.
 
     Votes that are in the store are not asked for again: run it again after a stop, or with more
     labels. With --stop the labelled pairs get all votes, and the others as many as a rule wants
-    that is learned from these. The folder gets labels.csv, a model for each task (and rule),
-    evaluation.json, votes.parquet and a report: report/index.html.
+    that is learned from these. The folder gets decided.csv, a model for each task (and rule),
+    evaluation.json, judged_votes.parquet and a report: report/index.html.
 
     Example: btdagg run pairs.jsonl --labels labels.csv --model gpt-5.4 -n 12 -o out
     """
     from btdagg.judge.pairs import read_pairs
     from btdagg.judge.runs import total_of
     from btdagg.judge.stopping import open_pairs
-    from btdagg.judge.store import VoteStore, export, votes_frame
+    from btdagg.judge.store import VoteStore, votes_frame
 
     judging = options.judging_of(
         model=model,
@@ -129,7 +142,8 @@ def run(
         values=values,
     )
     page = output / "report"
-    refuse_report(page)
+    reads = files_read(context, "output")
+    refuse_report(page, reads, force)
     stopping = Stopping.parse(stop)
     if stopping is not None:
         stopping.refuse_out_of_range(n)
@@ -140,6 +154,8 @@ def run(
     labelled, others = several, None
     if stopping is not None:
         labelled, others = _parted(several, gold)
+    tasks = _tasks(several, gold)
+    folder = OutputFolder(output, reads=reads, force=force).claim(_files(tasks, stopping))
     output.mkdir(parents=True, exist_ok=True)
     place = store or str(output / "votes.db")
     endpoint = (base_url, key_variable, stream)
@@ -169,14 +185,16 @@ def run(
         say_run(asked, place, False)
         if stopped is not None:
             say_saved(stopped)
-    export(everything, output / "votes.parquet")
+    with folder.replacing(_VOTES) as file:
+        write_table(everything, file, ".parquet")
     decided = label_items(mine, gold, fitted)
-    replace_file(output / "labels.csv", decided.write_csv())
+    with folder.replacing(_DECIDED) as file:
+        write_table(decided, file, ".csv")
     results: dict[str, Any] = {
         "n_items": decided.height,
-        "models": save_fitted(fitted, output),
+        "models": save_fitted(fitted, folder, tasks),
         "not_decided": refused,
-        "labels": str(output / "labels.csv"),
+        "labels": str(output / _DECIDED),
         "evaluation": None,
     }
     if stopped is not None:
@@ -191,16 +209,32 @@ def run(
         note(f"not evaluated: {error}")
     else:
         results["evaluation"] = evaluation_as_json(evaluation, splits=splits, seed=seed)
-        replace_file(output / "evaluation.json", dumps(results["evaluation"], indent=2) + "\n")
+        folder.write(_EVALUATION, dumps(results["evaluation"], indent=2) + "\n")
         if not json:
             print_table(evaluation)
-        with open_report(page, f"{judging.asked.judge} on {pairs.name}", context) as folder:
-            write_scores(folder, evaluation)
-            write_protocols(folder, study)
+        title = f"{judging.asked.judge} on {pairs.name}"
+        with open_report(page, title, context, reads, force) as report:
+            write_scores(report, evaluation)
+            write_protocols(report, study)
         say_where(page)
     if json:
         print_json(results)
     return 0
+
+
+def _tasks(pairs: Pairs, gold: btdagg.Labels) -> list[str]:
+    """Tasks that there may be models of; none has a name where nothing says the tasks."""
+    for table in (pairs, gold):
+        if "task" in table.columns:
+            named = text(table, "task").drop_nulls().unique(maintain_order=True)
+            return named.to_list() or [""]
+    return [""]
+
+
+def _files(tasks: Sequence[str], stopping: Stopping | None) -> list[str]:
+    """Files that a job may write, besides its store and its report."""
+    models, rules = zip(*names_of_files(tasks).values(), strict=True)
+    return [_DECIDED, _VOTES, _EVALUATION, *models, *(rules if stopping is not None else ())]
 
 
 def _with_tasks(pairs: Pairs) -> Pairs:

@@ -11,12 +11,13 @@ import typer
 import btdagg
 from btdagg.cli.common import (
     Filters,
+    Force,
     Json,
     LabelsFile,
     VotesFile,
     at_least,
+    files_read,
     filtered,
-    keep_input,
     out,
     print_json,
     say_what_is_pooled,
@@ -24,12 +25,14 @@ from btdagg.cli.common import (
 from btdagg.cli.provenance import differences_said, say_differences
 from btdagg.cli.tables import Columns, tables_of
 from btdagg.evaluation.parts import labels_of, with_task
+from btdagg.outputs import OutputFile, json_kind
 from btdagg.provenance import Provenance
 
 _N_CURVE = 6  # numbers of votes in the curve
 
 
 def plan(
+    context: typer.Context,
     model: Annotated[
         Path,
         typer.Argument(metavar="MODEL", help="What btdagg calibrate wrote.", show_default=False),
@@ -83,6 +86,7 @@ def plan(
     ] = None,
     filters: Filters = None,
     columns: Columns = None,
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """Say what a stopping rule saves, before the first vote of a job.
@@ -101,7 +105,11 @@ def plan(
         raise btdagg.InputError("--epsilon, --price and --budget want at most one to be given")
     if not vote_price >= 0:
         raise btdagg.InputError(f"--vote-price is {vote_price}, want at least 0")
-    keep_input("--output", output, model, votes, labels)
+    rule_file = None
+    if output is not None:
+        reads = files_read(context, "output")
+        kind = json_kind("btdagg.stopping-rule")
+        rule_file = OutputFile("--output", output, kind, reads=reads, force=force)
     fitted = btdagg.DavidsonModel.load(model)
     raw_votes, raw_labels = tables_of(columns, votes, labels)
     gold = btdagg.read_labels(raw_labels)
@@ -135,8 +143,8 @@ def plan(
         epsilon=0.05 if epsilon is None else epsilon,
         step=step,
     )
-    if output is not None:
-        rule.save(output)
+    if rule_file is not None:
+        rule_file.save(rule.save)
     say_what_is_pooled(table, "plans for")
     if json:
         print_json(

@@ -11,7 +11,16 @@ import typer
 
 import btdagg
 from btdagg.aggregators import by_name
-from btdagg.cli.common import Filters, Json, at_least, parse_filters, print_json, progress_bar
+from btdagg.cli.common import (
+    Filters,
+    Force,
+    Json,
+    at_least,
+    files_read,
+    parse_filters,
+    print_json,
+    progress_bar,
+)
 from btdagg.cli.reporting import (
     ReportOption,
     numbers,
@@ -103,6 +112,7 @@ def raters(
     splits: Annotated[int, typer.Option(help="Random splits, at least 2.")] = 100,
     seed: Annotated[int, typer.Option(help="Seed of the splits.")] = 0,
     report: ReportOption = None,
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """Compare every human rater, and a judge, with the majority of the other raters.
@@ -130,7 +140,7 @@ def raters(
         raise btdagg.InputError(f"{table.source}: --votes wants single votes, and these are counts")
     (aggregator,) = by_name([method])
     found: dict[int | None, LeaveOneOut] = {}
-    refuse_report(report)
+    refuse_report(report, reads := files_read(context, "report"), force)
     with progress_bar("comparing") as progress:
         step = progress(len(known.raters) * len(budgets))
         for budget in budgets:
@@ -152,7 +162,8 @@ def raters(
     else:
         print_report_table(printed)
     if report is not None:
-        with open_report(report, f"Raters of {Path(known.source).name}", context) as folder:
+        title = f"Raters of {Path(known.source).name}"
+        with open_report(report, title, context, reads, force) as folder:
             folder.section(
                 "raters",
                 "Whether the judge is as good as a human rater" if votes else "How raters agree",

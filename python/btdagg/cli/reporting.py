@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +11,7 @@ import typer
 from btdagg._core import InputError
 from btdagg.addresses import without_credentials
 from btdagg.cli.common import err, out
+from btdagg.extras import needs
 
 if TYPE_CHECKING:
     from btdagg.report.folder import ReportFolder
@@ -26,35 +27,30 @@ ReportOption = Annotated[
 ]
 
 
-def refuse_report(path: Path | None) -> None:
+def refuse_report(path: Path | None, reads: Sequence[str], force: bool) -> None:
     """Look at once whether a report that is asked for can be written.
 
     Raises
     ------
     InputError
-        If the path is a file, a folder that holds something other than a report, or one that
-        cannot be written.
-    ImportError
+        If the path is a file, a folder that cannot be written, or one with files in the way that
+        are read or, unless forced, that no report has written.
+    MissingExtraError
         If jinja2 or matplotlib is not installed.
     """
     if path is None:
         return
-    try:
+    with needs("report", "--report"):
         import jinja2  # noqa: F401
         import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise ImportError(f"--report needs {error.name}: pip install 'btdagg[report]'") from error
-    from btdagg.report.folder import files_of_earlier
+    from btdagg.report.folder import claim
 
-    try:
-        files_of_earlier(path)
-        there = next(parent for parent in (path, *path.absolute().parents) if parent.exists())
-        tempfile.TemporaryDirectory(dir=there).cleanup()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+    claim(path, reads=reads, force=force)
 
 
-def open_report(path: Path, title: str, context: typer.Context) -> ReportFolder:
+def open_report(
+    path: Path, title: str, context: typer.Context, reads: Sequence[str], force: bool
+) -> ReportFolder:
     """Open a report with the options of the command as its settings."""
     from btdagg.report.folder import ReportFolder
 
@@ -64,7 +60,7 @@ def open_report(path: Path, title: str, context: typer.Context) -> ReportFolder:
         for name, value in context.params.items()
         if value not in (None, False, "") or value != usual.get(name)
     }
-    return ReportFolder(path, title, settings=settings)
+    return ReportFolder(path, title, settings=settings, reads=reads, force=force)
 
 
 def _shown(value: object) -> object:
@@ -80,17 +76,8 @@ def say_where(path: Path) -> None:
 
 def print_report_table(table: ReportTable) -> None:
     """Print a table of a report on the terminal."""
-    from rich.table import Table
-    from rich.text import Text
-
-    printed = Table(box=None, pad_edge=False, padding=(0, 1), header_style="bold")
-    for place, name in enumerate(table.header):
-        left = place < table.n_label_columns
-        printed.add_column(Text(name), justify="left" if left else "right", overflow="fold")
-    for row in table.rows:
-        printed.add_row(*(Text(cell.text, style="green" if cell.bold else "") for cell in row))
-    out.print(table.title, style="bold")
-    out.print(printed)
+    out.print(table.title, style="bold", soft_wrap=True)
+    out.print_rows(table.header, table.rows, table.n_label_columns)
     out.print(f"{table.note}\n", soft_wrap=True)
 
 

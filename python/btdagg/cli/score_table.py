@@ -2,53 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
-
-from rich.table import Table
-from rich.text import Text
 
 from btdagg.cli.common import note, out
 from btdagg.evaluation import Interval
 from btdagg.evaluation.summary import Line, averages, lines, remarks
+from btdagg.report.table import Entry
 
 if TYPE_CHECKING:
     from btdagg.evaluation import Scores
 
 _BESIDE = 3  # methods that go side by side in a table
 
-# Columns of a terminal from which a table has room for its intervals.
-_WIDE_ENOUGH = 100
-
 
 def print_table(evaluation: Scores) -> None:
     """Print one line per cell, the averages, and what a reader should know.
 
-    Where there are more methods than go side by side, there is a line for each of them.
+    Where there are more methods than go side by side, or the terminal has no room for that, there
+    is a line for each of them.
     """
     methods = [method.name for method in evaluation.cells[0].comparison.methods]
-    beside = len(methods) if len(methods) <= _BESIDE else 1
-    table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="bold")
-    for name in evaluation.by:
-        table.add_column(Text(f"\n{name}"), overflow="fold")
-    for name in ("votes", "items"):
-        table.add_column(f"\n{name}", justify="right")
-    if beside < len(methods):
-        table.add_column("\nmethod", no_wrap=True)
-    for name in methods[:beside]:
-        table.add_column(Text(f"{name if beside > 1 else ''}\nMAE"), no_wrap=True)
-        table.add_column("\naccuracy", no_wrap=True)
-        if len(methods) > 1:
-            table.add_column("\nrank", justify="right", no_wrap=True)
-    rows = [*lines(evaluation), *averages(evaluation)]
-    for first in range(0, len(rows), beside):
-        table.add_row(*_cells(rows[first : first + beside], len(methods), beside < len(methods)))
-    out.print(table)
+    header, rows = _table(evaluation, methods, len(methods))
+    if len(methods) > _BESIDE or not out.fits(header, rows):
+        header, rows = _table(evaluation, methods, 1)
+    n_labels = len(evaluation.by) + ("method" in header)
+    out.print_rows(header, rows, n_labels)
     if len(methods) > 1:
-        out.print(f"rank: clusters by MAE; {evaluation.cells[0].comparison.test.words}")
-    if out.width < _WIDE_ENOUGH:
-        note("the 95% intervals need a wider terminal, or --json")
+        out.print(
+            f"rank: clusters by MAE; {evaluation.cells[0].comparison.test.words}", soft_wrap=True
+        )
     for remark in remarks(evaluation):
         note(remark)
+
+
+def _table(
+    evaluation: Scores, methods: Sequence[str], beside: int
+) -> tuple[list[str], list[list[Entry]]]:
+    """Header and rows with so many methods side by side."""
+    named = beside < len(methods)
+    ranks = ["rank"] if len(methods) > 1 else []
+    header = [*evaluation.by, *(["method"] if named else []), "votes", "items"]
+    for name in methods[:beside]:
+        header += [f"{name}\nMAE" if beside > 1 else "MAE", "accuracy", *ranks]
+    shown = [*lines(evaluation), *averages(evaluation)]
+    parts = (shown[first : first + beside] for first in range(0, len(shown), beside))
+    return header, [_cells(part, len(methods), named) for part in parts]
 
 
 def evaluation_as_json(evaluation: Scores, **settings: Any) -> dict[str, Any]:
@@ -62,24 +61,21 @@ def evaluation_as_json(evaluation: Scores, **settings: Any) -> dict[str, Any]:
     }
 
 
-def _cells(several: list[Line], n_methods: int, named: bool) -> list[Text]:
+def _cells(several: Sequence[Line], n_methods: int, named: bool) -> list[Entry]:
     """One row of the table: the lines of methods of a cell that go side by side."""
     first = several[0]
     size = "" if first.n_items is None else str(first.n_items)
     budget = "all" if first.n_votes is None else str(first.n_votes)
-    row = [Text(value) for value in (*first.key, budget, size)]
-    if named:
-        row.append(Text(first.method))
+    method = [first.method] if named else []
+    row = [Entry(value) for value in (*first.key, *method, budget, size)]
     for line in several:
-        best = "green" if line.rank == 1 and n_methods > 1 else ""
-        row += [Text(_with_error(line.mae), style=best), Text(_with_error(line.accuracy))]
+        best = line.rank == 1 and n_methods > 1
+        row += [Entry(_with_error(line.mae), best), Entry(_with_error(line.accuracy))]
         if n_methods > 1:
-            row.append(Text("" if line.rank is None else str(line.rank), style=best))
+            row.append(Entry("" if line.rank is None else str(line.rank), best))
     return row
 
 
 def _with_error(interval: Interval) -> str:
-    if out.width < _WIDE_ENOUGH:
-        return f"{interval.mean:.3f}"
     half = f"{interval.high - interval.mean:.3f}".removeprefix("0")
     return f"{interval.mean:.3f} ±{half}"

@@ -8,8 +8,6 @@ from typing import Annotated
 
 import typer
 
-import btdagg
-
 TOKEN = "BTDAGG_SERVE_TOKEN"
 
 
@@ -50,12 +48,8 @@ def serve(
 
     Example: btdagg serve model.json --port 8080
     """
-    try:
-        from btdagg.serve import Settings, run
-    except ImportError as error:
-        raise btdagg.InputError(
-            f"serving needs {error.name}: pip install 'btdagg[serve]'"
-        ) from None
+    from btdagg.serve import Settings, run
+
     settings = Settings(
         model=model,
         max_body=max_body,

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 import btdagg
+from btdagg.cli.console import write_data
 
 
 def sql(
@@ -35,4 +36,5 @@ def sql(
     Example: btdagg sql model.json --dialect postgresql
     """
     fitted = btdagg.DavidsonModel.load(model)
-    print(fitted.to_sql(dialect, minus=minus, tie=tie, plus=plus, max_votes=max_votes))
+    written = fitted.to_sql(dialect, minus=minus, tie=tie, plus=plus, max_votes=max_votes)
+    write_data(f"{written}\n")

@@ -10,8 +10,10 @@ import typer
 import btdagg
 from btdagg.cli.common import (
     Filters,
+    Force,
     Json,
     at_least,
+    files_read,
     filtered,
     note,
     print_json,
@@ -26,7 +28,7 @@ from btdagg.cli.reporting import (
     say_where,
 )
 from btdagg.cli.tables import Columns, tables_of
-from btdagg.cli.votes_store import export_store, is_store, show_store
+from btdagg.cli.votes_store import export_file, export_store, is_store, show_store
 from btdagg.evaluation import Protocol, RandomSplits, compare_orders, positional_bias, tie_rates
 from btdagg.report import figures, tables
 from btdagg.report.table import Entry, ReportTable
@@ -103,6 +105,7 @@ def votes(
     splits: Annotated[int, typer.Option(help="Random splits to compare orders on.")] = 100,
     seed: Annotated[int, typer.Option(help="Seed of the splits.")] = 0,
     report: ReportOption = None,
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """Show what votes look like: how many there are, missing ones, ties, positional bias.
@@ -125,7 +128,9 @@ def votes(
             show_store(votes, json=json)
         else:
             wanted = (methods or "sample").split(",")
-            export_store(votes, export, methods=wanted, exchanges=exchanges)
+            reads = files_read(context, "export")
+            file = export_file(export, reads=reads, force=force)
+            export_store(votes, file, methods=wanted, exchanges=exchanges)
         return
     if export is not None or methods is not None or exchanges:
         option = "export" if export else "method" if methods else "exchanges"
@@ -141,7 +146,7 @@ def votes(
     if going_by is not None and len(going_by) != 2:
         raise btdagg.InputError(f"--by is {by!r}, want two columns with a comma between")
     tied = gold if gold_ties else None
-    refuse_report(report)
+    refuse_report(report, reads := files_read(context, "report"), force)
     exhibits = list(_exhibits(table, gold, tied, going_by, setting, splits, seed))
     printed = [exhibit for exhibit in exhibits if isinstance(exhibit, ReportTable)]
     if json:
@@ -150,7 +155,8 @@ def votes(
         for one in printed:
             print_report_table(one)
     if report is not None:
-        with open_report(report, f"Votes of {Path(table.source).name}", context) as folder:
+        title = f"Votes of {Path(table.source).name}"
+        with open_report(report, title, context, reads, force) as folder:
             folder.section("votes", "What votes look like")
             folder.add(*exhibits)
         say_where(report)

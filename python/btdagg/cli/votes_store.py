@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
-
-from rich.table import Table
-from rich.text import Text
 
 from btdagg._core import InputError
 from btdagg.cli.common import note, out, print_json
 from btdagg.files import TABLE_SUFFIXES
+from btdagg.outputs import OutputFile, table_kind
+from btdagg.report.table import Entry
 from btdagg.sources import STANDARD_INPUT, is_table
 
+_HEADER = (
+    *("judge", "template", "method", "temp.", "items", "votes", "no vote", "ties", "bias"),
+    *("tokens", "cost", "seconds"),
+)
 _SQLITE = b"SQLite format 3\0"
 
 
@@ -44,11 +48,7 @@ def show_store(store: str, *, json: bool = False) -> None:
     if not found:
         out.print("no votes yet")
         return
-    table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="bold")
-    for name in ("judge", "template", "method"):
-        table.add_column(name, overflow="fold")
-    for name in ("temp.", "items", "votes", "no vote", "ties", "bias", "tokens", "cost", "seconds"):
-        table.add_column(name, justify="right")
+    rows = []
     for each in found:
         cells = (
             each.judge,
@@ -64,8 +64,8 @@ def show_store(store: str, *, json: bool = False) -> None:
             "" if each.cost is None else f"{each.cost:.4g}",
             "" if each.latency is None else f"{each.latency:.2f}",
         )
-        table.add_row(*map(Text, cells))
-    out.print(table)
+        rows.append([Entry(cell) for cell in cells])
+    out.print_rows(_HEADER, rows, n_labels=3)
     for each in found:
         without = {name: n for name, n in each.statuses.items() if name != "ok"}
         if without:
@@ -78,23 +78,31 @@ def show_store(store: str, *, json: bool = False) -> None:
             )
 
 
-def export_store(store: str, path: Path, *, methods: list[str], exchanges: bool = False) -> None:
+def export_file(path: Path, *, reads: Sequence[str], force: bool) -> OutputFile:
+    """See that votes may be written to a file, before the store is read."""
+    from btdagg.judge.store.export import is_export
+
+    if path.suffix.lower() not in TABLE_SUFFIXES:
+        raise InputError(f"--export is {path}, want a name in {', '.join(TABLE_SUFFIXES)}")
+    return OutputFile("--export", path, table_kind(is_export), reads=reads, force=force)
+
+
+def export_store(
+    store: str, file: OutputFile, *, methods: list[str], exchanges: bool = False
+) -> None:
     """Write the votes of a store to a file and say how many."""
     from btdagg.judge.methods import METHODS
-    from btdagg.judge.store import VoteStore, votes_frame
-    from btdagg.judge.store import export as write
+    from btdagg.judge.store import VoteStore, export, votes_frame
 
-    if path.suffix.lower() not in TABLE_SUFFIXES:  # before the store is read
-        raise InputError(f"--export is {path}, want a name in {', '.join(TABLE_SUFFIXES)}")
     wanted = [method.strip() for method in methods]
     for method in wanted:
         if method not in ("sample", *METHODS):
             raise InputError(f"--method is {method!r}, want one of sample, {', '.join(METHODS)}")
     with VoteStore(store, create=False) as opened:
         frame = votes_frame(opened, methods=wanted, exchanges=exchanges)
-    write(frame, path)
+    file.save(lambda path: export(frame, path))
     missing = frame["vote"].null_count()
     out.print(
-        f"wrote {path}: {frame.height - missing} votes, {missing} samples without one",
+        f"wrote {file.path}: {frame.height - missing} votes, {missing} samples without one",
         soft_wrap=True,
     )

@@ -20,6 +20,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg.columns import item_ids, whole_numbers
+from btdagg.extras import needs
 from btdagg.files import replace_file
 from btdagg.labels import Labels
 from btdagg.sources import read_table
@@ -133,13 +134,8 @@ def load_rewardbench2(
 
 
 def _download(split: str) -> Path:
-    try:
+    with needs("datasets", "load_rewardbench2 without a source, which downloads,"):
         from huggingface_hub import snapshot_download
-    except ImportError as error:
-        raise ImportError(
-            "without a source, load_rewardbench2 downloads, which needs huggingface_hub: "
-            "pip install 'btdagg[datasets]'"
-        ) from error
     try:
         folder = snapshot_download(
             _HUB_ID, repo_type="dataset", allow_patterns=[f"data/{split}-*", f"data/{split}.*"]

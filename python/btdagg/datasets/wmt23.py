@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Literal
 
 from btdagg._core import InputError
 from btdagg.columns import item_ids, whole_numbers
+from btdagg.extras import needs
 from btdagg.labels import Ratings
 from btdagg.sources import read_table
 from btdagg.tables import Table, listing, parse_columns, refuse
@@ -152,10 +153,8 @@ def _address(member: str) -> str:
 
 def _download(member: str) -> str:
     """Return the path of an archive in the user's cache, fetched if it is not there."""
-    try:
+    with needs("datasets", "downloading"):
         import pooch
-    except ImportError as error:
-        raise ImportError("downloading needs pooch: pip install 'btdagg[datasets]'") from error
     url, sha256, blob = _address(member), _SHA256.get(member), _GIT_BLOB.get(member)
     try:
         # A file that is already there is only checked; one that fails the check is not kept.

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from btdagg._core import InputError
 from btdagg.addresses import without_credentials
+from btdagg.extras import needs
 from btdagg.judge.client import ChatReply, ChatRequest, Usage, split_thinking
 from btdagg.judge.retry import ChatError, Kind, parse_retry_after
 
@@ -66,7 +67,7 @@ class OpenAIClient:
     ------
     InputError
         If there is no key, or the address is none.
-    ImportError
+    MissingExtraError
         If openai is not installed.
     """
 
@@ -78,11 +79,9 @@ class OpenAIClient:
         stream: bool = False,
         timeout: float = 600.0,
     ) -> None:
-        try:
+        with needs("judge", "asking a model"):
             import httpx2
             import openai
-        except ImportError as error:
-            raise ImportError("asking a model needs openai: pip install 'btdagg[judge]'") from error
         if base_url is not None:
             _require_address(base_url)
         key = os.environ.get(key_variable, "").strip()

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from btdagg._core import InputError
+from btdagg.extras import needs
 from btdagg.report.style import SETTINGS
 
 if TYPE_CHECKING:
@@ -80,10 +81,8 @@ class ReportFigure:
 @contextmanager
 def _own_settings() -> Iterator[None]:
     """Draw alike whatever the user's settings are, and leave them as they were."""
-    try:
+    with needs("report", "drawing figures"):
         import matplotlib
-    except ImportError:
-        raise InputError("figures want matplotlib: pip install 'btdagg[report]'") from None
     settings: dict[Any, Any] = dict(matplotlib.rcParamsDefault)
     del settings["backend"]
     settings.update(SETTINGS)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from btdagg import __version__
 from btdagg._core import InputError
-from btdagg.files import DRAFT, replace_file
+from btdagg.files import is_draft, remove_drafts
+from btdagg.outputs import OutputFolder
 from btdagg.report.contents import Contents, Exhibit, Section, Status
 from btdagg.report.markup import file_stem
 from btdagg.report.page import page
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
 
 _MARKER = "report.json"
 _FORMAT = "btdagg.report"
+_PAGE = "index.html"
 _FOLDERS = ("tables", "figures")
+_ENDS = {"table": ("md", "csv", "tex"), "figure": ("svg", "png")}
 _OWN_FILE = re.compile(r"(?:tables|figures)/\w[\w.-]*")
 
 
@@ -50,13 +53,18 @@ class ReportFolder:
     settings : mapping of str to JSON values, optional
         How the results are made (arguments, seed, files), for the end of the page and
         ``report.json``.
+    reads : sequence of paths
+        Files that the results are made from: none of them is replaced.
+    force : bool
+        Whether a folder that holds other things will do, and files in the way are replaced.
 
     Raises
     ------
     InputError
-        If the path is a file, or a folder that holds something other than an earlier report.
+        If the path is a file, a folder that cannot be written, or one that holds something other
+        than an earlier report, or files of it that were changed since.
     OSError
-        If the folder cannot be written.
+        If a file cannot be written.
 
     Examples
     --------
@@ -73,14 +81,12 @@ class ReportFolder:
         subtitle: str = "",
         *,
         settings: Mapping[str, Any] | None = None,
+        reads: Sequence[str | os.PathLike[str]] = (),
+        force: bool = False,
     ) -> None:
         self.path = Path(path)
-        self._earlier = files_of_earlier(self.path)
+        self._files = claim(self.path, reads=reads, force=force)
         self._contents = Contents(title, subtitle, dict(settings or {}))
-        for folder in (self.path, *(self.path / name for name in _FOLDERS)):
-            folder.mkdir(parents=True, exist_ok=True)
-            for draft in folder.glob(f"{DRAFT}*"):  # of a run that was killed
-                draft.unlink(missing_ok=True)
         self._write()
 
     def section(self, name: str, title: str, text: str = "") -> None:
@@ -139,9 +145,8 @@ class ReportFolder:
     def complete(self) -> None:
         """Say that everything is there, and remove what an earlier report had and this has not."""
         self._contents.status = Status.COMPLETE
-        for file in self._earlier.difference(self._contents.files):
-            (self.path / file).unlink(missing_ok=True)
-        self._earlier = set()
+        earlier = filter(_OWN_FILE.fullmatch, self._files.earlier)
+        self._files.remove(set(earlier).difference(self._contents.files))
         self._write()
 
     def interrupted(self, reason: str) -> None:
@@ -168,21 +173,16 @@ class ReportFolder:
 
     def _table(self, table: ReportTable) -> Exhibit:
         stem = self._stem("table", table.name)
-        files = {
-            f"tables/{stem}.md": table.markdown(),
-            f"tables/{stem}.csv": table.csv(),
-            f"tables/{stem}.tex": table.latex(),
-        }
+        contents = (table.markdown(), table.csv(), table.latex())
+        files = dict(zip(_files_of("table", stem), contents, strict=True))
         body = table.html()
         return self._exhibit("table", stem, table, body, files)
 
     def _figure(self, figure: ReportFigure) -> Exhibit:
         stem = self._stem("figure", figure.name)
         svg = figure.svg()
-        files: dict[str, str | bytes] = {
-            f"figures/{stem}.svg": svg,
-            f"figures/{stem}.png": figure.png(),
-        }
+        contents: list[str | bytes] = [svg, figure.png()]
+        files = dict(zip(_files_of("figure", stem), contents, strict=True))
         n_before = sum(len(section.exhibits) for section in self._contents.sections)
         body = inline_svg(svg, f"f{n_before}-", figure.title)
         return self._exhibit("figure", stem, figure, body, files)
@@ -200,7 +200,10 @@ class ReportFolder:
         return Exhibit(kind, stem, source.title, source.note, body, tuple(files))
 
     def _stem(self, kind: str, name: str) -> str:
-        """A stem that no other exhibit of its kind has, on file systems that ignore case too."""
+        """A stem that no other exhibit of its kind has, nor a file that may not be replaced.
+
+        Case does not tell stems apart, since there are file systems that ignore it.
+        """
         taken = {
             exhibit.stem.casefold()
             for section in self._contents.sections
@@ -209,7 +212,7 @@ class ReportFolder:
         }
         stem = known = file_stem(name)
         number = 1
-        while stem.casefold() in taken:
+        while stem.casefold() in taken or not all(map(self._files.is_free, _files_of(kind, stem))):
             number += 1
             stem = f"{known}-{number}"
         return stem
@@ -242,38 +245,36 @@ class ReportFolder:
             "skipped": [{"what": what, "reason": reason} for what, reason in contents.skipped],
             "models": {name: json.loads(m.to_json()) for name, m in contents.models.items()},
             "files": contents.files,
-            "files_of_earlier_report": sorted(self._earlier.difference(contents.files)),
         }
         self._replace(_MARKER, json.dumps(described, indent=2, default=str) + "\n")
-        self._replace("index.html", page(contents))
+        self._replace(_PAGE, page(contents))
 
     def _replace(self, file: str, content: str | bytes) -> None:
         """Replace a file; half a character, as broken names have, is no reason to lose the rest."""
         data = content.encode(errors="replace") if isinstance(content, str) else content
-        replace_file(self.path / file, data)
+        self._files.write(file, data)
 
 
-def files_of_earlier(path: Path) -> set[str]:
-    """Tables and figures of an earlier report in the folder; refuse a folder with something else.
+def _files_of(kind: str, stem: str) -> list[str]:
+    return [f"{kind}s/{stem}.{end}" for end in _ENDS[kind]]
 
-    Only files right in the report's own folders count, whatever the marker says.
+
+def claim(
+    path: Path, *, reads: Sequence[str | os.PathLike[str]] = (), force: bool = False
+) -> OutputFolder:
+    """See that a report may be written to a folder, in which nothing is changed.
 
     Raises
     ------
     InputError
-        If the path is a file, or a folder that holds something other than a report.
+        See `ReportFolder`.
     """
-    if path.exists() and not path.is_dir():
-        raise InputError(f"{path} is a file, want a folder for the report")
-    if not path.exists() or all(entry.name.startswith(DRAFT) for entry in path.iterdir()):
-        return set()
-    try:
-        found = json.loads((path / _MARKER).read_bytes())
-        if found["format"] != _FORMAT:
-            raise ValueError
-        files = [*found["files"], *found["files_of_earlier_report"]]
-    except (OSError, ValueError, TypeError, KeyError):
+    files = OutputFolder(path, reads=reads, force=force)
+    others = not (force or _MARKER in files.earlier) and path.is_dir()
+    if others and not all(is_draft(entry.name) for entry in path.iterdir()):
         raise InputError(
             f"{path} is not empty and holds no earlier report, want a new or an empty folder"
-        ) from None
-    return {file for file in files if isinstance(file, str) and _OWN_FILE.fullmatch(file)}
+        )
+    for name in _FOLDERS:
+        remove_drafts(path / name)
+    return files.claim((_MARKER, _PAGE, *filter(_OWN_FILE.fullmatch, files.earlier)))

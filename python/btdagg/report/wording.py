@@ -93,6 +93,11 @@ def shown(text: str, instead: str = "�") -> str:
     return _UNPRINTABLE.sub(instead, text)
 
 
+def visible(text: str) -> str:
+    """Text for a terminal: escapes in place of what it would act on, or nobody would see."""
+    return _UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
 def printable(text: str) -> str:
     """Text on one line, without what neither XML nor a reader can take."""
     return shown(" ".join(text.split()))

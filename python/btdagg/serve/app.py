@@ -17,6 +17,7 @@ from fastapi.responses import HTMLResponse, JSONResponse
 
 from btdagg import __version__
 from btdagg._core import InputError
+from btdagg.extras import needs
 from btdagg.serve import arrow, bodies, schema
 from btdagg.serve.gate import Gate
 from btdagg.serve.metrics import CONTENT_TYPE, Metrics
@@ -54,8 +55,9 @@ def create_app(settings: Settings, *, is_leaving: Callable[[], bool] = lambda: F
         If the file holds no model.
     """
     # Loaded before the first request, which would else wait for them.
-    import polars  # noqa: F401
-    import pyarrow.ipc  # noqa: F401
+    with needs("serve", "serving"):
+        import polars  # noqa: F401
+        import pyarrow.ipc  # noqa: F401
 
     file, metrics = ModelFile(settings.model), Metrics()
     workers = anyio.CapacityLimiter(settings.n_workers)

@@ -1,9 +1,12 @@
 """The vote store: SQLite by default, PostgreSQL by URL."""
 
-from btdagg.judge.store.asking import Owner
-from btdagg.judge.store.export import Summary, export, summaries, votes_frame
-from btdagg.judge.store.records import Answered, Claimed, NoStoreError, StoreError
-from btdagg.judge.store.store import VoteStore
+from btdagg.extras import needs
+
+with needs("judge", "the vote store"):
+    from btdagg.judge.store.asking import Owner
+    from btdagg.judge.store.export import Summary, export, summaries, votes_frame
+    from btdagg.judge.store.records import Answered, Claimed, NoStoreError, StoreError
+    from btdagg.judge.store.store import VoteStore
 
 __all__ = [
     "Answered",

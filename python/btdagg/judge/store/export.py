@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter, defaultdict
 from collections.abc import Collection
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -14,10 +16,13 @@ from btdagg._core import InputError
 from btdagg.files import TABLE_SUFFIXES, write_table
 from btdagg.judge.calls import STATUSES, Asked
 from btdagg.judge.store import schema
+from btdagg.judge.store.soundness import refuse_unsound
 from btdagg.judge.store.store import VoteStore
 
 if TYPE_CHECKING:
     import polars as pl
+
+_DECISIONS = re.compile(r"(greedy|few_shot|gsa|usc)(_\d+)?")  # names of columns of decisions
 
 _ROWS = 10_000  # fetched at a time
 _COLUMNS = {
@@ -116,7 +121,14 @@ class Summary:
 
 
 def summaries(store: VoteStore) -> list[Summary]:
-    """Sum up a store by judge, template and method, in the order in which they were first asked."""
+    """Sum up a store by judge, template and method, in the order in which they were first asked.
+
+    Raises
+    ------
+    StoreError
+        If the store cannot be read, or has a value that no run has written, such as a vote of 7;
+        the message names the row.
+    """
     votes, asks = schema.votes, schema.asks
     by_kind = sa.select(
         votes.c.ask,
@@ -133,6 +145,7 @@ def summaries(store: VoteStore) -> list[Summary]:
     ).group_by(votes.c.ask, votes.c.order, votes.c.status, votes.c.vote)
     by_item = sa.select(votes.c.ask, sa.func.count(sa.distinct(votes.c.item)))
     with store.reading() as connection:
+        refuse_unsound(connection, store.name, (schema.asks, schema.votes))
         kinds: dict[int, list[Any]] = defaultdict(list)
         for row in connection.execute(by_kind):
             kinds[row[0]].append(row)
@@ -209,6 +222,12 @@ def votes_frame(
         `reasoning_effort` and `method`, and those of docs/store.md. `vote` is null where there is
         none. Where one judge was asked in ways that go by the same name, the name of the template
         is followed by a part of the prompt's digest.
+
+    Raises
+    ------
+    StoreError
+        If the store cannot be read, or has a value that no run has written, such as a vote of 7;
+        the message names the row.
     """
     import polars as pl
 
@@ -238,7 +257,13 @@ def votes_frame(
         query = query.where(asks.c.judge == asked.judge, asks.c.prompt == asked.prompt)
     types = {name: getattr(pl, kind) for name, kind in kinds.items()}
     parts = [pl.DataFrame(schema=types)]
+    texts = (schema.requests, schema.exchanges) if exchanges else ()
     with store.reading() as connection:
+        refuse_unsound(
+            connection,
+            store.name,
+            (schema.asks, schema.items, schema.votes, schema.decisions, *texts),
+        )
         known = connection.execute(sa.select(asks)).mappings().all()
         for rows in connection.execution_options(yield_per=_ROWS).execute(query).partitions():
             parts.append(pl.DataFrame([tuple(row) for row in rows], schema=types, orient="row"))
@@ -297,16 +322,17 @@ def export(frame: pl.DataFrame, path: str | os.PathLike[str]) -> None:
     suffix = os.path.splitext(name)[1].lower()
     if suffix not in TABLE_SUFFIXES:
         raise InputError(f"{name}: want a name in {', '.join(TABLE_SUFFIXES)}")
-    draft = f"{name}.part"
     try:
-        with open(draft, "wb") as file:
-            write_table(frame, file, suffix)
-        os.replace(draft, path)
+        write_table(frame, Path(name), suffix)
     except OSError as error:
         raise InputError(f"{name}: cannot be written: {error.strerror or error}") from None
-    finally:
-        if os.path.exists(draft):
-            os.unlink(draft)
+
+
+def is_export(columns: Collection[str]) -> bool:
+    """Whether a table has the columns of `votes_frame`, and no others."""
+    wanted = {"item", "judge", "template", "temperature", "method", *_COLUMNS}
+    others = set(columns) - wanted - {"task", "reasoning_effort", *_EXCHANGE}
+    return wanted <= set(columns) and all(map(_DECISIONS.fullmatch, others))
 
 
 def _same(left: sa.Table, right: sa.Table, *names: str) -> sa.ColumnElement[bool]:

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from tempfile import TemporaryDirectory
 from typing import Any
+from urllib.parse import quote
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, Connection
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
+from btdagg.extras import needs
+from btdagg.judge.store import schema
 from btdagg.judge.store.records import NoStoreError, StoreError
 
+DAMAGED = "the file is damaged"
 BUSY_SECONDS = 60  # for which a writer waits for others
 
 
@@ -23,11 +32,8 @@ def url_of(place: str) -> URL:
         if url.drivername in ("postgresql", "postgres"):
             url = url.set(drivername="postgresql+psycopg")
         backend = url.get_backend_name()
-        url.get_dialect()
-    except ModuleNotFoundError as error:
-        raise ImportError(
-            f"a PostgreSQL store needs {error.name}: pip install 'btdagg[postgres]'"
-        ) from error
+        with needs("postgres", "a PostgreSQL store"):
+            url.get_dialect()
     except (ArgumentError, NoSuchModuleError, ValueError):
         backend = ""
     if backend not in ("sqlite", "postgresql"):
@@ -53,10 +59,75 @@ def require_place(path: str, create: bool) -> None:
             raise StoreError(f"{path}: no folder {folder}")
 
 
+def holds_something_else(path: str) -> bool:
+    """Whether a file is a database with tables, and none of them says that it is a vote store.
+
+    Nothing is changed by looking. What cannot be read is left to whoever opens it.
+    """
+    if not os.path.isfile(path) or not os.path.getsize(path):
+        return False
+    try:
+        uri = _without_a_change(os.path.realpath(path))
+        with closing(sqlite3.connect(uri, uri=True)) as connection:
+            found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            names = {name for (name,) in found}
+    except (sqlite3.Error, UnicodeDecodeError):
+        return False
+    return bool(names) and schema.about.name not in names
+
+
+@contextmanager
+def readable(path: str) -> Iterator[str]:
+    """URI of a database for reading, also where neither the file nor its folder may be written.
+
+    SQLite wants to write beside a database that logs ahead. Where it may not, the file is all
+    there is, or, where a run was killed, the file and the log: a copy of both is read then.
+    """
+    path = os.path.realpath(path)  # beside this the log is
+    if os.access(path, os.W_OK) and os.access(os.path.dirname(path), os.W_OK):
+        yield f"{_uri(path)}?mode=rw"
+    elif not _has_log(path) or _opens(_without_a_change(path)):
+        yield _without_a_change(path)
+    else:
+        with TemporaryDirectory() as folder:
+            copy = os.path.join(folder, "votes.db")
+            for end in ("", "-wal"):
+                shutil.copyfile(path + end, copy + end)
+            yield _uri(copy)
+
+
+def _opens(uri: str) -> bool:
+    """Whether a database can be opened, whatever else may be wrong with it."""
+    try:
+        with closing(sqlite3.connect(uri, uri=True)) as connection:
+            connection.execute("SELECT 1 FROM sqlite_master").fetchall()
+    except sqlite3.OperationalError:
+        return False
+    except (sqlite3.Error, UnicodeDecodeError):
+        pass
+    return True
+
+
+def _has_log(path: str) -> bool:
+    return os.path.exists(f"{path}-wal") and os.path.getsize(f"{path}-wal") > 0
+
+
+def _without_a_change(path: str) -> str:
+    """URI that makes no file beside a database without a log; a log that is there is read."""
+    return f"{_uri(path)}?{'mode=ro' if _has_log(path) else 'immutable=1'}"
+
+
+def _uri(path: str) -> str:
+    return f"file:{quote(path)}"
+
+
 def prepare_sqlite(connection: Any, _: object) -> None:
-    """Make a new connection log ahead, and wait for the disk."""
-    # Transactions are begun by us, see begin_sqlite.
+    """Leave transactions of a new connection to us, see `begin_sqlite`."""
     connection.isolation_level = None
+
+
+def prepare_to_write(connection: Any, _: object) -> None:
+    """Make a new connection log ahead, and wait for the disk."""
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")  # on disk, not just in the log's buffer
 
@@ -76,7 +147,9 @@ _WORDS = {
     "written",
     "file is not a database": "not an SQLite database",
     "database is locked": f"another process has kept it locked for {BUSY_SECONDS} seconds",
-    "database disk image is malformed": "the file is damaged",
+    "database disk image is malformed": DAMAGED,
+    "malformed database schema": DAMAGED,
+    "Could not decode to UTF-8": DAMAGED,
 }
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from btdagg._core import InputError
 from btdagg.judge.calls import Order, Status
 
+VOTES = (-1, 0, 1)
+
 
 class StoreError(InputError):
     """The store cannot be opened, read or written; the message is one line."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any, Self
 
 import sqlalchemy as sa
@@ -14,18 +16,24 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
+from btdagg.extras import needs
 from btdagg.judge.calls import Asked, Order, Status
 from btdagg.judge.store import schema
 from btdagg.judge.store.asking import Owner, in_parts
 from btdagg.judge.store.places import (
     BUSY_SECONDS,
+    DAMAGED,
     begin_sqlite,
+    holds_something_else,
     in_words,
     prepare_sqlite,
+    prepare_to_write,
+    readable,
     require_place,
     url_of,
 )
-from btdagg.judge.store.records import NoStoreError, StoreError
+from btdagg.judge.store.records import VOTES, NoStoreError, StoreError
+from btdagg.tables import shown
 
 _CREATING = 0x63726561  # advisory lock: one makes the tables
 
@@ -39,14 +47,15 @@ class VoteStore:
         File of an SQLite database, which is made if it is not there; or a URL, such as
         ``postgresql://user@host/database``.
     create : bool
-        Whether to make what is not there.
+        Whether to make what is not there. Without it a store is opened for reading: neither the
+        file nor its folder need be writable.
     keep_exchanges : bool
         Whether to keep what is sent and answered, not only the votes.
 
     Raises
     ------
     StoreError
-        If it cannot be opened, or is of another version.
+        If it cannot be opened, is of another version, or is a database of something else.
     """
 
     def __init__(
@@ -58,12 +67,23 @@ class VoteStore:
         if url.get_backend_name() == "sqlite":
             self.name = self._path = url.database or ""
             require_place(self._path, create)
+            if holds_something_else(self._path):
+                if not create:
+                    raise NoStoreError(f"{self.name}: no vote store there")
+                raise StoreError(
+                    f"{self.name}: an SQLite database of something else, want a vote store or a "
+                    "new file"
+                )
         self.keep_exchanges = keep_exchanges
-        self._engine = self._made(url)
+        self._closing = ExitStack()
+        self._engine = self._made(url, create)
         self._insert: Any = sqlite.insert if self._path is not None else postgresql.insert
         try:
-            with self.plainly(), self._engine.begin() as connection:
-                self._open(connection, create)
+            if create:
+                with self.plainly(), self._engine.begin() as connection:
+                    self._make(connection)
+            with self.reading() as connection:
+                self._require_version(connection)
         except BaseException:
             self.close()
             raise
@@ -71,6 +91,7 @@ class VoteStore:
     def close(self) -> None:
         """Close all connections."""
         self._engine.dispose()
+        self._closing.close()
 
     def __enter__(self) -> Self:
         return self
@@ -155,6 +176,7 @@ class VoteStore:
         found: dict[str, list[tuple[Order, int, int, str]]] = defaultdict(list)
         with self.reading() as connection:
             for row in in_parts(connection, query, votes.c.item, items):
+                self._refuse_vote(row[3], row)
                 found[row[0]].append((row[1], row[2], row[3], row[4]))
         return dict(found)
 
@@ -174,6 +196,7 @@ class VoteStore:
         found: dict[str, dict[tuple[Order, int], tuple[Status | None, int | None]]] = {}
         with self.reading() as connection:
             for row in in_parts(connection, query, votes.c.item, items):
+                self._refuse_vote(row[4], row)
                 found.setdefault(row[0], {})[row[1], row[2]] = (row[3], row[4])
         return found
 
@@ -194,6 +217,8 @@ class VoteStore:
         )
         with self.reading() as connection:
             mean = connection.execute(query).scalar()
+        if mean is not None and not 0 <= mean < 2**63:
+            raise StoreError(f"{self.name}: numbers of tokens add up to {mean}, want whole numbers")
         return None if mean is None else float(mean)
 
     # Decisions
@@ -230,34 +255,48 @@ class VoteStore:
 
     # Opening, and what can go wrong
 
-    def _made(self, url: URL) -> Engine:
-        options: dict[str, Any] = {}
-        if self._path is not None:
-            options = {"timeout": BUSY_SECONDS}
-        try:
+    def _made(self, url: URL, create: bool) -> Engine:
+        if self._path is None:
+            with needs("postgres", "a PostgreSQL store"):
+                return sa.create_engine(url)
+        options: dict[str, Any] = {"timeout": BUSY_SECONDS}
+        if create:
             engine = sa.create_engine(url, connect_args=options)
-        except ModuleNotFoundError as error:
-            raise ImportError(
-                f"{self.name} needs {error.name}: pip install 'btdagg[postgres]'"
-            ) from error
-        if self._path is not None:
-            sa.event.listen(engine, "connect", prepare_sqlite)
-            sa.event.listen(engine, "begin", begin_sqlite)
+        else:
+            uri = self._closing.enter_context(readable(self._path))
+            options |= {"uri": True, "check_same_thread": False}
+            engine = sa.create_engine(url, creator=partial(sqlite3.connect, uri, **options))
+        sa.event.listen(engine, "connect", prepare_sqlite)
+        if create:
+            sa.event.listen(engine, "connect", prepare_to_write)
+        sa.event.listen(engine, "begin", begin_sqlite)
         return engine
 
-    def _open(self, connection: Connection, create: bool) -> None:
+    def _make(self, connection: Connection) -> None:
+        """Make the tables, unless they are there."""
         if self._path is None:
             self._lock(connection, _CREATING)
         if not sa.inspect(connection).has_table(schema.about.name):
-            if not create:
-                raise NoStoreError(f"{self.name}: no vote store there")
             schema.metadata.create_all(connection)
             connection.execute(schema.about.insert(), {"version": schema.VERSION})
+
+    def _require_version(self, connection: Connection) -> None:
+        if not sa.inspect(connection).has_table(schema.about.name):
+            raise NoStoreError(f"{self.name}: no vote store there")
         version = connection.execute(sa.select(schema.about.c.version)).scalar()
         if version != schema.VERSION:
             raise StoreError(
                 f"{self.name}: a vote store of version {version}, want {schema.VERSION}; use the "
                 "btdagg that made it, or another store"
+            )
+
+    def _refuse_vote(self, vote: object, row: Sequence[Any]) -> None:
+        """Refuse what is no vote before it is counted; `refuse_unsound` looks at all columns."""
+        if vote is not None and vote not in VOTES:
+            item, order, sample = row[:3]
+            raise StoreError(
+                f"{self.name}: item {item!r}, order {order}, sample {sample}: vote is "
+                f"{shown(vote)}, want -1, 0 or 1, or nothing"
             )
 
     @staticmethod
@@ -272,3 +311,5 @@ class VoteStore:
             yield
         except DBAPIError as error:
             raise StoreError(f"{self.name}: {in_words(error)}") from None
+        except UnicodeDecodeError:  # of the words of SQLite, which quote what is in the file
+            raise StoreError(f"{self.name}: {DAMAGED}") from None

@@ -1,0 +1,48 @@
+"""What is said where a library is missing that an extra of the package brings."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# What to install, where that is not the name that is imported.
+_PACKAGES = {"huggingface_hub": "huggingface-hub", "sklearn": "scikit-learn"}
+
+
+class MissingExtraError(ImportError):
+    """A library is not installed; the message is one line and names the extra that brings it."""
+
+
+@contextmanager
+def needs(extra: str, what: str) -> Iterator[None]:
+    """Import libraries in the body; where one is missing, say which extra brings it.
+
+    Parameters
+    ----------
+    extra : str
+        Name of the extra in pyproject.toml.
+    what : str
+        What needs it, such as "the vote store".
+
+    Raises
+    ------
+    MissingExtraError
+        If the body imports a module that is not there, and that is not btdagg's own.
+
+    Examples
+    --------
+    >>> with needs("tables", "reading tables"):  # doctest: +SKIP
+    ...     import polars
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        module = (error.name or "").partition(".")[0]
+        if module in ("", "btdagg"):
+            raise
+        package = _PACKAGES.get(module, module)
+        message = f"{what} needs {package}: pip install 'btdagg[{extra}]'"
+        raise MissingExtraError(message, name=error.name) from error

@@ -1,0 +1,83 @@
+"""Libraries that are not installed: what is said, and which extra it names."""
+
+import re
+import subprocess
+import sys
+
+import polars as pl
+import pytest
+
+from btdagg import DavidsonModel
+from btdagg.extras import MissingExtraError, needs
+from commands import ended, one_line
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder to work in: a model, votes, labels and pairs."""
+    monkeypatch.chdir(tmp_path)
+    items = [f"q{k}" for k in range(40)]
+    pl.DataFrame({"item": items * 2, "vote": [1, 0, -1, 1] * 20}).write_csv("votes.csv")
+    pl.DataFrame({"item": items, "label": [1, 0, -1, 1] * 10}).write_csv("labels.csv")
+    pl.DataFrame({"item": items, "prompt": "p", "a": "x", "b": "y"}).write_ndjson("pairs.jsonl")
+    DavidsonModel(beta=1.2, eta0=0.3, gamma=0.8).save("model.json")
+    return tmp_path
+
+
+WITHOUT = """
+import sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {modules!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Missing())
+"""
+BEYOND_CLI = ["sqlalchemy", "openai", "httpx2", "psycopg", "matplotlib", "sklearn", "fastapi",
+              "starlette", "anyio", "uvicorn", "h11", "prometheus_client", "pyarrow"]  # fmt: skip
+EVALUATE = "evaluate votes.csv labels.csv --splits 2"
+
+
+@pytest.mark.parametrize(
+    ("line", "missing", "extra"),
+    [
+        ("judge pairs.jsonl --model m -n 2", BEYOND_CLI, "judge"),
+        ("judge pairs.jsonl --model m -n 2", ["openai"], "judge"),
+        ("judge pairs.jsonl --model m -n 2 --dry-run", ["sqlalchemy"], "judge"),
+        ("run pairs.jsonl --labels labels.csv --model m -n 2", ["sqlalchemy"], "judge"),
+        ("votes x.db", BEYOND_CLI, "judge"),
+        ("votes postgresql://localhost/votes", ["psycopg"], "postgres"),
+        (f"{EVALUATE} --report out", BEYOND_CLI, "report"),
+        (f"{EVALUATE} --methods isotonic", BEYOND_CLI, "isotonic"),
+        ("serve model.json", BEYOND_CLI, "serve"),
+        *(("serve model.json", [name], "serve") for name in BEYOND_CLI[6:]),
+        ("--help", ["typer"], "cli"),
+        ("--help", ["rich"], "cli"),
+        (EVALUATE, ["polars"], "tables"),
+        (EVALUATE, ["narwhals"], "tables"),
+    ],
+)
+def test_a_missing_library_is_named_with_the_extra_that_brings_it(folder, line, missing, extra):
+    before = WITHOUT.format(modules=missing)
+    message = one_line(*ended(*line.split(), before=before))
+    names = "|".join(missing).replace("sklearn", "scikit-learn")
+    assert re.search(rf" needs ({names}): pip install 'btdagg\[{extra}\]'$", message)
+
+
+@pytest.mark.parametrize("module", ["serve", "serve.arrow", "judge.store", "judge.store.export"])
+def test_so_it_is_where_python_imports_them(module):
+    code = WITHOUT.format(modules=BEYOND_CLI) + f"import btdagg.{module}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    extra = module.partition(".")[0]
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("btdagg.extras.MissingExtraError: ")
+    assert last.endswith(f"pip install 'btdagg[{extra}]'")
+
+
+def test_a_module_of_our_own_that_is_missing_is_a_bug():
+    with pytest.raises(ModuleNotFoundError, match=r"btdagg\.nothing"), needs("cli", "x"):
+        import btdagg.nothing  # noqa: F401
+    with pytest.raises(ImportError, match="cannot import name") as caught, needs("cli", "x"):
+        from polars import nothing  # noqa: F401
+    assert not isinstance(caught.value, MissingExtraError)

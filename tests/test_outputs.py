@@ -1,0 +1,519 @@
+"""Files that commands write: what they replace, and what they leave alone, forced or killed."""
+
+import hashlib
+import json
+import os
+import re
+import signal
+import sqlite3
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from btdagg import DavidsonModel, InputError
+from btdagg.files import remove_drafts, replacing
+from btdagg.outputs import MANIFEST, OutputFile, OutputFolder, json_kind, table_kind
+from commands import ended, one_line
+from judging import pairs_of
+
+MODEL = DavidsonModel(beta=1.2, eta0=0.3, gamma=0.8)
+
+
+def digests(folder="."):
+    """Digest of every file of a folder, by its path from there."""
+    return {
+        str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in sorted(Path(folder).rglob("*"))
+        if file.is_file()
+    }
+
+
+def write_inputs():
+    """What commands read, under names that no command writes."""
+    rng = np.random.default_rng(0)
+    pairs_of(40).frame.write_ndjson("pairs.jsonl")
+    items = [f"q{k}" for k in range(40)]
+    labels = rng.integers(-1, 2, 40)
+    votes = np.where(rng.random((4, 40)) < 0.6, labels, rng.integers(-1, 2, (4, 40)))
+    table = {"item": items * 4, "vote": votes.ravel(), "sample": np.repeat([0, 0, 1, 1], 40),
+             "order": ["AB"] * 40 + ["BA"] * 40 + ["AB"] * 40 + ["BA"] * 40}  # fmt: skip
+    pl.DataFrame(table).write_csv("votes.csv")
+    pl.DataFrame(table).write_parquet("votes.parquet")
+    pl.DataFrame({"item": items, "label": labels}).write_csv("labels.csv")
+    raters = {"item": items * 3, "vote": np.tile(labels, 3), "rater": np.repeat(list("xyz"), 40)}
+    pl.DataFrame(raters).write_csv("ratings.csv")
+    MODEL.save("fitted.json")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder full of a user's own files, under the names that outputs could have."""
+    (tmp_path / "mine").mkdir()
+    monkeypatch.chdir(tmp_path / "mine")
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    write_inputs()
+    Path("model.json").write_text('{"weights": [1, 2, 3]}\n')
+    Path("rule.json").write_text('{"format": "rules.of.mine", "btdagg.stopping-rule": 1}\n')
+    Path("evaluation.json").write_text("[]\n")
+    pl.read_csv("labels.csv").write_csv("decided.csv")
+    pl.read_csv("votes.csv").write_parquet("judged_votes.parquet")
+    Path("report/tables").mkdir(parents=True)
+    Path("report/index.html").write_text("my page\n")
+    Path("report/tables/mae.csv").write_text("mine\n")
+    Path(".btdagg-notes").write_text("mine\n")
+    with sqlite3.connect("mine.db") as database:
+        database.execute("CREATE TABLE mine (x)")
+    database.close()
+    return tmp_path / "mine"
+
+
+EVALUATE = "evaluate votes.csv labels.csv --splits 2 --size 10"
+
+# Each with the files that it may replace where it is forced.
+COMMANDS = [
+    ("calibrate votes.csv labels.csv", ["model.json"]),
+    ("calibrate votes.csv labels.csv -o decided.csv", ["decided.csv"]),
+    ("calibrate votes.csv labels.csv -o new.json --refits rule.json --n-refits 5", ["rule.json"]),
+    ("calibrate votes.csv labels.csv -o votes.csv", []),
+    ("calibrate votes.csv labels.csv -o labels.csv", []),
+    ("calibrate votes.csv labels.csv -o ./report/../labels.csv", []),
+    ("calibrate votes.csv labels.csv -o new.json --refits votes.csv --n-refits 5", []),
+    ("calibrate votes.csv labels.csv -o report", []),
+    ("plan fitted.json votes.csv labels.csv -n 4 -o model.json", ["model.json"]),
+    ("plan fitted.json votes.csv labels.csv -n 4 -o rule.json", ["rule.json"]),
+    ("plan fitted.json votes.csv labels.csv -n 4 -o fitted.json", []),
+    ("plan fitted.json votes.csv labels.csv -n 4 -o labels.csv", []),
+    ("decide fitted.json votes.csv -o labels.csv", ["labels.csv"]),
+    ("decide fitted.json votes.csv -o decided.csv", ["decided.csv"]),
+    ("decide fitted.json votes.csv -o votes.parquet", ["votes.parquet"]),
+    ("decide fitted.json votes.csv -o votes.csv", []),
+    ("decide fitted.json votes.parquet -o votes.parquet", []),
+    ("votes store.db -o votes.csv", ["votes.csv"]),
+    ("votes store.db -o judged_votes.parquet", ["judged_votes.parquet"]),
+    ("votes votes.csv --report report", ["report/index.html"]),
+    ("raters ratings.csv --report report", ["report/index.html"]),
+    (f"{EVALUATE} --report report", ["report/index.html", "report/tables/mae.csv"]),
+    (f"{EVALUATE} --report .", []),
+    (f"{EVALUATE} --report votes.csv", []),
+    ("demo --items 60 --splits 2 --output .", []),
+    ("demo --items 60 --splits 2 --output report", []),
+    ("run pairs.jsonl --labels labels.csv -o .", ["model.json", "evaluation.json", "decided.csv",
+                                                  "judged_votes.parquet", "report/index.html",
+                                                  "report/tables/mae.csv"]),
+    ("run pairs.jsonl --labels decided.csv -o .", []),
+    ("run pairs.jsonl --labels labels.csv -o new --store mine.db", []),
+    ("run pairs.jsonl --labels labels.csv -o new --store votes.csv", []),
+    ("judge pairs.jsonl --store mine.db", []),
+    ("judge pairs.jsonl --store votes.parquet", []),
+]  # fmt: skip
+
+# Those that find nothing in their way.
+FREE = ("demo --items 60 --splits 2 --output .", "demo --items 60 --splits 2 --output report")
+
+
+def arguments_of(line, server):
+    """Arguments of a command, with the endpoint for those that ask one."""
+    arguments = line.split()
+    if arguments[0] in ("run", "judge"):
+        arguments += ["--model", "m", "--base-url", server.url, "-n", "2"]
+    if arguments[0] == "run":
+        arguments += ["--splits", "2"]
+    return arguments
+
+
+@pytest.mark.parametrize(("line", "replaced"), COMMANDS)
+def test_a_users_own_files_are_left_alone(cli, folder, judge_server, line, replaced):
+    server = judge_server()
+    served = ["--model", "m", "--base-url", server.url]
+    assert cli("judge", "pairs.jsonl", *served, "-n", 2, "-s", "store.db")[0] == 0
+    n_calls = len(server.log())
+    command = arguments_of(line, server)
+    before = digests()
+
+    status, out, err = cli(*command)
+    after = digests()
+    assert {name: after.get(name) for name in before} == before
+    if line in FREE:
+        assert status == 0, err
+    else:
+        one_line(status, out, err)
+        assert after == before  # nothing new either
+        assert len(server.log()) == n_calls
+
+    status, out, err = cli(*command, "--force")
+    after = digests()
+    changed = [name for name in before if after.get(name) != before[name]]
+    assert changed == sorted(replaced)
+    if replaced or line in FREE or line == f"{EVALUATE} --report .":
+        assert status == 0, err
+    else:
+        one_line(status, out, err)
+        assert len(server.log()) == n_calls
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "calibrate votes.csv labels.csv -o linked.json",
+        "calibrate votes.csv labels.csv -o new.json --refits linked.json",
+        "plan fitted.json votes.csv labels.csv -n 4 -o linked.json",
+        "decide fitted.json votes.csv -o linked.csv",
+        "run pairs.jsonl --labels votes.csv -o linked --model m",
+        "run linked/decided.csv --labels labels.csv -o linked --model m",
+        "demo --items 60 --splits 2 -o linked",
+        f"{EVALUATE} --report linked",
+    ],
+)
+@pytest.mark.parametrize("force", [[], ["--force"]])
+def test_links_hide_no_file_that_is_read(cli, folder, link, line, force):
+    Path("linked").mkdir()
+    for name in ("linked.json", "linked.csv", "linked/decided.csv", "linked/index.html"):
+        link(folder / "votes.csv", name)
+    link(folder / "votes.csv", f"linked/{MANIFEST}") if force else None
+    before = digests()
+    status, _, err = cli(*line.split(), *force)
+    assert digests()["votes.csv"] == before["votes.csv"]
+    if not line.startswith(("demo", "run pairs")) or not force:
+        assert status == 2
+        assert digests() == before
+        assert re.search(
+            "is read|cannot be read|was not written|no earlier report|no manifest", err
+        )
+
+
+def test_a_folder_by_another_name_hides_no_file_that_is_read(cli, folder):
+    os.symlink(".", "here")
+    before = digests()
+    line = "run pairs.jsonl --labels decided.csv -o here --model m --force"
+    assert one_line(*cli(*line.split())) == (
+        "here/decided.csv is a file that is read, and would be written over"
+    )
+    assert digests() == before
+
+
+# Again and again
+
+
+def in_place(server):
+    """Commands with outputs, in a folder in which nothing of the user's is in the way."""
+    for name in ("model.json", "rule.json", "evaluation.json", "decided.csv",
+                 "judged_votes.parquet", "report/index.html", "report/tables/mae.csv"):  # fmt: skip
+        Path(name).unlink()
+    Path("report/tables").rmdir()
+    Path("report").rmdir()
+    lines = {
+        "calibrate": "calibrate votes.csv labels.csv --refits refits.json --n-refits 5",
+        "plan": "plan fitted.json votes.csv labels.csv -n 4 -o rule.json",
+        "decide": "decide fitted.json votes.csv -o decided.parquet",
+        "votes": "votes store.db -o exported.csv",
+        "demo": "demo --items 60 --splits 2 --output .",
+        "report": f"{EVALUATE} --report report",
+        "run": "run pairs.jsonl --labels labels.csv -o .",
+    }
+    return {name: arguments_of(line, server) for name, line in lines.items()}
+
+
+KILLED = """
+import os, signal
+
+left, replace = {number}, os.replace
+
+def killed(*arguments):
+    global left
+    left -= 1
+    if left == 0 and {after}:
+        replace(*arguments)
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return replace(*arguments)
+
+os.replace = killed
+"""
+
+# How many files each has put in place when it is killed: manifests count, and a run writes a
+# report of a hundred files.
+MOMENTS = {
+    "calibrate": [1, 2],
+    "plan": [1],
+    "decide": [1],
+    "votes": [1],
+    "demo": [1, 2, 3, 4],
+    "report": [1, 2, 5, 9, 40],
+    "run": [1, 2, 3, 4, 6, 8, 9, 30],
+}
+
+
+@pytest.mark.parametrize("force", [[], ["--force"]])
+@pytest.mark.parametrize("name", MOMENTS)
+def test_a_killed_run_goes_on_and_spares_what_it_did_not_write(
+    cli, folder, judge_server, name, force
+):
+    server = judge_server()
+    served = ["--model", "m", "--base-url", server.url]
+    assert cli("judge", "pairs.jsonl", *served, "-n", 2, "-s", "store.db")[0] == 0
+    command = [*in_place(server)[name], *force]
+    mine = digests()
+    if name == "run":  # its votes: the rest is what is of interest here
+        assert cli("judge", "pairs.jsonl", *served, "-n", 2, "-s", "votes.db")[0] == 0
+    for number in MOMENTS[name]:
+        for after in (False, True):
+            before = KILLED.format(number=number, after=after)
+            status, _, err = ended(*command, before=before)
+            assert status == -signal.SIGKILL, err
+            assert {file: digests().get(file) for file in mine} == mine
+            for file in Path().rglob("*.json"):
+                json.loads(file.read_text())  # whole
+    status, _, err = cli(*command)
+    assert status == 0, err
+    whole = digests()
+    assert {file: whole.get(file) for file in mine} == mine
+    assert [file for file in whole if re.search(r"\.btdagg-[0-9a-f]{16}$", file)] == []
+    status, _, err = cli(*command)
+    assert status == 0, err
+    assert {file: digests().get(file) for file in mine} == mine
+    assert digests().keys() == whole.keys()
+
+
+def test_run_again_reads_the_gold_labels_and_not_its_own(cli, folder, judge_server):
+    server = judge_server()
+    Path("out").mkdir()
+    os.rename("labels.csv", "out/labels.csv")
+    line = "run pairs.jsonl --labels out/labels.csv -o out"
+    gold = digests()["out/labels.csv"]
+    found = [json.loads(cli(*arguments_of(line, server), "--json")[1]) for _ in range(2)]
+    assert found[0] == found[1]
+    assert digests()["out/labels.csv"] == gold
+    assert found[0]["labels"] == "out/decided.csv"
+    assert len(server.log()) == 80
+
+
+def test_a_file_in_the_way_is_said_before_the_first_call(cli, folder, judge_server):
+    server = judge_server()
+    line = "run pairs.jsonl --labels labels.csv -o new --stop lossless"
+    for name in ("rule.json", "model.json", "evaluation.json", "decided.csv"):
+        Path("new").mkdir()
+        Path("new", name).write_text("mine")
+        assert one_line(*cli(*arguments_of(line, server))) == (
+            f"new/{name} was not written by btdagg; want another folder, or --force to replace it"
+        )
+        assert digests("new") == {name: hashlib.sha256(b"mine").hexdigest()}
+        Path("new", name).unlink()
+        Path("new").rmdir()
+    assert server.log() == []
+
+
+def test_names_of_all_tasks_are_claimed(cli, folder, judge_server):
+    server = judge_server()
+    gold = pl.read_csv("labels.csv").with_columns(task=pl.Series(["x", "y z"] * 20))
+    gold.write_csv("tasks.csv")
+    Path("new").mkdir()
+    Path("new/model-y-z.json").write_text("mine")
+    line = "run pairs.jsonl --labels tasks.csv -o new"
+    message = one_line(*cli(*arguments_of(line, server)))
+    assert message.startswith("new/model-y-z.json was not written by btdagg")
+    Path("new/model-y-z.json").rename("new/model.json")  # in nobody's way
+    status, _, err = cli(*arguments_of(line, server))
+    assert status == 0, err
+    assert Path("new/model.json").read_text() == "mine"
+    assert Path("new/model-y-z.json").exists()
+
+
+def test_what_the_user_changed_is_the_users(cli, folder):
+    line = ["demo", "--items", 60, "--splits", 2, "-o", "new"]
+    assert cli(*line)[0] == 0
+    assert cli(*line)[0] == 0
+    with open("new/demo_labels.csv", "a") as file:
+        file.write("mine,1,wmt-en-de\n")
+    assert one_line(*cli(*line)) == (
+        "new/demo_labels.csv was changed since it was written by btdagg; want another folder, or "
+        "--force to replace it"
+    )
+    assert Path("new/demo_labels.csv").read_text().endswith("mine,1,wmt-en-de\n")
+    assert cli(*line, "--force")[0] == 0
+    assert cli(*line)[0] == 0
+    Path("new/demo_labels.csv").unlink()
+    assert cli(*line)[0] == 0
+
+
+def test_a_report_leaves_tables_of_others_alone(cli, folder):
+    line = [*EVALUATE.split(), "--report", "new"]
+    assert cli(*line)[0] == 0
+    Path("new/tables/mae.csv").write_text("mine")
+    message = one_line(*cli(*line))
+    assert message.startswith("new/tables/mae.csv was changed since it was written by btdagg")
+    for end in ("csv", "md", "tex"):
+        Path(f"new/tables/mae.{end}").unlink()
+    manifest = json.loads(Path("new", MANIFEST).read_text())
+    del manifest["files"]["tables/mae.csv"]  # as if no report had had one
+    Path("new", MANIFEST).write_text(json.dumps(manifest))
+    Path("new/tables/mae.csv").write_text("mine")
+    assert cli(*line)[0] == 0
+    assert Path("new/tables/mae.csv").read_text() == "mine"
+    assert pl.read_csv("new/tables/mae-2.csv").height > 0
+    assert "tables/mae-2.csv" in Path("new/index.html").read_text()
+
+
+# The mechanism
+
+
+@pytest.fixture
+def written(cli, folder, judge_server):
+    """A file of every kind that a command writes with -o, by its name."""
+    served = ["--model", "m", "--base-url", judge_server().url, "-n", 2, "-s", "store.db"]
+    assert cli("judge", "pairs.jsonl", *served)[0] == 0
+    assert cli("judge", "pairs.jsonl", *served, "--method", "greedy")[0] == 0
+    lines = {
+        "model.json": "calibrate votes.csv labels.csv -o FILE --refits refits.json --n-refits 5",
+        "refits.json": None,
+        "rule.json": "plan fitted.json votes.csv labels.csv -n 4 -o FILE",
+        "decided.csv": "decide fitted.json votes.csv -o FILE",
+        "decided.jsonl": "decide fitted.json votes.csv -o FILE",
+        "stable.parquet": "decide made/model.json votes.csv --refits made/refits.json -o FILE",
+        "settled.tsv": "decide made/rule.json votes.csv -o FILE",
+        "votes.csv": "votes store.db --method sample,greedy -o FILE",
+        "votes.jsonl": "votes store.db --exchanges -o FILE",
+    }
+    Path("made").mkdir()
+    for name, line in lines.items():
+        if line is not None:
+            line = line.replace("FILE", f"made/{name}").replace(" refits.json", " made/refits.json")
+            status, _, err = cli(*line.split())
+            assert status == 0, err
+    assert set(digests("made")) == set(lines)
+    return {name: Path("made", name).read_bytes() for name in lines}
+
+
+def test_a_command_replaces_its_own_kind_alone(cli, written):
+    family = {"votes": "export", "decided": "labels", "stable": "labels", "settled": "labels"}
+    commands = {
+        "model": "calibrate votes.csv labels.csv -o {}",
+        "refits": "calibrate votes.csv labels.csv -o new.json --n-refits 5 --refits {}",
+        "rule": "plan fitted.json votes.csv labels.csv -n 4 -o {}",
+        "labels": "decide fitted.json votes.csv -o {}",
+        "export": "votes store.db -o {}",
+    }
+    for name, content in written.items():
+        path = Path(f"there{Path(name).suffix}")
+        own = family.get(Path(name).stem, Path(name).stem)
+        for kind, line in commands.items():
+            if kind in ("labels", "export") and path.suffix == ".json":
+                continue  # no table has this name
+            path.write_bytes(content)
+            status, _, err = cli(*line.format(path).split())
+            assert status == (0 if kind == own else 2), (name, kind, err)
+            assert (path.read_bytes() == content) or kind == own
+            path.write_bytes(b"")
+            assert cli(*line.format(path).split())[0] == 0  # in an empty file is nothing to lose
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "item,label", "item,vote", "item,minus,tie,plus", "item,label,minus,tie,plus",
+        "item,label,minus,tie,plus,p_minus,p_tie,p_plus,note",
+        "label,item,minus,tie,plus,p_minus,p_tie,p_plus", "item,label,minus,tie,plus,change_risk",
+        '"item', "\0", "\xff",
+    ],
+)  # fmt: skip
+def test_tables_with_other_columns_are_not_replaced(cli, folder, header):
+    Path("mine.csv").write_text(f"{header}\n1,2,3\n", encoding="latin-1")
+    before = digests()
+    assert one_line(*cli("decide", "fitted.json", "votes.csv", "-o", "mine.csv")) == (
+        "--output is mine.csv, a file that this command did not write; want another name, or "
+        "--force to replace it"
+    )
+    assert digests() == before
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("x.jsonl", b"[]"), ("x.jsonl", b"[" * 100_000), ("x.jsonl", b'{"item": 1}\n'),
+     ("x.parquet", b"PAR1"), ("x.parquet", b"not one"), ("x.tsv", b"item,label,minus,tie,plus")],
+)  # fmt: skip
+def test_what_is_no_table_is_not_replaced(cli, folder, name, content):
+    Path(name).write_bytes(content)
+    one_line(*cli("decide", "fitted.json", "votes.csv", "-o", name))
+    assert Path(name).read_bytes() == content
+
+
+def test_a_device_or_a_pipe_is_written_to(cli, folder):
+    assert cli("calibrate", "votes.csv", "labels.csv", "-o", "/dev/null")[0] == 0
+    os.mkfifo("pipe.csv")
+    reader = os.open("pipe.csv", os.O_RDONLY | os.O_NONBLOCK)
+    assert cli("decide", "fitted.json", "votes.csv", "-o", "pipe.csv")[0] == 0
+    assert os.read(reader, 11) == b"item,label,"
+    os.close(reader)
+
+
+def test_what_comes_in_the_way_meanwhile_is_not_replaced(tmp_path):
+    file = OutputFile("-o", tmp_path / "x.csv", table_kind(lambda columns: columns == ["a"]))
+    folder = OutputFolder(tmp_path).claim(["y.csv"])
+    for name in ("x.csv", "y.csv"):
+        (tmp_path / name).write_text("mine\n")
+    with pytest.raises(InputError, match=r"x\.csv, a file that this command did not write"):
+        file.save(lambda path: path.write_text("ours"))
+    with pytest.raises(InputError, match=r"y\.csv was not written by btdagg"):
+        folder.write("y.csv", "ours")
+    assert {name: (tmp_path / name).read_text() for name in ("x.csv", "y.csv")} == {
+        "x.csv": "mine\n",
+        "y.csv": "mine\n",
+    }
+
+
+def test_an_error_leaves_the_file_as_it_was_and_no_draft(tmp_path):
+    path = tmp_path / "x"
+    path.write_text("before")
+    with suppress(KeyboardInterrupt), replacing(path) as file:
+        file.write(b"half")
+        raise KeyboardInterrupt
+    assert digests(tmp_path) == {"x": hashlib.sha256(b"before").hexdigest()}
+    missing = tmp_path / "no" / "x"
+    with pytest.raises(FileNotFoundError) as caught, replacing(missing):
+        pass
+    assert caught.value.filename == str(missing)
+
+
+def test_drafts_of_the_dead_are_removed_and_those_of_the_living_are_not(tmp_path):
+    (tmp_path / ".btdagg-0123456789abcdef").write_text("of a run that was killed")
+    (tmp_path / ".btdagg-0123456789abcdeg").write_text("of somebody else")
+    with replacing(tmp_path / "x") as file:
+        file.write(b"whole")
+        remove_drafts(tmp_path)
+        assert len(list(tmp_path.iterdir())) == 2
+    remove_drafts(tmp_path)
+    assert sorted(digests(tmp_path)) == [".btdagg-0123456789abcdeg", "x"]
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    ["", "{}", "[]", '{"format": "other"}', '{"format": "btdagg.manifest"}', "[" * 10**5,
+     '{"format": "btdagg.manifest", "version": 1, "files": [1]}'],
+)  # fmt: skip
+def test_a_manifest_that_is_none_is_refused(tmp_path, manifest):
+    (tmp_path / MANIFEST).write_text(manifest)
+    with pytest.raises(InputError, match=f"{MANIFEST} is no manifest of btdagg"):
+        OutputFolder(tmp_path)
+    folder = OutputFolder(tmp_path, force=True).claim(["x"])
+    folder.write("x", "ours")
+    OutputFolder(tmp_path).claim(["x"])
+
+
+def test_a_folder_in_place_of_a_file_is_refused_even_if_forced(tmp_path):
+    (tmp_path / "x").mkdir()
+    with pytest.raises(InputError, match="x is a folder, want none of this name"):
+        OutputFolder(tmp_path, force=True).claim(["x"])
+    with pytest.raises(InputError, match=r"-o is .*x, a folder, want a file"):
+        OutputFile("-o", tmp_path / "x", json_kind("y"), force=True)
+
+
+def test_a_folder_that_cannot_be_written_is_said_before_the_work(tmp_path):
+    (tmp_path / "file").write_text("")
+    for place in (tmp_path / "file" / "x", tmp_path / ("x" * 300)):
+        with pytest.raises(InputError, match=r"cannot be written: (Not a dir|File name)"):
+            OutputFolder(place)
+    with pytest.raises(InputError, match="cannot be written: No such file or directory"):
+        OutputFile("-o", tmp_path / "no" / "x", json_kind("y"))
