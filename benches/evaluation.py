@@ -27,7 +27,7 @@ import btdagg
 from btdagg import reference
 from btdagg.aggregators import by_name
 from btdagg.datasets import simulate
-from btdagg.evaluation import evaluate, random_splits
+from btdagg.evaluation import Protocol, RandomSplits, evaluate, random_splits
 
 METHODS = (
     "davidson", "davidson-mae", "majority", "median", "isotonic", "soft-sc-mean", "soft-sc-min",
@@ -53,7 +53,7 @@ def main() -> None:
         n_votes=BUDGETS,
         aggregators=by_name(METHODS),
         confidence="margin",
-        n_splits=n_ours,
+        protocol=Protocol(RandomSplits(n_splits=n_ours)),
     )
     seconds += time.perf_counter()
     ours = seconds / n_ours

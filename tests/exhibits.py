@@ -4,6 +4,7 @@ import csv
 import html
 import io
 from dataclasses import dataclass
+from typing import ClassVar
 
 # The smallest PNG there is: one pixel.
 PNG = bytes.fromhex(
@@ -14,6 +15,7 @@ PNG = bytes.fromhex(
 
 @dataclass
 class Table:
+    kind: ClassVar = "table"
     name: str = "mae"
     title: str = "Mean absolute error"
     note: str = "Mean over 100 splits."
@@ -45,6 +47,7 @@ class Table:
 
 @dataclass
 class Figure:
+    kind: ClassVar = "figure"
     name: str = "scaling"
     title: str = "Error against votes"
     note: str = "Bands are 95% intervals."

@@ -22,7 +22,7 @@ from btdagg import (
 )
 from btdagg.aggregators import AGGREGATORS, Aggregator, Davidson, MajorityVote, RoundedMedian
 from btdagg.datasets import simulate
-from btdagg.evaluation import compare
+from btdagg.evaluation import Protocol, RandomSplits, compare
 
 TRIPLES = np.array(
     [
@@ -282,21 +282,24 @@ def test_a_davidson_is_its_settings_and_what_it_was_fitted_to():
 
 @pytest.mark.filterwarnings("ignore::btdagg.CalibrationWarning")
 def test_evaluations_leave_the_aggregator_that_they_are_given_as_it_is():
+    def splits(seed):
+        return Protocol(RandomSplits(size=30, n_splits=5, seed=seed))
+
     counts, gold = labelled()
     shared = Davidson()
     with ThreadPoolExecutor(4) as pool:
         found = list(
             pool.map(
-                lambda seed: compare(counts, gold, [shared], size=30, n_splits=5, seed=seed),
+                lambda seed: compare(counts, gold, [shared], protocol=splits(seed)),
                 range(8),
             )
         )
     assert shared == Davidson()
     for seed, one in enumerate(found):
-        alone = compare(counts, gold, [Davidson()], size=30, n_splits=5, seed=seed)
+        alone = compare(counts, gold, [Davidson()], protocol=splits(seed))
         assert one.methods[0].mae.tolist() == alone.methods[0].mae.tolist()
     fitted = Davidson().fit(counts, gold)
-    again = compare(counts, gold, [fitted], size=30, n_splits=5)
+    again = compare(counts, gold, [fitted], protocol=splits(0))
     assert again.methods[0].mae.tolist() == found[0].methods[0].mae.tolist()
     assert fitted.calibration == calibrate(counts, gold)
 

@@ -37,13 +37,16 @@ from btdagg.aggregators import (
     Decided,
     Isotonic,
     MajorityVote,
+    Needs,
     SoftSelfConsistency,
     by_name,
+    decisions_of,
+    needs_of,
     voting_behaviour,
 )
 from btdagg.cli import run
 from btdagg.datasets import simulate
-from btdagg.evaluation import compare, evaluate
+from btdagg.evaluation import Protocol, RandomSplits, compare, evaluate
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.CalibrationWarning")
 
@@ -554,7 +557,7 @@ def test_evidence_reaches_the_aggregators_of_an_evaluation():
     columns, sample = judged()
     votes, labels = read_votes(columns), read_labels(sample.label_columns())
     methods = by_name(["ci-sc", "soft-sc-min", "gsa", "majority", "isotonic"])
-    settings = {"n_splits": 3, "size": 20}
+    settings = {"protocol": Protocol(RandomSplits(n_splits=3, size=20))}
     found = evaluate(votes, labels, aggregators=methods, **settings)
     ids, evidence = votes.evidence(decisions=["gsa"])
     assert ids.tolist() == sample.items.tolist()
@@ -619,9 +622,9 @@ def real_scores(shared):
         read_votes(votes),
         read_labels(shared / "data/rb2/labels.csv"),
         n_votes=[8],
-        n_splits=5,
         aggregators=by_name([name for name in AGGREGATORS if name not in DECIDED]),
         confidence="margin",
+        protocol=Protocol(RandomSplits(n_splits=5)),
     )
     assert len(found.cells) == 5
     scores = defaultdict(list)
@@ -660,3 +663,38 @@ def test_the_direct_fit_is_optimal_on_real_calibration_sets(shared):
         usual = calibrate(counts[rows], labels[rows]).model.decide(counts[rows])
         assert found.mae <= mean_absolute_error(labels[rows], usual)
         assert isinstance(found.model, DavidsonModel)
+
+
+def test_aggregators_say_what_they_need():
+    needs = {name: needs_of(make()) for name, make in AGGREGATORS.items()}
+    assert {name for name, one in needs.items() if one.confidences} == {
+        "soft-sc-mean", "soft-sc-min", "soft-sc-product", "ci-sc"
+    }  # fmt: skip
+    assert {name: one.decisions for name, one in needs.items() if one.decisions} == {
+        "greedy": "greedy", "few-shot": "few_shot", "gsa": "gsa", "usc": "usc"
+    }  # fmt: skip
+    assert [name for name, one in needs.items() if one.time] == ["davidson-mae"]
+    assert [name for name, one in needs.items() if one.votes_alone] == [
+        "davidson", "majority", "median", "davidson-mae", "isotonic"
+    ]  # fmt: skip
+    assert decisions_of(by_name(["usc", "davidson", "few-shot"])) == ["usc", "few_shot"]
+
+    class Silent:
+        name = "silent"
+
+    assert needs_of(Silent()) == Needs()
+
+
+@pytest.mark.parametrize("name", AGGREGATORS)
+def test_what_an_aggregator_needs_is_what_it_asks_for(name):
+    (method,) = by_name([name])
+    counts, labels = [[3, 0, 0], [0, 3, 0], [0, 0, 3], [1, 1, 1]], [-1, 0, 1, 0]
+    needs = needs_of(method)
+    if needs.votes_alone:
+        assert len(method.fit(counts, labels).decide(counts)) == 4
+        return
+    with pytest.raises(InputError):
+        method.decide(counts)
+    rest = Confidences(*np.ones((3, 4, 3))) if needs.confidences else None
+    decided = {needs.decisions: labels} if needs.decisions else {}
+    assert len(method.decide(Evidence(counts, rest, decided))) == 4

@@ -18,7 +18,7 @@ import btdagg
 from btdagg import DavidsonModel, calibrate, read_labels, read_votes
 from btdagg.cli import main
 from btdagg.datasets import REGIMES, Thurstone, simulate
-from btdagg.evaluation import SplitTest, evaluate
+from btdagg.evaluation import Protocol, RandomSplits, SplitTest, evaluate
 from btdagg.evaluation.summary import averages, lines, remarks
 from commands import one_line
 
@@ -137,7 +137,7 @@ def test_ctrl_c_is_130_and_nothing_written(cli, folder, monkeypatch):
 
 
 def test_ctrl_c_while_evaluating_is_130_and_a_line(cli, monkeypatch):
-    monkeypatch.setattr("btdagg.evaluation.comparison.decisions_on", press_ctrl_c)
+    monkeypatch.setattr("btdagg.evaluation.engine.quiet_fit", press_ctrl_c)
     status, out, err = cli("demo", "--items", 60, "--splits", 2)
     assert (status, out, err) == (130, "", "btdagg: interrupted\n")
 
@@ -219,8 +219,7 @@ def test_the_demo_is_an_evaluation_of_all_simulated_tasks(cli, folder):
         read_votes(folder / "demo/demo_votes.csv"),
         read_labels(folder / "demo/demo_labels.csv"),
         n_votes=[4, 8],
-        n_splits=3,
-        seed=4,
+        protocol=Protocol(RandomSplits(n_splits=3, seed=4)),
     )
     assert found["lines"] == [line.as_dict(["task"]) for line in lines(by_hand)]
     assert found["averages"] == [line.as_dict([]) for line in averages(by_hand)]
@@ -341,9 +340,7 @@ def test_evaluate_prints_json_of_what_the_library_finds(cli, folder):
         read_votes("votes.parquet"),
         read_labels("labels.csv"),
         n_votes=[2, 8],
-        n_splits=4,
-        size=15,
-        seed=3,
+        protocol=Protocol(RandomSplits(n_splits=4, size=15, seed=3)),
     )
     assert list(found) == ["settings", "by", "lines", "averages", "remarks"]
     assert found["settings"]["splits"] == 4
@@ -396,7 +393,9 @@ def test_evaluate_by_other_columns_and_filters(cli, folder):
         "-f", "sample=1", *arguments,
     )  # fmt: skip
     filtered = read_votes("votes.csv").filter({"judge": "h", "sample": ["0", "1"]})
-    expected = evaluate(filtered, read_labels("labels.csv"), n_splits=2)
+    expected = evaluate(
+        filtered, read_labels("labels.csv"), protocol=Protocol(RandomSplits(n_splits=2))
+    )
     assert json.loads(out)["lines"] == [line.as_dict(["judge"]) for line in lines(expected)]
 
 

@@ -72,7 +72,7 @@ def test_decide_warns_of_more_votes_and_takes_the_first(cli):
     assert frame["label"].to_list() == DavidsonModel.load("model.json").decide(first).tolist()
     assert out != every
     status, _, err = cli("decide", "model.json", "g.csv", "-n", "1")
-    assert err == "warning: no item has more than 1 votes, and the model was fitted for 2 an item\n"
+    assert err == "warning: no item has more than 1 vote, and the model was fitted for 2 an item\n"
     assert "--votes is 0, want at least 1" in one_line(
         *cli("decide", "model.json", "g.csv", "--votes", "0")
     )

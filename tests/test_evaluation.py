@@ -24,7 +24,15 @@ from btdagg import (
 )
 from btdagg.aggregators import Davidson, Decided, MajorityVote, RoundedMedian
 from btdagg.datasets import simulate
-from btdagg.evaluation import Interval, compare, evaluate, mean_interval, random_splits
+from btdagg.evaluation import (
+    Interval,
+    Protocol,
+    RandomSplits,
+    compare,
+    evaluate,
+    mean_interval,
+    random_splits,
+)
 from btdagg.evaluation.summary import averages, lines, remarks
 
 # Splits
@@ -173,6 +181,28 @@ def test_groups_that_are_no_names_are_refused(groups):
         list(random_splits(10, groups=groups))
 
 
+@pytest.mark.parametrize("groups", [None, np.arange(40) // 3])
+def test_nested_splitters_have_one_evaluation_set(groups):
+    splitters = RandomSplits(share=0.2, n_splits=6, seed=4).nested([12, 3, 7])
+    twelve, three, seven = (list(splitter.draw(40, groups)) for splitter in splitters)
+    alone = random_splits(40, size=12, n_splits=6, seed=4, groups=groups)
+    for split, few, some, largest in zip(alone, three, seven, twelve, strict=True):
+        assert largest.calibration.tolist() == split.calibration.tolist()
+        assert set(few.calibration) < set(some.calibration) < set(largest.calibration)
+        assert len(few.calibration) >= 3
+        for other in (few, some, largest):
+            assert other.evaluation.tolist() == split.evaluation.tolist()
+
+
+def test_what_is_reserved_leaves_something_to_evaluate():
+    for reserve, groups, where in ((10, None, ""), (6, [0] * 5 + [1] * 5, " in 2 groups")):
+        with pytest.raises(InputError) as error:
+            list(RandomSplits(size=3, reserve=reserve).draw(10, groups))
+        assert str(error.value) == (
+            f"calibrating on {reserve} of 10 items{where} leaves none to evaluate, want fewer"
+        )
+
+
 # Intervals
 
 
@@ -216,12 +246,20 @@ def fitted_model(counts, labels):
         return calibrate(counts, labels).model
 
 
+def with_protocol(arguments):
+    """Arguments with those of the splits in a protocol."""
+    names = ("share", "size", "n_splits", "seed")
+    splits = {name: value for name, value in arguments.items() if name in names}
+    rest = {name: value for name, value in arguments.items() if name not in names}
+    return {**rest, "protocol": Protocol(RandomSplits(**splits))}
+
+
 @pytest.mark.parametrize("groups", [None, np.sqrt(np.arange(200)).astype(int)])
 def test_scores_are_those_of_a_direct_loop(groups):
     sample = sampled()
     gold = sample.labels.astype(int).tolist()
     arguments = {"size": 25, "n_splits": 12, "seed": 5, "groups": groups}
-    found = compare(sample.counts, sample.labels, **arguments)
+    found = compare(sample.counts, sample.labels, **with_protocol(arguments))
     assert [method.name for method in found.methods] == ["Davidson", "majority vote"]
     sizes = []
     for number, (fit, rest) in enumerate(random_splits(200, **arguments)):
@@ -250,7 +288,11 @@ def test_scores_are_those_of_a_direct_loop(groups):
 def test_comparing_is_deterministic():
     sample = sampled(n_items=100)
     first, again, longer, other = (
-        compare(sample.counts, sample.labels, n_splits=n_splits, seed=seed)
+        compare(
+            sample.counts,
+            sample.labels,
+            protocol=Protocol(RandomSplits(n_splits=n_splits, seed=seed)),
+        )
         for n_splits, seed in ((8, 0), (8, 0), (16, 0), (8, 1))
     )
     for one, same, more, different in zip(
@@ -282,7 +324,9 @@ def test_an_aggregator_learns_from_the_calibration_set_alone():
     counts[:, 0] = np.arange(40)
     labels = np.resize([-1, 0, 1, 1], 40)
     recorder = Recorder()
-    found = compare(counts, labels, [recorder], share=0.25, n_splits=6, seed=2)
+    found = compare(
+        counts, labels, [recorder], protocol=Protocol(RandomSplits(share=0.25, n_splits=6, seed=2))
+    )
     splits = list(random_splits(40, share=0.25, n_splits=6, seed=2))
     assert recorder.fits == [
         (calibration.tolist(), labels[calibration].tolist()) for calibration, _ in splits
@@ -300,27 +344,65 @@ def test_an_aggregator_learns_from_the_calibration_set_alone():
 def test_aggregators_are_scored_alike_whatever_stands_beside_them():
     sample = sampled(n_items=80)
     every = [RoundedMedian(), Davidson(name="mine", kappa=2.0), MajorityVote()]
-    together = compare(sample.counts, sample.labels, every, n_splits=5)
+    together = compare(
+        sample.counts, sample.labels, every, protocol=Protocol(RandomSplits(n_splits=5))
+    )
     assert [method.name for method in together.methods] == [
         "rounded median", "mine", "majority vote"
     ]  # fmt: skip
     for aggregator, method in zip(every, together.methods, strict=True):
-        (alone,) = compare(sample.counts, sample.labels, [aggregator], n_splits=5).methods
+        (alone,) = compare(
+            sample.counts, sample.labels, [aggregator], protocol=Protocol(RandomSplits(n_splits=5))
+        ).methods
         assert alone.mae.tolist() == method.mae.tolist()
 
 
 def test_progress_is_told_after_each_split():
     sample = sampled(n_items=60)
     calls = []
-    compare(sample.counts, sample.labels, n_splits=7, progress=lambda: calls.append(1))
+    compare(
+        sample.counts,
+        sample.labels,
+        progress=lambda: calls.append(1),
+        protocol=Protocol(RandomSplits(n_splits=7)),
+    )
     assert len(calls) == 7
+
+
+@pytest.mark.parametrize(
+    ("decided", "message"),
+    [
+        ([0, 0.5], r"decisions of mine\[1\] is 0.5, want -1, 0 or 1"),
+        ([0, 1], "decisions of mine has 2 rows, want 8 as in counts"),
+    ],
+)
+def test_what_an_aggregator_decides_has_to_be_labels(decided, message):
+    class Mine(Recorder):
+        def decide(self, counts):
+            return np.array(decided)
+
+    with pytest.raises(InputError, match=message):
+        compare(
+            [[1, 0, 0]] * 10, [0, 1] * 5, [Mine("mine")], protocol=Protocol(RandomSplits(size=2))
+        )
+
+
+def test_without_a_test_there_are_scores_and_no_ranks():
+    sample = sampled(n_items=60)
+    untested = Protocol(RandomSplits(n_splits=3), test=None)
+    found = compare(sample.counts, sample.labels, protocol=untested)
+    tested = compare(sample.counts, sample.labels, protocol=Protocol(RandomSplits(n_splits=3)))
+    for one, other in zip(found.methods, tested.methods, strict=True):
+        assert one.matrices.tolist() == other.matrices.tolist()
+    with pytest.raises(InputError, match="differences were not tested: the protocol has no test"):
+        _ = found.mae_ranking
 
 
 def test_the_row_of_a_bad_count_is_that_of_the_user():
     counts = np.ones((40, 3), dtype=np.int64)
     counts[31, 1] = -2
     with pytest.raises(InputError) as error:
-        compare(counts, np.resize([-1, 0, 1], 40), n_splits=3)
+        compare(counts, np.resize([-1, 0, 1], 40), protocol=Protocol(RandomSplits(n_splits=3)))
     assert str(error.value) == "counts[31, 1] (tie) is -2, want a non-negative integer"
 
 
@@ -343,7 +425,7 @@ COMPARE_ERRORS = [
 @pytest.mark.parametrize(("arguments", "message"), COMPARE_ERRORS)
 def test_what_cannot_be_compared_is_refused(arguments, message):
     with pytest.raises(InputError) as error:
-        compare(**{"counts": [[1, 2, 3]] * 10, "labels": [0] * 10, **arguments})
+        compare(**{"counts": [[1, 2, 3]] * 10, "labels": [0] * 10, **with_protocol(arguments)})
     assert str(error.value) == message
 
 
@@ -369,7 +451,7 @@ def tasked(sample, task):
 MATH, TIES = sampled("rb2-math", 90), sampled("rb2-ties", 70)
 # Another judge of the same items, who has more votes and other ones.
 MATH_AGAIN = replace(MATH, votes=np.roll(MATH.votes, 20, axis=0))
-SETTINGS = {"size": 10, "n_splits": 4, "seed": 6}
+SETTINGS = {"protocol": Protocol(RandomSplits(size=10, n_splits=4, seed=6))}
 
 
 def assert_same_scores(cell, counts, labels, groups=None, **arguments):
@@ -459,7 +541,7 @@ def test_votes_that_could_be_of_two_tasks_are_refused():
     labels = read_labels({"item": [1, 2, 1, 2], "label": [1, 0, -1, 1], "task": list("aabb")})
     votes = read_votes({"item": [1, 1, 2, 2], "vote": [1, 0, -1, 1]})
     with pytest.raises(InputError, match="in several tasks"):
-        evaluate(votes, labels, n_splits=2)
+        evaluate(votes, labels, protocol=Protocol(RandomSplits(n_splits=2)))
 
 
 def test_items_of_a_group_are_split_together():
@@ -599,14 +681,19 @@ BAD_ARGUMENTS = [
 def test_a_bad_argument_is_an_error_and_no_cell_that_is_skipped(judges, arguments, message):
     votes = two_judges() if judges == "two" else read_votes(judged(MATH, "g"))
     with pytest.raises(InputError) as error:
-        evaluate(votes, read_labels(MATH.label_columns()), **arguments)
+        evaluate(votes, read_labels(MATH.label_columns()), **with_protocol(arguments))
     assert str(error.value) == message
 
 
 @pytest.mark.parametrize("argument", ["n_votes", "aggregators"])
 def test_nothing_to_compare_is_an_error(argument):
     with pytest.raises(InputError, match=f"^{argument} "):
-        evaluate(two_judges(), read_labels(MATH.label_columns()), **{argument: []}, n_splits=2)
+        evaluate(
+            two_judges(),
+            read_labels(MATH.label_columns()),
+            **{argument: []},
+            protocol=Protocol(RandomSplits(n_splits=2)),
+        )
 
 
 # Summary
@@ -773,7 +860,10 @@ def with_ties(evaluation, n_constant):
     for cell in evaluation.cells:
         constant = np.arange(4) < n_constant
         davidson, majority = cell.comparison.methods
-        davidson = replace(davidson, constant=constant, tie_share=np.where(constant, 1.0, 0.5))
+        matrices = davidson.matrices.copy()
+        matrices[:, :, 2] += 1  # not all of them ties
+        matrices[constant] = np.where(np.arange(3) == 1, 10, 0)
+        davidson = replace(davidson, matrices=matrices)
         comparison = replace(cell.comparison, methods=(davidson, majority))
         cells.append(replace(cell, comparison=comparison))
     return replace(evaluation, cells=tuple(cells))
@@ -800,7 +890,7 @@ def test_a_model_that_always_names_the_same_side_calls_nothing_a_tie():
 
 def test_one_item_to_evaluate_is_no_model_that_calls_everything_a_tie():
     votes, labels = read_votes(judged(MATH, "g")), read_labels(MATH.label_columns())
-    found = evaluate(votes, labels, size=89, n_splits=10)
+    found = evaluate(votes, labels, protocol=Protocol(RandomSplits(size=89, n_splits=10)))
     share = found.cells[0].comparison.methods[0].tie_share.mean()
     assert 0.25 < share < 1
     assert not any("every item a tie" in remark for remark in remarks(found))
@@ -918,7 +1008,7 @@ def real(shared):
 @pytest.fixture(scope="module")
 def real_evaluation(real):
     votes, labels = read_votes(real["votes"]), read_labels(real["labels"])
-    return evaluate(votes, labels, n_votes=(4, 8), n_splits=20)
+    return evaluate(votes, labels, n_votes=(4, 8), protocol=Protocol(RandomSplits(n_splits=20)))
 
 
 def by_cell(evaluation):

@@ -22,7 +22,7 @@ import pytest
 import btdagg
 from btdagg import InputError, aggregators, evaluation, online, reference, uncertainty
 from btdagg.aggregators import AGGREGATORS
-from btdagg.evaluation import sweeps, tasks
+from btdagg.evaluation import LabelledItems, Protocol, RandomSplits, calibration_curves
 
 SIDES = ("minus", "tie", "plus")
 ORDERS = list(itertools.permutations(SIDES))
@@ -57,7 +57,7 @@ VOTES = online.fit_votes(COUNTS, LABELS)
 RULE = online.StoppingRule.risk_bounded(MODEL, 2 * N_VOTES, VOTES, epsilon=0.1)
 BOOTSTRAP = btdagg.bootstrap(COUNTS, LABELS, n_refits=20)
 REFITS = uncertainty.Refits(BOOTSTRAP.calibration.model, BOOTSTRAP.parameters, 0.95)
-SEVERAL = {"n_splits": 2, "size": 20}
+SEVERAL = {"protocol": Protocol(RandomSplits(n_splits=2, size=20))}
 
 
 def by_rule(name):
@@ -75,7 +75,7 @@ def compared(counts, labels):
 
 
 def curves(counts, labels):
-    found = sweeps.calibration_curves(counts, labels, [20], n_splits=2)
+    found = calibration_curves(counts, labels, [20], **SEVERAL)
     return [curve.mae for curve in found.curves]
 
 
@@ -120,7 +120,7 @@ CASES = {
     "align": aligned,
     "compare": compared,
     "calibration_curves": curves,
-    "LabelledItems": lambda counts, labels: tasks.LabelledItems(counts, labels).evidence.counts,
+    "LabelledItems": lambda counts, labels: LabelledItems(counts, labels).evidence.counts,
     "StoppingRule.stops": by_rule("stops"),
     "StoppingRule.decide": by_rule("decide"),
     "StoppingRule.votes_to_ask": by_rule("votes_to_ask"),
@@ -372,8 +372,8 @@ TWO = {
     "sandwich": btdagg.sandwich,
     "DavidsonModel.drps": MODEL.drps,
     "compare": lambda counts, labels: evaluation.compare(counts, labels, **SEVERAL),
-    "calibration_curves": lambda c, y: sweeps.calibration_curves(c, y, [20], n_splits=2),
-    "LabelledItems": tasks.LabelledItems,
+    "calibration_curves": lambda c, y: calibration_curves(c, y, [20], **SEVERAL),
+    "LabelledItems": LabelledItems,
     "fit_votes": online.fit_votes,
     "plan": lambda c, y: online.plan(c, y, n_items=9, n_votes=[2], n_labels=[20]),
     "plan_rule": lambda counts, labels: online.plan_rule(RULE, counts, labels, n_items=9),

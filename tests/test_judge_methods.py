@@ -10,7 +10,7 @@ import pytest
 from btdagg import InputError, read_labels, read_votes, rounded_median
 from btdagg.aggregators.registry import by_name
 from btdagg.cli import run as run_cli
-from btdagg.evaluation import evaluate
+from btdagg.evaluation import Protocol, RandomSplits, evaluate
 from btdagg.evaluation.summary import lines
 from btdagg.judge.client import FunctionClient
 from btdagg.judge.examples import labelled_pairs
@@ -159,12 +159,21 @@ def test_the_tables_take_the_decisions_up(judge_server, decide, store):
     assert len(votes.frame) == N_ITEMS * 6
     names = ("majority", "greedy", "few-shot", "gsa", "usc")
     labels = read_labels(LABELS)
-    several = evaluate(votes, labels, aggregators=by_name(names), size=4, n_splits=3)
+    several = evaluate(
+        votes,
+        labels,
+        aggregators=by_name(names),
+        protocol=Protocol(RandomSplits(size=4, n_splits=3)),
+    )
     assert [line.method for line in lines(several)] == [
         "majority vote", "greedy decoding", "few-shot", "GSA", "USC",
     ]  # fmt: skip
     on_two = evaluate(
-        votes, labels, aggregators=by_name(("greedy", "usc")), n_votes=[2], size=4, n_splits=3
+        votes,
+        labels,
+        aggregators=by_name(("greedy", "usc")),
+        n_votes=[2],
+        protocol=Protocol(RandomSplits(size=4, n_splits=3)),
     )
     assert [line.n_votes for line in lines(on_two)] == [2, 2]
 

@@ -12,6 +12,8 @@ import pytest
 from btdagg import InputError, majority_vote, read_counts, read_labels, read_votes
 from btdagg.aggregators import RoundedMedian
 from btdagg.evaluation import (
+    Protocol,
+    RandomSplits,
     compare,
     compare_orders,
     positional_bias,
@@ -180,7 +182,9 @@ def test_orders_are_compared_at_equal_numbers_of_votes():
         if row["item"] == "i3" and row["order"] == "BA" and row["sample"] == 2:
             row["vote"] = None  # three left, fewer than four
     labels = read_labels({"item": list(gold), "label": list(gold.values())})
-    found = compare_orders(table(rows), labels, 4, size=10, n_splits=3)
+    found = compare_orders(
+        table(rows), labels, 4, protocol=Protocol(RandomSplits(size=10, n_splits=3))
+    )
     (orders,) = found.comparisons
     assert (found.by, found.skipped, orders.n_left_out) == (("judge",), (), 1)
     items = [i for i in dict.fromkeys(row["item"] for row in rows) if i != "i3"]
@@ -199,7 +203,9 @@ def test_orders_are_compared_at_equal_numbers_of_votes():
             ]
             for i in items
         ]
-        slow = compare(counts, [gold[i] for i in items], size=10, n_splits=3)
+        slow = compare(
+            counts, [gold[i] for i in items], protocol=Protocol(RandomSplits(size=10, n_splits=3))
+        )
         for one, two in zip(getattr(orders, name).methods, slow.methods, strict=True):
             assert (one.mae == two.mae).all()
 

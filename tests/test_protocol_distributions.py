@@ -10,6 +10,8 @@ from btdagg import InputError, majority_vote, read_labels, read_votes
 from btdagg.aggregators import Davidson, MajorityVote, RoundedMedian
 from btdagg.evaluation import (
     LabelledItems,
+    Protocol,
+    RandomSplits,
     compare,
     label_distributions,
     labelled_tasks,
@@ -29,7 +31,9 @@ def some_items(labels=(-1, 0, 1), n_items=120):
 def test_matrices_and_shares_equal_a_plain_count():
     items = some_items()
     methods = [Davidson(), MajorityVote(), RoundedMedian()]
-    found = label_distributions(items, methods, share=0.2, n_splits=4, seed=2)
+    found = label_distributions(
+        items, methods, protocol=Protocol(RandomSplits(share=0.2, n_splits=4, seed=2))
+    )
     splits = list(random_splits(120, share=0.2, n_splits=4, seed=2, groups=items.groups))
     for method, confusion in zip(methods, found.methods, strict=True):
         assert confusion.name == method.name
@@ -59,8 +63,13 @@ def test_matrices_and_shares_equal_a_plain_count():
 
 def test_matrices_agree_with_compare():
     items = some_items()
-    found = label_distributions(items, n_splits=5, share=0.2)
-    scores = compare(items.evidence, items.labels, n_splits=5, share=0.2, groups=items.groups)
+    found = label_distributions(items, protocol=Protocol(RandomSplits(n_splits=5, share=0.2)))
+    scores = compare(
+        items.evidence,
+        items.labels,
+        groups=items.groups,
+        protocol=Protocol(RandomSplits(n_splits=5, share=0.2)),
+    )
     for confusion, method in zip(found.methods, scores.methods, strict=True):
         hits = np.trace(confusion.matrices, axis1=1, axis2=2)
         np.testing.assert_allclose(hits / confusion.matrices.sum(axis=(1, 2)), method.accuracy)
@@ -69,13 +78,18 @@ def test_matrices_agree_with_compare():
 def test_sides_mirror():
     items = some_items()
     mirrored = LabelledItems(items.evidence.counts[:, ::-1], -items.labels, items.groups)
-    one, other = (label_distributions(each, n_splits=3, share=0.2) for each in (items, mirrored))
+    one, other = (
+        label_distributions(each, protocol=Protocol(RandomSplits(n_splits=3, share=0.2)))
+        for each in (items, mirrored)
+    )
     for a, b in zip(one.methods, other.methods, strict=True):
         np.testing.assert_array_equal(a.matrices, b.matrices[:, ::-1, ::-1])
 
 
 def test_a_label_that_no_item_has_has_no_percentages():
-    confusion = label_distributions(some_items(labels=(-1, 1)), n_splits=3).methods[0]
+    confusion = label_distributions(
+        some_items(labels=(-1, 1)), protocol=Protocol(RandomSplits(n_splits=3))
+    ).methods[0]
     assert np.isnan(confusion.percentages[1]).all()
     assert np.isfinite(confusion.percentages[[0, 2]]).all()
     assert confusion.gold[1] == 0
@@ -85,12 +99,14 @@ def test_what_is_wrong_is_named():
     with pytest.raises(InputError, match="aggregators is empty"):
         label_distributions(some_items(), [])
     with pytest.raises(InputError, match="n_splits is 0"):
-        label_distributions(some_items(), n_splits=0)
+        label_distributions(some_items(), protocol=Protocol(RandomSplits(n_splits=0)))
 
 
 def test_progress_is_told_of_every_split():
     told = []
-    label_distributions(some_items(), n_splits=3, progress=lambda: told.append(1))
+    label_distributions(
+        some_items(), progress=lambda: told.append(1), protocol=Protocol(RandomSplits(n_splits=3))
+    )
     assert len(told) == 3
 
 

@@ -7,10 +7,12 @@ import polars as pl
 import pytest
 
 from btdagg import Bounds, InputError, calibrate, majority_vote, read_labels, read_votes
-from btdagg.aggregators import Davidson
+from btdagg.aggregators import Davidson, MajorityVote
+from btdagg.evaluation import CorrectionRegime as Regime
 from btdagg.evaluation import (
     LabelledItems,
-    Regime,
+    Protocol,
+    RandomSplits,
     fitted_parameters,
     labelled_tasks,
     random_splits,
@@ -66,7 +68,11 @@ def some_items(n_items=150):
 
 def test_parameters_are_those_of_every_fit():
     items, bounds = some_items(), Bounds(nu=(0.5, 2.0))
-    found = fitted_parameters(items, Davidson(alpha=0.5, bounds=bounds), share=0.2, seed=9)
+    found = fitted_parameters(
+        items,
+        Davidson(alpha=0.5, bounds=bounds),
+        protocol=Protocol(RandomSplits(share=0.2, n_splits=20, seed=9)),
+    )
     splits = list(random_splits(150, share=0.2, n_splits=20, seed=9, groups=items.groups))
     fits = [
         calibrate(items.evidence.counts[c], items.labels[c], alpha=0.5, bounds=bounds)
@@ -86,7 +92,9 @@ def test_parameters_are_those_of_every_fit():
 
 def test_what_is_wrong_is_named():
     with pytest.raises(InputError, match="n_splits is 1, want an integer of at least 2"):
-        fitted_parameters(some_items(), n_splits=1)
+        fitted_parameters(some_items(), protocol=Protocol(RandomSplits(n_splits=1)))
+    with pytest.raises(InputError, match="majority vote keeps no calibration, want a Davidson"):
+        fitted_parameters(some_items(), MajorityVote())
 
 
 def test_real_judges_differ_in_regime_by_task(shared):

@@ -11,7 +11,7 @@ from btdagg import InputError, Ratings, read_counts, read_ratings, read_votes
 from btdagg.aggregators import Davidson, Decided, MajorityVote
 from btdagg.datasets import load_wmt23
 from btdagg.datasets.wmt23 import _SIDE_BY_SIDE
-from btdagg.evaluation import leave_one_rater_out, random_splits
+from btdagg.evaluation import Protocol, RandomSplits, leave_one_rater_out, random_splits
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.CalibrationWarning")
 
@@ -119,7 +119,11 @@ def test_sides_do_not_matter_to_the_judge_either():
     cast = some_votes(truth)
     flipped = [(item, rater, None if vote is None else -vote) for item, rater, vote in rows]
     plain, mirrored = (
-        leave_one_rater_out(read_ratings(table(of_raters)), votes_of(of_judge), n_splits=5)
+        leave_one_rater_out(
+            read_ratings(table(of_raters)),
+            votes_of(of_judge),
+            protocol=Protocol(RandomSplits(n_splits=5)),
+        )
         for of_raters, of_judge in ((rows, cast), (flipped, [(i, -v) for i, v in cast]))
     )
     for one, other in zip(plain.raters, mirrored.raters, strict=True):
@@ -138,9 +142,7 @@ def test_the_judge_equals_a_plain_loop(method, group):
         votes_of(cast),
         method,
         group=group,
-        share=0.2,
-        n_splits=4,
-        seed=5,
+        protocol=Protocol(RandomSplits(share=0.2, n_splits=4, seed=5)),
     )
     of_item, tallies = defaultdict(dict), defaultdict(lambda: [0, 0, 0])
     for item, rater, vote in rows:
@@ -179,7 +181,10 @@ def test_raters_do_not_depend_on_the_number_of_the_judges_votes():
     rows, truth = some_ratings()
     few, many = (
         leave_one_rater_out(
-            read_ratings(table(rows)), votes_of(some_votes(truth)), n_votes=n, n_splits=5, share=0.2
+            read_ratings(table(rows)),
+            votes_of(some_votes(truth)),
+            n_votes=n,
+            protocol=Protocol(RandomSplits(n_splits=5, share=0.2)),
         )
         for n in (1, 6)
     )
@@ -193,7 +198,10 @@ def test_a_judge_who_says_what_the_rater_says_wins_nothing():
     rows = [(f"i{i}", r, int(rng.integers(-1, 2))) for i in range(60) for r in "abc"]
     of_a = [(item, vote) for item, rater, vote in rows if rater == "a"]
     found = leave_one_rater_out(
-        read_ratings(table(rows)), votes_of(of_a), MajorityVote(), n_splits=10
+        read_ratings(table(rows)),
+        votes_of(of_a),
+        MajorityVote(),
+        protocol=Protocol(RandomSplits(n_splits=10)),
     )
     judge = found.raters[0].judge
     assert judge.accuracy_gain == judge.mae_gain == (0, 0, 0)
@@ -206,8 +214,16 @@ def test_ids_of_votes_and_ratings_may_be_numbers_or_text():
     numbers = [(int(item[1:]), rater, vote) for item, rater, vote in rows]
     cast = some_votes(truth)
     as_text = read_votes({"item": [i[1:] for i, _ in cast], "vote": [v for _, v in cast]})
-    plain = leave_one_rater_out(read_ratings(table(rows)), votes_of(cast), n_splits=3, share=0.2)
-    mixed = leave_one_rater_out(read_ratings(table(numbers)), as_text, n_splits=3, share=0.2)
+    plain = leave_one_rater_out(
+        read_ratings(table(rows)),
+        votes_of(cast),
+        protocol=Protocol(RandomSplits(n_splits=3, share=0.2)),
+    )
+    mixed = leave_one_rater_out(
+        read_ratings(table(numbers)),
+        as_text,
+        protocol=Protocol(RandomSplits(n_splits=3, share=0.2)),
+    )
     for one, other in zip(plain.raters, mixed.raters, strict=True):
         np.testing.assert_array_equal(one.judge.mae, other.judge.mae)
         np.testing.assert_array_equal(one.judge.human_mae, other.judge.human_mae)
@@ -227,8 +243,12 @@ def test_counts_and_decisions_of_others_serve_as_a_judge():
         }
     )
     ratings = read_ratings(table(rows))
-    by_votes = leave_one_rater_out(ratings, counts, MajorityVote(), n_splits=3)
-    by_column = leave_one_rater_out(ratings, counts, Decided("gsa"), n_splits=3)
+    by_votes = leave_one_rater_out(
+        ratings, counts, MajorityVote(), protocol=Protocol(RandomSplits(n_splits=3))
+    )
+    by_column = leave_one_rater_out(
+        ratings, counts, Decided("gsa"), protocol=Protocol(RandomSplits(n_splits=3))
+    )
     for one, other in zip(by_votes.raters, by_column.raters, strict=True):
         np.testing.assert_array_equal(one.judge.mae, other.judge.mae)
     with pytest.raises(InputError, match="these are counts"):
@@ -245,11 +265,11 @@ def test_what_is_wrong_is_named():
     with pytest.raises(InputError, match="no column 'doc'"):
         leave_one_rater_out(ratings, votes, group="doc")
     with pytest.raises(InputError, match="share is 2"):
-        leave_one_rater_out(ratings, votes, share=2)
+        leave_one_rater_out(ratings, votes, protocol=Protocol(RandomSplits(share=2)))
     with pytest.raises(InputError, match="n_splits is 1, want an integer of at least 2"):
-        leave_one_rater_out(ratings, votes, n_splits=1)
+        leave_one_rater_out(ratings, votes, protocol=Protocol(RandomSplits(n_splits=1)))
     with pytest.raises(InputError, match=r"no rater could be scored; r\d: calibrating on 1000 of"):
-        leave_one_rater_out(ratings, votes, size=1000)
+        leave_one_rater_out(ratings, votes, protocol=Protocol(RandomSplits(size=1000)))
     with pytest.raises(InputError, match="no rater could be scored; x: data frame: no item of"):
         leave_one_rater_out(read_ratings(table([("a", "x", 1)])))
     with pytest.raises(InputError, match="data frame: no ratings"):
@@ -312,7 +332,9 @@ def test_real_raters_and_a_real_judge(shared):
     )
     ratings = read_ratings(long)
     votes = read_votes(folder / "votes.csv").filter({"judge": "gpt4"})
-    found = leave_one_rater_out(ratings, votes, group="prompt", n_splits=20)
+    found = leave_one_rater_out(
+        ratings, votes, group="prompt", protocol=Protocol(RandomSplits(n_splits=20))
+    )
     wanted = by_hand(long.select("item", "rater", "vote").rows())
     for scores in found.raters:
         accuracy, mae, n_items = wanted[scores.rater]

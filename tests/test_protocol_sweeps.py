@@ -9,6 +9,8 @@ import pytest
 from btdagg import InputError, calibrate, majority_vote, read_counts, read_labels, read_votes
 from btdagg.aggregators import Davidson, MajorityVote
 from btdagg.evaluation import (
+    Protocol,
+    RandomSplits,
     ablate,
     calibration_curves,
     evaluate,
@@ -75,7 +77,10 @@ def test_a_sweep_over_votes_has_balanced_orders_and_the_same_splits():
     known = np.array([gold[item]["label"] for item in items])
     groups = [gold[item]["group"] for item in items]
     found = sweep_votes(
-        read_votes(table(votes)), read_labels(table(labels)), [2, 4, 8], size=15, n_splits=4
+        read_votes(table(votes)),
+        read_labels(table(labels)),
+        [2, 4, 8],
+        protocol=Protocol(RandomSplits(size=15, n_splits=4)),
     )
     assert found.by == ("judge",)
     (sweep,) = found.sweeps
@@ -116,7 +121,11 @@ def test_a_sweep_over_labels_keeps_the_evaluation_set():
     gold = {row["item"]: row["label"] for row in labels}
     known = np.array([gold[item] for item in items])
     found = sweep_calibration(
-        read_votes(table(votes)), read_labels(table(labels)), [30, 10, 20], n_votes=4, n_splits=5
+        read_votes(table(votes)),
+        read_labels(table(labels)),
+        [30, 10, 20],
+        n_votes=4,
+        protocol=Protocol(RandomSplits(n_splits=5)),
     )
     (sweep,) = found.sweeps
     assert sweep.points == (10, 20, 30)
@@ -142,11 +151,11 @@ def test_the_largest_size_alone_is_what_evaluate_finds():
         votes,
         labels,
         [20],
-        n_splits=3,
         progress=lambda total: lambda: steps.append(total),
+        protocol=Protocol(RandomSplits(n_splits=3)),
     ).sweeps
     assert steps == [3, 3, 3]
-    (cell,) = evaluate(votes, labels, size=20, n_splits=3).cells
+    (cell,) = evaluate(votes, labels, protocol=Protocol(RandomSplits(size=20, n_splits=3))).cells
     for curve, method in zip(sweep.curves, cell.comparison.methods, strict=True):
         assert (curve.mae[0] == method.mae).all()
         assert (curve.accuracy[0] == method.accuracy).all()
@@ -162,7 +171,9 @@ def test_wide_counts_can_be_swept_over_labels():
         }
     )
     labels = read_labels({"item": list(range(30)), "label": [-1, 0, 1] * 10})
-    (sweep,) = sweep_calibration(counts, labels, [5, 10], n_splits=2).sweeps
+    (sweep,) = sweep_calibration(
+        counts, labels, [5, 10], protocol=Protocol(RandomSplits(n_splits=2))
+    ).sweeps
     assert sweep.curves[0].mae.shape == (2, 2)
     assert sweep.n_short.tolist() == [0, 0]
 
@@ -183,7 +194,9 @@ def test_sweeps_say_what_is_wrong():
     with pytest.raises(InputError, match=r"^labels has 3 rows, want 4 as in counts$"):
         calibration_curves([[1, 0, 0]] * 4, [0] * 3, [1])
     with pytest.raises(InputError, match=r"^n_splits is 1, want an integer of at least 2$"):
-        calibration_curves([[1, 0, 0]] * 4, [0] * 4, [1], n_splits=1)
+        calibration_curves(
+            [[1, 0, 0]] * 4, [0] * 4, [1], protocol=Protocol(RandomSplits(n_splits=1))
+        )
 
 
 # Ablations
@@ -207,8 +220,7 @@ def test_an_ablation_has_the_same_items_and_splits_for_all_values():
         read_labels(table(labels)),
         "template",
         n_votes=[2, 4],
-        size=12,
-        n_splits=3,
+        protocol=Protocol(RandomSplits(size=12, n_splits=3)),
     )
     assert (found.column, found.by, found.skipped) == ("template", ("judge",), ())
     assert found.n_left_out == {("j",): 2}
@@ -232,7 +244,10 @@ def test_equal_votes_under_two_values_score_alike_whatever_their_rows():
     for row in labels:
         del row["group"]
     found = ablate(
-        read_votes(table(votes + twins)), read_labels(table(labels)), "template", n_splits=3, size=9
+        read_votes(table(votes + twins)),
+        read_labels(table(labels)),
+        "template",
+        protocol=Protocol(RandomSplits(n_splits=3, size=9)),
     )
     p, q = found.cells
     for one, two in zip(p.comparison.methods, q.comparison.methods, strict=True):
@@ -242,7 +257,12 @@ def test_equal_votes_under_two_values_score_alike_whatever_their_rows():
 def test_values_that_are_numbers_come_in_ascending_order():
     votes, labels = made(templates=("1.0", "default", "0.3"))
     rows = [{**vote, "temperature": vote["template"], "template": "t"} for vote in votes]
-    found = ablate(read_votes(table(rows)), read_labels(table(labels)), "temperature", n_splits=2)
+    found = ablate(
+        read_votes(table(rows)),
+        read_labels(table(labels)),
+        "temperature",
+        protocol=Protocol(RandomSplits(n_splits=2)),
+    )
     assert [cell.value for cell in found.cells] == ["0.3", "1.0", "default"]
 
 
@@ -281,7 +301,13 @@ def math_votes(shared):
 def test_real_ablation_over_temperatures(math_votes):
     votes, labels = math_votes
     votes = votes.filter({"template": "base"})
-    found = ablate(votes, labels, "temperature", n_votes=[8], size=50, n_splits=3)
+    found = ablate(
+        votes,
+        labels,
+        "temperature",
+        n_votes=[8],
+        protocol=Protocol(RandomSplits(size=50, n_splits=3)),
+    )
     assert [cell.value for cell in found.cells] == ["0.0", "0.3", "0.7", "default"]
     assert len({cell.comparison.n_items for cell in found.cells}) == 1
     # Of the first value, by loops over rows of the file.
@@ -304,13 +330,15 @@ def test_real_ablation_over_temperatures(math_votes):
 def test_real_sweeps_go_the_papers_way(math_votes):
     votes, labels = math_votes
     votes = votes.filter({"template": "base", "temperature": "default"})
-    (over_votes,) = sweep_votes(votes, labels, [1, 4, 8], size=100, n_splits=10).sweeps
+    (over_votes,) = sweep_votes(
+        votes, labels, [1, 4, 8], protocol=Protocol(RandomSplits(size=100, n_splits=10))
+    ).sweeps
     davidson, majority = (curve.mae.mean(axis=1) for curve in over_votes.curves)
     assert davidson[2] < davidson[0]
     assert davidson[2] < majority[2]
     methods = (Davidson(), MajorityVote())
     (over_labels,) = sweep_calibration(
-        votes, labels, [20, 200], aggregators=methods, n_splits=20
+        votes, labels, [20, 200], aggregators=methods, protocol=Protocol(RandomSplits(n_splits=20))
     ).sweeps
     few, many = over_labels.curves[0].mae.mean(axis=1)
     assert many < few
@@ -324,14 +352,23 @@ def test_short_items_are_counted_and_parts_that_fail_are_named():
     few = [{**row, "judge": "few"} for row in votes if row["item"] in ("i0", "i1")]
     labels = read_labels(table(labels))
     found = sweep_calibration(
-        read_votes(table(votes + few)), labels, [10, 20], n_votes=6, n_splits=2
+        read_votes(table(votes + few)),
+        labels,
+        [10, 20],
+        n_votes=6,
+        protocol=Protocol(RandomSplits(n_splits=2)),
     )
     (sweep,) = found.sweeps
     assert (sweep.key, sweep.n_short.tolist()) == (("j",), [1, 1])
     ((key, reason),) = found.skipped
     assert key == ("few",)
     assert reason.startswith("calibrating on 10 of 2 items leaves none")
-    over_votes = sweep_votes(read_votes(table(votes + few)), labels, [4, 6], size=10, n_splits=2)
+    over_votes = sweep_votes(
+        read_votes(table(votes + few)),
+        labels,
+        [4, 6],
+        protocol=Protocol(RandomSplits(size=10, n_splits=2)),
+    )
     assert [sweep.key for sweep in over_votes.sweeps] == [("j",)]
     assert over_votes.sweeps[0].n_short.tolist() == [0, 1]
     assert [key for key, _ in over_votes.skipped] == [("few",)]

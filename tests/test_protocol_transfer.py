@@ -8,6 +8,8 @@ from btdagg import InputError, calibrate, read_counts, read_labels, read_votes
 from btdagg.aggregators import Davidson, MajorityVote
 from btdagg.evaluation import (
     LabelledItems,
+    Protocol,
+    RandomSplits,
     compare,
     labelled_tasks,
     random_splits,
@@ -31,7 +33,7 @@ def tasks():
 
 
 def test_transfer_equals_a_plain_loop(tasks):
-    found = transfer_matrix(tasks, share=0.3, n_splits=3, seed=4)
+    found = transfer_matrix(tasks, protocol=Protocol(RandomSplits(share=0.3, n_splits=3, seed=4)))
     assert found.tasks == ("few", "many", "other")
     drawn = {
         name: list(random_splits(len(t), share=0.3, n_splits=3, seed=4, groups=t.groups))
@@ -58,23 +60,30 @@ def test_transfer_equals_a_plain_loop(tasks):
 
 
 def test_the_diagonal_is_what_compare_finds(tasks):
-    found = transfer_matrix(tasks, n_splits=5, share=0.2)
+    found = transfer_matrix(tasks, protocol=Protocol(RandomSplits(n_splits=5, share=0.2)))
     for place, items in enumerate(tasks.values()):
         alone = compare(
-            items.evidence, items.labels, [Davidson()], n_splits=5, share=0.2, groups=items.groups
+            items.evidence,
+            items.labels,
+            [Davidson()],
+            groups=items.groups,
+            protocol=Protocol(RandomSplits(n_splits=5, share=0.2)),
         )
         np.testing.assert_array_equal(found.mae[place, place], alone.methods[0].mae)
 
 
 def test_what_learns_nothing_transfers_without_loss(tasks):
-    assert (transfer_matrix(tasks, MajorityVote(), n_splits=2).change == 0).all()
+    assert (
+        transfer_matrix(tasks, MajorityVote(), protocol=Protocol(RandomSplits(n_splits=2))).change
+        == 0
+    ).all()
 
 
 def test_what_is_wrong_is_named(tasks):
     with pytest.raises(InputError, match="tasks has 1, want at least two"):
         transfer_matrix({"few": tasks["few"]})
     with pytest.raises(InputError, match="task 'few': calibrating on 65 of 60 items"):
-        transfer_matrix(tasks, size=65)
+        transfer_matrix(tasks, protocol=Protocol(RandomSplits(size=65)))
     with pytest.raises(InputError, match="labels has 1 rows, want 2 as in counts"):
         LabelledItems([[1, 0, 0], [0, 0, 1]], [1])
     with pytest.raises(InputError, match="labels is empty"):
@@ -85,7 +94,12 @@ def test_what_is_wrong_is_named(tasks):
 
 def test_progress_is_told_of_every_split(tasks):
     told = []
-    transfer_matrix(tasks, MajorityVote(), n_splits=4, progress=lambda: told.append(1))
+    transfer_matrix(
+        tasks,
+        MajorityVote(),
+        progress=lambda: told.append(1),
+        protocol=Protocol(RandomSplits(n_splits=4)),
+    )
     assert len(told) == 4
 
 
@@ -131,12 +145,16 @@ def test_real_tasks_transfer(shared):
     labels = read_labels(shared / "data/rb2/labels.csv")
     tasks = labelled_tasks(votes, labels)
     assert len(tasks) == 5
-    found = transfer_matrix(tasks, n_splits=10)
+    found = transfer_matrix(tasks, protocol=Protocol(RandomSplits(n_splits=10)))
     for place, (name, items) in enumerate(tasks.items()):
         of_task = labels.filter({"task": name})
         assert len(items) <= len(of_task.ids)
         alone = compare(
-            items.evidence, items.labels, [Davidson()], n_splits=10, groups=items.groups
+            items.evidence,
+            items.labels,
+            [Davidson()],
+            groups=items.groups,
+            protocol=Protocol(RandomSplits(n_splits=10)),
         )
         np.testing.assert_array_equal(found.mae[place, place], alone.methods[0].mae)
     # A source whose judge needs little correction does harm where much is needed.

@@ -167,7 +167,7 @@ def test_more_votes_are_a_difference_and_missing_ones_are_none():
     assert Provenance().differences([[9, 9, 9]]) == ()
     # Where no item has as many as the model was fitted for they are systematically fewer, unless
     # they are votes that are missing.
-    fewer = "no item has more than 1 votes, and the model was fitted for 2 an item"
+    fewer = "no item has more than 1 vote, and the model was fitted for 2 an item"
     assert of_two.differences([[0, 1, 0], [0, 0, 1]]) == (fewer,)
     votes = votes_of(2, n_missing=3)
     assert votes.counts()[1].sum(axis=1).max() == 1

@@ -13,8 +13,8 @@ from btdagg import (
 )
 from btdagg.aggregators import Davidson, MajorityVote, RoundedMedian
 from btdagg.datasets import REGIMES, simulate
-from btdagg.evaluation import PAPER_TEST, SplitTest, compare, random_splits
-from btdagg.evaluation.fitting import quiet_fit
+from btdagg.evaluation import PAPER_TEST, Protocol, RandomSplits, SplitTest, compare, random_splits
+from btdagg.evaluation.engine import quiet_fit
 
 METHODS = (Davidson(), MajorityVote(), RoundedMedian())
 N_SPLITS = 5
@@ -41,7 +41,13 @@ def losses_by_hand(sample, groups=None):
 @pytest.mark.parametrize("grouped", [False, True])
 def test_pvalues_are_those_of_the_permutation_test_on_each_split(sample, grouped):
     groups = np.arange(120) // 4 if grouped else None
-    found = compare(sample.counts, sample.labels, METHODS, n_splits=N_SPLITS, groups=groups)
+    found = compare(
+        sample.counts,
+        sample.labels,
+        METHODS,
+        groups=groups,
+        protocol=Protocol(RandomSplits(n_splits=N_SPLITS)),
+    )
     assert found.mae_pvalues.shape == found.accuracy_pvalues.shape == (N_SPLITS, 3, 3)
     for split, (losses, items) in enumerate(losses_by_hand(sample, groups)):
         shared = None if groups is None else groups[items]
@@ -61,8 +67,16 @@ def test_groups_change_the_pvalues(sample):
     # Twins: every item twice. As if independent, they would halve the evidence needed.
     counts, labels = np.repeat(sample.counts, 2, axis=0), np.repeat(sample.labels, 2)
     groups = np.repeat(np.arange(120), 2)
-    apart = compare(counts, labels, METHODS, size=20, n_splits=N_SPLITS)
-    together = compare(counts, labels, METHODS, size=20, n_splits=N_SPLITS, groups=groups)
+    apart = compare(
+        counts, labels, METHODS, protocol=Protocol(RandomSplits(size=20, n_splits=N_SPLITS))
+    )
+    together = compare(
+        counts,
+        labels,
+        METHODS,
+        groups=groups,
+        protocol=Protocol(RandomSplits(size=20, n_splits=N_SPLITS)),
+    )
     assert together.mae_ranking.pvalues[0, 1] > apart.mae_ranking.pvalues[0, 1]
 
 
@@ -70,7 +84,12 @@ def test_groups_change_the_pvalues(sample):
 @pytest.mark.parametrize("correction", ["none", "holm"])
 def test_ranks_are_clusters_of_the_combined_pvalues(sample, rule, correction):
     test = SplitTest(rule=rule, correction=correction, tau=0.1)
-    found = compare(sample.counts, sample.labels, METHODS, n_splits=N_SPLITS, test=test)
+    found = compare(
+        sample.counts,
+        sample.labels,
+        METHODS,
+        protocol=Protocol(RandomSplits(n_splits=N_SPLITS), test),
+    )
     mae = [method.mae.mean() for method in found.methods]
     accuracy = [-method.accuracy.mean() for method in found.methods]
     for ranking, pvalues, scores in (
@@ -86,24 +105,44 @@ def test_ranks_are_clusters_of_the_combined_pvalues(sample, rule, correction):
 
 
 def test_the_papers_reading_draws_a_hundred_sign_patterns(sample):
-    found = compare(sample.counts, sample.labels, METHODS, n_splits=N_SPLITS, test=PAPER_TEST)
+    found = compare(
+        sample.counts,
+        sample.labels,
+        METHODS,
+        protocol=Protocol(RandomSplits(n_splits=N_SPLITS), PAPER_TEST),
+    )
     hits = found.mae_pvalues[:, 0, 1] * 101
     assert hits == pytest.approx(np.round(hits), abs=1e-9)
     assert (found.mae_ranking.pvalues[0, 1] == found.mae_pvalues[:, 0, 1].mean()).all()
-    again = compare(sample.counts, sample.labels, METHODS, n_splits=N_SPLITS, test=PAPER_TEST)
+    again = compare(
+        sample.counts,
+        sample.labels,
+        METHODS,
+        protocol=Protocol(RandomSplits(n_splits=N_SPLITS), PAPER_TEST),
+    )
     assert (found.mae_pvalues == again.mae_pvalues).all()
     assert "100 random sign patterns" in PAPER_TEST.words
 
 
 def test_one_method_is_the_best_of_one(sample):
-    found = compare(sample.counts, sample.labels, [Davidson()], n_splits=N_SPLITS)
+    found = compare(
+        sample.counts,
+        sample.labels,
+        [Davidson()],
+        protocol=Protocol(RandomSplits(n_splits=N_SPLITS)),
+    )
     assert found.mae_ranking.ranks.tolist() == [1]
     assert found.mae_ranking.tied.tolist() == [True]
     assert found.mae_ranking.pvalues.tolist() == [[1.0]]
 
 
 def test_calibration_is_significantly_better_where_ties_matter(sample):
-    found = compare(sample.counts, sample.labels, METHODS, size=40, n_splits=N_SPLITS)
+    found = compare(
+        sample.counts,
+        sample.labels,
+        METHODS,
+        protocol=Protocol(RandomSplits(size=40, n_splits=N_SPLITS)),
+    )
     assert found.mae_ranking.ranks[0] == 1
     assert found.mae_ranking.ranks[1] > 1
     assert not found.mae_ranking.tied[1]
@@ -111,8 +150,15 @@ def test_calibration_is_significantly_better_where_ties_matter(sample):
 
 def test_ranks_do_not_depend_on_the_order_of_methods():
     sample = simulate(next(iter(REGIMES)), 100, 8, seed=1)
-    there = compare(sample.counts, sample.labels, METHODS, n_splits=N_SPLITS)
-    back = compare(sample.counts, sample.labels, METHODS[::-1], n_splits=N_SPLITS)
+    there = compare(
+        sample.counts, sample.labels, METHODS, protocol=Protocol(RandomSplits(n_splits=N_SPLITS))
+    )
+    back = compare(
+        sample.counts,
+        sample.labels,
+        METHODS[::-1],
+        protocol=Protocol(RandomSplits(n_splits=N_SPLITS)),
+    )
     assert (there.mae_ranking.ranks == back.mae_ranking.ranks[::-1]).all()
 
 

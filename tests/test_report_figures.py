@@ -17,15 +17,15 @@ from btdagg import InputError
 from btdagg.aggregators import ConfidenceWeightedVote, Davidson, MajorityVote, RoundedMedian
 from btdagg.datasets import simulate
 from btdagg.evaluation import (
-    Confusion,
-    Curve,
-    Distributions,
+    Cell,
+    Comparison,
     Interval,
     LabelledItems,
     MethodScores,
     PositionalBias,
-    Sweep,
-    Sweeps,
+    Protocol,
+    RandomSplits,
+    Scores,
     TieRates,
     Transfer,
     label_distributions,
@@ -59,23 +59,21 @@ def items():
     return LabelledItems(judge.counts, judge.labels)
 
 
+def compared(names, rng, n_splits=3):
+    """Methods with confusion matrices drawn at random."""
+    matrices = rng.integers(1, 2000, (len(names), n_splits, 3, 3))
+    methods = tuple(MethodScores(*of_method) for of_method in zip(names, matrices, strict=True))
+    return Comparison(methods, n_items=2000, n_calibration=100, gold_tie_share=0.5)
+
+
 def sweeps(names=("Davidson", "majority vote"), keys=(("t", "j"),), points=(2, 4, 8)):
     rng = np.random.default_rng(0)
-    k = len(points)
-    curves = tuple(
-        Curve(name, rng.normal(0.4, 0.02, (k, 5)), rng.normal(0.6, 0.02, (k, 5))) for name in names
-    )
-    size, none = np.full(k, 20.0), np.zeros(k, dtype=np.int64)
-    return Sweeps(
-        ("task", "judge"),
-        tuple(Sweep(key, points, curves, 90, size, size, none) for key in keys),
-        (),
-    )
+    cells = [Cell(key, compared(names, rng, 5), n_votes=n) for key in keys for n in points]
+    return Scores(("task", "judge"), tuple(cells))
 
 
 def distributions(names):
-    rng = np.random.default_rng(0)
-    return Distributions(tuple(Confusion(n, rng.integers(1, 2000, (3, 3, 3))) for n in names))
+    return compared(names, np.random.default_rng(0))
 
 
 def biases(names, settings=(None,)):
@@ -99,10 +97,9 @@ def every_figure(names):
     found = distributions(names)
     labels = np.array([-1, 0, 0, 1])
     own = LabelledItems(np.eye(3, dtype=int)[labels + 1], labels)
-    flat = {("t", "j"): [MethodScores("pair", *np.full((3, 4), 0.5), np.zeros(4, bool))]}
     mae = np.random.default_rng(0).normal(0.4, 0.02, (len(names), len(names), 4))
     return [
-        *vote_figures(sweeps(names), flat),
+        *vote_figures(sweeps(names)),
         *calibration_figures(sweeps(names, [(name, "j") for name in names[:3]])),
         transfer_figure(Transfer(tuple(names), mae)),
         gold_figure(dict.fromkeys(names, own)),
@@ -313,12 +310,9 @@ def test_labels_differ_in_lightness():
 # What is drawn
 
 
-def test_curves_have_the_means_their_bands_and_horizontal_lines():
+def test_curves_have_the_means_and_their_bands():
     found = sweeps()
-    flat = MethodScores(
-        "greedy pair", np.array([0.5, 0.6]), np.array([0.3, 0.4]), np.zeros(2), np.zeros(2, bool)
-    )
-    (figure,) = vote_figures(found, {("t", "j"): [flat]})
+    (figure,) = vote_figures(found)
     left, right = axes_of(figure)
     for axis, score in ((left, "mae"), (right, "accuracy")):
         for line, curve in zip(axis.lines, found.sweeps[0].curves, strict=False):
@@ -328,10 +322,6 @@ def test_curves_have_the_means_their_bands_and_horizontal_lines():
         intervals = getattr(found.sweeps[0].curves[0], f"{score}_intervals")
         assert band[:, 1].min() == pytest.approx(min(i.low for i in intervals))
         assert band[:, 1].max() == pytest.approx(max(i.high for i in intervals))
-    assert left.lines[2].get_ydata()[0] == pytest.approx(0.55)
-    assert "Horizontal lines" in figure.note
-    assert "greedy pair" in texts(figure)
-    assert "Horizontal lines" not in vote_figures(found)[0].note
 
 
 def test_there_is_a_figure_for_each_judge_and_a_panel_for_each_task():
@@ -343,7 +333,7 @@ def test_there_is_a_figure_for_each_judge_and_a_panel_for_each_task():
     assert [len(axes_of(page)) for page in pages] == [12, 4]
     assert len({page.name for page in pages}) == 2
     with pytest.raises(InputError, match="there is no sweep"):
-        vote_figures(Sweeps((), (), ()))
+        vote_figures(Scores((), ()))
 
 
 def test_heat_map_is_centred_and_has_the_numbers():
@@ -359,7 +349,7 @@ def test_heat_map_is_centred_and_has_the_numbers():
 
 
 def test_bars_have_the_shares(items):
-    found = label_distributions(items, n_splits=3)
+    found = label_distributions(items, protocol=Protocol(RandomSplits(n_splits=3)))
     axis = axes_of(distribution_figure("x", found))[0]
     widths = np.array([bar.get_width() for bar in axis.patches]).reshape(3, 3)
     np.testing.assert_allclose(widths[0], 100 * found.gold)
@@ -375,13 +365,14 @@ def test_bars_have_the_shares(items):
 
 
 def test_confusion_has_counts_and_percentages(items):
-    found = label_distributions(items, n_splits=3)
+    found = label_distributions(items, protocol=Protocol(RandomSplits(n_splits=3)))
     first = axes_of(confusion_figure("x", found))[0]
     confusion = found.methods[0]
     assert first.texts[4].get_text() == (
         f"{confusion.counts[1, 1]:.1f}\n{confusion.percentages[1, 1]:.0f}%"
     )
-    empty = Distributions((Confusion("m", np.array([[[1, 0, 0], [0, 0, 0], [0, 0, 1]]])),))
+    empty = MethodScores("m", np.array([[[1, 0, 0], [0, 0, 0], [0, 0, 1]]]))
+    empty = Comparison((empty,), n_items=3, n_calibration=1, gold_tie_share=0)
     shown = [text.get_text() for text in axes_of(confusion_figure("x", empty))[0].texts]
     assert shown[3:6] == ["–", "–", "–"]
 

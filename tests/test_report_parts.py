@@ -8,8 +8,15 @@ import polars as pl
 import pytest
 
 from btdagg import InputError, read_labels, read_votes
-from btdagg.evaluation import ablate, compare_orders, evaluate, labelled_tasks
-from btdagg.evaluation.tasks import labelled_parts
+from btdagg.evaluation import (
+    Protocol,
+    RandomSplits,
+    ablate,
+    compare_orders,
+    evaluate,
+    labelled_tasks,
+)
+from btdagg.evaluation.parts import labelled_parts
 from btdagg.report import sections
 from btdagg.report.study import Study
 from commands import one_line
@@ -151,19 +158,31 @@ def test_one_column_that_cannot_be_varied_leaves_the_others(cli):
 
 def test_an_ablation_leaves_out_the_parts_that_differ_in_more_than_is_varied():
     votes = confounded(["j"])
-    found = ablate(votes, read_labels("labels.csv"), "template", n_splits=2, share=0.3)
+    found = ablate(
+        votes,
+        read_labels("labels.csv"),
+        "template",
+        protocol=Protocol(RandomSplits(n_splits=2, share=0.3)),
+    )
     assert {cell.key for cell in found.cells} == {("t", "k")}
     ((key, reason),) = found.skipped
     assert key == ("t", "j")
     assert "differ in temperature too; filter by temperature" in reason
     with pytest.raises(InputError, match="differ in temperature too"):
-        ablate(votes.filter({"judge": "j"}), read_labels("labels.csv"), "template", n_splits=2)
+        ablate(
+            votes.filter({"judge": "j"}),
+            read_labels("labels.csv"),
+            "template",
+            protocol=Protocol(RandomSplits(n_splits=2)),
+        )
 
 
 def test_orders_are_compared_where_there_are_both():
     frame = written({"t": 30}, ["j", "k"])
     votes = read_votes(frame.filter((pl.col("judge") == "k") | (pl.col("order") == "AB")))
-    found = compare_orders(votes, read_labels("labels.csv"), 2, n_splits=2, share=0.3)
+    found = compare_orders(
+        votes, read_labels("labels.csv"), 2, protocol=Protocol(RandomSplits(n_splits=2, share=0.3))
+    )
     assert [one.key for one in found.comparisons] == [("t", "k")]
     ((key, reason),) = found.skipped
     assert key == ("t", "j")
@@ -211,8 +230,8 @@ def test_what_breaks_off_is_called_the_rest(cli, monkeypatch):
         raise InputError("no more")
 
     written({"t": 30})
-    only = sections.Section("one", "One", "", breaks_off)
-    monkeypatch.setattr(sections, "SECTIONS", (only,))
+    only = sections.Question("one", "One", "", breaks_off)
+    monkeypatch.setattr(sections, "QUESTIONS", (only,))
     assert cli(*EVALUATE)[0] == 0
     names, skipped, _ = described()
     assert (names, skipped) == (["scores", "one"], {"One: the rest": "no more"})
@@ -239,10 +258,12 @@ def test_keys_that_would_have_one_name_are_told_apart():
     labels = read_labels(votes.frame.select("item", "task", label="vote"))
     found = labelled_tasks(votes, labels, by=("task", "judge"))
     assert list(found) == ["'a b' 'c'", "'a' 'b c'"]
-    study = Study(votes, labels, share=0.3, n_splits=2)
+    study = Study(votes, labels, protocol=Protocol(RandomSplits(share=0.3, n_splits=2)))
     assert list(study.parts) == keys
     assert list(study.items) == ["'a b' 'c'", "'a' 'b c'"]
-    models = sections._models(evaluate(votes, labels, share=0.3, n_splits=2))
+    models = sections._models(
+        evaluate(votes, labels, protocol=Protocol(RandomSplits(share=0.3, n_splits=2)))
+    )
     assert list(models) == ["'a b' 'c'", "'a' 'b c'"]
 
 

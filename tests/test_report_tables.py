@@ -13,9 +13,11 @@ import pytest
 from btdagg import InputError, read_labels, read_ratings, read_votes
 from btdagg.aggregators import Davidson, MajorityVote, RoundedMedian
 from btdagg.evaluation import (
-    Confusion,
-    Distributions,
+    Comparison,
     LabelledItems,
+    MethodScores,
+    Protocol,
+    RandomSplits,
     Transfer,
     ablate,
     compare_orders,
@@ -86,7 +88,9 @@ def simulated():
 
 @pytest.fixture(scope="module")
 def evaluation(simulated):
-    return evaluate(*simulated, n_votes=[2, 4], n_splits=4, share=0.3)
+    return evaluate(
+        *simulated, n_votes=[2, 4], protocol=Protocol(RandomSplits(n_splits=4, share=0.3))
+    )
 
 
 def small(entries=((HOSTILE, "1"),), name="t", note="", records=({"a": 1},), n=1):
@@ -306,12 +310,16 @@ def test_what_was_not_evaluated_is_a_dash_and_named(simulated):
     votes, labels = simulated
     frame = votes.frame.filter((pl.col("task") == "t1") | (pl.col("judge") == "j"))
     unlabelled = read_labels(labels.frame.filter(pl.col("task") == "t1"))
-    found = evaluate(read_votes(frame), labels, n_splits=2, share=0.3)
+    found = evaluate(
+        read_votes(frame), labels, protocol=Protocol(RandomSplits(n_splits=2, share=0.3))
+    )
     table = score_tables(found)[0]
     (row, _) = [row for row in table.rows if row[0].text == "k"]
     assert [entry.text for entry in row[4:]] == ["–", "–"]
     assert not any(entry.bold for entry in row[4:])
-    found = evaluate(votes, unlabelled, by=("task",), n_splits=2, share=0.3)
+    found = evaluate(
+        votes, unlabelled, by=("task",), protocol=Protocol(RandomSplits(n_splits=2, share=0.3))
+    )
     table = score_tables(found)[0]
     assert table.header == ("votes", "method", "t1", "t2", "average")
     assert table.note.endswith("Not evaluated: t2.")
@@ -319,7 +327,9 @@ def test_what_was_not_evaluated_is_a_dash_and_named(simulated):
 
 def test_one_cell_has_no_average(simulated):
     votes, labels = simulated
-    table = score_tables(evaluate(votes, labels, by=(), n_splits=2, share=0.3))[0]
+    table = score_tables(
+        evaluate(votes, labels, by=(), protocol=Protocol(RandomSplits(n_splits=2, share=0.3)))
+    )[0]
     assert table.header == ("votes", "method", "all items")
     assert [row[0].text for row in table.rows] == ["all", "all"]
 
@@ -339,7 +349,7 @@ def test_pvalues_are_those_of_the_rankings(evaluation):
 
 def test_a_task_that_is_called_average_is_not_the_average():
     votes, labels = made(tasks=("average", "t"), judges=("j",))
-    found = evaluate(votes, labels, n_splits=3, share=0.3)
+    found = evaluate(votes, labels, protocol=Protocol(RandomSplits(n_splits=3, share=0.3)))
     table = score_tables(found)[0]
     assert table.header[-3:] == ("average", "t", "average of all")
     own = mean_interval(found.cells[0].comparison.methods[0].mae)
@@ -357,7 +367,9 @@ def test_a_task_that_is_called_average_is_not_the_average():
 def test_a_column_that_is_named_like_a_field_is_refused(simulated, column):
     votes, labels = simulated
     votes = read_votes(votes.filter({"judge": "j"}).frame.with_columns(pl.lit("x").alias(column)))
-    found = evaluate(votes, labels, by=("task", column), n_splits=2, share=0.3)
+    found = evaluate(
+        votes, labels, by=("task", column), protocol=Protocol(RandomSplits(n_splits=2, share=0.3))
+    )
     message = f"column '{column}' is named like a field of the results"
     with pytest.raises(InputError, match=message):
         Study(votes, labels, by=("task", column))
@@ -372,8 +384,12 @@ def test_no_column_can_have_a_name_that_a_table_of_an_evaluation_uses(simulated,
     found = [
         *score_tables(evaluation, lambda comparison, score: np.array([1, 2])),
         pvalue_table(evaluation),
-        vote_sweep_table(sweep_votes(*simulated, [2], n_splits=2, share=0.3)),
-        calibration_sweep_table(sweep_calibration(*simulated, [9], n_splits=2)),
+        vote_sweep_table(
+            sweep_votes(*simulated, [2], protocol=Protocol(RandomSplits(n_splits=2, share=0.3)))
+        ),
+        calibration_sweep_table(
+            sweep_calibration(*simulated, [9], protocol=Protocol(RandomSplits(n_splits=2)))
+        ),
     ]
     names = {name for table in found for record in table.records for name in record}
     for name in names - {"task", "judge"}:
@@ -393,7 +409,7 @@ def items():
 
 
 def test_parameters(items):
-    found = fitted_parameters(items, n_splits=5, share=0.3)
+    found = fitted_parameters(items, protocol=Protocol(RandomSplits(n_splits=5, share=0.3)))
     table = parameters_table({"x": found})
     row = [entry.text for entry in table.rows[0]]
     low, high = np.quantile(found.beta, [0.25, 0.75])
@@ -408,7 +424,7 @@ def test_parameters(items):
 
 
 def test_confusion_and_distributions(items):
-    found = label_distributions(items, n_splits=4, share=0.2)
+    found = label_distributions(items, protocol=Protocol(RandomSplits(n_splits=4, share=0.2)))
     table = confusion_table("x", found)
     matrix, percent_ = found.methods[1].counts, found.methods[1].percentages
     row = table.rows[3 + 1]  # the second method's row of gold ties
@@ -432,7 +448,8 @@ def test_confusion_and_distributions(items):
 def test_a_label_that_no_item_has_is_a_dash():
     matrices = np.zeros((2, 3, 3), dtype=int)
     matrices[:, 0, 0] = 1
-    table = confusion_table("x", Distributions((Confusion("m", matrices),)))
+    found = Comparison((MethodScores("m", matrices),), n_items=2, n_calibration=1, gold_tie_share=0)
+    table = confusion_table("x", found)
     assert [e.text for e in table.rows[1][2:5]] == ["–", "–", "–"]
     assert "nan" not in table.markdown() + table.csv()
 
@@ -461,7 +478,13 @@ def test_transfer():
 
 def test_ablation_and_its_difference():
     votes, labels = made(n_items=40, tasks=("t1",), judges=("j",), templates=("p_1", "q"))
-    found = ablate(votes, labels, "template", n_votes=[2], n_splits=4, share=0.3)
+    found = ablate(
+        votes,
+        labels,
+        "template",
+        n_votes=[2],
+        protocol=Protocol(RandomSplits(n_splits=4, share=0.3)),
+    )
     table = ablation_table(found)
     assert table.name == "ablation-template"
     assert table.header == ("task", "judge", "votes", "method", "template p_1", "template q")
@@ -475,7 +498,13 @@ def test_ablation_and_its_difference():
         assert davidson[4 + place].bold == (one.mae.mean() <= other.mae.mean())
         assert majority[4 + place].bold == (other.mae.mean() <= one.mae.mean())
     assert len(rows_of(table)) == 4
-    alone = ablate(votes, labels, "template", aggregators=[MajorityVote()], n_splits=3, share=0.3)
+    alone = ablate(
+        votes,
+        labels,
+        "template",
+        aggregators=[MajorityVote()],
+        protocol=Protocol(RandomSplits(n_splits=3, share=0.3)),
+    )
     (row,) = ablation_table(alone).rows
     means = [cell.comparison.methods[0].mae.mean() for cell in alone.cells]
     assert [e.bold for e in row[4:]] == [mean == min(means) for mean in means]
@@ -483,14 +512,18 @@ def test_ablation_and_its_difference():
 
 def test_sweeps(simulated):
     votes, labels = simulated
-    found = sweep_votes(votes, labels, [2, 4], n_splits=3, share=0.3)
+    found = sweep_votes(
+        votes, labels, [2, 4], protocol=Protocol(RandomSplits(n_splits=3, share=0.3))
+    )
     table = vote_sweep_table(found)
     assert table.header == ("task", "judge", "method", "2", "4")
     assert len(table.rows) == 4 * 2
     curve = found.sweeps[0].curves[1]
     assert [e.text for e in table.rows[1][3:]] == [with_error(i) for i in curve.mae_intervals]
     assert float(rows_of(table)[0]["accuracy"]) == found.sweeps[0].curves[0].accuracy[0].mean()
-    found = sweep_calibration(votes, labels, [10, 20], by=("task",), n_splits=3)
+    found = sweep_calibration(
+        votes, labels, [10, 20], by=("task",), protocol=Protocol(RandomSplits(n_splits=3))
+    )
     table = calibration_sweep_table(found)
     assert table.name == "sweep-calibration"
     assert [r["n_labels"] for r in rows_of(table)][:2] == ["10", "20"]
@@ -500,7 +533,7 @@ def test_sweeps(simulated):
 
 
 def test_orders(simulated):
-    found = compare_orders(*simulated, 2, n_splits=3, share=0.3)
+    found = compare_orders(*simulated, 2, protocol=Protocol(RandomSplits(n_splits=3, share=0.3)))
     table = order_table(found)
     one = found.comparisons[0]
     methods = [getattr(one, order).methods[0] for order in ("first", "second", "balanced")]
@@ -522,7 +555,9 @@ def ratings(judge=True):
 
 def test_raters_with_and_without_a_judge():
     people, votes = ratings()
-    found = leave_one_rater_out(people, votes, n_splits=4, share=0.3)
+    found = leave_one_rater_out(
+        people, votes, protocol=Protocol(RandomSplits(n_splits=4, share=0.3))
+    )
     table = raters_table(found)
     first, judge = found.raters[0], found.raters[0].judge
     row = [e.text for e in table.rows[0]]
@@ -585,7 +620,9 @@ def test_names_from_files_are_escaped_in_every_table():
     hostile = "<img src=x onerror=1> | $a_b$"
     votes, labels = made(n_items=30, tasks=(hostile, "t"), judges=(hostile,))
     methods = [Davidson(name=hostile), RoundedMedian()]
-    found = evaluate(votes, labels, aggregators=methods, n_splits=2, share=0.3)
+    found = evaluate(
+        votes, labels, aggregators=methods, protocol=Protocol(RandomSplits(n_splits=2, share=0.3))
+    )
     for table in (*score_tables(found), tie_rate_table(tie_rates(votes))):
         assert "<img" not in table.html() + table.markdown() + table.latex()
         assert r"\$a\_b\$" in table.latex()

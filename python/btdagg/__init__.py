@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     )
     from btdagg.calibration import Bounds, Calibration, CalibrationWarning, calibrate
     from btdagg.calibration_mae import MaeCalibration, calibrate_by_mae
+    from btdagg.evaluation import Protocol, RandomSplits, compare, evaluate
     from btdagg.evidence import Confidences, Evidence
     from btdagg.metrics import (
         confusion_matrix,
@@ -71,8 +72,10 @@ __all__ = [
     "Labels",
     "MaeCalibration",
     "PermutationTestResult",
+    "Protocol",
     "Provenance",
     "ProvenanceWarning",
+    "RandomSplits",
     "Ratings",
     "Sandwich",
     "Stability",
@@ -83,9 +86,11 @@ __all__ = [
     "calibrate",
     "calibrate_by_mae",
     "combine_pvalues",
+    "compare",
     "confidence_weighted_vote",
     "confusion_matrix",
     "discrete_ranked_probability_score",
+    "evaluate",
     "holm",
     "majority_vote",
     "mean_absolute_error",
@@ -116,6 +121,7 @@ _NAMES_BY_MODULE = {
     ),
     "calibration": ("Bounds", "Calibration", "CalibrationWarning", "calibrate"),
     "calibration_mae": ("MaeCalibration", "calibrate_by_mae"),
+    "evaluation": ("Protocol", "RandomSplits", "compare", "evaluate"),
     "evidence": ("Confidences", "Evidence"),
     "metrics": (
         "confusion_matrix",

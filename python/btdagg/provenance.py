@@ -144,7 +144,8 @@ class Provenance:
             if most > self.n_votes:
                 found.append(f"items have up to {most} votes, and {self._fitted_for()}")
             elif fewer and max(most, _most_rows(votes, n_votes)) < self.n_votes:
-                found.append(f"no item has more than {most} votes, and {self._fitted_for()}")
+                votes_said = "1 vote" if most == 1 else f"{most} votes"
+                found.append(f"no item has more than {votes_said}, and {self._fitted_for()}")
         if votes is not None:
             found += self.other_values({name: _values(votes, name) for name in COLUMNS})
         return tuple(found)

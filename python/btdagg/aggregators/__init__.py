@@ -1,6 +1,6 @@
 """From counts to labels: every aggregator behind one protocol."""
 
-from btdagg.aggregators.base import Aggregator
+from btdagg.aggregators.base import Aggregator, Needs, decisions_of, needs_of
 from btdagg.aggregators.behaviour import voting_behaviour
 from btdagg.aggregators.davidson import Davidson
 from btdagg.aggregators.davidson_mae import DavidsonMAE
@@ -8,7 +8,7 @@ from btdagg.aggregators.decided import Decided
 from btdagg.aggregators.isotonic import Isotonic
 from btdagg.aggregators.majority import MajorityVote, majority_vote
 from btdagg.aggregators.median import RoundedMedian, rounded_median
-from btdagg.aggregators.registry import AGGREGATORS, by_name
+from btdagg.aggregators.registry import AGGREGATORS, aggregators_or_usual, by_name, usual_among
 from btdagg.aggregators.soft import SoftSelfConsistency, soft_self_consistency
 from btdagg.aggregators.weighted import ConfidenceWeightedVote, confidence_weighted_vote
 
@@ -21,12 +21,17 @@ __all__ = [
     "Decided",
     "Isotonic",
     "MajorityVote",
+    "Needs",
     "RoundedMedian",
     "SoftSelfConsistency",
+    "aggregators_or_usual",
     "by_name",
     "confidence_weighted_vote",
+    "decisions_of",
     "majority_vote",
+    "needs_of",
     "rounded_median",
     "soft_self_consistency",
+    "usual_among",
     "voting_behaviour",
 ]

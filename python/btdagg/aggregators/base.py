@@ -1,12 +1,38 @@
-"""What every aggregator does."""
+"""What every aggregator does, and what it says of itself."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, Self
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What an aggregator needs besides counts.
+
+    Attributes
+    ----------
+    confidences : bool
+        A confidence of every vote.
+    decisions : str or None
+        Name of the decisions that it takes over, as of their column where votes are read.
+    time : bool
+        More than a few milliseconds to fit: what fits thousands of times leaves it out.
+    """
+
+    confidences: bool = False
+    decisions: str | None = None
+    time: bool = False
+
+    @property
+    def votes_alone(self) -> bool:
+        """Whether it decides by counts of votes."""
+        return not self.confidences and self.decisions is None
 
 
 class Aggregator(Protocol):
@@ -18,6 +44,9 @@ class Aggregator(Protocol):
 
     Every implementation states its rule for ties between categories. The rule depends neither on
     the order of the votes nor on which side is called A: swapping A and B mirrors every label.
+
+    One that needs more than counts, or is slow to fit, says so in an attribute `needs`. One whose
+    fit is a `btdagg.Calibration` keeps it as `calibration`, for what it says of the judge.
     """
 
     @property
@@ -34,3 +63,15 @@ class Aggregator(Protocol):
 
     def decide(self, counts: ArrayLike) -> NDArray[np.int8]:
         """Label of each item, (n,): -1, 0 or +1."""
+
+
+def needs_of(aggregator: Aggregator) -> Needs:
+    """Return what an aggregator says that it needs; nothing, where it says nothing."""
+    needs: Needs = getattr(aggregator, "needs", Needs())
+    return needs
+
+
+def decisions_of(aggregators: Iterable[Aggregator]) -> list[str]:
+    """Return the names of the decisions that aggregators need."""
+    names = (needs_of(aggregator).decisions for aggregator in aggregators)
+    return [name for name in names if name is not None]

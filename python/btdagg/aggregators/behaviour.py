@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from btdagg.provenance import ProvenanceWarning
 from btdagg.validation import as_integer
 
 if TYPE_CHECKING:
@@ -42,5 +44,8 @@ def voting_behaviour(aggregator: Aggregator, n_votes: int) -> np.ma.MaskedArray[
     possible = plus + minus <= n_votes
     labels = np.zeros(possible.shape, dtype=np.int8)
     counts = np.stack([minus, n_votes - plus - minus, plus], axis=-1)
-    labels[possible] = aggregator.decide(counts[possible])
+    with warnings.catch_warnings():
+        # The number of votes is what is asked about; these are no items that someone decides.
+        warnings.simplefilter("ignore", ProvenanceWarning)
+        labels[possible] = aggregator.decide(counts[possible])
     return np.ma.array(labels, mask=~possible)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from btdagg._core import InputError
+from btdagg.aggregators.base import Needs
 from btdagg.calibration import Bounds
 from btdagg.calibration_mae import MaeCalibration, calibrate_by_mae
 
@@ -20,6 +21,8 @@ class DavidsonMAE:
 
     Equal risks give a tie. The settings are frozen; `fit` sets `calibration`.
     """
+
+    needs: ClassVar[Needs] = Needs(time=True)
 
     name: str = "Davidson MAE"
     alpha: float = 1.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
+from btdagg.aggregators.base import Needs
 from btdagg.evidence import Evidence
 
 if TYPE_CHECKING:
@@ -36,6 +37,11 @@ class Decided:
     def __post_init__(self) -> None:
         if not self.name:
             object.__setattr__(self, "name", self.column.upper())
+
+    @property
+    def needs(self) -> Needs:
+        """The decisions of its column."""
+        return Needs(decisions=self.column)
 
     def fit(self, counts: ArrayLike, labels: ArrayLike) -> Self:
         """Return itself: there is nothing to learn."""

@@ -1,4 +1,4 @@
-"""Aggregators by the names that the command line knows."""
+"""Aggregators by the names that the command line knows, and those that are used unless told."""
 
 from __future__ import annotations
 
@@ -35,6 +35,27 @@ AGGREGATORS: Mapping[str, Callable[[], Aggregator]] = MappingProxyType(
     }
 )
 """What makes each aggregator, by name."""
+
+
+def aggregators_or_usual(aggregators: Sequence[Aggregator] | None) -> tuple[Aggregator, ...]:
+    """Return the aggregators given, or else the two that are always of interest.
+
+    Raises
+    ------
+    InputError
+        If there are none.
+    """
+    chosen = (Davidson(), MajorityVote()) if aggregators is None else tuple(aggregators)
+    if not chosen:
+        raise InputError("aggregators is empty, want at least one")
+    return chosen
+
+
+def usual_among(aggregators: Sequence[Aggregator]) -> tuple[Aggregator, ...]:
+    """Return those of the kinds that are always of interest, or these two where there is none."""
+    usual = aggregators_or_usual(None)
+    kinds = tuple(type(aggregator) for aggregator in usual)
+    return tuple(one for one in aggregators if isinstance(one, kinds)) or usual
 
 
 def by_name(names: Sequence[str]) -> tuple[Aggregator, ...]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Self, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, Self, get_args
 
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg.aggregators.base import Needs
 from btdagg.aggregators.leading import ROUNDING, leading_label
 from btdagg.evidence import Evidence
 from btdagg.validation import as_whole_counts
@@ -67,6 +68,8 @@ def soft_self_consistency(evidence: Evidence, score: Score = "mean") -> NDArray[
 @dataclass(frozen=True)
 class SoftSelfConsistency:
     """`soft_self_consistency` as an aggregator; where categories share the highest score, a tie."""
+
+    needs: ClassVar[Needs] = Needs(confidences=True)
 
     score: Score = "mean"
     name: str = ""

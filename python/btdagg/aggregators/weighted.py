@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
+from btdagg.aggregators.base import Needs
 from btdagg.aggregators.leading import leading_label
 from btdagg.evidence import Evidence
 
@@ -45,6 +46,8 @@ def confidence_weighted_vote(evidence: Evidence) -> NDArray[np.int8]:
 @dataclass(frozen=True)
 class ConfidenceWeightedVote:
     """`confidence_weighted_vote` as an aggregator; where categories share the largest, a tie."""
+
+    needs: ClassVar[Needs] = Needs(confidences=True)
 
     name: str = "CI-SC"
 

@@ -14,7 +14,7 @@ import btdagg
 from btdagg.cli.common import Force, Json, at_least, out, print_json, progress_bar
 from btdagg.cli.score_table import evaluation_as_json, print_table
 from btdagg.datasets import REGIMES, Thurstone, simulate
-from btdagg.evaluation import Evaluation, evaluate
+from btdagg.evaluation import Protocol, RandomSplits, Scores, evaluate
 from btdagg.evaluation.summary import averages, lines
 from btdagg.outputs import OutputFolder
 
@@ -77,8 +77,7 @@ def demo(
             btdagg.read_votes(vote_columns),
             btdagg.read_labels(label_columns),
             n_votes=_BUDGETS,
-            n_splits=splits,
-            seed=seed,
+            protocol=Protocol(RandomSplits(n_splits=splits, seed=seed)),
             progress=progress,
         )
     if folder is not None:
@@ -130,7 +129,7 @@ def _write(columns: dict[str, Any], folder: OutputFolder, name: str) -> None:
         pl.DataFrame(columns).write_csv(file)
 
 
-def _say_what_it_means(evaluation: Evaluation) -> None:
+def _say_what_it_means(evaluation: Scores) -> None:
     """Say where majority vote is no worse, and what more votes change on average."""
     found = lines(evaluation)
     both = list(zip(found[::2], found[1::2], strict=True))  # the model, majority vote

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import btdagg
-from btdagg.aggregators import AGGREGATORS, Decided, by_name
+from btdagg.aggregators import AGGREGATORS, by_name, needs_of
 from btdagg.cli.common import (
     Filters,
     Force,
@@ -30,9 +30,9 @@ from btdagg.cli.reporting import ReportOption, names, numbers, open_report, refu
 from btdagg.cli.score_table import evaluation_as_json, print_table
 from btdagg.cli.tables import Columns, tables_of
 from btdagg.columns import fractions
-from btdagg.evaluation import PAPER_TEST, SplitTest
+from btdagg.evaluation import PAPER_TEST, Protocol, RandomSplits, SplitTest
 from btdagg.evaluation import evaluate as run_evaluation
-from btdagg.evaluation.protocol import USUAL, with_task
+from btdagg.evaluation.parts import USUAL, with_task
 from btdagg.report.sections import write_protocols, write_scores
 from btdagg.report.study import Study, with_several
 from btdagg.tables import require
@@ -40,11 +40,11 @@ from btdagg.tallies import column_of_decisions
 
 if TYPE_CHECKING:
     from btdagg.aggregators import Aggregator
-    from btdagg.evaluation import Evaluation
+    from btdagg.evaluation import Scores
     from btdagg.votes import VoteCounts, Votes
 
-# Methods that want the confidences of votes.
-_CONFIDENT = ("soft-sc-mean", "soft-sc-min", "soft-sc-product", "ci-sc")
+_NEEDS = {name: needs_of(make()) for name, make in AGGREGATORS.items()}
+_CONFIDENT = [name for name, needs in _NEEDS.items() if needs.confidences]
 
 # What an ablation varies unless told.
 _VARIED = ("template", "temperature")
@@ -81,9 +81,13 @@ def evaluate(
     methods: Annotated[
         str | None,
         typer.Option(
-            help="Methods, with commas between: " + ", ".join(AGGREGATORS) + ". soft-sc and ci-sc "
-            "want the confidences of votes; greedy, few-shot, gsa and usc are columns of decisions "
-            "(gsa_4 with --votes 4); all is every one that the columns allow.",
+            help="Methods, with commas between: "
+            + ", ".join(name for name, needs in _NEEDS.items() if needs.votes_alone)
+            + "; with confidences of votes "
+            + ", ".join(_CONFIDENT)
+            + "; and columns of decisions "
+            + ", ".join(name for name, needs in _NEEDS.items() if needs.decisions)
+            + " (gsa_4 with --votes 4). all is every one that the columns allow.",
             show_default="davidson,majority",
         ),
     ] = None,
@@ -187,12 +191,8 @@ def evaluate(
         n_votes=budgets,
         aggregators=_aggregators(methods, table, confidence, budgets),
         confidence=confidence,
-        share=share,
-        size=size,
+        protocol=Protocol(RandomSplits(share, size, splits, seed), settings),
         sizes=numbers(sizes, "--sizes", "20,40,80"),
-        n_splits=splits,
-        seed=seed,
-        test=settings,
         progress=progress_bar,
     )
     refuse_report(report, reads := files_read(context, "report"), force)
@@ -220,26 +220,14 @@ def evaluate(
         raise KeyboardInterrupt
 
 
-def _scored(study: Study) -> tuple[Evaluation, bool]:
+def _scored(study: Study) -> tuple[Scores, bool]:
     """Run the comparison; where it is interrupted, the parts that were finished, and False."""
-    so_far: list[Evaluation] = []
+    so_far: list[Scores] = []
+    options = {"n_votes": study.n_votes, "aggregators": study.aggregators}
     try:
-        with progress_bar("evaluating") as progress:
-            return run_evaluation(
-                study.votes,
-                study.labels,
-                by=study.by,
-                n_votes=study.n_votes,
-                aggregators=study.aggregators,
-                confidence=study.confidence,
-                share=study.share,
-                size=study.size,
-                n_splits=study.n_splits,
-                seed=study.seed,
-                test=study.test,
-                progress=progress,
-                partial=so_far.append,
-            ), True
+        return study.run(
+            "evaluating", run_evaluation, study.votes, **options, partial=so_far.append
+        ), True
     except KeyboardInterrupt:
         if not so_far:
             raise
@@ -280,15 +268,14 @@ def _aggregators(
     if methods.strip().lower() != "all":
         return by_name(methods.split(","))
     wanting = set() if _has_confidences(votes, confidence) else set(_CONFIDENT)
-    for name, make in AGGREGATORS.items():
-        method = make()
-        if not isinstance(method, Decided):
+    for name, needs in _NEEDS.items():
+        if needs.decisions is None:
             continue
-        wanted = {column_of_decisions(method.column, n) for n in budgets or (None,)}
+        wanted = {column_of_decisions(needs.decisions, n) for n in budgets or (None,)}
         absent = wanted.difference(votes.columns)
         if absent:
             wanting.add(name)
-            if any(f"{column}_".startswith(f"{method.column}_") for column in votes.columns):
+            if any(f"{column}_".startswith(f"{needs.decisions}_") for column in votes.columns):
                 note(f"{name} is left out: there is no column {', '.join(sorted(absent))}")
     return by_name([name for name in AGGREGATORS if name not in wanting])
 

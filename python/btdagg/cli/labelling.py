@@ -13,7 +13,7 @@ from btdagg.calibration import Calibration
 from btdagg.cli.common import note
 from btdagg.cli.provenance import provenance_of
 from btdagg.cli.stopping import how_sure
-from btdagg.evaluation.protocol import labels_of, with_task
+from btdagg.evaluation.parts import labels_of, with_task
 
 if TYPE_CHECKING:
     import polars as pl

@@ -30,6 +30,7 @@ from btdagg.cli.reporting import open_report, refuse_report, say_where
 from btdagg.cli.score_table import evaluation_as_json, print_table
 from btdagg.cli.stopping import Stopping, saved_as_dict, say_saved
 from btdagg.cli.tables import Columns, tables_of
+from btdagg.evaluation import Protocol, RandomSplits
 from btdagg.evaluation import evaluate as run_evaluation
 from btdagg.files import write_table
 from btdagg.outputs import OutputFolder
@@ -199,10 +200,11 @@ def run(
     if stopped is not None:
         results["stopped"] = saved_as_dict(stopped)
     # Under a rule only the labelled pairs have all votes, as the model that is scored wants them.
-    study = Study(votes, gold, n_splits=splits, seed=seed, progress=progress_bar)
+    protocol = Protocol(RandomSplits(n_splits=splits, seed=seed))
+    study = Study(votes, gold, protocol=protocol, progress=progress_bar)
     try:
         with progress_bar("evaluating") as progress:
-            evaluation = run_evaluation(votes, gold, n_splits=splits, seed=seed, progress=progress)
+            evaluation = run_evaluation(votes, gold, protocol=protocol, progress=progress)
     except btdagg.InputError as error:
         note(f"not evaluated: {error}")
     else:

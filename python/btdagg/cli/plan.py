@@ -24,7 +24,7 @@ from btdagg.cli.common import (
 )
 from btdagg.cli.provenance import differences_said, say_differences
 from btdagg.cli.tables import Columns, tables_of
-from btdagg.evaluation.protocol import labels_of, with_task
+from btdagg.evaluation.parts import labels_of, with_task
 from btdagg.outputs import OutputFile, json_kind
 from btdagg.provenance import Provenance
 

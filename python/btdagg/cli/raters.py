@@ -30,7 +30,7 @@ from btdagg.cli.reporting import (
     say_where,
 )
 from btdagg.cli.tables import Columns, tables_of
-from btdagg.evaluation import LeaveOneOut, leave_one_rater_out
+from btdagg.evaluation import LeaveOneOut, Protocol, RandomSplits, leave_one_rater_out
 from btdagg.report.tables import raters_table
 from btdagg.tables import require
 
@@ -152,10 +152,7 @@ def raters(
                 n_votes=budget,
                 confidence=confidence,
                 group=group,
-                share=share,
-                size=size,
-                n_splits=splits,
-                seed=seed,
+                protocol=Protocol(RandomSplits(share, size, splits, seed), None),
                 progress=step,
             )
     several = {budget: one for budget, one in found.items() if budget is not None}

@@ -36,11 +36,12 @@ def refuse_report(path: Path | None, reads: Sequence[str], force: bool) -> None:
         If the path is a file, a folder that cannot be written, or one with files in the way that
         are read or, unless forced, that no report has written.
     MissingExtraError
-        If matplotlib is not installed.
+        If jinja2 or matplotlib is not installed.
     """
     if path is None:
         return
     with needs("report", "--report"):
+        import jinja2  # noqa: F401
         import matplotlib  # noqa: F401
     from btdagg.report.folder import claim
 

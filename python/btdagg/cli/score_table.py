@@ -11,12 +11,12 @@ from btdagg.evaluation.summary import Line, averages, lines, remarks
 from btdagg.report.table import Entry
 
 if TYPE_CHECKING:
-    from btdagg.evaluation import Evaluation
+    from btdagg.evaluation import Scores
 
 _BESIDE = 3  # methods that go side by side in a table
 
 
-def print_table(evaluation: Evaluation) -> None:
+def print_table(evaluation: Scores) -> None:
     """Print one line per cell, the averages, and what a reader should know.
 
     Where there are more methods than go side by side, or the terminal has no room for that, there
@@ -37,7 +37,7 @@ def print_table(evaluation: Evaluation) -> None:
 
 
 def _table(
-    evaluation: Evaluation, methods: Sequence[str], beside: int
+    evaluation: Scores, methods: Sequence[str], beside: int
 ) -> tuple[list[str], list[list[Entry]]]:
     """Header and rows with so many methods side by side."""
     named = beside < len(methods)
@@ -50,7 +50,7 @@ def _table(
     return header, [_cells(part, len(methods), named) for part in parts]
 
 
-def evaluation_as_json(evaluation: Evaluation, **settings: Any) -> dict[str, Any]:
+def evaluation_as_json(evaluation: Scores, **settings: Any) -> dict[str, Any]:
     """Everything that `print_table` prints, as plain values."""
     return {
         "settings": {**settings, "test": evaluation.cells[0].comparison.test.words},

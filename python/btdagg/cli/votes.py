@@ -29,7 +29,7 @@ from btdagg.cli.reporting import (
 )
 from btdagg.cli.tables import Columns, tables_of
 from btdagg.cli.votes_store import export_file, export_store, is_store, show_store
-from btdagg.evaluation import compare_orders, positional_bias, tie_rates
+from btdagg.evaluation import Protocol, RandomSplits, compare_orders, positional_bias, tie_rates
 from btdagg.report import figures, tables
 from btdagg.report.table import Entry, ReportTable
 from btdagg.tables import text
@@ -206,8 +206,9 @@ def _orders(table: btdagg.Votes, gold: Labels, splits: int, seed: int) -> Iterat
     each -= each % 2
     if each < 2:
         raise btdagg.InputError("most items have 1 vote of each order, want at least 2")
+    protocol = Protocol(RandomSplits(n_splits=splits, seed=seed))
     with progress_bar("comparing orders") as progress:
-        found = compare_orders(table, gold, each, n_splits=splits, seed=seed, progress=progress)
+        found = compare_orders(table, gold, each, protocol=protocol, progress=progress)
     yield tables.order_table(found)
 
 

@@ -1,15 +1,9 @@
-"""The paper's evaluation protocol."""
+"""The paper's evaluation protocol, and what is to be seen in the scores."""
 
-from btdagg.evaluation.ablation import Ablation, AblationCell, ablate
-from btdagg.evaluation.bias import (
-    OrderComparison,
-    OrderComparisons,
-    PositionalBias,
-    compare_orders,
-    positional_bias,
-)
-from btdagg.evaluation.comparison import Comparison, MethodScores, compare
-from btdagg.evaluation.distributions import Confusion, Distributions, label_distributions
+from btdagg.evaluation.bias import PositionalBias, positional_bias
+from btdagg.evaluation.comparison import compare, evaluate, label_distributions
+from btdagg.evaluation.conditions import OrderComparison, OrderComparisons, ablate, compare_orders
+from btdagg.evaluation.curves import Curve, Sweep
 from btdagg.evaluation.intervals import (
     Interval,
     bootstrap_interval,
@@ -18,39 +12,30 @@ from btdagg.evaluation.intervals import (
     proportion_interval,
     share_interval,
 )
+from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.parameters import (
+    CorrectionRegime,
     FittedParameters,
-    Regime,
     Spread,
     fitted_parameters,
     regime_of,
 )
-from btdagg.evaluation.protocol import Cell, Evaluation, evaluate
+from btdagg.evaluation.parts import labelled_tasks
+from btdagg.evaluation.protocol import Protocol
 from btdagg.evaluation.ranking import PAPER_TEST, Ranking, SplitTest
 from btdagg.evaluation.raters import JudgeScores, LeaveOneOut, RaterScores, leave_one_rater_out
-from btdagg.evaluation.splits import Split, random_splits
-from btdagg.evaluation.sweeps import (
-    Curve,
-    Sweep,
-    Sweeps,
-    calibration_curves,
-    sweep_calibration,
-    sweep_votes,
-)
-from btdagg.evaluation.tasks import LabelledItems, labelled_tasks
+from btdagg.evaluation.scores import Cell, Comparison, MethodScores, Scores
+from btdagg.evaluation.splitters import RandomSplits, Split, Splitter, random_splits
+from btdagg.evaluation.sweeps import calibration_curves, sweep_calibration, sweep_votes
 from btdagg.evaluation.ties import TieRates, tie_rates
 from btdagg.evaluation.transfer import Transfer, transfer_matrix
 
 __all__ = [
     "PAPER_TEST",
-    "Ablation",
-    "AblationCell",
     "Cell",
     "Comparison",
-    "Confusion",
+    "CorrectionRegime",
     "Curve",
-    "Distributions",
-    "Evaluation",
     "FittedParameters",
     "Interval",
     "JudgeScores",
@@ -60,14 +45,16 @@ __all__ = [
     "OrderComparison",
     "OrderComparisons",
     "PositionalBias",
+    "Protocol",
+    "RandomSplits",
     "Ranking",
     "RaterScores",
-    "Regime",
+    "Scores",
     "Split",
     "SplitTest",
+    "Splitter",
     "Spread",
     "Sweep",
-    "Sweeps",
     "TieRates",
     "Transfer",
     "ablate",

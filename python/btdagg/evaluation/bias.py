@@ -1,36 +1,24 @@
-"""Positional bias: how often the response that is shown first wins, and what it does to errors."""
+"""Positional bias: how often the response that is shown first wins."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.evaluation.conditions import (
-    Key,
-    among_gold_ties,
-    columns_to_go_by,
-    fit_for,
-    on_same_items,
-)
 from btdagg.evaluation.intervals import Interval
-from btdagg.evaluation.protocol import evaluate
+from btdagg.evaluation.parts import Key, among_gold_ties, grouping
 from btdagg.tables import require
-from btdagg.validation import as_integer
 from btdagg.votes import Votes
 
 if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import ArrayLike
 
-    from btdagg.aggregators import Aggregator
-    from btdagg.evaluation.comparison import Comparison
     from btdagg.labels import Labels
-
-_SHOWN = "\0shown"  # no column of a source is called that
 
 
 @dataclass(frozen=True)
@@ -40,7 +28,7 @@ class PositionalBias:
     Attributes
     ----------
     key : tuple of str
-        Values of the columns that were gone by.
+        Values of the columns that votes are grouped by.
     setting : str or None
         Value of the column that tells forced choice from ties allowed, if one was given.
     first, second, tie : int
@@ -72,50 +60,6 @@ class PositionalBias:
     interval: Interval | None
 
 
-@dataclass(frozen=True, eq=False)
-class OrderComparison:
-    """Aggregators on votes of one order, of the other, and of both, at equal numbers of votes.
-
-    Attributes
-    ----------
-    key : tuple of str
-        Values of the columns that were gone by.
-    n_votes : int
-        Votes per item in each of the three.
-    first, second, balanced : Comparison
-        Scores with votes that were shown A first alone, B first alone, and half of each; on the
-        same items and splits.
-    n_left_out : int
-        Items left out, which have fewer than `n_votes` votes of either order.
-    """
-
-    key: Key
-    n_votes: int
-    first: Comparison
-    second: Comparison
-    balanced: Comparison
-    n_left_out: int
-
-
-@dataclass(frozen=True, eq=False)
-class OrderComparisons:
-    """What `compare_orders` found.
-
-    Attributes
-    ----------
-    by : tuple of str
-        Columns that were gone by.
-    comparisons : tuple of OrderComparison
-        One per value of those columns.
-    skipped : tuple of (key, reason)
-        Values of those columns that could not be evaluated.
-    """
-
-    by: tuple[str, ...]
-    comparisons: tuple[OrderComparison, ...]
-    skipped: tuple[tuple[Key, str], ...]
-
-
 def positional_bias(
     votes: Votes,
     *,
@@ -134,7 +78,7 @@ def positional_bias(
         Long votes with a column `order`. For a bias that owes nothing to which response is better,
         every item wants as many votes of one order as of the other.
     by : sequence of str, optional
-        Columns; each of their values is looked at by itself. `judge`, where there is such a
+        Columns that votes are grouped by. `judge`, where there is such a
         column, unless given.
     setting : str, optional
         A further column, which tells forced-choice votes from those that allow a tie.
@@ -168,10 +112,7 @@ def positional_bias(
     """
     if not isinstance(votes, Votes):
         raise InputError(f"votes is a {type(votes).__name__}, want single votes (read_votes)")
-    if isinstance(by, str):
-        raise InputError(f"by is {by!r}, want a sequence of column names")
-    usual = [column for column in ("judge",) if column in votes.columns]
-    chosen = tuple(dict.fromkeys(usual if by is None else by))
+    chosen = grouping(votes, by, ("judge",))
     columns = chosen if setting is None else (*chosen, setting)
     require(votes, ["order", *columns])
     if gold_ties is not None:
@@ -180,113 +121,6 @@ def positional_bias(
         _bias_of(part, key[: len(chosen)], None if setting is None else key[-1])
         for key, part in votes.partition(columns)
     )
-
-
-def compare_orders(
-    votes: Votes,
-    labels: Labels,
-    n_votes: int,
-    *,
-    by: Sequence[str] | None = None,
-    aggregators: Sequence[Aggregator] | None = None,
-    confidence: str | None = None,
-    share: float | None = None,
-    size: int | None = None,
-    n_splits: int = 100,
-    seed: int = 0,
-    progress: Callable[[int], Callable[[], object]] | None = None,
-) -> OrderComparisons:
-    """Compare aggregators on votes of the first order, of the second, and of both in equal parts.
-
-    Parameters
-    ----------
-    votes : Votes
-        Long votes with a column `order`. An item takes part where it has `n_votes` votes, other
-        than missing ones, of either order.
-    labels : Labels
-        Gold labels; items that share a `group` are split together.
-    n_votes : int
-        Votes per item, even; the paper has 12.
-    by : sequence of str, optional
-        Columns; each of their values is looked at by itself. Task and judge, where there are such
-        columns, unless given.
-    aggregators, confidence, share, size, n_splits, seed, progress
-        See `evaluate`.
-
-    Returns
-    -------
-    OrderComparisons
-
-    Raises
-    ------
-    InputError
-        If `n_votes` is not even and positive, there is no such column, or, wherever it is looked
-        at, no item has enough votes or votes of several judges, templates or temperatures are
-        pooled, so that the three would differ in more than order; and where `evaluate` raises one.
-
-    References
-    ----------
-    The paper's positional bias mitigation with flipping orders.
-    """
-    import polars as pl
-
-    n_votes = as_integer(n_votes, "n_votes", 2)
-    if n_votes % 2:
-        raise InputError(f"n_votes is {n_votes}, want an even number: half of each order")
-    votes, chosen = columns_to_go_by(votes, labels, by, "order")
-    require(votes, ["order"])
-    votes, refused = fit_for(votes, chosen, _refuse_unlike)
-    same = on_same_items(votes, chosen, "order", n_votes)
-    frame = same.votes.numbered()
-    shown = pl.when(pl.col("order") == "AB").then(pl.lit("first")).otherwise(pl.lit("second"))
-    thrice = pl.concat(
-        [
-            frame.with_columns(shown.alias(_SHOWN)),
-            frame.with_columns(pl.lit("balanced").alias(_SHOWN)),
-        ]
-    )
-    found = evaluate(
-        same.votes.renumbered(thrice),
-        labels,
-        by=(*chosen, _SHOWN),
-        n_votes=[n_votes],
-        aggregators=aggregators,
-        confidence=confidence,
-        share=share,
-        size=size,
-        n_splits=n_splits,
-        seed=seed,
-        progress=progress,
-    )
-    by_key: dict[Key, dict[str, Comparison]] = {}
-    for cell in found.cells:
-        by_key.setdefault(cell.key[:-1], {})[cell.key[-1]] = cell.comparison
-    return OrderComparisons(
-        chosen,
-        tuple(
-            OrderComparison(key, n_votes, **scores, n_left_out=same.n_left_out[key])
-            for key, scores in by_key.items()
-            if len(scores) == 3  # what failed on the way is among those skipped
-        ),
-        (
-            *refused,
-            *same.empty,
-            *{key[:-1]: (key[:-1], reason) for key, reason in found.skipped}.values(),
-        ),
-    )
-
-
-def _refuse_unlike(part: Votes, key: Key) -> None:
-    """Refuse votes of one order alone, and votes that differ in more than order."""
-    where = f"{part.source}, {' '.join(key)}" if key else part.source
-    if part.frame["order"].n_unique() < 2:
-        raise InputError(f"{where}: all votes have order {part.frame['order'][0]}, want both")
-    for column in ("judge", "template", "temperature"):
-        if column in part.columns and part.frame[column].n_unique() > 1:
-            raise InputError(
-                f"{where}: votes of several values of {column} are pooled; filter by {column}, or "
-                "go by it"
-            )
 
 
 def _bias_of(part: Votes, key: Key, setting: str | None) -> PositionalBias:

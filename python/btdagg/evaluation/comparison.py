@@ -1,106 +1,56 @@
-"""Aggregators side by side on the same random splits."""
+"""Aggregators side by side on the same splits."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypedDict, cast
 
 from btdagg._core import InputError
-from btdagg.aggregators import Aggregator, Davidson, MajorityVote
-from btdagg.evaluation.fitting import quiet_fit
-from btdagg.evaluation.intervals import Interval, mean_interval
-from btdagg.evaluation.ranking import Ranking, SplitTest, pvalues_over_splits, rank
-from btdagg.evaluation.splits import random_splits
-from btdagg.evidence import Evidence
-from btdagg.validation import (
-    as_groups,
-    as_integer,
-    as_labels,
-    as_whole_counts,
-    same_index,
-    same_length,
+from btdagg.aggregators import (
+    Aggregator,
+    Davidson,
+    aggregators_or_usual,
+    decisions_of,
+    needs_of,
 )
+from btdagg.evaluation.engine import cross_scores, quiet_fit
+from btdagg.evaluation.items import LabelledItems
+from btdagg.evaluation.parts import Part, labels_of, parts_of, require_columns, with_task
+from btdagg.evaluation.protocol import DEFAULT, FEW_SPLITS, Protocol
+from btdagg.evaluation.scores import Cell, Scores
+from btdagg.evidence import Evidence
+from btdagg.labels import Labels
+from btdagg.tables import Table, text
+from btdagg.validation import as_integer
+from btdagg.votes import VoteCounts, Votes
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
+
+    from btdagg.evaluation.parts import Key
+    from btdagg.evaluation.scores import Comparison
+
+Start: TypeAlias = Callable[[int], Callable[[], object]]
+"""Called once with the number of splits to come; what it returns is called after each."""
 
 
-@dataclass(frozen=True, eq=False)
-class MethodScores:
-    """Scores of one aggregator on the evaluation set of each split.
+class Options(TypedDict, total=False):
+    """What all evaluations of votes and labels take; see `evaluate`."""
 
-    Attributes
-    ----------
-    name : str
-        The aggregator.
-    mae, accuracy : (n_splits,) arrays
-        Mean absolute error and pairwise accuracy.
-    tie_share : (n_splits,) array
-        Share of items decided a tie.
-    constant : (n_splits,) array of bool
-        Whether every item got the same label.
-    """
-
-    name: str
-    mae: NDArray[np.float64]
-    accuracy: NDArray[np.float64]
-    tie_share: NDArray[np.float64]
-    constant: NDArray[np.bool_]
-
-    @property
-    def mae_interval(self) -> Interval:
-        """Mean MAE over splits with its 95% interval."""
-        return mean_interval(self.mae)
-
-    @property
-    def accuracy_interval(self) -> Interval:
-        """Mean pairwise accuracy over splits with its 95% interval."""
-        return mean_interval(self.accuracy)
+    by: Sequence[str] | None
+    aggregators: Sequence[Aggregator] | None
+    confidence: str | None
+    protocol: Protocol
+    progress: Start | None
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """What `compare` found.
+class Point(NamedTuple):
+    """One number of votes, or of labels calibrated on, at which every part is evaluated."""
 
-    Attributes
-    ----------
-    methods : tuple of MethodScores
-        In the order in which the aggregators were given.
-    n_items : int
-        Labelled items.
-    n_calibration : float
-        Mean number of items calibrated on; groups that stay together make it vary.
-    gold_tie_share : float
-        Share of gold labels that are ties.
-    mae_pvalues, accuracy_pvalues : (n_splits, m, m) arrays
-        P-values of every two methods on each split: of absolute errors, and of wrong labels.
-    test : SplitTest
-        How they were found and are combined.
-    """
-
-    methods: tuple[MethodScores, ...]
-    n_items: int
-    n_calibration: float
-    gold_tie_share: float
-    mae_pvalues: NDArray[np.float64]
-    accuracy_pvalues: NDArray[np.float64]
-    test: SplitTest
-
-    @cached_property
-    def mae_ranking(self) -> Ranking:
-        """Methods ranked by mean absolute error."""
-        losses = np.array([method.mae.mean() for method in self.methods])
-        return rank(losses, self.mae_pvalues, self.test)
-
-    @cached_property
-    def accuracy_ranking(self) -> Ranking:
-        """Methods ranked by pairwise accuracy."""
-        losses = np.array([-method.accuracy.mean() for method in self.methods])
-        return rank(losses, self.accuracy_pvalues, self.test)
+    n_votes: int | None
+    n_labels: int | None
+    protocol: Protocol
 
 
 def compare(
@@ -108,15 +58,11 @@ def compare(
     labels: ArrayLike,
     aggregators: Sequence[Aggregator] | None = None,
     *,
-    share: float | None = None,
-    size: int | None = None,
-    n_splits: int = 100,
-    seed: int = 0,
     groups: ArrayLike | None = None,
-    test: SplitTest | None = None,
+    protocol: Protocol = DEFAULT,
     progress: Callable[[], object] | None = None,
 ) -> Comparison:
-    """Score aggregators on random splits: fit on the calibration set, decide the rest.
+    """Score aggregators on splits of labelled items: fit on the calibration set, decide the rest.
 
     Every two of them are tested against each other on each split.
 
@@ -128,11 +74,11 @@ def compare(
         Gold labels.
     aggregators : sequence of Aggregator, optional
         Davidson and majority vote unless given.
-    share, size, n_splits, seed, groups
-        The splits; see `random_splits`. At least two. The errors of a group change sign together.
-    test : SplitTest, optional
-        How differences are tested: exactly, and the p-value over splits is twice their mean, unless
-        given. ``PAPER_TEST`` is the paper's reading.
+    groups : (n,) array, optional
+        What items share, such as their prompt. They are split together, and their errors change
+        sign together.
+    protocol : Protocol
+        At least two splits.
     progress : callable, optional
         Called after each split.
 
@@ -150,91 +96,237 @@ def compare(
     ----------
     The paper's experimental setup and its tables of MAE and pairwise accuracy.
     """
-    evidence, gold = Evidence.of(counts), as_labels(labels)
-    whole = as_whole_counts(evidence.counts)
-    # Where there is no more than counts, aggregators are handed a plain array of them.
-    rows = whole if evidence.is_plain else evidence
-    same_length("labels", len(gold), "counts", len(rows))
-    n_splits = as_integer(n_splits, "n_splits", 2)
-    methods = (Davidson(), MajorityVote()) if aggregators is None else tuple(aggregators)
-    if not methods:
-        raise InputError("aggregators is empty, want at least one")
-    test = SplitTest() if test is None else test
-    group = None if groups is None else as_groups(groups, "items", len(rows))
-    same_index(counts=counts, labels=labels, groups=groups)
-    tie_share = np.empty((len(methods), n_splits))
-    constant = np.empty((len(methods), n_splits), dtype=np.bool_)
-    sizes, losses, shared = [], [], []
-    splits = random_splits(
-        len(rows), share=share, size=size, n_splits=n_splits, seed=seed, groups=groups
-    )
-    if (gold == gold[0]).all():
-        raise InputError(f"all {len(gold)} labels are {gold[0]}, want at least two different ones")
-    for number, (calibration, evaluation) in enumerate(splits):
-        sizes.append(len(calibration))
-        decided = np.stack(
-            [decisions_on(method, rows, gold, calibration, evaluation) for method in methods]
-        )
-        tie_share[:, number] = (decided == 0).mean(axis=1)
-        constant[:, number] = (decided == decided[:, :1]).all(axis=1)
-        losses.append(np.abs(decided - gold[evaluation]))
-        if group is not None:
-            shared.append(group[evaluation])
-        if progress is not None:
-            progress()
-    wrong = [errors > 0 for errors in losses]
-    mae = np.stack([errors.mean(axis=1) for errors in losses], axis=1)
-    accuracy = np.stack([(errors == 0).mean(axis=1) for errors in losses], axis=1)
-    pvalues = [
-        pvalues_over_splits(several, shared or None, test, seed) for several in (losses, wrong)
-    ]
-    return Comparison(
-        tuple(
-            MethodScores(
-                method.name,
-                mae=mae[place],
-                accuracy=accuracy[place],
-                tie_share=tie_share[place],
-                constant=constant[place],
-            )
-            for place, method in enumerate(methods)
-        ),
-        n_items=len(rows),
-        n_calibration=float(np.mean(sizes)),
-        gold_tie_share=float(np.mean(gold == 0)),
-        mae_pvalues=pvalues[0],
-        accuracy_pvalues=pvalues[1],
-        test=test,
-    )
+    items = LabelledItems(counts, labels, groups)
+    protocol.require_intervals()
+    protocol.splitter.draw(len(items), groups)  # what is wrong of the splits comes first
+    items.require_two_labels()
+    methods = aggregators_or_usual(aggregators)
+    ((found,),) = cross_scores([items], methods, protocol, progress=progress)
+    return found
 
 
-def decisions_on(
-    method: Aggregator,
-    rows: NDArray[Any] | Evidence,
-    labels: NDArray[np.int8],
-    calibration: NDArray[np.intp],
-    evaluation: NDArray[np.intp],
-) -> NDArray[np.int8]:
-    """Fit to the items of one set and return the labels of those of another.
+def label_distributions(
+    items: LabelledItems,
+    aggregators: Sequence[Aggregator] | None = None,
+    *,
+    protocol: Protocol = FEW_SPLITS,
+    progress: Callable[[], object] | None = None,
+) -> Comparison:
+    """Count gold against predicted labels on the evaluation sets.
 
     Parameters
     ----------
-    method : Aggregator
-    rows : (n, 3) array or Evidence
-        What all items are decided by.
-    labels : (n,) array of -1, 0, 1
-        Their gold labels.
-    calibration, evaluation : arrays of indices
-        The items of either set.
+    items : LabelledItems
+        Votes and labels of n items.
+    aggregators : sequence of Aggregator, optional
+        Davidson and majority vote unless given.
+    protocol : Protocol
+        The paper's 20 splits unless given. Nothing is tested.
+    progress : callable, optional
+        Called after each split.
 
     Returns
     -------
-    (len(evaluation),) array of int8
+    Comparison
+        Its methods have the confusion matrices.
 
     Raises
     ------
     InputError
-        If the aggregator asks for more than there is.
+        If a set would have no items, or an aggregator asks for more than there is.
+
+    References
+    ----------
+    The paper's appendix on confusion matrices.
     """
-    # What a reader needs of the warnings is in `constant`.
-    return quiet_fit(method, rows[calibration], labels[calibration]).decide(rows[evaluation])
+    methods = aggregators_or_usual(aggregators)
+    ((found,),) = cross_scores([items], methods, protocol.untested, progress=progress)
+    return found
+
+
+def evaluate(
+    votes: Votes | VoteCounts,
+    labels: Labels,
+    *,
+    by: Sequence[str] | None = None,
+    n_votes: Sequence[int] | None = None,
+    aggregators: Sequence[Aggregator] | None = None,
+    confidence: str | None = None,
+    protocol: Protocol = DEFAULT,
+    progress: Start | None = None,
+    partial: Callable[[Scores], object] | None = None,
+) -> Scores:
+    """Compare aggregators on votes and labels as they were read.
+
+    Parameters
+    ----------
+    votes : Votes or VoteCounts
+        Long votes, or wide counts of one judge.
+    labels : Labels
+        Gold labels. Items that share a `group` are split together. Where only the labels say the
+        task of an item, it is taken from there.
+    by : sequence of str, optional
+        Columns that votes are grouped by: each of their values is evaluated by itself. Task and
+        judge, where there are such columns, unless given.
+    n_votes : sequence of int, optional
+        Numbers of votes per item to compare at: the first so many of each item. All votes unless
+        given.
+    aggregators : sequence of Aggregator, optional
+        See `compare`. The decisions that a `Decided` among them stands for are read from its
+        column, or with `n_votes` from its column for that number; see `Votes.evidence`.
+    confidence : str, optional
+        Column of the confidences of votes; `confidence`, where there is one, unless given.
+    protocol : Protocol
+        At least two splits.
+    progress : callable, optional
+        Called once with the number of splits to come; what it returns is called after each.
+    partial : callable, optional
+        Called with what is found so far, after each value of those columns but the last: who
+        interrupts long work keeps it.
+
+    Returns
+    -------
+    Scores
+
+    Raises
+    ------
+    InputError
+        If a column is not there, `n_votes` is given for counts, an argument is out of range, or
+        nothing could be evaluated; the message says why.
+    """
+    points = [Point(number, None, protocol) for number in numbers_of_votes(n_votes)]
+    options = Options(by=by, aggregators=aggregators, confidence=confidence, progress=progress)
+    return evaluate_at(points, votes, labels, options, partial)
+
+
+def evaluate_at(
+    points: Sequence[Point],
+    votes: Votes | VoteCounts,
+    labels: Labels,
+    options: Options,
+    partial: Callable[[Scores], object] | None = None,
+) -> Scores:
+    """Compare aggregators at several points; the options' own protocol is not looked at."""
+    # Looked at here, so that what is wrong with an argument is not taken for a fault of the data.
+    points[0].protocol.require_intervals()
+    methods = aggregators_or_usual(options.get("aggregators"))
+    if not isinstance(votes, Votes | VoteCounts):
+        raise InputError(f"votes is a {type(votes).__name__}, want what read_votes returns")
+    if not len(labels.ids):
+        raise InputError(f"{labels.source}: no item has a label")
+    votes = with_task(votes, labels)
+    labels = labels_of(labels, votes)
+    columns, parts = parts_of(votes, labels, options.get("by"))
+    unmatched = _unmatched(votes, labels)
+    confidence = options.get("confidence")
+    n_votes = [point.n_votes for point in points]
+    require_columns(votes, n_votes, confidence, decisions_of(methods))
+    start = options.get("progress")
+    n_steps = len(parts) * sum(point.protocol.splitter.n_splits for point in points)
+    step = None if start is None else start(n_steps)
+
+    cells: list[Cell] = []
+    skipped: list[tuple[Key, str]] = []
+    for number, part in enumerate(parts, 1):
+        try:
+            cells += _cells_of(part, points, methods, confidence, step)
+        except InputError as error:
+            if len(parts) == 1:
+                raise
+            # None of its points is shown then: averages are over the same parts for all.
+            skipped.append((part.key, str(error)))
+        if partial is not None and cells and number < len(parts):
+            partial(Scores(columns, tuple(cells), tuple(skipped), *unmatched))
+    if not cells:
+        key, reason = skipped[0]
+        raise InputError(f"nothing could be evaluated; {' '.join(key)}: {reason}")
+    return Scores(columns, tuple(cells), tuple(skipped), *unmatched)
+
+
+def _cells_of(
+    part: Part,
+    points: Sequence[Point],
+    methods: Sequence[Aggregator],
+    confidence: str | None,
+    step: Callable[[], object] | None,
+) -> list[Cell]:
+    """Compare aggregators on one part, at every point."""
+    cells: list[Cell] = []
+    for n_votes, several in groupby(points, lambda point: point.n_votes):
+        try:
+            items, aligned = part.labelled(n_votes, confidence, decisions_of(methods))
+            if points[0].n_labels is None:  # a sweep over labels tells no methods apart
+                part.require_comparable(items)
+            fitted = _calibrated(methods, items)
+            n_found = items.evidence.counts.sum(axis=1)
+            for point in several:
+                ((found,),) = cross_scores([items], methods, point.protocol, progress=step)
+                cell = Cell(
+                    part.key,
+                    found,
+                    n_votes,
+                    point.n_labels,
+                    fitted=fitted,
+                    n_unlabelled=aligned.n_unlabelled,
+                    n_without_votes=aligned.n_without_votes,
+                    n_missing=part.votes.n_missing if isinstance(part.votes, Votes) else 0,
+                    n_short=int((n_found < (n_votes or 0)).sum()),
+                    n_empty=int((n_found == 0).sum()),
+                )
+                cells.append(cell)
+        except InputError as error:
+            if not cells:
+                raise
+            raise InputError(f"at {n_votes} votes: {error}") from None
+    return cells
+
+
+def numbers_of_votes(n_votes: Sequence[int] | None) -> list[int | None]:
+    """Return distinct numbers of votes to evaluate at, in the order given; None alone for all.
+
+    Raises
+    ------
+    InputError
+        If it is no sequence, is empty, or holds anything else.
+    """
+    return [None] if n_votes is None else list(distinct(n_votes, "n_votes"))
+
+
+def distinct(numbers: Sequence[int], name: str) -> list[int]:
+    """Return the different numbers of a sequence of positive ones.
+
+    Raises
+    ------
+    InputError
+        If it is no sequence, is empty, or holds anything else.
+    """
+    if not isinstance(numbers, Iterable) or isinstance(numbers, str):
+        raise InputError(f"{name} is {numbers!r}, want a sequence of numbers")
+    if not len(numbers):
+        raise InputError(f"{name} is empty, want at least one number")
+    return list(dict.fromkeys(as_integer(number, name, 1) for number in numbers))
+
+
+def _calibrated(methods: Sequence[Aggregator], items: LabelledItems) -> Davidson | None:
+    """Fit to all items the first method that is quick to fit and keeps its calibration."""
+    for method in methods:
+        if hasattr(method, "calibration") and not needs_of(method).time:
+            return cast("Davidson", quiet_fit(method, items.evidence.counts, items.labels))
+    return None
+
+
+def _unmatched(votes: Table, labels: Labels) -> tuple[int, int]:
+    """Number of items without a label, and of labels whose item has no votes."""
+    import polars as pl
+
+    # Where the votes got their task from the labels, an unlabelled item has none: it counts too.
+    key = ["item"]
+    if "task" in votes.columns and "task" in labels.columns:
+        key.append("task")
+    voted, labelled = (
+        pl.DataFrame([text(table, column) for column in key]).unique() for table in (votes, labels)
+    )
+    return (
+        voted.join(labelled, on=key, how="anti", nulls_equal=True).height,
+        labelled.join(voted, on=key, how="anti", nulls_equal=True).height,
+    )

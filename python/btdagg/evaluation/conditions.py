@@ -1,174 +1,290 @@
-"""Which votes take part: those of items under every condition, in one order, or of gold ties.
-
-What is then evaluated by condition sees the same items and, from the same seed, the same splits.
-"""
+"""The same items and splits under every value of a column: ablations, orders of presentation."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Unpack
 
 from btdagg._core import InputError
-from btdagg.evaluation.protocol import USUAL, labels_of, with_task
+from btdagg.evaluation.comparison import Options, evaluate, numbers_of_votes
+from btdagg.evaluation.parts import USUAL, Key, grouping, with_task
+from btdagg.evaluation.protocol import DEFAULT
+from btdagg.evaluation.scores import Scores
 from btdagg.tables import require, text
+from btdagg.validation import as_integer
 from btdagg.votes import Votes
 
 if TYPE_CHECKING:
+    import polars as pl
+
+    from btdagg.evaluation.scores import Comparison
     from btdagg.labels import Labels
 
-Key = tuple[str, ...]
+# What may differ along with what is compared, and would then be taken for its effect.
+_CONDITIONS = ("judge", "template", "temperature", "order")
+
+_VALUE = "\0value"  # no column of a source is called that
 
 
-@dataclass(frozen=True, eq=False)
-class SameItems:
-    """Votes on the items that have enough of them under every condition.
-
-    Attributes
-    ----------
-    votes : Votes
-        For each value of `by` and each condition the same items in the same order.
-    by : tuple of str
-        Columns that are gone by.
-    n_left_out : dict of key to int
-        Items left out, by value of those columns.
-    empty : tuple of (key, reason)
-        Values of those columns that no item is left of.
-    """
-
-    votes: Votes
-    by: tuple[str, ...]
-    n_left_out: dict[Key, int]
-    empty: tuple[tuple[Key, str], ...]
-
-
-def columns_to_go_by(
-    votes: Votes, labels: Labels, by: Sequence[str] | None, besides: str
-) -> tuple[Votes, tuple[str, ...]]:
-    """Return the votes with their task, if known, and the columns to go by besides another.
-
-    Raises
-    ------
-    InputError
-        If these are no single votes, there is no such column, or `by` names the other one.
-    """
-    if not isinstance(votes, Votes):
-        raise InputError(f"votes is a {type(votes).__name__}, want single votes (read_votes)")
-    if isinstance(by, str):
-        raise InputError(f"by is {by!r}, want a sequence of column names")
-    votes = with_task(votes, labels)
-    usual = [column for column in USUAL if column in votes.columns and column != besides]
-    chosen = tuple(dict.fromkeys(usual if by is None else by))
-    if besides in chosen:
-        raise InputError(f"by names {besides!r}, which is what is compared")
-    require(votes, chosen)
-    return votes, chosen
-
-
-def fit_for(
-    votes: Votes, by: Sequence[str], refuse: Callable[[Votes, Key], object]
-) -> tuple[Votes, tuple[tuple[Key, str], ...]]:
-    """Keep the votes of those values of `by` that are not refused.
+def ablate(
+    votes: Votes,
+    labels: Labels,
+    column: str,
+    *,
+    n_votes: Sequence[int] | None = None,
+    **options: Unpack[Options],
+) -> Scores:
+    """Compare aggregators by the value of a column, on the same items and splits for all values.
 
     Parameters
     ----------
     votes : Votes
-    by : sequence of str
-        Columns that are gone by.
-    refuse : callable
-        Takes the votes of a value and the value; raises an `InputError` where they will not do.
+        Long votes. An item takes part where it has at least one vote under every value.
+    labels : Labels
+        Gold labels; items that share a `group` are split together.
+    column : str
+        What is varied, such as ``temperature`` or ``template``.
+    n_votes : sequence of int, optional
+        Numbers of votes per item to compare at; all votes unless given.
+    **options
+        `by`, `aggregators`, `confidence`, `protocol` and `progress`; see `evaluate`. Nothing is
+        tested. The paper's table of temperatures has 20 splits.
 
     Returns
     -------
-    tuple of (Votes, tuple of (key, reason))
-        The votes that are left, and what was refused.
+    Scores
+        By key, value (numbers in ascending order, then others as first seen) and number of votes.
 
     Raises
     ------
     InputError
-        The first one, if nothing is left.
+        If judge, template, temperature or order are pooled and differ between the values (filter
+        or group by them), or no item has votes under every value, in every group; and where
+        `evaluate` does.
+
+    References
+    ----------
+    The paper's ablation over temperatures, and its calibration effect under prompt variations.
     """
     import polars as pl
 
-    frames, refused = [], []
-    for key, part in votes.partition(by):
-        try:
-            refuse(part, key)
-        except InputError as error:
-            refused.append((key, str(error)))
-        else:
-            frames.append(part.numbered())
-    if refused and not frames:
-        raise InputError(refused[0][1])
-    kept = votes.renumbered(pl.concat(frames)) if refused else votes
-    return kept, tuple(refused)
+    numbers_of_votes(n_votes)
+
+    def refuse(part: Votes, where: str, by: Key) -> None:
+        """Refuse values that differ in more than what is varied."""
+        for other in _CONDITIONS:
+            if other not in part.columns or other in (column, *by):
+                continue
+            seen: dict[frozenset[str | None], str] = {}
+            for (value,), rows in part.partition([column]):
+                seen.setdefault(frozenset(text(rows, other).unique()), value)
+            if len(seen) > 1:
+                one, two, *_ = seen.values()
+                raise InputError(
+                    f"{where}: {column} {one!r} and {two!r} differ in {other} too; filter by "
+                    f"{other}, or go by it"
+                )
+
+    found = _by_value(votes, labels, column, [pl.col(column)], refuse, n_votes, options)
+    values = sorted(dict.fromkeys(cell.value for cell in found.cells), key=_number)
+    return _sorted(found, values)
 
 
-def on_same_items(votes: Votes, by: Sequence[str], column: str, least: int = 1) -> SameItems:
-    """Keep, within each value of `by`, the items with enough votes under every condition.
+@dataclass(frozen=True, eq=False)
+class OrderComparison:
+    """Aggregators on votes of one order, of the other, and of both, at equal numbers of votes.
+
+    Attributes
+    ----------
+    key : tuple of str
+        Values of the columns that votes are grouped by.
+    n_votes : int
+        Votes per item in each of the three.
+    first, second, balanced : Comparison
+        Scores with votes that were shown A first alone, B first alone, and half of each; on the
+        same items and splits.
+    n_left_out : int
+        Items left out, which have fewer than `n_votes` votes of either order.
+    """
+
+    key: Key
+    n_votes: int
+    first: Comparison
+    second: Comparison
+    balanced: Comparison
+    n_left_out: int
+
+
+@dataclass(frozen=True, eq=False)
+class OrderComparisons(Scores):
+    """What `compare_orders` finds: cells of the values first, second and balanced."""
+
+    @property
+    def comparisons(self) -> tuple[OrderComparison, ...]:
+        """The three of each key side by side."""
+        return tuple(
+            OrderComparison(
+                key,
+                cells[0].n_votes or 0,
+                **{cell.value: cell.comparison for cell in cells},
+                n_left_out=self.n_left_out[key],
+            )
+            for key, cells in self.by_key().items()
+        )
+
+
+def compare_orders(
+    votes: Votes, labels: Labels, n_votes: int, **options: Unpack[Options]
+) -> OrderComparisons:
+    """Compare aggregators on votes of the first order, of the second, and of both in equal parts.
 
     Parameters
     ----------
     votes : Votes
-    by : sequence of str
-        Columns that are gone by.
-    column : str
-        Column that says the condition.
+        Long votes with a column `order`. An item takes part where it has `n_votes` votes, other
+        than missing ones, of either order.
+    labels : Labels
+        Gold labels; items that share a `group` are split together.
+    n_votes : int
+        Votes per item, even; the paper has 12.
+    **options
+        `by`, `aggregators`, `confidence`, `protocol` and `progress`; see `evaluate`. Nothing is
+        tested.
+
+    Returns
+    -------
+    OrderComparisons
+
+    Raises
+    ------
+    InputError
+        If `n_votes` is not even and positive, there is no such column, or, in every group, no item
+        has enough votes or votes of several judges, templates or temperatures are pooled, so that
+        the three would differ in more than order; and where `evaluate` raises one.
+
+    References
+    ----------
+    The paper's positional bias mitigation with flipping orders.
+    """
+    import polars as pl
+
+    n_votes = as_integer(n_votes, "n_votes", 2)
+    if n_votes % 2:
+        raise InputError(f"n_votes is {n_votes}, want an even number: half of each order")
+
+    def refuse(part: Votes, where: str, by: Key) -> None:
+        """Refuse votes of one order alone, and votes that differ in more than order."""
+        orders = part.frame["order"]
+        if orders.n_unique() < 2:
+            raise InputError(f"{where}: all votes have order {orders[0]}, want both")
+        for column in ("judge", "template", "temperature"):
+            if column in part.columns and part.frame[column].n_unique() > 1:
+                raise InputError(
+                    f"{where}: votes of several values of {column} are pooled; filter by {column}, "
+                    "or go by it"
+                )
+
+    shown = pl.when(pl.col("order") == "AB").then(pl.lit("first")).otherwise(pl.lit("second"))
+    values = [shown, pl.lit("balanced")]
+    found = _by_value(votes, labels, "order", values, refuse, [n_votes], options, n_votes)
+    # What fails under one value has no comparison.
+    failed = {key[: len(found.by)]: reason for key, reason in found.skipped}
+    cells = tuple(cell for cell in found.cells if cell.key not in failed)
+    whole = replace(found, cells=cells, skipped=tuple(failed.items()))
+    return OrderComparisons(**vars(_sorted(whole, ["first", "second", "balanced"])))
+
+
+def _by_value(
+    votes: Votes,
+    labels: Labels,
+    column: str,
+    values: Sequence[pl.Expr],
+    refuse: Callable[[Votes, str, Key], object],
+    n_votes: Sequence[int] | None,
+    options: Options,
+    least: int = 1,
+) -> Scores:
+    """Evaluate by value, on the items that have enough votes under every value of the column.
+
+    Parameters
+    ----------
+    votes, labels, column, n_votes, options
+        See `ablate`.
+    values : sequence of polars expressions
+        Under which value a vote counts: under one for each expression.
+    refuse : callable
+        Takes the votes of a group, what messages call them, and the columns that votes are grouped
+        by; raises an `InputError` where its values cannot be compared.
     least : int
-        Votes that are not missing that an item wants under each condition.
-
-    Raises
-    ------
-    InputError
-        If there is no such column, or no item is left at all.
+        Votes, other than missing ones, that an item wants under each value of the column.
     """
     import polars as pl
 
+    if not isinstance(votes, Votes):
+        raise InputError(f"votes is a {type(votes).__name__}, want single votes (read_votes)")
+    votes = with_task(votes, labels)
+    by = grouping(votes, options.get("by"), [name for name in USUAL if name != column])
+    if column in by:
+        raise InputError(f"by names {column!r}, which is what is compared")
     require(votes, [column])
-    frames, left_out, empty = [], {}, []
+    frames, left_out, skipped = [], {}, []
     for key, part in votes.partition(by):
-        frame = part.numbered()
-        n_votes = frame.group_by("item", column).agg(pl.col("vote").is_not_null().sum())
-        n_enough = n_votes.filter(pl.col("vote") >= least).group_by("item").len()
-        kept = n_enough.filter(pl.col("len") == frame[column].n_unique()).select("item")
-        left_out[key] = frame["item"].n_unique() - kept.height
-        if not kept.height:
-            names = ", ".join(value or "''" for value in _values(part, column))
-            reason = f"no item has {least} or more votes under each {column}: {names}"
-            empty.append((key, reason))
-            continue
-        # By first appearance, so that items come in one order whatever the condition.
-        ordered = frame.select(pl.col("item").unique(maintain_order=True)).join(
-            kept, on="item", how="semi", maintain_order="left"
-        )
-        rows = ordered.join(frame, on="item", how="inner", maintain_order="left_right")
-        frames.append(rows.select(frame.columns))
+        try:
+            refuse(part, f"{part.source}, {' '.join(key)}" if key else part.source, by)
+            rows = _under_every_value(part, column, least)
+            left_out[key] = part.frame["item"].n_unique() - rows["item"].n_unique()
+            if not rows.height:
+                names = text(part, column).fill_null("").unique(maintain_order=True)
+                raise InputError(
+                    f"{part.source}: no item has {least} or more votes under each {column}: "
+                    + ", ".join(name or "''" for name in names)
+                )
+        except InputError as error:
+            skipped.append((key, str(error)))
+        else:
+            frames += [rows.with_columns(value.alias(_VALUE)) for value in values]
     if not frames:
-        raise InputError(f"{votes.source}: {empty[0][1]}" if empty else f"{votes.source}: no votes")
-    same = votes.renumbered(pl.concat(frames))
-    return SameItems(same, tuple(by), left_out, tuple(empty))
+        raise InputError(skipped[0][1] if skipped else f"{votes.source}: no votes")
+
+    options = options.copy()
+    options["by"] = (*by, _VALUE)
+    options["protocol"] = options.get("protocol", DEFAULT).untested
+    found = evaluate(votes.renumbered(pl.concat(frames)), labels, n_votes=n_votes, **options)
+    return Scores(
+        by,
+        tuple(replace(cell, key=cell.key[:-1], value=cell.key[-1]) for cell in found.cells),
+        (*skipped, *found.skipped),
+        column=column,
+        n_left_out=left_out,
+    )
 
 
-def among_gold_ties(votes: Votes, labels: Labels) -> Votes:
-    """Keep the votes on items whose label is a tie.
-
-    Raises
-    ------
-    InputError
-        If none is left.
-    """
+def _under_every_value(part: Votes, column: str, least: int) -> pl.DataFrame:
+    """Keep the items with so many votes under every value of the column, in one order for all."""
     import polars as pl
 
-    known = with_task(votes, labels)
-    ties = labels_of(labels, known).frame.filter(pl.col("label") == 0)
-    key = [c for c in ("item", "task") if c in known.columns and c in ties.columns]
-    names = [pl.col(column).cast(pl.String) for column in key]
-    tied = set(ties.select(names).rows())
-    keep = pl.Series([row in tied for row in known.frame.select(names).rows()], dtype=pl.Boolean)
-    if not keep.any():
-        raise InputError(f"{labels.source}: no item with votes has a label that is a tie")
-    return known.renumbered(known.numbered().filter(keep))
+    frame = part.numbered()
+    n_votes = frame.group_by("item", column).agg(pl.col("vote").is_not_null().sum())
+    n_values = n_votes.filter(pl.col("vote") >= least).group_by("item").len()
+    kept = n_values.filter(pl.col("len") == frame[column].n_unique())
+    ordered = frame.select(pl.col("item").unique(maintain_order=True))
+    ordered = ordered.join(kept, on="item", how="semi", maintain_order="left")
+    rows = ordered.join(frame, on="item", how="inner", maintain_order="left_right")
+    return rows.select(frame.columns)
 
 
-def _values(votes: Votes, column: str) -> list[str]:
-    return text(votes, column).fill_null("").unique(maintain_order=True).to_list()
+def _sorted(found: Scores, values: Sequence[str]) -> Scores:
+    """Put the cells of every key into the order of their values."""
+    keys = list(found.by_key())
+    order = sorted(found.cells, key=lambda c: (keys.index(c.key), values.index(c.value)))
+    return replace(found, cells=tuple(order))
+
+
+def _number(value: str) -> float:
+    """Where a value stands among others: numbers in ascending order, then the rest."""
+    try:
+        return float(value)
+    except ValueError:
+        return math.inf

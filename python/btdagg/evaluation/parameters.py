@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
@@ -9,11 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.aggregators import Davidson, majority_vote
-from btdagg.evaluation.fitting import quiet_fit
-from btdagg.evaluation.splits import random_splits
-from btdagg.evaluation.tasks import LabelledItems
-from btdagg.validation import as_integer, as_number
+from btdagg.aggregators import Aggregator, Davidson, majority_vote
+from btdagg.calibration import Calibration
+from btdagg.evaluation.engine import cross_scores
+from btdagg.evaluation.items import LabelledItems
+from btdagg.evaluation.protocol import FEW_SPLITS, Protocol
+from btdagg.validation import as_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,7 +26,7 @@ _HIGH = 100.0
 _LOW = 10.0
 
 
-class Regime(StrEnum):
+class CorrectionRegime(StrEnum):
     """How strongly a fit moves a judge's votes towards ties; see `regime_of`."""
 
     HIGH_CORRECTION = "High-Correction"
@@ -73,13 +75,13 @@ class FittedParameters:
         }
 
     @property
-    def regime(self) -> Regime:
+    def regime(self) -> CorrectionRegime:
         """`regime_of` the quartiles of nu."""
         _, low, high = self.spreads["nu"]
         return regime_of(low, high)
 
 
-def regime_of(low: float, high: float) -> Regime:
+def regime_of(low: float, high: float) -> CorrectionRegime:
     """Name the regime by the lower and upper quartile of nu over splits.
 
     High-Correction where three quarters of the fits have a nu of 100 or more; Low-Correction where
@@ -113,18 +115,15 @@ def regime_of(low: float, high: float) -> Regime:
     if not 0 < low <= high:
         raise InputError(f"quartiles of nu are {low} and {high}, want 0 < low <= high")
     if low >= _HIGH:
-        return Regime.HIGH_CORRECTION
-    return Regime.LOW_CORRECTION if high <= _LOW else Regime.MISMATCHED
+        return CorrectionRegime.HIGH_CORRECTION
+    return CorrectionRegime.LOW_CORRECTION if high <= _LOW else CorrectionRegime.MISMATCHED
 
 
 def fitted_parameters(
     items: LabelledItems,
     aggregator: Davidson | None = None,
     *,
-    share: float | None = None,
-    size: int | None = None,
-    n_splits: int = 20,
-    seed: int = 0,
+    protocol: Protocol = FEW_SPLITS,
 ) -> FittedParameters:
     """Fit the model to the calibration set of each of several random splits.
 
@@ -134,8 +133,8 @@ def fitted_parameters(
         Counts and labels of n items.
     aggregator : Davidson, optional
         Smoothing constants and bounds of the fit; the usual ones unless given.
-    share, size, n_splits, seed
-        The splits; see `random_splits`. At least two, the paper's 20 unless given.
+    protocol : Protocol
+        At least two splits, the paper's 20 unless given.
 
     Returns
     -------
@@ -150,18 +149,20 @@ def fitted_parameters(
     ----------
     The paper's appendix on fitted parameters and its table of them.
     """
-    n_splits = as_integer(n_splits, "n_splits", 2)
+    protocol.require_intervals()
+    fits: list[Calibration] = []
+
+    def observe(fitted: Sequence[Aggregator]) -> None:
+        calibration = getattr(fitted[0], "calibration", None)
+        if not isinstance(calibration, Calibration):
+            raise InputError(f"{fitted[0].name} keeps no calibration, want a Davidson aggregator")
+        fits.append(calibration)
+
     method = Davidson() if aggregator is None else aggregator
-    splits = random_splits(
-        len(items), share=share, size=size, n_splits=n_splits, seed=seed, groups=items.groups
-    )
-    values, bound = np.empty((n_splits, 3)), np.zeros((n_splits, 3), dtype=np.bool_)
-    for number, (chosen, _) in enumerate(splits):
-        fit = quiet_fit(method, items.evidence.counts[chosen], items.labels[chosen]).calibration
-        if fit is None:
-            raise InputError(f"{method.name} keeps no calibration, want a Davidson aggregator")
-        values[number] = fit.model.beta, fit.model.nu, fit.model.gamma
-        bound[number] = [name in fit.at_bounds for name in ("beta", "nu", "gamma")]
+    cross_scores([items], [method], protocol.untested, observe=observe)
+    names = ("beta", "nu", "gamma")
+    values = np.array([[getattr(fit.model, name) for name in names] for fit in fits])
+    bound = np.array([[name in fit.at_bounds for name in names] for fit in fits])
     return FittedParameters(
         beta=values[:, 0],
         nu=values[:, 1],

@@ -66,6 +66,39 @@ class SplitTest:
         if not 0 < as_number(self.tau, "tau") < 1:
             raise InputError(f"tau is {self.tau}, want a number above 0 and below 1")
 
+    def pvalues(
+        self, losses: Sequence[NDArray[Any]], groups: Sequence[NDArray[Any]] | None, seed: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """P-values of every two of m methods on each split, of losses and of there being any.
+
+        Parameters
+        ----------
+        losses : sequence of (m, items) arrays
+            Integer losses on the evaluation set of each split.
+        groups : sequence of (items,) arrays or None
+            What the items share; see `btdagg.split_pvalues`.
+        seed : int
+            Of random sign patterns.
+
+        Returns
+        -------
+        pair of (splits, m, m) arrays
+        """
+        if len(losses[0]) == 1:  # nothing to be tested
+            alone = np.ones((len(losses), 1, 1))
+            return alone, alone
+        of_losses, of_wrong = (
+            split_pvalues(
+                values,
+                method=self.method,
+                n_resamples=self.n_resamples,
+                seed=seed,
+                groups=groups,
+            )
+            for values in (losses, [errors > 0 for errors in losses])
+        )
+        return of_losses, of_wrong
+
     @property
     def words(self) -> str:
         """What is done, as a caption says it."""
@@ -104,31 +137,6 @@ class Ranking:
     pvalues: NDArray[np.float64]
     ranks: NDArray[np.int64]
     tied: NDArray[np.bool_]
-
-
-def pvalues_over_splits(
-    losses: Sequence[NDArray[Any]],
-    groups: Sequence[NDArray[Any]] | None,
-    test: SplitTest,
-    seed: int,
-) -> NDArray[np.float64]:
-    """P-values of every two of m methods on each split, (splits, m, m).
-
-    Parameters
-    ----------
-    losses : sequence of (m, items) arrays
-        Integer losses on the evaluation set of each split.
-    groups : sequence of (items,) arrays or None
-        What the items share; see `btdagg.split_pvalues`.
-    test : SplitTest
-    seed : int
-        Of random sign patterns.
-    """
-    if len(losses[0]) == 1:  # nothing to be tested
-        return np.ones((len(losses), 1, 1))
-    return split_pvalues(
-        losses, method=test.method, n_resamples=test.n_resamples, seed=seed, groups=groups
-    )
 
 
 def rank(losses: NDArray[np.float64], pvalues: NDArray[np.float64], test: SplitTest) -> Ranking:

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.aggregators import Aggregator, Davidson, Decided, majority_vote
-from btdagg.evaluation.fitting import quiet_fit
+from btdagg.aggregators import Aggregator, Davidson, Decided, decisions_of, majority_vote
+from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.intervals import Interval, mean_interval
-from btdagg.evaluation.splits import calibration_size, random_splits
-from btdagg.evaluation.tasks import LabelledItems, refuse_several_judges
+from btdagg.evaluation.items import LabelledItems
+from btdagg.evaluation.parts import evidence_of, refuse_several_judges, require_columns
+from btdagg.evaluation.protocol import DEFAULT, Protocol
 from btdagg.evidence import Evidence
 from btdagg.labels import Labels, Ratings, align
 from btdagg.metrics import mean_absolute_error, pairwise_accuracy
 from btdagg.tables import require, text
-from btdagg.validation import as_integer
 from btdagg.votes import VoteCounts, Votes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from btdagg.evaluation.scores import MethodScores
+
+_OWN = "\0own"  # decisions of the rater; no column of a source is called that
 
 # Means of the same scores in another order differ by no more than this.
 _ROUNDING = 1e-12
@@ -34,16 +38,31 @@ class JudgeScores:
 
     Attributes
     ----------
-    accuracy, mae : (n_splits,) arrays
-        Of the judge.
-    human_accuracy, human_mae : (n_splits,) arrays
-        Of the rater.
+    judge, human : MethodScores
     """
 
-    accuracy: NDArray[np.float64]
-    mae: NDArray[np.float64]
-    human_accuracy: NDArray[np.float64]
-    human_mae: NDArray[np.float64]
+    judge: MethodScores
+    human: MethodScores
+
+    @property
+    def accuracy(self) -> NDArray[np.float64]:
+        """Of the judge, (n_splits,)."""
+        return self.judge.accuracy
+
+    @property
+    def mae(self) -> NDArray[np.float64]:
+        """Of the judge, (n_splits,)."""
+        return self.judge.mae
+
+    @property
+    def human_accuracy(self) -> NDArray[np.float64]:
+        """Of the rater, (n_splits,)."""
+        return self.human.accuracy
+
+    @property
+    def human_mae(self) -> NDArray[np.float64]:
+        """Of the rater, (n_splits,)."""
+        return self.human.mae
 
     @property
     def accuracy_gain(self) -> Interval:
@@ -133,10 +152,7 @@ def leave_one_rater_out(
     n_votes: int | None = None,
     confidence: str | None = None,
     group: str | None = None,
-    share: float | None = None,
-    size: int | None = None,
-    n_splits: int = 100,
-    seed: int = 0,
+    protocol: Protocol = DEFAULT,
     progress: Callable[[], object] | None = None,
 ) -> LeaveOneOut:
     """Score every rater, and a judge on the same items, by the majority vote of the other raters.
@@ -166,9 +182,8 @@ def leave_one_rater_out(
     group : str, optional
         Column of the ratings that says what items share, such as their source text; items that have
         it in common are split together.
-    share, size, n_splits, seed
-        The splits of each rater's items; see `random_splits`. At least two. Not looked at without a
-        judge.
+    protocol : Protocol
+        How each rater's items are split, at least twice. Not looked at without a judge.
     progress : callable, optional
         Called after each rater.
 
@@ -192,27 +207,23 @@ def leave_one_rater_out(
     if shared not in ("tie", "drop"):
         raise InputError(f"shared is {shared!r}, want 'tie' or 'drop'")
     # Looked at here, so that what is wrong with an argument is not taken for a fault of the data.
-    calibration_size(2, share, size)
-    n_splits, seed = as_integer(n_splits, "n_splits", 2), as_integer(seed, "seed", 0)
+    protocol.require_intervals()
     method: Aggregator = Davidson() if aggregator is None else aggregator
-    decided = [method.column] if isinstance(method, Decided) else []
-    known = None if votes is None else _evidence(votes, n_votes, confidence, decided)
+    known = None
+    if votes is not None:
+        known = _evidence(votes, n_votes, confidence, decisions_of([method]))
     groups = None if group is None else _groups(ratings, group)
     found, skipped = [], []
     for place, rater in enumerate(ratings.raters.tolist()):
         try:
-            sheet = _sheet(ratings, place, shared, groups)
-            if known is None:
-                found.append(_scores(rater, sheet, sheet.labels, 0, None))
-            else:
-                ids, evidence = known
-                items = align(ids, evidence.counts, sheet.labels)
-                own = _in_order(sheet.labels, items.ids)
-                labelled = LabelledItems(evidence[items.rows], items.labels, items.groups)
-                judge = _judge(
-                    method, labelled, own.frame["own"].to_numpy(), share, size, n_splits, seed
-                )
-                found.append(_scores(rater, sheet, own, items.n_without_votes, judge))
+            sheet, n_alone, n_shared = _sheet(ratings, place, shared, groups)
+            judge, n_without_votes = None, 0
+            if known is not None:
+                sheet, n_without_votes, judge = _judged(sheet, *known, method, protocol)
+            gold, own = sheet.labels, sheet.frame["own"].to_numpy()
+            scores = pairwise_accuracy(gold, own), mean_absolute_error(gold, own)
+            left_out = n_alone, n_shared, n_without_votes
+            found.append(RaterScores(rater, len(own), *left_out, *scores, judge))
         except InputError as error:
             skipped.append((rater, str(error)))
         if progress is not None:
@@ -225,16 +236,13 @@ def leave_one_rater_out(
     return LeaveOneOut(tuple(found), tuple(skipped))
 
 
-@dataclass(frozen=True, eq=False)
-class _Sheet:
-    """Items of one rater labelled by the others; the rater's votes are the column `own`."""
+def _sheet(
+    ratings: Ratings, place: int, shared: str, groups: dict[Any, str] | None
+) -> tuple[Labels, int, int]:
+    """Label the items of a rater by the others; the column `own` has the rater's votes.
 
-    labels: Labels
-    n_alone: int
-    n_shared: int
-
-
-def _sheet(ratings: Ratings, place: int, shared: str, groups: dict[Any, str] | None) -> _Sheet:
+    Also the items that nobody else rated, and those on which the others share the most votes.
+    """
     import polars as pl
 
     mine = ratings.present[:, place]
@@ -251,66 +259,32 @@ def _sheet(ratings: Ratings, place: int, shared: str, groups: dict[Any, str] | N
     if groups is not None:
         columns["group"] = [groups[item] for item in items]
     frame = pl.DataFrame(columns)
-    return _Sheet(
-        Labels(frame, ratings.source, unlabelled=frame.clear()),
-        n_alone=int((mine & ~rated).sum()),
-        n_shared=int(undecided.sum()),
-    )
+    labels = Labels(frame, ratings.source, unlabelled=frame.clear())
+    return labels, int((mine & ~rated).sum()), int(undecided.sum())
 
 
-def _scores(
-    rater: Any, sheet: _Sheet, items: Labels, n_without_votes: int, judge: JudgeScores | None
-) -> RaterScores:
-    own = items.frame["own"].to_numpy()
-    return RaterScores(
-        rater,
-        n_items=len(own),
-        n_alone=sheet.n_alone,
-        n_shared=sheet.n_shared,
-        n_without_votes=n_without_votes,
-        accuracy=pairwise_accuracy(items.labels, own),
-        mae=mean_absolute_error(items.labels, own),
-        judge=judge,
-    )
-
-
-def _judge(
-    method: Aggregator,
-    items: LabelledItems,
-    own: NDArray[np.int8],
-    share: float | None,
-    size: int | None,
-    n_splits: int,
-    seed: int,
-) -> JudgeScores:
-    scores = np.empty((4, n_splits))
-    splits = random_splits(
-        len(items), share=share, size=size, n_splits=n_splits, seed=seed, groups=items.groups
-    )
-    for number, (chosen, left) in enumerate(splits):
-        fitted = quiet_fit(method, items.rows[chosen], items.labels[chosen])
-        gold, decided = items.labels[left], fitted.decide(items.rows[left])
-        scores[:, number] = (
-            pairwise_accuracy(gold, decided),
-            mean_absolute_error(gold, decided),
-            pairwise_accuracy(gold, own[left]),
-            mean_absolute_error(gold, own[left]),
-        )
-    return JudgeScores(*scores)
+def _judged(
+    sheet: Labels, ids: NDArray[Any], evidence: Evidence, method: Aggregator, protocol: Protocol
+) -> tuple[Labels, int, JudgeScores]:
+    """Score judge and rater on the items that have votes of both, and return those of the sheet."""
+    both = align(ids, evidence.counts, sheet)
+    # As text, as `align` may have compared them.
+    rows = {str(item): row for row, item in enumerate(sheet.ids.tolist())}
+    frame = sheet.frame[[rows[str(item)] for item in both.ids.tolist()]]
+    known = evidence[both.rows]
+    decisions = {**known.decisions, _OWN: frame["own"].to_numpy()}
+    items = LabelledItems(replace(known, decisions=decisions), both.labels, both.groups)
+    ((found,),) = cross_scores([items], [method, Decided(_OWN)], protocol.untested)
+    labels = Labels(frame, sheet.source, unlabelled=sheet.unlabelled)
+    return labels, both.n_without_votes, JudgeScores(*found.methods)
 
 
 def _evidence(
     votes: Votes | VoteCounts, n_votes: int | None, confidence: str | None, decided: Sequence[str]
 ) -> tuple[NDArray[Any], Evidence]:
     refuse_several_judges(votes)
-    if isinstance(votes, Votes):
-        ids, evidence = votes.evidence(n_votes, confidence=confidence, decisions=decided)
-    elif n_votes is not None or confidence is not None:
-        raise InputError(
-            f"{votes.source}: n_votes and confidence want single votes, and these are counts"
-        )
-    else:
-        ids, evidence = votes.evidence(decisions=decided)
+    require_columns(votes, [n_votes], confidence, decided)
+    ids, evidence = evidence_of(votes, n_votes, confidence, decided)
     if not evidence.counts.any():
         raise InputError(f"{votes.source}: none of the {len(ids)} items has a vote")
     return ids, evidence

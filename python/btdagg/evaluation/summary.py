@@ -1,4 +1,4 @@
-"""An evaluation as lines of a table, averages over them, and remarks a reader should not miss."""
+"""Scores as lines of a table, averages over them, and remarks a reader should not miss."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from btdagg._core import InputError
 from btdagg.evaluation.intervals import Interval, mean_interval
 
 if TYPE_CHECKING:
-    from btdagg.evaluation.protocol import Cell, Evaluation
+    from btdagg.evaluation.scores import Cell, Scores
 
 FIELDS = frozenset(
     (
@@ -21,7 +21,7 @@ FIELDS = frozenset(
         *(f"{score}{end}" for score in ("mae", "accuracy") for end in ("", "_low", "_high")),
     )
 )
-"""What an evaluation by some columns calls its own: no such column may have one of these names."""
+"""What the results call their own: no column to group by may have one of these names."""
 
 # Share of splits with fits that call everything a tie, from which it is worth a word.
 _OFTEN = 0.25
@@ -32,69 +32,76 @@ _ENOUGH = 20
 
 @dataclass(frozen=True)
 class Line:
-    """Scores of one method in one cell, or averaged over all cells.
+    """Scores of one method in one cell, or averaged over several.
 
     Attributes
     ----------
     key : tuple of str
-        Values of the columns that the evaluation goes by.
-    n_votes, n_items : int or None
-        Votes per item (None for all) and labelled items (None in an average).
+        Values of the columns that votes are grouped by.
+    n_votes : int or None
+        Votes per item; None for all.
     method : str
         The aggregator.
     mae, accuracy : Interval
         Means over splits with 95% intervals.
+    n_splits : int
+        Number of splits.
+    cell : Cell or None
+        Where the scores are from; None in an average.
     rank, accuracy_rank : int or None
-        Cluster of the method by MAE and by accuracy, 1 the best; None in an average, over whose
-        cells nothing is tested.
+        Cluster of the method by MAE and by accuracy, 1 the best; None where nothing was tested, as
+        in an average.
     tied : bool or None
-        Whether its MAE cannot be told from the best one; None in an average.
+        Whether its MAE cannot be told from the best one; None where nothing was tested.
     """
 
     key: tuple[str, ...]
     n_votes: int | None
-    n_items: int | None
     method: str
     mae: Interval
     accuracy: Interval
+    n_splits: int
+    cell: Cell | None = None
     rank: int | None = None
     accuracy_rank: int | None = None
     tied: bool | None = None
 
+    @property
+    def n_items(self) -> int | None:
+        """Labelled items; None in an average."""
+        return None if self.cell is None else self.cell.comparison.n_items
+
     def as_dict(self, by: Sequence[str]) -> dict[str, Any]:
-        """Plain values by name, with the columns that the evaluation goes by first.
+        """Plain values by name, with the columns that votes are grouped by first.
 
         Raises
         ------
         InputError
             If a column has the name of another value.
         """
-        scores = {
-            "mae": self.mae.mean,
-            "mae_low": self.mae.low,
-            "mae_high": self.mae.high,
-            "accuracy": self.accuracy.mean,
-            "accuracy_low": self.accuracy.low,
-            "accuracy_high": self.accuracy.high,
-        }
-        size = {} if self.n_items is None else {"n_items": self.n_items}
-        ranks = {
-            name: value
-            for name, value in (
-                ("rank", self.rank),
-                ("accuracy_rank", self.accuracy_rank),
-                ("tied", self.tied),
-            )
-            if value is not None
-        }
-        return record(
-            dict(zip(by, self.key, strict=False)),
-            {"n_votes": self.n_votes, **size, "method": self.method, **scores, **ranks},
-        )
+        names = ["n_votes", "method", "mae", "accuracy"]
+        names[1:1] = [] if self.cell is None else ["n_items"]
+        names += [] if self.rank is None else ["rank", "accuracy_rank", "tied"]
+        return record(dict(zip(by, self.key, strict=False)), self.fields(*names))
+
+    def fields(self, *names: str) -> dict[str, Any]:
+        """Return some of the values by name; a score is a mean and the ends of its interval."""
+        sources = (self,) if self.cell is None else (self, self.cell, self.cell.comparison)
+        found: dict[str, Any] = {}
+        for name in names:
+            value = next(getattr(source, name) for source in sources if hasattr(source, name))
+            found |= spread(name, value) if isinstance(value, Interval) else {name: value}
+        return found
 
 
-def record(where: Mapping[str, str | None], fields: Mapping[str, object]) -> dict[str, object]:
-    """Values of the columns that were gone by, and then a result's own.
+def spread(name: str, interval: Interval | None) -> dict[str, object]:
+    """Fields of a record for a mean and its interval."""
+    mean, low, high = (None, None, None) if interval is None else interval
+    return {name: mean, f"{name}_low": low, f"{name}_high": high}
+
+
+def record(where: Mapping[str, str | None], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of the columns that votes are grouped by, and then a result's own.
 
     Raises
     ------
@@ -106,7 +113,7 @@ def record(where: Mapping[str, str | None], fields: Mapping[str, object]) -> dic
 
 
 def refuse_fields(columns: Iterable[str], fields: Container[str] = FIELDS) -> None:
-    """Raise an `InputError` where a column to go by has the name of a field of the result."""
+    """Raise an `InputError` where a column to group by has the name of a field of the result."""
     for column in columns:
         if column in fields:
             raise InputError(
@@ -123,67 +130,72 @@ def name_of_average(names: Container[str]) -> str:
     return name
 
 
-def lines(evaluation: Evaluation) -> list[Line]:
+def lines(scores: Scores) -> list[Line]:
     """One line per cell and method."""
-    found = []
-    for cell in evaluation.cells:
-        comparison = cell.comparison
-        found += [
-            Line(
-                cell.key,
-                cell.n_votes,
-                comparison.n_items,
-                method.name,
-                method.mae_interval,
-                method.accuracy_interval,
-                int(comparison.mae_ranking.ranks[place]),
-                int(comparison.accuracy_ranking.ranks[place]),
-                bool(comparison.mae_ranking.tied[place]),
-            )
-            for place, method in enumerate(comparison.methods)
-        ]
-    return found
+    return [line for cell in scores.cells for line in lines_of(cell)]
 
 
-def averages(evaluation: Evaluation) -> list[Line]:
-    """Mean over cells by number of votes and method; none where there is one cell each.
+def lines_of(cell: Cell) -> list[Line]:
+    """One line per method of a cell."""
+    found = cell.comparison
+    ranks = None
+    if found.tested is not None:
+        by_mae, by_accuracy = found.mae_ranking, found.accuracy_ranking
+        ranks = zip(
+            by_mae.ranks.tolist(), by_accuracy.ranks.tolist(), by_mae.tied.tolist(), strict=True
+        )
+    return [
+        Line(
+            cell.key,
+            cell.n_votes,
+            method.name,
+            method.mae_interval,
+            method.accuracy_interval,
+            found.n_splits,
+            cell,
+            *(() if ranks is None else next(ranks)),
+        )
+        for method in found.methods
+    ]
 
-    Cells count alike, whatever their number of items. Scores are averaged split by split.
-    """
-    budgets = list(dict.fromkeys(cell.n_votes for cell in evaluation.cells))
-    if len(evaluation.cells) == len(budgets):
+
+def averages(scores: Scores) -> list[Line]:
+    """Mean over cells by number of votes and method; none where there is one cell each."""
+    budgets = list(dict.fromkeys(cell.n_votes for cell in scores.cells))
+    if len(scores.cells) == len(budgets):
         return []
-    name = name_of_average({value for cell in evaluation.cells for value in cell.key[:1]})
-    key = (name, *("" for _ in evaluation.by[1:]))
+    name = name_of_average({value for cell in scores.cells for value in cell.key[:1]})
+    key = (name, *("" for _ in scores.by[1:]))
+    return [
+        line
+        for budget in budgets
+        for line in average([cell for cell in scores.cells if cell.n_votes == budget], key)
+    ]
+
+
+def average(cells: Sequence[Cell], key: tuple[str, ...]) -> list[Line]:
+    """Average each method over cells, split by split.
+
+    Cells count alike, whatever their number of items.
+    """
     found = []
-    for budget in budgets:
-        compared = [c.comparison.methods for c in evaluation.cells if c.n_votes == budget]
-        by_method = [
-            (
-                several[0].name,
-                np.mean([method.mae for method in several], axis=0),
-                np.mean([method.accuracy for method in several], axis=0),
-            )
-            for several in zip(*compared, strict=True)
-        ]
-        found += [
-            Line(key, budget, None, method, mean_interval(mae), mean_interval(accuracy))
-            for method, mae, accuracy in by_method
-        ]
+    for methods in zip(*(cell.comparison.methods for cell in cells), strict=True):
+        mae, accuracy = (
+            mean_interval(np.mean([getattr(method, score) for method in methods], axis=0))
+            for score in ("mae", "accuracy")
+        )
+        n_splits = cells[0].comparison.n_splits
+        found.append(Line(key, cells[0].n_votes, methods[0].name, mae, accuracy, n_splits))
     return found
 
 
-def remarks(evaluation: Evaluation) -> list[str]:
+def remarks(scores: Scores) -> list[str]:
     """What was left out, and where a judge adds nothing that a constant would not."""
     found = []
-    by_key: dict[tuple[str, ...], Cell] = {}  # of the most votes
-    for cell in evaluation.cells:
-        other = by_key.setdefault(cell.key, cell)
-        if (cell.n_votes or 0) > (other.n_votes or 0):
-            by_key[cell.key] = cell
+    by_key = scores.at_most_votes()
     for one, many, count in (
-        ("item has votes but no label", "items have votes but no label", evaluation.n_unlabelled),
-        ("label has no votes", "labels have no votes", evaluation.n_without_votes),
+        ("item has votes but no label", "items have votes but no label", scores.n_unlabelled),
+        ("label has no votes", "labels have no votes", scores.n_without_votes),
         ("vote is missing", "votes are missing", sum(c.n_missing for c in by_key.values())),
     ):
         if count:
@@ -198,31 +210,31 @@ def remarks(evaluation: Evaluation) -> list[str]:
             )
         if cell.n_short == cell.comparison.n_items:
             found.append(f"{where}no item has {cell.n_votes} votes; those there are were used")
-    found += [f"{' '.join(key)}: not evaluated: {reason}" for key, reason in evaluation.skipped]
+    found += [f"{' '.join(key)}: not evaluated: {reason}" for key, reason in scores.skipped]
     found += [remark for cell in by_key.values() for remark in _constant(cell)]
     return found
 
 
 def _constant(cell: Cell) -> list[str]:
     """Say so where the model calls everything a tie."""
-    if cell.fitted is None or cell.fitted.calibration is None:
+    if cell.fitted is None or (calibration := cell.fitted.calibration) is None:
         return []
     where = f"{' '.join(cell.key)}: " if cell.key else ""
-    fitted = cell.fitted.calibration
-    scores = next(m for m in cell.comparison.methods if m.name == cell.fitted.name)
-    if fitted.max_votes and fitted.model.always_ties(fitted.max_votes):
+    compared = cell.comparison
+    scores = next(method for method in compared.methods if method.name == cell.fitted.name)
+    if calibration.max_votes and calibration.model.always_ties(calibration.max_votes):
         return [
-            f"{where}fitted to all {fitted.n_labels} labels, the model calls every item with up "
-            f"to {fitted.max_votes} votes a tie, however they fall: this judge adds nothing here "
-            "that a constant would not. Always answering tie has MAE "
-            f"{1 - cell.comparison.gold_tie_share:.3f}; the models that are scored, calibrated on "
-            f"{cell.comparison.n_calibration:.0f} labels each, have {scores.mae.mean():.3f}"
+            f"{where}fitted to all {calibration.n_labels} labels, the model calls every item with "
+            f"up to {calibration.max_votes} votes a tie, however they fall: this judge adds "
+            "nothing here that a constant would not. Always answering tie has MAE "
+            f"{1 - compared.gold_tie_share:.3f}; the models that are scored, calibrated on "
+            f"{compared.n_calibration:.0f} labels each, have {scores.mae.mean():.3f}"
         ]
-    n_evaluated = cell.comparison.n_items - cell.comparison.n_calibration
+    n_evaluated = compared.n_items - compared.n_calibration
     share = float(np.mean(scores.tie_share == 1)) if n_evaluated >= _ENOUGH else 0.0
     if share >= _OFTEN:
         return [
-            f"{where}calibrated on {cell.comparison.n_calibration:.0f} labels, the model calls "
-            f"every item a tie on {share:.0%} of the splits: calibrate on more"
+            f"{where}calibrated on {compared.n_calibration:.0f} labels, the model calls every item "
+            f"a tie on {share:.0%} of the splits: calibrate on more"
         ]
     return []

@@ -2,129 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Unpack
 
-import numpy as np
-
-from btdagg._core import InputError
-from btdagg.aggregators import Davidson, Decided, MajorityVote
-from btdagg.evaluation.comparison import decisions_on
-from btdagg.evaluation.intervals import Interval, mean_interval
-from btdagg.evaluation.protocol import (
-    budgets_of,
-    evaluate,
-    evidence_of,
-    labels_of,
-    parts_of,
-    with_task,
-)
-from btdagg.evaluation.splits import random_splits
-from btdagg.evidence import Evidence
-from btdagg.labels import align
-from btdagg.metrics import mean_absolute_error, pairwise_accuracy
-from btdagg.validation import as_integer, as_labels, as_whole_counts, same_index, same_length
+from btdagg.aggregators import Aggregator, aggregators_or_usual
+from btdagg.evaluation.comparison import Options, Point, distinct, evaluate_at
+from btdagg.evaluation.curves import Sweep
+from btdagg.evaluation.engine import cross_scores
+from btdagg.evaluation.items import LabelledItems
+from btdagg.evaluation.protocol import DEFAULT, Protocol
+from btdagg.evaluation.scores import Cell
+from btdagg.validation import as_integer
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
-    from btdagg.aggregators import Aggregator
+    from btdagg.evaluation.scores import Scores
+    from btdagg.evidence import Evidence
     from btdagg.labels import Labels
     from btdagg.votes import VoteCounts, Votes
 
-Key = tuple[str, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Curve:
-    """Scores of one aggregator at each of k points, split by split.
-
-    Attributes
-    ----------
-    name : str
-        The aggregator.
-    mae, accuracy : (k, n_splits) arrays
-        Mean absolute error and pairwise accuracy on the evaluation set.
-    """
-
-    name: str
-    mae: NDArray[np.float64]
-    accuracy: NDArray[np.float64]
-
-    @property
-    def mae_intervals(self) -> tuple[Interval, ...]:
-        """Mean MAE over splits with its 95% interval, at each point."""
-        return tuple(mean_interval(point) for point in self.mae)
-
-    @property
-    def accuracy_intervals(self) -> tuple[Interval, ...]:
-        """Mean pairwise accuracy over splits with its 95% interval, at each point."""
-        return tuple(mean_interval(point) for point in self.accuracy)
-
-
-@dataclass(frozen=True, eq=False)
-class Sweep:
-    """One figure's worth of curves.
-
-    Attributes
-    ----------
-    key : tuple of str
-        Values of the columns that were gone by.
-    points : tuple of int
-        Votes per item, or labels calibrated on, as asked for.
-    curves : tuple of Curve
-        One per aggregator, in the order given.
-    n_items : int
-        Labelled items.
-    n_calibration, n_evaluation : (k,) arrays
-        Mean number of items of either set at each point; groups that stay together make it vary.
-    n_short : (k,) array of int64
-        Items with fewer votes than asked for, which keep those they have.
-    """
-
-    key: Key
-    points: tuple[int, ...]
-    curves: tuple[Curve, ...]
-    n_items: int
-    n_calibration: NDArray[np.float64]
-    n_evaluation: NDArray[np.float64]
-    n_short: NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class Sweeps:
-    """What a sweep found.
-
-    Attributes
-    ----------
-    by : tuple of str
-        Columns that were gone by.
-    sweeps : tuple of Sweep
-        One per value of those columns.
-    skipped : tuple of (key, reason)
-        Values of those columns that could not be evaluated.
-    """
-
-    by: tuple[str, ...]
-    sweeps: tuple[Sweep, ...]
-    skipped: tuple[tuple[Key, str], ...]
-
 
 def sweep_votes(
-    votes: Votes,
-    labels: Labels,
-    n_votes: Sequence[int],
-    *,
-    by: Sequence[str] | None = None,
-    aggregators: Sequence[Aggregator] | None = None,
-    confidence: str | None = None,
-    share: float | None = None,
-    size: int | None = None,
-    n_splits: int = 100,
-    seed: int = 0,
-    progress: Callable[[int], Callable[[], object]] | None = None,
-) -> Sweeps:
+    votes: Votes, labels: Labels, n_votes: Sequence[int], **options: Unpack[Options]
+) -> Scores:
     """Score aggregators at several numbers of votes per item, on the same items and splits.
 
     Parameters
@@ -136,13 +37,14 @@ def sweep_votes(
         Gold labels; items that share a `group` are split together.
     n_votes : sequence of int
         Votes per item: the first so many of each. The paper has up to 20.
-    by, aggregators, confidence, share, size, n_splits, seed, progress
-        See `evaluate`.
+    **options
+        `by`, `aggregators`, `confidence`, `protocol` and `progress`; see `evaluate`. Nothing is
+        tested.
 
     Returns
     -------
-    Sweeps
-        Points are the numbers of votes.
+    Scores
+        Its `sweeps` are over the numbers of votes.
 
     Raises
     ------
@@ -153,48 +55,9 @@ def sweep_votes(
     ----------
     The paper's figure of aggregation methods against n.
     """
-    budgets = budgets_of(_sequence(n_votes, "n_votes"))
-    found = evaluate(
-        votes,
-        labels,
-        by=by,
-        n_votes=n_votes,
-        aggregators=aggregators,
-        confidence=confidence,
-        share=share,
-        size=size,
-        n_splits=n_splits,
-        seed=seed,
-        progress=progress,
-    )
-    sweeps = []
-    for key in dict.fromkeys(cell.key for cell in found.cells):
-        cells = [cell for cell in found.cells if cell.key == key]
-        if len(cells) < len(budgets):
-            continue  # what failed on the way is among those skipped
-        compared = [cell.comparison for cell in cells]
-        curves = tuple(
-            Curve(
-                points[0].name,
-                np.stack([point.mae for point in points]),
-                np.stack([point.accuracy for point in points]),
-            )
-            for points in zip(*(comparison.methods for comparison in compared), strict=True)
-        )
-        n_items = compared[0].n_items
-        n_calibration = np.array([comparison.n_calibration for comparison in compared])
-        sweeps.append(
-            Sweep(
-                key,
-                tuple(budget for budget in budgets if budget is not None),
-                curves,
-                n_items,
-                n_calibration,
-                n_items - n_calibration,
-                np.array([cell.n_short for cell in cells]),
-            )
-        )
-    return Sweeps(found.by, tuple(sweeps), found.skipped)
+    protocol = options.get("protocol", DEFAULT).untested
+    numbers = distinct(n_votes, "n_votes")
+    return evaluate_at([Point(n, None, protocol) for n in numbers], votes, labels, options)
 
 
 def sweep_calibration(
@@ -203,13 +66,8 @@ def sweep_calibration(
     sizes: Sequence[int],
     *,
     n_votes: int | None = None,
-    by: Sequence[str] | None = None,
-    aggregators: Sequence[Aggregator] | None = None,
-    confidence: str | None = None,
-    n_splits: int = 100,
-    seed: int = 0,
-    progress: Callable[[int], Callable[[], object]] | None = None,
-) -> Sweeps:
+    **options: Unpack[Options],
+) -> Scores:
     """Score aggregators calibrated on more and more labels, on a fixed evaluation set.
 
     In each split the items that the largest size leaves are the evaluation set, for every size.
@@ -226,13 +84,14 @@ def sweep_calibration(
         Labels to calibrate on. The paper has 20, 40, ..., 200.
     n_votes : int, optional
         Votes per item: the first so many of each. All unless given.
-    by, aggregators, confidence, n_splits, seed, progress
-        See `evaluate`.
+    **options
+        `by`, `aggregators`, `confidence`, `protocol` and `progress`; see `evaluate`. The share or
+        size that the protocol calibrates on is not looked at, and nothing is tested.
 
     Returns
     -------
-    Sweeps
-        Points are the sizes, in ascending order.
+    Scores
+        Its `sweeps` are over the sizes, in ascending order.
 
     Raises
     ------
@@ -245,38 +104,8 @@ def sweep_calibration(
     The paper's figures of MAE against the size of the calibration set.
     """
     budget = None if n_votes is None else as_integer(n_votes, "n_votes", 1)
-    sizes = _ascending(sizes)
-    n_splits = as_integer(n_splits, "n_splits", 2)
-    methods = _methods(aggregators)
-    decided = [method.column for method in methods if isinstance(method, Decided)]
-    votes = with_task(votes, labels)
-    chosen, parts = parts_of(votes, by, None if budget is None else [budget])
-    step = None if progress is None else progress(len(parts) * n_splits)
-    sweeps, skipped = [], []
-    for key, part in parts:
-        try:
-            ids, evidence = evidence_of(part, budget, confidence, decided)
-            items = align(ids, evidence.counts, labels_of(labels, part))
-            sweep = calibration_curves(
-                evidence[items.rows],
-                items.labels,
-                sizes,
-                methods,
-                n_splits=n_splits,
-                seed=seed,
-                groups=items.groups,
-                progress=step,
-            )
-            n_short = 0 if budget is None else int((items.counts.sum(axis=1) < budget).sum())
-            sweeps.append(replace(sweep, key=key, n_short=np.full(len(sizes), n_short)))
-        except InputError as error:
-            if len(parts) == 1:
-                raise
-            skipped.append((key, str(error)))
-    if not sweeps:
-        key, reason = skipped[0]
-        raise InputError(f"nothing could be evaluated; {' '.join(key)}: {reason}")
-    return Sweeps(chosen, tuple(sweeps), tuple(skipped))
+    points = _nested(sizes, options.get("protocol", DEFAULT), budget)
+    return evaluate_at(points, votes, labels, options)
 
 
 def calibration_curves(
@@ -285,9 +114,8 @@ def calibration_curves(
     sizes: Sequence[int],
     aggregators: Sequence[Aggregator] | None = None,
     *,
-    n_splits: int = 100,
-    seed: int = 0,
     groups: ArrayLike | None = None,
+    protocol: Protocol = DEFAULT,
     progress: Callable[[], object] | None = None,
 ) -> Sweep:
     """Score aggregators as `sweep_calibration` does, on arrays.
@@ -300,10 +128,10 @@ def calibration_curves(
         Gold labels.
     sizes, aggregators
         See `sweep_calibration`.
-    n_splits, seed, groups
-        See `random_splits`; at least two splits.
+    groups, protocol
+        See `compare`. The share or size that is calibrated on is not looked at.
     progress : callable, optional
-        Called after each split.
+        Called after each split of each size.
 
     Returns
     -------
@@ -314,67 +142,19 @@ def calibration_curves(
     InputError
         If shapes disagree, a value is out of range, or nothing would be left to evaluate.
     """
-    evidence, gold = Evidence.of(counts), as_labels(labels)
-    whole = as_whole_counts(evidence.counts)
-    rows = whole if evidence.is_plain else evidence
-    same_length("labels", len(gold), "counts", len(rows))
-    same_index(counts=counts, labels=labels, groups=groups)
-    points, methods = _ascending(sizes), _methods(aggregators)
-    n_splits = as_integer(n_splits, "n_splits", 2)
-    # One order of the items (or groups) per split, whatever the size: smaller sets are nested.
-    splits = zip(
-        *(
-            random_splits(len(rows), size=size, n_splits=n_splits, seed=seed, groups=groups)
-            for size in points
-        ),
-        strict=True,
-    )
-    scores = np.empty((len(methods), len(points), n_splits, 2))
-    n_calibration = np.empty((len(points), n_splits))
-    n_evaluation = np.empty(n_splits)
-    for number, nested in enumerate(splits):
-        evaluation = nested[-1].evaluation
-        known = gold[evaluation]
-        n_evaluation[number] = len(evaluation)
-        for point, (calibration, _) in enumerate(nested):
-            n_calibration[point, number] = len(calibration)
-            for place, method in enumerate(methods):
-                decided = decisions_on(method, rows, gold, calibration, evaluation)
-                scores[place, point, number] = (
-                    mean_absolute_error(known, decided),
-                    pairwise_accuracy(known, decided),
-                )
-        if progress is not None:
-            progress()
-    return Sweep(
-        (),
-        points,
-        tuple(
-            Curve(method.name, scores[place, :, :, 0], scores[place, :, :, 1])
-            for place, method in enumerate(methods)
-        ),
-        len(rows),
-        n_calibration.mean(axis=1),
-        np.full(len(points), n_evaluation.mean()),
-        np.zeros(len(points), dtype=np.int64),
-    )
+    items, methods = LabelledItems(counts, labels, groups), aggregators_or_usual(aggregators)
+    protocol.require_intervals()
+    cells = []
+    for _, size, nested in _nested(sizes, protocol):
+        ((found,),) = cross_scores([items], methods, nested, progress=progress)
+        cells.append(Cell((), found, n_labels=size))
+    return Sweep((), tuple(cells))
 
 
-def _methods(aggregators: Sequence[Aggregator] | None) -> tuple[Aggregator, ...]:
-    if aggregators is None:
-        return (Davidson(), MajorityVote())
-    if not len(aggregators):
-        raise InputError("aggregators is empty, want at least one")
-    return tuple(aggregators)
-
-
-def _sequence(numbers: Sequence[int], name: str) -> Sequence[int]:
-    if not isinstance(numbers, Iterable) or isinstance(numbers, str):
-        raise InputError(f"{name} is {numbers!r}, want a sequence of numbers")
-    if not len(numbers):
-        raise InputError(f"{name} is empty, want at least one number")
-    return numbers
-
-
-def _ascending(sizes: Sequence[int]) -> tuple[int, ...]:
-    return tuple(sorted({as_integer(size, "sizes", 1) for size in _sequence(sizes, "sizes")}))
+def _nested(sizes: Sequence[int], protocol: Protocol, n_votes: int | None = None) -> list[Point]:
+    """Return a point for each size, in ascending order, whose evaluation sets are the same."""
+    ascending = sorted(distinct(sizes, "sizes"))
+    return [
+        Point(n_votes, size, Protocol(splitter, None))
+        for size, splitter in zip(ascending, protocol.splitter.nested(ascending), strict=True)
+    ]

@@ -9,8 +9,8 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg.aggregators import MajorityVote
-from btdagg.evaluation.conditions import among_gold_ties
 from btdagg.evaluation.intervals import Interval, share_interval
+from btdagg.evaluation.parts import among_gold_ties
 from btdagg.tables import require
 from btdagg.votes import Votes
 

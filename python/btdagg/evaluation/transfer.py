@@ -10,12 +10,10 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg.aggregators import Aggregator, Davidson
-from btdagg.evaluation.fitting import quiet_fit
+from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.intervals import Interval, mean_interval
-from btdagg.evaluation.splits import random_splits
-from btdagg.evaluation.tasks import LabelledItems
-from btdagg.metrics import mean_absolute_error
-from btdagg.validation import as_integer
+from btdagg.evaluation.items import LabelledItems
+from btdagg.evaluation.protocol import DEFAULT, Protocol
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -73,10 +71,7 @@ def transfer_matrix(
     tasks: Mapping[str, LabelledItems],
     aggregator: Aggregator | None = None,
     *,
-    share: float | None = None,
-    size: int | None = None,
-    n_splits: int = 100,
-    seed: int = 0,
+    protocol: Protocol = DEFAULT,
     progress: Callable[[], object] | None = None,
 ) -> Transfer:
     """Score every task's calibration on every task.
@@ -92,8 +87,8 @@ def transfer_matrix(
         two tasks may be calibrated on in one and evaluated in the other.
     aggregator : Aggregator, optional
         Davidson unless given.
-    share, size, n_splits, seed
-        The splits of each task; see `random_splits`. At least two.
+    protocol : Protocol
+        How each task is split, at least twice.
     progress : callable, optional
         Called after each split.
 
@@ -113,33 +108,13 @@ def transfer_matrix(
     """
     if len(tasks) < 2:
         raise InputError(f"tasks has {len(tasks)}, want at least two")
-    n_splits = as_integer(n_splits, "n_splits", 2)
+    protocol.require_intervals()
     method: Aggregator = Davidson() if aggregator is None else aggregator
-    drawn = {}
     for name, items in tasks.items():
         try:
-            drawn[name] = list(
-                random_splits(
-                    len(items),
-                    share=share,
-                    size=size,
-                    n_splits=n_splits,
-                    seed=seed,
-                    groups=items.groups,
-                )
-            )
+            items.require_splits(protocol.splitter)
         except InputError as error:
             raise InputError(f"task {name!r}: {error}") from None
-    mae = np.empty((len(tasks), len(tasks), n_splits))
-    for number in range(n_splits):
-        for row, (source, items) in enumerate(tasks.items()):
-            chosen = drawn[source][number].calibration
-            fitted = quiet_fit(method, items.rows[chosen], items.labels[chosen])
-            for column, (target, others) in enumerate(tasks.items()):
-                left = drawn[target][number].evaluation
-                mae[row, column, number] = mean_absolute_error(
-                    others.labels[left], fitted.decide(others.rows[left])
-                )
-        if progress is not None:
-            progress()
+    found = cross_scores(list(tasks.values()), [method], protocol.untested, progress=progress)
+    mae = np.array([[target.methods[0].mae for target in source] for source in found])
     return Transfer(tuple(tasks), mae)

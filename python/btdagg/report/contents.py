@@ -2,44 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from btdagg.model import DavidsonModel
 
-
-class Table(Protocol):
-    """What a report asks of a table; `name` becomes the stem of its files."""
-
-    @property
-    def name(self) -> str: ...  # noqa: D102
-    @property
-    def title(self) -> str: ...  # noqa: D102
-    @property
-    def note(self) -> str: ...  # noqa: D102
-    def markdown(self) -> str: ...  # noqa: D102
-    def csv(self) -> str: ...  # noqa: D102
-    def latex(self) -> str: ...  # noqa: D102
-    def html(self) -> str:
-        """Return a ``<table>``, everything in it escaped."""
-        ...
-
-
-@runtime_checkable
-class Figure(Protocol):
-    """What a report asks of a figure; `name` becomes the stem of its files."""
-
-    @property
-    def name(self) -> str: ...  # noqa: D102
-    @property
-    def title(self) -> str: ...  # noqa: D102
-    @property
-    def note(self) -> str: ...  # noqa: D102
-    def svg(self) -> str: ...  # noqa: D102
-    def png(self) -> bytes: ...  # noqa: D102
+# What is open in a section: so many figures, and tables of so many rows.
+_FIGURES_OPEN = 3
+_ROWS_OPEN = 80
 
 
 class Status(StrEnum):
@@ -84,6 +58,18 @@ class Section:
     text: str = ""
     remarks: list[str] = field(default_factory=list)
     exhibits: list[Exhibit] = field(default_factory=list)
+
+    @property
+    def paragraphs(self) -> list[str]:
+        """The text, parted at empty lines."""
+        parts = (part.strip() for part in re.split(r"\n\s*\n", self.text))
+        return [part for part in parts if part]
+
+    def folds(self, exhibit: Exhibit) -> bool:
+        """Whether an exhibit is folded up: a long table, or a figure after the first few."""
+        figures = [one.stem for one in self.exhibits if one.kind == "figure"]
+        late = exhibit.kind == "figure" and exhibit.stem in figures[_FIGURES_OPEN:]
+        return late or exhibit.body.count("<tr") > _ROWS_OPEN
 
 
 @dataclass

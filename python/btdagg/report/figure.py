@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from btdagg._core import InputError
 from btdagg.extras import needs
@@ -43,6 +43,8 @@ class ReportFigure:
     InputError
         If the name is no file stem.
     """
+
+    kind: ClassVar[Literal["figure"]] = "figure"
 
     name: str
     title: str

@@ -14,7 +14,7 @@ from btdagg import __version__
 from btdagg._core import InputError
 from btdagg.files import is_draft, remove_drafts
 from btdagg.outputs import OutputFolder
-from btdagg.report.contents import Contents, Exhibit, Figure, Section, Status, Table
+from btdagg.report.contents import Contents, Exhibit, Section, Status
 from btdagg.report.markup import file_stem
 from btdagg.report.page import page
 from btdagg.report.svg import inline_svg
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from btdagg.model import DavidsonModel
+    from btdagg.report.figure import ReportFigure
+    from btdagg.report.table import ReportTable
 
 _MARKER = "report.json"
 _FORMAT = "btdagg.report"
@@ -100,7 +102,7 @@ class ReportFolder:
         self._contents.sections.append(Section(name, title, text))
         self._write()
 
-    def add(self, *exhibits: Table | Figure) -> None:
+    def add(self, *exhibits: ReportTable | ReportFigure) -> None:
         """Write tables and figures to files and show them in the section that was begun last.
 
         Raises
@@ -111,7 +113,7 @@ class ReportFolder:
         if not self._contents.sections:
             raise InputError("no section was begun, want section() before add()")
         for exhibit in exhibits:
-            written = self._figure(exhibit) if isinstance(exhibit, Figure) else self._table(exhibit)
+            written = self._figure(exhibit) if exhibit.kind == "figure" else self._table(exhibit)
             self._contents.sections[-1].exhibits.append(written)
         self._write()
 
@@ -169,14 +171,14 @@ class ReportFolder:
         with suppress(OSError):  # a full disk, say, which is the error that is on its way
             self.interrupted("stopped by hand" if by_hand else str(error) or type(error).__name__)
 
-    def _table(self, table: Table) -> Exhibit:
+    def _table(self, table: ReportTable) -> Exhibit:
         stem = self._stem("table", table.name)
         contents = (table.markdown(), table.csv(), table.latex())
         files = dict(zip(_files_of("table", stem), contents, strict=True))
         body = table.html()
         return self._exhibit("table", stem, table, body, files)
 
-    def _figure(self, figure: Figure) -> Exhibit:
+    def _figure(self, figure: ReportFigure) -> Exhibit:
         stem = self._stem("figure", figure.name)
         svg = figure.svg()
         contents: list[str | bytes] = [svg, figure.png()]
@@ -189,7 +191,7 @@ class ReportFolder:
         self,
         kind: str,
         stem: str,
-        source: Table | Figure,
+        source: ReportTable | ReportFigure,
         body: str,
         files: Mapping[str, str | bytes],
     ) -> Exhibit:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 from btdagg._core import InputError
-from btdagg.aggregators import Davidson, MajorityVote
+from btdagg.aggregators import usual_among
 from btdagg.evaluation import (
     ablate,
     compare_orders,
@@ -19,10 +19,9 @@ from btdagg.evaluation import (
     tie_rates,
     transfer_matrix,
 )
-from btdagg.evaluation.fitting import quiet_fit
-from btdagg.evaluation.protocol import with_task
+from btdagg.evaluation.engine import quiet_fit
+from btdagg.evaluation.parts import names_of, with_task
 from btdagg.evaluation.summary import remarks
-from btdagg.evaluation.tasks import names_of
 from btdagg.report import figures, tables
 from btdagg.report.table import Entry, ReportTable
 from btdagg.report.wording import key_of, stem
@@ -32,18 +31,15 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from btdagg.evaluation import Comparison, Distributions, Evaluation, LabelledItems
-    from btdagg.evaluation.protocol import Cell
+    from btdagg.evaluation import Comparison, LabelledItems, Scores
+    from btdagg.evaluation.parts import Key
     from btdagg.model import DavidsonModel
     from btdagg.report.figure import ReportFigure
     from btdagg.report.folder import ReportFolder
-    from btdagg.report.study import Key, Study
+    from btdagg.report.study import Study
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
-
-# The paper's number of splits for fitted parameters and confusion matrices.
-_FEW_SPLITS = 20
 
 # Votes of the map of behaviours, as in the paper, where there are more.
 _MAPPED = 20
@@ -62,8 +58,8 @@ Made: TypeAlias = "Iterator[ReportTable | ReportFigure | Skipped]"
 
 
 @dataclass(frozen=True)
-class Section:
-    """A section: its title, what it is for, and what makes its tables and figures.
+class Question:
+    """What a section answers: its title, what it is for, and what makes its tables and figures.
 
     What makes them raises an `InputError` where the votes allow none; one that fails while others
     do not is yielded as `Skipped`.
@@ -72,10 +68,10 @@ class Section:
     name: str
     title: str
     text: str
-    make: Callable[[Study], Made]
+    answer: Callable[[Study], Made]
 
 
-def write_scores(report: ReportFolder, evaluation: Evaluation) -> None:
+def write_scores(report: ReportFolder, evaluation: Scores) -> None:
     """Write the first section: which method is best, and whether the difference is real."""
     compared = evaluation.cells[0].comparison
     several = len(compared.methods) > 1
@@ -98,22 +94,22 @@ def write_protocols(report: ReportFolder, study: Study) -> None:
     """Write all other sections; what the votes do not allow is skipped, with the reason."""
     for key, reason in study.refused.items():
         report.skipped(key_of(key), reason)
-    for section in SECTIONS:
-        begun = False
+    for question in QUESTIONS:
+        title, begun = question.title, False
         try:
-            for found in section.make(study):
+            for found in question.answer(study):
                 if isinstance(found, Skipped):
-                    report.skipped(f"{section.title}: {found.what}", found.reason)
+                    report.skipped(f"{title}: {found.what}", found.reason)
                     continue
                 if not begun:
-                    report.section(section.name, section.title, section.text)
+                    report.section(question.name, title, question.text)
                     begun = True
                 try:
                     report.add(found)
                 except InputError as error:
-                    report.skipped(f"{section.title}: {found.title}", str(error))
+                    report.skipped(f"{title}: {found.title}", str(error))
         except InputError as error:
-            report.skipped(f"{section.title}: the rest" if begun else section.title, str(error))
+            report.skipped(f"{title}: the rest" if begun else title, str(error))
 
 
 def _each(
@@ -138,9 +134,17 @@ def _each(
     return found, skipped
 
 
-def _left_out(study: Study, skipped: Iterable[tuple[Key, str]]) -> Iterator[Skipped]:
+def _or_skipped(what: str, made: Made) -> Made:
+    """Make exhibits; what fails leaves the others of the section."""
+    try:
+        yield from made
+    except InputError as error:
+        yield Skipped(what, str(error))
+
+
+def _left_out(study: Study, found: Scores) -> Iterator[Skipped]:
     """What a protocol skipped, but for the parts that nothing could be made of."""
-    for key, reason in skipped:
+    for key, reason in found.skipped:
         if not any(key[: len(part)] == part for part in study.refused):
             yield Skipped(key_of(key), reason)
 
@@ -150,18 +154,14 @@ def _ranks(comparison: Comparison, score: Literal["mae", "accuracy"]) -> NDArray
     return ranking.ranks
 
 
-def _most_votes(evaluation: Evaluation) -> int:
+def _most_votes(evaluation: Scores) -> int:
     fits = [cell.fitted.calibration for cell in evaluation.cells if cell.fitted is not None]
     return max((fit.max_votes for fit in fits if fit is not None), default=_MAPPED) or _MAPPED
 
 
-def _models(evaluation: Evaluation) -> dict[str, DavidsonModel]:
+def _models(evaluation: Scores) -> dict[str, DavidsonModel]:
     """Models fitted to all labels of a part, at its largest number of votes."""
-    most: dict[Key, Cell] = {}
-    for cell in evaluation.cells:
-        other = most.setdefault(cell.key, cell)
-        if (cell.n_votes or 0) > (other.n_votes or 0):
-            most[cell.key] = cell
+    most = evaluation.at_most_votes()
     return {
         name or "all items": cell.fitted.calibration.model
         for name, cell in zip(names_of(most), most.values(), strict=True)
@@ -173,21 +173,8 @@ def _vote_sweep(study: Study) -> Made:
     budgets = study.budgets()
     if not isinstance(study.votes, Votes) or len(budgets) < 2:
         raise InputError("it wants single votes, and more than one number of them")
-    with study.progress("number of votes") as progress:
-        found = sweep_votes(
-            study.votes,
-            study.labels,
-            budgets,
-            by=study.by,
-            aggregators=study.swept_methods,
-            confidence=study.confidence,
-            share=study.share,
-            size=study.size,
-            n_splits=study.n_splits,
-            seed=study.seed,
-            progress=progress,
-        )
-    yield from _left_out(study, found.skipped)
+    found = study.run("number of votes", sweep_votes, study.votes, budgets)
+    yield from _left_out(study, found)
     yield from figures.vote_figures(found)
     yield tables.vote_sweep_table(found)
 
@@ -196,30 +183,17 @@ def _calibration_sweep(study: Study) -> Made:
     sizes = study.calibration_sizes()
     if len(sizes) < 2:
         raise InputError("there are too few labelled items for two sizes of a calibration set")
-    with study.progress("number of labels") as progress:
-        found = sweep_calibration(
-            study.votes,
-            study.labels,
-            sizes,
-            n_votes=study.most_votes,
-            by=study.by,
-            aggregators=study.swept_methods,
-            confidence=study.confidence,
-            n_splits=study.n_splits,
-            seed=study.seed,
-            progress=progress,
-        )
-    yield from _left_out(study, found.skipped)
+    found = study.run(
+        "number of labels", sweep_calibration, study.votes, sizes, n_votes=study.most_votes
+    )
+    yield from _left_out(study, found)
     yield from figures.calibration_figures(found)
     yield tables.calibration_sweep_table(found)
 
 
 def _parameters(study: Study) -> Made:
     fitted, skipped = _each(
-        study.items,
-        lambda items: fitted_parameters(
-            items, share=study.share, size=study.size, n_splits=_FEW_SPLITS, seed=study.seed
-        ),
+        study.items, lambda items: fitted_parameters(items, protocol=study.few_splits)
     )
     yield from skipped
     if fitted:
@@ -231,28 +205,22 @@ def _transfer(study: Study) -> Made:
     if all(len(tasks) < 2 for tasks in several.values()):
         raise InputError("it wants several tasks with votes of one judge and labels")
     for key, tasks in several.items():
-        try:
-            with study.progress(" ".join(("transfer", *key))) as progress:
-                found = transfer_matrix(
-                    tasks,
-                    share=study.share,
-                    size=study.size,
-                    n_splits=study.n_splits,
-                    seed=study.seed,
-                    progress=progress(study.n_splits),
-                )
-        except InputError as error:
-            yield Skipped(key_of(key), str(error))
-            continue
-        yield _of(figures.transfer_figure(found), *key)
-        yield _of(tables.transfer_table(found), *key)
+        yield from _or_skipped(key_of(key), _transfer_of(study, key, tasks))
+
+
+def _transfer_of(study: Study, key: Key, tasks: Mapping[str, LabelledItems]) -> Made:
+    with study.progress(" ".join(("transfer", *key))) as progress:
+        step = progress(study.protocol.splitter.n_splits)
+        found = transfer_matrix(tasks, protocol=study.protocol, progress=step)
+    yield _of(figures.transfer_figure(found), *key)
+    yield _of(tables.transfer_table(found), *key)
 
 
 def _labels(study: Study) -> Made:
     yield figures.gold_figure(study.items)
     yield tables.gold_table(study.items)
     with study.progress("confusion") as progress:
-        step = progress(len(study.items) * _FEW_SPLITS)
+        step = progress(len(study.items) * study.few_splits.splitter.n_splits)
         found, skipped = _each(study.items, lambda items: _distributions(study, items, step))
     yield from skipped
     if not found:
@@ -277,58 +245,30 @@ def _labels(study: Study) -> Made:
 
 def _distributions(
     study: Study, items: LabelledItems, step: Callable[[], object] | None = None
-) -> Distributions:
-    return label_distributions(
-        items,
-        _pair(study),
-        share=study.share,
-        size=study.size,
-        n_splits=_FEW_SPLITS,
-        seed=study.seed,
-        progress=step,
-    )
-
-
-def _pair(study: Study) -> list[Davidson | MajorityVote]:
-    """The paper's two: its own method and majority vote, as they were given."""
-    own = [method for method in study.methods if isinstance(method, Davidson | MajorityVote)]
-    return own or [Davidson(), MajorityVote()]
+) -> Comparison:
+    methods = usual_among(study.methods)
+    return label_distributions(items, methods, protocol=study.few_splits, progress=step)
 
 
 def _ablations(study: Study) -> Made:
     if not study.varied:
         raise InputError("no column was named or found that has several values to compare")
     for column, votes in study.varied.items():
-        by = [name for name in study.columns if name != column]
-        try:
-            yield from _ablation(study, column, votes, by)
-        except InputError as error:
-            yield Skipped(column, str(error))
+        yield from _or_skipped(column, _ablation(study, column, votes))
 
 
-def _ablation(study: Study, column: str, votes: Votes, by: list[str]) -> Made:
-    with study.progress(f"by {column}") as progress:
-        found = ablate(
-            votes,
-            study.labels,
-            column,
-            n_votes=None if study.most_votes is None else [study.most_votes],
-            by=by,
-            aggregators=study.swept_methods,
-            confidence=study.confidence,
-            share=study.share,
-            size=study.size,
-            n_splits=study.n_splits,
-            seed=study.seed,
-            progress=progress,
-        )
-    for one in _left_out(study, found.skipped):
+def _ablation(study: Study, column: str, votes: Votes) -> Made:
+    by = [name for name in study.columns if name != column]
+    n_votes = None if study.most_votes is None else [study.most_votes]
+    found = study.run(f"by {column}", ablate, votes, column, n_votes=n_votes, by=by)
+    for one in _left_out(study, found):
         yield replace(one, what=f"{column}, {one.what}")
     yield tables.ablation_table(found)
-    shown = {cell.key for cell in found.cells}
+    shown = found.by_key()
     for key, part in with_task(votes, study.labels).partition(by):
         if key in shown:
-            yield from _conditions(study, column, key, part)
+            conditions = _conditions(study, column, key, part)
+            yield from _or_skipped(key_of((column, *key)), conditions)
 
 
 def _conditions(study: Study, column: str, key: Key, votes: Votes) -> Made:
@@ -337,11 +277,7 @@ def _conditions(study: Study, column: str, key: Key, votes: Votes) -> Made:
     if len(items) < 2:
         return
     named = {value: one for (value,), one in items.items()}
-    try:
-        found, skipped = _each(named, lambda one: _distributions(study, one))
-    except InputError as error:
-        yield Skipped(key_of((column, *key)), str(error))
-        return
+    found, skipped = _each(named, lambda one: _distributions(study, one))
     for one in skipped:
         yield replace(one, what=key_of((*key, f"{column} {one.what}")))
     if len(found) > 1:
@@ -355,34 +291,17 @@ def _orders(study: Study) -> Made:
     by = [column for column in ("judge",) if column in votes.columns]
     bias = positional_bias(votes, by=by)
     yield tables.positional_bias_table(bias, by)
-    try:
-        yield figures.positional_bias_figure(bias)
-    except InputError as error:
-        yield Skipped("figure of positional bias", str(error))
+    yield from _or_skipped("figure of positional bias", map(figures.positional_bias_figure, [bias]))
+    yield from _or_skipped("error by order", _error_by_order(study, votes))
+
+
+def _error_by_order(study: Study, votes: Votes) -> Made:
     n_votes = study.most_votes or max(study.budgets())
     each = n_votes // 2 - n_votes // 2 % 2  # votes that an item has of either order
     if each < 2:
-        yield Skipped("error by order", f"two votes of either order are wanted, of {n_votes}")
-        return
-    try:
-        with study.progress("order") as progress:
-            found = compare_orders(
-                votes,
-                study.labels,
-                each,
-                by=study.by,
-                aggregators=study.swept_methods,
-                confidence=study.confidence,
-                share=study.share,
-                size=study.size,
-                n_splits=study.n_splits,
-                seed=study.seed,
-                progress=progress,
-            )
-    except InputError as error:
-        yield Skipped("error by order", str(error))
-        return
-    yield from _left_out(study, found.skipped)
+        raise InputError(f"two votes of either order are wanted, of {n_votes}")
+    found = study.run("order", compare_orders, votes, each)
+    yield from _left_out(study, found)
     yield tables.order_table(found)
 
 
@@ -440,54 +359,54 @@ def _stacked(column: str, name: str, title: str, found: Mapping[str, ReportTable
     )
 
 
-SECTIONS = (
-    Section(
+QUESTIONS = (
+    Question(
         "votes",
         "How many votes are worth their price",
         "The error against the number of votes per item, on the same items and splits.",
         _vote_sweep,
     ),
-    Section(
+    Question(
         "calibration",
         "How many labels are enough",
         "The error against the number of labels calibrated on. The items that are scored are the "
         "same for every number, and a smaller set is part of a larger one.",
         _calibration_sweep,
     ),
-    Section(
+    Question(
         "parameters",
         "What calibration finds",
         "The model's three numbers, fitted again on every split. A high nu says that votes are to "
         "be moved towards ties, a low one that they are to be taken as they are.",
         _parameters,
     ),
-    Section(
+    Question(
         "labels",
         "Which labels are taken for which",
         "Gold labels against those of the calibrated model and of majority vote.",
         _labels,
     ),
-    Section(
+    Question(
         "transfer",
         "Whether a calibration carries over",
         "Calibrated on one task (row) and used on another (column), against the calibration of "
         "the task itself.",
         _transfer,
     ),
-    Section(
+    Question(
         "ablations",
         "What prompt and temperature change",
         "The same items and splits under every value.",
         _ablations,
     ),
-    Section(
+    Question(
         "order",
         "Whether the judge favours a position",
         "Votes for the response that was shown first against those for the second.",
         _orders,
     ),
-    Section("ties", "How often judges call a tie", "", _ties),
-    Section(
+    Question("ties", "How often judges call a tie", "", _ties),
+    Question(
         "behaviour",
         "How each method decides",
         "Every way in which the votes of an item can fall, and what each method makes of it.",

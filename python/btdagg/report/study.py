@@ -6,25 +6,25 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.aggregators import Aggregator, Davidson, DavidsonMAE, Decided, MajorityVote
-from btdagg.evaluation.protocol import budgets_of, parts_of, require_enough, with_task
-from btdagg.evaluation.splits import random_splits
+from btdagg.aggregators import Aggregator, aggregators_or_usual, needs_of
+from btdagg.evaluation.comparison import numbers_of_votes
+from btdagg.evaluation.items import LabelledItems
+from btdagg.evaluation.parts import Key, Part, grouping, labelled_parts, names_of, with_task
+from btdagg.evaluation.protocol import DEFAULT, Protocol
 from btdagg.evaluation.summary import refuse_fields
-from btdagg.evaluation.tasks import LabelledItems, labelled_parts, names_of
 from btdagg.tables import text
 from btdagg.votes import Votes
 
 if TYPE_CHECKING:
-    from btdagg.evaluation import SplitTest
     from btdagg.labels import Labels
     from btdagg.votes import VoteCounts
 
-Key = tuple[str, ...]
+Found = TypeVar("Found")
 Step: TypeAlias = Callable[[], object]
 Start: TypeAlias = Callable[[int], Step]
 Progress: TypeAlias = Callable[[str], AbstractContextManager[Start]]
@@ -55,7 +55,7 @@ class Study:
     varied : mapping of str to Votes
         For each column that an ablation varies, the votes that pass the filters but those of this
         column.
-    by, n_votes, aggregators, confidence, share, size, n_splits, seed, test
+    by, n_votes, aggregators, confidence, protocol
         See `btdagg.evaluation.evaluate`.
     sizes : sequence of int, optional
         Labels to calibrate on in a sweep. Unless given the paper's 20, 40, ..., 200, as far as half
@@ -76,12 +76,8 @@ class Study:
     n_votes: Sequence[int] | None = None
     aggregators: Sequence[Aggregator] | None = None
     confidence: str | None = None
-    share: float | None = None
-    size: int | None = None
+    protocol: Protocol = DEFAULT
     sizes: Sequence[int] | None = None
-    n_splits: int = 100
-    seed: int = 0
-    test: SplitTest | None = None
     progress: Progress = silent
 
     def __post_init__(self) -> None:
@@ -90,28 +86,51 @@ class Study:
     @property
     def methods(self) -> tuple[Aggregator, ...]:
         """The aggregators, the usual two unless given."""
-        return (Davidson(), MajorityVote()) if self.aggregators is None else tuple(self.aggregators)
+        return aggregators_or_usual(self.aggregators)
 
     @property
     def own_methods(self) -> tuple[Aggregator, ...]:
         """Those that decide by votes: what others decided may be there for some numbers only."""
-        return tuple(method for method in self.methods if not isinstance(method, Decided))
+        return tuple(method for method in self.methods if needs_of(method).decisions is None)
 
     @property
     def swept_methods(self) -> tuple[Aggregator, ...]:
         """Those that are quick to fit: a sweep fits thousands of times."""
-        quick = tuple(m for m in self.own_methods if not isinstance(m, DavidsonMAE))
+        quick = tuple(method for method in self.own_methods if not needs_of(method).time)
         return quick or self.own_methods
+
+    def run(
+        self,
+        what: str,
+        protocol: Callable[..., Found],
+        votes: object,
+        *more: object,
+        **options: object,
+    ) -> Found:
+        """Run a protocol of `btdagg.evaluation` on some votes and the labels, showing progress."""
+        usual = {
+            "by": self.by,
+            "aggregators": self.swept_methods,
+            "confidence": self.confidence,
+            "protocol": self.protocol,
+        }
+        with self.progress(what) as progress:
+            return protocol(votes, self.labels, *more, **{**usual, **options}, progress=progress)
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """Columns that the evaluation goes by."""
-        return parts_of(with_task(self.votes, self.labels), self.by, None)[0]
+        return grouping(with_task(self.votes, self.labels), self.by)
+
+    @property
+    def few_splits(self) -> Protocol:
+        """The paper's 20 splits for fitted parameters and confusion matrices."""
+        return Protocol(self.protocol.splitter.times(20), None)
 
     @property
     def most_votes(self) -> int | None:
         """The largest number of votes that was asked for; None for all."""
-        budgets = [budget for budget in budgets_of(self.n_votes) if budget is not None]
+        budgets = [budget for budget in numbers_of_votes(self.n_votes) if budget is not None]
         return max(budgets, default=None)
 
     @cached_property
@@ -119,18 +138,8 @@ class Study:
         found, refused = self.parts_by(self.columns)
         for key, items in list(found.items()):
             try:
-                counts = items.evidence.counts
-                require_enough(counts, items.labels, self.labels.source, self.votes.source)
-                draw = random_splits(
-                    len(items),
-                    share=self.share,
-                    size=self.size,
-                    n_splits=self.n_splits,
-                    seed=self.seed,
-                    groups=items.groups,
-                )
-                for _ in draw:
-                    pass
+                Part(key, self.votes, self.labels).require_comparable(items)
+                items.require_splits(self.protocol.splitter)
             except InputError as error:
                 del found[key]
                 refused[key] = str(error)

@@ -11,9 +11,13 @@ from btdagg.report.wording import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 WIDTH = 6.8
 """Width of a figure across the page, in inches; sizes of type are those in print."""
+
+BESIDE = 4
+"""Square panels side by side across the page."""
 
 INK = "#333333"
 FAINT = "#BBBBBB"
@@ -187,12 +191,25 @@ def grid_of(n_panels: int, most: int) -> tuple[int, int]:
     return n_rows, -(-n_panels // n_rows)
 
 
+def square_panels(
+    titles: Iterable[str], more: float, *, sharey: bool = False
+) -> tuple[Figure, list[Axes]]:
+    """Figure of square panels with these titles, in rows, and so many inches besides."""
+    from matplotlib.figure import Figure
+
+    names = list(titles)
+    n_rows, beside = grid_of(len(names), BESIDE)
+    height = more + (2.05 if any("\n" in name for name in names) else 1.9) * n_rows
+    figure = Figure(figsize=(WIDTH * max(beside, 2) / BESIDE, height), layout="constrained")
+    axes = figure.subplots(n_rows, beside, sharey=sharey, squeeze=False).ravel()
+    for axis, name in zip(axes, names, strict=False):
+        axis.set_title(name)
+    for axis in axes[len(names) :]:
+        axis.set_visible(False)
+    return figure, list(axes[: len(names)])
+
+
 def legend_columns(names: Iterable[str]) -> int:
     """How many columns of these names a legend across the page has room for."""
     longest = max(len(name) for name in names)
     return max(1, int(WIDTH / (0.6 + 0.068 * longest)))
-
-
-def height_of_rows(titles: Iterable[str], n_rows: int) -> float:
-    """Inches that rows of square panels take, four of them side by side, under these titles."""
-    return (2.05 if any("\n" in title for title in titles) else 1.9) * n_rows

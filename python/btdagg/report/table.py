@@ -7,14 +7,14 @@ import io
 import math
 import re
 from dataclasses import dataclass
-from html import escape
-from typing import TYPE_CHECKING
+from itertools import takewhile
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self
 
 from btdagg._core import InputError
-from btdagg.report.wording import printable
+from btdagg.report.wording import MISSING, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -63,6 +63,32 @@ class Entry:
     bold: bool = False
 
 
+class PivotCell(NamedTuple):
+    """One value of a table by its row and its column.
+
+    Attributes
+    ----------
+    label : tuple of str
+        Of the row, one text for each label column.
+    column : str
+    text : str
+        What is printed.
+    bold : bool
+        Whether it stands out.
+    record : mapping, optional
+        The same in full precision, as the CSV file has it.
+    place : int
+        Tells rows of the same label apart.
+    """
+
+    label: tuple[str, ...]
+    column: str
+    text: str
+    bold: bool = False
+    record: Mapping[str, object] | None = None
+    place: int = 0
+
+
 @dataclass(frozen=True, eq=False)
 class ReportTable:
     """A table of a report.
@@ -89,6 +115,8 @@ class ReportTable:
         If the name is no file stem or a row is not as long as the header.
     """
 
+    kind: ClassVar[Literal["table"]] = "table"
+
     name: str
     title: str
     note: str
@@ -106,6 +134,47 @@ class ReportTable:
                     f"row {number} of table {self.name!r} has {len(row)} cells, "
                     f"want {len(self.header)} as in the header"
                 )
+
+    @classmethod
+    def pivot(
+        cls,
+        name: str,
+        title: str,
+        note: str,
+        labels: Sequence[str],
+        cells: Iterable[PivotCell],
+        columns: Iterable[str] = (),
+    ) -> Self:
+        """Put values into rows and columns in the order in which they come; a dash where is none.
+
+        Parameters
+        ----------
+        name, title, note
+            See `ReportTable`.
+        labels : sequence of str
+            What is over the label columns.
+        cells : iterable of PivotCell
+        columns : iterable of str
+            Those that come first, whether there are values or not.
+        """
+        cells = list(cells)
+        header = tuple(dict.fromkeys((*columns, *(cell.column for cell in cells))))
+        rows: dict[tuple[tuple[str, ...], int], dict[str, Entry]] = {}
+        for cell in cells:
+            row = rows.setdefault((cell.label, cell.place), {})
+            row[cell.column] = Entry(cell.text, cell.bold)
+        return cls(
+            name,
+            title,
+            note,
+            (*labels, *header),
+            tuple(
+                (*map(Entry, label), *(row.get(column, Entry(MISSING)) for column in header))
+                for (label, _), row in rows.items()
+            ),
+            tuple(dict(cell.record) for cell in cells if cell.record is not None),
+            n_label_columns=len(labels),
+        )
 
     def markdown(self) -> str:
         """Return a heading, the table in pipes, and the note."""
@@ -179,41 +248,31 @@ class ReportTable:
 
     def html(self) -> str:
         """Return a `table` element; title and note are left to the page."""
-        head = "".join(
-            f'<th scope="col"{self._class(place)}>{_in_html(text)}</th>'
-            for place, text in enumerate(self.header)
-        )
-        lines = ["<table>", f"<thead><tr>{head}</tr></thead>"]
-        repeats = self._repeats()
-        for number, begins in enumerate(self._begins()):
-            if begins:
-                lines += ["</tbody>"] * (number > 0) + ["<tbody>"]
-            lines.append(f"<tr>{self._html_cells(number, repeats)}</tr>")
-        lines += ["</tbody>"] * bool(self.rows) + ["</table>", ""]
-        return "\n".join(lines)
+        from btdagg.report.templating import TEMPLATES
 
-    def _html_cells(self, number: int, repeats: Sequence[Sequence[bool]]) -> str:
-        cells = []
-        for place, entry in enumerate(self.rows[number]):
-            if repeats[number][place]:
-                continue  # the cell above spans this row
-            text = _bold(_in_html, "<strong>{}</strong>", entry)
-            if self._is_label(place):
-                below = (row[place] for row in repeats[number + 1 :])
-                height = 1 + next(
-                    (i for i, same in enumerate(below) if not same), _rest(self, number)
-                )
-                span = f' rowspan="{height}"' if height > 1 else ""
-                cells.append(f'<th scope="row{"group" if span else ""}"{span}>{text}</th>')
-            else:
-                cells.append(f"<td{self._class(place)}>{text}</td>")
-        return "".join(cells)
+        groups: list[list[list[tuple[Entry, int]]]] = []
+        repeats = self._repeats()
+        for number, (row, begins) in enumerate(zip(self.rows, self._begins(), strict=True)):
+            if begins:
+                groups.append([])
+            groups[-1].append(
+                [
+                    (entry, self._height(repeats[number:], place))
+                    for place, entry in enumerate(row)
+                    if not repeats[number][place]  # the cell above spans this row
+                ]
+            )
+        return TEMPLATES.get_template("table.html.jinja").render(table=self, groups=groups)
+
+    def _height(self, below: Sequence[Sequence[bool]], place: int) -> int:
+        """Rows that a cell spans if it is a label; 0 if it is none."""
+        if not self._is_label(place):
+            return 0
+        same = takewhile(lambda row: row[place], below[1:])
+        return 1 + sum(1 for _ in same)
 
     def _is_label(self, place: int) -> bool:
         return place < self.n_label_columns
-
-    def _class(self, place: int) -> str:
-        return "" if self._is_label(place) else ' class="number"'
 
     def _padded(self, text: str, place: int, width: int) -> str:
         return text.ljust(width) if self._is_label(place) else text.rjust(width)
@@ -241,10 +300,6 @@ class ReportTable:
         return [not same[0] for same in self._repeats()]
 
 
-def _rest(table: ReportTable, number: int) -> int:
-    return len(table.rows) - number - 1
-
-
 def _bold(written: Callable[[str], str], form: str, entry: Entry) -> str:
     text = written(entry.text)
     return form.format(text) if entry.bold and text else text
@@ -252,10 +307,6 @@ def _bold(written: Callable[[str], str], form: str, entry: Entry) -> str:
 
 def _in_markdown(text: str) -> str:
     return printable(text).translate(_MARKDOWN)
-
-
-def _in_html(text: str) -> str:
-    return escape(printable(text))
 
 
 def _in_latex(text: str) -> str:

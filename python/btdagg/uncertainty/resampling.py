@@ -36,7 +36,7 @@ _DRAWN = 1 << 22
 
 
 @dataclass(frozen=True)
-class LabelledItems:
+class WeightedItems:
     """Labelled counts with a weight above 0, reduced to cells: items alike in counts and label.
 
     Attributes
@@ -104,7 +104,7 @@ def labelled_items(
     kappa: float,
     bounds: Bounds | None,
     n_threads: int,
-) -> LabelledItems:
+) -> WeightedItems:
     """Check labelled items, fit them, and reduce them to cells.
 
     Raises
@@ -157,7 +157,7 @@ def labelled_items(
         what = "item" if group is None else "group"
         raise InputError(f"counts hold one {what} with a weight above 0, want at least two")
     shape = (len(repeats), len(first))
-    return LabelledItems(
+    return WeightedItems(
         counts=np.ascontiguousarray(table[first]),
         labels=known[used][first],
         kinds=csr_array(coo_array((values, (rows, columns)), shape=shape)),

@@ -14,10 +14,8 @@ from btdagg.report.figure import ReportFigure
 from btdagg.report.style import (
     LABEL_COLOURS,
     LABEL_INK,
-    WIDTH,
     abridged,
-    grid_of,
-    height_of_rows,
+    square_panels,
     without_frame,
     wrapped,
 )
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
 
 Map = np.ma.MaskedArray[Any, Any]
 
-_BESIDE = 4  # panels in a row
 _LETTERS = 20  # of a title, on a line
 
 
@@ -75,24 +72,16 @@ def behaviour_figure(aggregators: Mapping[str, Aggregator], n_votes: int) -> Rep
         "voting-behaviour",
         f"How {n_votes} votes are decided",
         note + abridged(maps, _LETTERS),
-        partial(_draw, maps, n_votes),
+        partial(_draw, maps),
     )
 
 
-def _draw(maps: Mapping[str, Map], n_votes: int) -> Figure:
-    from matplotlib.figure import Figure
+def _draw(maps: Mapping[str, Map]) -> Figure:
     from matplotlib.patches import Patch
 
-    n_rows, beside = grid_of(len(maps), _BESIDE)
-    titles = wrapped(maps, _LETTERS)
-    height = 0.6 + height_of_rows(titles.values(), n_rows)
-    figure = Figure(figsize=(WIDTH * max(beside, 2) / _BESIDE, height), layout="constrained")
-    axes = figure.subplots(n_rows, beside, sharey=True, squeeze=False).ravel()
-    for axis, (title, decided) in zip(axes, maps.items(), strict=False):
+    figure, axes = square_panels(wrapped(maps, _LETTERS).values(), 0.6, sharey=True)
+    for axis, decided in zip(axes, maps.values(), strict=True):
         draw_map(axis, decided)
-        axis.set_title(titles[title])
-    for axis in axes[len(maps) :]:
-        axis.set_visible(False)
     figure.supxlabel("votes for A", fontsize="medium")
     figure.supylabel("votes for B", fontsize="medium")
     swatches = [Patch(color=colour) for colour in LABEL_COLOURS]

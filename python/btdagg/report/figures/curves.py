@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from btdagg.evaluation import Curve, Interval, MethodScores, Sweep, Sweeps
+    from btdagg.evaluation import Scores, Sweep
 
 Key = tuple[str, ...]
 Score = Literal["mae", "accuracy"]
@@ -37,19 +37,14 @@ _ROWS = 6  # of panels in a figure
 _BESIDE = 3
 
 
-def vote_figures(
-    found: Sweeps, flat: Mapping[Key, Sequence[MethodScores]] | None = None
-) -> tuple[ReportFigure, ...]:
+def vote_figures(found: Scores) -> tuple[ReportFigure, ...]:
     """Draw MAE and accuracy against the number of votes: one figure, a row of panels per task.
 
     Parameters
     ----------
-    found : Sweeps
+    found : Scores
         From `sweep_votes`. Where it goes by more than the task there is a figure for each of the
         other values.
-    flat : mapping of key to sequence of MethodScores, optional
-        Methods that do not scale with the votes, by the key of the sweep that they belong to: a
-        horizontal line each.
 
     Raises
     ------
@@ -60,31 +55,15 @@ def vote_figures(
     ----------
     The paper's figure of aggregation methods against n.
     """
-    lines = {} if flat is None else dict(flat)
-    figures = []
-    for name, title, sweeps in _figures(found, _ROWS):
-        names = _methods(sweeps, lines)
-        more = " Horizontal lines: methods that do not scale with the votes." if lines else ""
-        figures.append(
-            ReportFigure(
-                stem("votes", *name),
-                f"Error against the number of votes{title}",
-                _note(sweeps)
-                + more
-                + abridged(names, _IN_LEGEND, 1)
-                + not_evaluated(key for key, _ in found.skipped),
-                partial(_draw_votes, found.by, sweeps, lines),
-            )
-        )
-    return tuple(figures)
+    return _figures(found, "votes", "the number of votes", "", _draw_votes, _ROWS)
 
 
-def calibration_figures(found: Sweeps) -> tuple[ReportFigure, ...]:
+def calibration_figures(found: Scores) -> tuple[ReportFigure, ...]:
     """Draw MAE against the number of labels calibrated on, with a panel for each task.
 
     Parameters
     ----------
-    found : Sweeps
+    found : Scores
         From `sweep_calibration`. Where it goes by more than the task there is a figure for each of
         the other values.
 
@@ -97,47 +76,47 @@ def calibration_figures(found: Sweeps) -> tuple[ReportFigure, ...]:
     ----------
     The paper's figures of MAE against the size of the calibration set.
     """
-    return tuple(
-        ReportFigure(
-            stem("calibration", *name),
-            f"Error against the number of labels calibrated on{title}",
-            _note(sweeps)
-            + " The items evaluated on are the same for every number."
-            + abridged(_methods(sweeps, {}), _IN_LEGEND, 1)
-            + not_evaluated(key for key, _ in found.skipped),
-            partial(_draw_calibration, found.by, sweeps),
-        )
-        for name, title, sweeps in _figures(found, _ROWS * _BESIDE)
-    )
+    more = " The items evaluated on are the same for every number."
+    most = _ROWS * _BESIDE
+    points = "the number of labels calibrated on"
+    return _figures(found, "calibration", points, more, _draw_calibration, most)
 
 
-def _figures(found: Sweeps, most: int) -> list[tuple[Key, str, list[Sweep]]]:
-    """Names, end of title and sweeps of each figure: by what is no task, at most so many."""
-    if not found.sweeps:
+def _figures(
+    found: Scores,
+    name: str,
+    points: str,
+    more: str,
+    draw: Callable[[Sequence[str], Sequence[Sweep]], Figure],
+    most: int,
+) -> tuple[ReportFigure, ...]:
+    """Make a figure for each value of what is no task, with at most so many sweeps."""
+    if not found.cells:
         raise InputError("there is no sweep: nothing could be evaluated")
     place = found.by.index("task") if "task" in found.by else len(found.by)
     groups: dict[Key, list[Sweep]] = {}
     for sweep in found.sweeps:
         groups.setdefault((*sweep.key[:place], *sweep.key[place + 1 :]), []).append(sweep)
     figures = []
-    for key, sweeps in groups.items():
-        for first in range(0, len(sweeps), most):
-            page = (f"page {first // most + 1}",) if len(sweeps) > most else ()
-            title = "".join(f", {part}" for part in (*key, *page))
-            figures.append(((*key, *page), title, sweeps[first : first + most]))
-    return figures
+    for key, of_key in groups.items():
+        for first in range(0, len(of_key), most):
+            sweeps = of_key[first : first + most]
+            page = (f"page {first // most + 1}",) if len(of_key) > most else ()
+            n_splits = splits_of([cell.comparison.n_splits for s in sweeps for cell in s.cells])
+            figure = ReportFigure(
+                stem(name, *key, *page),
+                ", ".join((f"Error against {points}", *key, *page)),
+                f"Means over {n_splits} with 95% intervals of the mean.{more}"
+                + abridged(_methods(sweeps), _IN_LEGEND, 1)
+                + not_evaluated(key for key, _ in found.skipped),
+                partial(draw, found.by, sweeps),
+            )
+            figures.append(figure)
+    return tuple(figures)
 
 
-def _methods(sweeps: Sequence[Sweep], flat: Mapping[Key, Sequence[MethodScores]]) -> list[str]:
-    own = [curve.name for sweep in sweeps for curve in sweep.curves]
-    return list(
-        dict.fromkeys([*own, *(m.name for sweep in sweeps for m in flat.get(sweep.key, ()))])
-    )
-
-
-def _note(sweeps: Sequence[Sweep]) -> str:
-    n_splits = splits_of([sweep.curves[0].mae.shape[1] for sweep in sweeps])
-    return f"Means over {n_splits} with 95% intervals of the mean."
+def _methods(sweeps: Sequence[Sweep]) -> list[str]:
+    return list(dict.fromkeys(curve.name for sweep in sweeps for curve in sweep.curves))
 
 
 def _panel_titles(by: Sequence[str], sweeps: Sequence[Sweep]) -> list[str]:
@@ -148,34 +127,29 @@ def _panel_titles(by: Sequence[str], sweeps: Sequence[Sweep]) -> list[str]:
     return [shown[name] if by else "" for name in names]
 
 
-def _draw_votes(
-    by: Sequence[str], sweeps: Sequence[Sweep], flat: Mapping[Key, Sequence[MethodScores]]
-) -> Figure:
+def _draw_votes(by: Sequence[str], sweeps: Sequence[Sweep]) -> Figure:
     from matplotlib.figure import Figure
 
-    names = _methods(sweeps, flat)
-    styles = method_styles(names)
+    styles = method_styles(_methods(sweeps))
     height = 2.5 if len(sweeps) == 1 else 1.75 * len(sweeps)
-    figure = Figure(figsize=(WIDTH, height + 0.25 * -(-len(names) // 4)), layout="constrained")
+    figure = Figure(figsize=(WIDTH, height + 0.25 * -(-len(styles) // 4)), layout="constrained")
     panels = figure.subplots(len(sweeps), 2, squeeze=False, sharex=True)
     for (left, right), sweep, title in zip(panels, sweeps, _panel_titles(by, sweeps), strict=True):
         for axis, score in ((left, "mae"), (right, "accuracy")):
             _lines(axis, sweep, score, styles)
-            for method in flat.get(sweep.key, ()):
-                _horizontal(axis, method, score, styles[method.name])
             axis.set_ylabel(_NAMES[score])
             axis.set_xticks(_some(sweep.points))
         left.set_title(title, loc="left")
     for axis in panels[-1]:
         axis.set_xlabel("votes per item")
-    _legend(figure, styles, {curve.name for sweep in sweeps for curve in sweep.curves})
+    _legend(figure, styles)
     return figure
 
 
 def _draw_calibration(by: Sequence[str], sweeps: Sequence[Sweep]) -> Figure:
     from matplotlib.figure import Figure
 
-    styles = method_styles(_methods(sweeps, {}))
+    styles = method_styles(_methods(sweeps))
     n_rows, beside = grid_of(len(sweeps), _BESIDE)
     figure = Figure(
         figsize=(WIDTH if beside > 1 else WIDTH / 2, 0.3 + 1.9 * n_rows), layout="constrained"
@@ -192,7 +166,7 @@ def _draw_calibration(by: Sequence[str], sweeps: Sequence[Sweep]) -> Figure:
             axis.set_xlabel("labels calibrated on")
     for axis in panels[len(sweeps) :]:
         axis.set_visible(False)
-    _legend(figure, styles, set(styles))
+    _legend(figure, styles)
     return figure
 
 
@@ -201,10 +175,10 @@ def _lines(axis: Axes, sweep: Sweep, score: str, styles: Mapping[str, MethodStyl
         style = styles[curve.name]
         # Where markers coincide those below show around those above.
         size = 6.5 - 2.5 * place / max(1, len(sweep.curves) - 1)
-        intervals = _intervals(curve, score)
+        means, low, high = zip(*getattr(curve, f"{score}_intervals"), strict=True)
         axis.plot(
             sweep.points,
-            [interval.mean for interval in intervals],
+            means,
             color=style.colour,
             marker=style.marker,
             linestyle=style.line,
@@ -212,28 +186,11 @@ def _lines(axis: Axes, sweep: Sweep, score: str, styles: Mapping[str, MethodStyl
             markeredgecolor="white",
             markeredgewidth=0.4,
         )
-        axis.fill_between(
-            sweep.points,
-            [interval.low for interval in intervals],
-            [interval.high for interval in intervals],
-            color=style.colour,
-            alpha=0.18,
-            linewidth=0,
-        )
+        axis.fill_between(sweep.points, low, high, color=style.colour, alpha=0.18, linewidth=0)
     axis.grid(axis="y", color="#E5E5E5", linewidth=0.5)
     axis.set_axisbelow(True)
     axis.margins(x=0.04)
     axis.locator_params(axis="y", nbins=5)
-
-
-def _intervals(curve: Curve, score: str) -> Sequence[Interval]:
-    return curve.mae_intervals if score == "mae" else curve.accuracy_intervals
-
-
-def _horizontal(axis: Axes, method: MethodScores, score: str, style: MethodStyle) -> None:
-    interval = method.mae_interval if score == "mae" else method.accuracy_interval
-    axis.axhline(interval.mean, color=style.colour, linestyle=style.line, linewidth=1)
-    axis.axhspan(interval.low, interval.high, color=style.colour, alpha=0.12, linewidth=0)
 
 
 def _some(points: Sequence[int], most: int = 8) -> list[int]:
@@ -242,19 +199,13 @@ def _some(points: Sequence[int], most: int = 8) -> list[int]:
     return list(points[::-1][::step][::-1])
 
 
-def _legend(figure: Figure, styles: Mapping[str, MethodStyle], marked: set[str]) -> None:
-    """Name the lines below the panels; those that are horizontal have no markers."""
+def _legend(figure: Figure, styles: Mapping[str, MethodStyle]) -> None:
+    """Name the lines below the panels."""
     from matplotlib.lines import Line2D
 
     handles: list[Artist] = [
-        Line2D(
-            [],
-            [],
-            color=style.colour,
-            marker=style.marker if name in marked else "",
-            linestyle=style.line,
-        )
-        for name, style in styles.items()
+        Line2D([], [], color=style.colour, marker=style.marker, linestyle=style.line)
+        for style in styles.values()
     ]
     names = list(wrapped(styles, _IN_LEGEND, 1).values())
     figure.legend(

@@ -11,13 +11,14 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg.report.figure import ReportFigure
 from btdagg.report.style import (
+    BESIDE,
     INK,
     LABEL_COLOURS,
     LABEL_INK,
     WIDTH,
     abridged,
     grid_of,
-    height_of_rows,
+    square_panels,
     without_frame,
     wrapped,
 )
@@ -28,25 +29,24 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from btdagg.evaluation import Confusion, Distributions, LabelledItems
+    from btdagg.evaluation import Comparison, LabelledItems, MethodScores
 
 Shares = tuple[str, "NDArray[np.float64]"]
 """Name of a bar, and the shares of the labels in it."""
 
-_BESIDE = 4  # confusion matrices in a row
 _IN_ROW = 24  # letters of a name beside a bar
 _IN_TITLE = 20
 _NARROW = 0.04  # share from which its number fits into a bar
 
 
-def distribution_figure(task: str, found: Distributions) -> ReportFigure:
+def distribution_figure(task: str, found: Comparison) -> ReportFigure:
     """Draw how often each label is gold, and how often each method gives it.
 
     Parameters
     ----------
     task : str
         What the labels are of.
-    found : Distributions
+    found : Comparison
 
     References
     ----------
@@ -62,14 +62,14 @@ def distribution_figure(task: str, found: Distributions) -> ReportFigure:
     )
 
 
-def condition_figure(column: str, found: Mapping[str, Distributions]) -> ReportFigure:
+def condition_figure(column: str, found: Mapping[str, Comparison]) -> ReportFigure:
     """Draw gold and predicted labels under each value of a column, such as the prompt template.
 
     Parameters
     ----------
     column : str
         What is varied.
-    found : mapping of str to Distributions
+    found : mapping of str to Comparison
         By its value.
 
     Raises
@@ -128,14 +128,14 @@ def gold_figure(tasks: Mapping[str, LabelledItems]) -> ReportFigure:
     )
 
 
-def confusion_figure(task: str, found: Distributions) -> ReportFigure:
+def confusion_figure(task: str, found: Comparison) -> ReportFigure:
     """Draw the confusion matrix of each method, with counts and percentages of the gold label.
 
     Parameters
     ----------
     task : str
         What the labels are of.
-    found : Distributions
+    found : Comparison
 
     References
     ----------
@@ -208,27 +208,20 @@ def _bars(axis: Axes, rows: Sequence[Shares], first_is_gold: bool) -> None:
     without_frame(axis)
 
 
-def _draw_confusions(methods: Sequence[Confusion]) -> Figure:
-    from matplotlib.figure import Figure
-
-    n_rows, beside = grid_of(len(methods), _BESIDE)
+def _draw_confusions(methods: Sequence[MethodScores]) -> Figure:
     titles = wrapped((method.name for method in methods), _IN_TITLE)
-    height = 0.3 + height_of_rows(titles.values(), n_rows)
-    figure = Figure(figsize=(WIDTH * max(beside, 2) / _BESIDE, height), layout="constrained")
-    axes = figure.subplots(n_rows, beside, squeeze=False).ravel()
-    for place, (axis, method) in enumerate(zip(axes, methods, strict=False)):
+    figure, axes = square_panels((titles[method.name] for method in methods), 0.3)
+    _, beside = grid_of(len(methods), BESIDE)
+    for place, (axis, method) in enumerate(zip(axes, methods, strict=True)):
         _confusion(axis, method)
-        axis.set_title(titles[method.name])
         if place % beside:
             axis.set_yticklabels([])
-    for axis in axes[len(methods) :]:
-        axis.set_visible(False)
     figure.supxlabel("predicted", fontsize="medium")
     figure.supylabel("gold", fontsize="medium")
     return figure
 
 
-def _confusion(axis: Axes, method: Confusion) -> None:
+def _confusion(axis: Axes, method: MethodScores) -> None:
     counts, percentages = method.counts, method.percentages
     axis.pcolormesh(percentages, cmap="cividis", vmin=0, vmax=100, edgecolor="white", linewidth=1)
     for gold in range(3):
@@ -254,5 +247,5 @@ def _confusion(axis: Axes, method: Confusion) -> None:
     axis.tick_params(colors=INK)
 
 
-def _splits(*several: Distributions) -> str:
+def _splits(*several: Comparison) -> str:
     return counted(len(several[0].methods[0].matrices), "random split")

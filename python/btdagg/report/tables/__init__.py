@@ -1,17 +1,17 @@
 """Every table of the paper, from the results of `btdagg.evaluation`."""
 
-from btdagg.report.tables.conditions import (
+from btdagg.report.tables.calibration import parameters_table, transfer_table
+from btdagg.report.tables.judges import positional_bias_table, raters_table, tie_rate_table
+from btdagg.report.tables.labels import confusion_table, distribution_table, gold_table
+from btdagg.report.tables.scores import (
+    Ranks,
     ablation_table,
     calibration_sweep_table,
     order_table,
+    pvalue_table,
+    score_tables,
     vote_sweep_table,
 )
-from btdagg.report.tables.judges import positional_bias_table, raters_table, tie_rate_table
-from btdagg.report.tables.labels import confusion_table, distribution_table, gold_table
-from btdagg.report.tables.parameters import parameters_table
-from btdagg.report.tables.pvalues import pvalue_table
-from btdagg.report.tables.scores import Ranks, score_tables
-from btdagg.report.tables.transfer import transfer_table
 
 __all__ = [
     "Ranks",

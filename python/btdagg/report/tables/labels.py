@@ -3,80 +3,78 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.report.table import Entry, ReportTable
-from btdagg.report.tables.common import Record, plain
+from btdagg.report.table import PivotCell, ReportTable
 from btdagg.report.wording import LABEL_NAMES, MISSING, counted, fixed, percent, stem
 
 if TYPE_CHECKING:
-    from btdagg.evaluation import Distributions, LabelledItems
+    from btdagg.evaluation import Comparison, LabelledItems
 
 
-def confusion_table(task: str, found: Distributions) -> ReportTable:
+def confusion_table(task: str, found: Comparison) -> ReportTable:
     """Tabulate, for each method and gold label, how often each label is predicted.
 
     Parameters
     ----------
     task : str
         What the labels are of.
-    found : Distributions
+    found : Comparison
 
     References
     ----------
     The paper's figures of confusion matrices.
     """
-    rows: list[tuple[Entry, ...]] = []
-    records: list[Record] = []
-    for method in found.methods:
-        counts, percentages = method.counts.tolist(), method.percentages.tolist()
-        for gold, name in enumerate(LABEL_NAMES):
-            cells = [
-                Entry(
-                    f"{fixed(count, 1)} ({fixed(share, 1)}%)" if math.isfinite(share) else MISSING,
-                    gold == p,
-                )
-                for p, (count, share) in enumerate(
-                    zip(counts[gold], percentages[gold], strict=True)
-                )
-            ]
-            rows.append((*plain(method.name, name), *cells, Entry(fixed(sum(counts[gold]), 1))))
-            records += [
-                {
-                    "task": task,
-                    "method": method.name,
-                    "gold": gold - 1,
-                    "predicted": predicted - 1,
-                    "count": counts[gold][predicted],
-                    "percent_of_gold": percentages[gold][predicted],
-                    "n_splits": len(method.matrices),
-                }
-                for predicted in range(3)
-            ]
-    return ReportTable(
+
+    def cells() -> Iterator[PivotCell]:
+        for number, method in enumerate(found.methods):
+            counts, percentages = method.counts.tolist(), method.percentages.tolist()
+            for gold, label in enumerate(LABEL_NAMES):
+                for predicted, name in enumerate(LABEL_NAMES):
+                    count, share = counts[gold][predicted], percentages[gold][predicted]
+                    record = {
+                        "task": task,
+                        "method": method.name,
+                        "gold": gold - 1,
+                        "predicted": predicted - 1,
+                        "count": count,
+                        "percent_of_gold": share,
+                        "n_splits": found.n_splits,
+                    }
+                    text = f"{fixed(count, 1)} ({fixed(share, 1)}%)"
+                    yield PivotCell(
+                        (method.name, label),
+                        f"predicted {name}",
+                        text if math.isfinite(share) else MISSING,
+                        gold == predicted,
+                        record,
+                        number,
+                    )
+                total = fixed(sum(counts[gold]), 1)
+                yield PivotCell((method.name, label), "items", total, place=number)
+
+    return ReportTable.pivot(
         stem("confusion", task),
         f"Confusion matrices: {task}",
         "Items of the evaluation set with the gold label of the row that are given the label of "
         f"the column: mean over {_splits(found)}, and percent of the row. Bold: correct.",
-        ("method", "gold", *(f"predicted {name}" for name in LABEL_NAMES), "items"),
-        tuple(rows),
-        tuple(records),
-        n_label_columns=2,
+        ("method", "gold"),
+        cells(),
     )
 
 
-def distribution_table(task: str, found: Distributions) -> ReportTable:
+def distribution_table(task: str, found: Comparison) -> ReportTable:
     """Tabulate how often each label is gold, and how often each method gives it.
 
     Parameters
     ----------
     task : str
         What the labels are of.
-    found : Distributions
+    found : Comparison
 
     References
     ----------
@@ -84,36 +82,31 @@ def distribution_table(task: str, found: Distributions) -> ReportTable:
     """
     # Of the same items, so that counts of all methods have one total.
     sources = [("gold", found.gold, found.methods[0].counts.sum(axis=1))]
-    sources += [(m.name, m.predicted, m.counts.sum(axis=0)) for m in found.methods]
-    rows: list[tuple[Entry, ...]] = []
-    records: list[Record] = []
-    for number, (name, shares, counts) in enumerate(sources):
-        rows.append(
-            plain(
-                name,
-                *(fixed(count, 1) for count in counts.tolist()),
-                *(percent(share) for share in shares.tolist()),
-            )
-        )
-        records += [
-            {
-                "task": task,
-                "source": "gold" if number == 0 else "method",
-                "method": None if number == 0 else name,
-                "label": label - 1,
-                "count": float(counts[label]),
-                "share": float(shares[label]),
-                "n_splits": len(found.methods[0].matrices),
-            }
-            for label in range(3)
-        ]
-    return ReportTable(
+    sources += [
+        (method.name, method.predicted, method.counts.sum(axis=0)) for method in found.methods
+    ]
+
+    def cells() -> Iterator[PivotCell]:
+        for number, (source, shares, counts) in enumerate(sources):
+            for label, (name, count) in enumerate(zip(LABEL_NAMES, counts.tolist(), strict=True)):
+                record = {
+                    "task": task,
+                    "source": "method" if number else "gold",
+                    "method": source if number else None,
+                    "label": label - 1,
+                    "count": count,
+                    "share": float(shares[label]),
+                    "n_splits": found.n_splits,
+                }
+                yield PivotCell((source,), name, fixed(count, 1), False, record, number)
+            yield from _percentages((source,), shares.tolist(), number)
+
+    return ReportTable.pivot(
         stem("labels", task),
         f"Label distributions: {task}",
         f"Items of the evaluation set by label: means over {_splits(found)}.",
-        ("labels", *LABEL_NAMES, *(f"{name} (%)" for name in LABEL_NAMES)),
-        tuple(rows),
-        tuple(records),
+        ("labels",),
+        cells(),
     )
 
 
@@ -136,25 +129,32 @@ def gold_table(tasks: Mapping[str, LabelledItems]) -> ReportTable:
     """
     if not tasks:
         raise InputError("tasks is empty, want at least one")
-    rows: list[tuple[Entry, ...]] = []
-    records: list[Record] = []
-    for task, items in tasks.items():
-        counts = np.bincount(items.labels + 1, minlength=3).tolist()
-        shares = [count / len(items) for count in counts]
-        rows.append(plain(task, str(len(items)), *map(str, counts), *map(percent, shares)))
-        records += [
-            {"task": task, "label": label - 1, "count": counts[label], "share": shares[label]}
-            for label in range(3)
-        ]
-    return ReportTable(
+
+    def cells() -> Iterator[PivotCell]:
+        for task, items in tasks.items():
+            counts = np.bincount(items.labels + 1, minlength=3).tolist()
+            shares = [count / len(items) for count in counts]
+            yield PivotCell((task,), "items", str(len(items)))
+            for label, name in enumerate(LABEL_NAMES):
+                own = {"label": label - 1, "count": counts[label], "share": shares[label]}
+                yield PivotCell((task,), name, str(counts[label]), False, {"task": task, **own})
+            yield from _percentages((task,), shares)
+
+    return ReportTable.pivot(
         "gold-labels",
         "Gold labels",
         "Labelled items that have votes, by gold label.",
-        ("task", "items", *LABEL_NAMES, *(f"{name} (%)" for name in LABEL_NAMES)),
-        tuple(rows),
-        tuple(records),
+        ("task",),
+        cells(),
     )
 
 
-def _splits(found: Distributions) -> str:
-    return counted(len(found.methods[0].matrices), "random split")
+def _percentages(
+    label: tuple[str, ...], shares: list[float], place: int = 0
+) -> Iterator[PivotCell]:
+    for name, share in zip(LABEL_NAMES, shares, strict=True):
+        yield PivotCell(label, f"{name} (%)", percent(share), place=place)
+
+
+def _splits(found: Comparison) -> str:
+    return counted(found.n_splits, "random split")

@@ -1,48 +1,43 @@
-"""The paper's tables of MAE and pairwise accuracy."""
+"""Scores by task, and by what is varied: a column, the number or order of votes, the labels."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from itertools import combinations
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from btdagg.evaluation.intervals import Interval, mean_interval
-from btdagg.evaluation.summary import name_of_average, record
-from btdagg.report.table import Entry, ReportTable
-from btdagg.report.tables.common import Key, Record, plain, splits_of, spread, where
-from btdagg.report.wording import (
-    MISSING,
-    SPLITS_NOTE,
-    not_evaluated,
-    votes_of,
-    with_error,
-)
+from btdagg._core import InputError
+from btdagg.evaluation.intervals import Interval, difference_interval
+from btdagg.evaluation.summary import Line, average, lines_of, name_of_average, record, spread
+from btdagg.report.table import PivotCell, ReportTable
+from btdagg.report.tables.common import splits_of, where
+from btdagg.report.wording import SPLITS_NOTE, not_evaluated, pvalue, stem, votes_of, with_error
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from btdagg.evaluation import Cell, Comparison, Evaluation
+    from btdagg.evaluation import Cell, Comparison, OrderComparisons, Scores
+    from btdagg.evaluation.parts import Key
 
 Score = Literal["mae", "accuracy"]
-Ranks = Callable[["Comparison", Score], "NDArray[np.int_]"]
+Ranks: TypeAlias = "Callable[[Comparison, Score], NDArray[np.int_]]"
 """Rank clusters of the methods of a comparison, by a score; 1 is the best."""
 
 _TITLES = {"mae": "Mean absolute error", "accuracy": "Pairwise accuracy"}
+_LOWER = "Mean absolute error, lower is better"
 
 
-def score_tables(
-    evaluation: Evaluation, ranks: Ranks | None = None
-) -> tuple[ReportTable, ReportTable]:
+def score_tables(scores: Scores, ranks: Ranks | None = None) -> tuple[ReportTable, ReportTable]:
     """Tabulate MAE and pairwise accuracy: tasks in columns, methods in rows by judge and votes.
 
     Parameters
     ----------
-    evaluation : Evaluation
-        What goes in columns is the task, where the evaluation goes by it, or else the first column
-        that it goes by. Where there is more than one, their mean is the last column, split by
-        split, all counting alike.
+    scores : Scores
+        What goes in columns is the task, where votes are grouped by it, or else the first column
+        that they are grouped by. Where there is more than one, their mean is the last column, split
+        by split, all counting alike.
     ranks : callable, optional
         Gives the rank cluster of each method of a comparison. Those of rank 1 are bold; without
         it, the best mean. In the last column it is always the best mean.
@@ -56,132 +51,302 @@ def score_tables(
     ----------
     The paper's tables of MAE and pairwise accuracy, for one judge and for several.
     """
-    layout = _Layout.of(evaluation)
-    return _table(layout, "mae", ranks), _table(layout, "accuracy", ranks)
+    return _score_table(scores, "mae", ranks), _score_table(scores, "accuracy", ranks)
 
 
-@dataclass(frozen=True)
-class _Layout:
-    """Cells of an evaluation by block (the rest of the key), number of votes, and column."""
+def _score_table(scores: Scores, score: Score, ranks: Ranks | None) -> ReportTable:
+    place = scores.by.index("task") if "task" in scores.by else 0
 
-    evaluation: Evaluation
-    column: str | None
-    blocks_by: tuple[str, ...]
-    columns: tuple[str, ...]
-    cells: dict[tuple[Key, int | None], dict[str, Cell]]
+    def parted(key: Key) -> tuple[str, Key]:
+        """Part a key into its column of the table and the rest."""
+        return key[place] if key else "all items", (*key[:place], *key[place + 1 :])
 
-    @classmethod
-    def of(cls, evaluation: Evaluation) -> _Layout:
-        by = evaluation.by
-        place = by.index("task") if "task" in by else 0
-        cells: dict[tuple[Key, int | None], dict[str, Cell]] = {}
-        # Skipped keys have a column too, so that a reader sees what is missing.
-        columns = [key[place] if by else "" for key in (c.key for c in evaluation.cells)]
-        columns += [key[place] for key, _ in evaluation.skipped if by]
-        blocks = list(
-            dict.fromkeys((*c.key[:place], *c.key[place + 1 :]) for c in evaluation.cells)
-        )
-        for block in blocks:
-            for cell in evaluation.cells:
-                if (*cell.key[:place], *cell.key[place + 1 :]) == block:
-                    row = cells.setdefault((block, cell.n_votes), {})
-                    row[cell.key[place] if by else ""] = cell
-        return cls(
-            evaluation,
-            by[place] if by else None,
-            (*by[:place], *by[place + 1 :]),
-            tuple(dict.fromkeys(columns)),
-            cells,
-        )
+    # Skipped keys have a column too, so that a reader sees what is missing.
+    keys = [*(cell.key for cell in scores.cells), *(key for key, _ in scores.skipped)]
+    columns = tuple(dict.fromkeys(parted(key)[0] for key in keys))
+    means = (name_of_average(columns),) if len(columns) > 1 else ()
+    blocks: dict[Key, dict[int | None, dict[str, Cell]]] = {}
+    for cell in scores.cells:
+        column, block = parted(cell.key)
+        blocks.setdefault(block, {}).setdefault(cell.n_votes, {})[column] = cell
+    name, others = parted(scores.by)
 
-    def where(self, block: Key, column: str) -> dict[str, str]:
-        own = {} if self.column is None else {self.column: column}
-        return {**own, **where(self.blocks_by, block)}
+    def cells() -> Iterator[PivotCell]:
+        rows = ((b, n, row) for b, by_votes in blocks.items() for n, row in by_votes.items())
+        for block, n_votes, row in rows:
+            shown = {column: _shown(cell, score, ranks) for column, cell in row.items()}
+            methods = [method.name for method in next(iter(row.values())).comparison.methods]
+            for mean in means:
+                shown[mean] = _averaged(list(row.values()), score, whole=len(row) == len(columns))
+            for number, method in enumerate(methods):
+                for column in (*columns, *means):
+                    if column in shown:
+                        interval, bold, fields = shown[column][number]
+                        own = {name: column} if scores.by else {}
+                        yield PivotCell(
+                            (*block, votes_of(n_votes), method),
+                            column,
+                            with_error(interval),
+                            bold,
+                            record(
+                                {**own, **where(others, block)},
+                                {"n_votes": n_votes, "method": method, **fields},
+                            ),
+                            number,
+                        )
 
-
-def _table(layout: _Layout, score: Score, ranks: Ranks | None) -> ReportTable:
-    rows: list[tuple[Entry, ...]] = []
-    records: list[Record] = []
-    averaged = len(layout.columns) > 1
-    average = [name_of_average(layout.columns)] if averaged else []
-    columns = (*layout.columns, *average)
-    for (block, budget), cells in layout.cells.items():
-        written = {name: _cell_entries(cell, score, ranks) for name, cell in cells.items()}
-        for name in average:
-            written[name] = _average_entries(layout, cells, score)
-        methods = [m.name for m in next(iter(cells.values())).comparison.methods]
-        for place, method in enumerate(methods):
-            entries = [
-                written[column][place][0] if column in written else Entry(MISSING)
-                for column in columns
-            ]
-            rows.append((*plain(*block, votes_of(budget), method), *entries))
-            records += [
-                record(
-                    layout.where(block, column),
-                    {"n_votes": budget, "method": method, **written[column][place][1]},
-                )
-                for column in columns
-                if column in written
-            ]
-    better = "lower" if score == "mae" else "higher"
-    best = "the lowest mean" if score == "mae" else "the highest mean"
-    bold = best if ranks is None else "rank 1, which no test tells apart from the best"
-    if ranks is not None and averaged:
-        bold += f" (in the column of averages, {best})"
-    n_splits = splits_of([len(c.comparison.methods[0].mae) for c in layout.evaluation.cells])
-    skipped = not_evaluated(key for key, _ in layout.evaluation.skipped)
-    names = layout.columns if layout.column is not None else ("all items",)
-    return ReportTable(
+    better, best = ("lower", "lowest") if score == "mae" else ("higher", "highest")
+    bold = f"the {best} mean"
+    if ranks is not None:
+        beside = f" (in the column of averages, {bold})" if means else ""
+        bold = f"rank 1, which no test tells apart from the best{beside}"
+    return ReportTable.pivot(
         score,
         _TITLES[score],
-        f"Means over {n_splits}, {better} is better; {SPLITS_NOTE}. Bold: {bold}.{skipped}",
-        (*layout.blocks_by, "votes", "method", *names, *average),
-        tuple(rows),
-        tuple(records),
-        n_label_columns=len(layout.blocks_by) + 2,
+        f"Means over {_splits(scores)}, {better} is better; {SPLITS_NOTE}. Bold: {bold}."
+        + not_evaluated(key for key, _ in scores.skipped),
+        (*others, "votes", "method"),
+        cells(),
+        (*columns, *means),
     )
 
 
-def _cell_entries(cell: Cell, score: Score, ranks: Ranks | None) -> list[tuple[Entry, Record]]:
-    """Entry and record of each method in one cell."""
-    scores = [getattr(method, score) for method in cell.comparison.methods]
-    rank = None if ranks is None else np.asarray(ranks(cell.comparison, score))
-    first = _best(scores, score) if rank is None else rank == 1
-    more: list[Record] = [
-        {
-            "n_items": cell.comparison.n_items,
-            "n_calibration": cell.comparison.n_calibration,
-            "n_splits": len(values),
-            **({} if rank is None else {"rank": int(rank[place])}),
-        }
-        for place, values in enumerate(scores)
+Shown: TypeAlias = tuple[Interval | None, bool, dict[str, object]]
+"""A mean with its interval, whether it is bold, and what its record has besides."""
+
+
+def _shown(cell: Cell, score: Score, ranks: Ranks | None) -> list[Shown]:
+    """What is shown of each method of a cell."""
+    lines = lines_of(cell)
+    more: list[dict[str, object]] = [{} for _ in lines]
+    if ranks is None:
+        first = _best(lines, score)
+    else:
+        rank = np.asarray(ranks(cell.comparison, score)).tolist()
+        first = [line for line, of_line in zip(lines, rank, strict=True) if of_line == 1]
+        more = [{"rank": of_line} for of_line in rank]
+    names = (score, "n_items", "n_calibration", "n_splits")
+    return [
+        (getattr(line, score), line in first, {**line.fields(*names), **of_line})
+        for line, of_line in zip(lines, more, strict=True)
     ]
-    return list(_entries(scores, first, score, more))
 
 
-def _average_entries(
-    layout: _Layout, cells: dict[str, Cell], score: Score
-) -> list[tuple[Entry, Record]]:
-    """Entry and record of the mean over columns; of one that lacks some, a dash.
+def _averaged(cells: Sequence[Cell], score: Score, *, whole: bool) -> list[Shown]:
+    """What is shown of each method on average; nothing of a row that lacks some columns.
 
-    Other blocks have all columns, and a mean over fewer would look comparable with theirs.
+    Other rows have all columns, and a mean over fewer would look comparable with theirs.
     """
-    methods = zip(*(cell.comparison.methods for cell in cells.values()), strict=True)
-    scores = [np.mean([getattr(m, score) for m in several], axis=0) for several in methods]
-    if len(cells) < len(layout.columns):
-        return [(Entry(MISSING), spread(score, None)) for _ in scores]
-    return list(_entries(scores, _best(scores, score), score, [{} for _ in scores]))
+    lines = average(cells, ())
+    if not whole:
+        return [(None, False, spread(score, None)) for _ in lines]
+    best = _best(lines, score)
+    return [(getattr(line, score), line in best, line.fields(score)) for line in lines]
 
 
-def _entries(
-    scores: Sequence[NDArray[Any]], first: NDArray[Any], score: Score, more: Sequence[Record]
-) -> Iterator[tuple[Entry, Record]]:
-    for values, bold, fields in zip(scores, first.tolist(), more, strict=True):
-        found: Interval = mean_interval(values)
-        yield Entry(with_error(found), bold), {**spread(score, found), **fields}
+def pvalue_table(scores: Scores) -> ReportTable:
+    """Tabulate the p-values of every two methods in every cell, of MAE and of accuracy."""
+
+    def cells() -> Iterator[PivotCell]:
+        for cell in scores.cells:
+            found = cell.comparison
+            names = [method.name for method in found.methods]
+            for number, (one, other) in enumerate(combinations(range(len(names)), 2)):
+                mae = float(found.mae_ranking.pvalues[one, other])
+                accuracy = float(found.accuracy_ranking.pvalues[one, other])
+                label = (*cell.key, votes_of(cell.n_votes), names[one], names[other])
+                fields = {
+                    "n_votes": cell.n_votes,
+                    "method": names[one],
+                    "other": names[other],
+                    "mae_pvalue": mae,
+                    "accuracy_pvalue": accuracy,
+                }
+                whole, tau = record(where(scores.by, cell.key), fields), found.test.tau
+                yield PivotCell(label, "p (MAE)", pvalue(mae), mae < tau, whole, number)
+                yield PivotCell(
+                    label, "p (accuracy)", pvalue(accuracy), accuracy < tau, None, number
+                )
+
+    test = scores.cells[0].comparison.test.words
+    return ReportTable.pivot(
+        "pvalues",
+        "P-values of every two methods",
+        f"{test[0].upper()}{test[1:]}. Bold: below that level.",
+        (*scores.by, "votes", "method", "other"),
+        cells(),
+        ("p (MAE)", "p (accuracy)"),
+    )
 
 
-def _best(scores: Sequence[NDArray[Any]], score: Score) -> NDArray[np.bool_]:
-    means = np.array([values.mean() for values in scores])
-    return np.asarray(means == (means.min() if score == "mae" else means.max()))
+def ablation_table(found: Scores) -> ReportTable:
+    """Tabulate MAE by the value of what was varied: values in columns, methods in rows.
+
+    Where there are two methods, a third row has their difference. The records have accuracy too.
+
+    Raises
+    ------
+    InputError
+        If nothing could be evaluated.
+
+    References
+    ----------
+    The paper's tables of temperatures and of prompt variations.
+    """
+    if not found.cells:
+        raise InputError("the ablation has no cells: nothing could be evaluated")
+    one = len(found.cells[0].comparison.methods) == 1
+    blocks: dict[tuple[Key, int | None], list[Cell]] = {}
+    for cell in found.cells:
+        blocks.setdefault((cell.key, cell.n_votes), []).append(cell)
+
+    def cells() -> Iterator[PivotCell]:
+        for (key, n_votes), block in blocks.items():
+            label = (*key, votes_of(n_votes))
+            lines = {f"{found.column} {cell.value}".strip(): lines_of(cell) for cell in block}
+            lowest = _best([line for of_value in lines.values() for line in of_value])
+            for (column, of_value), cell in zip(lines.items(), block, strict=True):
+                own = {**where(found.by, key), found.column: cell.value}
+                bold = lowest if one else _best(of_value)
+                names = ("n_votes", "method", "mae", "accuracy", "n_items", "n_splits")
+                for number, line in enumerate(of_value):
+                    whole = record(own, line.fields(*names))
+                    yield PivotCell(
+                        (*label, line.method),
+                        column,
+                        with_error(line.mae),
+                        line in bold,
+                        whole,
+                        number,
+                    )
+            for column, cell in zip(lines, block, strict=True):
+                if len(cell.comparison.methods) == 2:
+                    first, second = cell.comparison.methods
+                    change = with_error(difference_interval(first.mae, second.mae), signed=True)
+                    yield PivotCell(
+                        (*label, f"{first.name} less {second.name}"), column, change, place=2
+                    )
+
+    bold = "the lowest of the row" if one else f"the lowest of the methods at that {found.column}"
+    n_left_out = sum(found.n_left_out.values())
+    left_out = (
+        f" {n_left_out} items without votes under every {found.column} are left out."
+        if n_left_out
+        else ""
+    )
+    return ReportTable.pivot(
+        stem("ablation", found.column),
+        f"Error by {found.column}",
+        f"{_LOWER}: means over {_splits(found)} of the same items for every {found.column}; "
+        f"{SPLITS_NOTE}. Bold: {bold}.{left_out}" + not_evaluated(key for key, _ in found.skipped),
+        (*found.by, "votes", "method"),
+        cells(),
+    )
+
+
+def vote_sweep_table(found: Scores) -> ReportTable:
+    """Tabulate MAE by the number of votes; the records have accuracy too.
+
+    References
+    ----------
+    The paper's figure of aggregation methods against n.
+    """
+    return _sweep_table(found, "votes", "n_votes", "Error by the number of votes", "")
+
+
+def calibration_sweep_table(found: Scores) -> ReportTable:
+    """Tabulate MAE by the number of labels calibrated on; the records have accuracy too.
+
+    References
+    ----------
+    The paper's figures of MAE against the size of the calibration set.
+    """
+    return _sweep_table(
+        found,
+        "calibration",
+        "n_labels",
+        "Error by the number of labels calibrated on",
+        " The items evaluated on are the same for every number.",
+    )
+
+
+def _sweep_table(found: Scores, name: str, point_name: str, title: str, more: str) -> ReportTable:
+    if not found.cells:
+        raise InputError("there is no sweep: nothing could be evaluated")
+    names = (point_name, "method", "mae", "accuracy", "n_items", "n_calibration", "n_evaluation")
+
+    def cells() -> Iterator[PivotCell]:
+        for key, of_key in found.by_key().items():
+            at = [lines_of(cell) for cell in of_key]
+            best = [_best(lines) if len(lines) > 1 else [] for lines in at]
+            for number, of_method in enumerate(zip(*at, strict=True)):
+                for line, bold in zip(of_method, best, strict=True):
+                    fields = line.fields(*names, "n_splits")
+                    yield PivotCell(
+                        (*key, line.method),
+                        str(fields[point_name]),
+                        with_error(line.mae),
+                        line in bold,
+                        record(where(found.by, key), fields),
+                        number,
+                    )
+
+    points = sorted({point for sweep in found.sweeps for point in sweep.points})
+    return ReportTable.pivot(
+        f"sweep-{name}",
+        title,
+        f"{_LOWER}: means over {_splits(found)}; {SPLITS_NOTE}.{more} Bold: the lowest of the "
+        "methods." + not_evaluated(key for key, _ in found.skipped),
+        (*found.by, "method"),
+        cells(),
+        map(str, points),
+    )
+
+
+def order_table(found: OrderComparisons) -> ReportTable:
+    """Tabulate MAE on votes of the first order, of the second, and of both in equal parts.
+
+    References
+    ----------
+    The paper's table of positional bias mitigation.
+    """
+
+    def cells() -> Iterator[PivotCell]:
+        for key, of_key in found.by_key().items():
+            for number, of_method in enumerate(zip(*map(lines_of, of_key), strict=True)):
+                best = _best(of_method)
+                for line, cell in zip(of_method, of_key, strict=True):
+                    fields = line.fields("n_votes", "method")
+                    fields |= {"order": cell.value}
+                    fields |= line.fields("mae", "accuracy", "n_items", "n_splits")
+                    yield PivotCell(
+                        (*key, votes_of(cell.n_votes), line.method),
+                        cell.value,
+                        with_error(line.mae),
+                        line in best,
+                        record(where(found.by, key), fields),
+                        number,
+                    )
+
+    over = f" over {_splits(found)}" if found.cells else ""
+    return ReportTable.pivot(
+        "orders",
+        "Error by the order in which responses are shown",
+        f"{_LOWER}: means{over}; {SPLITS_NOTE}. First: all votes with A shown first; second: all "
+        "with B shown first; balanced: half of each. Equal numbers of votes on the same items. "
+        "Bold: the lowest of the row." + not_evaluated(key for key, _ in found.skipped),
+        (*found.by, "votes", "method"),
+        cells(),
+        ("first", "second", "balanced"),
+    )
+
+
+def _best(lines: Sequence[Line], score: Score = "mae") -> list[Line]:
+    """Lines of the best mean; several where it is equal."""
+    means = [getattr(line, score).mean for line in lines]
+    best = min(means) if score == "mae" else max(means)
+    return [line for line, mean in zip(lines, means, strict=True) if mean == best]
+
+
+def _splits(scores: Scores) -> str:
+    return splits_of([cell.comparison.n_splits for cell in scores.cells])

@@ -1,0 +1,138 @@
+"""The one loop over splits: fit on the calibration set, decide the evaluation set, count."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from copy import copy
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from btdagg.aggregators import Aggregator
+from btdagg.calibration import CalibrationWarning
+from btdagg.evaluation.scores import Comparison, MethodScores, Tested
+from btdagg.validation import as_groups, as_labels, same_length
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from btdagg.evaluation.items import LabelledItems
+    from btdagg.evaluation.protocol import Protocol
+    from btdagg.evidence import Evidence
+
+Fitted = TypeVar("Fitted", bound=Aggregator)
+
+
+def cross_scores(
+    parts: Sequence[LabelledItems],
+    methods: Sequence[Aggregator],
+    protocol: Protocol,
+    *,
+    observe: Callable[[Sequence[Aggregator]], object] | None = None,
+    progress: Callable[[], object] | None = None,
+) -> list[list[Comparison]]:
+    """Score aggregators calibrated on each part on the evaluation sets of every part.
+
+    In split k every part has a calibration and an evaluation set of its own.
+
+    Parameters
+    ----------
+    parts : sequence of LabelledItems
+        One, unless calibrations are to be used elsewhere.
+    methods : sequence of Aggregator
+    protocol : Protocol
+    observe : callable, optional
+        Called with the aggregators fitted to each part in each split.
+    progress : callable, optional
+        Called after each split.
+
+    Returns
+    -------
+    list of lists of Comparison
+        By the part that was calibrated on, and the part that was decided.
+
+    Raises
+    ------
+    InputError
+        If a set would have no items, an aggregator asks for more than there is, or what it decides
+        is no labels.
+    """
+    found: list[list[list[_Decided]]] = [[[] for _ in parts] for _ in parts]
+    drawn = [protocol.splitter.draw(len(part), part.groups) for part in parts]
+    for splits in zip(*drawn, strict=True):
+        for source, (known, _), row in zip(parts, splits, found, strict=True):
+            counts, labels = source.rows[known], source.labels[known]
+            fitted = [quiet_fit(method, counts, labels) for method in methods]
+            if observe is not None:
+                observe(fitted)
+            for target, (_, left), decided in zip(parts, splits, row, strict=True):
+                by_method = [_labels_of(method, target.rows[left]) for method in fitted]
+                decided.append(_Decided(np.stack(by_method), left, len(known)))
+        if progress is not None:
+            progress()
+    return [
+        [
+            _counted(part, methods, protocol, decided)
+            for part, decided in zip(parts, row, strict=True)
+        ]
+        for row in found
+    ]
+
+
+def quiet_fit(aggregator: Fitted, counts: ArrayLike, labels: ArrayLike) -> Fitted:
+    """Return a fitted copy, without the warnings of a calibration.
+
+    A hundred splits would warn a hundred times, and the next one fits the same aggregator again.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        return copy(aggregator).fit(counts, labels)
+
+
+class _Decided(NamedTuple):
+    """Labels of the evaluation set of a split, (methods, items), and which items those are."""
+
+    labels: NDArray[np.int8]
+    items: NDArray[np.intp]
+    n_calibration: int
+
+
+def _labels_of(fitted: Aggregator, counts: NDArray[Any] | Evidence) -> NDArray[np.int8]:
+    labels = as_labels(fitted.decide(counts), f"decisions of {fitted.name}")
+    same_length(f"decisions of {fitted.name}", len(labels), "counts", len(counts))
+    return labels
+
+
+def _counted(
+    part: LabelledItems,
+    methods: Sequence[Aggregator],
+    protocol: Protocol,
+    decided: Sequence[_Decided],
+) -> Comparison:
+    """Compare what the methods decided of a part with its gold labels, and with one another."""
+    gold = [part.labels[split.items] for split in decided]
+    places = 9 * np.arange(len(methods))[:, None] + 4
+    matrices = [
+        np.bincount((places + 3 * known + split.labels).ravel(), minlength=9 * len(methods))
+        for split, known in zip(decided, gold, strict=True)
+    ]
+    by_split = np.stack(matrices).reshape(-1, len(methods), 3, 3)
+    tested = None
+    if protocol.test is not None:
+        losses = [np.abs(split.labels - known) for split, known in zip(decided, gold, strict=True)]
+        shared = None
+        if part.groups is not None:
+            group = as_groups(part.groups, "items", len(part))
+            shared = [group[split.items] for split in decided]
+        pvalues = protocol.test.pvalues(losses, shared, protocol.splitter.seed)
+        tested = Tested(protocol.test, *pvalues)
+    return Comparison(
+        tuple(
+            MethodScores(method.name, by_split[:, place]) for place, method in enumerate(methods)
+        ),
+        n_items=len(part),
+        n_calibration=float(np.mean([split.n_calibration for split in decided])),
+        gold_tie_share=float(np.mean(part.labels == 0)),
+        tested=tested,
+    )

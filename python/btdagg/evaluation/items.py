@@ -1,0 +1,89 @@
+"""Labelled items: what a protocol is run on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from btdagg._core import InputError
+from btdagg.evidence import Evidence
+from btdagg.validation import as_labels, as_whole_counts, same_index, same_length
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from btdagg.evaluation.splitters import Splitter
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledItems:
+    """Items with what they are decided by and their gold labels.
+
+    Parameters
+    ----------
+    evidence : (n, 3) array of non-negative integers, or Evidence
+        Votes per item in label order: minus, tie, plus; with what else aggregators ask for.
+    labels : (n,) array of -1, 0, 1
+        Gold labels.
+    groups : (n,) array, optional
+        What items share, such as their prompt; see `RandomSplits.draw`.
+
+    Raises
+    ------
+    InputError
+        If shapes disagree, a value is out of range, or there are no items.
+    """
+
+    evidence: Evidence
+    labels: NDArray[np.int8]
+    groups: NDArray[Any] | None
+
+    def __init__(
+        self,
+        evidence: ArrayLike | Evidence,
+        labels: ArrayLike,
+        groups: ArrayLike | None = None,
+    ) -> None:
+        known, gold = Evidence.of(evidence), as_labels(labels)
+        as_whole_counts(known.counts)
+        same_length("labels", len(gold), "counts", len(known))
+        same_index(counts=evidence, labels=labels, groups=groups)
+        if not len(gold):
+            raise InputError("labels is empty, want at least one item")
+        object.__setattr__(self, "evidence", known)
+        object.__setattr__(self, "labels", gold)
+        object.__setattr__(self, "groups", None if groups is None else np.asarray(groups))
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def require_two_labels(self) -> None:
+        """Refuse labels that are all the same: methods could not be told apart on them.
+
+        Raises
+        ------
+        InputError
+            If they are.
+        """
+        if (self.labels == self.labels[0]).all():
+            raise InputError(
+                f"all {len(self)} labels are {self.labels[0]}, want at least two different ones"
+            )
+
+    def require_splits(self, splitter: Splitter) -> None:
+        """Refuse items that cannot be split.
+
+        Raises
+        ------
+        InputError
+            If a set would have no items.
+        """
+        for _ in splitter.draw(len(self), self.groups):
+            pass
+
+    @property
+    def rows(self) -> NDArray[Any] | Evidence:
+        """What aggregators are handed: a plain array where there is no more than counts."""
+        return self.evidence.counts if self.evidence.is_plain else self.evidence

@@ -1,0 +1,320 @@
+"""Parts: votes and labels, as they were read, as labelled items of every task and judge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from btdagg._core import InputError
+from btdagg.evaluation.items import LabelledItems
+from btdagg.labels import LabelledCounts, Labels, align
+from btdagg.tables import Table, require, text
+from btdagg.tallies import column_of_decisions
+from btdagg.votes import VoteCounts, Votes
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from btdagg.evidence import Evidence
+
+AnyVotes = TypeVar("AnyVotes", bound=Votes | VoteCounts)
+
+Key: TypeAlias = tuple[str, ...]
+"""Values of the columns that votes are grouped by."""
+
+USUAL = ("task", "judge")
+"""Columns that votes are grouped by unless told otherwise, where there are such columns."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Votes that are evaluated by themselves, such as those of one judge on one task.
+
+    Attributes
+    ----------
+    key : tuple of str
+        Values of the columns that votes are grouped by.
+    votes : Votes or VoteCounts
+    labels : Labels
+        Of these items and of others.
+    """
+
+    key: Key
+    votes: Votes | VoteCounts
+    labels: Labels
+
+    def labelled(
+        self,
+        n_votes: int | None = None,
+        confidence: str | None = None,
+        decisions: Iterable[str] = (),
+    ) -> tuple[LabelledItems, LabelledCounts]:
+        """Bring votes and labels of the items together; the latter says what was left out.
+
+        Parameters
+        ----------
+        n_votes, confidence, decisions
+            See `Votes.evidence`.
+
+        Raises
+        ------
+        InputError
+            If no item has both votes and a label, or a column holds something else.
+        """
+        ids, evidence = evidence_of(self.votes, n_votes, confidence, decisions)
+        aligned = align(ids, evidence.counts, labels_of(self.labels, self.votes))
+        return LabelledItems(evidence[aligned.rows], aligned.labels, aligned.groups), aligned
+
+    def require_comparable(self, items: LabelledItems) -> None:
+        """Refuse labelled items that cannot be split or told apart, naming the file.
+
+        Raises
+        ------
+        InputError
+            If there is one item, all labels are the same, or no item has a vote.
+        """
+        n, source = len(items), self.labels.source
+        if n < 2:
+            raise InputError(f"{source}: {n} item with votes has a label, want at least 2")
+        try:
+            items.require_two_labels()
+        except InputError as error:
+            raise InputError(f"{source}: {error}") from None
+        if not items.evidence.counts.any():
+            raise InputError(f"{self.votes.source}: none of the {n} labelled items has a vote")
+
+
+def parts_of(
+    votes: Votes | VoteCounts, labels: Labels, by: Sequence[str] | None
+) -> tuple[Key, list[Part]]:
+    """Return the columns that votes are grouped by, and the parts that they make.
+
+    Where only the labels say the task of an item, it is taken from there; items without a task are
+    left out where others have one.
+
+    Raises
+    ------
+    InputError
+        If there is no such column, or an item could be of several tasks.
+    """
+    votes = with_task(votes, labels)
+    columns = grouping(votes, by)
+    parts = [Part(key, part, labels) for key, part in votes.partition(columns)]
+    if "task" in columns:
+        place = columns.index("task")
+        parts = [part for part in parts if part.key[place]] or parts
+    return columns, parts
+
+
+def grouping(
+    votes: Table, by: Sequence[str] | None, usual: Sequence[str] = USUAL
+) -> tuple[str, ...]:
+    """Return the columns that votes are grouped by; unless given, the usual ones that they have.
+
+    Raises
+    ------
+    InputError
+        If `by` is no sequence, or there is no such column.
+    """
+    if isinstance(by, str):
+        raise InputError(f"by is {by!r}, want a sequence of column names")
+    columns = [column for column in usual if column in votes.columns] if by is None else by
+    require(votes, columns)
+    return tuple(dict.fromkeys(columns))
+
+
+def labelled_tasks(
+    votes: Votes | VoteCounts,
+    labels: Labels,
+    *,
+    by: Sequence[str] = ("task",),
+    n_votes: int | None = None,
+    confidence: str | None = None,
+    decisions: Sequence[str] = (),
+) -> dict[str, LabelledItems]:
+    """Bring together votes and labels, as they were read, for every task.
+
+    Parameters
+    ----------
+    votes : Votes or VoteCounts
+        Of one judge; or with `judge` among `by`.
+    labels : Labels
+        Gold labels. Where only they say the task of an item, it is taken from there.
+    by : sequence of str
+        Columns of the votes whose values make a task.
+    n_votes, confidence, decisions
+        See `Votes.evidence`.
+
+    Returns
+    -------
+    dict of str to LabelledItems
+        By the values of those columns, joined by a blank (and in quotes where two would then be
+        the same), in the order in which they are first seen. Items whose task is not known are
+        left out where others are.
+
+    Raises
+    ------
+    InputError
+        If a column is not there, votes of several judges would be added up, a task has no item
+        with both votes and a label, or `n_votes` or `confidence` is given for counts.
+    """
+    if "judge" not in by:
+        refuse_several_judges(votes)
+    found, refused = labelled_parts(
+        votes, labels, by=by, n_votes=n_votes, confidence=confidence, decisions=decisions
+    )
+    for reason in refused.values():
+        raise InputError(reason)
+    return dict(zip(names_of(found), found.values(), strict=True))
+
+
+def labelled_parts(
+    votes: Votes | VoteCounts,
+    labels: Labels,
+    *,
+    by: Sequence[str] = ("task",),
+    n_votes: int | None = None,
+    confidence: str | None = None,
+    decisions: Sequence[str] = (),
+) -> tuple[dict[Key, LabelledItems], dict[Key, str]]:
+    """Bring together votes and labels part by part, so that one bad part leaves the others.
+
+    Parameters
+    ----------
+    votes, labels, by, n_votes, confidence, decisions
+        See `labelled_tasks`; but votes of several judges are pooled where `by` does not tell them
+        apart, as `evaluate` does.
+
+    Returns
+    -------
+    tuple of (dict of key to LabelledItems, dict of key to str)
+        What there is by the values of those columns, and for the rest the reason why not.
+
+    Raises
+    ------
+    InputError
+        If a column is not there, or `n_votes` or `confidence` is given for counts.
+    """
+    _, parts = parts_of(votes, labels, by)
+    require_columns(votes, [n_votes], confidence, decisions)
+    found: dict[Key, LabelledItems] = {}
+    refused: dict[Key, str] = {}
+    for part in parts:
+        try:
+            found[part.key], _ = part.labelled(n_votes, confidence, decisions)
+        except InputError as error:
+            refused[part.key] = str(error)
+    return found, refused
+
+
+def require_columns(
+    votes: Votes | VoteCounts,
+    n_votes: Sequence[int | None],
+    confidence: str | None,
+    decisions: Iterable[str],
+) -> None:
+    """Refuse what the votes do not have at once, not part by part.
+
+    Raises
+    ------
+    InputError
+        If `n_votes` or `confidence` is given for counts, or there is no such column, or none of the
+        decisions on so many votes.
+    """
+    if isinstance(votes, VoteCounts):
+        for name, given in (("n_votes", n_votes[0]), ("confidence", confidence)):
+            if given is not None:
+                raise InputError(f"{votes.source}: {name} wants single votes, and these are counts")
+    require(votes, [] if confidence is None else [confidence])
+    require(votes, [column_of_decisions(name, n) for n in n_votes for name in decisions])
+
+
+def evidence_of(
+    votes: Votes | VoteCounts,
+    n_votes: int | None,
+    confidence: str | None,
+    decisions: Iterable[str],
+) -> tuple[NDArray[Any], Evidence]:
+    """Return the items of some votes or counts, and what they are decided by."""
+    if isinstance(votes, VoteCounts):
+        return votes.evidence(decisions=tuple(decisions))
+    return votes.evidence(n_votes, confidence=confidence, decisions=tuple(decisions))
+
+
+def labels_of(labels: Labels, votes: Table) -> Labels:
+    """Return the labels of the tasks of some votes, where both say the task; else all.
+
+    Raises
+    ------
+    InputError
+        If there is no label of such a task.
+    """
+    if "task" not in labels.columns or "task" not in votes.columns:
+        return labels
+    known = set(text(labels, "task"))
+    tasks = [task for task in text(votes, "task").unique(maintain_order=True) if task is not None]
+    # One task without labels is an error of its own; of several it is seen when its turn comes.
+    return labels.filter({"task": [task for task in tasks if task in known] or tasks})
+
+
+def with_task(votes: AnyVotes, labels: Labels) -> AnyVotes:
+    """Return votes with the task of their item, where the labels know it and the votes do not.
+
+    Raises
+    ------
+    InputError
+        If an item has labels in several tasks.
+    """
+    if "task" in votes.columns or "task" not in labels.columns:
+        return votes
+    items = text(labels, "item")
+    if items.is_duplicated().any():
+        item = items.filter(items.is_duplicated())[0]
+        raise InputError(
+            f"{labels.source}: item {item!r} has labels in several tasks, and the votes do not say "
+            "theirs"
+        )
+    task = dict(zip(items, text(labels, "task"), strict=True))
+    column = text(votes, "item").replace_strict(task, default=None).alias("task")
+    return replace(votes, frame=votes.frame.with_columns(column))
+
+
+def among_gold_ties(votes: Votes, labels: Labels) -> Votes:
+    """Keep the votes on items whose label is a tie.
+
+    Raises
+    ------
+    InputError
+        If none is left.
+    """
+    import polars as pl
+
+    known = with_task(votes, labels)
+    ties = labels_of(labels, known).frame.filter(pl.col("label") == 0)
+    key = [c for c in ("item", "task") if c in known.columns and c in ties.columns]
+    names = [pl.col(column).cast(pl.String) for column in key]
+    tied = set(ties.select(names).rows())
+    keep = pl.Series([row in tied for row in known.frame.select(names).rows()], dtype=pl.Boolean)
+    if not keep.any():
+        raise InputError(f"{labels.source}: no item with votes has a label that is a tie")
+    return known.renumbered(known.numbered().filter(keep))
+
+
+def names_of(keys: Iterable[Key]) -> list[str]:
+    """Name each key by its values, joined by a blank; in quotes where two would be the same."""
+    known = list(keys)
+    names = [" ".join(key) for key in known]
+    if len(set(names)) == len(names):
+        return names
+    return [" ".join(map(repr, key)) for key in known]
+
+
+def refuse_several_judges(votes: Votes | VoteCounts) -> None:
+    """Raise an `InputError` where votes of several judges would be added up."""
+    if "judge" in votes.columns and votes.frame["judge"].n_unique() > 1:
+        first, second = votes.frame["judge"].unique(maintain_order=True).head(2)
+        raise InputError(
+            f"{votes.source}: votes of judge {first!r} and of judge {second!r}; filter by judge "
+            "first"
+        )

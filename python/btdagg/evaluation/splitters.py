@@ -1,0 +1,183 @@
+"""Splitters: how items are split into a calibration and an evaluation set, again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
+
+import numpy as np
+
+from btdagg._core import InputError
+from btdagg.validation import as_groups, as_integer, as_number
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+
+class Split(NamedTuple):
+    """Indices of the items of either set, each in ascending order."""
+
+    calibration: NDArray[np.intp]
+    evaluation: NDArray[np.intp]
+
+
+class Splitter(Protocol):
+    """Splits any items; the same items always in the same way."""
+
+    @property
+    def n_splits(self) -> int:
+        """How many splits it draws."""
+
+    @property
+    def seed(self) -> int:
+        """What all that is random in an evaluation depends on."""
+
+    def draw(self, n_items: int, groups: ArrayLike | None = None) -> Iterator[Split]:
+        """Split so many items; those of a group, (n_items,), stay together.
+
+        Raises
+        ------
+        InputError
+            If a set would have no items.
+        """
+
+    def times(self, n_splits: int) -> Splitter:
+        """Return a splitter that draws so many splits, and else the same ones."""
+
+    def nested(self, sizes: Sequence[int]) -> Sequence[Splitter]:
+        """Return a splitter for each number of items to calibrate on.
+
+        Split by split, all have the same evaluation set, and a smaller calibration set is part of
+        a larger one.
+        """
+
+
+@dataclass(frozen=True)
+class RandomSplits:
+    """Splits at random, as in the paper.
+
+    Parameters
+    ----------
+    share : float, optional
+        Share of the items to calibrate on, above 0 and below 1; the paper's 0.05 unless `size` is
+        given.
+    size : int, optional
+        Number of items to calibrate on instead. Of two sizes, else alike, the calibration set of
+        the smaller is within that of the larger, split by split.
+    n_splits : int
+        Number of splits.
+    seed : int
+        Split k depends on the seed and k alone, not on how many there are.
+    reserve : int, optional
+        Number of items that are not evaluated on, though only `share` or `size` of them are
+        calibrated on; the same number unless given.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range.
+
+    References
+    ----------
+    The paper's experimental setup.
+    """
+
+    share: float | None = None
+    size: int | None = None
+    n_splits: int = 100
+    seed: int = 0
+    reserve: int | None = None
+
+    def __post_init__(self) -> None:
+        as_integer(self.n_splits, "n_splits", 1)
+        as_integer(self.seed, "seed", 0)
+        self._size_of(2)
+
+    def draw(self, n_items: int, groups: ArrayLike | None = None) -> Iterator[Split]:
+        """Split so many items.
+
+        Parameters
+        ----------
+        n_items : int
+            At least 2.
+        groups : (n_items,) array, optional
+            What items share, such as their prompt. Items of a group stay together: whole groups are
+            drawn until the calibration set has at least as many items as asked for.
+
+        Raises
+        ------
+        InputError
+            If an argument is out of range, or a set would have no items.
+        """
+        n_items = as_integer(n_items, "n_items", 2)
+        size = self._size_of(n_items)
+        reserve = size if self.reserve is None else self.reserve
+        for wanted in (size, reserve):
+            if wanted >= n_items:
+                raise InputError(
+                    f"calibrating on {wanted} of {n_items} items leaves none to evaluate, want "
+                    "fewer"
+                )
+        group = np.arange(n_items) if groups is None else as_groups(groups, "items", n_items)
+        return self._drawn(group, size, reserve)
+
+    def times(self, n_splits: int) -> Self:
+        """Return the same with another number of splits."""
+        return replace(self, n_splits=n_splits)
+
+    def nested(self, sizes: Sequence[int]) -> list[Self]:
+        """Return a splitter for each number of items to calibrate on; see `Splitter`."""
+        return [replace(self, share=None, size=size, reserve=max(sizes)) for size in sizes]
+
+    def _drawn(self, group: NDArray[np.intp], *wanted: int) -> Iterator[Split]:
+        """Draw whole groups, given by number, until they have so many items, and so many."""
+        sizes = np.bincount(group)
+        for number in range(self.n_splits):
+            order = np.random.default_rng([self.seed, number]).permutation(len(sizes))
+            drawn = np.cumsum(sizes[order])
+            calibrated, reserved = (_groups_that_hold(n_items, drawn) for n_items in wanted)
+            place = np.empty(len(order), dtype=np.intp)
+            place[order] = np.arange(len(order))
+            of_item = place[group]
+            yield Split(np.flatnonzero(of_item < calibrated), np.flatnonzero(of_item >= reserved))
+
+    def _size_of(self, n_items: int) -> int:
+        """Return how many items to calibrate on: given as a share, as a size, or not at all."""
+        if self.size is not None and self.share is not None:
+            raise InputError("share and size are both given, want one")
+        if self.size is not None:
+            return as_integer(self.size, "size", 1)
+        fraction = as_number(0.05 if self.share is None else self.share, "share")
+        if not 0 < fraction < 1:
+            raise InputError(f"share is {fraction}, want a number above 0 and below 1")
+        return max(1, round(fraction * n_items))
+
+
+def _groups_that_hold(n_items: int, drawn: NDArray[np.intp]) -> int:
+    """Return how many groups have so many items, given the items drawn with each of them."""
+    n_groups = int(np.searchsorted(drawn, n_items)) + 1
+    if len(drawn) == 1:
+        raise InputError(
+            f"all {drawn[-1]} items are in one group, which would have to be split; want groups of "
+            "items that share something, such as a prompt"
+        )
+    if n_groups >= len(drawn):
+        raise InputError(
+            f"calibrating on {n_items} of {drawn[-1]} items in {len(drawn)} groups leaves none to "
+            "evaluate, want fewer"
+        )
+    return n_groups
+
+
+def random_splits(
+    n_items: int,
+    *,
+    share: float | None = None,
+    size: int | None = None,
+    n_splits: int = 100,
+    seed: int = 0,
+    groups: ArrayLike | None = None,
+) -> Iterator[Split]:
+    """Split items at random; see `RandomSplits` and its `draw` for arguments and errors."""
+    return RandomSplits(share, size, n_splits, seed).draw(n_items, groups)
