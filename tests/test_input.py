@@ -21,7 +21,6 @@ from btdagg import (
     read_labels,
     read_ratings,
     read_votes,
-    read_votes_or_counts,
 )
 from btdagg.aggregators import by_name
 from btdagg.datasets import simulate
@@ -268,7 +267,7 @@ def test_repeats_on_the_command_line(cli, folder):
 
 READERS = {
     "votes": (read_votes, {"item": [1, 2], "vote": [1, 0]}),
-    "votes or counts": (read_votes_or_counts, {"item": [1, 2], "vote": [1, 0]}),
+    "votes or counts": (read_votes, {"item": [1, 2], "vote": [1, 0]}),
     "counts": (read_counts, {"item": [1, 2], "minus": [1, 0], "tie": [1, 0], "plus": [2, 3]}),
     "labels": (read_labels, {"item": [1, 2], "label": [1, 0]}),
     "ratings": (read_ratings, {"item": [1, 2], "rater": ["r", "s"], "vote": [1, 0]}),

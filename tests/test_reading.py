@@ -16,7 +16,15 @@ import pyarrow as pa
 import pytest
 
 from btdagg._core import InputError
-from btdagg.tables import Labels, align, read_counts, read_labels, read_ratings, read_table, read_votes
+from btdagg.tables import (
+    Labels,
+    align,
+    read_counts,
+    read_labels,
+    read_ratings,
+    read_table,
+    read_votes,
+)
 
 DATA = Path(os.environ.get("BTDAGG_SHARED", Path(__file__).parents[2] / "shared")) / "data"
 real_data = pytest.mark.skipif(

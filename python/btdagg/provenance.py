@@ -14,8 +14,7 @@ from btdagg._core import InputError
 from btdagg.validation import as_integer
 
 if TYPE_CHECKING:
-    from btdagg.tables import Table
-    from btdagg.votes import VoteCounts, Votes
+    from btdagg.tables import Table, Votes
 
 COLUMNS = ("judge", "template", "temperature", "task")
 _LISTED = 5
@@ -112,7 +111,7 @@ class Provenance:
     def differences(
         self,
         counts: Any,
-        votes: Votes | VoteCounts | None = None,
+        votes: Votes | None = None,
         *,
         n_votes: int | None = None,
         fewer: bool = True,
@@ -123,7 +122,7 @@ class Provenance:
         ----------
         counts : (n, 3) array of integers
             The items.
-        votes : Votes or VoteCounts, optional
+        votes : Votes, optional
             Where they are from: votes that are missing are no difference, judge, template,
             temperature and task are.
         n_votes : int, optional
@@ -202,18 +201,16 @@ def _text(name: str, value: object) -> str:
 
 
 def _values(votes: Table, column: str) -> tuple[str, ...]:
-    from btdagg.tables import text
-
     if column not in votes.columns:
         return ()
-    return tuple(value for value in text(votes, column).unique().sort() if value)
+    return tuple(value for value in votes.values(column).sort() if value)
 
 
-def _most_rows(votes: Votes | VoteCounts | None, n_votes: int | None) -> int:
+def _most_rows(votes: Votes | None, n_votes: int | None) -> int:
     """Most votes of an item, those that are missing among them, but no more than were taken."""
     if votes is None or "vote" not in votes.columns:
         return 0
-    most: Any = votes.frame["item"].value_counts()["count"].max()
+    most: Any = votes.most_rows
     return min(most or 0, most or 0 if n_votes is None else n_votes)
 
 

@@ -87,14 +87,9 @@ def calibrate(
         refits_file = OutputFile("--refits", refits, json_kind("btdagg.refits"), **allowed)
     raw_votes, raw_labels = tables_of(columns, votes, labels)
     gold = btdagg.read_labels(raw_labels)
-    table = filtered(with_task(btdagg.read_votes_or_counts(raw_votes), gold), filters)
-    if isinstance(table, btdagg.VoteCounts):
-        if n_votes is not None:
-            raise btdagg.InputError(f"--votes wants single votes, and {table.source} has counts")
-        ids, counts = table.ids, table.counts
-    else:
-        ids, counts = table.counts(n_votes)
-    items = btdagg.align(ids, counts, labels_of(gold, table))
+    table = filtered(with_task(btdagg.read_votes(raw_votes), gold), filters)
+    table.refuse_of_counts(**{"--votes": n_votes})
+    items = table.labelled(labels_of(gold, table), n_votes)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", btdagg.CalibrationWarning)  # printed below
         calibration = btdagg.calibrate(
@@ -123,7 +118,7 @@ def calibrate(
                 "nu": calibration.model.nu,
                 "n_unlabelled": items.n_unlabelled,
                 "n_without_votes": items.n_without_votes,
-                "n_missing": table.n_missing if isinstance(table, btdagg.Votes) else 0,
+                "n_missing": table.n_missing,
                 "output": str(output),
                 **({} if sure is None else {"intervals": _as_json(sure)}),
             }

@@ -14,12 +14,12 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from btdagg._core import InputError
 from btdagg.cli.console import Terminal, write_data
-from btdagg.tables import Table, text
+from btdagg.tables import Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from btdagg.votes import VoteCounts, Votes
+    from btdagg.tables import Votes
 
 AnyTable = TypeVar("AnyTable", bound=Table)
 
@@ -121,20 +121,19 @@ def note(text: str) -> None:
 
 
 def say_what_is_pooled(
-    votes: Votes | VoteCounts, verb: str, by: Sequence[str] = (), *, missing: bool = True
+    votes: Votes, verb: str, by: Sequence[str] = (), *, missing: bool = True
 ) -> None:
     """Remark on columns whose values are thrown together, and on votes that are missing."""
     for column in ("task", "judge", "template", "temperature"):
         if column in votes.columns and column not in by:
-            values = text(votes, column).unique().drop_nulls().sort().to_list()
+            values = votes.values(column).drop_nulls().sort().to_list()
             if len(values) > 1:
                 note(
                     f"pooling {len(values)} values of {column} ({', '.join(values[:5])}"
                     f"{', ...' if len(values) > 5 else ''}); --filter {column}=... {verb} one"
                 )
-    n_missing = getattr(votes, "n_missing", 0)  # counts have none
-    if missing and n_missing:
-        note(f"{n_missing} votes are missing and not counted")
+    if missing and votes.n_missing:
+        note(f"{votes.n_missing} votes are missing and not counted")
 
 
 @contextmanager

@@ -27,9 +27,11 @@ from btdagg.cli.stopping import how_sure, load_if_rule
 from btdagg.cli.tables import Columns, tables_of
 from btdagg.files import TABLE_SUFFIXES, write_table
 from btdagg.outputs import OutputFile, table_kind
+from btdagg.tables.votes import counts_of
 from btdagg.uncertainty.refit_file import load_refits
 
 if TYPE_CHECKING:
+    import polars as pl
     from numpy.typing import NDArray
 
     from btdagg.online import StoppingRule
@@ -111,26 +113,20 @@ def decide(
     fitted = btdagg.DavidsonModel.load(model) if rule is None else rule.model
     again = None if refits is None else load_refits(refits, fitted)
     (raw_votes,) = tables_of(columns, votes)
-    table = filtered(btdagg.read_votes_or_counts(raw_votes), filters)
-    if isinstance(table, btdagg.VoteCounts):
-        if n_votes is not None:
-            raise btdagg.InputError(f"--votes wants single votes, and {votes} has counts")
-        ids, counts, n_missing = table.ids, table.counts, 0
-    else:
-        (ids, counts), n_missing = table.counts(n_votes), table.n_missing
+    table = filtered(btdagg.read_votes(raw_votes), filters)
+    table.refuse_of_counts(**{"--votes": n_votes})
+    import polars as pl
+
+    # Ids stay a column from file to file.
+    items = table.tally(n_votes)
+    counts = counts_of(items)
     if fitted.provenance is not None:
         say_differences(
             fitted.provenance.differences(counts, table, n_votes=n_votes, fewer=rule is None)
         )
         fitted = replace(fitted, provenance=None)  # which is said
-    import polars as pl
-
-    frame = pl.DataFrame(
-        {
-            "item": ids.tolist(),
-            **_decided(fitted if rule is None else rule, ids, counts),
-        }
-    )
+    frame = items.with_columns(**_decided(fitted if rule is None else rule, items["item"], counts))
+    frame = frame.select("item", "label", pl.exclude("item", "label"))
     if again is not None:
         sure = again.stability(counts)
         frame = frame.with_columns(agreement=sure.agreement, stable=sure.stable)
@@ -146,9 +142,9 @@ def decide(
     if json:
         print_json(
             {
-                "n_items": len(ids),
+                "n_items": frame.height,
                 "labels": by_label,
-                "n_missing": n_missing,
+                "n_missing": table.n_missing,
                 **({} if again is None else {"n_stable": int(frame["stable"].sum())}),
                 "output": str(output),
             }
@@ -157,7 +153,7 @@ def decide(
     shares = ", ".join(f"{count} {name}" for name, count in by_label.items())
     if again is not None:
         shares += f"; {frame['stable'].sum()} stable"
-    out.print(f"decided {len(ids)} items: {shares}; wrote {output}", soft_wrap=True)
+    out.print(f"decided {frame.height} items: {shares}; wrote {output}", soft_wrap=True)
 
 
 def _is_decided(columns: list[str]) -> bool:
@@ -166,16 +162,15 @@ def _is_decided(columns: list[str]) -> bool:
 
 
 def _decided(
-    by: btdagg.DavidsonModel | StoppingRule, ids: NDArray[Any], counts: NDArray[Any]
+    by: btdagg.DavidsonModel | StoppingRule, items: pl.Series, counts: NDArray[Any]
 ) -> dict[str, Any]:
-    """Columns of labels, counts, and how sure they are."""
-    totals = dict(zip(("minus", "tie", "plus"), counts.T, strict=True))
+    """Columns of labels, and how sure they are."""
     if isinstance(by, btdagg.DavidsonModel):
         shares = by.predict_proba(counts).T
         chances = dict(zip(("p_minus", "p_tie", "p_plus"), shares, strict=True))
-        return {"label": by.decide(counts), **totals, **chances}
+        return {"label": by.decide(counts), **chances}
     beyond = counts.sum(axis=1) > by.n
     if beyond.any():
-        item = repr(ids[beyond][:1].tolist()[0])
+        item = repr(items[int(beyond.argmax())])
         raise btdagg.InputError(f"item {item} has more votes than the {by.n} of the rule")
-    return {"label": by.decide(counts), **totals, **how_sure(by, counts)}
+    return {"label": by.decide(counts), **how_sure(by, counts)}

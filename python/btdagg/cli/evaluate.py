@@ -29,19 +29,19 @@ from btdagg.cli.common import (
 from btdagg.cli.reporting import ReportOption, names, numbers, open_report, refuse_report, say_where
 from btdagg.cli.score_table import evaluation_as_json, print_table
 from btdagg.cli.tables import Columns, tables_of
-from btdagg.columns import fractions
 from btdagg.evaluation import PAPER_TEST, Protocol, RandomSplits, SplitTest
 from btdagg.evaluation import evaluate as run_evaluation
 from btdagg.evaluation.parts import USUAL, with_task
 from btdagg.report.sections import write_protocols, write_scores
 from btdagg.report.study import Study, with_several
-from btdagg.tables import require
-from btdagg.tallies import column_of_decisions
+from btdagg.tables.schema import checked, fractions
+from btdagg.tables.table import require
+from btdagg.tables.votes import column_of_decisions
 
 if TYPE_CHECKING:
     from btdagg.aggregators import Aggregator
     from btdagg.evaluation import Scores
-    from btdagg.votes import VoteCounts, Votes
+    from btdagg.tables import Votes
 
 _NEEDS = {name: needs_of(make()) for name, make in AGGREGATORS.items()}
 _CONFIDENT = [name for name, needs in _NEEDS.items() if needs.confidences]
@@ -176,12 +176,11 @@ def evaluate(
     )
     raw_votes, raw_labels = tables_of(columns, votes, labels)
     gold = btdagg.read_labels(raw_labels)
-    everything = with_task(btdagg.read_votes_or_counts(raw_votes), gold)
+    everything = with_task(btdagg.read_votes(raw_votes), gold)
     table = filtered(everything, filters)
     confidence = None if confidence is None else confidence.strip().lower()
     budgets = numbers(n_votes, "--votes", "4,8")
-    if budgets is not None and isinstance(table, btdagg.VoteCounts):
-        raise btdagg.InputError(f"{table.source}: --votes wants single votes, and these are counts")
+    table.refuse_of_counts(**{"--votes": budgets})
     varied = names(vary, "--vary") if vary is not None else _VARIED if report else ()
     study = Study(
         table,
@@ -236,7 +235,7 @@ def _scored(study: Study) -> tuple[Scores, bool]:
 
 
 def _varied(
-    everything: Votes | VoteCounts,
+    everything: Votes,
     filters: Sequence[str] | None,
     columns: Sequence[str],
     asked: bool,
@@ -249,7 +248,7 @@ def _varied(
         by = [name for name in USUAL if name in votes.columns and name != column]
         if asked:
             require(votes, [column])
-        if isinstance(votes, btdagg.Votes) and (worth := with_several(votes, by, column)):
+        if not votes.are_counts and (worth := with_several(votes, by, column)):
             found[column] = worth
         elif asked:
             raise btdagg.InputError(f"--vary: column {column!r} has one value only")
@@ -258,7 +257,7 @@ def _varied(
 
 def _aggregators(
     methods: str | None,
-    votes: Votes | VoteCounts,
+    votes: Votes,
     confidence: str | None,
     budgets: Sequence[int] | None,
 ) -> tuple[Aggregator, ...] | None:
@@ -280,13 +279,13 @@ def _aggregators(
     return by_name([name for name in AGGREGATORS if name not in wanting])
 
 
-def _has_confidences(votes: Votes | VoteCounts, column: str | None) -> bool:
+def _has_confidences(votes: Votes, column: str | None) -> bool:
     """Whether votes have confidences: in the column that is named, or good ones in the usual."""
-    if isinstance(votes, btdagg.VoteCounts) or (column or "confidence") not in votes.columns:
+    if votes.are_counts or (column or "confidence") not in votes.columns:
         return False
     if column is None:
         try:
-            fractions(votes, "confidence")
+            checked(votes, {"confidence": fractions})
         except btdagg.InputError as error:
             note(f"{', '.join(_CONFIDENT)} are left out: {error}")
             return False

@@ -36,7 +36,7 @@ from btdagg.files import write_table
 from btdagg.outputs import OutputFolder
 from btdagg.report.sections import write_protocols, write_scores
 from btdagg.report.study import Study
-from btdagg.tables import refuse, text
+from btdagg.tables.table import refuse, text
 
 if TYPE_CHECKING:
     from btdagg.judge.pairs import Pairs
@@ -249,7 +249,7 @@ def _with_tasks(pairs: Pairs) -> Pairs:
         return pairs
     tasks = text(pairs, "task")
     refuse(pairs, tasks.is_null(), "task", "the name of a task, as other pairs have")
-    return replace(pairs, frame=pairs.frame.with_columns(tasks.alias("task")))
+    return pairs.renumbered(pairs.frame.with_columns(tasks.alias("task")))
 
 
 def _parted(pairs: Pairs, gold: btdagg.Labels) -> tuple[Pairs, Pairs]:
@@ -263,8 +263,8 @@ def _parted(pairs: Pairs, gold: btdagg.Labels) -> tuple[Pairs, Pairs]:
         )
     known = pl.col("item").cast(pl.String).is_in(text(gold, "item").implode())
     return (
-        replace(pairs, frame=pairs.frame.filter(known)),
-        replace(pairs, frame=pairs.frame.filter(~known)),
+        pairs.renumbered(pairs.frame.filter(known)),
+        pairs.renumbered(pairs.frame.filter(~known)),
     )
 
 
@@ -279,4 +279,4 @@ def _with_rules(pairs: Pairs, fitted: Mapping[str, Fitted]) -> tuple[Pairs, Rule
     rest = pairs.frame.filter(~known).height
     if rest:
         note(f"{rest} pairs are not judged, since no label is of their task")
-    return replace(pairs, frame=pairs.frame.filter(known)), lambda pair: rules[pair.fields["task"]]
+    return pairs.renumbered(pairs.frame.filter(known)), lambda pair: rules[pair.fields["task"]]

@@ -113,9 +113,8 @@ def plan(
     fitted = btdagg.DavidsonModel.load(model)
     raw_votes, raw_labels = tables_of(columns, votes, labels)
     gold = btdagg.read_labels(raw_labels)
-    table = filtered(with_task(btdagg.read_votes_or_counts(raw_votes), gold), filters)
-    pooled = (table.ids, table.counts) if isinstance(table, btdagg.VoteCounts) else table.counts()
-    items = btdagg.align(*pooled, labels_of(gold, table))
+    table = filtered(with_task(btdagg.read_votes(raw_votes), gold), filters)
+    items = table.labelled(labels_of(gold, table))
     # Imported here, so that the other commands begin without it.
     from btdagg import online
 

@@ -12,10 +12,10 @@ from btdagg.cli.common import note
 from btdagg.provenance import Provenance, ProvenanceWarning
 
 if TYPE_CHECKING:
-    from btdagg.votes import VoteCounts, Votes
+    from btdagg.tables import Votes
 
 
-def provenance_of(votes: Votes | VoteCounts, n_votes: int | None) -> Provenance:
+def provenance_of(votes: Votes, n_votes: int | None) -> Provenance:
     """Say where votes are from, and how many were taken of an item."""
     return replace(Provenance.of(votes), n_votes=n_votes)
 

@@ -32,11 +32,10 @@ from btdagg.cli.reporting import (
 from btdagg.cli.tables import Columns, tables_of
 from btdagg.evaluation import LeaveOneOut, Protocol, RandomSplits, leave_one_rater_out
 from btdagg.report.tables import raters_table
-from btdagg.tables import require
+from btdagg.tables.table import require
 
 if TYPE_CHECKING:
-    from btdagg.labels import Ratings
-    from btdagg.votes import VoteCounts, Votes
+    from btdagg.tables import Ratings, Votes
 
 
 class Shared(StrEnum):
@@ -133,11 +132,11 @@ def raters(
     raw = tables_of(columns, ratings, *([] if votes is None else [votes]))
     known, table = _filtered(
         btdagg.read_ratings(raw[0]),
-        None if votes is None else btdagg.read_votes_or_counts(raw[1]),
+        None if votes is None else btdagg.read_votes(raw[1]),
         filters,
     )
-    if asked is not None and isinstance(table, btdagg.VoteCounts):
-        raise btdagg.InputError(f"{table.source}: --votes wants single votes, and these are counts")
+    if table is not None:
+        table.refuse_of_counts(**{"--votes": asked})
     (aggregator,) = by_name([method])
     found: dict[int | None, LeaveOneOut] = {}
     refuse_report(report, reads := files_read(context, "report"), force)
@@ -174,8 +173,8 @@ def raters(
 
 
 def _filtered(
-    ratings: Ratings, votes: Votes | VoteCounts | None, filters: Sequence[str] | None
-) -> tuple[Ratings, Votes | VoteCounts | None]:
+    ratings: Ratings, votes: Votes | None, filters: Sequence[str] | None
+) -> tuple[Ratings, Votes | None]:
     """Rows of ratings and of votes that pass the filters on columns that they have."""
     wanted = parse_filters(filters)
     unknown = set(wanted) - set(ratings.columns) - set(() if votes is None else votes.columns)

@@ -9,8 +9,9 @@ from typing import Annotated
 import typer
 
 from btdagg._core import InputError
-from btdagg.sources import STANDARD_INPUT, read_table
-from btdagg.tables import Table, listing
+from btdagg.tables import Table, read_table
+from btdagg.tables.source import STANDARD_INPUT
+from btdagg.tables.table import listing
 
 Columns = Annotated[
     list[str] | None,

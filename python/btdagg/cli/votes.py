@@ -28,17 +28,18 @@ from btdagg.cli.reporting import (
     say_where,
 )
 from btdagg.cli.tables import Columns, tables_of
-from btdagg.cli.votes_store import export_file, export_store, is_store, show_store
+from btdagg.cli.votes_store import export_file, export_store, show_store
 from btdagg.evaluation import Protocol, RandomSplits, compare_orders, positional_bias, tie_rates
 from btdagg.report import figures, tables
 from btdagg.report.table import Entry, ReportTable
-from btdagg.tables import text
+from btdagg.tables.source import is_store
+from btdagg.tables.table import text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from btdagg.labels import Labels
     from btdagg.report.sections import Exhibits
+    from btdagg.tables import Labels
 
 # What tie rates are tabulated by unless told: the judge, and the first of these that says more.
 _BESIDES = ("template", "temperature", "task", "order")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,29 +10,11 @@ from btdagg.cli.common import note, out, print_json
 from btdagg.files import TABLE_SUFFIXES
 from btdagg.outputs import OutputFile, table_kind
 from btdagg.report.table import Entry
-from btdagg.sources import STANDARD_INPUT, is_table
 
 _HEADER = (
     *("judge", "template", "method", "temp.", "items", "votes", "no vote", "ties", "bias"),
     *("tokens", "cost", "seconds"),
 )
-_SQLITE = b"SQLite format 3\0"
-
-
-def is_store(place: str) -> bool:
-    """Whether a place is a vote store: the URL of a database, or an SQLite file.
-
-    What is not there and has no name of a table is one too, and said to be absent.
-    """
-    if "://" in place:
-        return True
-    if place == STANDARD_INPUT or not os.path.exists(place):
-        return not is_table(place)
-    try:
-        with open(place, "rb") as file:
-            return file.read(len(_SQLITE)) == _SQLITE
-    except OSError:  # said by whoever reads it
-        return False
 
 
 def show_store(store: str, *, json: bool = False) -> None:

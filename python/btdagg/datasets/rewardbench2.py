@@ -19,12 +19,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.columns import item_ids, whole_numbers
 from btdagg.extras import needs
 from btdagg.files import replace_file
-from btdagg.labels import Labels
-from btdagg.sources import read_table
-from btdagg.tables import Table, parse_columns, refuse, refuse_duplicates, text
+from btdagg.tables import Labels, Table, read_table
+from btdagg.tables.schema import checked, ids, parse_column, whole_numbers
+from btdagg.tables.table import refuse, refuse_duplicates, text
 from btdagg.validation import as_integer
 
 if TYPE_CHECKING:
@@ -175,8 +174,10 @@ def _read_file(file: Path) -> Table:
     import polars as pl
 
     raw = read_table(file, _COLUMNS)
-    lists = {"chosen": _responses, "rejected": _responses}
-    frame = parse_columns(raw, {"id": item_ids, "subset": item_ids, "prompt": _prompts, **lists})
+    frame = raw.frame.with_columns(checked(raw, {"id": ids, "subset": ids}))
+    frame = frame.with_columns(
+        _prompts(raw, "prompt"), *(_responses(raw, column) for column in ("chosen", "rejected"))
+    )
     table = Table(frame, raw.source)
     accepted = frame["chosen"].list.len()
     refuse(table, accepted == 0, "chosen", "at least one response")
@@ -184,7 +185,7 @@ def _read_file(file: Path) -> Table:
     for column, size in sizes.items():
         if column in table.columns:
             wanted = "the number of responses that the row has"
-            refuse(table, whole_numbers(table, column) != size, column, wanted)
+            refuse(table, parse_column(table, column, whole_numbers) != size, column, wanted)
     names = _task_names(frame["subset"].cast(pl.String).to_list())
     frame = frame.with_columns(pl.Series("task", names), pl.col("id").cast(pl.String))
     return Table(frame.select("task", "id", "prompt", "chosen", "rejected"), raw.source)

@@ -19,11 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from btdagg._core import InputError
-from btdagg.columns import item_ids, whole_numbers
 from btdagg.extras import needs
-from btdagg.labels import Ratings
-from btdagg.sources import read_table
-from btdagg.tables import Table, listing, parse_columns, refuse
+from btdagg.tables import Ratings, Table, read_table
+from btdagg.tables.schema import ids, parse, whole_numbers
+from btdagg.tables.table import listing, refuse
 
 if TYPE_CHECKING:
     import polars as pl
@@ -189,8 +188,8 @@ def _read_errors(content: str, name: str) -> Table:
     import polars as pl
 
     raw = read_table(_split(content, name), _COLUMNS, name=name)
-    ids = dict.fromkeys(("system", "doc", "docsegid", "rater"), item_ids)
-    table = Table(parse_columns(raw, {**ids, "globalsegid": whole_numbers}), name)
+    kinds = dict.fromkeys(("system", "doc", "docsegid", "rater"), ids)
+    table = parse(raw, {**kinds, "globalsegid": whole_numbers})
     known = table.frame["severity"].is_in(_SEVERITIES)
     refuse(table, ~known, "severity", listing(_SEVERITIES))
     # Found and Missed are of the sentences that check whether the rater is awake.

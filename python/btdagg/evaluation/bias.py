@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from btdagg._core import InputError
 from btdagg.evaluation.intervals import Interval
 from btdagg.evaluation.parts import Key, among_gold_ties, grouping
-from btdagg.tables import require
-from btdagg.votes import Votes
+from btdagg.tables.table import require
+from btdagg.tables.votes import require_single
 
 if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import ArrayLike
 
-    from btdagg.labels import Labels
+    from btdagg.tables import Labels, Votes
 
 
 @dataclass(frozen=True)
@@ -110,8 +109,7 @@ def positional_bias(
     The paper's table of positional bias with forced choice and with ties allowed, which has no
     intervals; Cochran (1977), Sampling Techniques, section 6.4, for that of a ratio.
     """
-    if not isinstance(votes, Votes):
-        raise InputError(f"votes is a {type(votes).__name__}, want single votes (read_votes)")
+    require_single(votes)
     chosen = grouping(votes, by, ("judge",))
     columns = chosen if setting is None else (*chosen, setting)
     require(votes, ["order", *columns])

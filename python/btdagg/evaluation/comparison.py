@@ -20,10 +20,9 @@ from btdagg.evaluation.parts import Part, labels_of, parts_of, require_columns, 
 from btdagg.evaluation.protocol import DEFAULT, FEW_SPLITS, Protocol
 from btdagg.evaluation.scores import Cell, Scores
 from btdagg.evidence import Evidence
-from btdagg.labels import Labels
-from btdagg.tables import Table, text
+from btdagg.tables import Labels, Table, Votes
+from btdagg.tables.table import text
 from btdagg.validation import as_integer
-from btdagg.votes import VoteCounts, Votes
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -145,7 +144,7 @@ def label_distributions(
 
 
 def evaluate(
-    votes: Votes | VoteCounts,
+    votes: Votes,
     labels: Labels,
     *,
     by: Sequence[str] | None = None,
@@ -160,7 +159,7 @@ def evaluate(
 
     Parameters
     ----------
-    votes : Votes or VoteCounts
+    votes : Votes
         Long votes, or wide counts of one judge.
     labels : Labels
         Gold labels. Items that share a `group` are split together. Where only the labels say the
@@ -201,7 +200,7 @@ def evaluate(
 
 def evaluate_at(
     points: Sequence[Point],
-    votes: Votes | VoteCounts,
+    votes: Votes,
     labels: Labels,
     options: Options,
     partial: Callable[[Scores], object] | None = None,
@@ -210,7 +209,7 @@ def evaluate_at(
     # Looked at here, so that what is wrong with an argument is not taken for a fault of the data.
     points[0].protocol.require_intervals()
     methods = aggregators_or_usual(options.get("aggregators"))
-    if not isinstance(votes, Votes | VoteCounts):
+    if not isinstance(votes, Votes):
         raise InputError(f"votes is a {type(votes).__name__}, want what read_votes returns")
     if not len(labels.ids):
         raise InputError(f"{labels.source}: no item has a label")

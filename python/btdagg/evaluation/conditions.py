@@ -12,15 +12,15 @@ from btdagg.evaluation.comparison import Options, evaluate, numbers_of_votes
 from btdagg.evaluation.parts import USUAL, Key, grouping, with_task
 from btdagg.evaluation.protocol import DEFAULT
 from btdagg.evaluation.scores import Scores
-from btdagg.tables import require, text
+from btdagg.tables.table import require, text
+from btdagg.tables.votes import require_single
 from btdagg.validation import as_integer
-from btdagg.votes import Votes
 
 if TYPE_CHECKING:
     import polars as pl
 
     from btdagg.evaluation.scores import Comparison
-    from btdagg.labels import Labels
+    from btdagg.tables import Labels, Votes
 
 # What may differ along with what is compared, and would then be taken for its effect.
 _CONDITIONS = ("judge", "template", "temperature", "order")
@@ -222,8 +222,7 @@ def _by_value(
     """
     import polars as pl
 
-    if not isinstance(votes, Votes):
-        raise InputError(f"votes is a {type(votes).__name__}, want single votes (read_votes)")
+    require_single(votes)
     votes = with_task(votes, labels)
     by = grouping(votes, options.get("by"), [name for name in USUAL if name != column])
     if column in by:

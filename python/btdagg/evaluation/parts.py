@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 from btdagg._core import InputError
 from btdagg.evaluation.items import LabelledItems
-from btdagg.labels import LabelledCounts, Labels, align
-from btdagg.tables import Table, require, text
-from btdagg.tallies import column_of_decisions
-from btdagg.votes import VoteCounts, Votes
+from btdagg.tables import LabelledCounts, Labels, Table, Votes, align
+from btdagg.tables.table import NUMBER, as_text, require, text
+from btdagg.tables.votes import column_of_decisions
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    pass
 
-    from btdagg.evidence import Evidence
-
-AnyVotes = TypeVar("AnyVotes", bound=Votes | VoteCounts)
 
 Key: TypeAlias = tuple[str, ...]
 """Values of the columns that votes are grouped by."""
@@ -35,13 +31,13 @@ class Part:
     ----------
     key : tuple of str
         Values of the columns that votes are grouped by.
-    votes : Votes or VoteCounts
+    votes : Votes
     labels : Labels
         Of these items and of others.
     """
 
     key: Key
-    votes: Votes | VoteCounts
+    votes: Votes
     labels: Labels
 
     def labelled(
@@ -62,7 +58,9 @@ class Part:
         InputError
             If no item has both votes and a label, or a column holds something else.
         """
-        ids, evidence = evidence_of(self.votes, n_votes, confidence, decisions)
+        ids, evidence = self.votes.evidence(
+            n_votes, confidence=confidence, decisions=tuple(decisions)
+        )
         aligned = align(ids, evidence.counts, labels_of(self.labels, self.votes))
         return LabelledItems(evidence[aligned.rows], aligned.labels, aligned.groups), aligned
 
@@ -85,9 +83,7 @@ class Part:
             raise InputError(f"{self.votes.source}: none of the {n} labelled items has a vote")
 
 
-def parts_of(
-    votes: Votes | VoteCounts, labels: Labels, by: Sequence[str] | None
-) -> tuple[Key, list[Part]]:
+def parts_of(votes: Votes, labels: Labels, by: Sequence[str] | None) -> tuple[Key, list[Part]]:
     """Return the columns that votes are grouped by, and the parts that they make.
 
     Where only the labels say the task of an item, it is taken from there; items without a task are
@@ -125,7 +121,7 @@ def grouping(
 
 
 def labelled_tasks(
-    votes: Votes | VoteCounts,
+    votes: Votes,
     labels: Labels,
     *,
     by: Sequence[str] = ("task",),
@@ -137,7 +133,7 @@ def labelled_tasks(
 
     Parameters
     ----------
-    votes : Votes or VoteCounts
+    votes : Votes
         Of one judge; or with `judge` among `by`.
     labels : Labels
         Gold labels. Where only they say the task of an item, it is taken from there.
@@ -170,7 +166,7 @@ def labelled_tasks(
 
 
 def labelled_parts(
-    votes: Votes | VoteCounts,
+    votes: Votes,
     labels: Labels,
     *,
     by: Sequence[str] = ("task",),
@@ -209,7 +205,7 @@ def labelled_parts(
 
 
 def require_columns(
-    votes: Votes | VoteCounts,
+    votes: Votes,
     n_votes: Sequence[int | None],
     confidence: str | None,
     decisions: Iterable[str],
@@ -222,24 +218,9 @@ def require_columns(
         If `n_votes` or `confidence` is given for counts, or there is no such column, or none of the
         decisions on so many votes.
     """
-    if isinstance(votes, VoteCounts):
-        for name, given in (("n_votes", n_votes[0]), ("confidence", confidence)):
-            if given is not None:
-                raise InputError(f"{votes.source}: {name} wants single votes, and these are counts")
+    votes.refuse_of_counts(n_votes=n_votes[0], confidence=confidence)
     require(votes, [] if confidence is None else [confidence])
     require(votes, [column_of_decisions(name, n) for n in n_votes for name in decisions])
-
-
-def evidence_of(
-    votes: Votes | VoteCounts,
-    n_votes: int | None,
-    confidence: str | None,
-    decisions: Iterable[str],
-) -> tuple[NDArray[Any], Evidence]:
-    """Return the items of some votes or counts, and what they are decided by."""
-    if isinstance(votes, VoteCounts):
-        return votes.evidence(decisions=tuple(decisions))
-    return votes.evidence(n_votes, confidence=confidence, decisions=tuple(decisions))
 
 
 def labels_of(labels: Labels, votes: Table) -> Labels:
@@ -258,7 +239,7 @@ def labels_of(labels: Labels, votes: Table) -> Labels:
     return labels.filter({"task": [task for task in tasks if task in known] or tasks})
 
 
-def with_task(votes: AnyVotes, labels: Labels) -> AnyVotes:
+def with_task(votes: Votes, labels: Labels) -> Votes:
     """Return votes with the task of their item, where the labels know it and the votes do not.
 
     Raises
@@ -275,9 +256,9 @@ def with_task(votes: AnyVotes, labels: Labels) -> AnyVotes:
             f"{labels.source}: item {item!r} has labels in several tasks, and the votes do not say "
             "theirs"
         )
-    task = dict(zip(items, text(labels, "task"), strict=True))
-    column = text(votes, "item").replace_strict(task, default=None).alias("task")
-    return replace(votes, frame=votes.frame.with_columns(column))
+    items, tasks = text(labels, "item"), text(labels, "task")
+    task = as_text(votes, "item").replace_strict(items, tasks, default=None).alias("task")
+    return votes.with_columns([task])
 
 
 def among_gold_ties(votes: Votes, labels: Labels) -> Votes:
@@ -294,11 +275,11 @@ def among_gold_ties(votes: Votes, labels: Labels) -> Votes:
     ties = labels_of(labels, known).frame.filter(pl.col("label") == 0)
     key = [c for c in ("item", "task") if c in known.columns and c in ties.columns]
     names = [pl.col(column).cast(pl.String) for column in key]
-    tied = set(ties.select(names).rows())
-    keep = pl.Series([row in tied for row in known.frame.select(names).rows()], dtype=pl.Boolean)
-    if not keep.any():
+    rows = known.numbered()
+    rows = rows.join(ties, left_on=names, right_on=names, how="semi", nulls_equal=True)
+    if not rows.height:
         raise InputError(f"{labels.source}: no item with votes has a label that is a tie")
-    return known.renumbered(known.numbered().filter(keep))
+    return known.renumbered(rows.sort(NUMBER))
 
 
 def names_of(keys: Iterable[Key]) -> list[str]:
@@ -310,7 +291,7 @@ def names_of(keys: Iterable[Key]) -> list[str]:
     return [" ".join(map(repr, key)) for key in known]
 
 
-def refuse_several_judges(votes: Votes | VoteCounts) -> None:
+def refuse_several_judges(votes: Votes) -> None:
     """Raise an `InputError` where votes of several judges would be added up."""
     if "judge" in votes.columns and votes.frame["judge"].n_unique() > 1:
         first, second = votes.frame["judge"].unique(maintain_order=True).head(2)

@@ -13,13 +13,12 @@ from btdagg.aggregators import Aggregator, Davidson, Decided, decisions_of, majo
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.intervals import Interval, mean_interval
 from btdagg.evaluation.items import LabelledItems
-from btdagg.evaluation.parts import evidence_of, refuse_several_judges, require_columns
+from btdagg.evaluation.parts import refuse_several_judges, require_columns
 from btdagg.evaluation.protocol import DEFAULT, Protocol
 from btdagg.evidence import Evidence
-from btdagg.labels import Labels, Ratings, align
 from btdagg.metrics import mean_absolute_error, pairwise_accuracy
-from btdagg.tables import require, text
-from btdagg.votes import VoteCounts, Votes
+from btdagg.tables import Labels, Ratings, Votes, align
+from btdagg.tables.table import require, text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -145,7 +144,7 @@ class LeaveOneOut:
 
 def leave_one_rater_out(
     ratings: Ratings,
-    votes: Votes | VoteCounts | None = None,
+    votes: Votes | None = None,
     aggregator: Aggregator | None = None,
     *,
     shared: Literal["tie", "drop"] = "tie",
@@ -165,7 +164,7 @@ def leave_one_rater_out(
     ----------
     ratings : Ratings
         Votes of the raters. Where a vote is missing the rater has not rated the item.
-    votes : Votes or VoteCounts, optional
+    votes : Votes, optional
         Of one judge. Without, raters are compared with one another alone.
     aggregator : Aggregator, optional
         How the judge's votes become labels; Davidson unless given. The decisions that a `Decided`
@@ -280,11 +279,11 @@ def _judged(
 
 
 def _evidence(
-    votes: Votes | VoteCounts, n_votes: int | None, confidence: str | None, decided: Sequence[str]
+    votes: Votes, n_votes: int | None, confidence: str | None, decided: Sequence[str]
 ) -> tuple[NDArray[Any], Evidence]:
     refuse_several_judges(votes)
     require_columns(votes, [n_votes], confidence, decided)
-    ids, evidence = evidence_of(votes, n_votes, confidence, decided)
+    ids, evidence = votes.evidence(n_votes, confidence=confidence, decisions=decided)
     if not evidence.counts.any():
         raise InputError(f"{votes.source}: none of the {len(ids)} items has a vote")
     return ids, evidence

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
     from btdagg.evaluation.scores import Scores
     from btdagg.evidence import Evidence
-    from btdagg.labels import Labels
-    from btdagg.votes import VoteCounts, Votes
+    from btdagg.tables import Labels, Votes
 
 
 def sweep_votes(
@@ -61,7 +60,7 @@ def sweep_votes(
 
 
 def sweep_calibration(
-    votes: Votes | VoteCounts,
+    votes: Votes,
     labels: Labels,
     sizes: Sequence[int],
     *,
@@ -75,7 +74,7 @@ def sweep_calibration(
 
     Parameters
     ----------
-    votes : Votes or VoteCounts
+    votes : Votes
         Long votes, or wide counts of one judge.
     labels : Labels
         Gold labels; items that share a `group` are split together, so that a calibration set may

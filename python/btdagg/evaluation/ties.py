@@ -11,14 +11,14 @@ from btdagg._core import InputError
 from btdagg.aggregators import MajorityVote
 from btdagg.evaluation.intervals import Interval, share_interval
 from btdagg.evaluation.parts import among_gold_ties
-from btdagg.tables import require
-from btdagg.votes import Votes
+from btdagg.tables.table import require
+from btdagg.tables.votes import require_single
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from btdagg.aggregators import Aggregator
-    from btdagg.labels import Labels
+    from btdagg.tables import Labels, Votes
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,8 +127,7 @@ def tie_rates(
     ----------
     The paper's table of tie rates for different models and prompts.
     """
-    if not isinstance(votes, Votes):
-        raise InputError(f"votes is a {type(votes).__name__}, want single votes (read_votes)")
+    require_single(votes)
     if unit not in ("votes", "items"):
         raise InputError(f"unit is {unit!r}, want 'votes' or 'items'")
     if aggregator is not None and unit == "votes":

@@ -10,12 +10,12 @@ from json import dumps
 from typing import TYPE_CHECKING, Literal
 
 from btdagg._core import InputError
-from btdagg.labels import Labels, read_labels
+from btdagg.tables import Labels, read_labels
 
 if TYPE_CHECKING:
     from btdagg.judge.pairs import Pair, Pairs
     from btdagg.judge.prompts import Messages, PromptTemplate
-    from btdagg.sources import Source
+    from btdagg.tables.source import Source
 
 _CHOICES: dict[tuple[int, str], Literal["first", "second", "tie"]] = {
     (1, "AB"): "first",

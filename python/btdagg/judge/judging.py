@@ -36,7 +36,7 @@ from btdagg.judge.verdicts import parse_verdict, vote_of
 from btdagg.validation import as_integer, as_number
 
 if TYPE_CHECKING:
-    from btdagg.sources import Source
+    from btdagg.tables.source import Source
 
 _ESTIMATED_AT_A_TIME = 500
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from btdagg._core import InputError
-from btdagg.columns import item_ids
-from btdagg.sources import ITEM_NAMES, read_table, with_item
-from btdagg.tables import Table, listing, parse_columns, refuse, refuse_duplicates, text
+from btdagg.tables import Table, read_table
+from btdagg.tables.schema import PAIRS, parse
+from btdagg.tables.source import ITEM_NAMES, with_item
+from btdagg.tables.table import listing, refuse, refuse_duplicates, text
 
 if TYPE_CHECKING:
-    from btdagg.sources import Source
+    from btdagg.tables.source import Source
 
 # What a column may be called; the first of these that is there is taken.
 _NAMES = {
@@ -101,7 +102,7 @@ def read_pairs(source: Source, *, columns: Mapping[str, str] | None = None) -> P
     Parameters
     ----------
     source : path, data frame, or mapping of column name to values
-        See :func:`btdagg.sources.read_table`. Required are `item` (or `id`, `item_id`), `a` and `b`
+        See :func:`btdagg.tables.read_table`. Required are `item` (or `id`, `item_id`), `a` and `b`
         (or `response_a` and `response_b`, `translation_a` and `translation_b`). Known too are
         `prompt` (or `source`, `question`, `instruction`) and `reference`. Other columns are kept,
         and can be used in templates, but for `label` and `vote`, which no judge is shown. Blanks
@@ -125,14 +126,14 @@ def read_pairs(source: Source, *, columns: Mapping[str, str] | None = None) -> P
         found = next((other for other in others if other in table.columns), None)
         if found is not None:
             renamed[found] = name
-    table = replace(table, frame=table.frame.rename(renamed))
+    table = table.renumbered(table.numbered().rename(renamed))
     _require_known(table)
     called = {name: given for given, name in renamed.items()}
     for column in ("a", "b"):
         _refuse_blank(table, column, called[column])
-    parsers = {"item": item_ids, "a": text, "b": text, "prompt": text, "reference": text}
-    pairs = Pairs(parse_columns(table, parsers), table.source, row_numbers=table.row_numbers)
-    refuse_duplicates(pairs, ["item"])
+    parsed = parse(table, PAIRS.kinds)
+    pairs = Pairs(parsed.data, parsed.source, files=parsed.files)
+    refuse_duplicates(pairs, PAIRS.key_of(pairs))
     return pairs
 
 
@@ -147,7 +148,7 @@ def _require_known(table: Table) -> None:
 def _refuse_blank(table: Table, column: str, called: str) -> None:
     values = text(table, column)
     blank = values.is_null() | (values.str.strip_chars() == "")
-    named = replace(table, frame=table.frame.rename({column: called}))
+    named = table.renumbered(table.numbered().rename({column: called}))
     refuse(named, blank, called, "the text of a response")
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from btdagg._core import InputError
 from btdagg.judge.answer_format import AnswerFormat, Kind
-from btdagg.tables import listing
+from btdagg.tables.table import listing
 
 if TYPE_CHECKING:
     from btdagg.judge.pairs import Pair, Pairs

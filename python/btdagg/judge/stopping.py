@@ -149,7 +149,7 @@ def open_pairs(
     """Return the pairs that a rule has not settled, given the votes of a store."""
     asking = _ByRule.of(judging, rule, store)
     is_open = [not asking.is_settled(pair, there) for pair, there in asking.look_at(pairs)]
-    return replace(pairs, frame=pairs.frame.filter(is_open))
+    return pairs.renumbered(pairs.frame.filter(is_open))
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from btdagg.evaluation.summary import remarks
 from btdagg.report import figures, tables
 from btdagg.report.table import Entry, ReportTable
 from btdagg.report.wording import key_of, stem
-from btdagg.votes import Votes
+from btdagg.tables import Votes
 
 if TYPE_CHECKING:
     import numpy as np

@@ -17,12 +17,11 @@ from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.parts import Key, Part, grouping, labelled_parts, names_of, with_task
 from btdagg.evaluation.protocol import DEFAULT, Protocol
 from btdagg.evaluation.summary import refuse_fields
-from btdagg.tables import text
-from btdagg.votes import Votes
+from btdagg.tables import Votes
+from btdagg.tables.table import text
 
 if TYPE_CHECKING:
-    from btdagg.labels import Labels
-    from btdagg.votes import VoteCounts
+    from btdagg.tables import Labels
 
 Found = TypeVar("Found")
 Step: TypeAlias = Callable[[], object]
@@ -49,7 +48,7 @@ class Study:
 
     Attributes
     ----------
-    votes : Votes or VoteCounts
+    votes : Votes
         Those that pass the filters.
     labels : Labels
     varied : mapping of str to Votes
@@ -69,7 +68,7 @@ class Study:
         results.
     """
 
-    votes: Votes | VoteCounts
+    votes: Votes
     labels: Labels
     varied: Mapping[str, Votes] = field(default_factory=dict)
     by: Sequence[str] | None = None
@@ -170,10 +169,10 @@ class Study:
         return dict(zip(names_of(self.parts), self.parts.values(), strict=True))
 
     def parts_by(
-        self, columns: Sequence[str], votes: Votes | VoteCounts | None = None
+        self, columns: Sequence[str], votes: Votes | None = None
     ) -> tuple[dict[Key, LabelledItems], dict[Key, str]]:
         """Labelled items by the values of some columns, and what has none; see `labelled_parts`."""
-        single = isinstance(self.votes, Votes)
+        single = not self.votes.are_counts
         return labelled_parts(
             self.votes if votes is None else votes,
             self.labels,
@@ -200,7 +199,7 @@ class Study:
 
     def budgets(self) -> list[int]:
         """Numbers of votes for a sweep, even ones where votes have an order."""
-        if not isinstance(self.votes, Votes):
+        if self.votes.are_counts:
             return []
         most = max(int(items.evidence.counts.sum(axis=1).max()) for items in self.parts.values())
         step = 2 if "order" in self.votes.columns else 1

@@ -11,9 +11,9 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg.serve import arrow
-from btdagg.tables import is_unicode
+from btdagg.tables import read_votes
+from btdagg.tables.table import is_unicode
 from btdagg.validation import as_counts, as_numbers, same_length
-from btdagg.votes import read_votes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from btdagg.serve.models import ServedModel
-    from btdagg.votes import Votes
+    from btdagg.tables import Votes
 
 JSON = "application/json"
 COUNTS = ("minus", "tie", "plus")

@@ -9,7 +9,6 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg.tables.labels import Labels
-from btdagg.tables.table import shown
 from btdagg.tables.votes import Votes, counts_of, ids_of
 from btdagg.validation import as_counts, same_index, same_length, unmasked
 
@@ -80,8 +79,10 @@ def align(ids: ArrayLike, counts: ArrayLike, labels: Labels) -> LabelledCounts:
     same_length("counts", len(counts), "ids", len(ids))
     if not isinstance(labels, Labels):
         raise InputError(f"labels is a {type(labels).__name__}, want what read_labels returns")
-    whole = ids.dtype.kind in "iu"
-    items = pl.Series("item", ids if whole else list(map(str, ids.tolist())), dtype=None if whole else pl.String)
+    if ids.dtype.kind not in "iu":
+        items = pl.Series(list(map(str, ids.tolist())), dtype=pl.String)
+    else:
+        items = pl.Series(ids)
     rows, matched = _matches(items, labels)
     return _labelled(ids[rows], counts, rows, labels, matched)
 

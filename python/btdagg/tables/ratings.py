@@ -105,6 +105,8 @@ def read_ratings(source: Source, *, columns: Mapping[str, str] | None = None) ->
 
 
 def _places(values: pl.Series) -> NDArray[Any]:
-    """Return where each value stands among the different ones, in the order of the first of each."""
+    """Return where each value stands among the different ones, as they are first seen."""
     distinct = values.unique(maintain_order=True).to_frame().with_row_index("place")
-    return values.to_frame().join(distinct, on=values.name, maintain_order="left")["place"].to_numpy()
+    return (
+        values.to_frame().join(distinct, on=values.name, maintain_order="left")["place"].to_numpy()
+    )

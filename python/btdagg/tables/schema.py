@@ -155,9 +155,7 @@ def groups(table: Table, column: str) -> Parser:
 
     parser = names(table, column)
     is_plain = parser.is_plain & pl.col(column).is_not_null()
-    return Parser(
-        parser.plain, is_plain, parser.value, [(parser.value.is_null(), "a group name")]
-    )
+    return Parser(parser.plain, is_plain, parser.value, [(parser.value.is_null(), "a group name")])
 
 
 def texts(table: Table, column: str) -> Parser:
@@ -175,7 +173,9 @@ def votes(table: Table, column: str) -> Parser:
     values, kind = pl.col(column), table.schema[column]
     words = as_text(table, column).str.strip_chars().str.to_lowercase()
     number = _numbers(words)  # what counts are written in, votes are too
-    value = pl.when(number.is_between(-1, 1) & _is_whole(number)).then(number.cast(pl.Int8, strict=False))
+    value = pl.when(number.is_between(-1, 1) & _is_whole(number)).then(
+        number.cast(pl.Int8, strict=False)
+    )
     for word, vote in _VOTE_WORDS.items():
         value = pl.when(words == word).then(pl.lit(vote, pl.Int8)).otherwise(value)
     checks = [(value.is_null() & (words != ""), "-1, 0, 1 or A, tie, B")]

@@ -302,11 +302,11 @@ def _read_csv(content: bytes, name: str, separator: str) -> Table:
     # Counting the separators would show it, if some were not inside quotes; then every row is
     # looked at.
     n_separators = (frame.width - 1) * (frame.height + 1)
-    if frame.width and frame[:, -1].null_count():
-        if b'"' in lines or lines.count(separator.encode()) != n_separators:
-            blank = _blank_rows(lines.decode(), separator, name)
-            frame = frame.with_row_index(NUMBER, offset=1)
-            frame = frame.filter(~pl.col(NUMBER).is_in(blank))
+    if frame[:, -1].null_count() and (
+        b'"' in lines or lines.count(separator.encode()) != n_separators
+    ):
+        blank = _blank_rows(lines.decode(), separator, name)
+        frame = frame.with_row_index(NUMBER, offset=1).filter(~pl.col(NUMBER).is_in(blank))
     return _tidy(frame, name)
 
 
@@ -412,7 +412,9 @@ def _scan_parquet(files: Sequence[Any], name: str) -> Table:
     rows = rows.rename({title: title.strip().lower() for title in titles})
     if len(files) == 1:
         return _tidy(rows, name)
-    heights = (pl.scan_parquet(file, glob=False).select(pl.len()).collect().item() for file in files)
+    heights = (
+        pl.scan_parquet(file, glob=False).select(pl.len()).collect().item() for file in files
+    )
     return _tidy(rows, name, tuple(zip(files, heights, strict=True)))
 
 

@@ -199,11 +199,11 @@ class Table:
         return " and ".join(map(self._place, numbers))
 
     def _place(self, number: int) -> str:
-        for name, n_rows in self.files:
+        for name, n_rows in self.files[:-1]:
             if number <= n_rows:
-                break
+                return f"{name}, row {number}"
             number -= n_rows
-        return f"{name}, row {number}"
+        return f"{self.files[-1][0]}, row {number}"
 
     def _schema(self) -> Mapping[str, pl.DataType]:
         return self.data.collect_schema()

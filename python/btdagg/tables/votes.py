@@ -6,6 +6,7 @@ parsed is an empty vote: it is missing, never a tie, so it is counted and shown 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -93,6 +94,14 @@ class Votes(Table, CountsItself):
     def ids(self) -> NDArray[Any]:
         """The items, in the order of `counts`: (n,) array of int64, or of object holding str."""
         return self.counts()[0]
+
+    @property
+    def most_rows(self) -> int:
+        """Most votes of an item, those that are missing among them."""
+        import polars as pl
+
+        n_rows = self.data.lazy().group_by("item").agg(pl.len()).select(pl.col("len").max())
+        return int(self.collect(n_rows).item() or 0)
 
     def tally(self, n_votes: int | None = None) -> pl.DataFrame:
         """Count the votes of each item, as `counts` does, into a data frame.
@@ -337,10 +346,8 @@ def read_votes(source: Source, *, columns: Mapping[str, str] | None = None) -> V
 def _votes_of(table: Table) -> Votes:
     parsed = parse(table, VOTES.kinds)
     if "confidence" in parsed.columns:
-        try:
+        with suppress(InputError):  # it is refused by whoever uses it
             parsed = parse(parsed, {"confidence": schema.fractions})
-        except InputError:
-            pass  # it is refused by whoever uses it
     votes = Votes(parsed.data, parsed.source, files=parsed.files)
     return _without_repeats(votes) if "sample" in votes.columns else votes
 
@@ -427,6 +434,13 @@ def read_counts(source: Source, *, columns: Mapping[str, str] | None = None) -> 
         As `read_votes` does.
     """
     return _counts_of(read_table(source, ["item"], columns=columns))
+
+
+def require_single(votes: object) -> None:
+    """Raise an :class:`InputError` unless these are votes, and one row is one vote."""
+    if not isinstance(votes, Votes) or votes.are_counts:
+        got = "table of counts" if isinstance(votes, Votes) else type(votes).__name__
+        raise InputError(f"votes is a {got}, want single votes (read_votes)")
 
 
 # Sums by item

@@ -33,7 +33,7 @@ from btdagg.judge.store.places import (
     url_of,
 )
 from btdagg.judge.store.records import VOTES, NoStoreError, StoreError
-from btdagg.tables import shown
+from btdagg.tables.table import shown
 
 _CREATING = 0x63726561  # advisory lock: one makes the tables
 
