@@ -386,6 +386,7 @@ def test_confusion_has_counts_and_percentages(items):
     assert shown[3:6] == ["–", "–", "–"]
 
 
+@pytest.mark.filterwarnings("ignore::btdagg.ProvenanceWarning")  # of more votes than were fitted
 def test_maps_show_every_decision_and_name_what_cannot_be_drawn(items):
     fitted = Davidson().fit(items.evidence.counts, items.labels)
     methods = {"one": MajorityVote(), "two": fitted, "CI-SC": ConfidenceWeightedVote()}

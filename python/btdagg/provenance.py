@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.validation import as_integer
+from btdagg.validation import as_counts, as_integer
 
 if TYPE_CHECKING:
     from btdagg.tables import Table
@@ -138,7 +138,7 @@ class Provenance:
             of a column than the model was fitted to.
         """
         found = []
-        totals = np.asarray(counts).sum(axis=1, dtype=np.float64)
+        totals = as_counts(counts).sum(axis=1, dtype=np.float64)
         most = int(totals.max()) if len(totals) else self.n_votes
         if self.n_votes is not None and most is not None:
             if most > self.n_votes:
