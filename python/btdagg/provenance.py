@@ -144,9 +144,8 @@ class Provenance:
             if most > self.n_votes:
                 found.append(f"items have up to {most} votes, and {self._fitted_for()}")
             elif fewer and max(most, _most_rows(votes, n_votes)) < self.n_votes:
-                found.append(
-                    f"no item has more than {most} vote{'s' * (most != 1)}, and {self._fitted_for()}"
-                )
+                votes_of = f"{most} vote{'s' * (most != 1)}"
+                found.append(f"no item has more than {votes_of}, and {self._fitted_for()}")
         if votes is not None:
             found += self.other_values({name: _values(votes, name) for name in COLUMNS})
         return tuple(found)
