@@ -881,7 +881,7 @@ def test_rb2_without_a_network_or_the_library(tmp_path):
         ("", {"HF_HUB_OFFLINE": "1"},
          "InputError: allenai/reward-bench-2: cannot be downloaded: Cannot find"),
         ("import sys; sys.modules['huggingface_hub'] = None; ", {},
-         "ImportError: without a source, load_rewardbench2 downloads, which needs"),
+         "MissingExtraError: load_rewardbench2 without a source, which downloads, needs "),
     ):  # fmt: skip
         run = subprocess.run(
             [sys.executable, "-c", start + code],

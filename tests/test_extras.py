@@ -1,5 +1,6 @@
 """Libraries that are not installed: what is said, and which extra it names."""
 
+import importlib
 import re
 import subprocess
 import sys
@@ -34,8 +35,9 @@ class Missing:
 
 sys.meta_path.insert(0, Missing())
 """
-BEYOND_CLI = ["sqlalchemy", "openai", "httpx2", "psycopg", "matplotlib", "sklearn", "fastapi",
-              "starlette", "anyio", "uvicorn", "h11", "prometheus_client", "pyarrow"]  # fmt: skip
+BEYOND_CLI = ["sqlalchemy", "openai", "httpx2", "psycopg", "jinja2", "matplotlib", "sklearn",
+              "fastapi", "starlette", "anyio", "uvicorn", "h11", "prometheus_client",
+              "pyarrow"]  # fmt: skip
 EVALUATE = "evaluate votes.csv labels.csv --splits 2"
 
 
@@ -49,9 +51,10 @@ EVALUATE = "evaluate votes.csv labels.csv --splits 2"
         ("votes x.db", BEYOND_CLI, "judge"),
         ("votes postgresql://localhost/votes", ["psycopg"], "postgres"),
         (f"{EVALUATE} --report out", BEYOND_CLI, "report"),
+        (f"{EVALUATE} --report out", ["jinja2"], "report"),
         (f"{EVALUATE} --methods isotonic", BEYOND_CLI, "isotonic"),
         ("serve model.json", BEYOND_CLI, "serve"),
-        *(("serve model.json", [name], "serve") for name in BEYOND_CLI[6:]),
+        *(("serve model.json", [name], "serve") for name in BEYOND_CLI[7:]),
         ("--help", ["typer"], "cli"),
         ("--help", ["rich"], "cli"),
         (EVALUATE, ["polars"], "tables"),
@@ -65,7 +68,10 @@ def test_a_missing_library_is_named_with_the_extra_that_brings_it(folder, line, 
     assert re.search(rf" needs ({names}): pip install 'btdagg\[{extra}\]'$", message)
 
 
-@pytest.mark.parametrize("module", ["serve", "serve.arrow", "judge.store", "judge.store.export"])
+@pytest.mark.parametrize(
+    "module",
+    ["serve", "serve.arrow", "judge.store", "judge.store.export", "report.folder", "report.page"],
+)
 def test_so_it_is_where_python_imports_them(module):
     code = WITHOUT.format(modules=BEYOND_CLI) + f"import btdagg.{module}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -81,3 +87,18 @@ def test_a_module_of_our_own_that_is_missing_is_a_bug():
     with pytest.raises(ImportError, match="cannot import name") as caught, needs("cli", "x"):
         from polars import nothing  # noqa: F401
     assert not isinstance(caught.value, MissingExtraError)
+
+
+@pytest.mark.parametrize(
+    "package", ["btdagg", "btdagg.evaluation", "btdagg.report", "btdagg.judge"]
+)
+def test_a_package_has_the_names_that_it_lists_and_imports_no_extra_for_the_list(package):
+    check = f"""
+import {package} as package
+assert "polars" not in sys.modules and len(package.__all__) == len(set(package.__all__)) > 10
+assert set(package.__all__) <= set(dir(package)) | {{"ReportFolder"}}
+"""
+    without = WITHOUT.format(modules=[*BEYOND_CLI, "typer", "rich"])
+    subprocess.run([sys.executable, "-c", without + check], check=True)
+    found = importlib.import_module(package)
+    assert all(hasattr(found, name) for name in found.__all__)

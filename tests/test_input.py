@@ -24,7 +24,13 @@ from btdagg import (
 )
 from btdagg.aggregators import by_name
 from btdagg.datasets import simulate
-from btdagg.evaluation import evaluate, labelled_tasks, sweep_calibration
+from btdagg.evaluation import (
+    Protocol,
+    RandomSplits,
+    evaluate,
+    labelled_tasks,
+    sweep_calibration,
+)
 from btdagg.judge.pairs import read_pairs
 from btdagg.online import OnlineTally
 from commands import one_line
@@ -32,7 +38,7 @@ from judging import pairs_of
 
 MATH = simulate("rb2-math", 80, 8, seed=2)
 TIES = simulate("rb2-ties", 80, 8, seed=3)
-SETTINGS = {"n_splits": 2, "size": 20}
+SETTINGS = {"protocol": Protocol(RandomSplits(n_splits=2, size=20))}
 
 
 def write(path, text):
@@ -95,7 +101,7 @@ def test_counts_are_evaluated_by_the_task_of_the_labels():
         for mine, theirs in zip(one.comparison.methods, other.comparison.methods, strict=True):
             np.testing.assert_array_equal(mine.mae, theirs.mae)
     assert list(labelled_tasks(counts, labels)) == ["math", "ties"]
-    swept = sweep_calibration(counts, labels, [20], n_splits=2)
+    swept = sweep_calibration(counts, labels, [20], **SETTINGS)
     assert [sweep.key for sweep in swept.sweeps] == [("math",), ("ties",)]
 
 

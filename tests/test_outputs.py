@@ -70,6 +70,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path / "mine"
 
 
+RUN = "run pairs.jsonl --labels labels.csv -o linked --model m"
 EVALUATE = "evaluate votes.csv labels.csv --splits 2 --size 10"
 
 # Each with the files that it may replace where it is forced.
@@ -156,33 +157,51 @@ def test_a_users_own_files_are_left_alone(cli, folder, judge_server, line, repla
 
 @pytest.mark.parametrize("link", [os.symlink, os.link])
 @pytest.mark.parametrize(
-    "line",
+    ("line", "name", "target"),
     [
-        "calibrate votes.csv labels.csv -o linked.json",
-        "calibrate votes.csv labels.csv -o new.json --refits linked.json",
-        "plan fitted.json votes.csv labels.csv -n 4 -o linked.json",
-        "decide fitted.json votes.csv -o linked.csv",
-        "run pairs.jsonl --labels votes.csv -o linked --model m",
-        "run linked/decided.csv --labels labels.csv -o linked --model m",
-        "demo --items 60 --splits 2 -o linked",
-        f"{EVALUATE} --report linked",
+        ("calibrate votes.csv labels.csv -o linked.json", "linked.json", "votes.csv"),
+        ("calibrate votes.csv labels.csv --refits linked.json", "linked.json", "labels.csv"),
+        ("plan fitted.json votes.csv labels.csv -n 4 -o linked.json", "linked.json", "fitted.json"),
+        ("decide fitted.json votes.csv -o linked.csv", "linked.csv", "votes.csv"),
+        (RUN, "linked/decided.csv", "labels.csv"),
+        (RUN, "linked/report/index.html", "pairs.jsonl"),
+        (RUN, f"linked/{MANIFEST}", "labels.csv"),
+        (f"{EVALUATE} --report linked", "linked/index.html", "votes.csv"),
     ],
 )
 @pytest.mark.parametrize("force", [[], ["--force"]])
-def test_links_hide_no_file_that_is_read(cli, folder, link, line, force):
-    Path("linked").mkdir()
-    for name in ("linked.json", "linked.csv", "linked/decided.csv", "linked/index.html"):
-        link(folder / "votes.csv", name)
-    link(folder / "votes.csv", f"linked/{MANIFEST}") if force else None
+def test_links_hide_no_file_that_is_read(cli, folder, link, line, name, target, force):
+    Path("model.json").unlink()
+    Path(name).parent.mkdir(parents=True, exist_ok=True)
+    link(folder / target, name)
     before = digests()
-    status, _, err = cli(*line.split(), *force)
+    said = one_line(*cli(*line.split(), *force))
+    assert digests() == before
+    assert re.search("is read" if force else "is read|no earlier report|no manifest", said)
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_a_table_of_a_report_gives_way_to_a_link_to_what_is_read(cli, folder, link):
+    Path("linked/tables").mkdir(parents=True)
+    link(folder / "labels.csv", "linked/tables/mae.csv")
+    before = digests()
+    assert cli(*EVALUATE.split(), "--report", "linked", "--force")[0] == 0
+    after = digests()
+    assert {name: after[name] for name in before} == before
+    assert "linked/tables/mae-2.csv" in after
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_a_link_is_replaced_and_not_what_it_leads_to(cli, folder, link):
+    Path("linked").mkdir()
+    link(folder / "votes.csv", "linked/demo_votes.csv")
+    before = digests()
+    line = "demo --items 60 --splits 2 -o linked"
+    assert "demo_votes.csv was not written by btdagg" in one_line(*cli(*line.split()))
+    assert digests() == before
+    assert cli(*line.split(), "--force")[0] == 0
     assert digests()["votes.csv"] == before["votes.csv"]
-    if not line.startswith(("demo", "run pairs")) or not force:
-        assert status == 2
-        assert digests() == before
-        assert re.search(
-            "is read|cannot be read|was not written|no earlier report|no manifest", err
-        )
+    assert digests()["linked/demo_votes.csv"] != before["votes.csv"]
 
 
 def test_a_folder_by_another_name_hides_no_file_that_is_read(cli, folder):

@@ -301,7 +301,7 @@ def test_without_the_extra_the_message_says_how_to_get_it(library, monkeypatch):
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(ImportError) as error:
         read_votes(ROWS)
-    message = "reading tables needs polars and narwhals: pip install 'btdagg[tables]'"
+    message = f"reading tables needs {library}: pip install 'btdagg[tables]'"
     assert str(error.value) == message
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.validation import as_integer
+from btdagg.validation import as_counts, as_integer
 
 if TYPE_CHECKING:
     from btdagg.tables import Table, Votes
@@ -137,14 +137,14 @@ class Provenance:
             of a column than the model was fitted to.
         """
         found = []
-        totals = np.asarray(counts).sum(axis=1, dtype=np.float64)
+        totals = as_counts(counts).sum(axis=1, dtype=np.float64)
         most = int(totals.max()) if len(totals) else self.n_votes
         if self.n_votes is not None and most is not None:
             if most > self.n_votes:
                 found.append(f"items have up to {most} votes, and {self._fitted_for()}")
             elif fewer and max(most, _most_rows(votes, n_votes)) < self.n_votes:
-                votes_said = "1 vote" if most == 1 else f"{most} votes"
-                found.append(f"no item has more than {votes_said}, and {self._fitted_for()}")
+                votes_of = f"{most} vote{'s' * (most != 1)}"
+                found.append(f"no item has more than {votes_of}, and {self._fitted_for()}")
         if votes is not None:
             found += self.other_values({name: _values(votes, name) for name in COLUMNS})
         return tuple(found)

@@ -134,6 +134,9 @@ def _style(cell: Entry) -> str:
 
 def write_data(text: str) -> None:
     """Write data to standard output: in UTF-8 and as they are, or shown where it is a terminal."""
+    if not hasattr(sys.stdout, "buffer"):  # it collects text, as io.StringIO does
+        sys.stdout.write(text)
+        return
     if sys.stdout.isatty():
         data = visible(text).encode(sys.stdout.encoding, ERRORS)
     else:

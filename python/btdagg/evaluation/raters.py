@@ -311,10 +311,3 @@ def _groups(ratings: Ratings, column: str) -> dict[Any, str]:
             f"{second!r}, want one"
         )
     return dict(rows.iter_rows())
-
-
-def _in_order(labels: Labels, ids: NDArray[Any]) -> Labels:
-    """Rows of some items, in their order; ids are compared as text, as `align` may have done."""
-    rows = {str(item): row for row, item in enumerate(labels.ids.tolist())}
-    frame = labels.frame[[rows[str(item)] for item in ids.tolist()]]
-    return Labels(frame, labels.source, unlabelled=labels.unlabelled)

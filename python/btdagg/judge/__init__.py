@@ -1,1 +1,68 @@
 """Votes from an LLM: pairs, prompts, sampling, parsing, the vote store."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from btdagg.judge.client import ChatReply, ChatRequest, FunctionClient
+    from btdagg.judge.judging import Estimate, Judging, estimate, judge
+    from btdagg.judge.limits import Limits
+    from btdagg.judge.openai_client import OpenAIClient
+    from btdagg.judge.pairs import Pair, Pairs, read_pairs
+    from btdagg.judge.prices import Prices
+    from btdagg.judge.prompts import TEMPLATES, PromptTemplate, get_template, load_template
+    from btdagg.judge.runs import JudgeRun
+    from btdagg.judge.store import VoteStore
+    from btdagg.judge.verdicts import Verdict, parse_verdict, vote_of
+
+__all__ = [
+    "TEMPLATES",
+    "ChatReply",
+    "ChatRequest",
+    "Estimate",
+    "FunctionClient",
+    "JudgeRun",
+    "Judging",
+    "Limits",
+    "OpenAIClient",
+    "Pair",
+    "Pairs",
+    "Prices",
+    "PromptTemplate",
+    "Verdict",
+    "VoteStore",
+    "estimate",
+    "get_template",
+    "judge",
+    "load_template",
+    "parse_verdict",
+    "read_pairs",
+    "vote_of",
+]
+
+# Loaded when first asked for: reading pairs needs neither the store's nor the client's library.
+_NAMES_BY_MODULE = {
+    "client": ("ChatReply", "ChatRequest", "FunctionClient"),
+    "judging": ("Estimate", "Judging", "estimate", "judge"),
+    "limits": ("Limits",),
+    "openai_client": ("OpenAIClient",),
+    "pairs": ("Pair", "Pairs", "read_pairs"),
+    "prices": ("Prices",),
+    "prompts": ("TEMPLATES", "PromptTemplate", "get_template", "load_template"),
+    "runs": ("JudgeRun",),
+    "store": ("VoteStore",),
+    "verdicts": ("Verdict", "parse_verdict", "vote_of"),
+}
+_LATER = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'btdagg.judge' has no attribute {name!r}")
+    value = getattr(import_module(f"btdagg.judge.{_LATER[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined
-
+from btdagg.extras import needs
 from btdagg.report.markup import asset
 from btdagg.report.wording import printable, shown
+
+with needs("report", "a page"):
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 
 def _readable(value: object) -> object:
