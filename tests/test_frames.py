@@ -20,7 +20,7 @@ import pyarrow as pa
 import pytest
 
 import btdagg
-from btdagg import InputError, aggregators, evaluation, online, reference, uncertainty
+from btdagg import InputError, aggregators, evaluation, online, reference, tables, uncertainty
 from btdagg.aggregators import AGGREGATORS
 from btdagg.evaluation import LabelledItems, Protocol, RandomSplits, calibration_curves
 
@@ -263,10 +263,6 @@ def test_a_bad_count_in_a_frame_is_named_in_label_order(library):
     [
         (pl.LazyFrame({"minus": [1], "tie": [1], "plus": [1]}), "LazyFrame"),
         ({"minus": [1], "tie": [1], "plus": [1]}, "dict"),
-        (
-            btdagg.read_counts({"item": ["x"], "minus": [1], "tie": [1], "plus": [1]}),
-            "VoteCounts",
-        ),
     ],
 )
 def test_what_is_no_array_and_no_frame_in_memory_is_named_by_its_type(counts, kind):
@@ -277,7 +273,7 @@ def test_what_is_no_array_and_no_frame_in_memory_is_named_by_its_type(counts, ki
 
 def public_functions_that_take_counts():
     """Names of public functions, classes and methods with an argument for counts."""
-    modules = [btdagg, aggregators, evaluation, online, uncertainty, reference]
+    modules = [btdagg, aggregators, evaluation, online, tables, uncertainty, reference]
     found = set()
     for module in modules:
         names = getattr(module, "__all__", None) or [n for n in vars(module) if n[0] != "_"]
@@ -312,7 +308,6 @@ def test_no_public_function_that_takes_counts_is_left_out():
     } | {"Aggregator.fit", "Aggregator.decide"}
     made_by_others = {
         "LabelledCounts",  # by `align`
-        "VoteCounts.counts",
         "Settled",
     }
     left = public_functions_that_take_counts() - tested - aggregating - made_by_others
@@ -322,7 +317,7 @@ def test_no_public_function_that_takes_counts_is_left_out():
 def test_no_submodule_hides_such_a_function():
     """What is in a module but not exported by its package is not public; packages are all seen."""
     packages = {m.name for m in pkgutil.iter_modules(btdagg.__path__) if m.ispkg}
-    seen = {"aggregators", "evaluation", "online", "uncertainty"}
+    seen = {"aggregators", "evaluation", "online", "tables", "uncertainty"}
     others = packages - seen - {"cli", "datasets", "integrations", "judge", "report", "serve"}
     assert others == set()
     for name in seen:

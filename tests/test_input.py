@@ -728,7 +728,7 @@ def test_votes_labels_and_counts_take_the_same_numbers():
         assert counted(read_votes({"item": ["x"], "vote": [one]})) == {"x": [0, 0, 1]}
         assert read_labels({"item": ["x"], "label": [one]}).labels.tolist() == [1]
         found = read_counts({"item": ["x"], "minus": [0], "tie": [0], "plus": [one]})
-        assert found.counts.tolist() == [[0, 0, 1]]
+        assert found.counts()[1].tolist() == [[0, 0, 1]]
 
 
 BIG = 2**64 - 1

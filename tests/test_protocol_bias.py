@@ -149,7 +149,7 @@ def test_bias_among_gold_ties_and_what_is_wrong():
     with pytest.raises(InputError, match=r"^by is 'judge', want a sequence of column names$"):
         positional_bias(rows, by="judge")
     counts = read_counts({"item": [1], "minus": [1], "tie": [0], "plus": [0]})
-    with pytest.raises(InputError, match=r"^votes is a VoteCounts, want single votes"):
+    with pytest.raises(InputError, match=r"^votes is a table of counts, want single votes"):
         positional_bias(counts)
 
 

@@ -282,7 +282,7 @@ def test_an_ablation_refuses_what_differs_in_more_than_one_thing():
     with pytest.raises(InputError, match=r"no item has 1 or more votes under each template: "):
         ablate(read_votes(apart), labels, "template")
     counts = read_counts({"item": [1], "minus": [1], "tie": [0], "plus": [0]})
-    with pytest.raises(InputError, match=r"^votes is a VoteCounts, want single votes"):
+    with pytest.raises(InputError, match=r"^votes is a table of counts, want single votes"):
         ablate(counts, labels, "template")
 
 

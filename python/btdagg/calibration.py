@@ -13,7 +13,7 @@ from btdagg._core import InputError
 from btdagg.calibration_set import calibration_set
 from btdagg.model import DavidsonModel
 from btdagg.provenance import Provenance
-from btdagg.validation import as_integer, as_number
+from btdagg.validation import CountsItself, as_integer, as_number, labelled
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -126,10 +126,11 @@ def calibrate(
     ----------
     counts : (n, 3) array of non-negative integers
         Votes per item in label order: minus, tie, plus; in a data frame in columns of these names
-        and no other, in any order.
+        and no other, in any order. Or votes, as `btdagg.read_votes` returns them.
     labels : (n,) array of -1, 0, 1, or None for soft labels
         Gold labels, in the order of the counts: an array, list or series. Pandas objects whose
-        indexes differ are an error.
+        indexes differ are an error. With votes, labels as `btdagg.read_labels` returns them: the
+        fit is to the items that have both.
     weights : (n,) or, for soft labels, (n, 3) array of non-negative numbers, optional
         Weight of each item, or of each label of each item (named in a data frame as the counts
         are). 1 unless given.
@@ -138,8 +139,8 @@ def calibrate(
     bounds : Bounds, optional
         Box constraints; the paper's unless given.
     provenance : Provenance, optional
-        Where the votes are from, for the model to keep; ``Provenance.of(votes)`` says what votes as
-        they were read do. The number of labels and, unless given, the votes per item (the most of
+        Where the votes are from, for the model to keep; of votes, as they were read, it is known.
+        The number of labels and, unless given, the votes per item (the most of
         an item) are added.
     n_threads : int
         Threads over the distinct rows, of use where there are many thousands; they do not change a
@@ -179,6 +180,7 @@ def calibrate(
     >>> calibration.converged
     True
     """
+    votes, (counts, labels, _) = counts, labelled(counts, labels, weights=weights)
     bounds = Bounds() if bounds is None else bounds
     if not isinstance(bounds, Bounds):
         raise InputError(f"bounds is {bounds!r}, want btdagg.Bounds(...)")
@@ -193,7 +195,9 @@ def calibrate(
     fit = items.fit(lower.tolist(), upper.tolist(), as_integer(n_threads, "n_threads", 1))
     if not isinstance(provenance, Provenance | None):
         raise InputError(f"provenance is {provenance!r}, want btdagg.Provenance(...)")
-    known = Provenance() if provenance is None else provenance
+    known = provenance
+    if known is None:
+        known = Provenance.of(votes) if isinstance(votes, CountsItself) else Provenance()
     n_votes = (items.max_votes or None) if known.n_votes is None else known.n_votes
     known = replace(known, n_votes=n_votes, n_labels=items.n_items)
     model = DavidsonModel(*fit.parameters, alpha, kappa, known)

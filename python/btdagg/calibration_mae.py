@@ -14,7 +14,7 @@ from btdagg.calibration_set import calibration_set
 from btdagg.metrics import mean_absolute_error
 from btdagg.model import DavidsonModel
 from btdagg.regions import items_of, least_errors
-from btdagg.validation import as_labels, as_whole_counts
+from btdagg.validation import as_labels, as_whole_counts, labelled
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -102,6 +102,7 @@ def calibrate_by_mae(
     ----------
     The paper's first fitting equation, empirical MAE, which it advises against.
     """
+    counts, labels, _ = labelled(counts, labels)
     bounds = Bounds() if bounds is None else bounds
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)

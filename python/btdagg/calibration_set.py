@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from btdagg import _core
 from btdagg._core import InputError
-from btdagg.validation import as_counts, as_labels, as_weights, same_index, same_length
+from btdagg.validation import as_counts, as_labels, as_weights, labelled, same_index, same_length
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -39,6 +39,7 @@ def calibration_set(
         If shapes disagree, a value is out of range (the message names its row), or no weight is
         above 0.
     """
+    counts, labels, _ = labelled(counts, labels, weights=weights)
     checked = as_counts(counts)
     if labels is None:
         if weights is None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.validation import as_counts, same_length, unmasked
+from btdagg.validation import CountsItself, as_counts, same_length, unmasked
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -106,7 +106,9 @@ class Evidence:
 
     @classmethod
     def of(cls, counts: ArrayLike | Evidence) -> Evidence:
-        """Return evidence as it is, and a plain array of counts as evidence of counts alone."""
+        """Return evidence as it is, that of votes, and of an array of counts the counts alone."""
+        if isinstance(counts, CountsItself):
+            return counts.evidence()[1]
         return counts if isinstance(counts, Evidence) else cls(as_counts(counts))
 
     @property

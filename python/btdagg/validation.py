@@ -30,6 +30,10 @@ class CountsItself:
         """Return items and their counts."""
         raise NotImplementedError
 
+    def evidence(self) -> tuple[NDArray[Any], Any]:
+        """Return items and what they are decided by."""
+        raise NotImplementedError
+
     def labelled(self, labels: Any) -> Any:
         """Return the counts of the items that a table of labels has, and their labels."""
         raise NotImplementedError
@@ -64,7 +68,9 @@ def as_counts(counts: ArrayLike) -> NDArray[Any]:
     return array
 
 
-def labelled(counts: Any, labels: Any, groups: Any = None) -> tuple[Any, Any, Any]:
+def labelled(
+    counts: Any, labels: Any, groups: Any = None, weights: Any = None
+) -> tuple[Any, Any, Any]:
     """Return votes and labels that were read as counts, labels and groups of the same items.
 
     Arrays, and labels that are an array or None, are returned as they are.
@@ -72,7 +78,8 @@ def labelled(counts: Any, labels: Any, groups: Any = None) -> tuple[Any, Any, An
     Raises
     ------
     InputError
-        If labels that were read are given with an array of counts, or no item has both.
+        If labels that were read are given with an array of counts or of weights, or no item has
+        both.
     """
     if not hasattr(labels, "unlabelled"):
         return counts, labels, groups
@@ -80,6 +87,11 @@ def labelled(counts: Any, labels: Any, groups: Any = None) -> tuple[Any, Any, An
         raise InputError(
             "labels are a table and counts an array: give votes as they were read, or the arrays "
             "of btdagg.align(ids, counts, labels)"
+        )
+    if weights is not None:
+        raise InputError(
+            "weights are an array and labels a table: give the arrays of btdagg.align(ids, counts, "
+            "labels), so that all are in one order"
         )
     items = counts.labelled(labels)
     return items.counts, items.labels, items.groups if groups is None else groups

@@ -9,7 +9,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg.extras import needs
-from btdagg.validation import as_labels, as_whole_counts, same_index, same_length
+from btdagg.validation import as_labels, as_whole_counts, labelled, same_index, same_length
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -49,6 +49,7 @@ class Isotonic:
         """
         with needs("isotonic", "isotonic calibration"):
             from sklearn.isotonic import IsotonicRegression
+        counts, labels, _ = labelled(counts, labels)
         means, gold = _mean_votes(counts), as_labels(labels)
         same_length("labels", len(gold), "counts", len(means))
         same_index(counts=counts, labels=labels)

@@ -26,8 +26,8 @@ from btdagg.cli.common import (
 )
 from btdagg.cli.provenance import provenance_of
 from btdagg.cli.tables import Columns, tables_of
-from btdagg.evaluation.parts import labels_of, with_task
 from btdagg.outputs import OutputFile, json_kind
+from btdagg.tables.join import with_task
 from btdagg.uncertainty.intervals import NAMES
 
 
@@ -89,7 +89,7 @@ def calibrate(
     gold = btdagg.read_labels(raw_labels)
     table = filtered(with_task(btdagg.read_votes(raw_votes), gold), filters)
     table.refuse_of_counts(**{"--votes": n_votes})
-    items = table.labelled(labels_of(gold, table), n_votes)
+    items = table.labelled(gold, n_votes)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", btdagg.CalibrationWarning)  # printed below
         calibration = btdagg.calibrate(

@@ -31,9 +31,10 @@ from btdagg.cli.score_table import evaluation_as_json, print_table
 from btdagg.cli.tables import Columns, tables_of
 from btdagg.evaluation import PAPER_TEST, Protocol, RandomSplits, SplitTest
 from btdagg.evaluation import evaluate as run_evaluation
-from btdagg.evaluation.parts import USUAL, with_task
+from btdagg.evaluation.parts import USUAL
 from btdagg.report.sections import write_protocols, write_scores
 from btdagg.report.study import Study, with_several
+from btdagg.tables.join import with_task
 from btdagg.tables.schema import checked, fractions
 from btdagg.tables.table import require
 from btdagg.tables.votes import column_of_decisions

@@ -13,7 +13,7 @@ from btdagg.calibration import Calibration
 from btdagg.cli.common import note
 from btdagg.cli.provenance import provenance_of
 from btdagg.cli.stopping import how_sure
-from btdagg.evaluation.parts import labels_of, with_task
+from btdagg.tables.join import with_task
 
 if TYPE_CHECKING:
     import polars as pl
@@ -66,9 +66,8 @@ def fit_tasks(
     """
     fitted, refused = {}, {}
     for task, part in _by_task(votes, gold):
-        ids, counts = part.counts()
         try:
-            items = btdagg.align(ids, counts, labels_of(gold, part))
+            items = part.labelled(gold)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", btdagg.CalibrationWarning)  # printed below
                 calibration = btdagg.calibrate(

@@ -24,9 +24,9 @@ from btdagg.cli.common import (
 )
 from btdagg.cli.provenance import differences_said, say_differences
 from btdagg.cli.tables import Columns, tables_of
-from btdagg.evaluation.parts import labels_of, with_task
 from btdagg.outputs import OutputFile, json_kind
 from btdagg.provenance import Provenance
+from btdagg.tables.join import with_task
 
 _N_CURVE = 6  # numbers of votes in the curve
 
@@ -114,7 +114,7 @@ def plan(
     raw_votes, raw_labels = tables_of(columns, votes, labels)
     gold = btdagg.read_labels(raw_labels)
     table = filtered(with_task(btdagg.read_votes(raw_votes), gold), filters)
-    items = table.labelled(labels_of(gold, table))
+    items = table.labelled(gold)
     # Imported here, so that the other commands begin without it.
     from btdagg import online
 

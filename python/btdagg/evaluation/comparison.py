@@ -16,11 +16,12 @@ from btdagg.aggregators import (
 )
 from btdagg.evaluation.engine import cross_scores, quiet_fit
 from btdagg.evaluation.items import LabelledItems
-from btdagg.evaluation.parts import Part, labels_of, parts_of, require_columns, with_task
+from btdagg.evaluation.parts import Part, parts_of, require_columns
 from btdagg.evaluation.protocol import DEFAULT, FEW_SPLITS, Protocol
 from btdagg.evaluation.scores import Cell, Scores
 from btdagg.evidence import Evidence
 from btdagg.tables import Labels, Table, Votes
+from btdagg.tables.join import labels_of, with_task
 from btdagg.tables.table import text
 from btdagg.validation import as_integer
 

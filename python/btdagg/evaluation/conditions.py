@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Unpack
 
 from btdagg._core import InputError
 from btdagg.evaluation.comparison import Options, evaluate, numbers_of_votes
-from btdagg.evaluation.parts import USUAL, Key, grouping, with_task
+from btdagg.evaluation.parts import USUAL, Key, grouping
 from btdagg.evaluation.protocol import DEFAULT
 from btdagg.evaluation.scores import Scores
+from btdagg.tables.join import with_task
 from btdagg.tables.table import require, text
 from btdagg.tables.votes import require_single
 from btdagg.validation import as_integer

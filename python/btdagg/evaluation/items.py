@@ -9,7 +9,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg.evidence import Evidence
-from btdagg.validation import as_labels, as_whole_counts, same_index, same_length
+from btdagg.validation import as_labels, as_whole_counts, labelled, same_index, same_length
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -46,6 +46,7 @@ class LabelledItems:
         labels: ArrayLike,
         groups: ArrayLike | None = None,
     ) -> None:
+        evidence, labels, groups = labelled(evidence, labels, groups)
         known, gold = Evidence.of(evidence), as_labels(labels)
         as_whole_counts(known.counts)
         same_length("labels", len(gold), "counts", len(known))

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from btdagg._core import InputError
 from btdagg.evaluation.items import LabelledItems
 from btdagg.tables import LabelledCounts, Labels, Table, Votes, align
-from btdagg.tables.table import NUMBER, as_text, require, text
+from btdagg.tables.join import labels_of, with_task
+from btdagg.tables.table import NUMBER, require
 from btdagg.tables.votes import column_of_decisions
 
 if TYPE_CHECKING:
@@ -221,44 +222,6 @@ def require_columns(
     votes.refuse_of_counts(n_votes=n_votes[0], confidence=confidence)
     require(votes, [] if confidence is None else [confidence])
     require(votes, [column_of_decisions(name, n) for n in n_votes for name in decisions])
-
-
-def labels_of(labels: Labels, votes: Table) -> Labels:
-    """Return the labels of the tasks of some votes, where both say the task; else all.
-
-    Raises
-    ------
-    InputError
-        If there is no label of such a task.
-    """
-    if "task" not in labels.columns or "task" not in votes.columns:
-        return labels
-    known = set(text(labels, "task"))
-    tasks = [task for task in text(votes, "task").unique(maintain_order=True) if task is not None]
-    # One task without labels is an error of its own; of several it is seen when its turn comes.
-    return labels.filter({"task": [task for task in tasks if task in known] or tasks})
-
-
-def with_task(votes: Votes, labels: Labels) -> Votes:
-    """Return votes with the task of their item, where the labels know it and the votes do not.
-
-    Raises
-    ------
-    InputError
-        If an item has labels in several tasks.
-    """
-    if "task" in votes.columns or "task" not in labels.columns:
-        return votes
-    items = text(labels, "item")
-    if items.is_duplicated().any():
-        item = items.filter(items.is_duplicated())[0]
-        raise InputError(
-            f"{labels.source}: item {item!r} has labels in several tasks, and the votes do not say "
-            "theirs"
-        )
-    items, tasks = text(labels, "item"), text(labels, "task")
-    task = as_text(votes, "item").replace_strict(items, tasks, default=None).alias("task")
-    return votes.with_columns([task])
 
 
 def among_gold_ties(votes: Votes, labels: Labels) -> Votes:

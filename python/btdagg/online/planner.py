@@ -18,6 +18,7 @@ from btdagg.validation import (
     as_labels,
     as_number,
     as_whole_counts,
+    labelled,
     same_index,
     same_length,
 )
@@ -169,6 +170,7 @@ def plan(
     InputError
         If shapes disagree or a number is out of range.
     """
+    counts, labels, _ = labelled(counts, labels)
     gold, whole = as_labels(labels), as_whole_counts(counts)
     same_length("labels", len(gold), "counts", len(whole))
     same_index(counts=counts, labels=labels)

@@ -17,6 +17,7 @@ from btdagg.validation import (
     as_labels,
     as_number,
     as_whole_counts,
+    labelled,
     same_index,
     same_length,
 )
@@ -168,6 +169,7 @@ def fit_votes(counts: ArrayLike, labels: ArrayLike) -> VoteDistribution:
         If shapes disagree, a value is out of range (the message names the row), or there are no
         items.
     """
+    counts, labels, _ = labelled(counts, labels)
     whole, gold = as_whole_counts(counts).astype(np.float64), as_labels(labels)
     same_length("labels", len(gold), "counts", len(whole))
     same_index(counts=counts, labels=labels)

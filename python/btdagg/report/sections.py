@@ -20,12 +20,13 @@ from btdagg.evaluation import (
     transfer_matrix,
 )
 from btdagg.evaluation.engine import quiet_fit
-from btdagg.evaluation.parts import names_of, with_task
+from btdagg.evaluation.parts import names_of
 from btdagg.evaluation.summary import remarks
 from btdagg.report import figures, tables
 from btdagg.report.table import Entry, ReportTable
 from btdagg.report.wording import key_of, stem
 from btdagg.tables import Votes
+from btdagg.tables.join import with_task
 
 if TYPE_CHECKING:
     import numpy as np

@@ -14,10 +14,11 @@ from btdagg._core import InputError
 from btdagg.aggregators import Aggregator, aggregators_or_usual, needs_of
 from btdagg.evaluation.comparison import numbers_of_votes
 from btdagg.evaluation.items import LabelledItems
-from btdagg.evaluation.parts import Key, Part, grouping, labelled_parts, names_of, with_task
+from btdagg.evaluation.parts import Key, Part, grouping, labelled_parts, names_of
 from btdagg.evaluation.protocol import DEFAULT, Protocol
 from btdagg.evaluation.summary import refuse_fields
 from btdagg.tables import Votes
+from btdagg.tables.join import with_task
 from btdagg.tables.table import text
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg.tables.labels import Labels
+from btdagg.tables.table import Table, as_text, text
 from btdagg.tables.votes import Votes, counts_of, ids_of
 from btdagg.validation import as_counts, same_index, same_length, unmasked
 
@@ -88,7 +89,7 @@ def align(ids: ArrayLike, counts: ArrayLike, labels: Labels) -> LabelledCounts:
 
 
 def join(votes: Votes, labels: Labels, n_votes: int | None = None) -> LabelledCounts:
-    """Bring together votes and the labels of their items.
+    """Bring together votes and the labels of their items; of their tasks, where both say those.
 
     Parameters
     ----------
@@ -107,9 +108,48 @@ def join(votes: Votes, labels: Labels, n_votes: int | None = None) -> LabelledCo
     InputError
         As `Votes.counts` and `align` do.
     """
+    labels = labels_of(labels, votes)
     rows = votes.tally(n_votes)
     found, matched = _matches(rows["item"], labels)
     return _labelled(ids_of(rows["item"].gather(found)), counts_of(rows), found, labels, matched)
+
+
+def labels_of(labels: Labels, votes: Table) -> Labels:
+    """Return the labels of the tasks of some votes, where both say the task; else all.
+
+    Raises
+    ------
+    InputError
+        If there is no label of such a task.
+    """
+    if "task" not in labels.columns or "task" not in votes.columns:
+        return labels
+    known = set(labels.values("task"))
+    tasks = votes.values("task").drop_nulls().to_list()
+    # One task without labels is an error of its own; of several it is seen when its turn comes.
+    return labels.filter({"task": [task for task in tasks if task in known] or tasks})
+
+
+def with_task(votes: Votes, labels: Labels) -> Votes:
+    """Return votes with the task of their item, where the labels know it and the votes do not.
+
+    Raises
+    ------
+    InputError
+        If an item has labels in several tasks.
+    """
+    if "task" in votes.columns or "task" not in labels.columns:
+        return votes
+    items = text(labels, "item")
+    if items.is_duplicated().any():
+        item = items.filter(items.is_duplicated())[0]
+        raise InputError(
+            f"{labels.source}: item {item!r} has labels in several tasks, and the votes do not say "
+            "theirs"
+        )
+    items, tasks = text(labels, "item"), text(labels, "task")
+    task = as_text(votes, "item").replace_strict(items, tasks, default=None).alias("task")
+    return votes.with_columns([task])
 
 
 def _labelled(

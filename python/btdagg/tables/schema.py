@@ -173,7 +173,7 @@ def votes(table: Table, column: str) -> Parser:
     values, kind = pl.col(column), table.schema[column]
     words = as_text(table, column).str.strip_chars().str.to_lowercase()
     number = _numbers(words)  # what counts are written in, votes are too
-    value = pl.when(number.is_between(-1, 1) & _is_whole(number)).then(
+    value: pl.Expr = pl.when(number.is_between(-1, 1) & _is_whole(number)).then(
         number.cast(pl.Int8, strict=False)
     )
     for word, vote in _VOTE_WORDS.items():

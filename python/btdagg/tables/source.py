@@ -302,9 +302,8 @@ def _read_csv(content: bytes, name: str, separator: str) -> Table:
     # Counting the separators would show it, if some were not inside quotes; then every row is
     # looked at.
     n_separators = (frame.width - 1) * (frame.height + 1)
-    if frame[:, -1].null_count() and (
-        b'"' in lines or lines.count(separator.encode()) != n_separators
-    ):
+    is_doubtful = frame[:, -1].null_count() or lines.count(b"\r") != lines.count(b"\r\n")
+    if is_doubtful and (b'"' in lines or lines.count(separator.encode()) != n_separators):
         blank = _blank_rows(lines.decode(), separator, name)
         frame = frame.with_row_index(NUMBER, offset=1).filter(~pl.col(NUMBER).is_in(blank))
     return _tidy(frame, name)

@@ -22,8 +22,9 @@ AnyTable = TypeVar("AnyTable", bound="Table")
 MAX_LISTED = 10
 MAX_SHOWN = 60
 
-# The number that a row has in its source, from 1. No column of a source is called that.
-NUMBER = "\0row"
+# The number that a row has in its source, from 1, and its place among the rows that are left. No
+# column of a source is called that.
+NUMBER, PLACE = "\0row", "\0place"
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,8 +113,8 @@ class Table:
         """
         import polars as pl
 
-        rows = self.rows.select(as_text(self, column), NUMBER)
-        found = rows.group_by(column).agg(pl.col(NUMBER).min()).sort(NUMBER)
+        rows = self.data.lazy().select(as_text(self, column)).with_row_index(PLACE)
+        found = rows.group_by(column).agg(pl.col(PLACE).min()).sort(PLACE)
         return self.collect(found)[column]
 
     def filter(self, where: Mapping[str, object]) -> Self:

@@ -21,6 +21,7 @@ from btdagg.tables.schema import COUNTS, VOTES, checked, parse
 from btdagg.tables.source import read_table
 from btdagg.tables.table import (
     NUMBER,
+    PLACE,
     Table,
     refuse_duplicates,
     require,
@@ -227,24 +228,24 @@ class Votes(Table, CountsItself):
 
         self.refuse_of_counts(n_votes=n_votes)
         if self.are_counts:
-            return self.numbered().select("item", *_SIDES, NUMBER)
+            return self.frame.select("item", *_SIDES)
         self._refuse_shared_items()
-        sums = [pl.col(*_SIDES).sum(), pl.col(NUMBER).min()]
+        sums = [pl.col(*_SIDES).sum(), pl.col(PLACE).min()]
         with_confidences = _CONFIDENCE in data.collect_schema()
         if n_votes is None and not with_confidences:
             if self.known_sums is not None and self.known_sums[0] is self.data:
                 found = self.known_sums[1].lazy().group_by("item").agg(sums)
             else:
-                found = _sums_of(self.rows, with_confidences)
-            return self.collect(found.sort(NUMBER))
+                found = _sums_of(self.data.lazy().with_row_index(PLACE), with_confidences)
+            return self.collect(found.sort(PLACE))
         n_votes = None if n_votes is None else as_integer(n_votes, "n_votes", 1)
         parts = []
-        for block in self._blocks(self.renumbered(data).rows):
+        for block in self._blocks(data.with_row_index(PLACE)):
             chosen = block if n_votes is None else _first(block, n_votes)
-            items = block.group_by("item").agg(pl.col(NUMBER).min())
-            sums_of = _sums_of(chosen.lazy(), with_confidences).collect().drop(NUMBER)
+            items = block.group_by("item").agg(pl.col(PLACE).min())
+            sums_of = _sums_of(chosen.lazy(), with_confidences).collect().drop(PLACE)
             parts.append(items.join(sums_of, on="item", how="left"))
-        tallied = pl.concat(parts).sort(NUMBER)
+        tallied = pl.concat(parts).sort(PLACE)
         least = [column for column in tallied.columns if column.startswith("least ")]
         return tallied.with_columns(pl.col(least).fill_null(float("inf"))).fill_null(0)
 
@@ -252,7 +253,7 @@ class Votes(Table, CountsItself):
         """Rows in memory, all those of an item in one block."""
         import polars as pl
 
-        wanted = ("item", "vote", "sample", "order", NUMBER, _CONFIDENCE)
+        wanted = ("item", "vote", "sample", "order", PLACE, _CONFIDENCE)
         names = rows.collect_schema().names()
         rows = rows.select(name for name in wanted if name in names)
         n_blocks = 1 if self.in_memory else -(-self.height // _BLOCK)
@@ -392,14 +393,14 @@ def _without_repeats(votes: Votes) -> Votes:
         found = votes.collect(rows.select(e.alias(c) for c, e in zip(key, alike, strict=True)))
         key = [column for column in key if not found[column][0]]
     bit = pl.lit(2, pl.Int64).pow(pl.col("sample") % _N_BITS).alias(_SEEN)
-    rows = votes.rows.select("item", *key, "vote", NUMBER, bit)
+    rows = votes.data.lazy().with_row_index(PLACE).select("item", *key, "vote", PLACE, bit)
     n_samples = pl.len().alias("\0n")
     seen = pl.col(_SEEN).bitwise_or().bitwise_count_ones()
     sums = votes.collect(
-        rows.group_by("item", *key).agg(*_sums(), pl.col(NUMBER).min(), seen, n_samples)
+        rows.group_by("item", *key).agg(*_sums(), pl.col(PLACE).min(), seen, n_samples)
     )
     repeated = sums.filter(pl.col(_SEEN) != pl.col("\0n")).select("item", *key)
-    known = replace(votes, known_sums=(votes.data, sums.select("item", *_SIDES, NUMBER)))
+    known = replace(votes, known_sums=(votes.data, sums.select("item", *_SIDES, PLACE)))
     if not repeated.height:
         return known
     wanted = VOTES.key_of(votes)
@@ -457,7 +458,7 @@ def _sums_of(rows: pl.LazyFrame, with_confidences: bool) -> pl.LazyFrame:
     """Counts of every item, in no order; with `Confidences` where they are asked for."""
     import polars as pl
 
-    columns = [*_sums(), pl.col(NUMBER).min()]
+    columns = [*_sums(), pl.col(PLACE).min()]
     for name, side in _SIDES.items() if with_confidences else ():
         # In ascending order, so that the order of the votes does not change a bit of a sum.
         values = pl.col(_CONFIDENCE).filter(pl.col("vote") == side).sort()
@@ -485,7 +486,7 @@ def _first(rows: pl.DataFrame, n_votes: int) -> pl.DataFrame:
     import polars as pl
 
     votes = rows.drop_nulls("vote").sort(
-        *(column for column in ("sample", NUMBER) if column in rows.columns)
+        *(column for column in ("sample", PLACE) if column in rows.columns)
     )
     if "order" in rows.columns:
         place = pl.int_range(pl.len()).over("item", "order")

@@ -19,6 +19,7 @@ from btdagg.validation import (
     as_number,
     as_weights,
     as_whole_counts,
+    labelled,
     same_index,
     same_length,
 )
@@ -117,6 +118,7 @@ def labelled_items(
 
     if labels is None:
         raise InputError("labels is None, want -1, 0 or 1 of each item")
+    counts, labels, groups = labelled(counts, labels, groups, weights)
     checked, known = as_whole_counts(counts), as_labels(labels)
     same_length("labels", len(known), "counts", len(checked))
     by_item = np.ones(len(known)) if weights is None else as_weights(weights, soft=False)
