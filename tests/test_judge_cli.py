@@ -184,14 +184,20 @@ def test_no_page_shows_the_password_of_a_store(cli, folder, judge_server, postgr
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--labels", "labels.csv"], "v.db is a vote store; --export its votes, and look at"),
-        (["--by", "judge,order"], "v.db is a vote store; --export its votes, and look at"),
+        (
+            ["--labels", "labels.csv", "-o", "x.csv"],
+            "v.db is a vote store; --export its votes, and look at",
+        ),
+        (
+            ["--by", "judge,order", "-o", "x.csv"],
+            "v.db is a vote store; --export its votes, and look at",
+        ),
     ],
 )
-def test_a_store_is_not_looked_at_like_a_file_of_votes(cli, folder, judge_server, options, said):
+def test_a_store_is_not_looked_at_and_exported_at_once(cli, folder, judge_server, options, said):
     served = ["--model", "m", "--base-url", judge_server().url]
     assert cli("judge", "pairs.jsonl", *served, "-n", "2", "-s", "v.db")[0] == 0
-    assert one_line(*cli("votes", "v.db", *options)).startswith(said)
+    assert one_line(*cli("votes", "v.db", "-o", "x.csv", *options)).startswith(said)
 
 
 @pytest.mark.parametrize(

@@ -27,12 +27,13 @@ out = Terminal()
 err = Terminal(stderr=True)
 
 VotesFile = Annotated[
-    Path,
+    str,
     typer.Argument(
         metavar="VOTES",
         help="Votes (columns item, vote; optional judge, order, sample, task ...) or counts "
         "(columns item, minus, tie, plus): .csv, .tsv, .jsonl (or these with .gz) or .parquet; "
-        "- is standard input.",
+        "a folder or pattern of .parquet files; a vote store (a file, or postgresql://...); - is "
+        "standard input.",
         show_default=False,
     ),
 ]

@@ -57,7 +57,7 @@ def raters(
         ),
     ],
     votes: Annotated[
-        Path | None,
+        str | None,
         typer.Argument(
             metavar="VOTES",
             help="Votes or counts of one judge on the same items; without them raters are "

@@ -25,7 +25,7 @@ Columns = Annotated[
 ]
 
 
-def tables_of(columns: Sequence[str] | None, *places: Path) -> list[Table]:
+def tables_of(columns: Sequence[str] | None, *places: str | Path) -> list[Table]:
     """Read the tables at some places, each column under the name that it is given for.
 
     Raises

@@ -116,9 +116,10 @@ def votes(
 
     Example: btdagg votes votes.csv --by judge,order --report out
     """
-    if is_store(votes):
-        looked_at = (labels, filters, columns, setting, by, report, gold_ties or None)
-        if any(option is not None for option in looked_at):
+    looked_at = (labels, filters, columns, setting, by, report, gold_ties or None)
+    looks = any(option is not None for option in looked_at)
+    if is_store(votes) and (export is not None or not looks):
+        if looks:
             raise btdagg.InputError(
                 f"{votes} is a vote store; --export its votes, and look at the file they are in"
             )
@@ -137,7 +138,7 @@ def votes(
         option = "export" if export else "method" if methods else "exchanges"
         raise btdagg.InputError(f"--{option} wants a vote store, and {votes} is none")
     at_least(splits, "--splits", 2)
-    raw = tables_of(columns, Path(votes), *([] if labels is None else [labels]))
+    raw = tables_of(columns, votes, *([] if labels is None else [labels]))
     table = filtered(btdagg.read_votes(raw[0]), filters)
     gold = None if labels is None else btdagg.read_labels(raw[1])
     if gold_ties and gold is None:

@@ -125,7 +125,7 @@ def ids(table: Table, column: str) -> Parser:
     if not kind.is_numeric():
         is_plain = ((trimmed == words) & (words != "")).fill_null(False)
         return Parser(words, is_plain, trimmed, [absent])
-    whole = values.cast(pl.Int64, strict=False)
+    whole = values if kind == pl.Int64 else values.cast(pl.Int64, strict=False)
     if kind.is_integer():
         return Parser(whole, whole.is_not_null(), words, [absent])
     # pandas makes whole numbers floats where it has to fit in a NaN.
@@ -181,7 +181,7 @@ def votes(table: Table, column: str) -> Parser:
     checks = [(value.is_null() & (words != ""), "-1, 0, 1 or A, tie, B")]
     if kind.is_float() or kind == pl.Boolean:
         return Parser(value, pl.lit(False), value, checks)
-    plain = values.cast(pl.Int8, strict=False)
+    plain = values if kind == pl.Int8 else values.cast(pl.Int8, strict=False)
     is_plain = plain.is_between(-1, 1).fill_null(values.is_null())
     return Parser(plain, is_plain, value, checks)
 
@@ -200,7 +200,8 @@ def whole_numbers(table: Table, column: str) -> Parser:
     kind = table.schema[column]
     if not (kind.is_integer() or kind == pl.String):
         return Parser(value, pl.lit(False), value, checks)
-    plain = pl.col(column).cast(pl.Int64, strict=False)
+    plain = pl.col(column)
+    plain = plain if kind == pl.Int64 else plain.cast(pl.Int64, strict=False)
     is_plain = plain.is_between(0, _TOO_LARGE - 1).fill_null(False)
     return Parser(plain, is_plain, value, checks)
 

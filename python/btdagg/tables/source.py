@@ -227,7 +227,11 @@ def _read_place(place: str, name: str | None) -> Table:
         if not files:
             raise InputError(f"{name}: cannot be read: a folder without .parquet files")
         return _scan_parquet(files, name)
-    if _kind(place) == ".parquet" and not os.path.exists(place) and (files := sorted(glob(place))):
+    if (
+        _kind(place) == ".parquet"
+        and not os.path.exists(place)
+        and (files := sorted(glob(place, recursive=True)))
+    ):
         return _scan_parquet(files, name)
     if place != STANDARD_INPUT and _kind(place) not in _KINDS:
         raise InputError(f"{name}: cannot read this kind of file, want {listing(_KINDS)}")
@@ -367,6 +371,7 @@ def _jsonl_by_engine(lines: bytes) -> pl.DataFrame | None:
         return None
     colon = b": " if b'": ' in lines.partition(b"\n")[0] else b":"
     n_keys = n_values = 0
+    first = {}
     for column in frame:
         key = json.dumps(column.name, ensure_ascii=False).encode()
         n_present = len(column) - column.null_count()
@@ -382,8 +387,10 @@ def _jsonl_by_engine(lines: bytes) -> pl.DataFrame | None:
             return None
         n_keys += n_texts if n_texts == n_rows else lines.count(key + b":")
         n_values += n_present
-    # Any other key is not among the columns, or inside a value.
-    return frame if n_values <= n_keys == lines.count(b'":') else None
+        first[column.name] = lines.find(key)
+    if not n_values <= n_keys == lines.count(b'":'):
+        return None  # another key is not among the columns, or inside a value
+    return frame.select(sorted(frame.columns, key=first.__getitem__))
 
 
 def _json_object(line: str, place: str) -> dict[str, Any]:
@@ -401,20 +408,18 @@ def _scan_parquet(files: Sequence[Any], name: str) -> Table:
     import polars as pl
 
     rows = pl.scan_parquet(list(files), glob=False, hive_partitioning=False)
+    several = files if len(files) > 1 else ()
+    alone = [pl.scan_parquet(file, glob=False).select(pl.len()) for file in several]
     try:
         titles = rows.collect_schema().names()
-    except FileNotFoundError:
-        raise InputError(f"{name}: no such file") from None
+        heights = [n_rows.collect().item() for n_rows in alone]
+    except FileNotFoundError as error:
+        raise InputError(f"{name}: no such file: {str(error).rpartition(' ')[2]}") from None
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
         raise InputError(f"{name}: not a Parquet file, or a damaged one") from None
     _refuse_unlike(titles, name)
     rows = rows.rename({title: title.strip().lower() for title in titles})
-    if len(files) == 1:
-        return _tidy(rows, name)
-    heights = (
-        pl.scan_parquet(file, glob=False).select(pl.len()).collect().item() for file in files
-    )
-    return _tidy(rows, name, tuple(zip(files, heights, strict=True)))
+    return _tidy(rows, name, tuple(zip(several, heights, strict=True)))
 
 
 # Data frames, mappings and Python values
