@@ -306,7 +306,9 @@ def _read_csv(content: bytes, name: str, separator: str) -> Table:
     # Counting the separators would show it, if some were not inside quotes; then every row is
     # looked at.
     n_separators = (frame.width - 1) * (frame.height + 1)
-    is_doubtful = frame[:, -1].null_count() or lines.count(b"\r") != lines.count(b"\r\n")
+    is_doubtful = frame[:, -1].null_count() or (
+        b"\r" in lines and lines.count(b"\r") != lines.count(b"\r\n")
+    )
     if is_doubtful and (b'"' in lines or lines.count(separator.encode()) != n_separators):
         blank = _blank_rows(lines.decode(), separator, name)
         frame = frame.with_row_index(NUMBER, offset=1).filter(~pl.col(NUMBER).is_in(blank))
@@ -355,42 +357,38 @@ def _read_jsonl(content: bytes, name: str) -> pl.DataFrame:
 def _jsonl_by_engine(lines: bytes) -> pl.DataFrame | None:
     """Columns of JSON lines that are as regular as machines write them; None for any others.
 
-    The engine skips blank lines, reads half of a surrogate pair as NUL, and gives a number beside
-    texts another spelling. It goes by the columns of the first rows.
+    The engine skips blank lines, goes by the columns of the first rows, takes the first of two
+    equal keys, reads half of a surrogate pair as NUL and gives a number among texts another
+    spelling. None of that is there where no character is escaped, there is a colon for every value
+    and for no more, and there are two quotes for every key and every text.
     """
     import polars as pl
 
-    n_rows = lines.count(b"\n") + 1
-    if not lines.startswith(b"{") or lines.count(b"\n{") != n_rows - 1 or b"\\u" in lines:
+    if b"\\" in lines:
         return None
     try:
         frame = pl.read_ndjson(lines, infer_schema_length=1000)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return None
-    if frame.height != n_rows:
+    texts, wide = frame.select(pl.col(pl.String)), frame.select(pl.col(pl.Float64).abs() >= 2**53)
+    n_values, n_texts = (each.height * each.width - _n_nulls(each) for each in (frame, texts))
+    n_colons = lines.count(b":")
+    if n_colons != n_values and not any(c.str.contains("null", literal=True).any() for c in texts):
+        n_values += lines.count(b"null")
+    if (
+        frame.height != lines.count(b"\n") + 1
+        or not {*frame.dtypes} <= {pl.String, pl.Int64, pl.Float64, pl.Boolean}
+        or any(column.any() for column in wide)
+        or n_colons != n_values
+        or lines.count(b'"') != 2 * (n_values + n_texts)
+    ):
         return None
-    colon = b": " if b'": ' in lines.partition(b"\n")[0] else b":"
-    n_keys = n_values = 0
-    first = {}
-    for column in frame:
-        key = json.dumps(column.name, ensure_ascii=False).encode()
-        n_present = len(column) - column.null_count()
-        n_texts = 0
-        if column.dtype == pl.String:
-            n_texts = lines.count(key + colon + b'"')
-            if n_texts != n_present:
-                return None
-        elif column.dtype == pl.Float64:
-            if not (column.abs() < 2**53).fill_null(True).all():
-                return None
-        elif column.dtype not in (pl.Int64, pl.Boolean):
-            return None
-        n_keys += n_texts if n_texts == n_rows else lines.count(key + b":")
-        n_values += n_present
-        first[column.name] = lines.find(key)
-    if not n_values <= n_keys == lines.count(b'":'):
-        return None  # another key is not among the columns, or inside a value
-    return frame.select(sorted(frame.columns, key=first.__getitem__))
+    places = {name: lines.find(json.dumps(name).encode()) for name in frame.columns}
+    return frame.select(sorted(places, key=lambda name: places[name]))
+
+
+def _n_nulls(frame: pl.DataFrame) -> int:
+    return sum(column.null_count() for column in frame)
 
 
 def _json_object(line: str, place: str) -> dict[str, Any]:
