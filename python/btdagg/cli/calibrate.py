@@ -23,6 +23,7 @@ from btdagg.cli.common import (
     out,
     print_json,
     say_what_is_pooled,
+    single_votes,
 )
 from btdagg.cli.provenance import provenance_of
 from btdagg.cli.tables import Columns, tables_of
@@ -88,7 +89,7 @@ def calibrate(
     raw_votes, raw_labels = tables_of(columns, votes, labels)
     gold = btdagg.read_labels(raw_labels)
     table = filtered(with_task(btdagg.read_votes(raw_votes), gold), filters)
-    table.refuse_of_counts(**{"--votes": n_votes})
+    single_votes(table, n_votes)
     items = table.labelled(gold, n_votes)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", btdagg.CalibrationWarning)  # printed below

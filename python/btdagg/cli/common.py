@@ -101,6 +101,18 @@ def at_least(value: int | None, option: str, least: int) -> None:
         raise InputError(f"{option} is {value}, want at least {least}")
 
 
+def single_votes(votes: Votes, n_votes: object) -> None:
+    """Check that --votes, if it is given, is of single votes.
+
+    Raises
+    ------
+    InputError
+        If they are counts.
+    """
+    if n_votes is not None and votes.are_counts:
+        raise InputError(f"--votes wants single votes, and {votes.source} has counts")
+
+
 def files_read(context: typer.Context, *outputs: str) -> list[str]:
     """Everything on the command line that could be the name of a file, except the outputs."""
     named: list[str] = []

@@ -20,6 +20,7 @@ from btdagg.cli.common import (
     out,
     print_json,
     say_what_is_pooled,
+    single_votes,
 )
 from btdagg.cli.console import write_data
 from btdagg.cli.provenance import say_differences
@@ -114,7 +115,7 @@ def decide(
     again = None if refits is None else load_refits(refits, fitted)
     (raw_votes,) = tables_of(columns, votes)
     table = filtered(btdagg.read_votes(raw_votes), filters)
-    table.refuse_of_counts(**{"--votes": n_votes})
+    single_votes(table, n_votes)
     import polars as pl
 
     # Ids stay a column from file to file.
