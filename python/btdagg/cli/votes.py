@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from btdagg.labels import Labels
-    from btdagg.report.sections import Exhibits
+    from btdagg.report.questions import Exhibits
 
 # What tie rates are tabulated by unless told: the judge, and the first of these that says more.
 _BESIDES = ("template", "temperature", "task", "order")
