@@ -39,6 +39,8 @@ fn calibration_set(n_items: usize) -> CalibrationSet {
 fn kernels(c: &mut Criterion) {
     let model = Model::new(1.2, 2.0, 0.8).expect("finite parameters");
     let (wide, narrow) = (rows::<i64>(), rows::<u8>());
+    let counts: Vec<Counts> =
+        rows::<u64>().into_iter().map(|[minus, tie, plus]| Counts::new(minus, tie, plus)).collect();
     let mut labels = vec![0_i8; N_ITEMS];
     let mut probabilities = vec![[0.0; 3]; N_ITEMS];
 
@@ -49,6 +51,9 @@ fn kernels(c: &mut Criterion) {
     });
     group.bench_function("decide u8", |b| {
         b.iter(|| model.decide_into(&narrow[..], &mut labels, Execution::single()));
+    });
+    group.bench_function("decide Counts", |b| {
+        b.iter(|| model.decide_into(&counts[..], &mut labels, Execution::single()));
     });
     group.bench_function("probabilities i64", |b| {
         b.iter(|| model.probabilities_into(&wide[..], &mut probabilities, Execution::single()));

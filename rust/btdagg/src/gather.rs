@@ -3,7 +3,7 @@ use std::collections::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use crate::batch::bits_of;
-use crate::counts::{CountValue, Counts, Rows};
+use crate::counts::{CountRow, Counts, Rows};
 use crate::model::check_smoothing;
 use crate::parallel::{BLOCK, Watch};
 use crate::rows::LabelWeights;
@@ -99,11 +99,11 @@ impl CalibrationSetBuilder {
             watch.poll()?;
             let block = rows.block(start, BLOCK.min(rows.len() - start), &mut buffer);
             let small = bits_of(block) <= DENSE_BITS;
-            for (row, &values) in (start..).zip(block) {
+            for (row, counts) in (start..).zip(block) {
                 let sums = if small {
-                    self.dense_at(values.map(CountValue::small))
+                    self.dense_at(counts.small())
                 } else {
-                    self.at(Counts::parse(values, row)?)
+                    self.at(counts.counts(row)?)
                 };
                 self.n_items += usize::from(add(row, sums)?);
             }

@@ -70,7 +70,7 @@ mod table;
 mod tally;
 
 pub use calibration_set::{CalibrationSet, Loss};
-pub use counts::{CountValue, Counts, Rows};
+pub use counts::{CountRow, CountValue, Counts, Rows};
 pub use error::Error;
 pub use fit::{Bounds, Fit};
 pub use gather::CalibrationSetBuilder;

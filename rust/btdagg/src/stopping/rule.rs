@@ -3,7 +3,7 @@ use std::sync::OnceLock;
 use super::lattice::{check, counts_of, layer, place, pull, within};
 use super::outlook::{Outlook, full_decisions, to_counts};
 use super::{Forecast, Predictive};
-use crate::counts::{CountValue, Counts, Rows};
+use crate::counts::{CountRow, Counts, Rows};
 use crate::parallel::{BLOCK, Execution, for_each_part};
 use crate::{Error, Label, Model};
 
@@ -353,9 +353,9 @@ impl StoppingRule {
                 watch.poll()?;
                 let block = rows.block(row, out.len(), &mut buffer);
                 let mut all_within = true;
-                for (&values, out) in block.iter().zip(out.iter_mut()) {
-                    let votes = values.map(CountValue::small);
-                    let bits = values[0].bits() | values[1].bits() | values[2].bits();
+                for (counts, out) in block.iter().zip(out.iter_mut()) {
+                    let votes = counts.small();
+                    let bits = R::Row::bits(std::slice::from_ref(counts));
                     // Two bits to spare, so that the sum of three does not wrap.
                     let good = bits >> 60 == 0 && votes[0] + votes[1] + votes[2] <= self.n;
                     all_within &= good;
@@ -372,9 +372,9 @@ impl StoppingRule {
     }
 
     /// The error of the first bad row of a block.
-    fn complain<T: CountValue>(&self, block: &[[T; 3]], start: usize) -> Result<(), Error> {
-        for (row, &values) in (start..).zip(block) {
-            let counts = Counts::parse(values, row)?;
+    fn complain(&self, block: &[impl CountRow], start: usize) -> Result<(), Error> {
+        for (row, counts) in (start..).zip(block) {
+            let counts = counts.counts(row)?;
             if within(counts, self.n).is_none() {
                 return Err(beyond(counts, row, self.n));
             }
