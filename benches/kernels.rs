@@ -62,7 +62,7 @@ fn kernels(c: &mut Criterion) {
     let items: Vec<i64> = (0..N_ITEMS as i64).map(|i| (i * 7919) % 100_000).collect();
     let votes: Vec<i8> = (0..N_ITEMS).map(|i| (i % 3) as i8 - 1).collect();
     group.bench_function("tally", |b| {
-        b.iter(|| Tally::<i64>::new().add_all(&items, &votes, 0));
+        b.iter(|| Tally::<i64>::new().add_all(&items, &votes));
     });
     group.finish();
 

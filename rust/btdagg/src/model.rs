@@ -289,8 +289,9 @@ mod tests {
     fn counts_are_rows_as_triples_are() {
         let model = Model::new(0.9, 1.4, 0.7).unwrap();
         for most in [9, 30, u64::MAX] {
-            let triples: Vec<[u64; 3]> =
-                (0..9_000_u64).map(|i| [i * i % 10, i % 7, i.wrapping_mul(most / 9) % most.min(300)]).collect();
+            let triples: Vec<[u64; 3]> = (0..9_000_u64)
+                .map(|i| [i * i % 10, i % 7, i.wrapping_mul(most / 9) % most.min(300)])
+                .collect();
             let counts: Vec<Counts> =
                 triples.iter().map(|&[m, t, p]| Counts::new(m, t, p)).collect();
             let mut expected = vec![[0.0; 3]; triples.len()];
