@@ -3,9 +3,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use btdagg::Execution;
 use btdagg::running::{Integers, Keys, RunningTally, Texts, Vote, VoteRows};
 use numpy::ndarray::Array2;
-use numpy::{
-    IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
-};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::PyList;
@@ -406,8 +404,7 @@ pub fn pack_texts<'py>(py: Python<'py>, items: &Bound<'py, PyList>) -> PyResult<
 /// Rows of code points, as NumPy keeps strings of a fixed width, as UTF-8 bytes and ends.
 #[pyfunction]
 pub fn pack_wide<'py>(py: Python<'py>, items: PyReadonlyArray2<'py, u32>) -> PyResult<Packed<'py>> {
-    let width = items.shape().get(1).copied().unwrap_or(0);
-    let n_rows = items.shape().first().copied().unwrap_or(0);
+    let (n_rows, width) = items.as_array().dim();
     let points = items.as_slice()?;
     let (text, ends) = py
         .detach(|| {

@@ -71,9 +71,7 @@ fn look_up<R: CountRow, V: Copy>(table: &Table<V>, block: &[R], out: &mut [V]) {
     }
     for (row, out) in block.iter().zip(out) {
         let [minus, tie, plus] = row.small();
-        if let Some(&value) = table.at(minus, tie, plus) {
-            *out = value;
-        }
+        *out = table.at(minus, tie, plus);
     }
 }
 

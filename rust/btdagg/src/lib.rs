@@ -52,6 +52,7 @@ pub mod features;
 mod fit;
 mod gather;
 mod grid;
+mod index;
 mod json;
 mod label;
 mod loss_table;

@@ -136,7 +136,7 @@ impl Ids for Integers {
             keys.push(*key());
             hashes.push(hash);
             let place = keys.len() - 1;
-            index.insert(slot, hash, place, |place| hashes.get(place).copied().unwrap_or(0));
+            index.insert(slot, hash, place, |place| hashes[place]);
             place
         })
     }
@@ -191,7 +191,7 @@ impl Ids for Texts {
             ends.push(data.len());
             hashes.push(hash);
             let place = ends.len() - 1;
-            index.insert(slot, hash, place, |place| hashes.get(place).copied().unwrap_or(0));
+            index.insert(slot, hash, place, |place| hashes[place]);
             place
         })
     }

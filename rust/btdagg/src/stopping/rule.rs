@@ -234,7 +234,7 @@ impl StoppingRule {
     /// As [`stops`](Self::stops).
     pub fn votes_to_ask(&self, counts: Counts) -> Result<u8, Error> {
         let (_, votes) = self.look_up(counts)?;
-        Ok(self.asks().get(place(votes)).copied().unwrap_or(0))
+        Ok(self.asks()[place(votes)])
     }
 
     /// How many votes to ask for each row of counts.
@@ -248,7 +248,7 @@ impl StoppingRule {
         execution: Execution<'_>,
     ) -> Result<(), Error> {
         let asks = self.asks();
-        self.map(rows, out, execution, |_, votes| asks.get(place(votes)).copied().unwrap_or(0))
+        self.map(rows, out, execution, |_, votes| asks[place(votes)])
     }
 
     fn asks(&self) -> &[u8] {
@@ -258,6 +258,7 @@ impl StoppingRule {
                 let mut stops =
                     counts_of(total).map(|votes| self.cells[cell(votes, self.n)] & STOP != 0);
                 pull(&mut asks, total, |minus, tie, plus| {
+                    // There are as many as places that are filled.
                     let settled = stops.next().unwrap_or(true);
                     if settled { 0 } else { 1 + (*minus).min(*tie).min(*plus) }
                 });
@@ -316,8 +317,8 @@ impl StoppingRule {
             return Err(Error::NoPredictive);
         }
         self.map(rows, out, execution, |_, votes| {
-            let found = self.forecasts.get(place(votes));
-            found.map_or([f64::NAN; 3], |f| [f.votes_left, f.change, f.error])
+            let Forecast { votes_left, change, error } = self.forecasts[place(votes)];
+            [votes_left, change, error]
         })
     }
 
@@ -332,7 +333,7 @@ impl StoppingRule {
 
     fn look_up(&self, counts: Counts) -> Result<(u8, [usize; 3]), Error> {
         let votes = within(counts, self.n).ok_or_else(|| beyond(counts, 0, self.n))?;
-        Ok((self.cells.get(cell(votes, self.n)).copied().unwrap_or(OPEN), votes))
+        Ok((self.cells[cell(votes, self.n)], votes))
     }
 
     fn map<R: Rows + ?Sized, V: Send>(
