@@ -39,6 +39,8 @@ fn calibration_set(n_items: usize) -> CalibrationSet {
 fn kernels(c: &mut Criterion) {
     let model = Model::new(1.2, 2.0, 0.8).expect("finite parameters");
     let (wide, narrow) = (rows::<i64>(), rows::<u8>());
+    let counts: Vec<Counts> =
+        rows::<u64>().into_iter().map(|[minus, tie, plus]| Counts::new(minus, tie, plus)).collect();
     let mut labels = vec![0_i8; N_ITEMS];
     let mut probabilities = vec![[0.0; 3]; N_ITEMS];
 
@@ -50,6 +52,9 @@ fn kernels(c: &mut Criterion) {
     group.bench_function("decide u8", |b| {
         b.iter(|| model.decide_into(&narrow[..], &mut labels, Execution::single()));
     });
+    group.bench_function("decide Counts", |b| {
+        b.iter(|| model.decide_into(&counts[..], &mut labels, Execution::single()));
+    });
     group.bench_function("probabilities i64", |b| {
         b.iter(|| model.probabilities_into(&wide[..], &mut probabilities, Execution::single()));
     });
@@ -57,7 +62,7 @@ fn kernels(c: &mut Criterion) {
     let items: Vec<i64> = (0..N_ITEMS as i64).map(|i| (i * 7919) % 100_000).collect();
     let votes: Vec<i8> = (0..N_ITEMS).map(|i| (i % 3) as i8 - 1).collect();
     group.bench_function("tally", |b| {
-        b.iter(|| Tally::<i64>::new().add_all(&items, &votes, 0));
+        b.iter(|| Tally::<i64>::new().add_all(&items, &votes));
     });
     group.finish();
 

@@ -48,9 +48,12 @@ def test_blocks_of_a_page_run_as_printed(run, page):
 
 
 def test_the_readme_of_the_crate_is_a_doctest():
-    """`cargo test` runs its blocks, which are all Rust."""
+    """`cargo test` compiles its blocks, which are all Rust, and runs all but the example."""
     text = (CRATE / "README.md").read_text(encoding="utf-8")
-    assert {block.language for block in blocks(text)} == {"rust"}
+    assert {block.language for block in blocks(text)} == {"rust", "rust,no_run"}
+    (example,) = (block for block in blocks(text) if block.language == "rust,no_run")
+    file = CRATE / "examples/votes_to_labels.rs"  # run by test_rust_example.py
+    assert example.text == file.read_text(encoding="utf-8")
     source = (CRATE / "src/lib.rs").read_text(encoding="utf-8")
     assert '#[cfg(doctest)]\n#[doc = include_str!("../README.md")]' in source
 

@@ -252,11 +252,6 @@ def test_a_database_server_is_looked_at_too(postgres):
     place = postgres.database("edited")
     votes = 'btdagg_votes (ask, item, "order", sample, attempts, status, vote, reason)'
     with VoteStore(place) as store, store._engine.begin() as connection:
-        connection.execute(
-            sa.text(
-                "INSERT INTO btdagg_asks VALUES (1, 'm', 'p', 't', 'd', 'sample', 0.5, NULL, '{}')"
-            )
-        )
         for statement in (
             "INSERT INTO btdagg_asks VALUES (1, 'm', 'p', 't', 'd', 'sample', 0.5, NULL, '{}')",
             f"INSERT INTO {votes} VALUES (1, 'q', 'AB', 0, 1, 'ok', 7, '')",

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import btdagg
-from btdagg import DavidsonModel, InputError
+from btdagg import DavidsonModel, InputError, _core
 from btdagg.online import OnlineTally, StoppingRule
 
 MODEL = DavidsonModel(beta=1.2, eta0=2.0, gamma=0.8)
@@ -500,3 +500,20 @@ def test_saving_replaces_whole_or_not_at_all(tmp_path):
         broken.save(path)
     assert path.read_bytes() == before
     assert [entry.name for entry in tmp_path.iterdir()] == ["tally.state"]
+
+
+@pytest.mark.parametrize(
+    ("start", "ends", "message"),
+    [
+        (0, [2, 1], "ends at 1, want a number from 2 to 3"),
+        (0, [1, 9], "ends at 9, want a number from 1 to 3"),
+        (-1, [1, 2], "ends at -1, want a number from 0 to 3"),
+        (2, [1, 3], "ends at 1, want a number from 2 to 3"),
+    ],
+)
+def test_texts_that_are_not_within_their_data_are_refused(start, ends, message):
+    data = np.frombuffer(b"abc", dtype=np.uint8)
+    tally = _core.TextTally(True)
+    with pytest.raises(InputError, match=message):
+        tally.add((data, start, np.array(ends)), np.array([1, 1], dtype=np.int8), None, None, 1)
+    assert len(tally) == 0

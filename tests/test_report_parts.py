@@ -17,7 +17,7 @@ from btdagg.evaluation import (
     labelled_tasks,
 )
 from btdagg.evaluation.parts import labelled_parts
-from btdagg.report import sections
+from btdagg.report import questions, sections
 from btdagg.report.study import Study
 from commands import one_line
 
@@ -226,11 +226,11 @@ def test_a_figure_that_cannot_be_drawn_leaves_the_rest_of_its_section(cli, monke
 
 def test_what_breaks_off_is_called_the_rest(cli, monkeypatch):
     def breaks_off(study):
-        yield sections.tables.gold_table(study.items)
+        yield questions.tables.gold_table(study.items)
         raise InputError("no more")
 
     written({"t": 30})
-    only = sections.Question("one", "One", "", breaks_off)
+    only = questions.Question("one", "One", "", breaks_off)
     monkeypatch.setattr(sections, "QUESTIONS", (only,))
     assert cli(*EVALUATE)[0] == 0
     names, skipped, _ = described()

@@ -127,7 +127,7 @@ class OutputFolder:
         self._reads, self._force = reads, force
         if os.path.exists(path) and not os.path.isdir(path):
             raise InputError(f"{path} is a file, want a folder")
-        _require_writable(path, path)
+        _require_writable(path, path, made=True)
         self._digests = self._manifest()
         self.earlier = frozenset(self._digests)
 
@@ -301,10 +301,11 @@ def _digest(path: Path) -> str | None:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _require_writable(folder: Path, named: Path) -> None:
-    """Refuse an output where a folder, or else the first that there is above it, takes no file."""
+def _require_writable(folder: Path, named: Path, made: bool = False) -> None:
+    """Refuse an output where its folder, or the one in which that is made, takes no file."""
     try:
-        try_folder(next(filter(_is_there, (folder, *folder.absolute().parents))))
+        above = (folder, *folder.absolute().parents) if made else (folder,)
+        try_folder(next(filter(_is_there, above), folder))
     except OSError as error:
         raise InputError(f"{named}: cannot be written: {error.strerror}") from None
 

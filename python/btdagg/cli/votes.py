@@ -38,7 +38,7 @@ from btdagg.tables.table import text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from btdagg.report.sections import Exhibits
+    from btdagg.report.questions import Exhibits
     from btdagg.tables import Labels
 
 # What tie rates are tabulated by unless told: the judge, and the first of these that says more.

@@ -269,7 +269,7 @@ def _cells_of(
                     fitted=fitted,
                     n_unlabelled=aligned.n_unlabelled,
                     n_without_votes=aligned.n_without_votes,
-                    n_missing=part.votes.n_missing if isinstance(part.votes, Votes) else 0,
+                    n_missing=part.votes.n_missing,
                     n_short=int((n_found < (n_votes or 0)).sum()),
                     n_empty=int((n_found == 0).sum()),
                 )

@@ -74,7 +74,7 @@ impl<'a, T: CountValue> ArrayRows<'a, T> {
 }
 
 impl<T: CountValue> Rows for ArrayRows<'_, T> {
-    type Value = T;
+    type Row = [T; 3];
 
     fn len(&self) -> usize {
         self.view.nrows()
@@ -82,7 +82,7 @@ impl<T: CountValue> Rows for ArrayRows<'_, T> {
 
     fn block<'b>(&'b self, start: usize, len: usize, buffer: &'b mut Vec<[T; 3]>) -> &'b [[T; 3]] {
         if let Some(rows) = self.contiguous {
-            return rows.get(start..start + len).unwrap_or_default();
+            return &rows[start..start + len];
         }
         buffer.clear();
         let block = self.view.slice_axis(Axis(0), (start..start + len).into());

@@ -105,7 +105,7 @@ pub fn exceeds(counts: &Bound<'_, PyUntypedArray>, n_votes: u64) -> PyResult<boo
 }
 
 pub fn rows_of(counts: &Bound<'_, PyUntypedArray>) -> usize {
-    counts.shape().first().copied().unwrap_or(0)
+    counts.shape()[0]
 }
 
 /// `numpy.zeros`, called through Python: where memory is short that is a `MemoryError`.

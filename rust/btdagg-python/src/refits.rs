@@ -1,4 +1,4 @@
-use btdagg::{Bounds, Cell, Counts, Fit, Label, Parameters};
+use btdagg::{Bounds, Cell, Counts, Error, Fit, Label, Parameters};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
@@ -27,10 +27,11 @@ impl Refits {
         lower: [f64; 3],
         upper: [f64; 3],
     ) -> PyResult<Self> {
-        let cells: Vec<Cell> = cells_of(counts.as_slice()?)
+        let cells = cells_of(counts.as_slice()?)
             .zip(labels.as_slice()?)
-            .map(|(counts, label)| Cell { counts, label: label_of(*label) })
-            .collect();
+            .enumerate()
+            .map(|(row, (counts, &label))| Ok(Cell { counts, label: label_of(label, row)? }))
+            .collect::<PyResult<Vec<Cell>>>()?;
         let bounds = Bounds { lower: parameters(lower), upper: parameters(upper) };
         btdagg::Refits::new(&cells, alpha, kappa, &bounds).map(Self).map_err(raise)
     }
@@ -101,12 +102,10 @@ fn cells_of(counts: &[u64]) -> impl Iterator<Item = Counts> {
     counts.as_chunks().0.iter().map(|&[minus, tie, plus]| Counts::new(minus, tie, plus))
 }
 
-fn label_of(label: i8) -> Label {
-    match label {
-        ..0 => Label::Minus,
-        0 => Label::Tie,
-        1.. => Label::Plus,
-    }
+fn label_of(label: i8, row: usize) -> PyResult<Label> {
+    let name = "labels";
+    Label::try_from(label)
+        .map_err(|value| raise(Error::Label { name, row, value: value.to_string() }))
 }
 
 const fn parameters([beta, eta0, gamma]: [f64; 3]) -> Parameters {

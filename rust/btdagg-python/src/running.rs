@@ -1,11 +1,9 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use btdagg::Execution;
-use btdagg::running::{Integers, RunningTally, TextRows, Texts, Vote, VoteRows};
+use btdagg::running::{Integers, Keys, RunningTally, Texts, Vote, VoteRows};
 use numpy::ndarray::Array2;
-use numpy::{
-    IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
-};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::PyList;
@@ -54,7 +52,7 @@ impl VoteRows for Columns<'_> {
 
     #[inline]
     fn vote(&self, row: usize) -> Vote {
-        let at = |column: Option<&[u32]>| column.and_then(|c| c.get(row)).copied().unwrap_or(0);
+        let at = |column: Option<&[u32]>| column.map_or(0, |column| column[row]);
         Vote { vote: self.votes[row], sample: at(self.samples), channel: at(self.channels) }
     }
 }
@@ -113,12 +111,12 @@ fn locked_attached<'a, T>(py: Python<'_>, mutex: &'a Mutex<T>) -> MutexGuard<'a,
     mutex.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
 }
 
-fn counts_array(py: Python<'_>, counts: Vec<i64>) -> PyResult<Bound<'_, PyArray2<i64>>> {
+pub fn counts_array(py: Python<'_>, counts: Vec<i64>) -> PyResult<Bound<'_, PyArray2<i64>>> {
     let array = Array2::from_shape_vec((counts.len() / 3, 3), counts);
     Ok(array.map_err(|error| InputError::new_err(error.to_string()))?.into_pyarray(py))
 }
 
-fn signed(counts: btdagg::Counts) -> [i64; 3] {
+pub fn signed(counts: btdagg::Counts) -> [i64; 3] {
     [counts.minus, counts.tie, counts.plus].map(|count| i64::try_from(count).unwrap_or(i64::MAX))
 }
 
@@ -151,7 +149,7 @@ macro_rules! running_tally {
                 n_threads: usize,
             ) -> PyResult<()> {
                 let rows = $rows(&items)?;
-                let n_items = btdagg::running::Keys::<$ids>::len(rows.as_ref());
+                let n_items = Keys::<$ids>::len(rows.as_ref());
                 let columns = Columns::new(n_items, &votes, samples.as_ref(), channels.as_ref())?;
                 run(py, n_threads, |execution| {
                     locked(&self.0).add(rows.as_ref(), &columns, execution)
@@ -169,7 +167,7 @@ macro_rules! running_tally {
                 channels: Option<PyReadonlyArray1<'py, u32>>,
             ) -> PyResult<Option<Bound<'py, PyArray1<bool>>>> {
                 let rows = $rows(&items)?;
-                let n_items = btdagg::running::Keys::<$ids>::len(rows.as_ref());
+                let n_items = Keys::<$ids>::len(rows.as_ref());
                 let columns = Columns::new(n_items, &votes, samples.as_ref(), channels.as_ref())?;
                 let late = run(py, 1, |_| {
                     let tally = locked(&self.0);
@@ -177,7 +175,7 @@ macro_rules! running_tally {
                     Ok(tally.has_reported().then(|| {
                         (0..n_items)
                             .map(|row| {
-                                let key = btdagg::running::Keys::<$ids>::key(keys, row);
+                                let key = Keys::<$ids>::key(keys, row);
                                 tally.is_late(key, columns.vote(row))
                             })
                             .collect::<Vec<bool>>()
@@ -212,14 +210,14 @@ macro_rules! running_tally {
             ) -> bool {
                 let vote = Vote { vote, sample, channel };
                 let tally = locked_attached(py, &self.0);
-                $key(&item, |keys| tally.is_late(btdagg::running::Keys::<$ids>::key(keys, 0), vote))
+                $key(&item, |keys| tally.is_late(Keys::<$ids>::key(keys, 0), vote))
             }
 
             /// Counts of one item in label order, if it is there.
             fn counts_one(&self, py: Python<'_>, item: $one) -> Option<[i64; 3]> {
                 let tally = locked_attached(py, &self.0);
                 $key(&item, |keys| {
-                    tally.counts(btdagg::running::Keys::<$ids>::key(keys, 0)).map(signed)
+                    tally.counts(Keys::<$ids>::key(keys, 0)).map(signed)
                 })
             }
 
@@ -329,21 +327,50 @@ fn integer_rows<'a>(items: &'a PyReadonlyArray1<'_, i64>) -> PyResult<&'a [i64]>
     Ok(items.as_slice()?)
 }
 
-/// Rows of texts, so that they can be borrowed like a slice.
-struct Rows<'a>(TextRows<'a, i64>);
+/// Texts as UTF-8, one after the other, as Arrow holds them: where the first begins and where each
+/// ends.
+struct TextRows<'a> {
+    start: i64,
+    data: &'a [u8],
+    ends: &'a [i64],
+}
 
-impl<'a> AsRef<TextRows<'a, i64>> for Rows<'a> {
-    fn as_ref(&self) -> &TextRows<'a, i64> {
-        &self.0
+impl Keys<Texts> for TextRows<'_> {
+    fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    #[inline]
+    fn key(&self, row: usize) -> &[u8] {
+        let start = if row == 0 { self.start } else { self.ends[row - 1] };
+        // `text_rows` has checked that all ends are within the data.
+        let [start, end] = [start, self.ends[row]].map(|end| usize::try_from(end).unwrap_or(!0));
+        &self.data[start..end]
+    }
+}
+
+impl AsRef<Self> for TextRows<'_> {
+    fn as_ref(&self) -> &Self {
+        self
     }
 }
 
 type TextItems<'py> = (PyReadonlyArray1<'py, u8>, i64, PyReadonlyArray1<'py, i64>);
 
-fn text_rows<'a>((data, start, ends): &'a TextItems<'_>) -> PyResult<Rows<'a>> {
-    let start = usize::try_from(*start)
-        .map_err(|_| InputError::new_err(format!("start is {start}, want at least 0")))?;
-    Ok(Rows(TextRows { start, data: data.as_slice()?, ends: ends.as_slice()? }))
+/// Rows of text ids.
+fn text_rows<'a>((data, start, ends): &'a TextItems<'_>) -> PyResult<TextRows<'a>> {
+    let rows = TextRows { start: *start, data: data.as_slice()?, ends: ends.as_slice()? };
+    let mut least = 0;
+    for &end in std::iter::once(start).chain(rows.ends) {
+        if end < least || usize::try_from(end).map_or(true, |end| end > rows.data.len()) {
+            let most = rows.data.len();
+            return Err(InputError::new_err(format!(
+                "items has a text that ends at {end}, want a number from {least} to {most}"
+            )));
+        }
+        least = end;
+    }
+    Ok(rows)
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "like with_text, for the macro")]
@@ -351,8 +378,8 @@ fn with_integer<R>(item: &i64, work: impl FnOnce(&[i64]) -> R) -> R {
     work(&[*item])
 }
 
-fn with_text<R>(item: &str, work: impl FnOnce(&TextRows<'_, usize>) -> R) -> R {
-    work(&TextRows { start: 0, data: item.as_bytes(), ends: &[item.len()] })
+fn with_text<R>(item: &str, work: impl FnOnce(&[&str]) -> R) -> R {
+    work(&[item])
 }
 
 running_tally!(
@@ -377,8 +404,7 @@ pub fn pack_texts<'py>(py: Python<'py>, items: &Bound<'py, PyList>) -> PyResult<
 /// Rows of code points, as NumPy keeps strings of a fixed width, as UTF-8 bytes and ends.
 #[pyfunction]
 pub fn pack_wide<'py>(py: Python<'py>, items: PyReadonlyArray2<'py, u32>) -> PyResult<Packed<'py>> {
-    let width = items.shape().get(1).copied().unwrap_or(0);
-    let n_rows = items.shape().first().copied().unwrap_or(0);
+    let (n_rows, width) = items.as_array().dim();
     let points = items.as_slice()?;
     let (text, ends) = py
         .detach(|| {

@@ -1,12 +1,12 @@
 use std::hash::Hash;
 
-use btdagg::Tally;
-use numpy::ndarray::Array2;
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1};
+use btdagg::{Error, Tally};
+use numpy::{PyArray1, PyArray2, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
 use crate::call::{InputError, run};
+use crate::running::{counts_array, signed};
 
 /// Rows between two looks at Ctrl-C. Strings are copied out of Python a block at a time, so that
 /// the GIL is free while they are tallied.
@@ -27,9 +27,9 @@ pub fn tally_integers<'py>(
     let mut tally = Tally::new();
     for (block, (items, votes)) in items.chunks(BLOCK).zip(votes.chunks(BLOCK)).enumerate() {
         py.check_signals()?;
-        run(py, 1, |_| tally.add_all(items, votes, block * BLOCK))?;
+        run(py, 1, |_| tally.add_all(items, votes).map_err(counted_from(block * BLOCK)))?;
     }
-    Ok((PyArray1::from_slice(py, tally.items()), counts_of(py, &tally)))
+    Ok((PyArray1::from_slice(py, tally.items()), counts_of(py, &tally)?))
 }
 
 /// Counts by item for string ids: items in first-seen order and their (n, 3) counts.
@@ -46,11 +46,11 @@ pub fn tally_strings<'py>(
         py.check_signals()?;
         let start = block * BLOCK;
         let (text, ends) = copy_strings(items, start, votes.len())?;
-        let starts = std::iter::once(0).chain(ends.iter().copied());
-        let items = starts.zip(&ends).map(|(start, &end)| text.get(start..end).unwrap_or_default());
-        run(py, 1, |_| tally.add_all(items, votes, start))?;
+        let end_before = |row: usize| if row == 0 { 0 } else { ends[row - 1] };
+        let items = (0..ends.len()).map(|row| &text[end_before(row)..ends[row]]);
+        run(py, 1, |_| tally.add_all(items, votes).map_err(counted_from(start)))?;
     }
-    let counts = counts_of(py, &tally);
+    let counts = counts_of(py, &tally)?;
     Ok((tally.items().to_vec(), counts))
 }
 
@@ -82,14 +82,17 @@ fn same_length(items: usize, votes: usize) -> PyResult<()> {
     Err(InputError::new_err(format!("votes has {votes} rows, want {items} as in items")))
 }
 
+/// The error of a block, its row counted from the first row of all.
+fn counted_from(start: usize) -> impl Fn(Error) -> Error {
+    move |error| match error {
+        Error::Label { name, row, value } => Error::Label { name, row: start + row, value },
+        other => other,
+    }
+}
+
 fn counts_of<'py, K: Eq + Hash + Clone>(
     py: Python<'py>,
     tally: &Tally<K>,
-) -> Bound<'py, PyArray2<i64>> {
-    let counts = tally.counts();
-    let columns = |row: usize| counts.get(row).map_or([0; 3], |c| [c.minus, c.tie, c.plus]);
-    Array2::from_shape_fn((counts.len(), 3), |(row, column)| {
-        columns(row).get(column).map_or(0, |&count| i64::try_from(count).unwrap_or(i64::MAX))
-    })
-    .into_pyarray(py)
+) -> PyResult<Bound<'py, PyArray2<i64>>> {
+    counts_array(py, tally.counts().iter().copied().flat_map(signed).collect())
 }

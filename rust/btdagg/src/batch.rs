@@ -1,7 +1,7 @@
 //! One quantity of many items, by table look-up where counts are small.
 
 use crate::Error;
-use crate::counts::{CountValue, Counts, Rows};
+use crate::counts::{CountRow, Rows};
 use crate::parallel::{BLOCK, Execution, Watch, for_each_part};
 use crate::table::{Quantity, Table};
 
@@ -55,35 +55,34 @@ fn map_part<Q: Quantity, R: Rows + ?Sized>(
 }
 
 /// Bits of the largest count of a block; 64 if any value is no count.
-pub(crate) fn bits_of<T: CountValue>(block: &[[T; 3]]) -> u32 {
-    let all = block.iter().flatten().fold(0, |all, value| all | value.bits());
-    u64::BITS - all.leading_zeros()
+pub(crate) fn bits_of<R: CountRow>(block: &[R]) -> u32 {
+    u64::BITS - R::bits(block).leading_zeros()
 }
 
-fn look_up<T: CountValue, V: Copy>(table: &Table<V>, block: &[[T; 3]], out: &mut [V]) {
+fn look_up<R: CountRow, V: Copy>(table: &Table<V>, block: &[R], out: &mut [V]) {
     // With the usual handful of votes the shifts are constants and no index can be out of range.
     if let Some(values) = table.of_four_bits() {
-        for (&[minus, tie, plus], out) in block.iter().zip(out) {
-            let place = (minus.small() << 8) | (tie.small() << 4) | plus.small();
+        for (row, out) in block.iter().zip(out) {
+            let [minus, tie, plus] = row.small();
+            let place = (minus << 8) | (tie << 4) | plus;
             *out = values[place % values.len()];
         }
         return;
     }
-    for (&[minus, tie, plus], out) in block.iter().zip(out) {
-        if let Some(&value) = table.at(minus.small(), tie.small(), plus.small()) {
-            *out = value;
-        }
+    for (row, out) in block.iter().zip(out) {
+        let [minus, tie, plus] = row.small();
+        *out = table.at(minus, tie, plus);
     }
 }
 
-fn compute<T: CountValue, Q: Quantity>(
+fn compute<R: CountRow, Q: Quantity>(
     quantity: &Q,
-    block: &[[T; 3]],
+    block: &[R],
     start: usize,
     out: &mut [Q::Value],
 ) -> Result<(), Error> {
-    for (i, (&values, out)) in block.iter().zip(out).enumerate() {
-        *out = quantity.of(Counts::parse(values, start + i)?);
+    for (i, (row, out)) in block.iter().zip(out).enumerate() {
+        *out = quantity.of(row.counts(start + i)?);
     }
     Ok(())
 }

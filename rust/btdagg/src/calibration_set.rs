@@ -1,7 +1,7 @@
 use crate::counts::Counts;
 use crate::features::{Features, features};
 use crate::rows::{LabelWeights, Row, WeightedRows};
-use crate::{Error, Execution, Parameters};
+use crate::{Error, Execution, Fit, Model, Parameters, Provenance};
 
 /// Mean DRPS of a calibration set and its gradient.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -33,6 +33,8 @@ pub struct CalibrationSet {
     n_items: usize,
     label_weights: LabelWeights,
     max_votes: u64,
+    alpha: f64,
+    kappa: f64,
 }
 
 impl CalibrationSet {
@@ -49,7 +51,7 @@ impl CalibrationSet {
             Row { s, t, weights, place }
         };
         let rows = WeightedRows::new(rows.iter().enumerate().map(row).collect())?;
-        Ok(Self { rows, n_items, label_weights, max_votes })
+        Ok(Self { rows, n_items, label_weights, max_votes, alpha, kappa })
     }
 
     /// Number of items with a weight above 0.
@@ -88,6 +90,22 @@ impl CalibrationSet {
         self.rows.has_tie_contrast()
     }
 
+    /// The model of a fit to this set: its parameters, the smoothing constants of the set, and the
+    /// votes per item and labels that it was fitted to.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] if the fit's parameters are not finite.
+    pub fn model(&self, fit: &Fit) -> Result<Model, Error> {
+        let Parameters { beta, eta0, gamma } = fit.parameters;
+        let provenance = Provenance {
+            n_votes: Some(self.max_votes).filter(|&most| most > 0),
+            n_labels: Some(self.n_items as u64),
+            ..Provenance::default()
+        };
+        let model = Model::new(beta, eta0, gamma)?.with_smoothing(self.alpha, self.kappa)?;
+        Ok(model.with_provenance(provenance))
+    }
+
     /// Mean DRPS and its gradient.
     ///
     /// # Errors
@@ -117,6 +135,22 @@ mod tests {
 
     fn loss(set: &CalibrationSet, [beta, eta0, gamma]: [f64; 3]) -> Loss {
         set.loss(Parameters { beta, eta0, gamma }, Execution::single()).unwrap()
+    }
+
+    #[test]
+    fn a_model_has_the_smoothing_constants_of_its_set() {
+        let mut builder = CalibrationSetBuilder::new();
+        let rows = [[0_u64, 1, 7], [3, 2, 3], [6, 1, 0]];
+        builder.add(&rows[..], &[1, 0, -1], None, Execution::single()).unwrap();
+        let set = builder.build(0.5, 2.0).unwrap();
+        let parameters = Parameters { beta: 1.5, eta0: 0.5, gamma: -0.25 };
+        let model = set.model(&Fit { parameters, ..Fit::default() }).unwrap();
+        let wanted = Model::new(1.5, 0.5, -0.25).unwrap().with_smoothing(0.5, 2.0).unwrap();
+        assert_eq!(model, wanted);
+        let wanted = Provenance { n_votes: Some(8), n_labels: Some(3), ..Provenance::default() };
+        assert_eq!(model.provenance(), Some(&wanted));
+        let error = set.model(&Fit::default()).unwrap_err().to_string();
+        assert_eq!(error, "beta is NaN, want a finite number");
     }
 
     #[test]

@@ -31,15 +31,6 @@ impl Counts {
     pub const fn mirrored(self) -> Self {
         Self { minus: self.plus, tie: self.tie, plus: self.minus }
     }
-
-    /// Counts from a row of numbers; `row` goes into the error.
-    pub(crate) fn parse<T: CountValue>(values: [T; 3], row: usize) -> Result<Self, Error> {
-        let count = |column: usize, value: T| {
-            value.to_count().ok_or_else(|| Error::Count { row, column, value: value.to_string() })
-        };
-        let [minus, tie, plus] = values;
-        Ok(Self::new(count(0, minus)?, count(1, tie)?, count(2, plus)?))
-    }
 }
 
 /// Number types that can hold a count: every integer, and floats where their value is integral.
@@ -110,13 +101,105 @@ macro_rules! float_counts {
 }
 float_counts!(f32 f64);
 
-/// Rows of counts that can be read block by block, wherever and in whatever order they lie.
+/// One row: [`Counts`], or three numbers in label order.
+pub trait CountRow: Copy + Send + Sync + sealed::Sealed {
+    /// The counts; `row` goes into the error.
+    ///
+    /// # Errors
+    /// [`Error::Count`] for the first number that is no count.
+    fn counts(self, row: usize) -> Result<Counts, Error>;
+
+    /// The bits that are set in any count of a block; all where a number is none.
+    #[doc(hidden)]
+    fn bits(block: &[Self]) -> u64;
+
+    /// The three as indexes, for values known to be small counts.
+    #[doc(hidden)]
+    fn small(self) -> [usize; 3];
+}
+
+impl sealed::Sealed for Counts {}
+
+impl CountRow for Counts {
+    #[inline]
+    fn counts(self, _: usize) -> Result<Counts, Error> {
+        Ok(self)
+    }
+
+    #[inline]
+    fn bits(block: &[Self]) -> u64 {
+        block.iter().fold(0, |all, row| all | row.minus | row.tie | row.plus)
+    }
+
+    #[inline]
+    fn small(self) -> [usize; 3] {
+        [self.minus.small(), self.tie.small(), self.plus.small()]
+    }
+}
+
+impl<T: CountValue> sealed::Sealed for [T; 3] {}
+
+impl<T: CountValue> CountRow for [T; 3] {
+    fn counts(self, row: usize) -> Result<Counts, Error> {
+        let count = |column: usize, value: T| {
+            value.to_count().ok_or_else(|| Error::Count { row, column, value: value.to_string() })
+        };
+        let [minus, tie, plus] = self;
+        Ok(Counts::new(count(0, minus)?, count(1, tie)?, count(2, plus)?))
+    }
+
+    #[inline]
+    fn bits(block: &[Self]) -> u64 {
+        block.as_flattened().iter().fold(0, |all, value| all | value.bits())
+    }
+
+    #[inline]
+    fn small(self) -> [usize; 3] {
+        self.map(CountValue::small)
+    }
+}
+
+/// Rows of counts, read block by block.
 ///
-/// A slice of rows is read in place. Implement it for an array with strides, so that no more
-/// than a block of it is ever copied.
+/// A slice of [`Counts`], as a tally gives them, or of triples of any number type is read in place.
+/// Implement it for what lies in memory otherwise, such as three columns: no more than a block of
+/// it is ever copied.
+///
+/// ```
+/// use btdagg::{Counts, Execution, Model, Rows};
+///
+/// struct Columns {
+///     minus: Vec<u32>,
+///     tie: Vec<u32>,
+///     plus: Vec<u32>,
+/// }
+///
+/// impl Rows for Columns {
+///     type Row = Counts;
+///
+///     fn len(&self) -> usize {
+///         self.minus.len()
+///     }
+///
+///     fn block<'a>(&'a self, start: usize, len: usize, rows: &'a mut Vec<Counts>) -> &'a [Counts] {
+///         let counts = |row: usize| {
+///             Counts::new(self.minus[row].into(), self.tie[row].into(), self.plus[row].into())
+///         };
+///         rows.clear();
+///         rows.extend((start..start + len).map(counts));
+///         rows
+///     }
+/// }
+///
+/// let columns = Columns { minus: vec![0, 12], tie: vec![1, 0], plus: vec![11, 0] };
+/// let mut labels = [0_i8; 2];
+/// Model::new(1.2, 2.0, 0.8)?.decide_into(&columns, &mut labels, Execution::single())?;
+/// assert_eq!(labels, [1, -1]);
+/// # Ok::<(), btdagg::Error>(())
+/// ```
 pub trait Rows: Sync {
-    /// Type of one count.
-    type Value: CountValue;
+    /// What a row is.
+    type Row: CountRow;
 
     /// Number of rows.
     fn len(&self) -> usize;
@@ -132,19 +215,19 @@ pub trait Rows: Sync {
         &'a self,
         start: usize,
         len: usize,
-        buffer: &'a mut Vec<[Self::Value; 3]>,
-    ) -> &'a [[Self::Value; 3]];
+        buffer: &'a mut Vec<Self::Row>,
+    ) -> &'a [Self::Row];
 }
 
-impl<T: CountValue> Rows for [[T; 3]] {
-    type Value = T;
+impl<R: CountRow> Rows for [R] {
+    type Row = R;
 
     fn len(&self) -> usize {
-        <[[T; 3]]>::len(self)
+        <[R]>::len(self)
     }
 
-    fn block<'a>(&'a self, start: usize, len: usize, _: &'a mut Vec<[T; 3]>) -> &'a [[T; 3]] {
-        self.get(start..start + len).unwrap_or_default()
+    fn block<'a>(&'a self, start: usize, len: usize, _: &'a mut Vec<R>) -> &'a [R] {
+        &self[start..start + len]
     }
 }
 
@@ -166,7 +249,7 @@ mod tests {
 
     #[test]
     fn a_bad_count_is_named() {
-        let error = Counts::parse([1_i64, 2, -4], 7).unwrap_err();
+        let error = [1_i64, 2, -4].counts(7).unwrap_err();
         assert_eq!(error, Error::Count { row: 7, column: 2, value: "-4".into() });
     }
 }

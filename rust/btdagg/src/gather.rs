@@ -3,7 +3,7 @@ use std::collections::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use crate::batch::bits_of;
-use crate::counts::{CountValue, Counts, Rows};
+use crate::counts::{CountRow, Counts, Rows};
 use crate::model::check_smoothing;
 use crate::parallel::{BLOCK, Watch};
 use crate::rows::LabelWeights;
@@ -48,17 +48,14 @@ impl CalibrationSetBuilder {
     ) -> Result<(), Error> {
         same_length("labels", labels.len(), rows.len())?;
         same_length("weights", weights.map_or(rows.len(), <[f64]>::len), rows.len())?;
-        let column = |row: usize| {
-            let value = labels.get(row).copied().unwrap_or(i8::MAX);
-            Label::parse(value, "labels", row).map(Label::column)
-        };
+        let column = |row: usize| Label::parse(labels[row], "labels", row).map(Label::column);
         match weights {
             None => self.gather(rows, execution, |row, sums| {
                 sums[column(row)?] += 1.0;
                 Ok(true)
             }),
             Some(weights) => self.gather(rows, execution, |row, sums| {
-                let weight = check_weight(weights.get(row), row)?;
+                let weight = check_weight(weights[row], row)?;
                 sums[column(row)?] += weight;
                 Ok(weight > 0.0)
             }),
@@ -77,11 +74,11 @@ impl CalibrationSetBuilder {
     ) -> Result<(), Error> {
         same_length("weights", weights.len(), rows.len())?;
         self.gather(rows, execution, |row, sums| {
-            let weights = weights.get(row).copied().unwrap_or_default();
-            for (sum, weight) in sums.iter_mut().zip(&weights) {
-                *sum += check_weight(Some(weight), row)?;
+            let weights = &weights[row];
+            for (sum, &weight) in sums.iter_mut().zip(weights) {
+                *sum += check_weight(weight, row)?;
             }
-            Ok(any_weight(&weights))
+            Ok(any_weight(weights))
         })
     }
 
@@ -99,11 +96,11 @@ impl CalibrationSetBuilder {
             watch.poll()?;
             let block = rows.block(start, BLOCK.min(rows.len() - start), &mut buffer);
             let small = bits_of(block) <= DENSE_BITS;
-            for (row, &values) in (start..).zip(block) {
+            for (row, counts) in (start..).zip(block) {
                 let sums = if small {
-                    self.dense_at(values.map(CountValue::small))
+                    self.dense_at(counts.small())
                 } else {
-                    self.at(Counts::parse(values, row)?)
+                    self.at(counts.counts(row)?)
                 };
                 self.n_items += usize::from(add(row, sums)?);
             }
@@ -162,6 +159,7 @@ impl CalibrationSetBuilder {
             }
             same
         });
+        // Without a row there is no set.
         let max_votes = rows.iter().map(|(counts, _)| counts.total()).max().unwrap_or(0);
         CalibrationSet::new(&rows, label_weights, alpha, kappa, self.n_items, max_votes)
     }
@@ -187,10 +185,11 @@ fn any_weight(weights: &LabelWeights) -> bool {
     weights.iter().any(|&weight| weight > 0.0)
 }
 
-fn check_weight(weight: Option<&f64>, row: usize) -> Result<f64, Error> {
-    match weight {
-        Some(&weight) if weight.is_finite() && weight >= 0.0 => Ok(weight),
-        other => Err(Error::Weight { row, value: other.copied().unwrap_or(f64::NAN) }),
+fn check_weight(weight: f64, row: usize) -> Result<f64, Error> {
+    if weight.is_finite() && weight >= 0.0 {
+        Ok(weight)
+    } else {
+        Err(Error::Weight { row, value: weight })
     }
 }
 

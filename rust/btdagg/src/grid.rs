@@ -23,9 +23,8 @@ impl Grid {
     /// The point of that number.
     pub(crate) fn point(&self, place: usize) -> Vector {
         let [betas, eta0s, gammas] = &self.axes;
-        let at = |axis: &Vec<f64>, i: usize| axis.get(i).copied().unwrap_or(f64::NAN);
         let (pair, k) = (place / gammas.len(), place % gammas.len());
-        [at(betas, pair / eta0s.len()), at(eta0s, pair % eta0s.len()), at(gammas, k)]
+        [betas[pair / eta0s.len()], eta0s[pair % eta0s.len()], gammas[k]]
     }
 
     /// The lowest of the points that are lower than all their neighbours, and for each gamma the
@@ -45,7 +44,7 @@ impl Grid {
         for (line, along) in losses.chunks(n_gamma).enumerate() {
             let (i, j) = (line / n_eta0, line % n_eta0);
             for (k, &here) in along.iter().enumerate() {
-                // Most points fail this, which is cheap.
+                // Most points fail this, which is cheap. Beyond an end there is no neighbour.
                 let lower = |k: usize| along.get(k).is_some_and(|other| *other < here);
                 if lower(k + 1) || lower(k.wrapping_sub(1)) {
                     continue;
@@ -55,7 +54,7 @@ impl Grid {
                     around(j, n_eta0).all(|j| {
                         around(k, n_gamma).all(|k| {
                             let other = (i * n_eta0 + j) * n_gamma + k;
-                            losses.get(other).is_none_or(|loss| (*loss, other) >= (here, place))
+                            (losses[other], other) >= (here, place)
                         })
                     })
                 });

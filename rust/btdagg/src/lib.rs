@@ -22,6 +22,7 @@
 //! | module item | what |
 //! |---|---|
 //! | [`Counts`], [`Label`], [`Tally`] | votes and counts |
+//! | [`Rows`] | what decisions and calibrations read: a tally's counts, triples, arrays of your own |
 //! | [`features`] | margin and tie features of counts |
 //! | [`Model`] | probabilities, risks, decisions; one item or many |
 //! | [`CompiledModel`] | the same by table look-up |
@@ -37,8 +38,9 @@
 //! # Conventions
 //!
 //! Votes are from A's point of view. Whatever has one entry per label has them in label order
-//! −1, 0, +1. Swapping A and B mirrors every result to the last bit. Nothing panics, keeps
-//! threads alive between calls or holds a lock, so a process may fork at any time.
+//! −1, 0, +1. Swapping A and B mirrors every result to the last bit. No input makes the
+//! crate panic; bad input is an [`Error`]. Nothing keeps threads alive between calls or holds a lock,
+//! so a process may fork at any time.
 
 mod batch;
 mod calibration_set;
@@ -52,6 +54,7 @@ pub mod features;
 mod fit;
 mod gather;
 mod grid;
+mod index;
 mod json;
 mod label;
 mod loss_table;
@@ -70,7 +73,7 @@ mod table;
 mod tally;
 
 pub use calibration_set::{CalibrationSet, Loss};
-pub use counts::{CountValue, Counts, Rows};
+pub use counts::{CountRow, CountValue, Counts, Rows};
 pub use error::Error;
 pub use fit::{Bounds, Fit};
 pub use gather::CalibrationSetBuilder;

@@ -53,28 +53,27 @@ impl LossTable {
             .rows()
             .iter()
             .filter(|row| row.place.is_multiple_of(self.stride))
-            .filter_map(|row| Some((row.weights, self.columns.get(row.place / self.stride)?)))
+            .map(|row| (row.weights, &self.columns[row.place / self.stride]))
             .flat_map(|(weights, columns)| weights.into_iter().zip(columns))
             .filter(|(weight, _)| *weight > 0.0)
             .map(|(weight, column)| (single(weight / rows.total_weight()), column.as_slice()))
             .collect();
         let mut losses = vec![0.0; self.grid.len()];
         for (number, chunk) in losses.chunks_mut(CHUNK).enumerate() {
-            let part = |column: &'_ [f32]| -> std::ops::Range<usize> {
-                let start = number * CHUNK;
-                start..(start + CHUNK).min(column.len())
-            };
+            // A label with a weight has a whole column; one without would stop here.
+            let start = number * CHUNK;
+            let part = start..start + chunk.len();
             let (fours, rest) = terms.as_chunks::<4>();
             for &[(a, at_a), (b, at_b), (c, at_c), (d, at_d)] in fours {
                 let [at_a, at_b, at_c, at_d] =
-                    [at_a, at_b, at_c, at_d].map(|column| column.get(part(column)).unwrap_or(&[]));
+                    [at_a, at_b, at_c, at_d].map(|column| &column[part.clone()]);
                 let pairs = at_a.iter().zip(at_b).zip(at_c.iter().zip(at_d));
                 for (sum, ((x, y), (z, w))) in chunk.iter_mut().zip(pairs) {
                     *sum += (a * x + b * y) + (c * z + d * w);
                 }
             }
             for &(weight, column) in rest {
-                let column = column.get(part(column)).unwrap_or(&[]);
+                let column = &column[part.clone()];
                 chunk.iter_mut().zip(column).for_each(|(sum, x)| *sum += weight * x);
             }
         }

@@ -286,6 +286,23 @@ mod tests {
     }
 
     #[test]
+    fn counts_are_rows_as_triples_are() {
+        let model = Model::new(0.9, 1.4, 0.7).unwrap();
+        for most in [9, 30, u64::MAX] {
+            let triples: Vec<[u64; 3]> = (0..9_000_u64)
+                .map(|i| [i * i % 10, i % 7, i.wrapping_mul(most / 9) % most.min(300)])
+                .collect();
+            let counts: Vec<Counts> =
+                triples.iter().map(|&[m, t, p]| Counts::new(m, t, p)).collect();
+            let mut expected = vec![[0.0; 3]; triples.len()];
+            let mut found = expected.clone();
+            model.probabilities_into(&triples[..], &mut expected, Execution::single()).unwrap();
+            model.probabilities_into(&counts[..], &mut found, Execution::single()).unwrap();
+            assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
     fn the_first_bad_row_is_reported_at_any_number_of_threads() {
         let model = Model::new(0.9, 1.4, 0.7).unwrap();
         let mut rows = vec![[1_i32, 2, 3]; 50_000];

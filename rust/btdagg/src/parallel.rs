@@ -43,6 +43,21 @@ impl Execution<'_> {
     /// Ends early with [`Error::Interrupted`] once `should_stop` returns true.
     ///
     /// It is called on the calling thread, every half million rows or so.
+    ///
+    /// ```
+    /// use std::time::{Duration, Instant};
+    ///
+    /// use btdagg::{Error, Execution, Model};
+    ///
+    /// let (start, limit) = (Instant::now(), Duration::ZERO);
+    /// let late = || start.elapsed() >= limit;
+    /// let rows = vec![[1_u8, 2, 3]; 1 << 20];
+    /// let mut labels = vec![0_i8; rows.len()];
+    /// let execution = Execution::single().stop_when(&late);
+    /// let result = Model::new(1.2, 2.0, 0.8)?.decide_into(&rows[..], &mut labels, execution);
+    /// assert_eq!(result, Err(Error::Interrupted));
+    /// # Ok::<(), Error>(())
+    /// ```
     #[must_use]
     pub const fn stop_when(self, should_stop: &(dyn Fn() -> bool + Sync)) -> Execution<'_> {
         Execution { n_threads: self.n_threads, should_stop: Some(should_stop) }

@@ -1,5 +1,4 @@
-use crate::Counts;
-use crate::counts::Rows;
+use crate::counts::{CountRow, Rows};
 
 /// Rows that are looked at for votes that a model was not fitted for.
 const LOOKED_AT: usize = 32;
@@ -51,9 +50,7 @@ impl Provenance {
     pub fn is_exceeded_by<R: Rows + ?Sized>(&self, rows: &R) -> bool {
         let Some(n_votes) = self.n_votes else { return false };
         let mut buffer = Vec::new();
-        let exceeds = |row: &[R::Value; 3]| {
-            Counts::parse(*row, 0).is_ok_and(|counts| counts.total() > n_votes)
-        };
+        let exceeds = |row: &R::Row| row.counts(0).is_ok_and(|counts| counts.total() > n_votes);
         let rows = rows.block(0, rows.len().min(LOOKED_AT), &mut buffer);
         !rows.is_empty() && rows.iter().all(exceeds)
     }

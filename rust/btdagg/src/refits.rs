@@ -76,11 +76,8 @@ impl Refits {
         let mut numbers: BTreeMap<Counts, usize> =
             cells.iter().map(|cell| (upright(cell).0, 0)).collect();
         numbers.values_mut().enumerate().for_each(|(place, number)| *number = place);
-        let places: Vec<(usize, usize)> = cells
-            .iter()
-            .map(upright)
-            .map(|(counts, column)| (numbers.get(&counts).copied().unwrap_or_default(), column))
-            .collect();
+        let places: Vec<(usize, usize)> =
+            cells.iter().map(upright).map(|(counts, column)| (numbers[&counts], column)).collect();
         let row = |(&counts, &place): (&Counts, &usize)| {
             let Features { s, t } = features::features(counts, alpha, kappa);
             Row { s, t, weights: [0.0; 3], place }
@@ -88,9 +85,7 @@ impl Refits {
         let rows: Vec<Row> = numbers.iter().map(row).collect();
         let mut present = rows.clone();
         for &(place, column) in &places {
-            if let Some(row) = present.get_mut(place) {
-                row.weights[column] = 1.0;
-            }
+            present[place].weights[column] = 1.0;
         }
         let table = LossTable::new(&present, &region);
         Ok(Self { region, rows, places, table })
@@ -135,13 +130,13 @@ impl Refits {
     #[must_use]
     pub fn gradients(&self, parameters: Parameters) -> Vec<[f64; 3]> {
         let at = |&(row, column): &(usize, usize)| {
-            let mut row = self.rows.get(row).copied()?;
+            let mut row = self.rows[row];
             row.weights[column] = 1.0;
             let mut cell = Expansion::default();
             cell.add_row(&row, parameters);
-            Some(cell.gradient)
+            cell.gradient
         };
-        self.places.iter().map(|place| at(place).unwrap_or_default()).collect()
+        self.places.iter().map(at).collect()
     }
 
     /// Second derivatives of the mean DRPS under the weights of the cells.
@@ -165,9 +160,7 @@ impl Refits {
             if !(weight.is_finite() && weight >= 0.0) {
                 return Err(Error::Weight { row: first + i, value: weight });
             }
-            if let Some(row) = rows.get_mut(row) {
-                row.weights[column] += weight;
-            }
+            rows[row].weights[column] += weight;
         }
         rows.retain(|row| row.weights.iter().any(|&weight| weight > 0.0));
         WeightedRows::new(rows)

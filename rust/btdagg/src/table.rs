@@ -1,5 +1,6 @@
 //! Quantities of an item tabulated over all small counts.
 
+use crate::index::index;
 use crate::quantities::{Decisions, Probabilities};
 use crate::{Counts, Label, Model, features};
 
@@ -45,6 +46,7 @@ impl<V: Copy> Table<V> {
     /// The largest table, or one for counts below `2^bits` if that is smaller.
     pub(crate) fn fill_up_to<Q: Quantity<Value = V>>(quantity: &Q, bits: u32) -> Self {
         let bits = (0..bits.min(21)).rev().map(|b| b + 1).find(|&b| Self::entries(b).is_some());
+        // With no bits there is one entry, for no votes.
         Self::fill(quantity, bits.unwrap_or(0))
     }
 
@@ -57,7 +59,7 @@ impl<V: Copy> Table<V> {
         for minus in 0..n {
             let sides: Vec<Q::Side> = (0..n).map(|plus| quantity.side(minus, plus)).collect();
             for by_decisive in &ties {
-                let ties = by_decisive.iter().skip(usize::try_from(minus).unwrap_or(usize::MAX));
+                let ties = by_decisive.iter().skip(index(minus));
                 values.extend(sides.iter().zip(ties).map(|(&s, &t)| quantity.value(s, t)));
             }
         }
@@ -68,11 +70,10 @@ impl<V: Copy> Table<V> {
         self.bits
     }
 
-    /// The value for counts that are all below `2^bits`; anything else may give `None` or the
-    /// value of other counts.
+    /// The value for counts that are all below `2^bits`.
     #[inline]
-    pub(crate) fn at(&self, minus: usize, tie: usize, plus: usize) -> Option<&V> {
-        self.values.get((minus << (2 * self.bits)) | (tie << self.bits) | plus)
+    pub(crate) fn at(&self, minus: usize, tie: usize, plus: usize) -> V {
+        self.values[(minus << (2 * self.bits)) | (tie << self.bits) | plus]
     }
 
     /// The values of a table of counts below 16.
@@ -82,14 +83,13 @@ impl<V: Copy> Table<V> {
 
     /// The value for any counts, if they are in the table.
     #[inline]
-    fn get(&self, counts: Counts) -> Option<&V> {
+    fn get(&self, counts: Counts) -> Option<V> {
         let Counts { minus, tie, plus } = counts;
         if (minus | tie | plus) >> self.bits != 0 {
             return None;
         }
-        let [minus, tie, plus] =
-            [minus, tie, plus].map(|count| usize::try_from(count).unwrap_or(usize::MAX));
-        self.at(minus, tie, plus)
+        let [minus, tie, plus] = [minus, tie, plus].map(index);
+        Some(self.at(minus, tie, plus))
     }
 }
 
@@ -134,14 +134,14 @@ impl CompiledModel {
     #[inline]
     #[must_use]
     pub fn decide(&self, counts: Counts) -> Label {
-        self.decisions.get(counts).copied().unwrap_or_else(|| self.model.decide(counts))
+        self.decisions.get(counts).unwrap_or_else(|| self.model.decide(counts))
     }
 
     /// Probabilities of −1, 0 and +1.
     #[inline]
     #[must_use]
     pub fn probabilities(&self, counts: Counts) -> [f64; 3] {
-        self.probabilities.get(counts).copied().unwrap_or_else(|| self.model.probabilities(counts))
+        self.probabilities.get(counts).unwrap_or_else(|| self.model.probabilities(counts))
     }
 }
 

@@ -19,6 +19,7 @@ use crate::{Counts, Error, Label};
 /// }
 /// assert_eq!(tally.items(), ["x", "y"]);
 /// assert_eq!(tally.counts(), [Counts::new(1, 0, 1), Counts::new(0, 1, 0)]);
+/// assert_eq!(tally.get("y"), Some(Counts::new(0, 1, 0)));
 /// ```
 #[derive(Debug, Clone)]
 pub struct Tally<K> {
@@ -50,31 +51,34 @@ impl<K: Eq + Hash + Clone> Tally<K> {
             Some(&place) => place,
             None => self.open(item.to_owned()),
         };
-        if let Some(counts) = self.counts.get_mut(place) {
-            match vote {
-                Label::Minus => counts.minus += 1,
-                Label::Tie => counts.tie += 1,
-                Label::Plus => counts.plus += 1,
-            }
+        let counts = &mut self.counts[place];
+        match vote {
+            Label::Minus => counts.minus += 1,
+            Label::Tie => counts.tie += 1,
+            Label::Plus => counts.plus += 1,
         }
     }
 
-    /// Counts one vote (−1, 0, +1) for each item; `first_row` is the row of the first in errors.
-    /// Ends with the shorter of the two.
+    /// Counts one vote (−1, 0, +1) for each item.
     ///
     /// # Errors
-    /// [`Error::Label`] for the first vote that is none; the votes before it are counted.
+    /// [`Error::Length`]; [`Error::Label`] for the first vote that is none, where the votes before
+    /// it are counted.
     pub fn add_all<'a, Q>(
         &mut self,
-        items: impl IntoIterator<Item = &'a Q>,
+        items: impl IntoIterator<Item = &'a Q, IntoIter: ExactSizeIterator>,
         votes: &[i8],
-        first_row: usize,
     ) -> Result<(), Error>
     where
         K: Borrow<Q>,
         Q: Eq + Hash + ToOwned<Owned = K> + ?Sized + 'a,
     {
-        for (row, (item, &vote)) in (first_row..).zip(items.into_iter().zip(votes)) {
+        let items = items.into_iter();
+        if items.len() != votes.len() {
+            let (got, wanted) = (votes.len(), items.len());
+            return Err(Error::Length { name: "votes", got, wanted, other: "items" });
+        }
+        for (row, (item, &vote)) in items.zip(votes).enumerate() {
             self.add(item, Label::parse(vote, "votes", row)?);
         }
         Ok(())
@@ -86,6 +90,15 @@ impl<K: Eq + Hash + Clone> Tally<K> {
         self.counts.push(Counts::default());
         self.places.insert(item, place);
         place
+    }
+
+    /// Counts of one item; `None` if it has no votes.
+    #[must_use]
+    pub fn get<Q: Eq + Hash + ?Sized>(&self, item: &Q) -> Option<Counts>
+    where
+        K: Borrow<Q>,
+    {
+        self.places.get(item).map(|&place| self.counts[place])
     }
 
     /// Items in the order in which they were first seen.
@@ -120,14 +133,17 @@ mod tests {
         for (item, counts) in all.items().iter().zip(all.counts()) {
             let part = |tally: &Tally<i64>| {
                 let place = tally.items().iter().position(|other| other == item);
-                place.map_or(Counts::default(), |place| tally.counts()[place])
+                let counts = place.map(|place| tally.counts()[place]);
+                assert_eq!(tally.get(item), counts);
+                counts.unwrap_or_default()
             };
             let (a, b) = (part(&first), part(&second));
             let sum = Counts::new(a.minus + b.minus, a.tie + b.tie, a.plus + b.plus);
             assert_eq!(*counts, sum);
         }
-        let error = Tally::<i64>::new().add_all(&[1, 2], &[0, 3], 10).unwrap_err();
-        assert_eq!(error.to_string(), "votes[11] is 3, want -1, 0 or 1");
+        let error = |votes| Tally::<i64>::new().add_all(&[1, 2], votes).unwrap_err().to_string();
+        assert_eq!(error(&[0, 3]), "votes[1] is 3, want -1, 0 or 1");
+        assert_eq!(error(&[0]), "votes has 1 rows, want 2 as in items");
         assert_eq!(all.items()[0], -50);
         assert_eq!(all.items().len(), 101);
     }

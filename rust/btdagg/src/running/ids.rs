@@ -136,7 +136,7 @@ impl Ids for Integers {
             keys.push(*key());
             hashes.push(hash);
             let place = keys.len() - 1;
-            index.insert(slot, hash, place, |place| hashes.get(place).copied().unwrap_or(0));
+            index.insert(slot, hash, place, |place| hashes[place]);
             place
         })
     }
@@ -191,7 +191,7 @@ impl Ids for Texts {
             ends.push(data.len());
             hashes.push(hash);
             let place = ends.len() - 1;
-            index.insert(slot, hash, place, |place| hashes.get(place).copied().unwrap_or(0));
+            index.insert(slot, hash, place, |place| hashes[place]);
             place
         })
     }
@@ -203,36 +203,15 @@ fn text<'a>(data: &'a [u8], ends: &[usize], place: usize) -> Option<&'a [u8]> {
     data.get(start..*ends.get(place)?)
 }
 
-/// Texts as UTF-8, one after the other, with the place where each ends.
-#[derive(Debug, Clone, Copy)]
-pub struct TextRows<'a, E> {
-    /// Where the first begins.
-    pub start: usize,
-    /// All texts.
-    pub data: &'a [u8],
-    /// Ends.
-    pub ends: &'a [E],
-}
+impl<S: AsRef<str> + Sync> Keys<Texts> for [S] {
+    fn len(&self) -> usize {
+        <[S]>::len(self)
+    }
 
-macro_rules! text_rows {
-    ($($t:ty)*) => {$(
-        impl Keys<Texts> for TextRows<'_, $t> {
-            fn len(&self) -> usize {
-                self.ends.len()
-            }
-
-            fn key(&self, row: usize) -> &[u8] {
-                let end = |row: usize| {
-                    self.ends.get(row).and_then(|&end| usize::try_from(end).ok())
-                };
-                let start = if row == 0 { Some(self.start) } else { end(row - 1) };
-                let range = start.zip(end(row)).map(|(start, end)| start..end);
-                range.and_then(|range| self.data.get(range)).unwrap_or_default()
-            }
-        }
-    )*};
+    fn key(&self, row: usize) -> &[u8] {
+        self[row].as_ref().as_bytes()
+    }
 }
-text_rows!(i32 i64 usize);
 
 #[cfg(test)]
 mod tests {

@@ -21,6 +21,6 @@ mod ids;
 mod planes;
 mod tally;
 
-pub use ids::{Ids, Integers, Keys, TextRows, Texts};
+pub use ids::{Ids, Integers, Keys, Texts};
 pub use planes::{Conflict, MAX_SAMPLES, Planes};
 pub use tally::{RunningTally, Vote, VoteRows};

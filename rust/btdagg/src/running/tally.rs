@@ -120,7 +120,7 @@ impl<I: Ids> RunningTally<I> {
         self.check(keys, votes, execution)?;
         for start in (0..votes.len()).step_by(ROWS) {
             let end = votes.len().min(start + ROWS);
-            let (routed, ends) = self.route(keys, votes, start..end);
+            let (routed, ends) = self.route(keys, votes, start..end)?;
             self.apply(keys, start, &routed, &ends, execution)?;
         }
         Ok(())
@@ -205,7 +205,7 @@ impl<I: Ids> RunningTally<I> {
         keys: &K,
         votes: &V,
         rows: std::ops::Range<usize>,
-    ) -> (Vec<Routed>, Vec<usize>) {
+    ) -> Result<(Vec<Routed>, Vec<usize>), Error> {
         let hashes: Vec<u64> = rows.clone().map(|row| I::hash(keys.key(row))).collect();
         let mut ends = vec![0_usize; 1 << SHARD_BITS];
         hashes.iter().for_each(|&hash| ends[shard_of(hash)] += 1);
@@ -217,24 +217,26 @@ impl<I: Ids> RunningTally<I> {
         let mut routed = vec![Routed::default(); hashes.len()];
         let lanes = numbered(&self.lanes);
         let mut last = (self.lanes.first().copied(), 0);
-        for ((place, row), &hash) in rows.enumerate().zip(&hashes) {
+        for ((place, row), &hash) in (0..).zip(rows).zip(&hashes) {
             let Vote { vote, sample, channel } = votes.vote(row);
             let block = self.block(channel, sample);
             if last.0 != Some(block) {
-                let lane = lanes.get(&block).copied().unwrap_or(0);
+                // `check` has seen to it that every block has a lane and its number fits.
+                let lane = u16::try_from(lanes[&block]);
+                let lane = lane.map_err(|_| Error::TooManyChannels { most: u16::MAX })?;
                 last = (Some(block), lane);
             }
             let end = &mut ends[shard_of(hash)];
             routed[*end] = Routed {
                 hash,
-                row: to_u32(place),
-                lane: u16::try_from(last.1).unwrap_or(0),
-                bit: u8::try_from(sample % 64).unwrap_or(0),
-                column: u8::try_from(vote + 1).unwrap_or(0),
+                row: place,
+                lane: last.1,
+                bit: (sample % 64) as u8,
+                column: (vote + 1).cast_unsigned(),
             };
             *end += 1;
         }
-        (routed, ends)
+        Ok((routed, ends))
     }
 
     fn apply<K: Keys<I> + ?Sized>(
@@ -256,7 +258,7 @@ impl<I: Ids> RunningTally<I> {
                     let key = || keys.key(first_row + routed.row as usize);
                     let place = shard.ids.find_or_insert(key, routed.hash);
                     let planes = at(&mut shard.lanes[usize::from(routed.lane)], place);
-                    let votes = &mut planes[usize::from(routed.column) % 3];
+                    let votes = &mut planes[usize::from(routed.column)];
                     if deduplicates {
                         *votes |= 1 << routed.bit;
                     } else {
@@ -272,13 +274,23 @@ impl<I: Ids> RunningTally<I> {
     /// the union of their samples or, without samples, the sum.
     ///
     /// # Errors
-    /// [`Error::TooManyChannels`], with this tally as it was.
+    /// [`Error::Length`] if `channels` does not have all of the other's channels;
+    /// [`Error::TooManyChannels`]. This tally is then as it was.
     pub fn merge(&mut self, other: &Self, channels: &[u32]) -> Result<(), Error> {
         let mut lanes = self.lanes.clone();
         let mut known = numbered(&lanes);
         let mut numbers = Vec::with_capacity(other.lanes.len());
         for &(channel, block) in &other.lanes {
-            let lane = (channels.get(channel as usize).copied().unwrap_or(channel), block);
+            let Some(&here) = channels.get(channel as usize) else {
+                let (got, wanted) = (channels.len(), channel as usize + 1);
+                return Err(Error::Length {
+                    name: "channels",
+                    got,
+                    wanted,
+                    other: "the other tally",
+                });
+            };
+            let lane = (here, block);
             numbers.push(*known.entry(lane).or_insert_with(|| {
                 lanes.push(lane);
                 lanes.len() - 1
@@ -482,9 +494,37 @@ fn at<V: Default + Clone>(values: &mut Vec<V>, place: usize) -> &mut V {
 
 #[inline]
 fn shard_of(hash: u64) -> usize {
-    usize::try_from(hash >> (u64::BITS - SHARD_BITS)).unwrap_or(0)
+    (hash >> (u64::BITS - SHARD_BITS)) as usize
 }
 
-fn to_u32(row: usize) -> u32 {
-    u32::try_from(row).unwrap_or(u32::MAX)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::running::Texts;
+
+    fn tally_of(items: &[&str], channel: u32) -> RunningTally<Texts> {
+        let mut tally = RunningTally::new(true);
+        let votes = vec![Vote { vote: 1, sample: 0, channel }; items.len()];
+        tally.add(items, &votes[..], Execution::single()).unwrap();
+        tally
+    }
+
+    #[test]
+    fn texts_of_a_slice_are_ids() {
+        let mut names = Vec::new();
+        tally_of(&["y", "x", "x"], 0).for_each(|name, counts| names.push((name.to_vec(), counts)));
+        let one = Counts::new(0, 0, 1);
+        assert_eq!(names, [(b"x".to_vec(), one), (b"y".to_vec(), one)]);
+    }
+
+    #[test]
+    fn merging_wants_all_channels_of_the_other() {
+        let (mut tally, other) = (tally_of(&["x"], 0), tally_of(&["x"], 2));
+        let error = tally.merge(&other, &[7, 8]).unwrap_err().to_string();
+        assert_eq!(error, "channels has 2 rows, want 3 as in the other tally");
+        assert_eq!(tally.counts(b"x"), Some(Counts::new(0, 0, 1)));
+        tally.merge(&other, &[7, 8, 9]).unwrap();
+        assert_eq!(tally.counts(b"x"), Some(Counts::new(0, 0, 2)));
+        assert_eq!(tally.lanes(), [(0, 0), (9, 0)]);
+    }
 }

@@ -111,9 +111,7 @@ impl Grouping {
     pub(super) fn sums<T: Copy + Default + AddAssign>(&self, differences: &[T]) -> Vec<T> {
         let mut sums = vec![T::default(); self.first.len()];
         for (&group, &difference) in self.group.iter().zip(differences) {
-            if let Some(sum) = sums.get_mut(group) {
-                *sum += difference;
-            }
+            sums[group] += difference;
         }
         sums
     }

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use super::tilt::{Magnitude, WIDTH, Window, as_f64, log_weight, tilt_to};
 use super::{Alternative, halves};
 use crate::Error;
+use crate::index::index;
 use crate::parallel::Watch;
 
 /// Sums of losses up to this, 2⁵¹, are exact.
@@ -40,9 +41,11 @@ impl Null {
             let size = unit.abs();
             losses_size <= LARGEST && (size + ROUNDING) - ROUNDING == size
         };
-        if !units.iter().fold(true, |all, &unit| all & is_integer(unit)) {
-            let found = units.iter().copied().enumerate().find(|&(_, unit)| !is_integer(unit));
-            return Err(found.unwrap_or((0, f64::NAN)));
+        // Without a branch for each unit, since nearly always all are.
+        let all = units.iter().fold(true, |all, &unit| all & is_integer(unit));
+        let mut numbered = units.iter().copied().enumerate();
+        if !all && let Some(found) = numbered.find(|&(_, unit)| !is_integer(unit)) {
+            return Err(found);
         }
         let mut magnitudes = magnitudes_of(units);
         let divisor = magnitudes.iter().fold(0, |divisor, m| common_divisor(divisor, m.size));
@@ -117,9 +120,7 @@ impl Null {
     }
 
     fn enumerated_tail(&self, least: u64) -> f64 {
-        let repeated = |m: &Magnitude| {
-            std::iter::repeat_n(m.size.into(), usize::try_from(m.n_units).unwrap_or(usize::MAX))
-        };
+        let repeated = |m: &Magnitude| std::iter::repeat_n(m.size.into(), index(m.n_units));
         let magnitudes: Vec<i128> = self.magnitudes.iter().flat_map(repeated).collect();
         halves::upper_tail(&magnitudes, least.into())
     }
@@ -161,8 +162,7 @@ fn magnitudes_of(units: &[f64]) -> Vec<Magnitude> {
         }
         large.sort_unstable();
         let large = large.chunk_by(|one, other| one == other);
-        let large =
-            large.map(|same| (same.first().copied().unwrap_or_default(), same.len() as u64));
+        let large = large.map(|same| (same[0], same.len() as u64));
         found = (0..).zip(small).skip(1).chain(large).collect();
     }
     let found = found.into_iter().filter(|&(_, n_units)| n_units > 0);
@@ -200,8 +200,7 @@ fn weighted_tail(theta: f64, magnitude: Magnitude, rest: &Window, stride: u64, m
     for probability in &rest.probabilities {
         let reached = count.min(last);
         let Some(place) = reached.checked_sub(negatives.first) else { break };
-        let place = usize::try_from(place).unwrap_or(usize::MAX);
-        let tail = tails.get(place).copied().unwrap_or_default();
+        let tail = tails[index(place)];
         let distance = (count - reached) * size + over;
         let weight = if distance == 0 { 1.0 } else { (-2.0 * theta * as_f64(distance)).exp() };
         share += probability * tail * weight;

@@ -3,6 +3,7 @@
 use super::differences::Differences;
 use super::signs::Signs;
 use super::{Alternative, PermutationTest};
+use crate::index::index;
 use crate::parallel::{Watch, for_each_part};
 use crate::{Error, Execution};
 
@@ -47,7 +48,7 @@ impl<'a> MonteCarlo<'a> {
     pub(crate) fn p_value(&self, execution: Execution<'_>) -> Result<f64, Error> {
         let n_blocks = self.n_resamples.div_ceil(BLOCK);
         let n_parts = n_blocks.min(MAX_PARTS);
-        let mut hits = vec![0; usize::try_from(n_parts).unwrap_or(usize::MAX)];
+        let mut hits = vec![0; index(n_parts)];
         for_each_part(&mut hits, 1, execution, |start, parts, mut watch| {
             for (part, hits) in (start as u64..).zip(parts) {
                 let first = |part: u64| n_blocks / n_parts * part + part.min(n_blocks % n_parts);
@@ -78,7 +79,7 @@ impl<'a> MonteCarlo<'a> {
             let first = block * BLOCK;
             let len = BLOCK.min(self.n_resamples - first);
             sums.clear();
-            sums.resize(usize::try_from(len).unwrap_or(usize::MAX), 0.0);
+            sums.resize(index(len), 0.0);
             for (word, units) in (0..).zip(self.units.chunks(WORD)) {
                 watch.poll()?;
                 let mut eights = units.chunks(8);
@@ -102,7 +103,7 @@ impl<'a> MonteCarlo<'a> {
     }
 }
 
-/// The sum of up to eight units under each of the 256 sign patterns.
+/// The sum of up to eight units under each of the 256 sign patterns; units that there are not are 0.
 fn tabulate(units: &[f64], table: &mut [f64; 256]) {
     table[0] = 0.0;
     for (bit, unit) in (0..8).map(|bit| (1 << bit, units.get(bit).copied().unwrap_or(0.0))) {

@@ -39,9 +39,7 @@ impl PermutationTest {
         let mut matrix = vec![1.0; n * n];
         for ((i, j, _, _), p_value) in pairs.iter().zip(p_values) {
             for place in [i * n + j, j * n + i] {
-                if let Some(cell) = matrix.get_mut(place) {
-                    *cell = p_value;
-                }
+                matrix[place] = p_value;
             }
         }
         Ok(matrix)

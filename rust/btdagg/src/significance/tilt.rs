@@ -5,6 +5,8 @@
 //! mean keeps all numbers near 1, however small the p-value, and needs a few standard deviations
 //! around the mean alone.
 
+use crate::index::index;
+
 /// Probabilities below this share of the largest are left out.
 pub(crate) const NEGLIGIBLE: f64 = 1e-25;
 
@@ -92,7 +94,7 @@ impl Window {
         let odds = (-2.0 * theta * magnitude.value()).exp();
         let mode = floor((as_f64(n) + 1.0) * odds / (1.0 + odds)).min(n);
         let width = (WIDTH * 0.5 * as_f64(n).sqrt()).min(as_f64(n));
-        let mut probabilities = Vec::with_capacity(usize::try_from(floor(width)).unwrap_or(0) + 2);
+        let mut probabilities = Vec::with_capacity(index(floor(width)).saturating_add(2));
         push_products(counted(mode, n - mode, 1.0 / odds), &mut probabilities);
         probabilities.reverse();
         let first = mode - probabilities.len() as u64;
@@ -106,11 +108,11 @@ impl Window {
 
     /// The distribution of this plus `size` times the other.
     pub(crate) fn plus_multiples(&self, size: u64, other: &Self) -> Self {
-        let stride = usize::try_from(size).unwrap_or(usize::MAX);
+        let stride = index(size);
         let span = (other.probabilities.len() - 1).saturating_mul(stride);
         let mut sums = vec![0.0; self.probabilities.len().saturating_add(span)];
         for (place, &weight) in other.probabilities.iter().enumerate() {
-            let shifted = sums.get_mut(place * stride..).unwrap_or_default();
+            let shifted = &mut sums[place * stride..];
             for (sum, probability) in shifted.iter_mut().zip(&self.probabilities) {
                 *sum += weight * probability;
             }

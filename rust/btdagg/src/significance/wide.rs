@@ -25,6 +25,7 @@ impl Wide {
         let n_items = a.values().len();
         let both = a.values().iter().chain(b.values());
         let parts: Vec<(i128, u32)> = both.map(|&loss| parts_of(loss)).collect::<Option<_>>()?;
+        // Losses may all be 0, which have no power of two.
         let least = parts.iter().filter(|part| part.0 != 0).map(|part| part.1).min().unwrap_or(0);
         let most = parts.iter().map(|part| part.1).max().unwrap_or(0).max(least);
         if f64::MANTISSA_DIGITS + (most - least) + parts.len().ilog2() + 1 > MAX_BITS {
@@ -51,7 +52,7 @@ impl Wide {
         let sizes = || units.iter().map(|unit| unit.unsigned_abs()).filter(|&size| size > 0);
         let divisor = sizes().fold(0, common_divisor).max(1);
         if sizes().sum::<u128>() / divisor <= LARGEST {
-            let reduced = |value: i128| exact_float(value / i128::try_from(divisor).unwrap_or(1));
+            let reduced = |value: i128| exact_float(value / divisor.cast_signed());
             let units: Vec<f64> = units.iter().map(|&unit| reduced(unit)).collect();
             return match Null::of(&units, 0.0) {
                 Ok(null) => null.p_value(reduced(sum), alternative, watch),

@@ -1,5 +1,6 @@
 //! Counts with at most `n` votes as places in one array: layer by layer of equal totals.
 
+use crate::index::index;
 use crate::{Counts, Error};
 
 /// Most votes that a rule is made for: a table of all counts then takes two megabytes.
@@ -66,7 +67,7 @@ pub(crate) fn check(n: usize, step: usize) -> Result<(), Error> {
 /// Counts as places of a table, if they have at most `n` votes.
 pub(crate) fn within(counts: Counts, n: usize) -> Option<[usize; 3]> {
     let Counts { minus, tie, plus } = counts;
-    let [minus, tie, plus] = [minus, tie, plus].map(|c| usize::try_from(c).unwrap_or(usize::MAX));
+    let [minus, tie, plus] = [minus, tie, plus].map(index);
     let total = minus.saturating_add(tie).saturating_add(plus);
     (total <= n).then_some([minus, tie, plus])
 }

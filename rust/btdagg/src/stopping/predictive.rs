@@ -113,9 +113,7 @@ impl Kind {
     }
 
     fn chance(&self, [minus, tie, plus]: [usize; 3]) -> f64 {
-        let factor = |label: usize, count: usize| {
-            self.factors.get(label).and_then(|by_count| by_count.get(count)).copied().unwrap_or(0.0)
-        };
+        let factor = |label: usize, count: usize| self.factors[label][count];
         let ties = self.half_weight * factor(1, tie);
         ties * (factor(0, minus) * factor(2, plus) + factor(0, plus) * factor(2, minus))
     }

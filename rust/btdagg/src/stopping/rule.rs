@@ -3,7 +3,7 @@ use std::sync::OnceLock;
 use super::lattice::{check, counts_of, layer, place, pull, within};
 use super::outlook::{Outlook, full_decisions, to_counts};
 use super::{Forecast, Predictive};
-use crate::counts::{CountValue, Counts, Rows};
+use crate::counts::{CountRow, Counts, Rows};
 use crate::parallel::{BLOCK, Execution, for_each_part};
 use crate::{Error, Label, Model};
 
@@ -234,7 +234,7 @@ impl StoppingRule {
     /// As [`stops`](Self::stops).
     pub fn votes_to_ask(&self, counts: Counts) -> Result<u8, Error> {
         let (_, votes) = self.look_up(counts)?;
-        Ok(self.asks().get(place(votes)).copied().unwrap_or(0))
+        Ok(self.asks()[place(votes)])
     }
 
     /// How many votes to ask for each row of counts.
@@ -248,7 +248,7 @@ impl StoppingRule {
         execution: Execution<'_>,
     ) -> Result<(), Error> {
         let asks = self.asks();
-        self.map(rows, out, execution, |_, votes| asks.get(place(votes)).copied().unwrap_or(0))
+        self.map(rows, out, execution, |_, votes| asks[place(votes)])
     }
 
     fn asks(&self) -> &[u8] {
@@ -258,6 +258,7 @@ impl StoppingRule {
                 let mut stops =
                     counts_of(total).map(|votes| self.cells[cell(votes, self.n)] & STOP != 0);
                 pull(&mut asks, total, |minus, tie, plus| {
+                    // There are as many as places that are filled.
                     let settled = stops.next().unwrap_or(true);
                     if settled { 0 } else { 1 + (*minus).min(*tie).min(*plus) }
                 });
@@ -316,8 +317,8 @@ impl StoppingRule {
             return Err(Error::NoPredictive);
         }
         self.map(rows, out, execution, |_, votes| {
-            let found = self.forecasts.get(place(votes));
-            found.map_or([f64::NAN; 3], |f| [f.votes_left, f.change, f.error])
+            let Forecast { votes_left, change, error } = self.forecasts[place(votes)];
+            [votes_left, change, error]
         })
     }
 
@@ -332,7 +333,7 @@ impl StoppingRule {
 
     fn look_up(&self, counts: Counts) -> Result<(u8, [usize; 3]), Error> {
         let votes = within(counts, self.n).ok_or_else(|| beyond(counts, 0, self.n))?;
-        Ok((self.cells.get(cell(votes, self.n)).copied().unwrap_or(OPEN), votes))
+        Ok((self.cells[cell(votes, self.n)], votes))
     }
 
     fn map<R: Rows + ?Sized, V: Send>(
@@ -353,9 +354,9 @@ impl StoppingRule {
                 watch.poll()?;
                 let block = rows.block(row, out.len(), &mut buffer);
                 let mut all_within = true;
-                for (&values, out) in block.iter().zip(out.iter_mut()) {
-                    let votes = values.map(CountValue::small);
-                    let bits = values[0].bits() | values[1].bits() | values[2].bits();
+                for (counts, out) in block.iter().zip(out.iter_mut()) {
+                    let votes = counts.small();
+                    let bits = R::Row::bits(std::slice::from_ref(counts));
                     // Two bits to spare, so that the sum of three does not wrap.
                     let good = bits >> 60 == 0 && votes[0] + votes[1] + votes[2] <= self.n;
                     all_within &= good;
@@ -372,9 +373,9 @@ impl StoppingRule {
     }
 
     /// The error of the first bad row of a block.
-    fn complain<T: CountValue>(&self, block: &[[T; 3]], start: usize) -> Result<(), Error> {
-        for (row, &values) in (start..).zip(block) {
-            let counts = Counts::parse(values, row)?;
+    fn complain(&self, block: &[impl CountRow], start: usize) -> Result<(), Error> {
+        for (row, counts) in (start..).zip(block) {
+            let counts = counts.counts(row)?;
             if within(counts, self.n).is_none() {
                 return Err(beyond(counts, row, self.n));
             }
