@@ -286,7 +286,9 @@ class Votes(Table, CountsItself):
         tasks = self.data.lazy().select("item", "task").unique()
         shared = self.collect(tasks.filter(pl.len().over("item") > 1).select("item"))["item"]
         if len(shared):
-            rows = self.rows.select("item", "task", NUMBER).filter(pl.col("item").is_in(shared))
+            rows = self.rows.select("item", "task", NUMBER).filter(
+                pl.col("item").is_in(shared.implode())
+            )
             seen = self.collect(rows).unique(["item", "task"], keep="first", maintain_order=True)
             item, first = seen["item"][0], seen["task"][0]
             second = seen.filter(pl.col("item") == item)["task"][1]
