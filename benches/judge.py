@@ -27,13 +27,14 @@ from typing import NamedTuple
 import openai
 import sqlalchemy
 
-from btdagg.judge.calls import Asked, Messages, Order, Work, digest_of, samples_of
+from btdagg.judge.calls import Asked, Messages, Order, digest_of, samples_of
 from btdagg.judge.client import ChatReply, ChatRequest
 from btdagg.judge.limits import Limits
 from btdagg.judge.openai_client import OpenAIClient
-from btdagg.judge.runs import JudgeRun, Reading, Settings
+from btdagg.judge.runs import JudgeRun, Settings
 from btdagg.judge.sampling import sample
 from btdagg.judge.store import VoteStore
+from btdagg.judge.work import Reading, Work
 
 SERVER = Path(__file__).parents[1] / "examples" / "judge_server"
 LATENCY_MS = 20

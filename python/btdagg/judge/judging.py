@@ -17,10 +17,9 @@ from btdagg.judge.calls import (
     Asked,
     Order,
     Status,
-    Work,
+    batched,
     digest_of,
     samples_of,
-    stretches,
 )
 from btdagg.judge.client import ChatClient, ChatReply
 from btdagg.judge.confidence import sequence_probability
@@ -29,10 +28,11 @@ from btdagg.judge.openai_client import KEY_VARIABLE, OpenAIClient
 from btdagg.judge.pairs import Pair, Pairs, read_pairs
 from btdagg.judge.prices import Prices, estimated_tokens
 from btdagg.judge.prompts import PromptTemplate, get_template
-from btdagg.judge.runs import JudgeRun, Reading, Settings
+from btdagg.judge.runs import JudgeRun, Settings
 from btdagg.judge.sampling import sample
 from btdagg.judge.store import VoteStore
 from btdagg.judge.verdicts import parse_verdict, vote_of
+from btdagg.judge.work import Reading, Work
 from btdagg.validation import as_integer, as_number
 
 if TYPE_CHECKING:
@@ -279,11 +279,6 @@ async def judge(
                 await own.close()
 
 
-def judge_sync(*arguments: Any, **options: Any) -> JudgeRun:
-    """Run `judge` to its end, for programs that are not async."""
-    return asyncio.run(judge(*arguments, **options))
-
-
 @dataclass(frozen=True)
 class Estimate:
     """What a job will take, before it is begun.
@@ -320,10 +315,10 @@ def estimate(pairs: Pairs, judging: Judging, store: VoteStore | None = None) -> 
     per_answer = None if store is None else store.answer_tokens_of(judging.asked.judge)
     per_answer = judging.max_answer_tokens if per_answer is None else per_answer
     n_wanted = n_there = n_calls = n_answers = prompt_tokens = 0
-    for stretch in stretches(judging.plan(pairs), _ESTIMATED_AT_A_TIME):
-        items = [work.item for work in stretch]
+    for batch in batched(judging.plan(pairs), _ESTIMATED_AT_A_TIME):
+        items = [work.item for work in batch]
         found = {} if store is None else store.samples_of(judging.asked, items)
-        for work in stretch:
+        for work in batch:
             there = found.get(work.item, {})
             for order in ORDERS:
                 keys = [key for key in work.wanted if key[0] == order]

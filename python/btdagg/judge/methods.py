@@ -17,7 +17,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg.aggregators.median import rounded_median
-from btdagg.judge.calls import Asked, Order, Work, samples_of, stretches
+from btdagg.judge.calls import Asked, Order, batched, samples_of
 from btdagg.judge.examples import FewShot
 from btdagg.judge.generative import (
     Sample,
@@ -28,8 +28,9 @@ from btdagg.judge.generative import (
     parse_choice,
 )
 from btdagg.judge.judging import Judging, digest_of_pair, judge, like
-from btdagg.judge.runs import JudgeRun, Reading, Settings
+from btdagg.judge.runs import JudgeRun, Settings
 from btdagg.judge.store import VoteStore
+from btdagg.judge.work import Reading, Work
 
 if TYPE_CHECKING:
     import asyncio
@@ -121,8 +122,8 @@ async def decide_by(
         runs.append(await ask(replace(asking, limits=limits)))
     decided: dict[str, int] = {}
     undecided: list[str] = []
-    for stretch in stretches(pairs, _ITEMS_AT_A_TIME):
-        items = [pair.item for pair in stretch]
+    for batch in batched(pairs, _ITEMS_AT_A_TIME):
+        items = [pair.item for pair in batch]
         votes = store.votes_of(asking.asked, items)
         decided |= _medians(votes, asking.n)
         undecided += [item for item in items if item not in decided]
@@ -220,10 +221,10 @@ class Aggregating(Judging):
     def plan(self, pairs: Pairs | Sequence[Pair]) -> Iterator[Work]:
         """Every pair that has an answer with a vote, in one order."""
         wanted = set(samples_of(self.samples.n, self.samples.order))
-        for stretch in stretches(pairs, _ITEMS_AT_A_TIME):
-            items = [pair.item for pair in stretch]
+        for batch in batched(pairs, _ITEMS_AT_A_TIME):
+            items = [pair.item for pair in batch]
             answers = self.store.answers_of(self.samples.asked, items)
-            for pair in stretch:
+            for pair in batch:
                 samples = tuple(
                     Sample(order, vote, text)
                     for order, sample, vote, text in answers.get(pair.item, ())
@@ -268,8 +269,8 @@ def _columns(method: str, judging: Judging, store: VoteStore, pairs: Pairs) -> t
     if method in ("greedy", "few-shot"):
         return (method.replace("-", "_"),)
     wanted = set(samples_of(judging.n, judging.order))
-    for stretch in stretches(pairs, _ITEMS_AT_A_TIME):
-        there = store.samples_of(judging.asked, [pair.item for pair in stretch])
+    for batch in batched(pairs, _ITEMS_AT_A_TIME):
+        there = store.samples_of(judging.asked, [pair.item for pair in batch])
         if any(not wanted.issuperset(samples) for samples in there.values()):
             return (f"{method}_{judging.n}",)
     return (method, f"{method}_{judging.n}")

@@ -3,26 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
-from btdagg.judge.calls import Order, Status
-from btdagg.judge.client import ChatReply
-from btdagg.judge.limits import Acquaintance, Limits
+from btdagg.judge.limits import EndpointState, Limits
 from btdagg.judge.prices import Prices
-
-
-class Reading(NamedTuple):
-    """What an answer says: the vote from A's point of view, None unless `status` is ``ok``."""
-
-    status: Status
-    vote: int | None = None
-    confidence: float | None = None
-    reason: str = ""
-
-
-Reader = Callable[[ChatReply, Order], Reading]
 
 
 @dataclass
@@ -138,7 +124,7 @@ class Settings:
         Answers to ask for in one request, where the endpoint gives several.
     grace : float
         Seconds that calls in flight have to finish after an interruption.
-    endpoint : Acquaintance, optional
+    endpoint : EndpointState, optional
         Of earlier runs against it.
     """
 
@@ -155,4 +141,4 @@ class Settings:
     again: Collection[str] = ()
     samples_per_call: int = 1
     grace: float = 5.0
-    endpoint: Acquaintance | None = None
+    endpoint: EndpointState | None = None

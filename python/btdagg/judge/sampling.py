@@ -17,14 +17,15 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from btdagg.judge.calls import Asked, Order, Work
+from btdagg.judge.calls import Asked, Order
 from btdagg.judge.client import ChatClient, ChatReply, ChatRequest, Usage
 from btdagg.judge.commits import GroupCommit
-from btdagg.judge.limits import Acquaintance, Budget, Reserved
+from btdagg.judge.limits import Budget, EndpointState, Reserved
 from btdagg.judge.prices import BYTES_PER_TOKEN, size_of
 from btdagg.judge.retry import LONGEST_RETRY_AFTER, ChatError, EndpointError, delay_before
-from btdagg.judge.runs import JudgeRun, Reader, Settings
+from btdagg.judge.runs import JudgeRun, Settings
 from btdagg.judge.store import Answered, Claimed, Owner, StoreError, VoteStore
+from btdagg.judge.work import Reader, Work
 
 _T = TypeVar("_T")
 
@@ -108,7 +109,7 @@ class _Sampler:
         self._told_to_stop = stop or asyncio.Event()
         limits = settings.limits
         self._budget = Budget(limits, settings.prices, settings.max_answer_tokens)
-        self._endpoint = settings.endpoint or Acquaintance.new(limits)
+        self._endpoint = settings.endpoint or EndpointState.new(limits)
         self._requests, self._tokens = self._endpoint.requests, self._endpoint.tokens
         self._is_sized = self._budget.is_capped or limits.tokens_per_minute is not None
         self._stopping = asyncio.Event()

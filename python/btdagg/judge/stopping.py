@@ -14,13 +14,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from btdagg._core import InputError
-from btdagg.judge.calls import ORDERS, Order, Status, Work, samples_of, stretches
+from btdagg.judge.calls import ORDERS, Order, Status, batched, samples_of
 from btdagg.judge.client import ChatClient
 from btdagg.judge.judging import Judging, is_missing, judge, like
-from btdagg.judge.limits import Acquaintance, Limits
+from btdagg.judge.limits import EndpointState, Limits
 from btdagg.judge.pairs import Pair, Pairs
 from btdagg.judge.runs import JudgeRun, Settings, total_of
 from btdagg.judge.store import VoteStore
+from btdagg.judge.work import Work
 from btdagg.online import StoppingRule
 from btdagg.provenance import Provenance, warn_of
 
@@ -158,7 +159,7 @@ class _ByRule(Judging):
 
     rule_of: RuleOf = field(kw_only=True)
     store: VoteStore = field(kw_only=True)
-    endpoint: Acquaintance = field(kw_only=True)
+    endpoint: EndpointState = field(kw_only=True)
     # Samples that were asked for again, and what they were before: what fails once more is not
     # asked for in every round.
     repeated: dict[tuple[str, Order, int], str] = field(default_factory=dict, kw_only=True)
@@ -167,7 +168,7 @@ class _ByRule(Judging):
     def of(cls, judging: Judging, rule: StoppingRule | RuleOf, store: VoteStore) -> _ByRule:
         """Judge as `judging` does, as far as a rule wants votes."""
         rule_of: RuleOf = (lambda _: rule) if isinstance(rule, StoppingRule) else rule
-        endpoint = Acquaintance.new(judging.limits)
+        endpoint = EndpointState.new(judging.limits)
         return like(cls, judging, rule_of=rule_of, store=store, endpoint=endpoint)
 
     @property
@@ -177,9 +178,9 @@ class _ByRule(Judging):
 
     def plan(self, pairs: Pairs | Sequence[Pair]) -> Iterator[Work]:
         """Pairs that are not settled, with the samples to ask for in this round."""
-        for stretch in stretches(pairs, _ITEMS_AT_A_TIME):
-            wanted = {pair.item: self._wanted(pair, there) for pair, there in self._look(stretch)}
-            for work in super().plan(stretch):
+        for batch in batched(pairs, _ITEMS_AT_A_TIME):
+            wanted = {pair.item: self._wanted(pair, there) for pair, there in self._look(batch)}
+            for work in super().plan(batch):
                 if wanted[work.item]:
                     yield replace(work, wanted=wanted[work.item])
 
@@ -243,8 +244,8 @@ class _ByRule(Judging):
 
     def look_at(self, pairs: Pairs) -> Iterator[tuple[Pair, _Samples]]:
         """Pairs, each with those of its `n` samples that the store has."""
-        for stretch in stretches(pairs, _ITEMS_AT_A_TIME):
-            yield from self._look(stretch)
+        for batch in batched(pairs, _ITEMS_AT_A_TIME):
+            yield from self._look(batch)
 
 
 def _counts(there: _Samples) -> tuple[int, int, int]:
