@@ -35,7 +35,7 @@ def ask(
     stream: bool,
 ) -> JudgeRun:
     """Run the engine, with progress on standard error; the first Ctrl-C ends it in good order."""
-    from btdagg.judge.judging import judge
+    from btdagg.judge.jobs import judge
 
     asking = partial(judge, pairs, judging, store=store)
     return run_asking(asking, judging.n * len(pairs), judging, base_url, key_variable, stream)

@@ -81,7 +81,7 @@ def judge(
 
     Example: btdagg judge pairs.jsonl --model gpt-5.4 -n 12 --store votes.db --dry-run
     """
-    from btdagg.judge.judging import estimate
+    from btdagg.judge.jobs import estimate
     from btdagg.judge.methods import asking_of, decide_by
     from btdagg.judge.pairs import read_pairs
     from btdagg.judge.stopping import differences, open_pairs

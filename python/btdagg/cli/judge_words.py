@@ -9,7 +9,7 @@ from btdagg.cli.common import note, out, print_json
 from btdagg.cli.stopping import saved_as_dict, say_saved
 
 if TYPE_CHECKING:
-    from btdagg.judge.judging import Estimate
+    from btdagg.judge.jobs import Estimate
     from btdagg.judge.methods import Decisions
     from btdagg.judge.runs import JudgeRun
     from btdagg.judge.stopping import StoppedRun

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from btdagg.judge.calls import Messages, Order, Status
 from btdagg.judge.client import ChatReply
@@ -38,6 +38,8 @@ class Work:
         Task of the item, if known; kept for exports.
     read : callable or None
         Reads the answers on this item, in place of the run's own reader.
+    response_format : mapping or None
+        JSON schema of the answer, in place of the template's.
     """
 
     item: str
@@ -46,3 +48,4 @@ class Work:
     digest: str = ""
     task: str | None = None
     read: Reader | None = None
+    response_format: Mapping[str, Any] | None = None
