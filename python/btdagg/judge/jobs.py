@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Collection
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -80,30 +80,47 @@ async def judge(
             f"{', '.join(options)} and a judging are given, want one of them: "
             f"dataclasses.replace(judging, {next(iter(options))}=...) changes it"
         )
-    if client is not None and (base_url is not None or key_variable != KEY_VARIABLE):
-        raise InputError("base_url and key_variable are of an endpoint, and a client is given")
     pairs = pairs if isinstance(pairs, Pairs) else read_pairs(pairs)
     judging.prompt.check(pairs)
+    async with opened(store, client, judging.timeout, base_url, key_variable) as (place, asked):
+        return await sample(
+            judging.plan(pairs),
+            judging.asked,
+            client=asked,
+            store=place,
+            read=judging.read,
+            judging=judging,
+            endpoint=endpoint,
+            stop=stop,
+            watch=watch,
+        )
+
+
+@asynccontextmanager
+async def opened(
+    store: VoteStore | str | os.PathLike[str],
+    client: ChatClient | None,
+    timeout: float,
+    base_url: str | None = None,
+    key_variable: str = KEY_VARIABLE,
+) -> AsyncIterator[tuple[VoteStore, ChatClient]]:
+    """A store and a client: those given, which stay open, or ones that are closed at the end.
+
+    Raises
+    ------
+    InputError
+        If an endpoint is given beside a client, or the store cannot be opened.
+    """
+    if client is not None and (base_url is not None or key_variable != KEY_VARIABLE):
+        raise InputError("base_url and key_variable are of an endpoint, and a client is given")
     own = None
+    if client is None:
+        client = own = OpenAIClient(base_url, key_variable=key_variable, timeout=timeout)
     with ExitStack() as stack:
-        if client is None:
-            client = own = OpenAIClient(
-                base_url, key_variable=key_variable, timeout=judging.timeout
-            )
         try:
             if not isinstance(store, VoteStore):
                 store = stack.enter_context(VoteStore(store))
-            return await sample(
-                judging.plan(pairs),
-                judging.asked,
-                client=client,
-                store=store,
-                read=judging.read,
-                judging=judging,
-                endpoint=endpoint,
-                stop=stop,
-                watch=watch,
-            )
+            yield store, client
         finally:
             if own is not None:
                 await own.close()
