@@ -22,6 +22,7 @@ from btdagg.judge.store import VoteStore, votes_frame
 from btdagg.labels import Labels, align, read_labels
 from btdagg.model import DavidsonModel
 from btdagg.online import StoppingRule
+from btdagg.online.columns import settled_columns
 from btdagg.online.rule_kind import RuleKind
 from btdagg.provenance import Provenance, warn_of
 from btdagg.tables import refuse, text
@@ -315,21 +316,6 @@ def label_items(votes: Votes, gold: Labels, fitted: Mapping[str, Fitted]) -> pl.
         decided.append(frame)
     # Where the labels alone say the task of an item, one part may have none.
     return pl.concat(decided, how="diagonal")
-
-
-def settled_columns(rule: StoppingRule, counts: Any) -> dict[str, pl.Series]:
-    """Columns that say which items are settled and, where the rule has chances, at what risk.
-
-    The risk is that all votes would decide otherwise. It is null where votes are missing to a stop:
-    what the rule has there is the risk of the label that it would give after them.
-    """
-    import polars as pl
-
-    settled = pl.Series("settled", rule.stops(counts))
-    if rule.votes is None:
-        return {"settled": settled}
-    risk = pl.Series("change_risk", rule.change_risk(counts))
-    return {"settled": settled, "change_risk": risk.set(~settled, None)}
 
 
 def _by_task(votes: Votes, gold: Labels) -> Iterator[tuple[str, Votes]]:

@@ -23,7 +23,7 @@ from btdagg.cli.common import (
 )
 from btdagg.cli.console import write_data
 from btdagg.cli.provenance import say_differences
-from btdagg.cli.stopping import how_sure, load_if_rule
+from btdagg.cli.stopping import load_if_rule
 from btdagg.cli.tables import Columns, tables_of
 from btdagg.files import TABLE_SUFFIXES, write_table
 from btdagg.outputs import OutputFile, table_kind
@@ -174,8 +174,10 @@ def _decided(
         shares = by.predict_proba(counts).T
         chances = dict(zip(("p_minus", "p_tie", "p_plus"), shares, strict=True))
         return {"label": by.decide(counts), **totals, **chances}
+    from btdagg.online.columns import settled_columns
+
     beyond = counts.sum(axis=1) > by.n
     if beyond.any():
         item = repr(ids[beyond][:1].tolist()[0])
         raise btdagg.InputError(f"item {item} has more votes than the {by.n} of the rule")
-    return {"label": by.decide(counts), **totals, **how_sure(by, counts)}
+    return {"label": by.decide(counts), **totals, **settled_columns(by, counts)}
