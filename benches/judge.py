@@ -27,13 +27,15 @@ from typing import NamedTuple
 import openai
 import sqlalchemy
 
-from btdagg.judge.calls import Asked, Messages, Order, Work, digest_of, samples_of
+from btdagg.judge.calls import Asked, Messages, Order, digest_of, samples_of
 from btdagg.judge.client import ChatReply, ChatRequest
+from btdagg.judge.judging import Judging
 from btdagg.judge.limits import Limits
 from btdagg.judge.openai_client import OpenAIClient
-from btdagg.judge.runs import JudgeRun, Reading, Settings
+from btdagg.judge.runs import JudgeRun
 from btdagg.judge.sampling import sample
 from btdagg.judge.store import VoteStore
+from btdagg.judge.work import Reading, Work
 
 SERVER = Path(__file__).parents[1] / "examples" / "judge_server"
 LATENCY_MS = 20
@@ -142,7 +144,7 @@ async def ours(url: str, place: str, name: str, n_calls: int) -> Rate:
             client=client,
             store=store,
             read=read,
-            settings=Settings("m", limits=Limits(CONCURRENCY)),
+            judging=Judging("m", limits=Limits(CONCURRENCY)),
         )
     await client.close()
     rate = clock.rate(run.n_wanted)
@@ -174,7 +176,7 @@ async def memory(place: str, n_votes: int) -> None:
             client=FunctionClient(complete),
             store=store,
             read=read,
-            settings=Settings("m", limits=Limits(CONCURRENCY)),
+            judging=Judging("m", limits=Limits(CONCURRENCY)),
             watch=watch,
         )
     print(f"{n_votes} votes without HTTP: {n_votes / (time.perf_counter() - began):,.0f} a second")

@@ -8,10 +8,10 @@ from pathlib import Path
 import polars as pl
 import sqlalchemy as sa
 
-from btdagg.judge.calls import Asked, Work, digest_of, samples_of
+from btdagg.judge.calls import Asked, digest_of, samples_of
 from btdagg.judge.pairs import read_pairs
-from btdagg.judge.runs import Reading
 from btdagg.judge.store import VoteStore, schema
+from btdagg.judge.work import Reading, Work
 
 
 def pairs_of(n_items, n_correct=1):

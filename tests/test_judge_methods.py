@@ -15,7 +15,8 @@ from btdagg.evaluation.summary import lines
 from btdagg.judge.client import FunctionClient
 from btdagg.judge.examples import labelled_pairs
 from btdagg.judge.generative import order_of_aggregation
-from btdagg.judge.judging import Judging, estimate
+from btdagg.judge.jobs import estimate
+from btdagg.judge.judging import Judging
 from btdagg.judge.limits import Limits
 from btdagg.judge.methods import METHODS, asking_of, decide_by
 from btdagg.judge.openai_client import OpenAIClient

@@ -16,11 +16,11 @@ import sqlalchemy as sa
 from btdagg import InputError
 from btdagg.judge.calls import samples_of
 from btdagg.judge.client import ChatReply, FunctionClient, Usage
+from btdagg.judge.judging import Judging
 from btdagg.judge.limits import Limits
 from btdagg.judge.openai_client import OpenAIClient
 from btdagg.judge.prices import Prices, size_of
 from btdagg.judge.retry import ChatError, EndpointError
-from btdagg.judge.runs import Settings
 from btdagg.judge.sampling import sample
 from btdagg.judge.store import Owner, StoreError, VoteStore
 from judging import ASKED, plan_of, read, rows_of, statuses_of
@@ -45,7 +45,7 @@ def run(place, client, plan, *, watch=None, stop=None, asked=ASKED, **settings):
                 client=client,
                 store=store,
                 read=read,
-                settings=Settings("m", **settings),
+                judging=Judging("m", **settings),
                 watch=watch,
                 stop=stop,
             )
@@ -67,7 +67,7 @@ def run_on(url, place, plan, *, stream=False, **settings):
                     store=store,
                     read=read,
                     watch=settings.pop("watch", None),
-                    settings=Settings("m", **settings),
+                    judging=Judging("m", **settings),
                 )
         finally:
             await client.close()
@@ -325,7 +325,7 @@ def test_interrupted_it_finishes_what_is_under_way_and_goes_on_later(store_place
                 client=FunctionClient(answer),
                 store=store,
                 read=read,
-                settings=Settings("m", limits=Limits(8)),
+                judging=Judging("m", limits=Limits(8)),
                 stop=stop,
             )
 
@@ -357,7 +357,7 @@ def test_calls_that_do_not_end_are_cut_off_after_a_while(store_place):
                 client=FunctionClient(answer),
                 store=store,
                 read=read,
-                settings=Settings("m", limits=Limits(8), grace=0.1),
+                judging=Judging("m", limits=Limits(8), grace=0.1),
                 stop=stop,
             )
 
@@ -385,7 +385,7 @@ def test_cancelled_it_keeps_what_is_there(store_place):
                     client=FunctionClient(answer),
                     store=store,
                     read=read,
-                    settings=Settings("m", limits=Limits(4)),
+                    judging=Judging("m", limits=Limits(4)),
                 )
             )
             with pytest.raises(asyncio.CancelledError):
@@ -646,7 +646,7 @@ def test_a_full_disk_loses_nothing_that_was_counted(tmp_path):
                 client=answering("x" * 500 + "[[A]]"),
                 store=store,
                 read=read,
-                settings=Settings("m", limits=Limits(8)),
+                judging=Judging("m", limits=Limits(8)),
                 watch=lambda finished: counted.append(finished.statuses.total()),
             )
 
@@ -761,7 +761,7 @@ def test_cancelled_while_it_commits_nobody_else_uses_the_connection(tmp_path, ca
                     client=answering(),
                     store=store,
                     read=read,
-                    settings=Settings("m", limits=Limits(4)),
+                    judging=Judging("m", limits=Limits(4)),
                 )
             )
             with pytest.raises(asyncio.CancelledError):

@@ -13,7 +13,8 @@ import pytest
 from btdagg import DavidsonModel, InputError, Provenance, ProvenanceWarning
 from btdagg.judge.calls import samples_of
 from btdagg.judge.client import FunctionClient
-from btdagg.judge.judging import Judging, judge
+from btdagg.judge.jobs import judge
+from btdagg.judge.judging import Judging
 from btdagg.judge.limits import Limits
 from btdagg.judge.retry import ChatError
 from btdagg.judge.stopping import judge_by_rule, open_pairs

@@ -24,7 +24,7 @@ from btdagg.cli.common import (
 )
 from btdagg.cli.console import write_data
 from btdagg.cli.provenance import say_differences
-from btdagg.cli.stopping import how_sure, load_if_rule
+from btdagg.cli.stopping import load_if_rule
 from btdagg.cli.tables import Columns, tables_of
 from btdagg.files import TABLE_SUFFIXES, write_table
 from btdagg.outputs import OutputFile, table_kind
@@ -170,8 +170,10 @@ def _decided(
         shares = by.predict_proba(counts).T
         chances = dict(zip(("p_minus", "p_tie", "p_plus"), shares, strict=True))
         return {"label": by.decide(counts), **chances}
+    from btdagg.online.columns import settled_columns
+
     beyond = counts.sum(axis=1) > by.n
     if beyond.any():
         item = repr(items[int(beyond.argmax())])
         raise btdagg.InputError(f"item {item} has more votes than the {by.n} of the rule")
-    return {"label": by.decide(counts), **how_sure(by, counts)}
+    return {"label": by.decide(counts), **settled_columns(by, counts)}

@@ -10,67 +10,63 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from btdagg._core import InputError
-from btdagg.cli import judge_options as options
-from btdagg.cli.asking import ask, ask_by_rule, run_asking
 from btdagg.cli.common import Json, at_least, note
-from btdagg.cli.judge_words import say_decisions, say_estimate, say_run, say_stopped
-from btdagg.cli.provenance import say_differences
-from btdagg.cli.stopping import load_rule
+from btdagg.cli.judge_options import JudgeOptions, PairsFile, stopping_rule, with_judge_options
+from btdagg.cli.judge_output import (
+    say_decisions,
+    say_estimate,
+    say_labelling,
+    say_rule,
+    say_run,
+    say_stopped,
+)
+from btdagg.cli.judge_progress import run_asking
+from btdagg.cli.provenance import differences_said, say_differences
 from btdagg.cli.tables import Columns, tables_of
 
 if TYPE_CHECKING:
     from btdagg.judge.pairs import Pair, Pairs
-    from btdagg.online import StoppingRule
     from btdagg.tables import Table
 
 
+@with_judge_options
 def judge(
     context: typer.Context,
-    pairs: options.PairsFile,
-    model: options.Model,
-    base_url: options.BaseUrl = None,
-    key_variable: options.KeyVariable = "OPENAI_API_KEY",
-    n: options.NVotes = 12,
-    template: options.Template = "response",
-    store: options.Store = "votes.db",
-    name: options.JudgeName = "",
-    order: options.OrderName = "both",
-    temperature: options.Temperature = "0.5",
-    reasoning_effort: options.Effort = None,
-    max_answer_tokens: options.MaxAnswerTokens = None,
-    confidence: options.Confidence = "none",
-    allow_tie: options.AllowTie = None,
-    structured: options.Structured = False,
-    stream: options.Stream = False,
-    concurrency: options.Concurrency = 16,
-    requests_per_minute: options.Rpm = None,
-    tokens_per_minute: options.Tpm = None,
-    max_calls: options.MaxCalls = None,
-    max_tokens: options.MaxTokens = None,
-    max_cost: options.MaxCost = None,
-    price_in: options.PriceIn = None,
-    price_out: options.PriceOut = None,
-    timeout: options.Timeout = 600.0,
-    attempts: options.Attempts = 8,
-    samples_per_call: options.PerCall = 1,
-    retry: options.Retry = "",
-    drop_exchanges: options.DropExchanges = False,
-    values: options.Values = None,
-    method: options.Method = "sample",
-    labels: options.LabelledBy = None,
-    n_examples: options.NExamples = None,
-    columns: Columns = None,
-    stop: Annotated[
+    pairs: PairsFile,
+    options: JudgeOptions,
+    store: Annotated[
+        str,
+        typer.Option(
+            "--store", "-s", help="File of the votes (SQLite), or postgresql://user@host/database."
+        ),
+    ] = "votes.db",
+    method: Annotated[
+        str,
+        typer.Option(
+            help="sample for votes; or decisions by greedy, few-shot, gsa or usc, which the votes "
+            "are exported with."
+        ),
+    ] = "sample",
+    labels: Annotated[
         Path | None,
         typer.Option(
-            metavar="RULE",
-            help="What btdagg plan wrote: ask for fewer votes, as far as the rule wants them.",
-            show_default="all votes",
+            "--labels",
+            "-l",
+            metavar="LABELS",
+            help="Labels (columns item, label) of some pairs: the examples of few-shot, or what "
+            "the rule of --stop is learned from.",
+            show_default=False,
         ),
     ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say how many calls it takes and what they cost.")
-    ] = False,
+    n_examples: Annotated[
+        int | None,
+        typer.Option(
+            "--examples",
+            help="The first so many labelled pairs, for few-shot.",
+            show_default="all that have a label",
+        ),
+    ] = None,
+    columns: Columns = None,
     json: Json = False,
 ) -> int:
     """Ask a judge for votes on pairs; run it again to go on where it left off.
@@ -81,98 +77,74 @@ def judge(
 
     Example: btdagg judge pairs.jsonl --model gpt-5.4 -n 12 --store votes.db --dry-run
     """
-    from btdagg.judge.judging import estimate
+    from btdagg.judge.jobs import judge as ask
     from btdagg.judge.methods import asking_of, decide_by
     from btdagg.judge.pairs import read_pairs
-    from btdagg.judge.stopping import differences, open_pairs
-    from btdagg.judge.store import NoStoreError, VoteStore
+    from btdagg.judge.stopping import differences, judge_by_rule, open_pairs
+    from btdagg.judge.store import VoteStore
+    from btdagg.online import StoppingRule
+    from btdagg.pipeline import Pipeline
+    from btdagg.tables import read_labels
 
-    rule = None
-    if stop is not None:
-        if method != "sample":
-            raise InputError("--stop is for --method sample")
-        given = context.get_parameter_source("n")
-        rule = load_rule(stop, None if given is None or given.name == "DEFAULT" else n, order)
-        n = rule.n
-    judging = options.judging_of(
-        model=model,
-        n=n,
-        template=template,
-        judge=name,
-        order=order,
-        temperature=temperature,
-        reasoning_effort=reasoning_effort,
-        max_answer_tokens=max_answer_tokens,
-        confidence=confidence,
-        allow_tie=allow_tie,
-        structured=structured,
-        concurrency=concurrency,
-        requests_per_minute=requests_per_minute,
-        tokens_per_minute=tokens_per_minute,
-        max_calls=max_calls,
-        max_tokens=max_tokens,
-        max_cost=max_cost,
-        price_in=price_in,
-        price_out=price_out,
-        timeout=timeout,
-        attempts=attempts,
-        samples_per_call=samples_per_call,
-        retry=retry,
-        values=values,
-    )
+    rule, options = stopping_rule(options, context)
+    if rule is not None and method != "sample":
+        raise InputError("--stop is for --method sample")
+    judging = options.judging()
     raw = tables_of(columns, pairs, *([] if labels is None else [labels]))
     several = read_pairs(raw[0])
     judging.prompt.check(several)
-    for option, value in (
-        ("--max-calls", max_calls),
-        ("--max-tokens", max_tokens),
-        ("--samples-per-call", samples_per_call),
-    ):
-        at_least(value, option, 1)
-    examples = examples_of(method, several, raw[1] if labels else None, n_examples)
-    if rule is not None:
+    pipeline = None
+    examples: list[tuple[Pair, int]] = []
+    if rule is not None and labels is not None and n_examples is None:
+        with differences_said():
+            pipeline = Pipeline(several, read_labels(raw[1]), judging, rule=rule)
+    else:
+        examples = _examples(method, several, raw[1] if labels else None, n_examples)
+    if pipeline is None and isinstance(rule, StoppingRule):
         say_differences(differences(several, judging, rule))
         rule = replace(rule, model=replace(rule.model, provenance=None))  # which is said
+    elif pipeline is None and rule is not None:
+        raise InputError(
+            f"--stop {options.stop} wants --labels: the rule is learned from the pairs that have "
+            "one; a file of btdagg plan or run is a rule already"
+        )
     if several.n_identical:
         note(f"{several.n_identical} pairs of {pairs} have the same text on both sides")
-    if dry_run:
+    if options.dry_run:
         asking = judging
         if method in ("greedy", "few-shot"):
             asking = asking_of(method, judging, examples=examples)
-        try:
-            with VoteStore(store, create=False) as opened:
-                wanted = several if rule is None else open_pairs(several, asking, rule, opened)
-                found = estimate(wanted, asking, opened)
-        except NoStoreError:
-            wanted, found = several, estimate(several, asking)
-        say_estimate(found, json)
+
+        def to_ask(opened: VoteStore | None) -> Pairs:
+            if pipeline is not None:
+                return pipeline.pairs_to_ask(opened)
+            if opened is None or not isinstance(rule, StoppingRule):
+                return several
+            return open_pairs(several, asking, rule, opened)
+
+        wanted = say_estimate(asking, to_ask, store, json)
         if rule is not None:
-            note(_expected(rule, len(several) - len(wanted)))
+            say_rule(rule, len(several) - len(wanted))
         if method in ("gsa", "usc"):
             note(f"these are the samples; {method} makes a further call for each pair")
         return 0
-    with VoteStore(store, keep_exchanges=not drop_exchanges) as opened:
+    total = judging.n * len(several)
+    with VoteStore(store, keep_exchanges=not options.drop_exchanges) as opened:
+        if pipeline is not None:
+            labelling = run_asking(partial(pipeline.run, store=opened), total, options)
+            return say_labelling(labelling, store, json)
         if method != "sample":
             by = partial(decide_by, method, several, judging, store=opened, examples=examples)
-            total = judging.n * len(several)
-            decisions = run_asking(by, total, judging, base_url, key_variable, stream)
-            return say_decisions(decisions, store, json)
-        if rule is not None:
-            stopped = ask_by_rule(several, judging, rule, opened, base_url, key_variable, stream)
-            return say_stopped(stopped, store, json)
-        run = ask(several, judging, opened, base_url, key_variable, stream)
+            return say_decisions(run_asking(by, total, options), store, json)
+        if isinstance(rule, StoppingRule):
+            by_rule = partial(judge_by_rule, several, judging, rule, store=opened)
+            stopped = run_asking(by_rule, total, options)
+            return say_stopped(stopped.run, stopped, store, json)
+        run = run_asking(partial(ask, several, judging, store=opened), total, options)
     return say_run(run, store, json)
 
 
-def _expected(rule: StoppingRule, n_settled: int) -> str:
-    others = f"{n_settled} pairs are settled; " if n_settled else ""
-    told = f"{others}these are all votes of pairs that are not; the rule "
-    if rule.votes is None:
-        return f"{told}asks for fewer"
-    return f"{told}is expected to ask for {rule.expected_votes:.2f} of {rule.n} a pair"
-
-
-def examples_of(
+def _examples(
     method: str, pairs: Pairs, labels: Table | None, n_examples: int | None
 ) -> list[tuple[Pair, int]]:
     """Examples of few-shot; other methods have none."""

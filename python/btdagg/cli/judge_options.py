@@ -1,16 +1,28 @@
-"""Options of the commands that judge, and what the engine takes for them."""
+"""The options that `judge` and `run` share: one value, whose defaults are those of `Judging`."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields, replace
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 from btdagg._core import InputError
+from btdagg.cli.common import at_least
+from btdagg.cli.stopping import load_rule
+from btdagg.judge.calls import STATUSES
+from btdagg.judge.judging import Judging
+from btdagg.judge.limits import Limits
+from btdagg.judge.prices import Prices
 
 if TYPE_CHECKING:
-    from btdagg.judge.judging import Judging
+    from btdagg.judge.openai_client import OpenAIClient
+    from btdagg.online import StoppingRule
+    from btdagg.online.rule_kind import RuleKind
 
 PairsFile = Annotated[
     Path,
@@ -21,180 +33,226 @@ PairsFile = Annotated[
         show_default=False,
     ),
 ]
-Model = Annotated[
-    str, typer.Option("--model", "-m", help="As the endpoint calls it.", show_default=False)
-]
-BaseUrl = Annotated[
-    str | None,
-    typer.Option(
-        help="Of any OpenAI-compatible endpoint, such as http://localhost:8000/v1.",
-        show_default="OpenAI's own",
-    ),
-]
-KeyVariable = Annotated[
-    str, typer.Option("--api-key-env", help="Environment variable that holds the API key.")
-]
-NVotes = Annotated[int, typer.Option("-n", help="Votes per pair, half of them in each order.")]
-Template = Annotated[
-    str, typer.Option("--template", "-t", help="Name of a prompt template, or a .toml file.")
-]
-Store = Annotated[
-    str,
-    typer.Option(
-        "--store", "-s", help="File of the votes (SQLite), or postgresql://user@host/database."
-    ),
-]
-JudgeName = Annotated[
-    str, typer.Option("--judge", help="Name of the judge in tables.", show_default="the model")
-]
-OrderName = Annotated[str, typer.Option("--order", help="both, or AB or BA alone.")]
-Temperature = Annotated[
-    str, typer.Option(help='A number, or "default" to leave it to the endpoint.')
-]
-Effort = Annotated[
-    str | None,
-    typer.Option(
-        "--reasoning-effort", help="For models that think: low, high ...", show_default=False
-    ),
-]
-MaxAnswerTokens = Annotated[
-    int | None,
-    typer.Option(help="Limit on the tokens of an answer, thinking included.", show_default=False),
-]
-Confidence = Annotated[str, typer.Option(help="Of each vote: none, logprobs or verbal.")]
-AllowTie = Annotated[
-    bool | None,
-    typer.Option("--tie/--no-tie", help="Whether a tie is a choice.", show_default=False),
-]
-Structured = Annotated[
-    bool, typer.Option("--structured", help="Ask for JSON by a schema, where that is supported.")
-]
-Stream = Annotated[
-    bool, typer.Option("--stream", help="Have answers sent in parts; for models that think long.")
-]
-Concurrency = Annotated[int, typer.Option("--concurrency", "-c", help="Calls at the same time.")]
-Rpm = Annotated[
-    float | None, typer.Option("--requests-per-minute", help="At most.", show_default=False)
-]
-Tpm = Annotated[
-    float | None, typer.Option("--tokens-per-minute", help="At most.", show_default=False)
-]
-MaxCalls = Annotated[
-    int | None, typer.Option(help="Stop this run before more calls.", show_default=False)
-]
-MaxTokens = Annotated[
-    int | None, typer.Option(help="Stop this run before more tokens in all.", show_default=False)
-]
-MaxCost = Annotated[
-    float | None, typer.Option(help="Stop this run before it costs more.", show_default=False)
-]
-PriceIn = Annotated[
-    float | None, typer.Option(help="Price of a million tokens sent.", show_default=False)
-]
-PriceOut = Annotated[
-    float | None, typer.Option(help="Price of a million tokens received.", show_default=False)
-]
-Timeout = Annotated[float, typer.Option(help="Seconds for a call.")]
-Attempts = Annotated[int, typer.Option("--attempts", help="Requests for one answer, at most.")]
-PerCall = Annotated[
-    int,
-    typer.Option(
-        "--samples-per-call", help="Answers per request (n), where the endpoint gives several."
-    ),
-]
-Retry = Annotated[
-    str,
-    typer.Option(
-        help="Ask again for what has no vote: unparsed, refused, truncated, empty, failed, with "
-        "commas between, or all.",
-        show_default=False,
-    ),
-]
-Values = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="NAME=VALUE",
-        help="What a placeholder of the template stands for in all pairs; repeat for others.",
-        show_default=False,
-    ),
-]
-Method = Annotated[
-    str,
-    typer.Option(
-        help="sample for votes; or decisions by greedy, few-shot, gsa or usc, which the votes are "
-        "exported with."
-    ),
-]
-LabelledBy = Annotated[
-    Path | None,
-    typer.Option(
-        "--labels",
-        metavar="LABELS",
-        help="Labels (columns item, label): the examples of few-shot are the pairs that have one.",
-        show_default=False,
-    ),
-]
-NExamples = Annotated[
-    int | None,
-    typer.Option(
-        "--examples", help="The first so many of them.", show_default="all that have a label"
-    ),
-]
-DropExchanges = Annotated[
-    bool, typer.Option("--drop-exchanges", help="Keep the votes but not what was said.")
-]
 
 
-def judging_of(
-    *,
-    temperature: str,
-    concurrency: int,
-    requests_per_minute: float | None,
-    tokens_per_minute: float | None,
-    max_calls: int | None,
-    max_tokens: int | None,
-    max_cost: float | None,
-    price_in: float | None,
-    price_out: float | None,
-    attempts: int,
-    retry: str,
-    values: list[str] | None = None,
-    **options: Any,
-) -> Judging:
-    """Options of the command line as the engine takes them."""
-    from btdagg.judge.calls import STATUSES
-    from btdagg.judge.judging import Judging
-    from btdagg.judge.limits import Limits
-    from btdagg.judge.prices import Prices
+@dataclass(frozen=True, kw_only=True)
+class JudgeOptions:
+    """What both commands take. A field named as one of `Judging` or `Limits` is that value."""
 
-    try:
-        degrees = None if temperature == "default" else float(temperature)
-    except ValueError:
-        raise InputError(f"--temperature is {temperature!r}, want a number or default") from None
-    if (price_in is None) != (price_out is None):
-        raise InputError("--price-in and --price-out: one is given, want both")
-    prices = None if price_in is None or price_out is None else Prices(price_in, price_out)
-    again = STATUSES[1:] if retry == "all" else [s.strip() for s in retry.split(",") if s.strip()]
-    return Judging(
-        temperature=degrees,
-        limits=Limits(
-            concurrency,
-            requests_per_minute,
-            tokens_per_minute,
-            max_calls,
-            max_tokens,
-            max_cost,
+    model: Annotated[
+        str, typer.Option("--model", "-m", help="As the endpoint calls it.", show_default=False)
+    ]
+    base_url: Annotated[
+        str | None,
+        typer.Option(
+            help="Of any OpenAI-compatible endpoint, such as http://localhost:8000/v1.",
+            show_default="OpenAI's own",
         ),
-        prices=prices,
-        max_attempts=attempts,
-        again=again,
-        values=_values_of(values),
-        **options,
+    ] = None
+    key_variable: Annotated[
+        str, typer.Option("--api-key-env", help="Environment variable that holds the API key.")
+    ] = "OPENAI_API_KEY"
+    n: Annotated[int, typer.Option("-n", help="Votes per pair, half of them in each order.")] = (
+        Judging.n
     )
+    template: Annotated[
+        str, typer.Option("--template", "-t", help="Name of a prompt template, or a .toml file.")
+    ] = str(Judging.template)
+    values: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="What a placeholder of the template stands for in all pairs; repeat for others.",
+            show_default=False,
+        ),
+    ] = None
+    judge: Annotated[
+        str,
+        typer.Option("--judge", help="Name of the judge in tables.", show_default="the model"),
+    ] = Judging.judge
+    order: Annotated[str, typer.Option("--order", help="both, or AB or BA alone.")] = Judging.order
+    temperature: Annotated[
+        str, typer.Option(help='A number, or "default" to leave it to the endpoint.')
+    ] = str(Judging.temperature)
+    reasoning_effort: Annotated[
+        str | None, typer.Option(help="For models that think: low, high ...", show_default=False)
+    ] = Judging.reasoning_effort
+    max_answer_tokens: Annotated[
+        int | None,
+        typer.Option(
+            help="Limit on the tokens of an answer, thinking included.", show_default=False
+        ),
+    ] = Judging.max_answer_tokens
+    confidence: Annotated[str, typer.Option(help="Of each vote: none, logprobs or verbal.")] = (
+        Judging.confidence
+    )
+    allow_tie: Annotated[
+        bool | None,
+        typer.Option("--tie/--no-tie", help="Whether a tie is a choice.", show_default=False),
+    ] = Judging.allow_tie
+    structured: Annotated[
+        bool,
+        typer.Option("--structured", help="Ask for JSON by a schema, where that is supported."),
+    ] = Judging.structured
+    stream: Annotated[
+        bool,
+        typer.Option("--stream", help="Have answers sent in parts; for models that think long."),
+    ] = False
+    concurrency: Annotated[
+        int, typer.Option("--concurrency", "-c", help="Calls at the same time.")
+    ] = Limits.concurrency
+    requests_per_minute: Annotated[
+        float | None, typer.Option(help="At most.", show_default=False)
+    ] = Limits.requests_per_minute
+    tokens_per_minute: Annotated[
+        float | None, typer.Option(help="At most.", show_default=False)
+    ] = Limits.tokens_per_minute
+    max_calls: Annotated[
+        int | None, typer.Option(help="Stop this run before more calls.", show_default=False)
+    ] = Limits.max_calls
+    max_tokens: Annotated[
+        int | None,
+        typer.Option(help="Stop this run before more tokens in all.", show_default=False),
+    ] = Limits.max_tokens
+    max_cost: Annotated[
+        float | None, typer.Option(help="Stop this run before it costs more.", show_default=False)
+    ] = Limits.max_cost
+    price_in: Annotated[
+        float | None, typer.Option(help="Price of a million tokens sent.", show_default=False)
+    ] = None
+    price_out: Annotated[
+        float | None, typer.Option(help="Price of a million tokens received.", show_default=False)
+    ] = None
+    timeout: Annotated[float, typer.Option(help="Seconds for a call.")] = Judging.timeout
+    max_attempts: Annotated[
+        int, typer.Option("--attempts", help="Requests for one answer, at most.")
+    ] = Judging.max_attempts
+    samples_per_call: Annotated[
+        int, typer.Option(help="Answers per request (n), where the endpoint gives several.")
+    ] = Judging.samples_per_call
+    again: Annotated[
+        str,
+        typer.Option(
+            "--retry",
+            help="Ask again for what has no vote: unparsed, refused, truncated, empty, failed, "
+            "with commas between, or all.",
+            show_default=False,
+        ),
+    ] = ""
+    drop_exchanges: Annotated[
+        bool, typer.Option("--drop-exchanges", help="Keep the votes but not what was said.")
+    ] = False
+    stop: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RULE",
+            help="Ask for fewer votes on pairs without a label. A file that btdagg plan or run "
+            "wrote, or a rule to learn from the pairs of --labels: lossless (the very labels of "
+            "all votes), epsilon=0.05 (so many may change), price=0.01 (of a vote, in units of "
+            "error) or budget=5 (votes a pair).",
+            show_default="all votes",
+        ),
+    ] = None
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say how many calls it takes and what they cost.")
+    ] = False
+
+    def judging(self) -> Judging:
+        """Who judges, and how.
+
+        Raises
+        ------
+        InputError
+            If a value is out of range; the message names the option.
+        """
+        for name in ("max_calls", "max_tokens", "samples_per_call"):
+            at_least(getattr(self, name), f"--{name.replace('_', '-')}", 1)
+        same = {
+            each.name: getattr(self, each.name)
+            for each in fields(Judging)
+            if hasattr(self, each.name)
+        }
+        limits = Limits(**{each.name: getattr(self, each.name) for each in fields(Limits)})
+        return Judging(
+            **{
+                **same,
+                "values": _parsed_values(self.values),
+                "temperature": _parsed_temperature(self.temperature),
+                "again": _parsed_statuses(self.again),
+                "limits": limits,
+                "prices": self._prices(),
+            }
+        )
+
+    def client(self) -> OpenAIClient:
+        """The endpoint that is asked."""
+        from btdagg.judge.openai_client import OpenAIClient
+
+        return OpenAIClient(
+            self.base_url,
+            key_variable=self.key_variable,
+            stream=self.stream,
+            timeout=self.timeout,
+        )
+
+    def _prices(self) -> Prices | None:
+        if (self.price_in is None) != (self.price_out is None):
+            raise InputError("--price-in and --price-out: one is given, want both")
+        if self.price_in is None or self.price_out is None:
+            return None
+        return Prices(self.price_in, self.price_out)
 
 
-def _values_of(given: list[str] | None) -> dict[str, str]:
+def with_judge_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Give a command every field of `JudgeOptions` as an option.
+
+    The command itself takes them together, in its parameter of that type.
+    """
+    hints = get_type_hints(JudgeOptions, include_extras=True)
+    own = inspect.signature(command, eval_str=True)
+    taken: list[inspect.Parameter] = []
+    place = ""
+    for parameter in own.parameters.values():
+        if parameter.annotation is not JudgeOptions:
+            taken.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+            continue
+        place = parameter.name
+        for each in fields(JudgeOptions):
+            default = inspect.Parameter.empty if each.default is MISSING else each.default
+            taken.append(
+                inspect.Parameter(
+                    each.name,
+                    inspect.Parameter.KEYWORD_ONLY,
+                    default=default,
+                    annotation=hints[each.name],
+                )
+            )
+
+    @wraps(command)
+    def called(**given: Any) -> int:
+        options = JudgeOptions(**{each.name: given.pop(each.name) for each in fields(JudgeOptions)})
+        return command(**given, **{place: options})
+
+    called.__signature__ = own.replace(parameters=taken)  # type: ignore[attr-defined]
+    called.__annotations__ = {parameter.name: parameter.annotation for parameter in taken}
+    return called
+
+
+def _parsed_temperature(text: str) -> float | None:
+    try:
+        return None if text == "default" else float(text)
+    except ValueError:
+        raise InputError(f"--temperature is {text!r}, want a number or default") from None
+
+
+def _parsed_statuses(text: str) -> tuple[str, ...]:
+    if text == "all":
+        return STATUSES[1:]
+    return tuple(status.strip() for status in text.split(",") if status.strip())
+
+
+def _parsed_values(given: list[str] | None) -> dict[str, str]:
     """Values by name of NAME=VALUE texts."""
     values = {}
     for text in given or ():
@@ -203,3 +261,32 @@ def _values_of(given: list[str] | None) -> dict[str, str]:
             raise InputError(f"--set is {text!r}, want NAME=VALUE")
         values[name.strip().lower()] = value.strip()
     return values
+
+
+def stopping_rule(
+    options: JudgeOptions, context: typer.Context
+) -> tuple[StoppingRule | RuleKind | None, JudgeOptions]:
+    """Read what `--stop` says; options whose `n` is that of a rule that was read.
+
+    Raises
+    ------
+    InputError
+        If it is nothing known, or the file of a rule for other votes than are asked for.
+    """
+    from btdagg.online.rule_kind import KINDS, WANTED, RuleKind
+
+    said = options.stop
+    if said is None:
+        return None, options
+    if said.partition("=")[0].strip().lower() in KINDS:
+        try:
+            return RuleKind.parse(said), options
+        except InputError as error:
+            raise InputError(f"--{error}") from None
+    file = Path(said)
+    if not (file.suffix or file.name != said or file.exists()):
+        raise InputError(f"--stop is {said!r}, want {WANTED}, or the file of a rule")
+    given = context.get_parameter_source("n")
+    n = None if given is None or given.name == "DEFAULT" else options.n
+    rule = load_rule(file, n, options.order)
+    return rule, replace(options, n=rule.n)

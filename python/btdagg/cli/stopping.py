@@ -1,10 +1,9 @@
-"""The option `--stop`: under which rule pairs get fewer votes."""
+"""Files of stopping rules on the command line, and what a rule has saved."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import btdagg
 from btdagg.cli.common import out
@@ -12,79 +11,10 @@ from btdagg.cli.provenance import differences_said
 from btdagg.files import read_whole
 
 if TYPE_CHECKING:
-    import polars as pl
-    from numpy.typing import ArrayLike, NDArray
-
     from btdagg.judge.stopping import StoppedRun
     from btdagg.online import StoppingRule
 
 _STEP = 2  # votes come in pairs of both orders
-_KINDS = {"epsilon": "risk-bounded", "price": "cost-optimal", "budget": "cost-optimal"}
-
-
-@dataclass(frozen=True)
-class Stopping:
-    """A kind of rule, to be made for each task: ``lossless``, or with one number."""
-
-    name: str
-    value: float | None = None
-
-    @classmethod
-    def parse(cls, text: str | None) -> Stopping | None:
-        """Read what the option says; None where it is not given.
-
-        Raises
-        ------
-        InputError
-            If it is nothing known.
-        """
-        if text is None:
-            return None
-        name, equals, number = text.strip().lower().partition("=")
-        if name == "lossless" and not equals:
-            return cls(name)
-        try:
-            if name in _KINDS:
-                return cls(name, float(number))
-        except ValueError:
-            pass
-        raise btdagg.InputError(
-            f"--stop is {text!r}, want lossless, epsilon=0.05, price=0.01 or budget=5"
-        )
-
-    def refuse_out_of_range(self, n: int) -> None:
-        """See that the number makes a rule, before anything is asked for.
-
-        Raises
-        ------
-        InputError
-            If it is out of range.
-        """
-        self.rule_for(btdagg.DavidsonModel(1.0, 1.0, 1.0), n, [[0, 2, 0], [0, 0, 2]], [0, 1])
-
-    def rule_for(
-        self,
-        model: btdagg.DavidsonModel,
-        n: int,
-        counts: ArrayLike,
-        labels: ArrayLike,
-    ) -> StoppingRule:
-        """Make the rule of a task from the votes and labels that its model is fitted to.
-
-        Raises
-        ------
-        InputError
-            If the number is out of range.
-        """
-        from btdagg.online import StoppingRule, fit_votes
-
-        votes = fit_votes(counts, labels)
-        if self.value is None:
-            return StoppingRule.lossless(model, n, votes, step=_STEP)
-        if self.name == "epsilon":
-            return StoppingRule.risk_bounded(model, n, votes, epsilon=self.value, step=_STEP)
-        named = {self.name: self.value}
-        return StoppingRule.cost_optimal(model, n, votes, step=_STEP, **named)
 
 
 def load_rule(path: Path, n: int | None, order: str) -> StoppingRule:
@@ -125,21 +55,6 @@ def load_if_rule(path: Path) -> StoppingRule | None:
         return None
     with differences_said():
         return StoppingRule.from_json(content, source=str(path))
-
-
-def how_sure(rule: StoppingRule, counts: NDArray[Any]) -> dict[str, pl.Series]:
-    """Columns that say which items are settled and, where the rule has chances, at what risk.
-
-    The risk is that all votes would decide otherwise. It is null where votes are missing to a stop:
-    what the rule has there is the risk of the label that it would give after them.
-    """
-    import polars as pl
-
-    settled = pl.Series("settled", rule.stops(counts))
-    if rule.votes is None:
-        return {"settled": settled}
-    risk = pl.Series("change_risk", rule.change_risk(counts))
-    return {"settled": settled, "change_risk": risk.set(~settled, None)}
 
 
 def say_saved(stopped: StoppedRun) -> None:

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from btdagg.judge.client import ChatReply, ChatRequest, FunctionClient
-    from btdagg.judge.judging import Estimate, Judging, estimate, judge
+    from btdagg.judge.jobs import Estimate, estimate, judge
+    from btdagg.judge.judging import Judging
     from btdagg.judge.limits import Limits
     from btdagg.judge.openai_client import OpenAIClient
     from btdagg.judge.pairs import Pair, Pairs, read_pairs
@@ -43,7 +44,8 @@ __all__ = [
 # Loaded when first asked for: reading pairs needs neither the store's nor the client's library.
 _NAMES_BY_MODULE = {
     "client": ("ChatReply", "ChatRequest", "FunctionClient"),
-    "judging": ("Estimate", "Judging", "estimate", "judge"),
+    "jobs": ("Estimate", "estimate", "judge"),
+    "judging": ("Judging",),
     "limits": ("Limits",),
     "openai_client": ("OpenAIClient",),
     "pairs": ("Pair", "Pairs", "read_pairs"),

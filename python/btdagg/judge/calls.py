@@ -1,19 +1,16 @@
-"""What is asked: calls, and what all calls of a run have in common."""
+"""The words of a call: order, status, messages, and what all calls of a run have in common."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from btdagg._core import InputError
 from btdagg.validation import as_integer
-
-if TYPE_CHECKING:
-    from btdagg.judge.runs import Reader
 
 _T = TypeVar("_T")
 
@@ -23,27 +20,6 @@ Status: TypeAlias = Literal["ok", "unparsed", "refused", "truncated", "empty", "
 
 ORDERS: tuple[Order, ...] = ("AB", "BA")
 STATUSES: tuple[Status, ...] = ("ok", "unparsed", "refused", "truncated", "empty", "failed")
-
-
-@dataclass(frozen=True)
-class Call:
-    """One sample of one pair.
-
-    Attributes
-    ----------
-    item : str
-    order : ``AB`` or ``BA``
-        BA shows B first.
-    sample : int
-        From 0 within item and order.
-    messages : sequence of mappings
-        What is sent.
-    """
-
-    item: str
-    order: Order
-    sample: int
-    messages: Messages
 
 
 @dataclass(frozen=True)
@@ -88,43 +64,17 @@ class Asked:
         return digest_of(told)
 
 
-@dataclass(frozen=True)
-class Work:
-    """The calls wanted of one item; messages are written when they are needed.
-
-    Attributes
-    ----------
-    item : str
-    wanted : sequence of (order, sample)
-    messages : callable
-        From an order to what is sent.
-    digest : str
-        Digest of the item's texts: a store refuses another text under the same id.
-    task : str or None
-        Task of the item, if known; kept for exports.
-    read : callable or None
-        Reads the answers on this item, in place of the run's own reader.
-    """
-
-    item: str
-    wanted: Sequence[tuple[Order, int]]
-    messages: Callable[[Order], Messages]
-    digest: str = ""
-    task: str | None = None
-    read: Reader | None = None
-
-
 def digest_of(value: object) -> str:
     """SHA-256 of a value as JSON, keys in order."""
     written = json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
     return hashlib.sha256(written.encode(errors="surrogatepass")).hexdigest()
 
 
-def stretches(things: Iterable[_T], size: int) -> Iterator[list[_T]]:
-    """Things by the stretch: so many each, but for the last."""
+def batched(things: Iterable[_T], size: int) -> Iterator[list[_T]]:
+    """Lists of `size` things each; the last may be shorter."""
     rest = iter(things)
-    while stretch := list(islice(rest, size)):
-        yield stretch
+    while batch := list(islice(rest, size)):
+        yield batch
 
 
 def samples_of(n: int, order: str = "both") -> tuple[tuple[Order, int], ...]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from btdagg.judge.pairs import Pair
     from btdagg.judge.prompts import Messages, PromptTemplate
 
-Method = Literal["gsa", "usc"]
+GenerativeMethod = Literal["gsa", "usc"]
 _VERSION = 1  # of the wording below
 
 _INTRODUCTION = """
@@ -70,7 +70,11 @@ def order_of_aggregation(item: str) -> Order:
 
 
 def aggregation_messages(
-    method: Method, template: PromptTemplate, pair: Pair, order: Order, samples: Sequence[Sample]
+    method: GenerativeMethod,
+    template: PromptTemplate,
+    pair: Pair,
+    order: Order,
+    samples: Sequence[Sample],
 ) -> Messages:
     """Messages of the further call over the answers of an item.
 
@@ -105,7 +109,7 @@ def aggregation_messages(
     return template.render(pair, order, answer="\n\n".join(parts))
 
 
-def aggregation_digest(method: Method, template: PromptTemplate) -> str:
+def aggregation_digest(method: GenerativeMethod, template: PromptTemplate) -> str:
     """SHA-256 of everything that a further call sends but the pair and its answers."""
     wording = (_INTRODUCTION, _GSA, _USC, _CHOOSE_TAG, _CHOOSE_JSON)
     told = "\0".join((method, template.digest, str(_VERSION), *wording))

@@ -110,8 +110,8 @@ class Pace:
 
 
 @dataclass
-class Acquaintance:
-    """What runs that ask one endpoint one after the other know of it.
+class EndpointState:
+    """What one run leaves to the next that asks the same endpoint.
 
     Attributes
     ----------
@@ -126,8 +126,8 @@ class Acquaintance:
     has_worked: bool = False
 
     @classmethod
-    def new(cls, limits: Limits) -> Acquaintance:
-        """With an endpoint that was not asked before."""
+    def new(cls, limits: Limits) -> EndpointState:
+        """Of an endpoint that was not asked before."""
         return cls(Pace(limits.requests_per_minute), Pace(limits.tokens_per_minute))
 
 

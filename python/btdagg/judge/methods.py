@@ -1,25 +1,26 @@
 """The other methods of the paper on the judge's side, as runs of the engine.
 
-Each is a :class:`Judging` that asks for something else than samples, and a rule that makes
-decisions of the answers: greedy decoding and few-shot ask twice at temperature 0, once in each
+Each is a `Method` that asks for something else than samples, and a rule that makes decisions of
+the answers: greedy decoding and few-shot ask twice at temperature 0, once in each
 order, and decide by the rounded median; generative aggregation asks once more, at temperature 0,
 over the samples of an item.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from btdagg._core import InputError
 from btdagg.aggregators.median import rounded_median
-from btdagg.judge.calls import Asked, Order, Work, samples_of, stretches
+from btdagg.judge.calls import Asked, Order, batched, samples_of
 from btdagg.judge.examples import FewShot
 from btdagg.judge.generative import (
+    GenerativeMethod,
     Sample,
     aggregation_digest,
     aggregation_messages,
@@ -27,9 +28,11 @@ from btdagg.judge.generative import (
     order_of_aggregation,
     parse_choice,
 )
-from btdagg.judge.judging import Judging, digest_of_pair, judge, like
-from btdagg.judge.runs import JudgeRun, Reading, Settings
+from btdagg.judge.jobs import judge
+from btdagg.judge.judging import SAMPLING, Judging, digest_of_pair
+from btdagg.judge.runs import JudgeRun
 from btdagg.judge.store import VoteStore
+from btdagg.judge.work import Reading, Work
 
 if TYPE_CHECKING:
     import asyncio
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
     from btdagg.judge.client import ChatClient, ChatReply
     from btdagg.judge.limits import Limits
     from btdagg.judge.pairs import Pair, Pairs
+    from btdagg.judge.prompts import PromptTemplate
 
 METHODS = ("greedy", "few-shot", "gsa", "usc")
 
@@ -112,7 +116,7 @@ async def decide_by(
     runs: list[JudgeRun] = []
     asking = asking_of(method, judging, store=store, examples=examples)
     limits: Limits | None = judging.limits
-    if isinstance(asking, Aggregating):
+    if isinstance(asking.method, Aggregation):
         runs.append(await ask(judging))
         limits = runs[0].left_of(judging.limits)
         if limits is None and not runs[0].stopped:
@@ -121,8 +125,8 @@ async def decide_by(
         runs.append(await ask(replace(asking, limits=limits)))
     decided: dict[str, int] = {}
     undecided: list[str] = []
-    for stretch in stretches(pairs, _ITEMS_AT_A_TIME):
-        items = [pair.item for pair in stretch]
+    for batch in batched(pairs, _ITEMS_AT_A_TIME):
+        items = [pair.item for pair in batch]
         votes = store.votes_of(asking.asked, items)
         decided |= _medians(votes, asking.n)
         undecided += [item for item in items if item not in decided]
@@ -146,105 +150,98 @@ def asking_of(
     InputError
         See `decide_by`.
     """
+    once = replace(judging, temperature=0.0, samples_per_call=1)
     if method == "greedy":
-        return like(Greedy, judging, n=2, order="both", temperature=0.0, samples_per_call=1)
+        return replace(once, n=2, order="both", method=Greedy())
     if method == "few-shot":
         shots = FewShot(judging.prompt, examples)
-        changed = {"n": 2, "order": "both", "temperature": 0.0, "samples_per_call": 1}
-        return like(FewShotJudging, judging, shots=shots, **changed)
+        return replace(once, n=2, order="both", method=WithExamples(shots))
     if method not in ("gsa", "usc"):
         raise InputError(f"method is {method!r}, want one of {', '.join(METHODS)}")
     if store is None or not store.keep_exchanges:
         raise InputError(
             f"{method} is over the answers of a judge, and the store keeps none; keep exchanges"
         )
-    changed = {"n": 1, "order": "AB", "temperature": 0.0, "samples_per_call": 1}
-    return like(Aggregating, judging, method=method, samples=judging, store=store, **changed)
+    generative: GenerativeMethod = "gsa" if method == "gsa" else "usc"
+    return replace(once, n=1, order="AB", method=Aggregation(generative, judging, store))
 
 
 @dataclass(frozen=True)
-class Greedy(Judging):
+class Greedy:
     """Two answers at temperature 0, one in each order."""
 
-    @cached_property
-    def asked(self) -> Asked:
+    def asked(self, judging: Judging) -> Asked:
         """What all calls have in common."""
-        return replace(super().asked, method="greedy")
+        return replace(SAMPLING.asked(judging), method="greedy")
+
+    def plan(self, judging: Judging, pairs: Iterable[Pair]) -> Iterator[Work]:
+        """Both orders of every pair."""
+        return SAMPLING.plan(judging, pairs)
 
 
 @dataclass(frozen=True)
-class FewShotJudging(Judging):
+class WithExamples:
     """Two answers at temperature 0, one in each order, with labelled examples in the prompt."""
 
-    shots: FewShot = field(kw_only=True)
+    shots: FewShot
 
-    @cached_property
-    def asked(self) -> Asked:
+    def asked(self, judging: Judging) -> Asked:
         """What all calls have in common."""
-        return replace(super().asked, method="few-shot", template_digest=self.shots.digest)
+        asked = SAMPLING.asked(judging)
+        return replace(asked, method="few-shot", template_digest=self.shots.digest)
 
-    def plan(self, pairs: Pairs | Sequence[Pair]) -> Iterator[Work]:
+    def plan(self, judging: Judging, pairs: Iterable[Pair]) -> Iterator[Work]:
         """Both orders of every pair."""
-        for pair, work in zip(pairs, super().plan(pairs), strict=True):
-            yield replace(work, messages=partial(self.shots.render, pair))
+        for pair in pairs:
+            for work in SAMPLING.plan(judging, [pair]):
+                yield replace(work, messages=partial(self.shots.render, pair))
 
 
 @dataclass(frozen=True)
-class Aggregating(Judging):
+class Aggregation:
     """One answer at temperature 0 over the samples of an item."""
 
-    method: Literal["gsa", "usc"] = field(kw_only=True)
-    samples: Judging = field(kw_only=True)
-    store: VoteStore = field(kw_only=True)
+    method: GenerativeMethod
+    samples: Judging
+    store: VoteStore
 
-    @cached_property
-    def asked(self) -> Asked:
+    def asked(self, judging: Judging) -> Asked:
         """What all calls have in common, the samples that they are over included."""
         over = {"over": self.samples.asked.prompt, "n": self.samples.n, "order": self.samples.order}
-        asked = super().asked
+        asked = SAMPLING.asked(judging)
         return replace(
             asked,
             method=self.method,
-            template_digest=aggregation_digest(self.method, self.prompt),
+            template_digest=aggregation_digest(self.method, judging.prompt),
             settings={**asked.settings, **over},
         )
 
-    @property
-    def settings(self) -> Settings:
-        """How the engine is to ask."""
-        settings = super().settings
-        if self.method == "usc":
-            return replace(settings, response_format=choice_format(self.prompt))
-        return settings
-
-    def plan(self, pairs: Pairs | Sequence[Pair]) -> Iterator[Work]:
+    def plan(self, judging: Judging, pairs: Iterable[Pair]) -> Iterator[Work]:
         """Every pair that has an answer with a vote, in one order."""
         wanted = set(samples_of(self.samples.n, self.samples.order))
-        for stretch in stretches(pairs, _ITEMS_AT_A_TIME):
-            items = [pair.item for pair in stretch]
-            answers = self.store.answers_of(self.samples.asked, items)
-            for pair in stretch:
+        for batch in batched(pairs, _ITEMS_AT_A_TIME):
+            answers = self.store.answers_of(self.samples.asked, [pair.item for pair in batch])
+            for pair in batch:
                 samples = tuple(
                     Sample(order, vote, text)
                     for order, sample, vote, text in answers.get(pair.item, ())
                     if (order, sample) in wanted
                 )
                 if samples:
-                    yield self._work(pair, samples)
+                    yield self._work(judging.prompt, pair, samples)
 
-    def _work(self, pair: Pair, samples: Sequence[Sample]) -> Work:
-        order = order_of_aggregation(pair.item)
-        read = None
-        if self.method == "usc":
-            read = partial(_read_choice, [sample.vote for sample in samples])
-        return Work(
+    def _work(self, prompt: PromptTemplate, pair: Pair, samples: Sequence[Sample]) -> Work:
+        work = Work(
             pair.item,
-            ((order, 0),),
-            lambda order: aggregation_messages(self.method, self.prompt, pair, order, samples),
+            ((order_of_aggregation(pair.item), 0),),
+            lambda order: aggregation_messages(self.method, prompt, pair, order, samples),
             digest_of_pair(pair),
             pair.fields.get("task"),
-            read,
         )
+        if self.method == "gsa":
+            return work
+        read = partial(_read_choice, [sample.vote for sample in samples])
+        return replace(work, read=read, response_format=choice_format(prompt))
 
 
 def _read_choice(votes: Sequence[int], reply: ChatReply, order: Order) -> Reading:
@@ -268,8 +265,8 @@ def _columns(method: str, judging: Judging, store: VoteStore, pairs: Pairs) -> t
     if method in ("greedy", "few-shot"):
         return (method.replace("-", "_"),)
     wanted = set(samples_of(judging.n, judging.order))
-    for stretch in stretches(pairs, _ITEMS_AT_A_TIME):
-        there = store.samples_of(judging.asked, [pair.item for pair in stretch])
+    for batch in batched(pairs, _ITEMS_AT_A_TIME):
+        there = store.samples_of(judging.asked, [pair.item for pair in batch])
         if any(not wanted.issuperset(samples) for samples in there.values()):
             return (f"{method}_{judging.n}",)
     return (method, f"{method}_{judging.n}")

@@ -1,28 +1,13 @@
-"""What the engine is told, and what it tells."""
+"""What a run of the engine has done."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
-from btdagg.judge.calls import Order, Status
-from btdagg.judge.client import ChatReply
-from btdagg.judge.limits import Acquaintance, Limits
-from btdagg.judge.prices import Prices
-
-
-class Reading(NamedTuple):
-    """What an answer says: the vote from A's point of view, None unless `status` is ``ok``."""
-
-    status: Status
-    vote: int | None = None
-    confidence: float | None = None
-    reason: str = ""
-
-
-Reader = Callable[[ChatReply, Order], Reading]
+from btdagg.judge.limits import Limits
 
 
 @dataclass
@@ -112,47 +97,3 @@ def total_of(runs: Sequence[JudgeRun]) -> JudgeRun:
     costs = [run.cost for run in runs if run.cost is not None]
     total.cost = sum(costs) if costs else None
     return total
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How to ask.
-
-    Attributes
-    ----------
-    model : str
-        As the endpoint calls it.
-    max_answer_tokens : int or None
-        Of an answer, thinking included; None leaves it to the endpoint.
-    logprobs, response_format, extra, seed
-        See `ChatRequest`.
-    limits : Limits
-    prices : Prices or None
-    timeout : float
-        Seconds for a call, from request to the end of the answer.
-    max_attempts : int
-        Requests for one answer, at least 1.
-    again : collection of statuses
-        Samples to ask for again.
-    samples_per_call : int
-        Answers to ask for in one request, where the endpoint gives several.
-    grace : float
-        Seconds that calls in flight have to finish after an interruption.
-    endpoint : Acquaintance, optional
-        Of earlier runs against it.
-    """
-
-    model: str
-    max_answer_tokens: int | None = None
-    logprobs: bool = False
-    response_format: Any = None
-    extra: Any = field(default_factory=dict)
-    seed: int | None = None
-    limits: Limits = field(default_factory=Limits)
-    prices: Prices | None = None
-    timeout: float = 600.0
-    max_attempts: int = 8
-    again: Collection[str] = ()
-    samples_per_call: int = 1
-    grace: float = 5.0
-    endpoint: Acquaintance | None = None

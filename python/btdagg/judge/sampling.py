@@ -17,14 +17,16 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from btdagg.judge.calls import Asked, Order, Work
+from btdagg.judge.calls import Asked, Order
 from btdagg.judge.client import ChatClient, ChatReply, ChatRequest, Usage
 from btdagg.judge.commits import GroupCommit
-from btdagg.judge.limits import Acquaintance, Budget, Reserved
+from btdagg.judge.judging import Judging
+from btdagg.judge.limits import Budget, EndpointState, Reserved
 from btdagg.judge.prices import BYTES_PER_TOKEN, size_of
 from btdagg.judge.retry import LONGEST_RETRY_AFTER, ChatError, EndpointError, delay_before
-from btdagg.judge.runs import JudgeRun, Reader, Settings
+from btdagg.judge.runs import JudgeRun
 from btdagg.judge.store import Answered, Claimed, Owner, StoreError, VoteStore
+from btdagg.judge.work import Reader, Work
 
 _T = TypeVar("_T")
 
@@ -55,9 +57,10 @@ async def sample(
     client: ChatClient,
     store: VoteStore,
     read: Reader,
-    settings: Settings,
+    judging: Judging,
     stop: asyncio.Event | None = None,
     watch: Callable[[JudgeRun], object] | None = None,
+    endpoint: EndpointState | None = None,
 ) -> JudgeRun:
     """Ask for every sample of a plan that the store does not have.
 
@@ -72,11 +75,14 @@ async def sample(
     read : callable
         From a reply, whatever its finish reason, and the order in which the pair was shown to
         what it says.
-    settings : Settings
+    judging : Judging
+        Who is asked, and how.
     stop : asyncio.Event, optional
         Once it is set no further call is made; those in flight have a few seconds to finish.
     watch : callable, optional
         Called with the run so far whenever votes have become durable.
+    endpoint : EndpointState, optional
+        What earlier runs against the endpoint have left.
 
     Returns
     -------
@@ -89,7 +95,8 @@ async def sample(
     StoreError
         If the store cannot be read or written.
     """
-    return await _Sampler(asked, client, store, read, settings, stop, watch).run(plan)
+    sampler = _Sampler(asked, client, store, read, judging, stop, watch, endpoint)
+    return await sampler.run(plan)
 
 
 class _Sampler:
@@ -99,16 +106,17 @@ class _Sampler:
         client: ChatClient,
         store: VoteStore,
         read: Reader,
-        settings: Settings,
+        judging: Judging,
         stop: asyncio.Event | None,
         watch: Callable[[JudgeRun], object] | None,
+        endpoint: EndpointState | None,
     ) -> None:
         self._asked, self._client, self._store = asked, client, store
-        self._read, self._settings, self._watch = read, settings, watch
+        self._read, self._judging, self._watch = read, judging, watch
         self._told_to_stop = stop or asyncio.Event()
-        limits = settings.limits
-        self._budget = Budget(limits, settings.prices, settings.max_answer_tokens)
-        self._endpoint = settings.endpoint or Acquaintance.new(limits)
+        limits = judging.limits
+        self._budget = Budget(limits, judging.prices, judging.max_answer_tokens)
+        self._endpoint = endpoint or EndpointState.new(limits)
         self._requests, self._tokens = self._endpoint.requests, self._endpoint.tokens
         self._is_sized = self._budget.is_capped or limits.tokens_per_minute is not None
         self._stopping = asyncio.Event()
@@ -117,7 +125,7 @@ class _Sampler:
             self._works.set()
         self._failures = 0  # calls in a row
         self._answers = 0  # whose completion tokens are known
-        self._per_call = settings.samples_per_call
+        self._per_call = judging.samples_per_call
         self._queue: asyncio.Queue[_Batch | None] = asyncio.Queue(max(limits.concurrency, 1))
         self._claimed: dict[tuple[str, Order, int], Claimed] = {}
         self._draw = random.Random()
@@ -125,7 +133,7 @@ class _Sampler:
         self._thread = ThreadPoolExecutor(1, "btdagg-store")
         self._commits = GroupCommit(self._save)
         self._error: Exception | None = None
-        self._run = JudgeRun(cost=None if settings.prices is None else 0.0)
+        self._run = JudgeRun(cost=None if judging.prices is None else 0.0)
         self._ask = 0
         self._owner: Owner
 
@@ -153,7 +161,7 @@ class _Sampler:
     async def _run_tasks(self, plan: Iterable[Work]) -> None:
         workers = [
             asyncio.create_task(self._work(number))
-            for number in range(self._settings.limits.concurrency)
+            for number in range(self._judging.limits.concurrency)
         ]
         tasks = [asyncio.create_task(self._feed(plan)), *workers]
         guards = [
@@ -210,7 +218,7 @@ class _Sampler:
         """Give calls in flight time to finish once the run is to stop, but no more than that."""
         await self._stopping.wait()
         if self._run.stopped == INTERRUPTED or self._error is not None:
-            await asyncio.sleep(self._settings.grace)
+            await asyncio.sleep(self._judging.grace)
             for task in tasks:
                 task.cancel()
 
@@ -228,14 +236,14 @@ class _Sampler:
     async def _feed(self, plan: Iterable[Work]) -> None:
         try:
             elsewhere: list[Work] = []
-            for stretch in _stretches(plan, max(_STRETCH, self._settings.limits.concurrency)):
+            for stretch in _stretches(plan, max(_STRETCH, self._judging.limits.concurrency)):
                 if self._stopping.is_set():
                     return
                 known = [(work.item, work.digest, work.task) for work in stretch if work.digest]
                 await self._stored(self._owner.know_items, known)
                 self._run.n_items += len(stretch)
                 self._run.n_wanted += sum(len(work.wanted) for work in stretch)
-                elsewhere += await self._take(stretch, self._settings.again)
+                elsewhere += await self._take(stretch, self._judging.again)
             wait, longest = _LOOK_AGAIN
             while elsewhere and not self._stopping.is_set():
                 await self._sleep(wait)
@@ -249,7 +257,7 @@ class _Sampler:
             # Workers go on until they have seen the end of the queue; there may be none left.
             while self._stopping.is_set() and not self._queue.empty():
                 self._queue.get_nowait()
-            for _ in range(self._settings.limits.concurrency):
+            for _ in range(self._judging.limits.concurrency):
                 await self._queue.put(None)
 
     async def _take(self, stretch: Sequence[Work], again: Collection[str]) -> list[Work]:
@@ -284,18 +292,16 @@ class _Sampler:
         return [replace(works[item], wanted=samples) for item, samples in elsewhere.items()]
 
     def _request(self, work: Work, order: Order) -> ChatRequest:
-        settings = self._settings
+        judging = self._judging
         return ChatRequest(
             work.messages(order),
-            settings.model,
-            self._asked.temperature,
-            settings.max_answer_tokens,
-            self._asked.reasoning_effort,
-            settings.seed,
-            1,
-            settings.logprobs,
-            settings.response_format,
-            settings.extra,
+            judging.model,
+            temperature=self._asked.temperature,
+            max_tokens=judging.max_answer_tokens,
+            reasoning_effort=self._asked.reasoning_effort,
+            logprobs=judging.logprobs,
+            response_format=work.response_format or judging.prompt.answer.response_format,
+            extra=judging.extra,
         )
 
     # Asking
@@ -344,13 +350,13 @@ class _Sampler:
             self._run.n_retries += attempts > 1
             usage, may_cost = None, True
             try:
-                async with asyncio.timeout(self._settings.timeout):
+                async with asyncio.timeout(self._judging.timeout):
                     reply = await self._client.complete(request)
                 usage = reply.usage
             except ChatError as error:
                 fault, may_cost = error, error.may_cost
             except TimeoutError:
-                fault = ChatError(f"no answer within {self._settings.timeout:g} s")
+                fault = ChatError(f"no answer within {self._judging.timeout:g} s")
             except Exception as error:
                 fault = ChatError(f"{type(error).__name__}: {' '.join(str(error).split())}")
             else:
@@ -359,7 +365,7 @@ class _Sampler:
                 self._settle(reserved, size, usage, may_cost)
             if self._is_over(fault, attempts):
                 return None
-            if fault.kind in ("rejected", "forbidden") or attempts >= self._settings.max_attempts:
+            if fault.kind in ("rejected", "forbidden") or attempts >= self._judging.max_attempts:
                 return self._failed(claimed, str(fault), attempts)
             await self._sleep(delay_before(attempts, fault.retry_after, self._draw))
             if self._stopping.is_set():
@@ -368,7 +374,7 @@ class _Sampler:
     async def _admit(self, size: int, answers: int) -> Reserved | None:
         """Wait for a place; None if there is none any more."""
         delay = self._requests.book()
-        if self._settings.limits.tokens_per_minute is not None:
+        if self._judging.limits.tokens_per_minute is not None:
             delay = max(delay, self._tokens.book(self._expected(size)))
         await self._sleep(delay)
         if self._stopping.is_set():
@@ -384,7 +390,7 @@ class _Sampler:
         return size / BYTES_PER_TOKEN + completion
 
     def _settle(self, reserved: Reserved, size: int, usage: Usage | None, may_cost: bool) -> None:
-        prices = self._settings.prices
+        prices = self._judging.prices
         if usage is None:
             # What it used nobody knows; where it may have cost something, all that it could.
             self._budget.settle(
@@ -393,7 +399,7 @@ class _Sampler:
                 reserved.cost if may_cost else 0.0,
             )
             return
-        if self._settings.limits.tokens_per_minute is not None:
+        if self._judging.limits.tokens_per_minute is not None:
             self._tokens.correct(usage.prompt + usage.completion - self._expected(size))
         self._answers += 1
         run = self._run
@@ -437,7 +443,7 @@ class _Sampler:
         replies = (reply, *reply.further)
         if len(replies) < len(claimed):
             self._per_call = 1  # it does not give several
-        prices = self._settings.prices
+        prices = self._judging.prices
         answered = []
         for each, one in zip(claimed, replies, strict=False):
             status, vote, confidence, reason = read(one, each.order)
@@ -467,7 +473,7 @@ class _Sampler:
 
     def _failed(self, claimed: Sequence[Claimed], reason: str, attempts: int) -> list[Answered]:
         self._failures += 1
-        most = max(_FAILURES_LATER, 2 * self._settings.limits.concurrency)
+        most = max(_FAILURES_LATER, 2 * self._judging.limits.concurrency)
         most = most if self._works.is_set() else _FAILURES_AT_FIRST
         if self._failures >= most:
             why = f"{self._failures} calls in a row failed, the last with: {reason}"

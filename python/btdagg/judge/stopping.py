@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from btdagg._core import InputError
-from btdagg.judge.calls import ORDERS, Order, Status, Work, samples_of, stretches
+from btdagg.judge.calls import ORDERS, Asked, Order, Status, batched, samples_of
 from btdagg.judge.client import ChatClient
-from btdagg.judge.judging import Judging, is_missing, judge, like
-from btdagg.judge.limits import Acquaintance, Limits
+from btdagg.judge.jobs import is_missing, judge
+from btdagg.judge.judging import SAMPLING, Judging
+from btdagg.judge.limits import EndpointState, Limits
 from btdagg.judge.pairs import Pair, Pairs
-from btdagg.judge.runs import JudgeRun, Settings, total_of
+from btdagg.judge.runs import JudgeRun, total_of
 from btdagg.judge.store import VoteStore
+from btdagg.judge.work import Work
 from btdagg.online import StoppingRule
 from btdagg.provenance import Provenance, warn_of
 
@@ -100,19 +103,21 @@ async def judge_by_rule(
         If one rule is given and its model was fitted to another judge, template, temperature or
         task.
     """
-    asking = _ByRule.of(judging, rule, store)
+    by_rule = ByRule.of(rule, store)
+    endpoint = EndpointState.new(judging.limits)
     if isinstance(rule, StoppingRule):
         warn_of(differences(pairs, judging, rule))
-    _, before = asking.state_of(pairs)
+    _, before = by_rule.state_of(judging, pairs)
     runs: list[JudgeRun] = []
     limits: Limits | None = judging.limits
     while True:
         if limits is None:
-            if asking.wants_more(pairs):
+            if by_rule.wants_more(judging, pairs):
                 runs.append(JudgeRun(stopped="the caps are used up"))
             break
-        asking = replace(asking, limits=limits)
-        runs.append(await judge(pairs, asking, store=store, client=client, stop=stop, watch=watch))
+        asking = replace(judging, limits=limits, method=by_rule)
+        ask = partial(judge, store=store, client=client, endpoint=endpoint)
+        runs.append(await ask(pairs, asking, stop=stop, watch=watch))
         if runs[-1].stopped or not runs[-1].n_wanted:
             break
         limits = runs[-1].left_of(limits)
@@ -120,11 +125,11 @@ async def judge_by_rule(
     if len(runs) > 1 and total.stopped.startswith("the cap of"):
         total.stopped += f"; that is what was left of it after {len(runs) - 1} rounds"
     # A sample may have been asked for in several rounds, so that their statuses cannot be added.
-    n_settled, after = asking.state_of(pairs)
-    total.there = before - Counter(asking.repeated.values())
+    n_settled, after = by_rule.state_of(judging, pairs)
+    total.there = before - Counter(by_rule.repeated.values())
     total.statuses = after - total.there
     total.n_items, total.n_wanted = len(pairs), after.total()
-    return StoppedRun(total, len(pairs), n_settled, after.total(), asking.n * len(pairs))
+    return StoppedRun(total, len(pairs), n_settled, after.total(), judging.n * len(pairs))
 
 
 def differences(pairs: Pairs, judging: Judging, rule: StoppingRule) -> tuple[str, ...]:
@@ -147,71 +152,75 @@ def open_pairs(
     pairs: Pairs, judging: Judging, rule: StoppingRule | RuleOf, store: VoteStore
 ) -> Pairs:
     """Return the pairs that a rule has not settled, given the votes of a store."""
-    asking = _ByRule.of(judging, rule, store)
-    is_open = [not asking.is_settled(pair, there) for pair, there in asking.look_at(pairs)]
+    by_rule = ByRule.of(rule, store)
+    is_open = [
+        not by_rule.is_settled(judging, pair, there)
+        for pair, there in by_rule.look_at(judging, pairs)
+    ]
     return pairs.renumbered(pairs.frame.filter(is_open))
 
 
 @dataclass(frozen=True)
-class _ByRule(Judging):
+class ByRule:
     """The samples that may settle an item, given those that the store has."""
 
-    rule_of: RuleOf = field(kw_only=True)
-    store: VoteStore = field(kw_only=True)
-    endpoint: Acquaintance = field(kw_only=True)
+    rule_of: RuleOf
+    store: VoteStore
     # Samples that were asked for again, and what they were before: what fails once more is not
     # asked for in every round.
-    repeated: dict[tuple[str, Order, int], str] = field(default_factory=dict, kw_only=True)
+    repeated: dict[tuple[str, Order, int], str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, judging: Judging, rule: StoppingRule | RuleOf, store: VoteStore) -> _ByRule:
-        """Judge as `judging` does, as far as a rule wants votes."""
-        rule_of: RuleOf = (lambda _: rule) if isinstance(rule, StoppingRule) else rule
-        endpoint = Acquaintance.new(judging.limits)
-        return like(cls, judging, rule_of=rule_of, store=store, endpoint=endpoint)
+    def of(cls, rule: StoppingRule | RuleOf, store: VoteStore) -> ByRule:
+        """By one rule, or by that of each pair."""
+        return cls((lambda _: rule) if isinstance(rule, StoppingRule) else rule, store)
 
-    @property
-    def settings(self) -> Settings:
-        """How the engine is to ask."""
-        return replace(super().settings, endpoint=self.endpoint)
+    def asked(self, judging: Judging) -> Asked:
+        """What all calls have in common."""
+        return SAMPLING.asked(judging)
 
-    def plan(self, pairs: Pairs | Sequence[Pair]) -> Iterator[Work]:
+    def plan(self, judging: Judging, pairs: Iterable[Pair]) -> Iterator[Work]:
         """Pairs that are not settled, with the samples to ask for in this round."""
-        for stretch in stretches(pairs, _ITEMS_AT_A_TIME):
-            wanted = {pair.item: self._wanted(pair, there) for pair, there in self._look(stretch)}
-            for work in super().plan(stretch):
+        for batch in batched(pairs, _ITEMS_AT_A_TIME):
+            wanted = {
+                pair.item: self._wanted(judging, pair, there)
+                for pair, there in self._look(judging, batch)
+            }
+            for work in SAMPLING.plan(judging, batch):
                 if wanted[work.item]:
                     yield replace(work, wanted=wanted[work.item])
 
-    def _look(self, pairs: Sequence[Pair]) -> Iterator[tuple[Pair, _Samples]]:
+    def _look(self, judging: Judging, pairs: Sequence[Pair]) -> Iterator[tuple[Pair, _Samples]]:
         """Pairs, each with those of its `n` samples that the store has."""
-        counted = set(samples_of(self.n, self.order))
-        found = self.store.samples_of(self.asked, [pair.item for pair in pairs])
+        counted = set(samples_of(judging.n, judging.order))
+        found = self.store.samples_of(judging.asked, [pair.item for pair in pairs])
         for pair in pairs:
             there = found.get(pair.item, {})
             yield pair, {key: one for key, one in there.items() if key in counted}
 
-    def _rule(self, pair: Pair) -> StoppingRule:
+    def _rule(self, judging: Judging, pair: Pair) -> StoppingRule:
         rule = self.rule_of(pair)
-        if rule.n != self.n:
-            raise InputError(f"the rule is for n = {rule.n} votes, want {self.n} as are judged")
-        if self.order == "both" and rule.step % 2:
+        if rule.n != judging.n:
+            raise InputError(f"the rule is for n = {rule.n} votes, want {judging.n} as are judged")
+        if judging.order == "both" and rule.step % 2:
             raise InputError(
                 f"the rule has step {rule.step}, want an even one: votes come in pairs of both "
                 "orders"
             )
         return rule
 
-    def _wanted(self, pair: Pair, there: _Samples) -> tuple[tuple[Order, int], ...]:
+    def _wanted(
+        self, judging: Judging, pair: Pair, there: _Samples
+    ) -> tuple[tuple[Order, int], ...]:
         """Return the samples to ask for: of the order that has fewer votes first."""
         n_votes = Counter(order for (order, _), (_, vote) in there.items() if vote is not None)
         free: dict[Order, list[int]] = {order: [] for order in ORDERS}
-        for order, number in samples_of(self.n, self.order):
-            again = () if (pair.item, order, number) in self.repeated else self.again
+        for order, number in samples_of(judging.n, judging.order):
+            again = () if (pair.item, order, number) in self.repeated else judging.again
             if is_missing(there.get((order, number)), again):
                 free[order].append(number)
         wanted: list[tuple[Order, int]] = []
-        for _ in range(self._rule(pair).votes_to_ask_one(*_counts(there))):
+        for _ in range(self._rule(judging, pair).votes_to_ask_one(*_counts(there))):
             orders = [order for order in ORDERS if free[order]]
             if not orders:
                 break
@@ -224,27 +233,27 @@ class _ByRule(Judging):
                 self.repeated[pair.item, order, number] = status
         return tuple(wanted)
 
-    def wants_more(self, pairs: Pairs) -> bool:
+    def wants_more(self, judging: Judging, pairs: Iterable[Pair]) -> bool:
         """Whether another round would ask for anything."""
         unnoted = replace(self, repeated=dict(self.repeated))
-        return any(True for _ in unnoted.plan(pairs))
+        return any(True for _ in unnoted.plan(judging, pairs))
 
-    def is_settled(self, pair: Pair, there: _Samples) -> bool:
+    def is_settled(self, judging: Judging, pair: Pair, there: _Samples) -> bool:
         """Whether the rule asks for no more votes of a pair."""
-        return self._rule(pair).stops_one(*_counts(there))
+        return self._rule(judging, pair).stops_one(*_counts(there))
 
-    def state_of(self, pairs: Pairs) -> tuple[int, Counter[str]]:
+    def state_of(self, judging: Judging, pairs: Iterable[Pair]) -> tuple[int, Counter[str]]:
         """How many pairs are settled, and the samples of all by status."""
         n_settled, statuses = 0, Counter[str]()
-        for pair, there in self.look_at(pairs):
-            n_settled += self.is_settled(pair, there)
+        for pair, there in self.look_at(judging, pairs):
+            n_settled += self.is_settled(judging, pair, there)
             statuses.update(status for status, _ in there.values() if status is not None)
         return n_settled, statuses
 
-    def look_at(self, pairs: Pairs) -> Iterator[tuple[Pair, _Samples]]:
+    def look_at(self, judging: Judging, pairs: Iterable[Pair]) -> Iterator[tuple[Pair, _Samples]]:
         """Pairs, each with those of its `n` samples that the store has."""
-        for stretch in stretches(pairs, _ITEMS_AT_A_TIME):
-            yield from self._look(stretch)
+        for batch in batched(pairs, _ITEMS_AT_A_TIME):
+            yield from self._look(judging, batch)
 
 
 def _counts(there: _Samples) -> tuple[int, int, int]:

@@ -47,7 +47,7 @@ items = Table(
     Column("task", String),
 )
 
-# Runs that ask. Each holds a lock while it lives; see owners.py.
+# Runs that ask. Each holds a lock while it lives; see locks.py.
 owners = Table(
     "btdagg_owners",
     metadata,

@@ -4,41 +4,22 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from functools import partial
-from typing import Any, Self
+from contextlib import contextmanager
+from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.engine import URL, Connection, Engine
-from sqlalchemy.exc import DBAPIError
 
-from btdagg.extras import needs
 from btdagg.judge.calls import Asked, Order, Status
 from btdagg.judge.store import schema
-from btdagg.judge.store.asking import Owner, in_parts
-from btdagg.judge.store.places import (
-    BUSY_SECONDS,
-    DAMAGED,
-    begin_sqlite,
-    holds_something_else,
-    in_words,
-    prepare_sqlite,
-    prepare_to_write,
-    readable,
-    require_place,
-    url_of,
-)
-from btdagg.judge.store.records import VOTES, NoStoreError, StoreError
+from btdagg.judge.store.database import Database, in_parts
+from btdagg.judge.store.owner import Owner
+from btdagg.judge.store.records import VOTES, StoreError
 from btdagg.tables.table import shown
 
-_CREATING = 0x63726561  # advisory lock: one makes the tables
 
-
-class VoteStore:
+class VoteStore(Database):
     """Votes in SQLite or PostgreSQL.
 
     Parameters
@@ -61,48 +42,8 @@ class VoteStore:
     def __init__(
         self, place: str | os.PathLike[str], *, create: bool = True, keep_exchanges: bool = True
     ) -> None:
-        url = url_of(os.fspath(place))
-        self.name = url.render_as_string(hide_password=True)
-        self._path = None
-        if url.get_backend_name() == "sqlite":
-            self.name = self._path = url.database or ""
-            require_place(self._path, create)
-            if holds_something_else(self._path):
-                if not create:
-                    raise NoStoreError(f"{self.name}: no vote store there")
-                raise StoreError(
-                    f"{self.name}: an SQLite database of something else, want a vote store or a "
-                    "new file"
-                )
+        super().__init__(place, create=create)
         self.keep_exchanges = keep_exchanges
-        self._closing = ExitStack()
-        self._engine = self._made(url, create)
-        self._insert: Any = sqlite.insert if self._path is not None else postgresql.insert
-        try:
-            if create:
-                with self.plainly(), self._engine.begin() as connection:
-                    self._make(connection)
-            with self.reading() as connection:
-                self._require_version(connection)
-        except BaseException:
-            self.close()
-            raise
-
-    def close(self) -> None:
-        """Close all connections."""
-        self._engine.dispose()
-        self._closing.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    @property
-    def is_file(self) -> bool:
-        """Whether the database is a file of this machine, not a server."""
-        return self._path is not None
 
     # What is asked
 
@@ -120,7 +61,7 @@ class VoteStore:
         }
         table = schema.asks
         with self.plainly(), self._engine.begin() as connection:
-            connection.execute(self._insert(table).on_conflict_do_nothing(), values)
+            connection.execute(self.insert(table).on_conflict_do_nothing(), values)
             found = connection.execute(
                 sa.select(table.c.id).where(
                     table.c.judge == asked.judge, table.c.prompt == asked.prompt
@@ -134,20 +75,13 @@ class VoteStore:
     def owner(self) -> Iterator[Owner]:
         """Someone who asks; its methods are for one thread at a time."""
         with self.plainly(), self._engine.connect() as connection:
-            owner = Owner(self, connection)
+            owner = Owner(self, connection, self.keep_exchanges)
             try:
                 yield owner
             finally:
                 owner.leave()
 
     # Reading
-
-    @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        """A connection that does not write."""
-        engine = self._engine.execution_options(btdagg_reads=True)
-        with self.plainly(), engine.connect() as connection:
-            yield connection
 
     def answers_of(
         self, asked: Asked, items: Iterable[str]
@@ -245,50 +179,13 @@ class VoteStore:
             for item, decision in sorted(decided.items())
         ]
         if rows:
-            statement = self._insert(schema.decisions)
+            statement = self.insert(schema.decisions)
             statement = statement.on_conflict_do_update(
                 index_elements=["judge", "template_digest", "item", "name"],
                 set_={"decision": statement.excluded.decision},
             )
             with self.plainly(), self._engine.begin() as connection:
                 connection.execute(statement, rows)
-
-    # Opening, and what can go wrong
-
-    def _made(self, url: URL, create: bool) -> Engine:
-        if self._path is None:
-            with needs("postgres", "a PostgreSQL store"):
-                return sa.create_engine(url)
-        options: dict[str, Any] = {"timeout": BUSY_SECONDS}
-        if create:
-            engine = sa.create_engine(url, connect_args=options)
-        else:
-            uri = self._closing.enter_context(readable(self._path))
-            options |= {"uri": True, "check_same_thread": False}
-            engine = sa.create_engine(url, creator=partial(sqlite3.connect, uri, **options))
-        sa.event.listen(engine, "connect", prepare_sqlite)
-        if create:
-            sa.event.listen(engine, "connect", prepare_to_write)
-        sa.event.listen(engine, "begin", begin_sqlite)
-        return engine
-
-    def _make(self, connection: Connection) -> None:
-        """Make the tables, unless they are there."""
-        if self._path is None:
-            self._lock(connection, _CREATING)
-        if not sa.inspect(connection).has_table(schema.about.name):
-            schema.metadata.create_all(connection)
-            connection.execute(schema.about.insert(), {"version": schema.VERSION})
-
-    def _require_version(self, connection: Connection) -> None:
-        if not sa.inspect(connection).has_table(schema.about.name):
-            raise NoStoreError(f"{self.name}: no vote store there")
-        version = connection.execute(sa.select(schema.about.c.version)).scalar()
-        if version != schema.VERSION:
-            raise StoreError(
-                f"{self.name}: a vote store of version {version}, want {schema.VERSION}; use the "
-                "btdagg that made it, or another store"
-            )
 
     def _refuse_vote(self, vote: object, row: Sequence[Any]) -> None:
         """Refuse what is no vote before it is counted; `refuse_unsound` looks at all columns."""
@@ -298,18 +195,3 @@ class VoteStore:
                 f"{self.name}: item {item!r}, order {order}, sample {sample}: vote is "
                 f"{shown(vote)}, want -1, 0 or 1, or nothing"
             )
-
-    @staticmethod
-    def _lock(connection: Connection, number: int) -> None:
-        """Let one transaction at a time in, until it ends; SQLite does so by itself."""
-        connection.execute(sa.text("SELECT pg_advisory_xact_lock(:number)"), {"number": number})
-
-    @contextmanager
-    def plainly(self) -> Iterator[None]:
-        """Turn errors of the database into one line."""
-        try:
-            yield
-        except DBAPIError as error:
-            raise StoreError(f"{self.name}: {in_words(error)}") from None
-        except UnicodeDecodeError:  # of the words of SQLite, which quote what is in the file
-            raise StoreError(f"{self.name}: {DAMAGED}") from None

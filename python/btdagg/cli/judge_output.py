@@ -1,4 +1,4 @@
-"""What the commands that judge say of a job, and their exit status."""
+"""What the commands that judge print of a job, and their exit status."""
 
 from __future__ import annotations
 
@@ -9,17 +9,53 @@ from btdagg.cli.common import note, out, print_json
 from btdagg.cli.stopping import saved_as_dict, say_saved
 
 if TYPE_CHECKING:
-    from btdagg.judge.judging import Estimate
+    from collections.abc import Callable
+
+    from btdagg.judge.jobs import Estimate
+    from btdagg.judge.judging import Judging
     from btdagg.judge.methods import Decisions
+    from btdagg.judge.pairs import Pairs
     from btdagg.judge.runs import JudgeRun
     from btdagg.judge.stopping import StoppedRun
+    from btdagg.judge.store import VoteStore
+    from btdagg.online import StoppingRule
+    from btdagg.online.rule_kind import RuleKind
+    from btdagg.pipeline import Labelling
 
 INTERRUPTED = 130
 INCOMPLETE = 3  # exit status where a cap ended the run
 
 
-def say_estimate(found: Estimate, json: bool) -> None:
-    """Print what a job will take."""
+def say_estimate(
+    asking: Judging, pairs_to_ask: Callable[[VoteStore | None], Pairs], store: str, json: bool
+) -> Pairs:
+    """Print what a job will take; return the pairs that it may ask about."""
+    from btdagg.judge.jobs import estimate
+    from btdagg.judge.store import NoStoreError, VoteStore
+
+    try:
+        with VoteStore(store, create=False) as opened:
+            wanted = pairs_to_ask(opened)
+            _print_estimate(estimate(wanted, asking, opened), json)
+    except NoStoreError:
+        wanted = pairs_to_ask(None)
+        _print_estimate(estimate(wanted, asking), json)
+    return wanted
+
+
+def say_rule(rule: StoppingRule | RuleKind, n_settled: int) -> None:
+    """Print how many fewer votes than estimated a rule asks for."""
+    from btdagg.online.rule_kind import RuleKind
+
+    others = f"{n_settled} pairs are settled; " if n_settled else ""
+    told = f"{others}these are all votes of pairs that are not; the rule "
+    if isinstance(rule, RuleKind) or rule.votes is None:
+        note(f"{told}asks for fewer")
+        return
+    note(f"{told}is expected to ask for {rule.expected_votes:.2f} of {rule.n} a pair")
+
+
+def _print_estimate(found: Estimate, json: bool) -> None:
     if json:
         print_json(asdict(found))
         return
@@ -62,14 +98,23 @@ def say_run(run: JudgeRun, store: str, json: bool) -> int:
     return _status_of(run)
 
 
-def say_stopped(stopped: StoppedRun, store: str, json: bool) -> int:
-    """Print what came of a job under a rule; return the exit status."""
+def say_stopped(run: JudgeRun, stopped: StoppedRun | None, store: str, json: bool) -> int:
+    """Print what came of a job, and of its part under a rule; return the exit status."""
+    saved = {} if stopped is None else saved_as_dict(stopped)
     if json:
-        print_json({**stopped.run.as_dict(), **saved_as_dict(stopped)})
-        return _status_of(stopped.run)
-    status = say_run(stopped.run, store, json)
-    say_saved(stopped)
+        print_json({**run.as_dict(), **saved})
+        return _status_of(run)
+    status = say_run(run, store, json)
+    if stopped is not None:
+        say_saved(stopped)
     return status
+
+
+def say_labelling(found: Labelling, store: str, json: bool) -> int:
+    """Print what came of the votes of a pipeline; return the exit status."""
+    for remark in found.notes:
+        note(remark)
+    return say_stopped(found.run, found.stopped, store, json)
 
 
 def say_decisions(decisions: Decisions, store: str, json: bool) -> int:

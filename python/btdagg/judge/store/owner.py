@@ -5,24 +5,21 @@ from __future__ import annotations
 import json
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
 
-from btdagg.judge.calls import Messages, Order, stretches
+from btdagg.judge.calls import Messages, Order
 from btdagg.judge.store import schema
-from btdagg.judge.store.owners import FileLocks, OwnerLocks, SessionLocks
+from btdagg.judge.store.database import Database, in_parts
+from btdagg.judge.store.locks import FileLocks, OwnerLocks, SessionLocks
 from btdagg.judge.store.records import Answered, Claimed, StoreError
 
-if TYPE_CHECKING:
-    from btdagg.judge.store.store import VoteStore
-
-_VARIABLES = 500  # items that one query asks for
 CLAIMING = 0x636C616D  # advisory lock: one claims at a time
 
 
@@ -32,8 +29,9 @@ class Owner:
     What its methods do is done, and durable, once `commit` has returned.
     """
 
-    def __init__(self, store: VoteStore, connection: Connection) -> None:
-        self._store = store
+    def __init__(self, database: Database, connection: Connection, keep_exchanges: bool) -> None:
+        self._db = database
+        self._keep_exchanges = keep_exchanges
         self._connection = connection
         self._dead: set[int] = set()
         with connection.begin():
@@ -42,10 +40,10 @@ class Owner:
             assert made.inserted_primary_key is not None
             self.id = int(made.inserted_primary_key[0])
         self._locks: OwnerLocks
-        if store._path is None:
+        if database.path is None:
             self._locks = SessionLocks(connection)
         else:
-            self._locks = FileLocks(store._path)
+            self._locks = FileLocks(database.path)
         with connection.begin():
             self._locks.hold(self.id)
 
@@ -60,18 +58,18 @@ class Owner:
         if not known:
             return
         table = schema.items
-        with self._store.plainly():
+        with self._db.plainly():
             # In order, so that two processes do not wait for each other's rows.
             in_order = sorted(known, key=itemgetter(0))
             rows = [{"item": item, "digest": mark, "task": task} for item, mark, task in in_order]
-            self._connection.execute(self._store._insert(table).on_conflict_do_nothing(), rows)
+            self._connection.execute(self._db.insert(table).on_conflict_do_nothing(), rows)
             query = sa.select(table.c.item, table.c.digest)
             named = [item for item, _, _ in known]
             there = dict(in_parts(self._connection, query, table.c.item, named))
         for item, mark, _ in known:
             if there[item] != mark:
                 raise StoreError(
-                    f"{self._store.name}: item {item!r} is there with other texts; give it another "
+                    f"{self._db.name}: item {item!r} is there with other texts; give it another "
                     "id, or use another store"
                 )
 
@@ -105,9 +103,9 @@ class Owner:
         taken: list[dict[str, Any]] = []
         elsewhere: dict[str, list[tuple[Order, int]]] = defaultdict(list)
         there: dict[str, int] = defaultdict(int)
-        with self._store.plainly():
-            if self._store._path is None:
-                self._store._lock(self._connection, CLAIMING)
+        with self._db.plainly():
+            if self._db.path is None:
+                self._db.lock(self._connection, CLAIMING)
             query = sa.select(
                 votes.c.item,
                 votes.c.order,
@@ -173,10 +171,10 @@ class Owner:
             }
             for each in answered
         ]
-        with self._store.plainly():
+        with self._db.plainly():
             if self._connection.execute(_finish(ask, self.id), rows).rowcount != len(rows):
-                raise StoreError(f"{self._store.name}: another process has taken over our claims")
-            if self._store.keep_exchanges:
+                raise StoreError(f"{self._db.name}: another process has taken over our claims")
+            if self._keep_exchanges:
                 self._connection.execute(
                     self._upsert_exchange(),
                     [
@@ -196,7 +194,7 @@ class Owner:
 
     def keep_messages(self, ask: int, sent: Mapping[tuple[str, Order], Messages]) -> None:
         """Keep what is sent of items, if exchanges are kept."""
-        if not self._store.keep_exchanges or not sent:
+        if not self._keep_exchanges or not sent:
             return
         rows = [
             {
@@ -207,8 +205,8 @@ class Owner:
             }
             for (item, order), messages in sorted(sent.items())
         ]
-        with self._store.plainly():
-            insert = self._store._insert(schema.requests).on_conflict_do_nothing()
+        with self._db.plainly():
+            insert = self._db.insert(schema.requests).on_conflict_do_nothing()
             self._connection.execute(insert, rows)
 
     def give_back(self, ask: int, claimed: Iterable[Claimed]) -> None:
@@ -217,13 +215,13 @@ class Owner:
         if rows:
             votes = schema.votes
             mine = sa.and_(_is_row(ask), votes.c.owner == self.id)
-            with self._store.plainly():
+            with self._db.plainly():
                 self._connection.execute(votes.delete().where(mine, votes.c.status.is_(None)), rows)
                 self._connection.execute(votes.update().where(mine).values(owner=None), rows)
 
     def commit(self) -> None:
         """Make durable what was done since the last time."""
-        with self._store.plainly():
+        with self._db.plainly():
             self._connection.commit()
 
     def roll_back(self) -> None:
@@ -255,7 +253,7 @@ class Owner:
         }
 
     def _upsert_exchange(self) -> Any:
-        statement = self._store._insert(schema.exchanges)
+        statement = self._db.insert(schema.exchanges)
         kept = ("model", "finish_reason", "reasoning", "answer")
         return statement.on_conflict_do_update(
             index_elements=["ask", "item", "order", "sample"],
@@ -264,14 +262,6 @@ class Owner:
 
 
 # Statements over many rows
-
-
-def in_parts(
-    connection: Connection, query: sa.Select[Any], column: sa.Column[Any], values: Iterable[str]
-) -> Iterator[Any]:
-    """Rows in which a column has one of some values, however many."""
-    for some in stretches(values, _VARIABLES):
-        yield from connection.execute(query.where(column.in_(some)))
 
 
 def _is_row(ask: int) -> sa.ColumnElement[bool]:

@@ -1,4 +1,4 @@
-"""Asking on the command line: progress on standard error, and Ctrl-C."""
+"""A judge at work on the command line: progress on standard error, and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -8,83 +8,32 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from btdagg.cli.common import err, note
 
 if TYPE_CHECKING:
-    from btdagg.judge.judging import Judging
-    from btdagg.judge.pairs import Pairs
+    from btdagg.cli.judge_options import JudgeOptions
     from btdagg.judge.runs import JudgeRun
-    from btdagg.judge.stopping import RuleOf, StoppedRun
-    from btdagg.judge.store import VoteStore
-    from btdagg.online import StoppingRule
 
 T = TypeVar("T")
 
 _EVERY = 0.5 if err.is_terminal else 15.0  # seconds between lines of progress
 
 
-def ask(
-    pairs: Pairs,
-    judging: Judging,
-    store: VoteStore,
-    base_url: str | None,
-    key_variable: str,
-    stream: bool,
-) -> JudgeRun:
-    """Run the engine, with progress on standard error; the first Ctrl-C ends it in good order."""
-    from btdagg.judge.judging import judge
+def run_asking(asking: Callable[..., Awaitable[T]], total: int, options: JudgeOptions) -> T:
+    """Run what takes a client, a stop and a watch, with progress; `total` votes are expected.
 
-    asking = partial(judge, pairs, judging, store=store)
-    return run_asking(asking, judging.n * len(pairs), judging, base_url, key_variable, stream)
-
-
-def ask_by_rule(
-    pairs: Pairs,
-    judging: Judging,
-    rule: StoppingRule | RuleOf,
-    store: VoteStore,
-    base_url: str | None,
-    key_variable: str,
-    stream: bool,
-) -> StoppedRun:
-    """Run the engine as far as a rule wants votes; else like `ask`."""
-    from btdagg.judge.stopping import judge_by_rule
-
-    asking = partial(judge_by_rule, pairs, judging, rule, store=store)
-    return run_asking(asking, judging.n * len(pairs), judging, base_url, key_variable, stream)
-
-
-def run_asking(
-    asking: Callable[..., Awaitable[T]],
-    total: int,
-    judging: Judging,
-    base_url: str | None,
-    key_variable: str,
-    stream: bool,
-) -> T:
-    """Run what takes a client, a stop and a watch, as `ask` says; `total` calls are expected."""
+    The first Ctrl-C ends it in good order, the second at once.
+    """
     try:
-        return asyncio.run(_asking(asking, total, judging, base_url, key_variable, stream))
+        return asyncio.run(_asking(asking, total, options))
     except asyncio.CancelledError:  # of the second Ctrl-C
         raise KeyboardInterrupt from None
 
 
-async def _asking(
-    asking: Callable[..., Awaitable[T]],
-    total: int,
-    judging: Judging,
-    base_url: str | None,
-    key_variable: str,
-    stream: bool,
-) -> T:
-    from btdagg.judge.openai_client import OpenAIClient
-
-    client = OpenAIClient(
-        base_url, key_variable=key_variable, stream=stream, timeout=judging.timeout
-    )
+async def _asking(asking: Callable[..., Awaitable[T]], total: int, options: JudgeOptions) -> T:
+    client = options.client()
     stop = asyncio.Event()
     task = asyncio.current_task()
 

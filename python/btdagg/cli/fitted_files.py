@@ -1,0 +1,49 @@
+"""The files of the models and rules that a run fits, one or two for each task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from btdagg.outputs import OutputFolder
+    from btdagg.pipeline import Fitted
+
+
+def names_of_files(tasks: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Names of the model and the rule of each task, told apart where tasks would share them."""
+    found: dict[str, tuple[str, str]] = {}
+    taken: set[str] = set()
+    for task in dict.fromkeys(tasks):
+        end = next(end for end in _ends_of_names(task) if end.casefold() not in taken)
+        taken.add(end.casefold())
+        found[task] = (f"model{end}", f"rule{end}")
+    return found
+
+
+def save_fitted(
+    fitted: Mapping[str, Fitted], folder: OutputFolder, tasks: Iterable[str]
+) -> dict[str, dict[str, Any]]:
+    """Write the model of each task, and its rule where there is one; say where, by task.
+
+    `tasks` are those that were expected, so that names do not depend on which could be fitted.
+    """
+    told = {}
+    names = names_of_files([*tasks, *fitted])
+    for task, one in fitted.items():
+        model, rule = names[task]
+        folder.write(model, one.model.to_json() + "\n")
+        told[task] = {"file": str(folder.path / model), "n_labels": one.calibration.n_labels}
+        if one.rule is not None:
+            folder.write(rule, one.rule.to_json() + "\n")
+            told[task]["rule"] = str(folder.path / rule)
+    return told
+
+
+def _ends_of_names(task: str) -> Iterator[str]:
+    if not task:
+        yield ".json"
+    name = "".join(c if c.isalnum() or c in "-_." else "-" for c in task).lstrip(".") or "task"
+    yield f"-{name}.json"
+    yield from (f"-{name}-{number}.json" for number in count(2))

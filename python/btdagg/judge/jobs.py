@@ -1,0 +1,191 @@
+"""Jobs: votes on pairs from a judge, and what they will take."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from btdagg._core import InputError
+from btdagg.judge.calls import ORDERS, Status, batched
+from btdagg.judge.client import ChatClient
+from btdagg.judge.judging import Judging
+from btdagg.judge.limits import EndpointState
+from btdagg.judge.openai_client import KEY_VARIABLE, OpenAIClient
+from btdagg.judge.pairs import Pairs, read_pairs
+from btdagg.judge.prices import estimated_tokens
+from btdagg.judge.runs import JudgeRun
+from btdagg.judge.sampling import sample
+from btdagg.judge.store import VoteStore
+
+if TYPE_CHECKING:
+    from btdagg.tables.source import Source
+
+_ESTIMATED_AT_A_TIME = 500
+
+
+async def judge(
+    pairs: Pairs | Source,
+    judging: Judging | None = None,
+    *,
+    store: VoteStore | str | os.PathLike[str],
+    client: ChatClient | None = None,
+    base_url: str | None = None,
+    key_variable: str = KEY_VARIABLE,
+    stop: asyncio.Event | None = None,
+    watch: Callable[[JudgeRun], object] | None = None,
+    endpoint: EndpointState | None = None,
+    **options: Any,
+) -> JudgeRun:
+    """Ask a judge for votes on pairs, as far as a store does not have them.
+
+    Parameters
+    ----------
+    pairs : Pairs, or whatever `read_pairs` reads
+    judging : Judging, optional
+        Who judges, and how; or its parameters by name: ``model="gpt-5.4", n=12``.
+    store : VoteStore, path or URL
+        A store that is given is not closed.
+    client : ChatClient, optional
+        Who is asked; not closed. An endpoint unless given.
+    base_url : str, optional
+        Of the endpoint, such as ``http://localhost:8000/v1``; OpenAI's own unless given.
+    key_variable : str
+        Environment variable that holds the key.
+    stop : asyncio.Event, optional
+        Once it is set no further call is made.
+    watch : callable, optional
+        Called with the run so far whenever votes have become durable.
+    endpoint : EndpointState, optional
+        What earlier runs against the endpoint have left: how far ahead its pace is booked.
+
+    Returns
+    -------
+    JudgeRun
+
+    Raises
+    ------
+    InputError
+        If pairs or options are not what they should be, options come beside a `judging` or an
+        endpoint beside a `client`, no call can work, or the store cannot be used. Votes that were
+        counted are in the store whatever happens.
+    """
+    if judging is None:
+        judging = Judging(**options)
+    elif options:
+        raise InputError(
+            f"{', '.join(options)} and a judging are given, want one of them: "
+            f"dataclasses.replace(judging, {next(iter(options))}=...) changes it"
+        )
+    pairs = pairs if isinstance(pairs, Pairs) else read_pairs(pairs)
+    judging.prompt.check(pairs)
+    async with opened(store, client, judging.timeout, base_url, key_variable) as (place, asked):
+        return await sample(
+            judging.plan(pairs),
+            judging.asked,
+            client=asked,
+            store=place,
+            read=judging.read,
+            judging=judging,
+            endpoint=endpoint,
+            stop=stop,
+            watch=watch,
+        )
+
+
+@asynccontextmanager
+async def opened(
+    store: VoteStore | str | os.PathLike[str],
+    client: ChatClient | None,
+    timeout: float,
+    base_url: str | None = None,
+    key_variable: str = KEY_VARIABLE,
+) -> AsyncIterator[tuple[VoteStore, ChatClient]]:
+    """A store and a client: those given, which stay open, or ones that are closed at the end.
+
+    Raises
+    ------
+    InputError
+        If an endpoint is given beside a client, or the store cannot be opened.
+    """
+    if client is not None and (base_url is not None or key_variable != KEY_VARIABLE):
+        raise InputError("base_url and key_variable are of an endpoint, and a client is given")
+    own = None
+    if client is None:
+        client = own = OpenAIClient(base_url, key_variable=key_variable, timeout=timeout)
+    with ExitStack() as stack:
+        try:
+            if not isinstance(store, VoteStore):
+                store = stack.enter_context(VoteStore(store))
+            yield store, client
+        finally:
+            if own is not None:
+                await own.close()
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a job will take, before it is begun.
+
+    Attributes
+    ----------
+    n_items, n_wanted : int
+        Pairs, and votes wanted in all.
+    n_there : int
+        Votes wanted, or reasons why there is none, that the store has.
+    n_calls : int
+        Requests to make, repeats after faults apart.
+    prompt_tokens : int
+        About so many, at four bytes each.
+    completion_tokens : int or None
+        About so many: by the judge's answers so far, or else by the limit on an answer; None where
+        there is neither.
+    cost : float or None
+        Price of these; None without prices or completion tokens.
+    """
+
+    n_items: int
+    n_wanted: int
+    n_there: int
+    n_calls: int
+    prompt_tokens: int
+    completion_tokens: int | None
+    cost: float | None
+
+
+def estimate(pairs: Pairs, judging: Judging, store: VoteStore | None = None) -> Estimate:
+    """Say what a job will take, without asking anybody."""
+    judging.prompt.check(pairs)
+    per_answer = None if store is None else store.answer_tokens_of(judging.asked.judge)
+    per_answer = judging.max_answer_tokens if per_answer is None else per_answer
+    n_wanted = n_there = n_calls = n_answers = prompt_tokens = 0
+    for batch in batched(judging.plan(pairs), _ESTIMATED_AT_A_TIME):
+        items = [work.item for work in batch]
+        found = {} if store is None else store.samples_of(judging.asked, items)
+        for work in batch:
+            there = found.get(work.item, {})
+            for order in ORDERS:
+                keys = [key for key in work.wanted if key[0] == order]
+                missing = [key for key in keys if is_missing(there.get(key), judging.again)]
+                calls = -(-len(missing) // judging.samples_per_call)
+                n_wanted += len(keys)
+                n_there += len(keys) - len(missing)
+                n_answers += len(missing)
+                n_calls += calls
+                if calls:
+                    prompt_tokens += calls * estimated_tokens(work.messages(order))
+    completion = None if per_answer is None else round(per_answer * n_answers)
+    cost = None
+    if judging.prices is not None and completion is not None:
+        cost = judging.prices.of(prompt_tokens, completion)
+    return Estimate(len(pairs), n_wanted, n_there, n_calls, prompt_tokens, completion, cost)
+
+
+def is_missing(
+    sample: tuple[Status | None, int | None] | None, again: Collection[str] = ()
+) -> bool:
+    """Whether a sample, as `VoteStore.samples_of` has it, is still to be asked for."""
+    return sample is None or sample[0] is None or sample[0] in again

@@ -1,0 +1,380 @@
+"""Pairs and a few labels to labels of all pairs: votes, a model for each task, decisions."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from btdagg._core import InputError
+from btdagg.calibration import Calibration, CalibrationWarning, calibrate
+from btdagg.judge.calls import samples_of
+from btdagg.judge.jobs import judge, opened
+from btdagg.judge.openai_client import KEY_VARIABLE
+from btdagg.judge.pairs import Pair, Pairs, read_pairs
+from btdagg.judge.runs import JudgeRun, total_of
+from btdagg.judge.stopping import RuleOf, StoppedRun, differences, judge_by_rule, open_pairs
+from btdagg.judge.store import VoteStore, votes_frame
+from btdagg.model import DavidsonModel
+from btdagg.online import StoppingRule
+from btdagg.online.columns import settled_columns
+from btdagg.online.rule_kind import RuleKind
+from btdagg.provenance import Provenance, warn_of
+from btdagg.tables import Labels, Votes, read_labels, read_votes
+from btdagg.tables.join import with_task
+from btdagg.tables.table import refuse, text
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from btdagg.judge.client import ChatClient
+    from btdagg.judge.judging import Judging
+    from btdagg.tables.source import Source
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What a task's labels give: a calibration, and the rule under which its pairs stop."""
+
+    calibration: Calibration
+    rule: StoppingRule | None = None
+
+    @property
+    def model(self) -> DavidsonModel:
+        """The calibrated model."""
+        return self.calibration.model
+
+
+@dataclass(eq=False)
+class Labelling:
+    """What came of a pipeline.
+
+    Attributes
+    ----------
+    run : JudgeRun
+        What was asked. Where `run.stopped` is not empty the pipeline ended early: what there is of
+        the rest is here, and `decided` is None. Running it again goes on.
+    stopped : StoppedRun or None
+        Of the pairs that a stopping rule was for.
+    votes : Votes or None
+        The votes of the pairs that have all `n`: under a rule, those with a label.
+    fitted : dict of str to Fitted
+        By task, of which there may be one without a name.
+    not_decided : dict of str to str
+        Tasks that could not be fitted, and why.
+    decided : polars.DataFrame or None
+        A row for every pair: see `label_items`.
+    notes : list of str
+        What a user should know: warnings of the fits, pairs that were left out.
+    """
+
+    run: JudgeRun
+    stopped: StoppedRun | None = None
+    votes: Votes | None = None
+    fitted: dict[str, Fitted] = field(default_factory=dict)
+    not_decided: dict[str, str] = field(default_factory=dict)
+    decided: pl.DataFrame | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+class Pipeline:
+    """Pairs and labels that go together, before anybody is asked.
+
+    Parameters
+    ----------
+    pairs : Pairs, or whatever `read_pairs` reads
+    labels : Labels, or whatever `read_labels` reads
+        Gold labels of some of them.
+    judging : Judging
+        Who judges, and how.
+    rule : StoppingRule, RuleKind or str, optional
+        Pairs without a label get as many votes as it wants: a rule there is, or a kind such as
+        ``lossless`` or ``epsilon=0.05``, of which one is learned for each task from its labelled
+        pairs. These get all votes.
+
+    Attributes
+    ----------
+    pairs, labels, judging, rule
+    tasks : list of str
+        Tasks that there may be models of; one without a name where nothing says the tasks.
+
+    Raises
+    ------
+    InputError
+        If they do not go together; the message names the row or the option.
+
+    Warns
+    -----
+    ProvenanceWarning
+        If the model of a given rule was fitted to another judge, template, temperature or task.
+    """
+
+    def __init__(
+        self,
+        pairs: Pairs | Source,
+        labels: Labels | Source,
+        judging: Judging,
+        *,
+        rule: StoppingRule | RuleKind | str | None = None,
+    ) -> None:
+        self.judging = judging
+        self.rule = RuleKind.parse(rule) if isinstance(rule, str) else rule
+        self._step = 2 if judging.order == "both" else 1
+        if isinstance(self.rule, RuleKind):
+            self.rule.refuse_out_of_range(judging.n, self._step)
+        self.pairs = _with_tasks(pairs if isinstance(pairs, Pairs) else read_pairs(pairs))
+        judging.prompt.check(self.pairs)
+        self.labels = labels if isinstance(labels, Labels) else read_labels(labels)
+        self._full: Pairs = self.pairs  # those that get all votes
+        self._others: Pairs | None = None
+        if self.rule is not None:
+            self._full, self._others = _parted(self.pairs, self.labels)
+        if isinstance(self.rule, StoppingRule):
+            warn_of(differences(self.pairs, judging, self.rule))
+        self.tasks = _tasks(self.pairs, self.labels)
+
+    def pairs_to_ask(self, store: VoteStore | None) -> Pairs:
+        """Pairs that may need votes: all but those that a given rule has settled."""
+        if store is None or self._others is None or not isinstance(self.rule, StoppingRule):
+            return self.pairs
+        unsettled = open_pairs(self._others, self.judging, self.rule, store)
+        frame = self.pairs.frame
+        wanted = {pair.item for part in (self._full, unsettled) for pair in part}
+        return self.pairs.renumbered(frame.filter([pair.item in wanted for pair in self.pairs]))
+
+    async def run(
+        self,
+        *,
+        store: VoteStore,
+        client: ChatClient,
+        stop: asyncio.Event | None = None,
+        watch: Callable[[JudgeRun], object] | None = None,
+    ) -> Labelling:
+        """Ask for the votes that the store does not have, fit a model to each task, decide.
+
+        Parameters
+        ----------
+        store, client
+            Not closed.
+        stop, watch
+            See :func:`btdagg.judge.jobs.judge`; `watch` is told of each round by itself.
+
+        Raises
+        ------
+        InputError
+            If no task could be fitted; and as :func:`btdagg.judge.jobs.judge` does.
+        """
+        judging = self.judging
+        job: dict[str, Any] = {"store": store, "client": client, "stop": stop, "watch": watch}
+        run = await judge(self._full, judging, **job)
+        found = Labelling(run)
+        if run.stopped:
+            return found
+        found.votes = votes = self._votes(store, self._full)
+        self._fit(votes, found)
+        if self._others is not None and len(self._others):
+            others, rules = _with_rules(self._others, found)
+            left = run.left_of(judging.limits)
+            if left is not None:
+                rest = replace(judging, limits=left)
+                found.stopped = await judge_by_rule(others, rest, rules, **job)
+                found.run = total_of([run, found.stopped.run])
+            elif len(open_pairs(others, judging, rules, store)):
+                run.stopped = "the caps are used up by the pairs with a label"
+            if found.run.stopped:
+                return found
+            votes = self._votes(store, self.pairs)
+        found.decided = label_items(votes, self.labels, found.fitted)
+        n_empty = (found.decided["minus", "tie", "plus"].sum_horizontal() == 0).sum()
+        if n_empty:
+            found.notes.append(f"{n_empty} items have no vote, and are decided without any")
+        return found
+
+    def _votes(self, store: VoteStore, pairs: Pairs) -> Votes:
+        """Return the votes wanted of some pairs, in their order; a store may have more."""
+        import polars as pl
+
+        judging = self.judging
+        wanted = samples_of(judging.n, judging.order)
+        samples = pl.DataFrame(wanted, schema=["order", "sample"], orient="row")
+        frame = votes_frame(store, asked=judging.asked)
+        frame = frame.join(
+            samples.cast({"order": frame["order"].dtype, "sample": frame["sample"].dtype}),
+            on=["order", "sample"],
+            how="semi",
+            maintain_order="left",
+        )
+        items = pairs.frame.select(pl.col("item").cast(pl.String))
+        if "task" in pairs.columns:
+            items = items.with_columns(pairs.frame["task"].cast(pl.String))
+            frame = frame.drop("task", strict=False)
+        return read_votes(items.join(frame, on="item", maintain_order="left_right"))
+
+    def _fit(self, votes: Votes, found: Labelling) -> None:
+        """Fit a model, and a rule where one is asked for, to each task."""
+        for task, part in _by_task(votes, self.labels):
+            try:
+                found.fitted[task] = fitted = self._fit_task(part)
+            except InputError as error:
+                found.not_decided[task] = str(error)
+                found.notes.append(f"{task or 'votes'}: not decided: {error}")
+                continue
+            named = f"{task}: " if task else ""
+            found.notes += [f"{named}{warning}" for warning in fitted.calibration.warnings]
+        if not found.fitted:
+            why = next(iter(found.not_decided.values()))
+            raise InputError(f"nothing could be decided: {why}")
+
+    def _fit_task(self, votes: Votes) -> Fitted:
+        n, rule = self.judging.n, self.rule
+        items = votes.labelled(self.labels)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CalibrationWarning)  # they are among the notes
+            calibration = calibrate(
+                items.counts,
+                items.labels,
+                provenance=replace(Provenance.of(votes), n_votes=n),
+            )
+        if isinstance(rule, RuleKind):
+            rule = rule.learn(calibration.model, n, items.counts, items.labels, step=self._step)
+        return Fitted(calibration, rule)
+
+
+async def label_pairs(
+    pairs: Pairs | Source,
+    labels: Labels | Source,
+    judging: Judging,
+    *,
+    store: VoteStore | str | os.PathLike[str],
+    rule: StoppingRule | RuleKind | str | None = None,
+    client: ChatClient | None = None,
+    base_url: str | None = None,
+    key_variable: str = KEY_VARIABLE,
+    stop: asyncio.Event | None = None,
+    watch: Callable[[JudgeRun], object] | None = None,
+) -> Labelling:
+    """Judge pairs, calibrate on the labels of some, and decide every pair.
+
+    Votes that the store has are not asked for again: called again after a stop, or with more
+    labels, it goes on where it was.
+
+    Parameters
+    ----------
+    pairs, labels, judging, rule
+        See `Pipeline`.
+    store, client, base_url, key_variable, stop, watch
+        See :func:`btdagg.judge.jobs.judge`.
+
+    Returns
+    -------
+    Labelling
+
+    Raises
+    ------
+    InputError
+        As `Pipeline` and its `run` do.
+    """
+    pipeline = Pipeline(pairs, labels, judging, rule=rule)
+    async with opened(store, client, judging.timeout, base_url, key_variable) as (place, asked):
+        return await pipeline.run(store=place, client=asked, stop=stop, watch=watch)
+
+
+def label_items(votes: Votes, gold: Labels, fitted: Mapping[str, Fitted]) -> pl.DataFrame:
+    """Decide the items of every task that is fitted.
+
+    Under a rule the label is the rule's. An item that it stopped has no probabilities, since the
+    model is not calibrated for its few votes, but the chance that all votes decide otherwise. One
+    that is not settled, since votes were lost, has neither.
+    """
+    import polars as pl
+
+    decided = []
+    for task, part in _by_task(votes, gold):
+        if task not in fitted:
+            continue
+        ids, counts = part.counts()
+        model, rule = fitted[task].model, fitted[task].rule
+        columns: dict[str, Any] = {"item": ids.tolist()}
+        if task:
+            columns["task"] = [task] * len(ids)
+        columns["label"] = model.decide(counts) if rule is None else rule.decide(counts)
+        columns |= dict(zip(("minus", "tie", "plus"), counts.T, strict=True))
+        names = ("p_minus", "p_tie", "p_plus")
+        columns |= dict(zip(names, model.predict_proba(counts).T, strict=True))
+        frame = pl.DataFrame(columns)
+        if rule is not None:
+            full = pl.sum_horizontal("minus", "tie", "plus") >= rule.n
+            frame = frame.with_columns(
+                *(pl.when(full).then(pl.col(name)) for name in names),
+                **settled_columns(rule, counts),
+            )
+        decided.append(frame)
+    # Where the labels alone say the task of an item, one part may have none.
+    return pl.concat(decided, how="diagonal")
+
+
+def _by_task(votes: Votes, gold: Labels) -> Iterator[tuple[str, Votes]]:
+    votes = with_task(votes, gold)
+    by = ["task"] if "task" in votes.columns else []
+    for key, part in votes.partition(by):
+        yield key[0] if key else "", part
+
+
+def _tasks(pairs: Pairs, gold: Labels) -> list[str]:
+    for table in (pairs, gold):
+        if "task" in table.columns:
+            named = text(table, "task").drop_nulls().unique(maintain_order=True)
+            return named.to_list() or [""]
+    return [""]
+
+
+def _with_tasks(pairs: Pairs) -> Pairs:
+    """Pairs with their tasks as text, if they have a column of them.
+
+    Raises
+    ------
+    InputError
+        If one has none; the message names the row.
+    """
+    if "task" not in pairs.columns:
+        return pairs
+    tasks = text(pairs, "task")
+    refuse(pairs, tasks.is_null(), "task", "the name of a task, as other pairs have")
+    return pairs.renumbered(pairs.frame.with_columns(tasks.alias("task")))
+
+
+def _parted(pairs: Pairs, gold: Labels) -> tuple[Pairs, Pairs]:
+    """Pairs that have a label, and the others."""
+    import polars as pl
+
+    if "task" in gold.columns and "task" not in pairs.columns:
+        raise InputError(
+            f"{pairs.source}: {gold.source} has a column task, and pairs without a label do not "
+            "say theirs; want the column here too"
+        )
+    known = pl.col("item").cast(pl.String).is_in(text(gold, "item").implode())
+    return (
+        pairs.renumbered(pairs.frame.filter(known)),
+        pairs.renumbered(pairs.frame.filter(~known)),
+    )
+
+
+def _with_rules(pairs: Pairs, found: Labelling) -> tuple[Pairs, RuleOf]:
+    """Pairs whose task has a rule, and which; the others, which nothing could decide, are noted."""
+    import polars as pl
+
+    rules = {task: one.rule for task, one in found.fitted.items() if one.rule is not None}
+    if "task" not in pairs.columns:
+        return pairs, lambda _: rules[""]
+
+    def rule_of(pair: Pair) -> StoppingRule:
+        return rules[pair.fields["task"]]
+
+    known = pl.col("task").is_in(list(rules))
+    n_rest = pairs.frame.filter(~known).height
+    if n_rest:
+        found.notes.append(f"{n_rest} pairs are not judged, since no label is of their task")
+    return pairs.renumbered(pairs.frame.filter(known)), rule_of
