@@ -240,7 +240,7 @@ def test_a_pair_that_is_always_refused_ends_no_later_round(tmp_path):
         return asked(request)
 
     came, samples = go(
-        replace(pairs, frame=pairs.frame.reverse()), RULES["lossless"], function, tmp_path / "v.db"
+        pairs.renumbered(pairs.frame.reverse()), RULES["lossless"], function, tmp_path / "v.db"
     )
     assert came.run.stopped == ""
     assert came.n_settled == 39
