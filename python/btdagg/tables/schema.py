@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from btdagg.tables.table import AnyTable, Table, as_text, refuse
+from btdagg.tables.table import AnyTable, Table, as_text, refuse, require
 
 if TYPE_CHECKING:
     import polars as pl
@@ -87,6 +87,7 @@ def checked(table: Table, kinds: Mapping[str, Kind]) -> list[pl.Expr]:
     InputError
         As `parse` does; and if there is no such column.
     """
+    require(table, kinds)
     parsers = {name: kind(table, name) for name, kind in kinds.items()}
     is_plain = [parser.is_plain.all().alias(name) for name, parser in parsers.items()]
     plain = table.collect(table.data.lazy().select(is_plain)).row(0) if parsers else ()

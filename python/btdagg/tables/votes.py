@@ -462,15 +462,16 @@ def _sums_of(rows: pl.LazyFrame, with_confidences: bool) -> pl.LazyFrame:
 
     columns = [*_sums(), pl.col(PLACE).min()]
     for name, side in _SIDES.items() if with_confidences else ():
-        # In ascending order, so that the order of the votes does not change a bit of a sum.
+        # In ascending order, so that the order of the votes does not change a bit of a sum; running
+        # sums, since the engine leaves a sort out before a plain one.
         values = pl.col(_CONFIDENCE).filter(pl.col("vote") == side).sort()
         absent = values.is_null().any()
         columns += [
             pl.when(absent).then(float("nan")).otherwise(value).alias(f"{kind} {name}")
             for kind, value in (
-                ("total", values.sum()),
+                ("total", values.cum_sum().last().fill_null(0.0)),
                 ("least", values.min().fill_null(float("inf"))),
-                ("log_product", values.log().sum()),
+                ("log_product", values.log().cum_sum().last().fill_null(0.0)),
             )
         ]
     return rows.group_by("item").agg(columns)
