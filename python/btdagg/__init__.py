@@ -9,14 +9,11 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from btdagg._core import InputError, __version__
+from btdagg.lazy import loader
 
 TYPE_CHECKING = False  # to type checkers it is true; importing typing takes ten times as long
 if TYPE_CHECKING:
-    from typing import Any
-
     from btdagg.aggregators import (
         confidence_weighted_vote,
         majority_vote,
@@ -155,15 +152,7 @@ _NAMES_BY_MODULE = {
     ),
     "uncertainty": ("Bootstrap", "Sandwich", "Stability", "bootstrap", "sandwich"),
 }
-_LATER = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module 'btdagg' has no attribute {name!r}")
-    value = getattr(import_module(f"btdagg.{_LATER[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = loader(__name__, _NAMES_BY_MODULE)
 
 
 def __dir__() -> list[str]:

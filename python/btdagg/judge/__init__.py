@@ -1,7 +1,8 @@
 """Votes from an LLM: pairs, prompts, sampling, parsing, the vote store."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from btdagg.lazy import loader
 
 if TYPE_CHECKING:
     from btdagg.judge.client import ChatReply, ChatRequest, FunctionClient
@@ -55,15 +56,7 @@ _NAMES_BY_MODULE = {
     "store": ("VoteStore",),
     "verdicts": ("Verdict", "parse_verdict", "vote_of"),
 }
-_LATER = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module 'btdagg.judge' has no attribute {name!r}")
-    value = getattr(import_module(f"btdagg.judge.{_LATER[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = loader(__name__, _NAMES_BY_MODULE)
 
 
 def __dir__() -> list[str]:

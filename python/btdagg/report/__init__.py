@@ -4,8 +4,9 @@ A report is a `ReportFolder` to which tables and figures are added. `score_table
 and the like make them of what `btdagg.evaluation` finds.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from btdagg.lazy import loader
 from btdagg.report import figures, tables
 from btdagg.report.figure import ReportFigure
 from btdagg.report.figures import *  # noqa: F403
@@ -19,10 +20,4 @@ __all__ = ["Entry", "PivotCell", "ReportFigure", "ReportFolder", "ReportTable"]
 __all__ += figures.__all__
 __all__ += tables.__all__
 
-
-def __getattr__(name: str) -> Any:
-    if name != "ReportFolder":
-        raise AttributeError(f"module 'btdagg.report' has no attribute {name!r}")
-    from btdagg.report.folder import ReportFolder  # which needs jinja2
-
-    return ReportFolder
+__getattr__ = loader(__name__, {"folder": ("ReportFolder",)})  # which needs jinja2
