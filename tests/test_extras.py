@@ -102,3 +102,18 @@ assert set(package.__all__) <= set(dir(package)) | {{"ReportFolder"}}
     subprocess.run([sys.executable, "-c", without + check], check=True)
     found = importlib.import_module(package)
     assert all(hasattr(found, name) for name in found.__all__)
+
+
+def test_a_command_imports_what_it_needs_and_no_other(folder):
+    check = """
+import atexit
+atexit.register(lambda: print(*sorted(m for m in sys.modules if m.startswith("btdagg."))))
+"""
+    status, out, _ = ended("decide", "model.json", "votes.csv", "-o", "decided.csv",
+                           before="import sys" + check)  # fmt: skip
+    assert status == 0
+    loaded = out.splitlines()[-1].split()
+    for other in ("judge", "evaluation", "online", "serve", "uncertainty", "report.figures"):
+        assert f"btdagg.{other}" not in loaded
+    assert "btdagg.cli.decide" in loaded
+    assert "btdagg.cli.evaluate" not in loaded

@@ -36,7 +36,7 @@ NO_OPTION = {
 
 
 def options_of(command):
-    found = typer.main.get_command(app).commands[command].params
+    found = typer.main.get_command(app).get_command(None, command).params
     return {max(each.opts, key=len): each for each in found if each.param_type_name == "option"}
 
 

@@ -129,6 +129,48 @@ def test_votes_of_parquet_files_are_tallied_where_they_are(parts, monkeypatch):
 # Repeated samples
 
 
+@pytest.mark.parametrize("sampled", [False, True])
+@pytest.mark.parametrize("judges", [["m"], ["m", "m2", None]])
+def test_what_is_summed_while_reading_is_what_the_rows_say(tmp_path, sampled, judges):
+    rng = np.random.default_rng(2)
+    keys = [(i, j, k) for i in range(40) for j in judges for k in range(rng.integers(1, 5))]
+    items, who, samples = zip(*[keys[k] for k in rng.permutation(len(keys))], strict=True)
+    frame = pl.DataFrame({"item": items, "judge": pl.Series(who, dtype=pl.String)})
+    frame = frame.with_columns(
+        pl.format("q{}", "item").alias("item"),
+        vote=pl.Series([(-1, 0, 1, None)[k] for k in rng.integers(0, 4, len(keys))], dtype=pl.Int8),
+    )
+    if sampled:
+        frame = frame.with_columns(sample=pl.Series(samples))
+    frame.write_parquet(tmp_path / "v.parquet")
+    in_file, in_memory = read_votes(tmp_path / "v.parquet"), read_votes(frame)
+    asked = [None, {"judge": "m"}, {"judge": ["", "m"], "item": ["q3", "q7"]}]
+    for where in asked[: 1 + len(judges)]:
+        if where is not None and set(where["judge"]) > {"m"} and None not in judges:
+            continue
+        a, b = (votes if where is None else votes.filter(where) for votes in (in_file, in_memory))
+        assert a.tally().equals(b.tally())
+        assert (a.height, a.most_rows, a.n_missing) == (b.height, b.most_rows, b.n_missing)
+        for column in ("item", "judge"):
+            assert a.values(column).equals(b.values(column))
+    (tmp_path / "v.parquet").unlink()  # none of this reads it again
+    assert (in_file.tally().height, in_file.most_rows) == (40, in_memory.most_rows)
+    assert in_file.filter({"judge": "m"}).tally().height == 40
+
+
+@pytest.mark.parametrize("kind", [pl.Float64, pl.Decimal(10, 2)])
+def test_ids_that_would_be_cut_are_looked_at_row_by_row(tmp_path, kind):
+    votes = pl.DataFrame({"item": [1.0, 2.0, 2.5], "vote": [1, 1, 0]})
+    votes = votes.with_columns(pl.col("item").cast(kind))
+    votes.write_parquet(tmp_path / "v.parquet")
+    told = []
+    for source_ in (votes, tmp_path / "v.parquet"):
+        with pytest.raises(InputError, match=r"row 3, column item: got .*2\.5") as caught:
+            read_votes(source_)
+        told.append(str(caught.value).partition(", row")[2])
+    assert told[0] == told[1]
+
+
 def test_repeats_are_found_whatever_the_numbers_of_samples(tmp_path):
     """Samples from 63 on share bits with others, and are looked at closely."""
     rng = np.random.default_rng(2)

@@ -142,7 +142,7 @@ class Provenance:
         if self.n_votes is not None and most is not None:
             if most > self.n_votes:
                 found.append(f"items have up to {most} votes, and {self._fitted_for()}")
-            elif fewer and max(most, _most_rows(votes, n_votes)) < self.n_votes:
+            elif fewer and most < self.n_votes and _most_rows(votes, n_votes) < self.n_votes:
                 votes_of = f"{most} vote{'s' * (most != 1)}"
                 found.append(f"no item has more than {votes_of}, and {self._fitted_for()}")
         if votes is not None:

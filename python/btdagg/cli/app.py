@@ -2,25 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from btdagg import __version__
-from btdagg.cli.calibrate import calibrate
-from btdagg.cli.decide import decide
-from btdagg.cli.demo import demo
-from btdagg.cli.evaluate import evaluate
-from btdagg.cli.judge import judge
-from btdagg.cli.pipeline import run
-from btdagg.cli.plan import plan
-from btdagg.cli.raters import raters
-from btdagg.cli.serve import serve
-from btdagg.cli.sql import sql
-from btdagg.cli.votes import votes
+
+# Where the function of a command is, if not in the module of its name.
+_MODULES = {"run": "pipeline"}
+COMMANDS = (
+    "demo", "run", "judge", "votes", "evaluate", "calibrate", "plan", "decide", "raters", "sql",
+    "serve",
+)  # fmt: skip
+"""Names of the commands, as `btdagg --help` lists them."""
+
+
+class _Commands(TyperGroup):
+    """The commands. One is imported when it is asked for: most of the start is importing."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = dict.fromkeys(COMMANDS)  # type: ignore[assignment]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name in self.commands and self.commands[cmd_name] is None:
+            module = import_module(f"btdagg.cli.{_MODULES.get(cmd_name, cmd_name)}")
+            alone = typer.Typer(add_completion=False, rich_markup_mode=self.rich_markup_mode)
+            alone.command(cmd_name)(getattr(module, cmd_name))
+            self.commands[cmd_name] = typer.main.get_command(alone)
+        return self.commands.get(cmd_name)
+
 
 app = typer.Typer(
     name="btdagg",
+    cls=_Commands,
     help="Calibrated labels from the noisy three-way votes of LLM judges.\n\n"
     "Exit status: 0 done; 2 bad input, and nothing is written; 3 a cap ended the run; 70 a bug in "
     "btdagg; 130 Ctrl-C; 141 nobody reads the output any more.",
@@ -52,9 +69,3 @@ def top(
     ] = False,
 ) -> None:
     """Calibrated labels from the noisy three-way votes of LLM judges."""
-
-
-for command in (
-    demo, run, judge, votes, evaluate, calibrate, plan, decide, raters, sql, serve
-):  # fmt: skip
-    app.command()(command)

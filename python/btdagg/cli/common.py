@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from btdagg._core import InputError
 from btdagg.cli.console import Terminal, write_data
@@ -152,6 +151,8 @@ def say_what_is_pooled(
 @contextmanager
 def progress_bar(what: str) -> Iterator[Callable[[int], Callable[[], object]]]:
     """Show progress on standard error, where that is a terminal."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
     columns = (TextColumn(what), BarColumn(), TimeRemainingColumn(compact=True))
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
 

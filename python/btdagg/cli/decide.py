@@ -29,13 +29,13 @@ from btdagg.cli.tables import Columns, tables_of
 from btdagg.files import TABLE_SUFFIXES, write_table
 from btdagg.outputs import OutputFile, table_kind
 from btdagg.tables.votes import counts_of
-from btdagg.uncertainty.refit_file import load_refits
 
 if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
     from btdagg.online import StoppingRule
+    from btdagg.uncertainty import Refits
 
 # Columns of labels that are decided. Gold labels have the first two, and may have counts besides.
 _FIRST = ["item", "label", "minus", "tie", "plus"]
@@ -112,7 +112,7 @@ def decide(
     if rule is not None and refits is not None:
         raise btdagg.InputError(f"--refits wants a model, and {model} is a rule")
     fitted = btdagg.DavidsonModel.load(model) if rule is None else rule.model
-    again = None if refits is None else load_refits(refits, fitted)
+    again = None if refits is None else _load_refits(refits, fitted)
     (raw_votes,) = tables_of(columns, votes)
     table = filtered(btdagg.read_votes(raw_votes), filters)
     single_votes(table, n_votes)
@@ -155,6 +155,12 @@ def decide(
     if again is not None:
         shares += f"; {frame['stable'].sum()} stable"
     out.print(f"decided {frame.height} items: {shares}; wrote {output}", soft_wrap=True)
+
+
+def _load_refits(path: Path, model: btdagg.DavidsonModel) -> Refits:
+    from btdagg.uncertainty import load_refits
+
+    return load_refits(path, model)
 
 
 def _is_decided(columns: list[str]) -> bool:

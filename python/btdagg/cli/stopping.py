@@ -48,11 +48,11 @@ def load_if_rule(path: Path) -> StoppingRule | None:
     InputError
         If it cannot be read, is a damaged rule, or one of a later version.
     """
-    from btdagg.online import StoppingRule
-
     content = read_whole(path)
     if b'"btdagg.stopping-rule"' not in content[:200]:
         return None
+    from btdagg.online import StoppingRule
+
     with differences_said():
         return StoppingRule.from_json(content, source=str(path))
 

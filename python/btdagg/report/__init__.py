@@ -7,17 +7,60 @@ and the like make them of what `btdagg.evaluation` finds.
 from typing import TYPE_CHECKING
 
 from btdagg.lazy import loader
-from btdagg.report import figures, tables
-from btdagg.report.figure import ReportFigure
-from btdagg.report.figures import *  # noqa: F403
-from btdagg.report.table import Entry, PivotCell, ReportTable
-from btdagg.report.tables import *  # noqa: F403
 
 if TYPE_CHECKING:
+    from btdagg.report.figure import ReportFigure
+    from btdagg.report.figures import *  # noqa: F403
     from btdagg.report.folder import ReportFolder
+    from btdagg.report.table import Entry, PivotCell, ReportTable
+    from btdagg.report.tables import *  # noqa: F403
+
+_FIGURES = (
+    "behaviour_figure",
+    "calibration_figures",
+    "condition_figure",
+    "confusion_figure",
+    "distribution_figure",
+    "gold_figure",
+    "positional_bias_figure",
+    "tie_rate_figure",
+    "transfer_figure",
+    "vote_figures",
+)
+_TABLES = (
+    "Ranks",
+    "ablation_table",
+    "calibration_sweep_table",
+    "confusion_table",
+    "distribution_table",
+    "gold_table",
+    "order_table",
+    "parameters_table",
+    "positional_bias_table",
+    "pvalue_table",
+    "raters_table",
+    "score_tables",
+    "tie_rate_table",
+    "transfer_table",
+    "vote_sweep_table",
+)
 
 __all__ = ["Entry", "PivotCell", "ReportFigure", "ReportFolder", "ReportTable"]
-__all__ += figures.__all__
-__all__ += tables.__all__
+__all__ += _FIGURES
+__all__ += _TABLES
 
-__getattr__ = loader(__name__, {"folder": ("ReportFolder",)})  # which needs jinja2
+# Numbers, SVG and jinja2 are loaded for those who report; the words of `table` are for everybody.
+__getattr__ = loader(
+    __name__,
+    {
+        "figure": ("ReportFigure",),
+        "figures": _FIGURES,
+        "folder": ("ReportFolder",),
+        "table": ("Entry", "PivotCell", "ReportTable"),
+        "tables": _TABLES,
+    },
+)
+
+
+def __dir__() -> list[str]:
+    return __all__

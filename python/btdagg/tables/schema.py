@@ -89,7 +89,7 @@ def checked(table: Table, kinds: Mapping[str, Kind]) -> list[pl.Expr]:
     """
     require(table, kinds)
     parsers = {name: kind(table, name) for name, kind in kinds.items()}
-    is_plain = [parser.is_plain.all().alias(name) for name, parser in parsers.items()]
+    is_plain = all_plain(parsers)
     plain = table.collect(table.data.lazy().select(is_plain)).row(0) if parsers else ()
     values = []
     for (name, parser), as_is in zip(parsers.items(), plain, strict=True):
@@ -97,6 +97,11 @@ def checked(table: Table, kinds: Mapping[str, Kind]) -> list[pl.Expr]:
             refuse(table, bad, name, wanted)
         values.append((parser.plain if as_is else parser.value).alias(name))
     return values
+
+
+def all_plain(parsers: Mapping[str, Parser]) -> list[pl.Expr]:
+    """Return, by column, whether all of its rows are as they are wanted."""
+    return [parser.is_plain.all().alias(name) for name, parser in parsers.items()]
 
 
 def parse_column(table: Table, column: str, kind: Kind) -> pl.Series:

@@ -141,7 +141,7 @@ class Table:
 
         if not isinstance(where, Mapping):
             raise InputError(f"where is {where!r}, want a mapping of column to value")
-        keep = pl.lit(True)
+        keep, columns = pl.lit(True), []
         for name, asked in where.items():
             column, values = str(name).strip().lower(), _texts_of(asked)
             found = self.values(column).fill_null("").unique(maintain_order=True).to_list()
@@ -151,12 +151,17 @@ class Table:
                     f"{self.source}: no row has {column} {absent[0]!r}; found {listing(found)}"
                 )
             keep &= as_text(self, column).fill_null("").is_in(values)
-        rows = self.rows.filter(keep)
-        part = self.renumbered(self.collect(rows) if self.in_memory else rows)
+            columns.append(column)
+        part = self._kept(keep, columns)
         if not part.height:
             each = " and ".join(f"{column} {value!r}" for column, value in where.items())
             raise InputError(f"{self.source}: no row has {each}")
         return part
+
+    def _kept(self, keep: pl.Expr, columns: Sequence[str]) -> Self:
+        """Return the rows for which an expression of some columns holds."""
+        rows = self.rows.filter(keep)
+        return self.renumbered(self.collect(rows) if self.in_memory else rows)
 
     @property
     def height(self) -> int:

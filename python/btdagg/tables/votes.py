@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -49,7 +49,9 @@ if TYPE_CHECKING:
     from btdagg.tables.source import Source
 
 _CONFIDENCE = "\0confidence"  # no column of a source is called that
-_SEEN = "\0samples"
+_SEEN, N_ROWS = "\0samples", "\0rows"
+# Columns whose values are checked by themselves, wherever they stand.
+_BY_VALUE = ("item", "judge", "template", "task")
 _N_BITS = 63  # of an Int64, without its sign
 _BLOCK = 2**25  # rows of files that are in memory at a time where votes have to be sorted
 _SIDES = {"minus": -1, "tie": 0, "plus": 1}
@@ -73,8 +75,14 @@ class Votes(Table, CountsItself):
         What errors call these votes.
     """
 
-    # Sums of the votes by all that tells samples apart, and the data that they are sums of.
+    # Sums of the votes by item and whatever else is of their key, and the data they are sums of.
     known_sums: tuple[Any, pl.DataFrame] | None = field(default=None, repr=False, kw_only=True)
+
+    @property
+    def sums(self) -> pl.DataFrame | None:
+        """Sums of these rows, if they are known: columns of the key, counts, `PLACE`, `N_ROWS`."""
+        known = self.known_sums
+        return known[1] if known is not None and known[0] is self.data else None
 
     @property
     def are_counts(self) -> bool:
@@ -101,8 +109,32 @@ class Votes(Table, CountsItself):
         """Most votes of an item, those that are missing among them."""
         import polars as pl
 
-        n_rows = self.data.lazy().group_by("item").agg(pl.len()).select(pl.col("len").max())
+        rows, count = self.data.lazy(), pl.len()
+        if self.sums is not None:
+            rows, count = self.sums.lazy(), pl.col(N_ROWS).sum()
+        n_rows = rows.group_by("item").agg(count.alias(N_ROWS)).select(pl.col(N_ROWS).max())
         return int(self.collect(n_rows).item() or 0)
+
+    @property
+    def height(self) -> int:
+        """Number of rows."""
+        return super().height if self.sums is None else int(self.sums[N_ROWS].sum())
+
+    def values(self, column: str) -> pl.Series:
+        """Return the different values of a column as text; see `Table.values`."""
+        if self.sums is None or column not in self._key_of_sums:
+            return super().values(column)
+        return Table(self.sums.sort(PLACE).drop(PLACE), self.source).values(column)
+
+    @property
+    def _key_of_sums(self) -> list[str]:
+        return [] if self.sums is None else [c for c in VOTES.key if c in self.sums.columns]
+
+    def _kept(self, keep: pl.Expr, columns: Sequence[str]) -> Self:
+        part = super()._kept(keep, columns)
+        if self.sums is None or not set(columns) <= set(self._key_of_sums):
+            return part
+        return replace(part, known_sums=(part.data, self.sums.filter(keep)))
 
     def tally(self, n_votes: int | None = None) -> pl.DataFrame:
         """Count the votes of each item, as `counts` does, into a data frame.
@@ -233,8 +265,10 @@ class Votes(Table, CountsItself):
         sums = [pl.col(*_SIDES).sum(), pl.col(PLACE).min()]
         with_confidences = _CONFIDENCE in data.collect_schema()
         if n_votes is None and not with_confidences:
-            if self.known_sums is not None and self.known_sums[0] is self.data:
-                found = self.known_sums[1].lazy().group_by("item").agg(sums)
+            if self.sums is not None:
+                found = self.sums.lazy()
+                if self._key_of_sums != ["item"]:
+                    found = found.group_by("item").agg(sums)
             else:
                 found = _sums_of(self.data.lazy().with_row_index(PLACE), with_confidences)
             return self.collect(found.sort(PLACE))
@@ -283,7 +317,8 @@ class Votes(Table, CountsItself):
 
         if "task" not in self.columns or len(self.values("task")) < 2:
             return
-        tasks = self.data.lazy().select("item", "task").unique()
+        known = self.data if self.sums is None else self.sums
+        tasks = known.lazy().select("item", "task").unique()
         shared = self.collect(tasks.filter(pl.len().over("item") > 1).select("item"))["item"]
         if len(shared):
             rows = self.rows.select("item", "task", NUMBER).filter(
@@ -347,12 +382,77 @@ def read_votes(source: Source, *, columns: Mapping[str, str] | None = None) -> V
 
 
 def _votes_of(table: Table) -> Votes:
-    parsed = parse(table, VOTES.kinds)
-    if "confidence" in parsed.columns:
+    votes = None if table.in_memory else _summed(table)
+    if votes is None:
+        parsed = parse(table, VOTES.kinds)
+        votes = Votes(parsed.data, parsed.source, files=parsed.files)
+        if "sample" in votes.columns:
+            votes = _with_sums(votes)
+    if "confidence" in votes.columns:
         with suppress(InputError):  # it is refused by whoever uses it
-            parsed = parse(parsed, {"confidence": schema.fractions})
-    votes = Votes(parsed.data, parsed.source, files=parsed.files)
+            votes = _keeping_sums(votes, parse(votes, {"confidence": schema.fractions}))
     return _without_repeats(votes) if "sample" in votes.columns else votes
+
+
+def _summed(table: Table) -> Votes | None:
+    """Sum up files as they are checked; None if a value is not as it is wanted.
+
+    Most of the time goes into reading and grouping the rows. An id or a name is looked at once for
+    each group, instead of once for each row.
+    """
+    import polars as pl
+
+    kinds = {name: kind for name, kind in VOTES.kinds.items() if name in table.columns}
+    parsers = {name: kind(table, name) for name, kind in kinds.items()}
+    by_value = {
+        name: parser
+        for name, parser in parsers.items()
+        if name in _BY_VALUE
+        # Of other types values that differ may be parsed alike.
+        and (table.schema[name] == pl.String or table.schema[name].is_integer())
+    }
+    by_row = {name: parser for name, parser in parsers.items() if name not in by_value}
+    if not all(table.collect(table.data.lazy().select(schema.all_plain(by_row))).row(0)):
+        return None
+    plain = table.with_columns(parser.plain.alias(name) for name, parser in parsers.items())
+    votes = _with_sums(Votes(plain.data, plain.source, files=plain.files))
+    assert votes.sums is not None
+    return votes if all(votes.sums.select(schema.all_plain(by_value)).row(0)) else None
+
+
+def _with_sums(votes: Votes) -> Votes:
+    """Sum up the votes by their key; samples of a group set bits of one word."""
+    import polars as pl
+
+    key = [column for column in VOTES.key_of(votes) if column not in ("item", "sample")]
+    same = {}
+    if key:  # what is the same in all rows tells no votes apart
+        rows = votes.data.lazy()
+        alike = [(pl.col(c).null_count() == 0) & (pl.col(c).min() == pl.col(c).max()) for c in key]
+        found = votes.collect(
+            rows.select(
+                *(each.alias(c) for c, each in zip(key, alike, strict=True)),
+                *(pl.col(c).first().alias(f"\0{c}") for c in key),
+            )
+        )
+        same = {c: found[f"\0{c}"] for c in key if found[c][0]}
+    varying = [column for column in key if column not in same]
+    sums = [*_sums(), pl.col(PLACE).min(), pl.len().cast(pl.Int64).alias(N_ROWS)]
+    rows = votes.data.lazy().with_row_index(PLACE)
+    if "sample" in votes.columns:
+        bit = pl.lit(2, pl.Int64).pow(pl.col("sample") % _N_BITS).alias(_SEEN)
+        rows = rows.with_columns(bit)
+        sums.append(pl.col(_SEEN).bitwise_or().bitwise_count_ones())
+    found = votes.collect(rows.group_by("item", *varying).agg(sums))
+    found = found.with_columns(
+        pl.lit(value[0], value.dtype).alias(column) for column, value in same.items()
+    )
+    return replace(votes, known_sums=(votes.data, found))
+
+
+def _keeping_sums(votes: Votes, same: Votes) -> Votes:
+    """Return votes with the sums of others, which differ in columns that are not summed."""
+    return same if votes.sums is None else replace(same, known_sums=(same.data, votes.sums))
 
 
 def _counts_of(table: Table) -> Votes:
@@ -382,32 +482,22 @@ def _count_column(table: Table, name: str) -> str:
 def _without_repeats(votes: Votes) -> Votes:
     """Leave out repeated samples, and refuse those whose votes differ.
 
-    The samples of an item set bits of one word: no two are alike where as many bits are set as
-    there are samples. Only the others are looked at closely. Samples from 63 on share bits with
-    those below, so that more are looked at than are repeated.
+    No two samples of an item are alike where as many bits are set as there are samples. Only the
+    others are looked at closely. Samples from 63 on share bits with those below, so that more are
+    looked at than are repeated.
     """
     import polars as pl
 
-    key = [column for column in VOTES.key_of(votes) if column not in ("item", "sample")]
-    if key:  # what is the same in all rows tells no samples apart
-        rows = votes.data.lazy()
-        alike = [(pl.col(c).null_count() == 0) & (pl.col(c).min() == pl.col(c).max()) for c in key]
-        found = votes.collect(rows.select(e.alias(c) for c, e in zip(key, alike, strict=True)))
-        key = [column for column in key if not found[column][0]]
-    bit = pl.lit(2, pl.Int64).pow(pl.col("sample") % _N_BITS).alias(_SEEN)
-    rows = votes.data.lazy().with_row_index(PLACE).select("item", *key, "vote", PLACE, bit)
-    n_samples = pl.len().alias("\0n")
-    seen = pl.col(_SEEN).bitwise_or().bitwise_count_ones()
-    sums = votes.collect(
-        rows.group_by("item", *key).agg(*_sums(), pl.col(PLACE).min(), seen, n_samples)
-    )
-    repeated = sums.filter(pl.col(_SEEN) != pl.col("\0n")).select("item", *key)
-    known = replace(votes, known_sums=(votes.data, sums.select("item", *_SIDES, PLACE)))
+    sums = votes.sums
+    assert sums is not None  # where there is a column of samples
+    key = votes._key_of_sums
+    repeated = sums.filter(pl.col(_SEEN) != pl.col(N_ROWS)).select(key)
+    known = replace(votes, known_sums=(votes.data, sums.drop(_SEEN)))
     if not repeated.height:
         return known
     wanted = VOTES.key_of(votes)
     suspects = votes.rows.select(*wanted, "vote", NUMBER)
-    suspects = suspects.join(repeated.lazy(), on=["item", *key], how="semi", nulls_equal=True)
+    suspects = suspects.join(repeated.lazy(), on=key, how="semi", nulls_equal=True)
     close = votes.renumbered(votes.collect(suspects).sort(NUMBER))
     kept = without_repeats(close, wanted, "vote").numbered()
     if kept.height == close.height:
