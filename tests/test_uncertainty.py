@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 import btdagg
 from btdagg import Bounds, CalibrationWarning, DavidsonModel, InputError, bootstrap, sandwich
-from btdagg.calibration_set import calibration_set
+from btdagg.fit.calibration_set import calibration_set
 from btdagg.uncertainty import load_refits
 from btdagg.uncertainty.resampling import labelled_items
 

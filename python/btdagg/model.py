@@ -12,8 +12,8 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
-from btdagg.calibration_set import calibration_set
 from btdagg.files import read_whole, replace_file
+from btdagg.fit.calibration_set import calibration_set
 from btdagg.provenance import Provenance, warn_of
 from btdagg.validation import as_counts, as_integer, as_number
 

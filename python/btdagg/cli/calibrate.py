@@ -27,9 +27,9 @@ from btdagg.cli.common import (
 )
 from btdagg.cli.provenance import provenance_of
 from btdagg.cli.tables import Columns, tables_of
+from btdagg.fit.bounds import PARAMETERS
 from btdagg.outputs import OutputFile, json_kind
 from btdagg.tables.join import with_task
-from btdagg.uncertainty.intervals import NAMES
 
 
 def calibrate(
@@ -140,7 +140,7 @@ def calibrate(
         out.print(
             f"{level:.4g} intervals of {n_refits} refits on {sure.n_units} {units} drawn again:"
         )
-        for name in (*NAMES, "mae"):
+        for name in (*PARAMETERS, "mae"):
             out.print(f"  {name.upper() if name == 'mae' else name} {getattr(sure, name)}")
     files = output if refits is None else f"{output} and {refits}"
     out.print(f"wrote {files}", soft_wrap=True)
@@ -151,5 +151,5 @@ def _as_json(sure: btdagg.Bootstrap) -> dict[str, Any]:
         "level": sure.level,
         "n_refits": len(sure.parameters),
         "n_units": sure.n_units,
-        **{name: getattr(sure, name)._asdict() for name in (*NAMES, "mae")},
+        **{name: getattr(sure, name)._asdict() for name in (*PARAMETERS, "mae")},
     }
