@@ -48,10 +48,10 @@ def load_if_rule(path: Path) -> StoppingRule | None:
     InputError
         If it cannot be read, is a damaged rule, or one of a later version.
     """
-    from btdagg.online import StoppingRule
+    from btdagg.online.rule import RULE_FILE, StoppingRule
 
     content = read_whole(path)
-    if b'"btdagg.stopping-rule"' not in content[:200]:
+    if f'"{RULE_FILE.name}"'.encode() not in content[:200]:
         return None
     with differences_said():
         return StoppingRule.from_json(content, source=str(path))
