@@ -17,8 +17,8 @@ import numpy as np
 from scipy.optimize import minimize
 
 import btdagg
-from btdagg.calibration_set import calibration_set
 from btdagg.datasets import REGIMES, simulate
+from btdagg.fit.calibration_set import calibration_set
 
 N_STARTS = 100
 LOWER = np.array([1e-3, np.log(1e-4), -10.0])

@@ -422,7 +422,7 @@ def test_no_parameters_make_fewer_errors(bounds):
 
 
 def test_three_items_meet_at_one_beta_or_none():
-    """What the search for corners rests on; see `btdagg.thresholds`."""
+    """What the search for corners rests on; see `btdagg.fit.thresholds`."""
     rng = np.random.default_rng(0)
     beta = np.geomspace(1e-4, 300, 3000)
     for _ in range(300):
@@ -483,7 +483,7 @@ def test_the_direct_fit_says_what_is_wrong():
 
 def test_an_error_that_is_not_proven_is_warned_of(monkeypatch):
     monkeypatch.setattr(
-        "btdagg.calibration_mae.least_errors", lambda *_, **__: (0, np.empty((0, 3)))
+        "btdagg.fit.absolute_error.least_errors", lambda *_, **__: (0, np.empty((0, 3)))
     )
     with pytest.warns(CalibrationWarning, match=r"^absolute error 1 on 2 labels, and 0 is not"):
         found = calibrate_by_mae([[0, 0, 3], [0, 0, 3]], [1, 0])

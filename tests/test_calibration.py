@@ -10,8 +10,8 @@ from scipy.optimize import minimize
 
 import btdagg
 from btdagg import Bounds, CalibrationWarning, DavidsonModel, InputError, _core, calibrate
-from btdagg.calibration import box_of
-from btdagg.calibration_set import calibration_set
+from btdagg.fit.bounds import box_of
+from btdagg.fit.calibration_set import calibration_set
 
 LOWER = np.array([1e-3, math.log(1e-4), -10.0])
 UPPER = np.array([5.0, math.log(1e3), 10.0])
@@ -231,7 +231,7 @@ def test_a_fit_that_does_not_converge_is_warned_of(monkeypatch):
 
     # A test of the core shows that it says so.
     stuck = changed(items, fit=lambda *_: changed(fit, converged=False))
-    monkeypatch.setattr("btdagg.calibration.calibration_set", lambda *_, **__: stuck)
+    monkeypatch.setattr("btdagg.fit.calibrate.calibration_set", lambda *_, **__: stuck)
     with pytest.warns(CalibrationWarning, match="the fit did not converge"):
         assert not calibrate(counts, labels).converged
 

@@ -194,7 +194,7 @@ def test_every_task_has_a_rule_and_those_without_labels_cost_nothing(cli, folder
     ("arguments", "said"),
     [
         (["judge", "--stop", "absent.json"], "absent.json: No such file or directory"),
-        (["judge", "--stop", "model.json"], 'model.json: no stopping rule, want "format": "btdagg'),
+        (["judge", "--stop", "model.json"], 'model.json: no btdagg stopping rule, want an object'),
         (["judge", "--stop", "rule.json", "-n", "6"],
          "-n is 6, and the rule of rule.json is for 8 votes"),
         (["judge", "--stop", "rule.json", "--method", "gsa"], "--stop is for --method sample"),

@@ -494,13 +494,13 @@ def test_rules_are_saved_and_loaded(tmp_path):
     with pytest.raises(InputError, match=r"rule.json: not JSON: "):
         StoppingRule.load(path)
     path.write_text(text.replace('"version": 1', '"version": 7'))
-    with pytest.raises(InputError, match=r"rule version 7, this btdagg reads version 1"):
+    with pytest.raises(InputError, match=r"stopping rule version 7, this btdagg reads version 1"):
         StoppingRule.load(path)
     path.write_text(text.replace('"n": 9', '"n": 900'))
     with pytest.raises(InputError, match=r"rule.json: n is 900, want an integer of at most 128"):
         StoppingRule.load(path)
     path.write_text(MODEL.to_json())
-    with pytest.raises(InputError, match=r"no stopping rule, want \"format\""):
+    with pytest.raises(InputError, match=r"no btdagg stopping rule, want an object"):
         StoppingRule.load(path)
     with pytest.raises(InputError, match=r"absent.json: No such file"):
         StoppingRule.load(tmp_path / "absent.json")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from btdagg import DavidsonModel
-from btdagg.calibration_set import calibration_set
+from btdagg.fit.calibration_set import calibration_set
 from oracle import drps_terms, oracle
 
 TOLERANCE = 1e-13

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 import btdagg
 from btdagg import Bounds, CalibrationWarning, DavidsonModel, InputError, bootstrap, sandwich
-from btdagg.calibration_set import calibration_set
+from btdagg.fit.calibration_set import calibration_set
 from btdagg.uncertainty import load_refits
 from btdagg.uncertainty.resampling import labelled_items
 
@@ -282,7 +282,7 @@ def test_refits_come_back_from_a_file_with_every_bit(tmp_path):
     [
         (None, "not JSON"),
         ({"format": "btdagg.davidson"}, 'no btdagg refits, want an object with "format"'),
-        ({"version": 2}, "refits of version 2, this btdagg reads version 1"),
+        ({"version": 2}, "refits version 2, this btdagg reads version 1"),
         ({"model": None}, "no btdagg model"),
         ({"level": 2}, "level is 2.0, want a number above 0 and below 1"),
         ({"level": None}, "level is None"),

@@ -20,10 +20,12 @@ if TYPE_CHECKING:
         rounded_median,
         soft_self_consistency,
     )
-    from btdagg.calibration import Bounds, Calibration, CalibrationWarning, calibrate
-    from btdagg.calibration_mae import MaeCalibration, calibrate_by_mae
     from btdagg.evaluation import Protocol, RandomSplits, compare, evaluate
     from btdagg.evidence import Confidences, Evidence
+    from btdagg.fit.absolute_error import MaeCalibration, calibrate_by_mae
+    from btdagg.fit.bounds import Bounds
+    from btdagg.fit.calibrate import Calibration, calibrate
+    from btdagg.fit.warnings import CalibrationWarning
     from btdagg.metrics import (
         confusion_matrix,
         discrete_ranked_probability_score,
@@ -116,10 +118,12 @@ _NAMES_BY_MODULE = {
         "rounded_median",
         "soft_self_consistency",
     ),
-    "calibration": ("Bounds", "Calibration", "CalibrationWarning", "calibrate"),
-    "calibration_mae": ("MaeCalibration", "calibrate_by_mae"),
     "evaluation": ("Protocol", "RandomSplits", "compare", "evaluate"),
     "evidence": ("Confidences", "Evidence"),
+    "fit.absolute_error": ("MaeCalibration", "calibrate_by_mae"),
+    "fit.bounds": ("Bounds",),
+    "fit.calibrate": ("Calibration", "calibrate"),
+    "fit.warnings": ("CalibrationWarning",),
     "metrics": (
         "confusion_matrix",
         "discrete_ranked_probability_score",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from btdagg._core import InputError
 
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import polars as pl
+
+Value = TypeVar("Value")
+Build = Callable[[dict[str, Any]], Value]
+_DAMAGE = (AttributeError, KeyError, OverflowError, RecursionError, TypeError, ValueError)
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")  # that tables are written in
 _DRAFT = re.compile(r"\.btdagg-[0-9a-f]{16}")  # names of files that are not whole yet
@@ -34,6 +39,85 @@ def read_whole(path: str | os.PathLike[str]) -> bytes:
         raise InputError(f"{path}: {error.strerror or error}") from None
     except (TypeError, ValueError) as error:  # no path, or a NUL in it
         raise InputError(f"path is {path!r}: {error}") from None
+
+
+class FileFormat(NamedTuple):
+    """A kind of file that btdagg writes, whose header has a format and a version.
+
+    Attributes
+    ----------
+    name : str
+        The format, such as ``btdagg.davidson``.
+    what : str
+        What messages call it, such as ``model``.
+    version : int
+        What is written, and the only version that is read.
+    """
+
+    name: str
+    what: str
+    version: int = 1
+
+    def dumps(self, fields: Mapping[str, Any], indent: int | None = None) -> str:
+        """Return JSON of the header and the fields; floats keep every bit."""
+        return json.dumps(self.with_header(fields), indent=indent)
+
+    def loads(self, text: str | bytes, source: str, build: Build[Value]) -> Value:
+        """Return what `build` makes of the fields that `dumps` wrote.
+
+        Raises
+        ------
+        InputError
+            If the text is no JSON, and where `value` does.
+        """
+        try:
+            found = json.loads(text)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InputError(f"{source}: not JSON: {error}") from None
+        return self.value(found, source, build)
+
+    def value(self, found: Any, source: str, build: Build[Value]) -> Value:
+        """Return what `build` makes of the fields of an object with a header.
+
+        Raises
+        ------
+        InputError
+            If it is of another format or version, or damaged; `source` begins the message. What
+            `build` raises of missing keys and of wrong types and values counts as damage.
+        """
+        try:
+            return build(self.fields(found))
+        except InputError as error:
+            raise InputError(f"{source}: {error}") from None
+        except _DAMAGE as error:
+            raise self.damaged(source, error) from None
+
+    def with_header(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields with format and version before them."""
+        return {"format": self.name, "version": self.version, **fields}
+
+    def fields(self, found: Any) -> dict[str, Any]:
+        """Check format and version, and return what else there is.
+
+        Raises
+        ------
+        InputError
+            If it is of another format or version.
+        """
+        if not isinstance(found, dict) or found.get("format") != self.name:
+            raise InputError(f'no btdagg {self.what}, want an object with "format": "{self.name}"')
+        version = found.get("version")
+        if isinstance(version, bool) or version != self.version:
+            newer = isinstance(version, int) and version > self.version
+            hint = "; a newer btdagg may read it" if newer else ""
+            raise InputError(
+                f"{self.what} version {version!r}, this btdagg reads version {self.version}{hint}"
+            )
+        return {name: value for name, value in found.items() if name not in ("format", "version")}
+
+    def damaged(self, source: str, error: Exception) -> InputError:
+        """Return the error of a file whose parts are missing or do not belong together."""
+        return InputError(f"{source}: no btdagg {self.what}, or a damaged one: {error}")
 
 
 def write_table(frame: pl.DataFrame, target: Path | IO[bytes], suffix: str) -> None:

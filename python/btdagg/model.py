@@ -12,8 +12,8 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
-from btdagg.calibration_set import calibration_set
-from btdagg.files import read_whole, replace_file
+from btdagg.files import FileFormat, read_whole, replace_file
+from btdagg.fit.calibration_set import calibration_set
 from btdagg.provenance import Provenance, warn_of
 from btdagg.validation import as_counts, as_integer, as_number
 
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-_FORMAT = "btdagg.davidson"
-_VERSION = 1
+MODEL_FILE = FileFormat("btdagg.davidson", "model")
 _NUMBERS = ("beta", "eta0", "gamma", "alpha", "kappa")
 
 
@@ -273,14 +272,31 @@ class DavidsonModel:
 
     def to_json(self) -> str:
         """Return the model as versioned JSON; floats keep every bit."""
-        import json
-
-        return json.dumps({"format": _FORMAT, "version": _VERSION, **self.as_dict()}, indent=2)
+        return MODEL_FILE.dumps(self.as_dict(), indent=2)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the numbers, and the provenance where there is one, as plain values."""
         known = {} if self.provenance is None else {"provenance": self.provenance.as_dict()}
         return {**self.numbers, **known}
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> Self:
+        """Return the model that `as_dict` described.
+
+        Raises
+        ------
+        InputError
+            If a field is missing, unknown or of another type.
+        """
+        given = dict(fields)
+        if given.keys() - {"provenance"} != set(_NUMBERS):
+            raise InputError(f"fields {sorted(given)}, want {sorted(_NUMBERS)}")
+        for name in _NUMBERS:
+            if isinstance(given[name], bool) or not isinstance(given[name], int | float):
+                raise InputError(f"{name} is {given[name]!r}, want a finite number")
+        if "provenance" in given:
+            given["provenance"] = Provenance.from_dict(given["provenance"])
+        return cls(**given)
 
     @classmethod
     def from_json(cls, text: str | bytes, *, source: str = "model") -> Self:
@@ -291,16 +307,7 @@ class DavidsonModel:
         InputError
             If the text is no such JSON or of a later version; `source` names it in the message.
         """
-        import json
-
-        try:
-            found = json.loads(text)
-        except (TypeError, ValueError, RecursionError) as error:
-            raise InputError(f"{source}: not JSON: {error}") from None
-        try:
-            return cls(**_fields(found))
-        except InputError as error:
-            raise InputError(f"{source}: {error}") from None
+        return MODEL_FILE.loads(text, source, cls.from_dict)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as JSON; a file that is there is replaced whole or not at all.
@@ -324,23 +331,3 @@ class DavidsonModel:
             If the file cannot be read, is no model, or is of a later version.
         """
         return cls.from_json(read_whole(path), source=str(path))
-
-
-def _fields(found: Any) -> dict[str, Any]:
-    """Check what a model file says and return its fields."""
-    if not isinstance(found, dict) or found.get("format") != _FORMAT:
-        raise InputError(f'no btdagg model, want an object with "format": "{_FORMAT}"')
-    version = found.get("version")
-    if isinstance(version, bool) or version != _VERSION:
-        newer = isinstance(version, int) and version > _VERSION
-        hint = "; a newer btdagg may read it" if newer else ""
-        raise InputError(f"model version {version!r}, this btdagg reads version {_VERSION}{hint}")
-    given = {name: value for name, value in found.items() if name not in ("format", "version")}
-    if given.keys() - {"provenance"} != set(_NUMBERS):
-        raise InputError(f"fields {sorted(given)}, want {sorted(_NUMBERS)}")
-    for name in _NUMBERS:
-        if isinstance(given[name], bool) or not isinstance(given[name], int | float):
-            raise InputError(f"{name} is {given[name]!r}, want a finite number")
-    if "provenance" in given:
-        given["provenance"] = Provenance.from_dict(given["provenance"])
-    return given

@@ -16,15 +16,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Self
+from typing import IO, Any, Self
 
 from btdagg._core import InputError
-from btdagg.files import remove_drafts, replacing, try_folder
+from btdagg.files import FileFormat, remove_drafts, replacing, try_folder
 
 MANIFEST = "btdagg-manifest.json"
 
-_FORMAT = "btdagg.manifest"
-_VERSION = 1
+_FILE = FileFormat("btdagg.manifest", "manifest")
 _HEAD = 1 << 20  # bytes of a file in which its kind can be seen
 
 Kind = Callable[[Path], bool]
@@ -218,28 +217,30 @@ class OutputFolder:
         if not os.path.lexists(path):
             return {}
         try:
-            found = json.loads(path.read_bytes())
-            if found["format"] == _FORMAT and found["version"] == _VERSION:
-                return {name: list(map(str, known)) for name, known in found["files"].items()}
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-            pass
-        if self._force:
-            return {}
-        raise InputError(f"{path} is no manifest of btdagg; want another folder, or --force")
+            return _FILE.loads(path.read_bytes(), str(path), _digests_in)
+        except InputError:
+            if self._force:
+                return {}
+            raise InputError(
+                f"{path} is no manifest of btdagg; want another folder, or --force"
+            ) from None
 
     def _save_manifest(self) -> None:
-        described = {"format": _FORMAT, "version": _VERSION, "files": self._digests}
-        written = json.dumps(described, indent=1, sort_keys=True) + "\n"
+        written = _FILE.dumps({"files": dict(sorted(self._digests.items()))}, indent=1) + "\n"
         with replacing(self.path / MANIFEST, follow=False) as file:
             file.write(written.encode())
+
+
+def _digests_in(manifest: dict[str, Any]) -> dict[str, list[str]]:
+    return {name: list(map(str, known)) for name, known in manifest["files"].items()}
 
 
 # Kinds of files
 
 
-def json_kind(format: str) -> Kind:
+def json_kind(format: FileFormat) -> Kind:
     """Files that begin as JSON of btdagg does: with the name of its format."""
-    begins = re.compile(rb'\s*\{\s*"format"\s*:\s*"' + re.escape(format.encode()) + b'"')
+    begins = re.compile(rb'\s*\{\s*"format"\s*:\s*"' + re.escape(format.name.encode()) + b'"')
 
     def is_of_kind(path: Path) -> bool:
         with open(path, "rb") as file:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from btdagg._core import InputError
-from btdagg.calibration import Calibration, CalibrationWarning, calibrate
+from btdagg.fit.calibrate import Calibration, calibrate
+from btdagg.fit.warnings import CalibrationWarning
 from btdagg.judge.calls import samples_of
 from btdagg.judge.jobs import judge, opened
 from btdagg.judge.openai_client import KEY_VARIABLE

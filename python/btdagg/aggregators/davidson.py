@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
 from btdagg._core import InputError
-from btdagg.calibration import Bounds, Calibration, calibrate
+from btdagg.fit.bounds import Bounds
+from btdagg.fit.calibrate import Calibration, calibrate
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from btdagg._core import InputError
 from btdagg.aggregators.base import Needs
-from btdagg.calibration import Bounds
-from btdagg.calibration_mae import MaeCalibration, calibrate_by_mae
+from btdagg.fit.absolute_error import MaeCalibration, calibrate_by_mae
+from btdagg.fit.bounds import Bounds
 
 if TYPE_CHECKING:
     import numpy as np

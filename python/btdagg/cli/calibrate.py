@@ -27,9 +27,11 @@ from btdagg.cli.common import (
 )
 from btdagg.cli.provenance import provenance_of
 from btdagg.cli.tables import Columns, tables_of
+from btdagg.fit.bounds import PARAMETERS
+from btdagg.model import MODEL_FILE
 from btdagg.outputs import OutputFile, json_kind
 from btdagg.tables.join import with_task
-from btdagg.uncertainty.intervals import NAMES
+from btdagg.uncertainty.refit_file import REFITS_FILE
 
 
 def calibrate(
@@ -82,10 +84,10 @@ def calibrate(
     if refits is not None and refits.resolve() == output.resolve():
         raise btdagg.InputError(f"--refits is {refits}, the file of the model")
     allowed: Any = {"reads": files_read(context, "output", "refits"), "force": force}
-    model_file = OutputFile("--output", output, json_kind("btdagg.davidson"), **allowed)
+    model_file = OutputFile("--output", output, json_kind(MODEL_FILE), **allowed)
     refits_file = None
     if refits is not None:
-        refits_file = OutputFile("--refits", refits, json_kind("btdagg.refits"), **allowed)
+        refits_file = OutputFile("--refits", refits, json_kind(REFITS_FILE), **allowed)
     raw_votes, raw_labels = tables_of(columns, votes, labels)
     gold = btdagg.read_labels(raw_labels)
     table = filtered(with_task(btdagg.read_votes(raw_votes), gold), filters)
@@ -140,7 +142,7 @@ def calibrate(
         out.print(
             f"{level:.4g} intervals of {n_refits} refits on {sure.n_units} {units} drawn again:"
         )
-        for name in (*NAMES, "mae"):
+        for name in (*PARAMETERS, "mae"):
             out.print(f"  {name.upper() if name == 'mae' else name} {getattr(sure, name)}")
     files = output if refits is None else f"{output} and {refits}"
     out.print(f"wrote {files}", soft_wrap=True)
@@ -151,5 +153,5 @@ def _as_json(sure: btdagg.Bootstrap) -> dict[str, Any]:
         "level": sure.level,
         "n_refits": len(sure.parameters),
         "n_units": sure.n_units,
-        **{name: getattr(sure, name)._asdict() for name in (*NAMES, "mae")},
+        **{name: getattr(sure, name)._asdict() for name in (*PARAMETERS, "mae")},
     }

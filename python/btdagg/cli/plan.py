@@ -105,11 +105,12 @@ def plan(
         raise btdagg.InputError("--epsilon, --price and --budget want at most one to be given")
     if not vote_price >= 0:
         raise btdagg.InputError(f"--vote-price is {vote_price}, want at least 0")
+    from btdagg.online.rule import RULE_FILE
+
     rule_file = None
     if output is not None:
         reads = files_read(context, "output")
-        kind = json_kind("btdagg.stopping-rule")
-        rule_file = OutputFile("--output", output, kind, reads=reads, force=force)
+        rule_file = OutputFile("--output", output, json_kind(RULE_FILE), reads=reads, force=force)
     fitted = btdagg.DavidsonModel.load(model)
     raw_votes, raw_labels = tables_of(columns, votes, labels)
     gold = btdagg.read_labels(raw_labels)

@@ -9,6 +9,7 @@ import btdagg
 from btdagg.cli.common import out
 from btdagg.cli.provenance import differences_said
 from btdagg.files import read_whole
+from btdagg.model import MODEL_FILE
 
 if TYPE_CHECKING:
     from btdagg.judge.stopping import StoppedRun
@@ -49,10 +50,13 @@ def load_if_rule(path: Path) -> StoppingRule | None:
         If it cannot be read, is a damaged rule, or one of a later version.
     """
     content = read_whole(path)
-    if b'"btdagg.stopping-rule"' not in content[:200]:
+    head = content[:200]
+    if f'"{MODEL_FILE.name}"'.encode() in head:  # the usual case, which wants no rules imported
         return None
-    from btdagg.online import StoppingRule
+    from btdagg.online.rule import RULE_FILE, StoppingRule
 
+    if f'"{RULE_FILE.name}"'.encode() not in head:
+        return None
     with differences_said():
         return StoppingRule.from_json(content, source=str(path))
 

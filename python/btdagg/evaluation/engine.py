@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from btdagg.aggregators import Aggregator
-from btdagg.calibration import CalibrationWarning
 from btdagg.evaluation.scores import Comparison, MethodScores, Tested
+from btdagg.fit.warnings import CalibrationWarning
 from btdagg.validation import as_groups, as_labels, same_length
 
 if TYPE_CHECKING:

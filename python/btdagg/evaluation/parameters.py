@@ -11,10 +11,10 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg.aggregators import Aggregator, Davidson, majority_vote
-from btdagg.calibration import Calibration
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.protocol import FEW_SPLITS, Protocol
+from btdagg.fit.calibrate import Calibration
 from btdagg.validation import as_number
 
 if TYPE_CHECKING:

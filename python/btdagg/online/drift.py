@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import sys
@@ -14,7 +13,7 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
-from btdagg.files import read_whole, replace_file
+from btdagg.files import FileFormat, read_whole, replace_file
 from btdagg.validation import as_integer, as_number, as_numbers, in_label_order
 
 if TYPE_CHECKING:
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-_FORMAT = "btdagg.drift"
-_VERSION = 1
+_FILE = FileFormat("btdagg.drift", "drift monitor")
 _MOST_VOTES = 128
 
 FACETS = ("tie rate", "decisiveness", "side bias")
@@ -243,10 +241,8 @@ class DriftMonitor:
 
     def to_json(self) -> str:
         """Return all that the monitor holds as versioned JSON; floats keep every bit."""
-        return json.dumps(
+        return _FILE.dumps(
             {
-                "format": _FORMAT,
-                "version": _VERSION,
                 "level": self.level,
                 "n_votes": self.n_votes,
                 "n_reference": self._n_reference,
@@ -267,21 +263,7 @@ class DriftMonitor:
         InputError
             If the text is truncated, damaged or of a later version; `source` names it.
         """
-        try:
-            found = json.loads(text)
-            if not isinstance(found, dict) or found.get("format") != _FORMAT:
-                raise InputError("no state of a drift monitor")
-            if found["version"] != _VERSION:
-                raise InputError(
-                    f"state version {found['version']!r}, this btdagg reads version {_VERSION}"
-                )
-            return cls._of(found)
-        except InputError as error:
-            raise InputError(f"{source}: {error}") from None
-        except (KeyError, OverflowError, RecursionError, TypeError, ValueError) as error:
-            raise InputError(
-                f"{source}: no state of a monitor, or a damaged one: {error}"
-            ) from None
+        return _FILE.loads(text, source, cls._of)
 
     @classmethod
     def _of(cls, found: dict[str, Any]) -> Self:

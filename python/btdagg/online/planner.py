@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.calibration import CalibrationWarning, calibrate
+from btdagg.fit.calibrate import calibrate
+from btdagg.fit.warnings import CalibrationWarning
 from btdagg.online.predictive import VoteDistribution, fit_votes
 from btdagg.online.rule import StoppingRule
 from btdagg.validation import (

@@ -11,7 +11,7 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
-from btdagg.files import read_whole, replace_file
+from btdagg.files import FileFormat, read_whole, replace_file
 from btdagg.model import DavidsonModel
 from btdagg.online.predictive import VoteDistribution
 from btdagg.provenance import warn_of
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["lossless", "risk-bounded", "cost-optimal"]
 
-_FORMAT = "btdagg.stopping-rule"
-_VERSION = 1
+RULE_FILE = FileFormat("btdagg.stopping-rule", "stopping rule")
 _MOST_VOTES = 128
 
 
@@ -342,8 +341,6 @@ class StoppingRule:
 
     def to_json(self) -> str:
         """Return the rule as versioned JSON, with its model; floats keep every bit."""
-        import json
-
         fields = {
             "kind": self.kind,
             "n": self.n,
@@ -353,7 +350,7 @@ class StoppingRule:
             "votes": None if self.votes is None else self.votes.components,
             "model": self.model.as_dict(),
         }
-        return json.dumps({"format": _FORMAT, "version": _VERSION, **fields}, indent=2)
+        return RULE_FILE.dumps(fields, indent=2)
 
     @classmethod
     def from_json(cls, text: str | bytes, *, source: str = "rule") -> Self:
@@ -364,32 +361,21 @@ class StoppingRule:
         InputError
             If the text is no such JSON or of a later version; `source` names it in the message.
         """
-        import json
+        return RULE_FILE.loads(text, source, cls._of)
 
-        try:
-            found = json.loads(text)
-        except (TypeError, ValueError, RecursionError) as error:
-            raise InputError(f"{source}: not JSON: {error}") from None
-        if not isinstance(found, dict) or found.get("format") != _FORMAT:
-            raise InputError(f'{source}: no stopping rule, want "format": "{_FORMAT}"')
-        if found.get("version") != _VERSION:
-            raise InputError(
-                f"{source}: rule version {found.get('version')!r}, this btdagg reads version "
-                f"{_VERSION}"
-            )
-        given = {name: value for name, value in found.items() if name not in ("format", "version")}
+    @classmethod
+    def _of(cls, fields: dict[str, Any]) -> Self:
         names = ["epsilon", "kind", "model", "n", "price", "step", "votes"]
-        if sorted(given) != names:
-            raise InputError(f"{source}: fields {sorted(given)}, want {names}")
-        try:
-            if not isinstance(given["model"], dict):
-                raise InputError(f"model is {given['model']!r}, want an object")
-            given["model"] = DavidsonModel(**given["model"])
-            if given["votes"] is not None:
-                given["votes"] = VoteDistribution(given["votes"])
-            return cls(**given)
-        except (InputError, TypeError) as error:
-            raise InputError(f"{source}: {error}") from None
+        if sorted(fields) != names:
+            raise InputError(f"fields {sorted(fields)}, want {names}")
+        if not isinstance(fields["model"], dict):
+            raise InputError(f"model is {fields['model']!r}, want an object")
+        votes = fields["votes"]
+        made = {
+            "model": DavidsonModel.from_dict(fields["model"]),
+            "votes": None if votes is None else VoteDistribution(votes),
+        }
+        return cls(**{**fields, **made})
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the rule as JSON; a file that is there is replaced whole or not at all.

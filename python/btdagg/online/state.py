@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg.files import FileFormat
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_FORMAT = "btdagg.tally"
-_VERSION = 1
+_FILE = FileFormat("btdagg.tally", "tally")
 
 
 class TallyState(NamedTuple):
@@ -38,13 +38,7 @@ def pack(state: TallyState) -> bytes:
     channels = sorted(state.channels[channel] for channel in used)
     names = {name: n for n, name in enumerate(channels)}
     number = {channel: names[state.channels[channel]] for channel in used}
-    header = {
-        "format": _FORMAT,
-        "version": _VERSION,
-        **state._asdict(),
-        "channels": channels,
-        "parts": None,
-    }
+    header = _FILE.with_header({**state._asdict(), "channels": channels, "parts": None})
     arrays: dict[str, NDArray[Any]] = {}
     if state.parts is not None:
         ids, reported, planes, lanes = state.parts
@@ -74,17 +68,9 @@ def unpack(data: bytes, source: str) -> TallyState:
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
-        header = json.loads(arrays["header"].tobytes())
-        if header["format"] != _FORMAT:
-            raise InputError(f"{source}: no state of a tally")
-        if header["version"] != _VERSION:
-            raise InputError(
-                f"{source}: state version {header['version']!r}, this btdagg reads version "
-                f"{_VERSION}"
-            )
-        return _checked(header, arrays)
-    except InputError:
-        raise
+        return _checked(_FILE.fields(json.loads(arrays["header"].tobytes())), arrays)
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from None
     except (
         AttributeError,
         EOFError,
@@ -98,7 +84,7 @@ def unpack(data: bytes, source: str) -> TallyState:
         zipfile.BadZipFile,
         zlib.error,
     ) as error:
-        raise InputError(f"{source}: no state of a tally, or a damaged one: {error}") from None
+        raise _FILE.damaged(source, error) from None
 
 
 def _checked(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> TallyState:

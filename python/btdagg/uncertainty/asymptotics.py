@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from btdagg.calibration import Bounds, Calibration, box_of
-from btdagg.uncertainty.intervals import NAMES, ParameterInterval, as_level, estimates
+from btdagg.fit.bounds import PARAMETERS, Bounds, box_of
+from btdagg.fit.calibrate import Calibration
+from btdagg.uncertainty.intervals import ParameterInterval, as_level, estimates
 from btdagg.uncertainty.resampling import labelled_items
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class Sandwich:
     level: float
 
     def __str__(self) -> str:
-        values = [(name, getattr(self, name)) for name in (*NAMES, "mae")]
+        values = [(name, getattr(self, name)) for name in (*PARAMETERS, "mae")]
         return "\n".join(
             [
                 f"{self.level:.0%} sandwich intervals of {self.n_units} units",
@@ -150,7 +151,7 @@ def _notes(
     """Say why beta, nu and gamma have no interval, empty for one that has."""
     lower, upper = box_of(bounds)
     notes = ["", "", ""]
-    for place, name in enumerate(NAMES):
+    for place, name in enumerate(PARAMETERS):
         if name in calibration.at_bounds or lower[place] == upper[place]:
             notes[place] = "at a bound"
         elif hessian[place, place] == 0:

@@ -6,12 +6,11 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from btdagg._core import InputError
+from btdagg.fit.bounds import PARAMETERS
 from btdagg.validation import as_number
 
 if TYPE_CHECKING:
-    from btdagg.calibration import Calibration
-
-NAMES = ("beta", "nu", "gamma")
+    from btdagg.fit.calibrate import Calibration
 
 
 class ParameterInterval(NamedTuple):
@@ -46,4 +45,4 @@ def as_level(level: float) -> float:
 def estimates(calibration: Calibration) -> dict[str, float]:
     """Return beta, nu and gamma of a calibration by name."""
     model = calibration.model
-    return {"beta": model.beta, "nu": model.nu, "gamma": model.gamma}
+    return {name: getattr(model, name) for name in PARAMETERS}

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.files import read_whole, replace_file
+from btdagg.files import FileFormat, read_whole, replace_file
+from btdagg.model import MODEL_FILE, DavidsonModel
 from btdagg.uncertainty.intervals import as_level
 from btdagg.uncertainty.stability import Stability, stability
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from btdagg.model import DavidsonModel
-
-_FORMAT = "btdagg.refits"
-_VERSION = 1
+REFITS_FILE = FileFormat("btdagg.refits", "refits")
 
 
 class Refits(NamedTuple):
@@ -56,13 +53,11 @@ def save_refits(path: str | os.PathLike[str], refits: Refits) -> None:
         If the file cannot be written.
     """
     written = {
-        "format": _FORMAT,
-        "version": _VERSION,
-        "model": json.loads(refits.model.to_json()),
+        "model": MODEL_FILE.with_header(refits.model.as_dict()),
         "level": refits.level,
         "parameters": refits.parameters.tolist(),
     }
-    replace_file(path, json.dumps(written) + "\n")
+    replace_file(path, REFITS_FILE.dumps(written) + "\n")
 
 
 def load_refits(path: str | os.PathLike[str], model: DavidsonModel | None = None) -> Refits:
@@ -81,30 +76,14 @@ def load_refits(path: str | os.PathLike[str], model: DavidsonModel | None = None
         If the file cannot be read, holds no refits or those of another model, or is of a later
         version.
     """
-    content = read_whole(path)
-    try:
-        found = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not JSON: {error}") from None
-    try:
-        refits = _refits_of(found)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+    refits = REFITS_FILE.loads(read_whole(path), str(path), _refits_of)
     if model is not None and refits.model != model:
         raise InputError(f"{path}: refits of another model than the one that decides")
     return refits
 
 
-def _refits_of(found: Any) -> Refits:
-    from btdagg.model import DavidsonModel
-
-    if not isinstance(found, dict) or found.get("format") != _FORMAT:
-        raise InputError(f'no btdagg refits, want an object with "format": "{_FORMAT}"')
-    if found.get("version") != _VERSION:
-        raise InputError(
-            f"refits of version {found.get('version')!r}, this btdagg reads version {_VERSION}"
-        )
-    model = DavidsonModel.from_json(json.dumps(found.get("model")))
+def _refits_of(found: dict[str, Any]) -> Refits:
+    model = MODEL_FILE.value(found.get("model"), "model", DavidsonModel.from_dict)
     try:
         parameters = np.asarray(found.get("parameters"), dtype=np.float64)
     except (TypeError, ValueError):

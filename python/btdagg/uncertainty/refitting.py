@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from btdagg import _core
-from btdagg.calibration import Bounds, Calibration
-from btdagg.uncertainty.intervals import NAMES, ParameterInterval, as_level, estimates
+from btdagg.fit.bounds import PARAMETERS, Bounds
+from btdagg.fit.calibrate import Calibration
+from btdagg.uncertainty.intervals import ParameterInterval, as_level, estimates
 from btdagg.uncertainty.refit_file import Refits, save_refits
 from btdagg.uncertainty.resampling import labelled_items
 from btdagg.uncertainty.stability import Stability, stability
@@ -105,7 +106,7 @@ class Bootstrap:
         save_refits(path, Refits(self.calibration.model, self.parameters, self.level))
 
     def __str__(self) -> str:
-        values = [(name, getattr(self, name)) for name in (*NAMES, "mae")]
+        values = [(name, getattr(self, name)) for name in (*PARAMETERS, "mae")]
         return "\n".join(
             [
                 f"{self.level:.0%} intervals of {len(self.parameters)} refits",

@@ -11,7 +11,9 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
-from btdagg.calibration import Bounds, Calibration, CalibrationWarning, box_of, calibrate
+from btdagg.fit.bounds import Bounds, box_of
+from btdagg.fit.calibrate import Calibration, calibrate
+from btdagg.fit.warnings import CalibrationWarning
 from btdagg.validation import (
     as_groups,
     as_integer,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from btdagg.thresholds import Corners, corners, log_lead
+from btdagg.fit.thresholds import Corners, corners, log_lead
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

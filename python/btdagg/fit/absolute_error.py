@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.calibration import Bounds, CalibrationWarning, box_of, calibrate
-from btdagg.calibration_set import calibration_set
+from btdagg.fit.bounds import Bounds, box_of
+from btdagg.fit.calibrate import calibrate
+from btdagg.fit.calibration_set import calibration_set
+from btdagg.fit.regions import items_of, least_errors
+from btdagg.fit.warnings import CalibrationWarning
 from btdagg.metrics import mean_absolute_error
 from btdagg.model import DavidsonModel
-from btdagg.regions import items_of, least_errors
 from btdagg.validation import as_labels, as_whole_counts, labelled
 
 if TYPE_CHECKING:

@@ -2,59 +2,20 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from btdagg._core import InputError
-from btdagg.calibration_set import calibration_set
+from btdagg.fit.bounds import PARAMETERS, Bounds, box_of
+from btdagg.fit.calibration_set import calibration_set
+from btdagg.fit.warnings import CalibrationWarning, warnings_of
 from btdagg.model import DavidsonModel
 from btdagg.provenance import Provenance
 from btdagg.validation import CountsItself, as_integer, as_number, labelled
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from btdagg._core import CalibrationSet
-
-_NAMES = ("beta", "nu", "gamma")
-
-
-class CalibrationWarning(UserWarning):
-    """A calibration that did not converge, hit a bound, or that the labels cannot identify."""
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """Box constraints of a fit, each a (lower, upper) pair; the paper's unless given.
-
-    Raises
-    ------
-    InputError
-        If a pair is not two finite numbers in ascending order, or nu's are not above 0.
-    """
-
-    beta: tuple[float, float] = (1e-3, 5.0)
-    nu: tuple[float, float] = (1e-4, 1e3)
-    gamma: tuple[float, float] = (-10.0, 10.0)
-
-    def __post_init__(self) -> None:
-        for name in _NAMES:
-            pair: Any = getattr(self, name)
-            try:
-                lower, upper = (as_number(value, f"bounds of {name}") for value in pair)
-            except (TypeError, ValueError):
-                lower, upper = math.nan, math.nan
-            if not lower <= upper or (name == "nu" and lower <= 0):
-                above = " above 0" if name == "nu" else ""
-                raise InputError(
-                    f"bounds of {name} are {pair!r}, want two finite numbers{above} in "
-                    "ascending order"
-                )
-            object.__setattr__(self, name, (lower, upper))
+    from numpy.typing import ArrayLike
 
 
 @dataclass(frozen=True)
@@ -201,18 +162,8 @@ def calibrate(
     n_votes = (items.max_votes or None) if known.n_votes is None else known.n_votes
     known = replace(known, n_votes=n_votes, n_labels=items.n_items)
     model = DavidsonModel(*fit.parameters, alpha, kappa, known)
-    at_bounds = tuple(name for name, hit in zip(_NAMES, fit.at_bounds, strict=True) if hit)
-    notes = _unidentified(items, model, fit.neutral)
-    if not fit.converged:
-        notes.append("the fit did not converge")
-    if at_bounds:
-        values = (f"{name} is at its bound {getattr(model, name):.4g}" for name in at_bounds)
-        notes.append(", ".join(values))
-    if items.max_votes and model.always_ties(items.max_votes):
-        notes.append(
-            f"the fitted model calls every item with up to {items.max_votes} votes a tie, however "
-            "they fall: the judge adds nothing that a constant would not"
-        )
+    at_bounds = tuple(name for name, hit in zip(PARAMETERS, fit.at_bounds, strict=True) if hit)
+    notes = warnings_of(fit, items, model, at_bounds)
     for text in notes:
         warnings.warn(text, CalibrationWarning, stacklevel=2)
     return Calibration(
@@ -225,40 +176,3 @@ def calibrate(
         n_starts=fit.n_starts,
         warnings=tuple(notes),
     )
-
-
-def _unidentified(
-    items: CalibrationSet, model: DavidsonModel, neutral: tuple[bool, bool, bool]
-) -> list[str]:
-    """Say which parameters the labelled items cannot identify, and why."""
-    notes = []
-    seen = [
-        label for label, weight in zip((-1, 0, 1), items.label_weights, strict=True) if weight > 0
-    ]
-    if len(seen) == 1:
-        notes.append(f"every label is {seen[0]}: beta, nu and gamma cannot be identified")
-    if items.n_items < len(_NAMES):
-        plural = "label" if items.n_items == 1 else "labels"
-        notes.append(
-            f"{items.n_items} {plural}: three parameters cannot be identified by fewer than three"
-        )
-    if items.max_votes == 0:
-        notes.append("no item has votes: beta and gamma cannot be identified and are left neutral")
-        return notes
-    if not items.has_margins:
-        notes.append(
-            f"no item leans to a side: beta cannot be identified and is left at {model.beta:g}"
-        )
-    if not items.has_tie_contrast:
-        notes.append(
-            "all items have the same share of ties: gamma cannot be told apart from nu "
-            + (f"and is left at {model.gamma:g}" if neutral[2] else "and makes up for it")
-        )
-    return notes
-
-
-def box_of(bounds: Bounds) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return lower and upper bounds of beta, eta0, gamma, each (3,)."""
-    pairs = [bounds.beta, tuple(math.log(nu) for nu in bounds.nu), bounds.gamma]
-    lower, upper = np.array(pairs, dtype=np.float64).T
-    return lower, upper

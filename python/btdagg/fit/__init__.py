@@ -1,0 +1,1 @@
+"""Fitting the model to a few labelled items."""
