@@ -117,3 +117,9 @@ atexit.register(lambda: print(*sorted(m for m in sys.modules if m.startswith("bt
         assert f"btdagg.{other}" not in loaded
     assert "btdagg.cli.decide" in loaded
     assert "btdagg.cli.evaluate" not in loaded
+
+
+def test_packages_are_there_as_soon_as_they_are_named():
+    check = "import btdagg; print(btdagg.online.fit_votes.__name__, btdagg.report.__name__)"
+    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["fit_votes", "btdagg.report"]

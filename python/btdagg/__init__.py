@@ -14,6 +14,7 @@ from btdagg.lazy import loader
 
 TYPE_CHECKING = False  # to type checkers it is true; importing typing takes ten times as long
 if TYPE_CHECKING:
+    from btdagg import datasets, evaluation, judge, online, report, uncertainty  # noqa: F401
     from btdagg.aggregators import (
         confidence_weighted_vote,
         majority_vote,
@@ -156,7 +157,8 @@ _NAMES_BY_MODULE = {
     ),
     "uncertainty": ("Bootstrap", "Sandwich", "Stability", "bootstrap", "sandwich"),
 }
-__getattr__ = loader(__name__, _NAMES_BY_MODULE)
+_PACKAGES = ("datasets", "evaluation", "judge", "online", "report", "uncertainty")
+__getattr__ = loader(__name__, _NAMES_BY_MODULE, _PACKAGES)
 
 
 def __dir__() -> list[str]:

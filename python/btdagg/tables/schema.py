@@ -129,7 +129,7 @@ def ids(table: Table, column: str) -> Parser:
     kind, trimmed = table.schema[column], words.str.strip_chars()
     absent = (trimmed.fill_null("") == "", "an id")
     if not kind.is_numeric():
-        is_plain = ((trimmed == words) & (words != "")).fill_null(False)
+        is_plain = (_is_trimmed(words) & (words != "")).fill_null(False)
         return Parser(words, is_plain, trimmed, [absent])
     whole = values if kind == pl.Int64 else values.cast(pl.Int64, strict=False)
     if kind.is_integer():
@@ -151,7 +151,7 @@ def names(table: Table, column: str) -> Parser:
 
     words = as_text(table, column)
     trimmed = words.str.strip_chars()
-    is_plain = ((trimmed == words) & (words != "")).fill_null(True)
+    is_plain = (_is_trimmed(words) & (words != "")).fill_null(True)
     return Parser(words, is_plain, pl.when(trimmed != "").then(trimmed))
 
 
@@ -233,6 +233,11 @@ def orders(table: Table, column: str) -> Parser:
     is_plain = ((words == "AB") | (words == "BA")).fill_null(False)
     known = ((value == "AB") | (value == "BA")).fill_null(False)
     return Parser(words, is_plain, pl.when(known).then(value), [(~known, "AB or BA")])
+
+
+def _is_trimmed(words: pl.Expr) -> pl.Expr:
+    """Whether texts have no blanks around them; lengths are compared sooner than texts."""
+    return words.str.strip_chars().str.len_bytes() == words.str.len_bytes()
 
 
 def _measured(number: pl.Expr, good: pl.Expr, wanted: str) -> Parser:
