@@ -794,6 +794,7 @@ def test_votes_that_are_always_fewer_are_logged_once(caplog):
     assert caplog.messages[0] == "judge is line\\n0, and the model was fitted for g"
 
 
+@pytest.mark.soak
 def test_under_load_no_answer_is_wrong_and_none_is_lost():
     """Twenty seconds from a process of its own; `benches/serve.py` says what it does."""
     script = Path(__file__).parents[1] / "benches/serve.py"
