@@ -2,18 +2,21 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+PYTEST = OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto
 SOURCES := pyproject.toml Cargo.toml $(wildcard Cargo.lock) $(shell find rust python -name '*.rs' -o -name '*.toml')
 
 # What is built is what Cargo.lock says, and one thing at a time.
 export MATURIN_PEP517_ARGS ?= --locked
 .NOTPARALLEL:
 
-.PHONY: help demo demo-judge test lint bench bench-smoke figures docs clean
+.PHONY: help demo demo-judge test soak integrations lint bench bench-smoke figures docs clean
 
 help:
 	@echo "make demo      simulated judges: what calibration does, and where majority vote wins"
 	@echo "make demo-judge  votes from a simulated endpoint to labels and a page"
-	@echo "make test      all tests, Rust and Python"
+	@echo "make test      the tests, Rust and Python"
+	@echo "make soak      tests that take long: kills, faults, load, many draws"
+	@echo "make integrations  tests that need a server, an engine, a browser or Cargo"
 	@echo "make lint      formatters, linters, type checkers"
 	@echo "make bench     kernels, and btdagg against its peers"
 	@echo "make figures   draw the figures of README and docs again"
@@ -30,7 +33,13 @@ demo-judge: $(VENV)/.judge
 test: $(VENV)/.test
 	@if command -v cargo >/dev/null; then cargo test --workspace --locked; \
 	else echo "cargo is not installed: the tests of the Rust crate are left out"; fi
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto
+	$(PYTEST)
+
+soak: $(VENV)/.test
+	$(PYTEST) -m "soak and not integration"
+
+integrations: $(VENV)/.integrations
+	$(PYTEST) -m integration
 
 lint: $(VENV)/.lint
 	cargo fmt --all --check
@@ -67,9 +76,11 @@ docs:
 $(VENV)/.demo: EXTRAS = cli
 $(VENV)/.judge: EXTRAS = judge,report
 $(VENV)/.test: EXTRAS = test
+$(VENV)/.integrations: EXTRAS = integrations
 $(VENV)/.lint: EXTRAS = lint
 $(VENV)/.figures: EXTRAS = cli,report
-$(VENV)/.demo $(VENV)/.judge $(VENV)/.test $(VENV)/.lint $(VENV)/.figures: $(SOURCES) | $(VENV)/.created
+$(VENV)/.demo $(VENV)/.judge $(VENV)/.test $(VENV)/.integrations $(VENV)/.lint \
+$(VENV)/.figures: $(SOURCES) | $(VENV)/.created
 	$(BIN)/python -m pip install --quiet --editable ".[$(EXTRAS)]"
 	@touch $@
 

@@ -10,6 +10,14 @@ from databases import PostgreSQL, postgres_programs
 from simulated_judge import SimulatedJudge
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """What a test is given says whether it needs a server or a browser."""
+    for item in items:
+        if {"postgres", "browser"} & set(item.fixturenames):
+            item.add_marker("integration")
+
+
 @pytest.fixture(scope="session")
 def shared():
     """Folder that holds the public votes, as `data`; BTDAGG_SHARED, or beside the checkout."""
@@ -60,7 +68,7 @@ def postgres():
     server.stop()
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.integration)])
 def store_place(request, tmp_path):
     """Where a vote store goes: a file, and a database of a server."""
     if request.param == "sqlite":

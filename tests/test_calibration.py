@@ -64,6 +64,7 @@ def best_of_random_starts(counts, labels, rng, n_starts=100):
     )
 
 
+@pytest.mark.soak
 @pytest.mark.usefixtures("quiet")
 def test_no_random_start_finds_a_lower_point_on_simulated_sets():
     rng = np.random.default_rng(11)
@@ -73,6 +74,7 @@ def test_no_random_start_finds_a_lower_point_on_simulated_sets():
         assert excess <= 1e-8
 
 
+@pytest.mark.soak
 @pytest.mark.usefixtures("quiet")
 def test_no_random_start_finds_a_lower_point_on_real_votes(shared):
     rng = np.random.default_rng(12)

@@ -36,6 +36,7 @@ def run(tmp_path, judge_url):
     return run
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_blocks_of_a_page_run_as_printed(run, page):
     text = page.read_text(encoding="utf-8")

@@ -63,6 +63,7 @@ def test_groups_are_drawn_whole():
     assert uneven == (0.75, 0.0, 1.0)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("with_groups", [False, True])
 def test_bootstrap_covers_the_true_mean(with_groups):
     rng = np.random.default_rng(0)

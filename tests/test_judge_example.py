@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from btdagg import read_labels
 from btdagg.judge.pairs import read_pairs
 
@@ -32,6 +34,7 @@ def test_labels_say_which_response_has_fewer_wrong_sums(tmp_path):
     assert (tmp_path / "pairs.jsonl").read_text() == first
 
 
+@pytest.mark.integration
 def test_what_the_docs_say_to_type(tmp_path):
     page = (SCRIPT.parents[1] / "docs" / "judge.md").read_text()
     (typed,) = (part for part in page.split("```") if "examples/judge_server" in part)

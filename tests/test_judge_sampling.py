@@ -101,6 +101,7 @@ def assert_whole(place, n_items, n):
 # Faults
 
 
+@pytest.mark.soak
 def test_ten_thousand_votes_under_faults(store_place, judge_server):
     # A time-out that is long enough for a slow machine, and so fewer that have to wait for it.
     kinds = ("429", "500", "reset", "malformed", "content-type", "empty", "truncated", "unparsed")
@@ -240,6 +241,7 @@ def kill_and_restart(server, place, tmp_path, *, n_kills, n_items, n, concurrenc
     return len(kept)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("n_kills", [20])
 def test_killed_at_random_instants(tmp_path, judge_server, n_kills):
     server = judge_server("--latency-ms", "20")
@@ -248,6 +250,7 @@ def test_killed_at_random_instants(tmp_path, judge_server, n_kills):
     assert not list(tmp_path.glob("votes.db-owner-*"))
 
 
+@pytest.mark.soak
 def test_killed_on_postgresql(tmp_path, judge_server, postgres):
     server = judge_server("--latency-ms", "20")
     place = postgres.database("killed")

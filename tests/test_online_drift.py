@@ -34,6 +34,7 @@ def test_false_alarms_are_as_rare_as_promised():
     assert alarms / n_streams <= level
 
 
+@pytest.mark.soak
 def test_false_alarms_over_ten_thousand_long_streams():
     """Each with a reference of its own of 50 items, and 1,000 items looked at one by one."""
     n_streams, n_reference, n_items = 10_000, 50, 1000

@@ -266,6 +266,7 @@ MOMENTS = {
 }
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("force", [[], ["--force"]])
 @pytest.mark.parametrize("name", MOMENTS)
 def test_a_killed_run_goes_on_and_spares_what_it_did_not_write(

@@ -31,7 +31,9 @@ def assert_close(got, wanted, scale=None):
     assert error <= TOLERANCE * scale + SMALLEST_NORMAL * 1e-3, (got, float(wanted), float(error))
 
 
-@pytest.mark.parametrize("part", range(10))
+@pytest.mark.parametrize(
+    "part", [0, *(pytest.param(part, marks=pytest.mark.soak) for part in range(1, 10))]
+)
 def test_values_and_decisions_agree_with_fifty_digits(part):
     rng = np.random.default_rng([20, part])
     for _ in range(N_MODELS // 10):

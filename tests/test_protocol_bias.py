@@ -108,6 +108,7 @@ def test_bias_is_that_of_a_loop_and_missing_votes_do_not_count():
         )  # fmt: skip
 
 
+@pytest.mark.soak
 def test_the_interval_covers_as_it_says():
     random_state = np.random.default_rng(0)
     covered = 0

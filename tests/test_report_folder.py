@@ -263,6 +263,7 @@ with ReportFolder(sys.argv[1], "Title") as report:
 """
 
 
+@pytest.mark.soak
 @pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
 def test_a_killed_run_leaves_a_page_that_can_be_read_and_files_that_are_whole(out):
     whole = Table(rows=(("method", "x"), *((f"row {k}", "1" * 2000) for k in range(200)))).csv()

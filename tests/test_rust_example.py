@@ -15,6 +15,8 @@ from btdagg.online import StoppingRule
 ROOT = Path(__file__).parents[1]
 N_VOTES = 8
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture(scope="module")
 def program():

@@ -14,6 +14,8 @@ from btdagg import DavidsonModel
 
 FOLDER = Path(__file__).parents[1] / "examples/rust_service"
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture(scope="module")
 def program():

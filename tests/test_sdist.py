@@ -16,6 +16,8 @@ ROOT = Path(__file__).parents[1]
 # Read by Git and by the machine that tests changes.
 LEFT_OUT = {".ci/run", ".gitignore", ".pre-commit-config.yaml"}
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture(scope="module")
 def sdist(tmp_path_factory):

@@ -24,9 +24,9 @@ from btdagg import DavidsonModel, InputError, Provenance, read_votes
 from btdagg.serve import Settings
 from btdagg.serve.arrow import CONTENT_TYPE, read_stream, write_stream
 from btdagg.serve.bodies import Items, read_items
-from btdagg.serve.comparison import Comparison
 from btdagg.serve.gate import Buckets
 from btdagg.serve.models import ModelFile, digest
+from btdagg.serve.provenance_check import ProvenanceCheck
 from btdagg.serve.server import bound
 
 MODEL = DavidsonModel(1.2, 2.0, 0.8)
@@ -768,7 +768,7 @@ def test_answers_say_where_items_are_not_what_the_model_was_fitted_to(start):
 
 
 def test_votes_that_are_always_fewer_are_logged_once(caplog):
-    comparison = Comparison(Provenance(n_votes=12))
+    comparison = ProvenanceCheck(Provenance(n_votes=12))
     few, enough = Items(np.tile([1, 2, 3], (500, 1))), Items(np.array([[0, 0, 12]]))
     assert comparison.differences(few) == ()
     assert caplog.messages == []
@@ -778,15 +778,15 @@ def test_votes_that_are_always_fewer_are_logged_once(caplog):
         "no item of 1000 or more has had 12 votes, which the model was fitted for"
     ]
     caplog.clear()
-    comparison = Comparison(Provenance(n_votes=12))
+    comparison = ProvenanceCheck(Provenance(n_votes=12))
     for items in (enough, few, few, few):
         comparison.differences(items)
     for judge in range(100):
         votes = read_votes({"item": [1], "vote": [1], "judge": [f"line\n{judge}"]})
-        Comparison(None).differences(Items(few.counts, votes=votes))
+        ProvenanceCheck(None).differences(Items(few.counts, votes=votes))
         comparison.differences(Items(few.counts, votes=votes))
     assert caplog.messages == []  # of a judge it knows nothing
-    comparison = Comparison(Provenance(judge="g"))
+    comparison = ProvenanceCheck(Provenance(judge="g"))
     for judge in range(100):
         votes = read_votes({"item": [1], "vote": [1], "judge": [f"line\n{judge}"]})
         comparison.differences(Items(few.counts, votes=votes))
@@ -794,6 +794,7 @@ def test_votes_that_are_always_fewer_are_logged_once(caplog):
     assert caplog.messages[0] == "judge is line\\n0, and the model was fitted for g"
 
 
+@pytest.mark.soak
 def test_under_load_no_answer_is_wrong_and_none_is_lost():
     """Twenty seconds from a process of its own; `benches/serve.py` says what it does."""
     script = Path(__file__).parents[1] / "benches/serve.py"

@@ -119,7 +119,10 @@ def as_csv(rows):
     return "\n".join(lines) + "\n"
 
 
-@pytest.fixture(params=["duckdb", "postgresql", "sqlite"])
+@pytest.fixture(
+    params=[pytest.param(name, marks=pytest.mark.integration) for name in ("duckdb", "postgresql")]
+    + ["sqlite"]
+)
 def database(request, tmp_path):
     """A dialect and what opens a database of it on rows of counts."""
     if request.param == "postgresql":
@@ -275,6 +278,7 @@ def test_columns_can_be_qualified(database):
     assert opened.decide(DavidsonModel(1.2, 2.0, 0.8).to_sql(dialect, **columns)) == [1]
 
 
+@pytest.mark.integration
 def test_spark_decides_as_the_model_does():
     pyspark = pytest.importorskip("pyspark")
     session = (

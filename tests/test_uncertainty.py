@@ -170,6 +170,7 @@ def test_what_the_labels_do_not_identify_has_no_sandwich_interval():
     assert found.gamma.note in ("the labels do not identify it", "the loss is flat at its minimum")
 
 
+@pytest.mark.soak
 def test_intervals_cover_the_truth_about_as_often_as_they_say():
     """What is estimated is the minimum of the expected DRPS: the truth, where the model is true."""
     rng = np.random.default_rng(9)
@@ -191,6 +192,7 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say():
         assert (hits / n_sets <= 0.995).all(), (name, hits)
 
 
+@pytest.mark.soak
 def test_the_mae_interval_covers_the_error_on_new_items():
     rng = np.random.default_rng(10)
     new = judged(rng, 20_000)

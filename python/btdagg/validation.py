@@ -8,7 +8,6 @@ A data frame is known by what it offers, so that none of the libraries is import
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -275,23 +274,6 @@ def as_groups(groups: ArrayLike, other: str, n_items: int) -> NDArray[np.int64]:
     except TypeError:
         raise InputError("groups mixes values that cannot be compared, want names alike") from None
     return numbers.astype(np.int64, copy=False)
-
-
-def refuse_wide_ids(ids: Iterable[object], *, unsigned: bool) -> None:
-    """Raise an `InputError` for the first integer that does not fit in 64 bits with the others.
-
-    Parameters
-    ----------
-    ids : iterable of objects
-    unsigned : bool
-        Whether ids may go up to 2**64 where none is negative.
-    """
-    whole = {row: item for row, item in enumerate(ids) if isinstance(item, int)}
-    n_bits = 64 if unsigned and min(whole.values(), default=0) >= 0 else 63
-    for row, item in whole.items():
-        if not -(2**63) <= item < 2**n_bits:
-            limit = "of at least -2**63" if item < 0 else f"below 2**{n_bits}"
-            raise InputError(f"items[{row}] is {item}, want an integer {limit}")
 
 
 def as_probabilities(values: ArrayLike, name: str) -> NDArray[np.float64]:

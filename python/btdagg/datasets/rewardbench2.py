@@ -36,7 +36,7 @@ _FILES = (".parquet", ".jsonl", ".ndjson")
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs(Table):
+class LabelledPairs(Table):
     """Pairs of responses to a prompt, labelled: one row per pair.
 
     Attributes
@@ -74,7 +74,7 @@ def load_rewardbench2(
     n_per_task: int | None = 1000,
     seed: int = 0,
     tasks: Sequence[str] | None = None,
-) -> Pairs:
+) -> LabelledPairs:
     """Load a sample of pairs of responses of RewardBench 2.
 
     Parameters
@@ -98,7 +98,7 @@ def load_rewardbench2(
 
     Returns
     -------
-    Pairs
+    LabelledPairs
         In the order of the source. An item is named after task, prompt and the places of its two
         responses, accepted ones first: ``precise-if-17-0-3``.
 
@@ -121,7 +121,7 @@ def load_rewardbench2(
     prompts = _read_prompts(_download(split) if source is None else Path(source), split)
     if tasks is not None:
         prompts = prompts.filter({"task": _task_names(tasks)})
-    pairs = Pairs(_sampled(prompts.frame, n_per_task, seed), prompts.source)
+    pairs = LabelledPairs(_sampled(prompts.frame, n_per_task, seed), prompts.source)
     for task in prompts.frame["task"].unique(maintain_order=True):
         if task not in pairs.frame["task"]:
             raise InputError(f"{prompts.source}: no prompt of task {task!r} has two responses")

@@ -19,7 +19,7 @@ from btdagg.validation import as_number
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from btdagg.datasets.simulation import Regime
+    from btdagg.datasets.regimes import Regime
 
 _NODES = 64  # of the quadrature over the difficulty of items
 

@@ -1,6 +1,7 @@
 """The paper's evaluation protocol, and what is to be seen in the scores."""
 
 from btdagg.evaluation.bias import PositionalBias, positional_bias
+from btdagg.evaluation.cells import Cell, Comparison, MethodScores
 from btdagg.evaluation.comparison import compare, evaluate, label_distributions
 from btdagg.evaluation.conditions import OrderComparison, OrderComparisons, ablate, compare_orders
 from btdagg.evaluation.curves import Curve, Sweep
@@ -24,7 +25,7 @@ from btdagg.evaluation.parts import labelled_tasks
 from btdagg.evaluation.protocol import Protocol
 from btdagg.evaluation.ranking import PAPER_TEST, Ranking, SplitTest
 from btdagg.evaluation.raters import JudgeScores, LeaveOneOut, RaterScores, leave_one_rater_out
-from btdagg.evaluation.scores import Cell, Comparison, MethodScores, Scores
+from btdagg.evaluation.scores import Scores
 from btdagg.evaluation.splitters import RandomSplits, Split, Splitter, random_splits
 from btdagg.evaluation.sweeps import calibration_curves, sweep_calibration, sweep_votes
 from btdagg.evaluation.ties import TieRates, tie_rates

@@ -14,11 +14,12 @@ from btdagg.aggregators import (
     decisions_of,
     needs_of,
 )
+from btdagg.evaluation.cells import Cell
 from btdagg.evaluation.engine import cross_scores, quiet_fit
 from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.parts import Part, parts_of, require_columns
 from btdagg.evaluation.protocol import DEFAULT, FEW_SPLITS, Protocol
-from btdagg.evaluation.scores import Cell, Scores
+from btdagg.evaluation.scores import Scores
 from btdagg.evidence import Evidence
 from btdagg.tables import Labels, Table, Votes
 from btdagg.tables.join import labels_of, with_task
@@ -28,8 +29,8 @@ from btdagg.validation import as_integer
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from btdagg.evaluation.cells import Comparison
     from btdagg.evaluation.parts import Key
-    from btdagg.evaluation.scores import Comparison
 
 Start: TypeAlias = Callable[[int], Callable[[], object]]
 """Called once with the number of splits to come; what it returns is called after each."""

@@ -20,7 +20,7 @@ from btdagg.validation import as_integer
 if TYPE_CHECKING:
     import polars as pl
 
-    from btdagg.evaluation.scores import Comparison
+    from btdagg.evaluation.cells import Comparison
     from btdagg.tables import Labels, Votes
 
 # What may differ along with what is compared, and would then be taken for its effect.

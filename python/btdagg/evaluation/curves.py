@@ -12,8 +12,8 @@ from btdagg.evaluation.intervals import Interval
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from btdagg.evaluation.cells import Cell, MethodScores
     from btdagg.evaluation.parts import Key
-    from btdagg.evaluation.scores import Cell, MethodScores
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from btdagg.aggregators import Aggregator
-from btdagg.evaluation.scores import Comparison, MethodScores, Tested
+from btdagg.evaluation.cells import Comparison, MethodScores, Tested
 from btdagg.fit.warnings import CalibrationWarning
 from btdagg.validation import as_groups, as_labels, same_length
 
@@ -58,7 +58,7 @@ def cross_scores(
         If a set would have no items, an aggregator asks for more than there is, or what it decides
         is no labels.
     """
-    found: list[list[list[_Decided]]] = [[[] for _ in parts] for _ in parts]
+    found: list[list[list[_SplitDecisions]]] = [[[] for _ in parts] for _ in parts]
     drawn = [protocol.splitter.draw(len(part), part.groups) for part in parts]
     for splits in zip(*drawn, strict=True):
         for source, (known, _), row in zip(parts, splits, found, strict=True):
@@ -68,7 +68,7 @@ def cross_scores(
                 observe(fitted)
             for target, (_, left), decided in zip(parts, splits, row, strict=True):
                 by_method = [_labels_of(method, target.rows[left]) for method in fitted]
-                decided.append(_Decided(np.stack(by_method), left, len(known)))
+                decided.append(_SplitDecisions(np.stack(by_method), left, len(known)))
         if progress is not None:
             progress()
     return [
@@ -90,7 +90,7 @@ def quiet_fit(aggregator: Fitted, counts: ArrayLike, labels: ArrayLike) -> Fitte
         return copy(aggregator).fit(counts, labels)
 
 
-class _Decided(NamedTuple):
+class _SplitDecisions(NamedTuple):
     """Labels of the evaluation set of a split, (methods, items), and which items those are."""
 
     labels: NDArray[np.int8]
@@ -108,7 +108,7 @@ def _counted(
     part: LabelledItems,
     methods: Sequence[Aggregator],
     protocol: Protocol,
-    decided: Sequence[_Decided],
+    decided: Sequence[_SplitDecisions],
 ) -> Comparison:
     """Compare what the methods decided of a part with its gold labels, and with one another."""
     gold = [part.labels[split.items] for split in decided]

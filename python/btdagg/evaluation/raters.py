@@ -23,7 +23,7 @@ from btdagg.tables.table import require, text
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from btdagg.evaluation.scores import MethodScores
+    from btdagg.evaluation.cells import MethodScores
 
 _OWN = "\0own"  # decisions of the rater; no column of a source is called that
 

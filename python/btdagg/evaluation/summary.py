@@ -12,7 +12,8 @@ from btdagg._core import InputError
 from btdagg.evaluation.intervals import Interval, mean_interval
 
 if TYPE_CHECKING:
-    from btdagg.evaluation.scores import Cell, Scores
+    from btdagg.evaluation.cells import Cell
+    from btdagg.evaluation.scores import Scores
 
 FIELDS = frozenset(
     (

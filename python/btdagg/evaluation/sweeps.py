@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Unpack
 
 from btdagg.aggregators import Aggregator, aggregators_or_usual
+from btdagg.evaluation.cells import Cell
 from btdagg.evaluation.comparison import Options, Point, distinct, evaluate_at
 from btdagg.evaluation.curves import Sweep
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.protocol import DEFAULT, Protocol
-from btdagg.evaluation.scores import Cell
 from btdagg.validation import as_integer
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ _HALVINGS = 40
 _PORTION = 20_000
 
 
-class Items(NamedTuple):
+class LeaningItems(NamedTuple):
     """Distinct items that lean to a side, mirrored to lean to A, and what deciding them costs."""
 
     s: Floats
@@ -31,7 +31,7 @@ class Items(NamedTuple):
 
 def items_of(
     counts: NDArray[np.int64], labels: NDArray[np.int8], alpha: float, kappa: float, with_ties: bool
-) -> Items:
+) -> LeaningItems:
     """Gather labelled counts into distinct items, by margin alone where it is not `with_ties`.
 
     What it costs to decide an item is its errors: a mirrored preference costs one more than a tie
@@ -48,15 +48,17 @@ def items_of(
     cost = np.bincount(place.ravel(), np.where(right, -1, 1), len(pairs)).astype(np.int64)
     matters = cost != 0
     s, t = pairs[matters].T
-    return Items(s, t, cost[matters], int(np.abs(labels.astype(np.int64)).sum()))
+    return LeaningItems(s, t, cost[matters], int(np.abs(labels.astype(np.int64)).sum()))
 
 
-def least_errors(items: Items, lower: Floats, upper: Floats, enough: int) -> tuple[int, Floats]:
+def least_errors(
+    items: LeaningItems, lower: Floats, upper: Floats, enough: int
+) -> tuple[int, Floats]:
     """Find the parameters of a box that make the fewest errors.
 
     Parameters
     ----------
-    items : Items
+    items : LeaningItems
     lower, upper : (3,) arrays
         Bounds of beta, eta0, gamma; 0 is none of gamma unless it is both.
     enough : int
@@ -91,14 +93,14 @@ def _portions(several: Iterable[Corners]) -> Iterator[Corners]:
             yield found.those(slice(start, start + _PORTION))
 
 
-def _heights(items: Items, theta: Floats) -> Floats:
+def _heights(items: LeaningItems, theta: Floats) -> Floats:
     """Height of each item over the threshold, (k, m): it is decided where that is above 0."""
     s, place = np.unique(items.s, return_inverse=True)
     beta, eta0, gamma = theta.T[:, :, None]
     return np.asarray(log_lead(beta * s)[:, place] - gamma * items.t - eta0)
 
 
-def _promised(items: Items, portion: Corners) -> NDArray[np.int64]:
+def _promised(items: LeaningItems, portion: Corners) -> NDArray[np.int64]:
     """Least cost next to each corner, where the items that meet there may fall either way."""
     heights = _heights(items, portion.theta)
     _, eta0, gamma = np.abs(portion.theta.T)[:, :, None]
@@ -110,7 +112,9 @@ def _promised(items: Items, portion: Corners) -> NDArray[np.int64]:
     return np.asarray(cost.sum(axis=1))
 
 
-def _beside(items: Items, portion: Corners, cost: int, lower: Floats, upper: Floats) -> Floats:
+def _beside(
+    items: LeaningItems, portion: Corners, cost: int, lower: Floats, upper: Floats
+) -> Floats:
     """Step from corners into the region of that cost, as far as a power of two allows."""
     theta, which, held = portion
     if not len(theta):
@@ -141,14 +145,14 @@ def _beside(items: Items, portion: Corners, cost: int, lower: Floats, upper: Flo
     return np.concatenate([np.empty((0, 3)), *reached])
 
 
-def _keeps(items: Items, points: Floats, cost: int) -> NDArray[np.bool_]:
+def _keeps(items: LeaningItems, points: Floats, cost: int) -> NDArray[np.bool_]:
     """Whether parameters have that cost and no item is on its threshold up to rounding."""
     heights = _heights(items, points)
     clear = (np.abs(heights) > _NEAR).all(axis=1)
     return np.asarray(clear & ((heights > 0) @ items.cost == cost))
 
 
-def _with_means(items: Items, points: Floats, cost: int) -> Floats:
+def _with_means(items: LeaningItems, points: Floats, cost: int) -> Floats:
     """Points, and the mean of those with the same decisions where it is as good."""
     region = np.unique(_heights(items, points) > 0, axis=0, return_inverse=True)[1].ravel()
     sizes = np.bincount(region)

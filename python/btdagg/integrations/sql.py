@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from btdagg._core import InputError
 from btdagg.validation import as_integer
 
 if TYPE_CHECKING:
-    from btdagg.model import DavidsonModel
+    from numpy.typing import ArrayLike, NDArray
 
 Column = str | Sequence[str]
 
@@ -70,8 +70,24 @@ DIALECTS = {
 }
 
 
+class _Model(Protocol):
+    """What is asked of a `DavidsonModel`, which imports this module."""
+
+    @property
+    def beta(self) -> float: ...
+    @property
+    def eta0(self) -> float: ...
+    @property
+    def gamma(self) -> float: ...
+    @property
+    def alpha(self) -> float: ...
+    @property
+    def kappa(self) -> float: ...
+    def decide(self, counts: ArrayLike) -> NDArray[np.int8]: ...
+
+
 def to_sql(
-    model: DavidsonModel,
+    model: _Model,
     dialect: str,
     *,
     minus: Column = "minus",
@@ -139,7 +155,7 @@ def _are_counts(columns: Sequence[str], words: Dialect) -> str:
     return " AND ".join(conditions)
 
 
-def _closed_form(model: DavidsonModel, words: Dialect, minus: str, tie: str, plus: str) -> str:
+def _closed_form(model: _Model, words: Dialect, minus: str, tie: str, plus: str) -> str:
     """Compare ln(2 sinh|u|) with eta, as the core does, and with its allowance for rounding."""
     for name in ("beta", "eta0", "gamma"):
         if abs(getattr(model, name)) > _LARGEST:
@@ -177,9 +193,7 @@ def _closed_form(model: DavidsonModel, words: Dialect, minus: str, tie: str, plu
     )
 
 
-def _looked_up(
-    model: DavidsonModel, words: Dialect, n: int, minus: str, tie: str, plus: str
-) -> str:
+def _looked_up(model: _Model, words: Dialect, n: int, minus: str, tie: str, plus: str) -> str:
     """Look up, for each pair of decisive votes, from how many ties on the decision changes.
 
     With the decisive votes given it is monotone in the ties, so that is all there is to know.

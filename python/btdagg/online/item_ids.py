@@ -9,7 +9,7 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
-from btdagg.validation import refuse_wide_ids, unmasked
+from btdagg.ids import as_id_array
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -49,33 +49,16 @@ def as_ids(items: Any) -> NDArray[np.int64] | Texts:
         return _of_arrow(items)
     if library == "pandas":
         items = items.to_numpy()
-    if isinstance(items, list | tuple) and items and isinstance(items[0], str):
-        return as_texts(list(items))  # not by NumPy, whose own strings lose trailing NULs
-    array = np.asarray(unmasked(items, "items"))
-    if array.ndim != 1:
-        raise InputError(f"items has shape {array.shape}, want one dimension")
-    if isinstance(items, list | tuple) and array.dtype.kind == "U":
-        raise InputError("items mixes strings and numbers, want one kind")
+    array = as_id_array(items, unsigned=False)
+    if array.dtype.kind in "OT":
+        return as_texts(array.tolist())
     if array.dtype.kind == "U":
         if not array.size:
             return as_texts([])
         native = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
         data, ends = _core.pack_wide(native.view(np.uint32).reshape(len(native), -1))
         return Texts(data, 0, ends)
-    if array.dtype.kind in "OT":
-        ids = array.tolist()
-        if all(isinstance(item, int | np.integer) and not isinstance(item, bool) for item in ids):
-            refuse_wide_ids(ids, unsigned=False)
-            array = np.asarray(ids)
-        else:
-            return as_texts(ids)
-    if array.size == 0:
-        return np.empty(0, dtype=np.int64)
-    if array.dtype.kind == "f" and isinstance(items, list | tuple):
-        refuse_wide_ids(items, unsigned=False)  # of either sign and too far apart
-    if array.dtype.kind not in "iu":
-        raise InputError(f"items has dtype {array.dtype}, want integers or strings")
-    if array.dtype.kind == "u" and array.max() > np.iinfo(np.int64).max:
+    if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
         row = int(array.argmax())
         raise InputError(f"items[{row}] is {array[row]}, want an integer below 2**63")
     return np.ascontiguousarray(array, dtype=np.int64)

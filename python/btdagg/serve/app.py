@@ -169,7 +169,7 @@ def create_app(settings: Settings, *, is_leaving: Callable[[], bool] = lambda: F
     async def show_model() -> dict[str, Any]:
         """Show the model in use: its digest, its numbers and what it was fitted to."""
         served = file.current
-        known = served.comparison.provenance
+        known = served.provenance_check.provenance
         return {
             "model": served.digest,
             **served.model.numbers,
@@ -196,7 +196,7 @@ def create_app(settings: Settings, *, is_leaving: Callable[[], bool] = lambda: F
     @app.get("/docs", include_in_schema=False, response_class=HTMLResponse)
     async def docs() -> HTMLResponse:
         served = file.current
-        known = served.comparison.provenance
+        known = served.provenance_check.provenance
         fitted = "" if known is None else f", fitted to {known}"
         return HTMLResponse(page(app.openapi(), f"Model {served.digest}{fitted}."))
 

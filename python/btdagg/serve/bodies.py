@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg.serve import arrow
+from btdagg.serve.items import Items
 from btdagg.tables import read_votes
 from btdagg.tables.table import is_unicode
 from btdagg.validation import as_counts, as_numbers, same_length
@@ -22,34 +22,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from btdagg.serve.models import ServedModel
-    from btdagg.tables import Votes
 
 JSON = "application/json"
 COUNTS = ("minus", "tie", "plus")
 _LARGEST = 2**63 - 1
 VOTES = ("item", "vote", "sample", "order", "judge")
-
-
-@dataclass(frozen=True)
-class Items:
-    """What a body asks to be decided.
-
-    Attributes
-    ----------
-    counts : (n, 3) array
-        Votes of each item in label order.
-    ids : sequence, optional
-        Names of the items.
-    n_missing : int, optional
-        Votes that are missing, where votes came and no counts.
-    votes : Votes, optional
-        Those votes.
-    """
-
-    counts: NDArray[Any]
-    ids: Any = None
-    n_missing: int | None = None
-    votes: Votes | None = None
 
 
 def read_items(body: bytes, content_type: str, *, votes_only: bool = False) -> Items:
@@ -262,7 +239,7 @@ def write_answer(
     """
     decided = served.model.decide(items.counts) if labels else None
     p = served.model.predict_proba(items.counts) if probabilities else None
-    warnings = served.comparison.differences(items) if labels or probabilities else ()
+    warnings = served.provenance_check.differences(items) if labels or probabilities else ()
     of_votes = items.n_missing is not None
     if media == arrow.CONTENT_TYPE:
         columns: dict[str, Any] = {} if items.ids is None else {"item": items.ids}

@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 from btdagg.model import DavidsonModel
-from btdagg.serve.comparison import Comparison
+from btdagg.serve.provenance_check import ProvenanceCheck
 
 
 class ServedModel(NamedTuple):
     """A model, the digest by which answers say that they are of it, and what it is used for.
 
-    The model itself knows nothing of what it was fitted to: the comparison does.
+    The model itself knows nothing of what it was fitted to: the check does.
     """
 
     model: DavidsonModel
     digest: str
-    comparison: Comparison
+    provenance_check: ProvenanceCheck
 
 
 class ModelFile:
@@ -70,7 +70,8 @@ def digest(model: DavidsonModel) -> str:
 
 def _load(path: Path) -> ServedModel:
     model = DavidsonModel.load(path)
-    return ServedModel(replace(model, provenance=None), digest(model), Comparison(model.provenance))
+    check = ProvenanceCheck(model.provenance)
+    return ServedModel(replace(model, provenance=None), digest(model), check)
 
 
 def _stamp(path: Path) -> tuple[int, ...]:

@@ -16,6 +16,7 @@ import numpy as np
 from btdagg import _core
 from btdagg._core import InputError
 from btdagg.evidence import Confidences, Evidence
+from btdagg.ids import as_id_array
 from btdagg.tables import schema
 from btdagg.tables.schema import COUNTS, VOTES, checked, parse
 from btdagg.tables.source import read_table
@@ -32,10 +33,8 @@ from btdagg.validation import (
     CountsItself,
     as_integer,
     as_labels,
-    refuse_wide_ids,
     same_index,
     same_length,
-    unmasked,
 )
 
 if TYPE_CHECKING:
@@ -623,7 +622,7 @@ def tally(items: ArrayLike, votes: ArrayLike) -> tuple[NDArray[Any], NDArray[np.
     >>> ids.tolist(), counts.tolist()
     (['x', 'y'], [[1, 0, 1], [0, 1, 0]])
     """
-    known, cast = _as_items(items), as_labels(votes, "votes")
+    known, cast = as_id_array(items, unsigned=True), as_labels(votes, "votes")
     same_length("votes", len(cast), "items", len(known))
     same_index(items=items, votes=votes)
     if known.dtype.kind in "iu":
@@ -633,31 +632,6 @@ def tally(items: ArrayLike, votes: ArrayLike) -> tuple[NDArray[Any], NDArray[np.
         return found.view(signed.dtype).astype(known.dtype, copy=False), counts
     names, counts = _core.tally_strings(known.tolist(), cast)
     return np.array(names, dtype=known.dtype if known.dtype.kind == "U" else object), counts
-
-
-def _as_items(items: ArrayLike) -> NDArray[Any]:
-    if isinstance(items, list | tuple) and items and isinstance(items[0], str):
-        # Objects, because NumPy's own strings lose trailing NULs.
-        array = np.empty(len(items), dtype=object)
-        array[:] = items
-    else:
-        array = np.asarray(unmasked(items, "items"))
-    if array.ndim != 1:
-        raise InputError(f"items has shape {array.shape}, want one dimension")
-    if isinstance(items, list | tuple) and array.dtype.kind == "U":
-        raise InputError("items mixes strings and numbers, want one kind")
-    if array.dtype.kind in "OT" and array.size and not isinstance(array[0], str):
-        refuse_wide_ids(array.tolist(), unsigned=True)
-        array = np.asarray(array.tolist())  # integers that came as objects
-        if array.dtype.kind == "O":
-            raise InputError("items has dtype object, want integers or strings")
-    if array.dtype.kind == "f" and isinstance(items, list | tuple):
-        refuse_wide_ids(items, unsigned=True)  # of either sign and too far apart
-    if array.size == 0 and array.dtype.kind == "f":
-        return array.astype(np.int64)  # an empty list
-    if array.dtype.kind not in "iuUOT":
-        raise InputError(f"items has dtype {array.dtype}, want integers or strings")
-    return array
 
 
 # Arrays of columns

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
 from btdagg.fit.bounds import PARAMETERS, Bounds, box_of
 from btdagg.fit.calibrate import Calibration
 from btdagg.uncertainty.intervals import ParameterInterval, as_level, estimates
-from btdagg.uncertainty.resampling import labelled_items
+from btdagg.uncertainty.resampling import FitOptions, labelled_items
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -68,10 +68,8 @@ def sandwich(
     weights: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     level: float = 0.95,
-    alpha: float = 1.0,
-    kappa: float = 1.0,
-    bounds: Bounds | None = None,
     n_threads: int = 1,
+    **options: Unpack[FitOptions],
 ) -> Sandwich:
     """Fit labelled counts and give sandwich intervals, by item or clustered by group.
 
@@ -106,10 +104,8 @@ def sandwich(
         labels,
         weights,
         groups,
-        alpha=alpha,
-        kappa=kappa,
-        bounds=bounds,
         n_threads=n_threads,
+        **options,
     )
     model = items.calibration.model
     theta = np.array([model.beta, model.eta0, model.gamma])

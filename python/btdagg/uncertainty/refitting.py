@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
 from btdagg import _core
-from btdagg.fit.bounds import PARAMETERS, Bounds
+from btdagg.fit.bounds import PARAMETERS
 from btdagg.fit.calibrate import Calibration
 from btdagg.uncertainty.intervals import ParameterInterval, as_level, estimates
 from btdagg.uncertainty.refit_file import Refits, save_refits
-from btdagg.uncertainty.resampling import labelled_items
+from btdagg.uncertainty.resampling import FitOptions, labelled_items
 from btdagg.uncertainty.stability import Stability, stability
 from btdagg.validation import as_integer
 
@@ -123,11 +123,9 @@ def bootstrap(
     groups: ArrayLike | None = None,
     n_refits: int = 1000,
     level: float = 0.95,
-    alpha: float = 1.0,
-    kappa: float = 1.0,
-    bounds: Bounds | None = None,
     seed: int = 0,
     n_threads: int = 1,
+    **options: Unpack[FitOptions],
 ) -> Bootstrap:
     """Bootstrap the calibration of labelled counts, by item or by group.
 
@@ -148,12 +146,12 @@ def bootstrap(
         How often to draw, at least 2.
     level : float
         Coverage of the intervals, above 0 and below 1.
-    alpha, kappa, bounds
-        As of `calibrate`.
     seed : int
         The same seed draws the same items, at any number of threads.
     n_threads : int
         Threads over the refits; they do not change a bit of the result.
+    **options
+        `alpha`, `kappa` and `bounds`, as of `calibrate`.
 
     Returns
     -------
@@ -187,10 +185,8 @@ def bootstrap(
         labels,
         weights,
         groups,
-        alpha=alpha,
-        kappa=kappa,
-        bounds=bounds,
         n_threads=n_threads,
+        **options,
     )
     model = items.calibration.model
     parts, own, original = [], [], []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from btdagg.validation import (
     as_groups,
     as_integer,
     as_labels,
-    as_number,
     as_weights,
     as_whole_counts,
     labelled,
@@ -36,6 +35,14 @@ if TYPE_CHECKING:
 _LEAST_SHARE = 1e-100
 # Weights that are drawn at once.
 _DRAWN = 1 << 22
+
+
+class FitOptions(TypedDict, total=False):
+    """Options of `btdagg.calibrate` that a fit and its refits share."""
+
+    alpha: float
+    kappa: float
+    bounds: Bounds | None
 
 
 @dataclass(frozen=True)
@@ -103,10 +110,8 @@ def labelled_items(
     weights: ArrayLike | None,
     groups: ArrayLike | None,
     *,
-    alpha: float,
-    kappa: float,
-    bounds: Bounds | None,
     n_threads: int,
+    **options: Unpack[FitOptions],
 ) -> WeightedItems:
     """Check labelled items, fit them, and reduce them to cells.
 
@@ -127,17 +132,14 @@ def labelled_items(
     same_length("weights", len(by_item), "counts", len(checked))
     group = None if groups is None else as_groups(groups, "counts", len(checked))
     same_index(counts=counts, labels=labels, weights=weights, groups=groups)
-    bounds = Bounds() if bounds is None else bounds
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)  # they are in `calibration`
         calibration = calibrate(
             checked,
             known,
             weights=by_item,
-            alpha=as_number(alpha, "alpha"),
-            kappa=as_number(kappa, "kappa"),
-            bounds=bounds,
             n_threads=as_integer(n_threads, "n_threads", 1),
+            **options,
         )
     used = by_item > 0
     least, most = by_item[used].min(), by_item.max()
@@ -167,7 +169,7 @@ def labelled_items(
         kinds=csr_array(coo_array((values, (rows, columns)), shape=shape)),
         repeats=repeats,
         calibration=calibration,
-        bounds=bounds,
+        bounds=options.get("bounds") or Bounds(),
     )
 
 

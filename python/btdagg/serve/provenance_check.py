@@ -10,7 +10,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from btdagg.provenance import Provenance
-    from btdagg.serve.bodies import Items
+    from btdagg.serve.items import Items
 
 # Items after which votes that are fewer than the model was fitted for are no accident.
 _ENOUGH = 1000
@@ -20,7 +20,7 @@ _MOST_LOGGED = 20
 _log = logging.getLogger("btdagg.serve")
 
 
-class Comparison:
+class ProvenanceCheck:
     """Items of one model, compared with what it was fitted to.
 
     More votes of an item, and votes of another judge, are seen in a request, and its answer says

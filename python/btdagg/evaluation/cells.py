@@ -1,0 +1,228 @@
+"""One comparison of methods: confusion matrices by method and split, from which scores follow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from btdagg._core import InputError
+from btdagg.evaluation.intervals import Interval, mean_interval
+from btdagg.evaluation.ranking import Ranking, SplitTest, rank
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from btdagg.aggregators import Davidson
+    from btdagg.evaluation.parts import Key
+
+# Absolute error by gold label and predicted label.
+_ERRORS = np.abs(np.subtract.outer(np.arange(3), np.arange(3)))
+
+
+@dataclass(frozen=True, eq=False)
+class MethodScores:
+    """Scores of one aggregator on the evaluation set of each split.
+
+    Attributes
+    ----------
+    name : str
+        The aggregator.
+    matrices : (n_splits, 3, 3) array
+        Items by gold label (rows) and predicted label (columns), in label order.
+    """
+
+    name: str
+    matrices: NDArray[np.int64]
+
+    @cached_property
+    def mae(self) -> NDArray[np.float64]:
+        """Mean absolute error, (n_splits,)."""
+        return np.asarray((self.matrices * _ERRORS).sum(axis=(1, 2)) / self._n_items)
+
+    @cached_property
+    def accuracy(self) -> NDArray[np.float64]:
+        """Pairwise accuracy, (n_splits,)."""
+        return np.asarray(np.trace(self.matrices, axis1=1, axis2=2) / self._n_items)
+
+    @property
+    def tie_share(self) -> NDArray[np.float64]:
+        """Share of items decided a tie, (n_splits,)."""
+        return np.asarray(self.matrices[:, :, 1].sum(axis=1) / self._n_items)
+
+    @property
+    def constant(self) -> NDArray[np.bool_]:
+        """Whether every item got the same label, (n_splits,)."""
+        return np.asarray((self.matrices.sum(axis=1) > 0).sum(axis=1) == 1)
+
+    @property
+    def mae_interval(self) -> Interval:
+        """Mean MAE over splits with its 95% interval."""
+        return mean_interval(self.mae)
+
+    @property
+    def accuracy_interval(self) -> Interval:
+        """Mean pairwise accuracy over splits with its 95% interval."""
+        return mean_interval(self.accuracy)
+
+    @property
+    def counts(self) -> NDArray[np.float64]:
+        """Mean number of items over splits by gold and predicted label: (3, 3) array."""
+        return np.asarray(self.matrices.mean(axis=0))
+
+    @property
+    def percentages(self) -> NDArray[np.float64]:
+        """`counts` in percent of their row: (3, 3) array; NaN where no item has the gold label."""
+        total = self.counts.sum(axis=1, keepdims=True)
+        return np.asarray(100 * self.counts / np.where(total > 0, total, np.nan))
+
+    @property
+    def predicted(self) -> NDArray[np.float64]:
+        """Share of items given each label, mean over splits: (3,) array in label order."""
+        return _shares(self.matrices.sum(axis=1))
+
+    @property
+    def gold(self) -> NDArray[np.float64]:
+        """Share of items that have each gold label, mean over splits: (3,) array in label order."""
+        return _shares(self.matrices.sum(axis=2))
+
+    @property
+    def _n_items(self) -> NDArray[np.int64]:
+        return np.asarray(self.matrices.sum(axis=(1, 2)))
+
+
+class Tested(NamedTuple):
+    """How differences were tested, and the p-values of every two of m methods on each split.
+
+    Attributes
+    ----------
+    test : SplitTest
+    mae, accuracy : (n_splits, m, m) arrays
+        P-values of absolute errors, and of wrong labels.
+    """
+
+    test: SplitTest
+    mae: NDArray[np.float64]
+    accuracy: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Aggregators on the same splits of the same items.
+
+    Attributes
+    ----------
+    methods : tuple of MethodScores
+        In the order in which the aggregators were given.
+    n_items : int
+        Labelled items.
+    n_calibration : float
+        Mean number of items calibrated on; groups that stay together make it vary.
+    gold_tie_share : float
+        Share of gold labels that are ties.
+    tested : Tested or None
+        P-values, if differences were tested.
+    """
+
+    methods: tuple[MethodScores, ...]
+    n_items: int
+    n_calibration: float
+    gold_tie_share: float
+    tested: Tested | None = None
+
+    @property
+    def n_splits(self) -> int:
+        """Number of splits."""
+        return len(self.methods[0].matrices)
+
+    @property
+    def n_evaluation(self) -> float:
+        """Mean number of items evaluated on."""
+        return float(self.methods[0].matrices.sum(axis=(1, 2)).mean())
+
+    @property
+    def gold(self) -> NDArray[np.float64]:
+        """Share of items of the evaluation sets that have each gold label: (3,) array."""
+        return self.methods[0].gold
+
+    @property
+    def predicted(self) -> dict[str, NDArray[np.float64]]:
+        """Share of those items given each label, (3,), by aggregator."""
+        return {method.name: method.predicted for method in self.methods}
+
+    @property
+    def test(self) -> SplitTest:
+        """How differences were tested."""
+        return self._tested.test
+
+    @property
+    def mae_pvalues(self) -> NDArray[np.float64]:
+        """P-values of absolute errors on each split, (n_splits, m, m)."""
+        return self._tested.mae
+
+    @property
+    def accuracy_pvalues(self) -> NDArray[np.float64]:
+        """P-values of wrong labels on each split, (n_splits, m, m)."""
+        return self._tested.accuracy
+
+    @cached_property
+    def mae_ranking(self) -> Ranking:
+        """Methods ranked by mean absolute error."""
+        losses = np.array([method.mae.mean() for method in self.methods])
+        return rank(losses, self.mae_pvalues, self.test)
+
+    @cached_property
+    def accuracy_ranking(self) -> Ranking:
+        """Methods ranked by pairwise accuracy."""
+        losses = np.array([-method.accuracy.mean() for method in self.methods])
+        return rank(losses, self.accuracy_pvalues, self.test)
+
+    @property
+    def _tested(self) -> Tested:
+        if self.tested is None:
+            raise InputError("differences were not tested: the protocol has no test")
+        return self.tested
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """One comparison, and what it is of.
+
+    Attributes
+    ----------
+    key : tuple of str
+        Values of the columns that votes are grouped by.
+    comparison : Comparison
+    n_votes : int or None
+        Votes per item that were used; None for all.
+    n_labels : int or None
+        Labels calibrated on, as asked for by a sweep over them.
+    value : str
+        Value of what is varied, such as the prompt template, where something is.
+    fitted : Davidson or None
+        The first aggregator that is quick to fit and keeps a `Calibration`, as Davidson does,
+        fitted to all labelled items, for what it says of the judge. The scores do not use it.
+    n_unlabelled, n_without_votes, n_missing, n_short, n_empty : int
+        Items left out because they have no label, labels left out because their item has no
+        votes, votes that are missing, items with fewer votes than `n_votes`, which keep those they
+        have, and items all of whose votes are missing, which are decided without any.
+    """
+
+    key: Key
+    comparison: Comparison
+    n_votes: int | None = None
+    n_labels: int | None = None
+    value: str = ""
+    fitted: Davidson | None = None
+    n_unlabelled: int = 0
+    n_without_votes: int = 0
+    n_missing: int = 0
+    n_short: int = 0
+    n_empty: int = 0
+
+
+def _shares(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Shares of labels in each split, (n_splits, 3), averaged over splits."""
+    return np.asarray((counts / counts.sum(axis=1, keepdims=True)).mean(axis=0))

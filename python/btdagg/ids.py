@@ -1,0 +1,76 @@
+"""Ids of items, given as arrays: integers or texts, whatever they came in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from btdagg._core import InputError
+from btdagg.validation import unmasked
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def as_id_array(items: Any, *, unsigned: bool) -> NDArray[Any]:
+    """Return ids as an array of integers, of NumPy's fixed-width strings, or of objects.
+
+    Whether each object is a str is left to the compiled code that takes them, which names the row.
+
+    Parameters
+    ----------
+    items : (m,) array of integers or strings
+    unsigned : bool
+        Whether integers may go up to 2**64 where none is negative.
+
+    Raises
+    ------
+    InputError
+        If there is not one dimension, some are masked, or they are neither integers nor strings.
+    """
+    is_list = isinstance(items, list | tuple)
+    if is_list and items and isinstance(items[0], str):
+        array = np.empty(len(items), dtype=object)  # NumPy's own strings lose trailing NULs
+        array[:] = items
+        return array
+    array = np.asarray(unmasked(items, "items"))
+    if array.ndim != 1:
+        raise InputError(f"items has shape {array.shape}, want one dimension")
+    if is_list and array.dtype.kind == "U":
+        raise InputError("items mixes strings and numbers, want one kind")
+    if array.dtype.kind in "OT":
+        ids = array.tolist()
+        if not all(_is_integer(item) for item in ids):
+            return array
+        _refuse_wide(ids, unsigned=unsigned)
+        array = np.asarray(ids)
+    if is_list and array.dtype.kind == "f":
+        _refuse_wide(items, unsigned=unsigned)  # of either sign and too far apart
+    if array.size == 0 and array.dtype.kind != "U":
+        return np.empty(0, dtype=np.int64)
+    if array.dtype.kind not in "iuU":
+        raise InputError(f"items has dtype {array.dtype}, want integers or strings")
+    return array
+
+
+def _is_integer(item: object) -> bool:
+    return isinstance(item, int | np.integer) and not isinstance(item, bool)
+
+
+def _refuse_wide(ids: Iterable[object], *, unsigned: bool) -> None:
+    """Raise an `InputError` for the first integer that does not fit in 64 bits with the others.
+
+    Parameters
+    ----------
+    ids : iterable of objects
+    unsigned : bool
+        Whether ids may go up to 2**64 where none is negative.
+    """
+    whole = {row: item for row, item in enumerate(ids) if isinstance(item, int)}
+    n_bits = 64 if unsigned and min(whole.values(), default=0) >= 0 else 63
+    for row, item in whole.items():
+        if not -(2**63) <= item < 2**n_bits:
+            limit = "of at least -2**63" if item < 0 else f"below 2**{n_bits}"
+            raise InputError(f"items[{row}] is {item}, want an integer {limit}")
