@@ -7,6 +7,7 @@ import pytest
 
 from btdagg.cli import run
 from databases import PostgreSQL, postgres_programs
+from exhibits import PNG
 from simulated_judge import SimulatedJudge
 
 
@@ -37,6 +38,12 @@ def cli(capsys):
         return status, *capsys.readouterr()
 
     return call
+
+
+@pytest.fixture
+def small_pngs(monkeypatch):
+    """PNGs of a pixel: drawing is most of a report's time, and every figure is drawn as SVG too."""
+    monkeypatch.setattr("btdagg.report.figure.ReportFigure.png", lambda figure: PNG)
 
 
 @pytest.fixture

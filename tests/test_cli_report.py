@@ -11,6 +11,8 @@ from btdagg.datasets import simulate
 from btdagg.evaluation import Protocol, RandomSplits, compare_orders, positional_bias, tie_rates
 from commands import one_line
 
+pytestmark = pytest.mark.usefixtures("small_pngs")
+
 TASKS = ("math", "ties")
 JUDGES = {"g": 1, "h": -1}
 EVALUATE = ("evaluate", "votes.csv", "labels.csv", "--votes", "2,8", "--splits", 3, "--size", 20)

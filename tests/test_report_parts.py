@@ -21,7 +21,10 @@ from btdagg.report import questions, sections
 from btdagg.report.study import Study
 from commands import one_line
 
-pytestmark = pytest.mark.filterwarnings("ignore::btdagg.CalibrationWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::btdagg.CalibrationWarning"),
+    pytest.mark.usefixtures("small_pngs"),
+]
 
 EVALUATE = ("evaluate", "votes.csv", "labels.csv", "--splits", 3, "--report", "out")
 COLUMNS = ["item", "task", "judge", "template", "temperature", "order", "sample", "vote", "sure"]

@@ -42,8 +42,10 @@ def as_id_array(items: Any, *, unsigned: bool) -> NDArray[Any]:
         raise InputError("items mixes strings and numbers, want one kind")
     if array.dtype.kind in "OT":
         ids = array.tolist()
-        if not all(_is_integer(item) for item in ids):
+        if not ids or isinstance(ids[0], str):
             return array
+        if not all(_is_integer(item) for item in ids):
+            raise InputError("items has dtype object, want integers or strings")
         _refuse_wide(ids, unsigned=unsigned)
         array = np.asarray(ids)
     if is_list and array.dtype.kind == "f":
