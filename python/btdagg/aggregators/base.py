@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,6 +63,16 @@ class Aggregator(Protocol):
 
     def decide(self, counts: ArrayLike) -> NDArray[np.int8]:
         """Label of each item, (n,): -1, 0 or +1."""
+
+
+@runtime_checkable
+class Refittable(Protocol):
+    """An aggregator of counts that is fitted under many weights sooner than one by one."""
+
+    def decide_refitted(
+        self, counts: NDArray[np.int64], labels: NDArray[np.int8], weights: NDArray[np.float64]
+    ) -> NDArray[np.int8]:
+        """Fit with each row of weights, (k, n), and return the labels of all items: (k, n)."""
 
 
 def needs_of(aggregator: Aggregator) -> Needs:

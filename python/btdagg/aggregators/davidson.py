@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
+import numpy as np
+
+from btdagg import _core
 from btdagg._core import InputError
-from btdagg.fit.bounds import Bounds
+from btdagg.fit.bounds import Bounds, box_of
 from btdagg.fit.calibrate import Calibration, calibrate
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
 
@@ -34,6 +36,16 @@ class Davidson:
         )
         object.__setattr__(self, "calibration", calibration)
         return self
+
+    def decide_refitted(
+        self, counts: NDArray[np.int64], labels: NDArray[np.int8], weights: NDArray[np.float64]
+    ) -> NDArray[np.int8]:
+        """Fit with each row of weights, (k, n), and return the labels of all items: (k, n)."""
+        items = counts.astype(np.uint64)
+        lower, upper = box_of(self.bounds)
+        refits = _core.Refits(items, labels, self.alpha, self.kappa, lower.tolist(), upper.tolist())
+        parameters = refits.fit(weights, 1)[0]
+        return _core.decide_under(parameters, self.alpha, self.kappa, items, 1)
 
     def decide(self, counts: ArrayLike) -> NDArray[np.int8]:
         """Label of each item, (n,).

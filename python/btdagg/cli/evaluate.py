@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -29,7 +29,14 @@ from btdagg.cli.common import (
 from btdagg.cli.reporting import ReportOption, names, numbers, open_report, refuse_report, say_where
 from btdagg.cli.score_table import evaluation_as_json, print_table
 from btdagg.cli.tables import Columns, tables_of
-from btdagg.evaluation import PAPER_TEST, Protocol, RandomSplits, SplitTest
+from btdagg.evaluation import (
+    PAPER_TEST,
+    CrossFit,
+    GroupTest,
+    Protocol,
+    RandomSplits,
+    SplitTest,
+)
 from btdagg.evaluation import evaluate as run_evaluation
 from btdagg.evaluation.parts import USUAL
 from btdagg.report.sections import write_protocols, write_scores
@@ -49,6 +56,14 @@ _CONFIDENT = [name for name, needs in _NEEDS.items() if needs.confidences]
 
 # What an ablation varies unless told.
 _VARIED = ("template", "temperature")
+
+
+class ProtocolKind(StrEnum):
+    """How items are split into those calibrated on and those scored."""
+
+    SPLITS = "splits"
+    CROSS_FIT = "cross-fit"
+    PAPER = "paper"
 
 
 class TestKind(StrEnum):
@@ -108,6 +123,15 @@ def evaluate(
             show_default="all",
         ),
     ] = None,
+    protocol: Annotated[
+        ProtocolKind,
+        typer.Option(
+            help="splits: random splits that calibrate on --share or --size items. cross-fit: "
+            "repeated ten-fold cross-validation by group, which scores the model that btdagg "
+            "calibrate would write, with intervals and a test for new items. paper: the paper's "
+            "100 splits of 5%, 100 sign patterns and mean p-values."
+        ),
+    ] = ProtocolKind.SPLITS,
     share: Annotated[
         float | None,
         typer.Option(help="Share of the items to calibrate on.", show_default="0.05"),
@@ -116,15 +140,18 @@ def evaluate(
         int | None,
         typer.Option(help="Number of items to calibrate on instead.", show_default=False),
     ] = None,
-    splits: Annotated[int, typer.Option(help="Random splits, at least 2.")] = 100,
+    splits: Annotated[
+        int | None, typer.Option(help="Random splits, at least 2.", show_default="100")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the splits.")] = 0,
     test: Annotated[
-        TestKind,
+        TestKind | None,
         typer.Option(
             help="How differences are tested on each split: exactly, or by the paper's 100 random "
-            "sign patterns and the mean of their p-values."
+            "sign patterns and the mean of their p-values.",
+            show_default="exact; paper with --protocol paper",
         ),
-    ] = TestKind.EXACT,
+    ] = None,
     combine: Annotated[
         Combination | None,
         typer.Option(
@@ -164,17 +191,32 @@ def evaluate(
 
     Example: btdagg evaluate votes.parquet labels.csv --votes 4,8 --report out
     """
-    at_least(splits, "--splits", 2)
+    if splits is not None:
+        at_least(splits, "--splits", 2)
     if report is None and (vary is not None or sizes is not None):
         raise btdagg.InputError(f"--{'vary' if sizes is None else 'sizes'} wants --report")
-    paper = test is TestKind.PAPER
-    settings = SplitTest(
-        method=PAPER_TEST.method if paper else "auto",
-        n_resamples=PAPER_TEST.n_resamples,
-        rule=combine.value if combine else PAPER_TEST.rule if paper else "twice-mean",
-        tau=tau,
-        correction="holm" if holm else "none",
-    )
+    asked = {
+        "--share": share, "--size": size, "--splits": splits, "--test": test, "--combine": combine
+    }  # fmt: skip
+    given = [option for option, value in asked.items() if value is not None]
+    if protocol is ProtocolKind.CROSS_FIT and given:
+        raise btdagg.InputError(f"{given[0]} wants --protocol splits, and --protocol is cross-fit")
+    correction: Literal["none", "holm"] = "holm" if holm else "none"
+    if protocol is ProtocolKind.CROSS_FIT:
+        how = Protocol(CrossFit(seed=seed), GroupTest(tau, correction))
+        settings = {"protocol": protocol.value, "seed": seed}
+    else:
+        paper = TestKind.PAPER in (test, protocol)
+        splits = 100 if splits is None else splits
+        split_test = SplitTest(
+            method=PAPER_TEST.method if paper else "auto",
+            n_resamples=PAPER_TEST.n_resamples,
+            rule=combine.value if combine else PAPER_TEST.rule if paper else "twice-mean",
+            tau=tau,
+            correction=correction,
+        )
+        how = Protocol(RandomSplits(share, size, splits, seed), split_test)
+        settings = {"protocol": protocol.value, "splits": splits, "seed": seed}
     raw_votes, raw_labels = tables_of(columns, votes, labels)
     gold = btdagg.read_labels(raw_labels)
     everything = with_task(btdagg.read_votes(raw_votes), gold)
@@ -191,7 +233,7 @@ def evaluate(
         n_votes=budgets,
         aggregators=_aggregators(methods, table, confidence, budgets),
         confidence=confidence,
-        protocol=Protocol(RandomSplits(share, size, splits, seed), settings),
+        protocol=how,
         sizes=numbers(sizes, "--sizes", "20,40,80"),
         progress=progress_bar,
     )
@@ -201,9 +243,7 @@ def evaluate(
     say_what_is_pooled(study.votes, "takes", evaluation.by, missing=False)
     n_unlabelled = study.labels.n_missing
     if json:
-        print_json(
-            evaluation_as_json(evaluation, splits=splits, seed=seed, n_unlabelled=n_unlabelled)
-        )
+        print_json(evaluation_as_json(evaluation, **settings, n_unlabelled=n_unlabelled))
     else:
         print_table(evaluation)
         if n_unlabelled:
@@ -223,7 +263,11 @@ def evaluate(
 def _scored(study: Study) -> tuple[Scores, bool]:
     """Run the comparison; where it is interrupted, the parts that were finished, and False."""
     so_far: list[Scores] = []
-    options = {"n_votes": study.n_votes, "aggregators": study.aggregators}
+    options: dict[str, Any] = {
+        "n_votes": study.n_votes,
+        "aggregators": study.aggregators,
+        "protocol": study.protocol,
+    }
     try:
         return study.run(
             "evaluating", run_evaluation, study.votes, **options, partial=so_far.append

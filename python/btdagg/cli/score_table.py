@@ -32,8 +32,22 @@ def print_table(evaluation: Scores) -> None:
         out.print(
             f"rank: clusters by MAE; {evaluation.cells[0].comparison.test.words}", soft_wrap=True
         )
+    first = evaluation.cells[0].comparison
+    if first.new_items is not None:
+        out.print(
+            "±: half of the 95% interval for new items, by group; cross-validated, with "
+            f"{_labels(evaluation)} labels calibrated on",
+            soft_wrap=True,
+        )
     for remark in remarks(evaluation):
         note(remark)
+
+
+def _labels(evaluation: Scores) -> str:
+    """How many labels the models were calibrated on, over all cells."""
+    numbers = [round(cell.comparison.n_calibration) for cell in evaluation.cells]
+    low, high = min(numbers), max(numbers)
+    return str(low) if low == high else f"{low} to {high}"
 
 
 def _table(

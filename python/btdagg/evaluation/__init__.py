@@ -14,6 +14,7 @@ from btdagg.evaluation.intervals import (
     share_interval,
 )
 from btdagg.evaluation.items import LabelledItems
+from btdagg.evaluation.new_items import NewItems
 from btdagg.evaluation.parameters import (
     CorrectionRegime,
     FittedParameters,
@@ -22,27 +23,31 @@ from btdagg.evaluation.parameters import (
     regime_of,
 )
 from btdagg.evaluation.parts import labelled_tasks
-from btdagg.evaluation.protocol import Protocol
-from btdagg.evaluation.ranking import PAPER_TEST, Ranking, SplitTest
+from btdagg.evaluation.protocol import CROSS_FITTED, Protocol
+from btdagg.evaluation.ranking import PAPER_TEST, GroupTest, Ranking, SplitTest
 from btdagg.evaluation.raters import JudgeScores, LeaveOneOut, RaterScores, leave_one_rater_out
 from btdagg.evaluation.scores import Scores
-from btdagg.evaluation.splitters import RandomSplits, Split, Splitter, random_splits
+from btdagg.evaluation.splitters import CrossFit, RandomSplits, Split, Splitter, random_splits
 from btdagg.evaluation.sweeps import calibration_curves, sweep_calibration, sweep_votes
 from btdagg.evaluation.ties import TieRates, tie_rates
 from btdagg.evaluation.transfer import Transfer, transfer_matrix
 
 __all__ = [
+    "CROSS_FITTED",
     "PAPER_TEST",
     "Cell",
     "Comparison",
     "CorrectionRegime",
+    "CrossFit",
     "Curve",
     "FittedParameters",
+    "GroupTest",
     "Interval",
     "JudgeScores",
     "LabelledItems",
     "LeaveOneOut",
     "MethodScores",
+    "NewItems",
     "OrderComparison",
     "OrderComparisons",
     "PositionalBias",

@@ -10,12 +10,13 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg.evaluation.intervals import Interval, mean_interval
-from btdagg.evaluation.ranking import Ranking, SplitTest, rank
+from btdagg.evaluation.ranking import GroupTest, Ranking, SplitTest, rank
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from btdagg.aggregators import Davidson
+    from btdagg.evaluation.new_items import NewItems
     from btdagg.evaluation.parts import Key
 
 # Absolute error by gold label and predicted label.
@@ -32,10 +33,13 @@ class MethodScores:
         The aggregator.
     matrices : (n_splits, 3, 3) array
         Items by gold label (rows) and predicted label (columns), in label order.
+    of_new_items : tuple of Interval, optional
+        MAE and accuracy on new items, where the method was cross-fitted.
     """
 
     name: str
     matrices: NDArray[np.int64]
+    of_new_items: tuple[Interval, Interval] | None = None
 
     @cached_property
     def mae(self) -> NDArray[np.float64]:
@@ -58,14 +62,24 @@ class MethodScores:
         return np.asarray((self.matrices.sum(axis=1) > 0).sum(axis=1) == 1)
 
     @property
+    def mean_mae(self) -> float:
+        """Mean absolute error: over items where cross-fitted, else over splits."""
+        return float(self.of_new_items[0].mean if self.of_new_items else self.mae.mean())
+
+    @property
+    def mean_accuracy(self) -> float:
+        """Pairwise accuracy, as `mean_mae`."""
+        return float(self.of_new_items[1].mean if self.of_new_items else self.accuracy.mean())
+
+    @property
     def mae_interval(self) -> Interval:
-        """Mean MAE over splits with its 95% interval."""
-        return mean_interval(self.mae)
+        """MAE with its 95% interval: for new items where cross-fitted, else of a mean of splits."""
+        return self.of_new_items[0] if self.of_new_items else mean_interval(self.mae)
 
     @property
     def accuracy_interval(self) -> Interval:
-        """Mean pairwise accuracy over splits with its 95% interval."""
-        return mean_interval(self.accuracy)
+        """Pairwise accuracy with its 95% interval, as `mae_interval`."""
+        return self.of_new_items[1] if self.of_new_items else mean_interval(self.accuracy)
 
     @property
     def counts(self) -> NDArray[np.float64]:
@@ -98,12 +112,12 @@ class Tested(NamedTuple):
 
     Attributes
     ----------
-    test : SplitTest
+    test : SplitTest or GroupTest
     mae, accuracy : (n_splits, m, m) arrays
         P-values of absolute errors, and of wrong labels.
     """
 
-    test: SplitTest
+    test: SplitTest | GroupTest
     mae: NDArray[np.float64]
     accuracy: NDArray[np.float64]
 
@@ -124,6 +138,8 @@ class Comparison:
         Share of gold labels that are ties.
     tested : Tested or None
         P-values, if differences were tested.
+    new_items : NewItems or None
+        Losses by item, where the methods were cross-fitted.
     """
 
     methods: tuple[MethodScores, ...]
@@ -131,6 +147,7 @@ class Comparison:
     n_calibration: float
     gold_tie_share: float
     tested: Tested | None = None
+    new_items: NewItems | None = None
 
     @property
     def n_splits(self) -> int:
@@ -153,7 +170,7 @@ class Comparison:
         return {method.name: method.predicted for method in self.methods}
 
     @property
-    def test(self) -> SplitTest:
+    def test(self) -> SplitTest | GroupTest:
         """How differences were tested."""
         return self._tested.test
 
@@ -170,13 +187,13 @@ class Comparison:
     @cached_property
     def mae_ranking(self) -> Ranking:
         """Methods ranked by mean absolute error."""
-        losses = np.array([method.mae.mean() for method in self.methods])
+        losses = np.array([method.mean_mae for method in self.methods])
         return rank(losses, self.mae_pvalues, self.test)
 
     @cached_property
     def accuracy_ranking(self) -> Ranking:
         """Methods ranked by pairwise accuracy."""
-        losses = np.array([-method.accuracy.mean() for method in self.methods])
+        losses = np.array([-method.mean_accuracy for method in self.methods])
         return rank(losses, self.accuracy_pvalues, self.test)
 
     @property

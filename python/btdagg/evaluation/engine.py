@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from btdagg.aggregators import Aggregator
+from btdagg.aggregators.base import Refittable
 from btdagg.evaluation.cells import Comparison, MethodScores, Tested
+from btdagg.evaluation.new_items import NewItems
+from btdagg.evaluation.ranking import GroupTest
+from btdagg.evaluation.splitters import CrossFit
 from btdagg.fit.warnings import CalibrationWarning
 from btdagg.validation import as_groups, as_labels, same_length
 
@@ -118,8 +122,15 @@ def _counted(
         for split, known in zip(decided, gold, strict=True)
     ]
     by_split = np.stack(matrices).reshape(-1, len(methods), 3, 3)
+    new_items = None
+    if isinstance(protocol.splitter, CrossFit):
+        new_items = _new_items(part, methods, protocol.splitter, decided)
     tested = None
-    if protocol.test is not None:
+    if isinstance(protocol.test, GroupTest):
+        assert new_items is not None  # as the protocol has seen to
+        pvalues = tuple(new_items.pvalues(score)[None] for score in ("mae", "accuracy"))
+        tested = Tested(protocol.test, *pvalues)
+    elif protocol.test is not None:
         losses = [np.abs(split.labels - known) for split, known in zip(decided, gold, strict=True)]
         shared = None
         if part.groups is not None:
@@ -129,10 +140,55 @@ def _counted(
         tested = Tested(protocol.test, *pvalues)
     return Comparison(
         tuple(
-            MethodScores(method.name, by_split[:, place]) for place, method in enumerate(methods)
+            MethodScores(
+                method.name,
+                by_split[:, place],
+                None
+                if new_items is None
+                else (new_items.interval(place), new_items.interval(place, "accuracy")),
+            )
+            for place, method in enumerate(methods)
         ),
         n_items=len(part),
         n_calibration=float(np.mean([split.n_calibration for split in decided])),
         gold_tie_share=float(np.mean(part.labels == 0)),
         tested=tested,
+        new_items=new_items,
     )
+
+
+def _new_items(
+    part: LabelledItems,
+    methods: Sequence[Aggregator],
+    splitter: CrossFit,
+    decided: Sequence[_SplitDecisions],
+) -> NewItems:
+    """Gather the losses of every item, and those of models fitted to resampled groups."""
+    errors = np.zeros((len(methods), len(part)))
+    wrong, n_decided = np.zeros_like(errors), np.zeros(len(part))
+    for split in decided:
+        off = np.abs(split.labels - part.labels[split.items])
+        errors[:, split.items] += off
+        wrong[:, split.items] += off > 0
+        n_decided[split.items] += 1
+    group = np.arange(len(part)) if part.groups is None else part.groups
+    group = as_groups(group, "items", len(part))
+    weights = splitter.resampled(group)
+    off = np.abs(np.stack([_refitted(m, part, weights) for m in methods]) - part.labels)
+    return NewItems(
+        errors / n_decided, wrong / n_decided, off.mean(axis=2), (off > 0).mean(axis=2), group
+    )
+
+
+def _refitted(
+    method: Aggregator, part: LabelledItems, weights: NDArray[np.float64]
+) -> NDArray[np.int8]:
+    """Labels of all items by a method fitted with each row of weights: (refits, items)."""
+    if isinstance(method, Refittable):
+        return method.decide_refitted(part.evidence.counts, part.labels, weights)
+    decided = []
+    for times in weights:
+        drawn = np.repeat(np.arange(len(part)), times.astype(np.int64))
+        fitted = quiet_fit(method, part.rows[drawn], part.labels[drawn])
+        decided.append(_labels_of(fitted, part.rows))
+    return np.stack(decided)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from btdagg.evaluation.ranking import SplitTest
-from btdagg.evaluation.splitters import RandomSplits, Splitter
+from btdagg._core import InputError
+from btdagg.evaluation.ranking import GroupTest, SplitTest
+from btdagg.evaluation.splitters import CrossFit, RandomSplits, Splitter
 from btdagg.validation import as_integer
 
 
@@ -18,13 +19,25 @@ class Protocol:
     splitter : Splitter
         Splits items into those to calibrate on and those to evaluate: 100 times at random with a
         twentieth calibrated on, unless given.
-    test : SplitTest or None
+    test : SplitTest, GroupTest or None
         How differences between methods are tested: exactly, and the p-value over splits is twice
-        their mean, unless given. ``PAPER_TEST`` is the paper's reading; None tests nothing.
+        their mean, unless given. ``PAPER_TEST`` is the paper's reading; `GroupTest` is for
+        `CrossFit`; None tests nothing.
+
+    Raises
+    ------
+    InputError
+        If the test is not one of the splitter's.
     """
 
     splitter: Splitter = field(default_factory=RandomSplits)
-    test: SplitTest | None = field(default_factory=SplitTest)
+    test: SplitTest | GroupTest | None = field(default_factory=SplitTest)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.test, GroupTest) and not isinstance(self.splitter, CrossFit):
+            raise InputError("test is a GroupTest, which wants the splitter CrossFit")
+        if isinstance(self.test, SplitTest) and isinstance(self.splitter, CrossFit):
+            raise InputError("test is a SplitTest, and the splitter CrossFit wants a GroupTest")
 
     @property
     def untested(self) -> Protocol:
@@ -44,6 +57,9 @@ class Protocol:
 
 DEFAULT = Protocol()
 """The paper's splits with exact tests."""
+
+CROSS_FITTED = Protocol(CrossFit(), GroupTest())
+"""Scores the model that `calibrate` would write, with intervals for new items."""
 
 FEW_SPLITS = Protocol(RandomSplits(n_splits=20))
 """The paper's 20 splits for fitted parameters and confusion matrices."""

@@ -116,6 +116,44 @@ class SplitTest:
         return f"paired permutation test, {how}; p is {combined}{corrected}; level {self.tau:g}"
 
 
+@dataclass(frozen=True)
+class GroupTest:
+    """How methods are tested against each other where they are cross-fitted.
+
+    Student's t of the difference of their mean losses over groups, with the variance that the
+    fitted models bring; see `btdagg.evaluation.NewItems`.
+
+    Parameters
+    ----------
+    tau : float
+        Level of significance, above 0 and below 1.
+    correction : {"none", "holm"}
+        Whether p-values are corrected for the number of pairs of methods.
+
+    Raises
+    ------
+    InputError
+        If a value is none of these or out of range.
+    """
+
+    tau: float = 0.05
+    correction: Literal["none", "holm"] = "none"
+
+    def __post_init__(self) -> None:
+        SplitTest(tau=self.tau, correction=self.correction)  # which checks them
+
+    @property
+    def rule(self) -> Rule:
+        """How p-values of splits become one; there is one alone."""
+        return "mean"
+
+    @property
+    def words(self) -> str:
+        """What is done, as a caption says it."""
+        corrected = ", corrected after Holm" if self.correction == "holm" else ""
+        return f"t test over groups of cross-fitted errors{corrected}; level {self.tau:g}"
+
+
 PAPER_TEST = SplitTest(method="monte-carlo", n_resamples=100, rule="mean")
 """The paper's reading: 100 random sign patterns a split, and the mean of the p-values."""
 
@@ -139,7 +177,9 @@ class Ranking:
     tied: NDArray[np.bool_]
 
 
-def rank(losses: NDArray[np.float64], pvalues: NDArray[np.float64], test: SplitTest) -> Ranking:
+def rank(
+    losses: NDArray[np.float64], pvalues: NDArray[np.float64], test: SplitTest | GroupTest
+) -> Ranking:
     """Rank methods by their mean loss over splits.
 
     Parameters
@@ -147,7 +187,7 @@ def rank(losses: NDArray[np.float64], pvalues: NDArray[np.float64], test: SplitT
     losses : (m,) array
         Lower is better.
     pvalues : (splits, m, m) array
-    test : SplitTest
+    test : SplitTest or GroupTest
     """
     combined = combine_pvalues(pvalues, rule=test.rule)
     if test.correction == "holm":

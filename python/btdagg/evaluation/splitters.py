@@ -154,14 +154,103 @@ class RandomSplits:
         return max(1, round(fraction * n_items))
 
 
+@dataclass(frozen=True)
+class CrossFit:
+    """Repeated cross-validation by group: every item is decided by models that did not see it.
+
+    A model is calibrated on all folds but one, so that it is nearly the one that `calibrate` makes
+    of all labels. What is found is the error of that model on new items; its intervals are for new
+    groups, see `btdagg.evaluation.NewItems`.
+
+    Parameters
+    ----------
+    n_folds : int
+        Folds of whole groups, at least 2; as many as there are groups where they are fewer.
+    n_repeats : int
+        How often the groups are dealt into folds.
+    n_refits : int
+        Models fitted to resampled groups, at least 2: how much they differ is part of an interval.
+    seed : int
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range.
+    """
+
+    n_folds: int = 10
+    n_repeats: int = 5
+    n_refits: int = 100
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, least in (("n_folds", 2), ("n_repeats", 1), ("n_refits", 2), ("seed", 0)):
+            as_integer(getattr(self, name), name, least)
+
+    @property
+    def n_splits(self) -> int:
+        """Number of splits where there are at least `n_folds` groups."""
+        return self.n_folds * self.n_repeats
+
+    def draw(self, n_items: int, groups: ArrayLike | None = None) -> Iterator[Split]:
+        """Split so many items; see `Splitter`. Each repetition has every item in one fold."""
+        n_items = as_integer(n_items, "n_items", 2)
+        group = np.arange(n_items) if groups is None else as_groups(groups, "items", n_items)
+        n_groups = int(group.max()) + 1
+        if n_groups == 1:
+            raise _one_group(n_items)
+        return self._drawn(group, n_groups)
+
+    def resampled(self, groups: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Draw as many groups as there are, with replacement, `n_refits` times.
+
+        Parameters
+        ----------
+        groups : (n,) array
+            Group of each item, as a number from 0.
+
+        Returns
+        -------
+        (n_refits, n) array
+            How often each item is drawn.
+        """
+        n_groups = int(groups.max()) + 1
+        rng = np.random.default_rng([self.seed, self.n_repeats])
+        times = rng.multinomial(n_groups, np.full(n_groups, 1 / n_groups), size=self.n_refits)
+        return times[:, groups].astype(np.float64)
+
+    def times(self, n_splits: int) -> RandomSplits:
+        """Return so many random splits: folds cannot be any number."""
+        return RandomSplits(n_splits=n_splits, seed=self.seed)
+
+    def nested(self, sizes: Sequence[int]) -> list[RandomSplits]:
+        """Return a splitter for each number of items to calibrate on; see `Splitter`."""
+        return RandomSplits(seed=self.seed).nested(sizes)
+
+    def _drawn(self, group: NDArray[np.int64], n_groups: int) -> Iterator[Split]:
+        n_folds = min(self.n_folds, n_groups)
+        # Folds of one group each are the same in every repetition.
+        for number in range(1 if n_folds == n_groups else self.n_repeats):
+            fold = np.empty(n_groups, dtype=np.intp)
+            order = np.random.default_rng([self.seed, number]).permutation(n_groups)
+            fold[order] = np.arange(n_groups) % n_folds
+            of_item = fold[group]
+            for left in range(n_folds):
+                yield Split(np.flatnonzero(of_item != left), np.flatnonzero(of_item == left))
+
+
+def _one_group(n_items: int) -> InputError:
+    return InputError(
+        f"all {n_items} items are in one group, which would have to be split; want groups of "
+        "items that share something, such as a prompt"
+    )
+
+
 def _groups_that_hold(n_items: int, drawn: NDArray[np.intp]) -> int:
     """Return how many groups have so many items, given the items drawn with each of them."""
     n_groups = int(np.searchsorted(drawn, n_items)) + 1
     if len(drawn) == 1:
-        raise InputError(
-            f"all {drawn[-1]} items are in one group, which would have to be split; want groups of "
-            "items that share something, such as a prompt"
-        )
+        raise _one_group(int(drawn[-1]))
     if n_groups >= len(drawn):
         raise InputError(
             f"calibrating on {n_items} of {drawn[-1]} items in {len(drawn)} groups leaves none to "

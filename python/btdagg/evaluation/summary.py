@@ -181,10 +181,17 @@ def average(cells: Sequence[Cell], key: tuple[str, ...]) -> list[Line]:
     """
     found = []
     for methods in zip(*(cell.comparison.methods for cell in cells), strict=True):
-        mae, accuracy = (
-            mean_interval(np.mean([getattr(method, score) for method in methods], axis=0))
-            for score in ("mae", "accuracy")
-        )
+        if methods[0].of_new_items:
+            mae, accuracy = (
+                # Cells may share items: no smaller interval holds whatever they share.
+                Interval(*np.mean([getattr(method, score) for method in methods], axis=0).tolist())
+                for score in ("mae_interval", "accuracy_interval")
+            )
+        else:
+            mae, accuracy = (
+                mean_interval(np.mean([getattr(method, score) for method in methods], axis=0))
+                for score in ("mae", "accuracy")
+            )
         n_splits = cells[0].comparison.n_splits
         found.append(Line(key, cells[0].n_votes, methods[0].name, mae, accuracy, n_splits))
     return found

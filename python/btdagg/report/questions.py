@@ -143,8 +143,8 @@ def _transfer(study: Study) -> Made:
 
 def _transfer_of(study: Study, key: Key, tasks: Mapping[str, LabelledItems]) -> Made:
     with study.progress(" ".join(("transfer", *key))) as progress:
-        step = progress(study.protocol.splitter.n_splits)
-        found = transfer_matrix(tasks, protocol=study.protocol, progress=step)
+        step = progress(study.splits.splitter.n_splits)
+        found = transfer_matrix(tasks, protocol=study.splits, progress=step)
     yield _of(figures.transfer_figure(found), *key)
     yield _of(tables.transfer_table(found), *key)
 

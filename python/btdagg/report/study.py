@@ -16,6 +16,7 @@ from btdagg.evaluation.comparison import numbers_of_votes
 from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.parts import Key, Part, grouping, labelled_parts, names_of
 from btdagg.evaluation.protocol import DEFAULT, Protocol
+from btdagg.evaluation.splitters import CrossFit, RandomSplits
 from btdagg.evaluation.summary import refuse_fields
 from btdagg.tables import Votes
 from btdagg.tables.join import with_task
@@ -102,20 +103,21 @@ class Study:
     def run(
         self,
         what: str,
-        protocol: Callable[..., Found],
+        evaluate: Callable[..., Found],
         votes: object,
+        /,
         *more: object,
         **options: object,
     ) -> Found:
-        """Run a protocol of `btdagg.evaluation` on some votes and the labels, showing progress."""
+        """Run a function of `btdagg.evaluation` on some votes and the labels, showing progress."""
         usual = {
             "by": self.by,
             "aggregators": self.swept_methods,
             "confidence": self.confidence,
-            "protocol": self.protocol,
+            "protocol": self.splits,
         }
         with self.progress(what) as progress:
-            return protocol(votes, self.labels, *more, **{**usual, **options}, progress=progress)
+            return evaluate(votes, self.labels, *more, **{**usual, **options}, progress=progress)
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -125,7 +127,14 @@ class Study:
     @property
     def few_splits(self) -> Protocol:
         """The paper's 20 splits for fitted parameters and confusion matrices."""
-        return Protocol(self.protocol.splitter.times(20), None)
+        return Protocol(self.splits.splitter.times(20), None)
+
+    @property
+    def splits(self) -> Protocol:
+        """What all but the table of scores goes by: the protocol, or the paper's splits for it."""
+        if isinstance(self.protocol.splitter, CrossFit):
+            return Protocol(RandomSplits(seed=self.protocol.splitter.seed))
+        return self.protocol
 
     @property
     def most_votes(self) -> int | None:
@@ -139,7 +148,7 @@ class Study:
         for key, items in list(found.items()):
             try:
                 Part(key, self.votes, self.labels).require_comparable(items)
-                items.require_splits(self.protocol.splitter)
+                items.require_splits(self.splits.splitter)
             except InputError as error:
                 del found[key]
                 refused[key] = str(error)

@@ -27,6 +27,7 @@ LABEL_NAMES = ("B", "tie", "A")
 """Labels in label order, by the response that is better."""
 
 SPLITS_NOTE = "± is half of the 95% interval of the mean over splits"
+NEW_ITEMS_NOTE = "± is half of the 95% interval for new items, or new groups of items"
 
 
 def fixed(value: float, digits: int = 3, *, signed: bool = False) -> str:

@@ -1,11 +1,25 @@
 //! NumPy arrays of counts of any number type and memory order as rows that the core reads.
 
+use std::borrow::Cow;
+
 use btdagg::{CountValue, Rows};
 use numpy::ndarray::{ArrayView2, Axis};
-use numpy::{PyArrayDescrMethods, PyReadonlyArray2, PyUntypedArray, PyUntypedArrayMethods, dtype};
+use numpy::{
+    Element, PyArrayDescrMethods, PyReadonlyArray2, PyUntypedArray, PyUntypedArrayMethods, dtype,
+};
 use pyo3::prelude::*;
 
 use crate::call::InputError;
+
+/// The values of a matrix row by row, copied where its memory has another order.
+///
+/// `as_slice` of an array takes columns that lie one after the other for rows.
+pub fn by_rows<'a, T: Element + Copy>(array: &'a PyReadonlyArray2<'_, T>) -> Cow<'a, [T]> {
+    match array.as_array().to_slice() {
+        Some(rows) => Cow::Borrowed(rows),
+        None => Cow::Owned(array.as_array().iter().copied().collect()),
+    }
+}
 
 macro_rules! count_arrays {
     ($($variant:ident $t:ty),*) => {

@@ -2,7 +2,7 @@ use btdagg::{Bounds, CalibrationSetBuilder, Parameters};
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArray};
 use pyo3::prelude::*;
 
-use crate::arrays::borrow_counts;
+use crate::arrays::{borrow_counts, by_rows};
 use crate::call::{InputError, run};
 
 /// Labelled counts reduced to their distinct rows: the DRPS and its gradient.
@@ -42,7 +42,8 @@ impl CalibrationSet {
         kappa: f64,
     ) -> PyResult<Self> {
         let borrowed = borrow_counts(counts)?;
-        let weights = weights.as_slice()?.as_chunks().0;
+        let weights = by_rows(&weights);
+        let weights = weights.as_chunks().0;
         with_rows!(borrowed, rows => {
             run(counts.py(), 1, |execution| {
                 let mut builder = CalibrationSetBuilder::new();

@@ -2,6 +2,7 @@ use btdagg::{Bounds, Cell, Counts, Error, Fit, Label, Parameters};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
+use crate::arrays::by_rows;
 use crate::call::{raise, run};
 
 /// Parameters, DRPS, convergence and bounds hit, as arrays.
@@ -27,7 +28,7 @@ impl Refits {
         lower: [f64; 3],
         upper: [f64; 3],
     ) -> PyResult<Self> {
-        let cells = cells_of(counts.as_slice()?)
+        let cells = cells_of(&by_rows(&counts))
             .zip(labels.as_slice()?)
             .enumerate()
             .map(|(row, (counts, &label))| Ok(Cell { counts, label: label_of(label, row)? }))
@@ -45,7 +46,7 @@ impl Refits {
     ) -> PyResult<Outcome<'py>> {
         let py = weights.py();
         let n_refits = weights.as_array().nrows();
-        let weights = weights.as_slice()?;
+        let weights = &*by_rows(&weights);
         let mut fits = vec![Fit::default(); n_refits];
         run(py, n_threads, |execution| self.0.fit_into(weights, &mut fits, execution))?;
         let thetas: Vec<f64> = fits.iter().flat_map(|fit| vector(fit.parameters)).collect();
@@ -89,8 +90,8 @@ pub fn decide_under<'py>(
 ) -> PyResult<Bound<'py, PyArray2<i8>>> {
     let py = thetas.py();
     let sets: Vec<Parameters> =
-        thetas.as_slice()?.as_chunks().0.iter().copied().map(parameters).collect();
-    let counts: Vec<Counts> = cells_of(counts.as_slice()?).collect();
+        by_rows(&thetas).as_chunks().0.iter().copied().map(parameters).collect();
+    let counts: Vec<Counts> = cells_of(&by_rows(&counts)).collect();
     let mut out = vec![0; sets.len() * counts.len()];
     run(py, n_threads, |execution| {
         btdagg::decide_under(&sets, (alpha, kappa), &counts, &mut out, execution)

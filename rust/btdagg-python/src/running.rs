@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::PyList;
 
+use crate::arrays::by_rows;
 use crate::call::{InputError, run};
 use crate::stopping::StoppingRule;
 use crate::tally::copy_strings;
@@ -405,7 +406,7 @@ pub fn pack_texts<'py>(py: Python<'py>, items: &Bound<'py, PyList>) -> PyResult<
 #[pyfunction]
 pub fn pack_wide<'py>(py: Python<'py>, items: PyReadonlyArray2<'py, u32>) -> PyResult<Packed<'py>> {
     let (n_rows, width) = items.as_array().dim();
-    let points = items.as_slice()?;
+    let points = &*by_rows(&items);
     let (text, ends) = py
         .detach(|| {
             let (mut text, mut ends) = (Vec::new(), Vec::with_capacity(n_rows));

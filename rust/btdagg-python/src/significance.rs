@@ -5,6 +5,7 @@ use numpy::ndarray::Array2;
 use numpy::{IntoPyArray, PyArray2, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
+use crate::arrays::by_rows;
 use crate::call::{InputError, run};
 
 /// Settings of a permutation test, checked once.
@@ -76,7 +77,7 @@ impl Test {
         let &[n_methods, n_items] = losses.shape() else {
             return Err(InputError::new_err("losses want two dimensions"));
         };
-        let losses = losses.as_slice()?;
+        let losses = &*by_rows(&losses);
         let grouping = grouping(groups.as_ref())?;
         let p_values = run(py, n_threads, |execution| {
             let methods = Losses::rows("losses", losses, n_items)?;

@@ -13,7 +13,15 @@ from btdagg.evaluation.intervals import Interval, difference_interval
 from btdagg.evaluation.summary import Line, average, lines_of, name_of_average, record, spread
 from btdagg.report.table import PivotCell, ReportTable
 from btdagg.report.tables.common import splits_of, where
-from btdagg.report.wording import SPLITS_NOTE, not_evaluated, pvalue, stem, votes_of, with_error
+from btdagg.report.wording import (
+    NEW_ITEMS_NOTE,
+    SPLITS_NOTE,
+    not_evaluated,
+    pvalue,
+    stem,
+    votes_of,
+    with_error,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -103,7 +111,7 @@ def _score_table(scores: Scores, score: Score, ranks: Ranks | None) -> ReportTab
     return ReportTable.pivot(
         score,
         _TITLES[score],
-        f"Means over {_splits(scores)}, {better} is better; {SPLITS_NOTE}. Bold: {bold}."
+        f"Means over {_splits(scores)}, {better} is better; {_note(scores)}. Bold: {bold}."
         + not_evaluated(key for key, _ in scores.skipped),
         (*others, "votes", "method"),
         cells(),
@@ -349,4 +357,12 @@ def _best(lines: Sequence[Line], score: Score = "mae") -> list[Line]:
 
 
 def _splits(scores: Scores) -> str:
+    if scores.cells[0].comparison.new_items is not None:
+        return "the folds of a cross-validation by group"
     return splits_of([cell.comparison.n_splits for cell in scores.cells])
+
+
+def _note(scores: Scores) -> str:
+    """What stands behind the ± of a score."""
+    cross_fitted = scores.cells[0].comparison.new_items is not None
+    return NEW_ITEMS_NOTE if cross_fitted else SPLITS_NOTE

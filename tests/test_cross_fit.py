@@ -1,0 +1,243 @@
+"""Cross-fitted evaluation: folds by group, losses by item, intervals and a test for new items."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import btdagg
+from btdagg import InputError, compare
+from btdagg.aggregators import Davidson, Isotonic, MajorityVote
+from btdagg.datasets import simulate
+from btdagg.evaluation import (
+    CROSS_FITTED,
+    PAPER_TEST,
+    CrossFit,
+    GroupTest,
+    NewItems,
+    Protocol,
+    RandomSplits,
+    SplitTest,
+)
+from commands import one_line
+
+pytestmark = pytest.mark.filterwarnings("ignore::btdagg.CalibrationWarning")
+SAMPLE = simulate("rb2-math", 90, 6, seed=3)
+COUNTS, LABELS = SAMPLE.counts, SAMPLE.labels
+GROUPS = np.repeat(np.arange(30), 3)
+
+
+def test_every_repetition_has_each_item_in_one_fold_and_no_group_in_two():
+    splits = list(CrossFit(n_folds=4, n_repeats=3, seed=5).draw(90, GROUPS))
+    assert len(splits) == CrossFit(n_folds=4, n_repeats=3).n_splits == 12
+    for repetition in range(3):
+        folds = splits[4 * repetition : 4 * repetition + 4]
+        assert sorted(np.concatenate([fold.evaluation for fold in folds])) == list(range(90))
+        assert sorted(len(set(GROUPS[fold.evaluation])) for fold in folds) == [7, 7, 8, 8]
+        for known, left in folds:
+            assert sorted([*known, *left]) == list(range(90))
+            assert not set(GROUPS[known]) & set(GROUPS[left])
+    same, other = (
+        [tuple(left) for _, left in CrossFit(4, 3, seed=seed).draw(90, GROUPS)] for seed in (5, 6)
+    )
+    assert same == [tuple(left) for _, left in splits]
+    assert other != same
+    assert same[:4] != same[4:8]
+
+
+def test_few_groups_are_left_out_one_by_one_and_once():
+    splits = list(CrossFit().draw(12, np.repeat(list("abc"), 4)))
+    assert sorted(tuple(left) for _, left in splits) == [(0, 1, 2, 3), (4, 5, 6, 7), (8, 9, 10, 11)]
+
+
+def test_one_group_cannot_be_split():
+    with pytest.raises(InputError, match="all 3 items are in one group"):
+        CrossFit().draw(3, ["a"] * 3)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_folds": 1}, "n_folds is 1, want an integer of at least 2"),
+        ({"n_repeats": 0}, "n_repeats is 0, want an integer of at least 1"),
+        ({"n_refits": 1}, "n_refits is 1, want an integer of at least 2"),
+        ({"seed": -1}, "seed is -1, want an integer of at least 0"),
+    ],
+)
+def test_arguments_out_of_range(options, message):
+    with pytest.raises(InputError, match=message):
+        CrossFit(**options)
+
+
+def test_a_test_goes_with_its_splitter():
+    with pytest.raises(InputError, match="GroupTest, which wants the splitter CrossFit"):
+        Protocol(RandomSplits(), GroupTest())
+    with pytest.raises(InputError, match="CrossFit wants a GroupTest"):
+        Protocol(CrossFit(), SplitTest())
+    with pytest.raises(InputError, match="tau is 1"):
+        GroupTest(tau=1)
+
+
+def test_an_item_s_loss_is_of_models_that_did_not_see_its_group():
+    splitter = CrossFit(n_folds=5, n_repeats=2, n_refits=3, seed=1)
+    found = compare(COUNTS, LABELS, groups=GROUPS, protocol=Protocol(splitter, GroupTest()))
+    errors = np.zeros(90)
+    for known, left in splitter.draw(90, GROUPS):
+        model = btdagg.calibrate(COUNTS[known], LABELS[known]).model
+        errors[left] += np.abs(model.decide(COUNTS[left]) - LABELS[left])
+    assert found.new_items.errors[0].tolist() == (errors / 2).tolist()
+    majority = np.abs(btdagg.majority_vote(COUNTS) - LABELS)
+    assert found.new_items.errors[1].tolist() == majority.tolist()
+    assert found.methods[0].mae_interval.mean == pytest.approx(errors.mean() / 2)
+    assert found.new_items.refit_errors[1].tolist() == [majority.mean()] * 3
+    assert found.n_calibration == 72
+
+
+def test_refits_under_weights_are_fits_to_the_items_drawn():
+    weights = CrossFit(n_refits=20, seed=2).resampled(GROUPS)
+    assert (weights.sum(axis=1) == 90).all()
+    assert (weights[:, ::3] == weights[:, 2::3]).all()  # whole groups
+    assert len({tuple(row) for row in weights}) == 20
+    refitted = Davidson().decide_refitted(COUNTS, LABELS, weights)
+    for labels, times in zip(refitted, weights.astype(int), strict=True):
+        drawn = np.repeat(np.arange(90), times)
+        model = btdagg.calibrate(COUNTS[drawn], LABELS[drawn]).model
+        # Alike but where two labels are equally good to the digits that both fits agree in.
+        risks, rows = model.risks(COUNTS), np.arange(90)
+        assert risks[rows, labels + 1] == pytest.approx(risks.min(axis=1), abs=1e-6)
+
+
+def test_intervals_and_the_test_are_student_s_over_groups_with_the_models_variance():
+    rng = np.random.default_rng(4)
+    groups = np.array([0, 0, 0, 1, 1, 2, 3, 3, 3, 3])
+    errors, wrong = rng.integers(0, 3, (2, 10)) / 1.0, rng.integers(0, 2, (2, 10)) / 1.0
+    refits, refit_wrong = rng.random((2, 5)), rng.random((2, 5))
+    found = NewItems(errors, wrong, refits, refit_wrong, groups)
+
+    def by_hand(losses, of_refits):
+        mean = losses.mean()
+        sums = [(losses[groups == g] - mean).sum() for g in range(4)]
+        variance = 4 / 3 * sum(s * s for s in sums) / 100 + np.var(of_refits, ddof=1)
+        return mean, np.sqrt(variance)
+
+    t = stats.t(3).ppf(0.975)
+    mean, error = by_hand(errors[0], refits[0])
+    assert found.interval(0) == pytest.approx(
+        (mean, max(mean - t * error, 0), min(mean + t * error, 2))
+    )
+    mean, error = by_hand(wrong[1], refit_wrong[1])
+    assert found.interval(1, "accuracy") == pytest.approx(
+        (1 - mean, max(1 - mean - t * error, 0), min(1 - mean + t * error, 1))
+    )
+    mean, error = by_hand(errors[0] - errors[1], refits[0] - refits[1])
+    assert found.difference(0, 1) == pytest.approx((mean, mean - t * error, mean + t * error))
+    p = found.pvalues()
+    assert p[0, 1] == p[1, 0] == pytest.approx(2 * stats.t(3).sf(abs(mean) / error))
+    assert p.diagonal().tolist() == [1, 1]
+    mean, error = by_hand(wrong[0] - wrong[1], refit_wrong[0] - refit_wrong[1])
+    assert found.difference(0, 1, "accuracy").mean == pytest.approx(-mean)
+
+
+def test_methods_that_decide_alike_do_not_differ():
+    twice = [MajorityVote(), Davidson(), Davidson(name="again")]
+    found = compare(COUNTS, LABELS, twice, groups=GROUPS, protocol=CROSS_FITTED)
+    assert found.mae_ranking.pvalues[1, 2] == 1
+    assert found.new_items.difference(1, 2) == (0, 0, 0)
+
+
+def test_a_method_without_refits_of_its_own_is_fitted_to_the_items_drawn():
+    protocol = Protocol(CrossFit(n_folds=3, n_repeats=1, n_refits=4), GroupTest())
+    found = compare(COUNTS, LABELS, [Isotonic()], groups=GROUPS, protocol=protocol)
+    weights = protocol.splitter.resampled(GROUPS).astype(int)
+    drawn = np.repeat(np.arange(90), weights[3])
+    method = Isotonic().fit(COUNTS[drawn], LABELS[drawn])
+    errors = np.abs(method.decide(COUNTS) - LABELS)
+    assert found.new_items.refit_errors[0][3] == errors.mean()
+
+
+@pytest.mark.soak
+def test_intervals_cover_the_error_of_the_written_model_on_new_items():
+    covered, n_sets = np.zeros(2), 300
+    new = simulate("rb2-factuality", 20_000, 8, seed=99)
+    majority = np.abs(btdagg.majority_vote(new.counts) - new.labels)
+    for seed in range(n_sets):
+        known = simulate("rb2-factuality", 60, 8, seed=seed)
+        found = compare(known.counts, known.labels, protocol=CROSS_FITTED)
+        model = btdagg.calibrate(known.counts, known.labels).model
+        errors = np.abs(model.decide(new.counts) - new.labels)
+        for place, (interval, truth) in enumerate(
+            [
+                (found.methods[0].mae_interval, errors.mean()),
+                (found.new_items.difference(0, 1), (errors - majority).mean()),
+            ]
+        ):
+            covered[place] += interval.low <= truth <= interval.high
+    # Three standard errors of 300 draws around 95%.
+    assert (covered / n_sets >= 0.91).all()
+    assert (covered / n_sets <= 0.985).all()
+
+
+# The command
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    import polars as pl
+
+    monkeypatch.chdir(tmp_path)
+    pl.DataFrame(SAMPLE.vote_columns()).write_csv("votes.csv")
+    gold = {**SAMPLE.label_columns(), "group": [f"g{number}" for number in GROUPS]}
+    pl.DataFrame(gold).write_csv("labels.csv")
+    return tmp_path
+
+
+def test_the_command_prints_what_the_library_finds(cli, folder):
+    line = [
+        "evaluate",
+        "votes.csv",
+        "labels.csv",
+        "--protocol",
+        "cross-fit",
+        "--seed",
+        "2",
+        "--json",
+    ]
+    told = json.loads(cli(*line)[1])
+    groups = [f"g{number}" for number in GROUPS]
+    protocol = Protocol(CrossFit(seed=2), GroupTest())
+    found = compare(COUNTS, LABELS, groups=groups, protocol=protocol)
+    assert told["settings"] == {
+        "protocol": "cross-fit", "seed": 2, "n_unlabelled": 0, "test": GroupTest().words
+    }  # fmt: skip
+    for line, method in zip(told["lines"], found.methods, strict=True):
+        assert (line["mae"], line["mae_low"], line["mae_high"]) == method.mae_interval
+    printed = cli(*["evaluate", "votes.csv", "labels.csv", "--protocol", "cross-fit"])[1]
+    assert (
+        "±: half of the 95% interval for new items, by group; cross-validated, with 81" in printed
+    )
+
+
+def test_the_paper_s_protocol_is_the_paper_s_test_on_its_splits(cli, folder):
+    line = ["evaluate", "votes.csv", "labels.csv", "--json"]
+    paper = json.loads(cli(*line, "--protocol", "paper")[1])
+    assert paper["settings"]["test"] == PAPER_TEST.words
+    tested = json.loads(cli(*line, "--test", "paper")[1])
+    assert paper["lines"] == tested["lines"]
+
+
+def test_options_of_splits_are_refused_for_folds(cli, folder):
+    for option in ("--share 0.1", "--size 20", "--splits 20", "--test exact", "--combine mean"):
+        line = f"evaluate votes.csv labels.csv --protocol cross-fit {option}".split()
+        message = one_line(*cli(*line))
+        assert (
+            message == f"{option.split()[0]} wants --protocol splits, and --protocol is cross-fit"
+        )
+
+
+def test_a_report_says_what_its_intervals_are(cli, folder):
+    line = ["evaluate", "votes.csv", "labels.csv", "--protocol", "cross-fit", "--report", "out"]
+    assert cli(*line)[0] == 0
+    table = next((folder / "out").rglob("mae.md")).read_text()
+    assert "± is half of the 95% interval for new items" in table
+    assert "random splits" not in table
