@@ -7,7 +7,7 @@ import pytest
 
 from btdagg.cli import run
 from databases import PostgreSQL, postgres_programs
-from exhibits import PNG
+from exhibits import PNG, Figure
 from simulated_judge import SimulatedJudge
 
 
@@ -44,6 +44,12 @@ def cli(capsys):
 def small_pngs(monkeypatch):
     """PNGs of a pixel: drawing is most of a report's time, and every figure is drawn as SVG too."""
     monkeypatch.setattr("btdagg.report.figure.ReportFigure.png", lambda figure: PNG)
+
+
+@pytest.fixture
+def figures_not_drawn(small_pngs, monkeypatch):
+    """The same of SVGs, for commands that write reports; test_report_parts.py draws theirs."""
+    monkeypatch.setattr("btdagg.report.figure.ReportFigure.svg", lambda figure: Figure().svg())
 
 
 @pytest.fixture
