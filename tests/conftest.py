@@ -4,11 +4,17 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from btdagg.cli import run
 from databases import PostgreSQL, postgres_programs
 from exhibits import PNG, Figure
 from simulated_judge import SimulatedJudge
+
+# Examples of a property; `make soak` tries the second.
+settings.register_profile("btdagg", deadline=None, max_examples=50)
+settings.register_profile("soak", deadline=None, max_examples=1000)
+settings.load_profile("btdagg")
 
 
 @pytest.hookimpl(tryfirst=True)
