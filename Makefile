@@ -37,6 +37,7 @@ test: $(VENV)/.test
 
 soak: $(VENV)/.test
 	$(PYTEST) -m "soak and not integration"
+	$(PYTEST) --hypothesis-profile soak tests/test_properties.py
 
 integrations: $(VENV)/.integrations
 	$(PYTEST) -m integration

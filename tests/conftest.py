@@ -4,11 +4,17 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from btdagg.cli import run
 from databases import PostgreSQL, postgres_programs
-from exhibits import PNG
+from exhibits import PNG, Figure
 from simulated_judge import SimulatedJudge
+
+# Examples of a property; `make soak` tries the second.
+settings.register_profile("btdagg", deadline=None, max_examples=50)
+settings.register_profile("soak", deadline=None, max_examples=1000)
+settings.load_profile("btdagg")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -44,6 +50,12 @@ def cli(capsys):
 def small_pngs(monkeypatch):
     """PNGs of a pixel: drawing is most of a report's time, and every figure is drawn as SVG too."""
     monkeypatch.setattr("btdagg.report.figure.ReportFigure.png", lambda figure: PNG)
+
+
+@pytest.fixture
+def figures_not_drawn(small_pngs, monkeypatch):
+    """The same of SVGs, for commands that write reports; test_report_parts.py draws theirs."""
+    monkeypatch.setattr("btdagg.report.figure.ReportFigure.svg", lambda figure: Figure().svg())
 
 
 @pytest.fixture

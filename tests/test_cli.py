@@ -22,6 +22,8 @@ from btdagg.evaluation import Protocol, RandomSplits, SplitTest, evaluate
 from btdagg.evaluation.summary import averages, lines, remarks
 from commands import one_line
 
+pytestmark = pytest.mark.usefixtures("figures_not_drawn")
+
 COMMANDS = [
     "demo", "run", "judge", "votes", "evaluate", "calibrate", "plan", "decide", "raters", "sql",
     "serve",

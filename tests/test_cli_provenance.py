@@ -12,6 +12,8 @@ from btdagg.online import StoppingRule
 from commands import one_line
 from judging import pairs_of
 
+pytestmark = pytest.mark.usefixtures("figures_not_drawn")
+
 SAMPLE = simulate("rb2-math", 120, 8, seed=1)
 
 

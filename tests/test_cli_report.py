@@ -11,7 +11,7 @@ from btdagg.datasets import simulate
 from btdagg.evaluation import Protocol, RandomSplits, compare_orders, positional_bias, tie_rates
 from commands import one_line
 
-pytestmark = pytest.mark.usefixtures("small_pngs")
+pytestmark = pytest.mark.usefixtures("figures_not_drawn")
 
 TASKS = ("math", "ties")
 JUDGES = {"g": 1, "h": -1}

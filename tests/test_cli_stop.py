@@ -12,6 +12,8 @@ from btdagg.online import StoppingRule, VoteDistribution
 from commands import one_line
 from judging import pairs_of, rows_of
 
+pytestmark = pytest.mark.usefixtures("figures_not_drawn")
+
 N = 8
 MODEL = DavidsonModel(beta=1.2, eta0=0.3, gamma=0.8)
 VOTES = VoteDistribution([(0.4, (1.0, 3.0, 1.0)), (0.6, (0.5, 1.0, 3.0))])

@@ -21,6 +21,8 @@ from btdagg.datasets import simulate
 from btdagg.report.table import Entry
 from judging import pairs_of
 
+pytestmark = pytest.mark.usefixtures("figures_not_drawn")
+
 MODEL = DavidsonModel(beta=1.2, eta0=0.3, gamma=0.8)
 SAMPLE = simulate("rb2-focus", 120, 8, seed=2)
 JUDGES = ["gemini-2.5-flash-thinking-preview-05-20", "openai/gpt-5.4-mini-2026-03-01"]
@@ -101,11 +103,17 @@ def table_in(printed):
 EVALUATE = ["evaluate", "votes.csv", "labels.csv", "--splits", 2, "--votes", "4,8"]
 
 
+# By methods: what is asked of each width is the same.
+NUMBERS = {}
+
+
 @pytest.mark.parametrize("methods", ["davidson,majority", "davidson,majority,isotonic", "all"])
 @pytest.mark.parametrize("columns", [80, 60, 200])
 def test_every_number_of_an_evaluation_is_on_a_narrow_terminal(cli, folder, methods, columns):
     command = [*EVALUATE, "--methods", methods]
-    found = json.loads(cli(*command, "--json")[1])
+    if methods not in NUMBERS:
+        NUMBERS[methods] = json.loads(cli(*command, "--json")[1])
+    found = NUMBERS[methods]
     printed = on_terminal(*command, columns=columns, streams=["stdout"])
     shown = table_in(printed)
     assert max(map(width_of, shown)) <= columns

@@ -685,6 +685,7 @@ def test_rb2_sides_are_even(source, n_per_task):
         assert abs(2 * first_is_a - ties.height) <= 1
 
 
+@pytest.mark.soak
 def test_rb2_sides_of_an_odd_one_are_random(tmp_path):
     source = as_jsonl([prompt("Math", 0, 1, 1)], tmp_path / "test.jsonl")
     labels = [load_rewardbench2(source, seed=seed).frame["label"][0] for seed in range(200)]
@@ -705,6 +706,7 @@ def test_rb2_sample_has_the_size_of_the_paper_and_its_shares(source, all_pairs):
         assert drawn == pytest.approx(whole, abs=0.05)  # more than three standard errors
 
 
+@pytest.mark.soak
 def test_rb2_every_pair_is_as_likely_to_be_drawn(tmp_path):
     source = as_jsonl([prompt("Math", 0), prompt("Math", 1)], tmp_path / "test.jsonl")
     drawn = Counter()

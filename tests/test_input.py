@@ -36,6 +36,8 @@ from btdagg.online import OnlineTally
 from commands import one_line
 from judging import pairs_of
 
+pytestmark = pytest.mark.usefixtures("figures_not_drawn")
+
 MATH = simulate("rb2-math", 80, 8, seed=2)
 TIES = simulate("rb2-ties", 80, 8, seed=3)
 SETTINGS = {"protocol": Protocol(RandomSplits(n_splits=2, size=20))}

@@ -12,6 +12,8 @@ from btdagg.judge.store import NoStoreError, VoteStore
 from commands import one_line
 from judging import pairs_of, rows_of, start, statuses_of
 
+pytestmark = pytest.mark.usefixtures("figures_not_drawn")
+
 SECRET = "sk-secret-of-the-tests-42424242"
 
 

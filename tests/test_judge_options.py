@@ -14,6 +14,8 @@ from btdagg.online import StoppingRule
 from commands import one_line
 from judging import pairs_of, rows_of
 
+pytestmark = pytest.mark.usefixtures("figures_not_drawn")
+
 # Options of one command, and why the other has none of the kind.
 JUDGE_ONLY = {
     "--method": "its decisions are not votes, so run could not calibrate on them",

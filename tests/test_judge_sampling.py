@@ -174,6 +174,7 @@ def test_retry_after_is_honoured(tmp_path, judge_server):
     assert min(waits) >= 0.3
 
 
+@pytest.mark.soak
 def test_streams_with_faults(tmp_path, judge_server):
     server = judge_server("--faults", "reset=0.1,malformed=0.1,truncated=0.1")
     place = tmp_path / "v.db"
@@ -257,6 +258,7 @@ def test_killed_on_postgresql(tmp_path, judge_server, postgres):
     kill_and_restart(server, place, tmp_path, n_kills=20, n_items=300, n=6, concurrency=8)
 
 
+@pytest.mark.soak
 def test_two_processes_share_a_job(tmp_path, judge_server, store_place):
     server = judge_server("--latency-ms", "10")
     files = [tmp_path / "one", tmp_path / "other"]
@@ -281,6 +283,7 @@ def test_two_processes_share_a_job(tmp_path, judge_server, store_place):
     assert min(shares) > 0
 
 
+@pytest.mark.soak
 def test_one_that_is_killed_leaves_its_share_to_the_other(tmp_path, judge_server, store_place):
     stuck = judge_server("--faults", "hang=1")
     good = judge_server()

@@ -18,6 +18,8 @@ from btdagg.judge.store import StoreError, VoteStore, summaries, votes_frame
 from commands import one_line
 from judging import pairs_of
 
+pytestmark = pytest.mark.usefixtures("figures_not_drawn")
+
 NOBODY = 65534
 MODEL = ["--model", "m", "-n", "4"]
 

@@ -19,6 +19,8 @@ from btdagg.outputs import MANIFEST, OutputFile, OutputFolder, json_kind, table_
 from commands import ended, one_line
 from judging import pairs_of
 
+pytestmark = pytest.mark.usefixtures("figures_not_drawn")
+
 MODEL = DavidsonModel(beta=1.2, eta0=0.3, gamma=0.8)
 
 

@@ -109,6 +109,7 @@ def test_extreme_margins(u, eta):
     assert model.decide([[0, 0, 2]])[0] == exact.action
 
 
+@pytest.mark.soak
 def test_loss_of_a_large_set_keeps_its_accuracy():
     rng = np.random.default_rng(3)
     counts = rng.integers(0, 200, size=(20_000, 3))

@@ -4,15 +4,12 @@ import math
 import pickle
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import btdagg
 from btdagg import DavidsonModel, reference
-
-settings.register_profile("btdagg", deadline=None, max_examples=200)
-settings.load_profile("btdagg")
 
 models = st.builds(
     DavidsonModel,

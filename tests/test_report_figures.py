@@ -207,6 +207,7 @@ def test_a_name_is_a_file_stem():
 # Names
 
 
+@pytest.mark.soak
 def test_every_figure_shows_every_name_or_says_how_it_is_shortened(all_figures):
     (votes, calibration, transfer, gold, labels, confusion, condition, behaviour, ties, bias) = (
         all_figures
@@ -245,6 +246,7 @@ def test_names_stay_different_when_they_are_cut():
     assert shown["gpt-5.4"] == "gpt-5.4"
 
 
+@pytest.mark.soak
 def test_no_two_labels_overlap_and_none_is_cut(all_figures):
     for figure in all_figures:
         found, width, height = labels_of(figure)

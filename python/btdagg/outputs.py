@@ -238,9 +238,9 @@ def _digests_in(manifest: dict[str, Any]) -> dict[str, list[str]]:
 # Kinds of files
 
 
-def json_kind(format: FileFormat) -> Kind:
+def json_kind(format: str) -> Kind:
     """Files that begin as JSON of btdagg does: with the name of its format."""
-    begins = re.compile(rb'\s*\{\s*"format"\s*:\s*"' + re.escape(format.name.encode()) + b'"')
+    begins = re.compile(rb'\s*\{\s*"format"\s*:\s*"' + re.escape(format.encode()) + b'"')
 
     def is_of_kind(path: Path) -> bool:
         with open(path, "rb") as file:

@@ -84,10 +84,10 @@ def calibrate(
     if refits is not None and refits.resolve() == output.resolve():
         raise btdagg.InputError(f"--refits is {refits}, the file of the model")
     allowed: Any = {"reads": files_read(context, "output", "refits"), "force": force}
-    model_file = OutputFile("--output", output, json_kind(MODEL_FILE), **allowed)
+    model_file = OutputFile("--output", output, json_kind(MODEL_FILE.name), **allowed)
     refits_file = None
     if refits is not None:
-        refits_file = OutputFile("--refits", refits, json_kind(REFITS_FILE), **allowed)
+        refits_file = OutputFile("--refits", refits, json_kind(REFITS_FILE.name), **allowed)
     raw_votes, raw_labels = tables_of(columns, votes, labels)
     gold = btdagg.read_labels(raw_labels)
     table = filtered(with_task(btdagg.read_votes(raw_votes), gold), filters)

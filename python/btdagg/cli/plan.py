@@ -110,7 +110,9 @@ def plan(
     rule_file = None
     if output is not None:
         reads = files_read(context, "output")
-        rule_file = OutputFile("--output", output, json_kind(RULE_FILE), reads=reads, force=force)
+        rule_file = OutputFile(
+            "--output", output, json_kind(RULE_FILE.name), reads=reads, force=force
+        )
     fitted = btdagg.DavidsonModel.load(model)
     raw_votes, raw_labels = tables_of(columns, votes, labels)
     gold = btdagg.read_labels(raw_labels)

@@ -111,3 +111,43 @@ def as_strings(data: NDArray[np.uint8], ends: NDArray[np.int64]) -> NDArray[np.o
         found[place] = text[start:end].decode()
         start = end
     return found
+
+
+def check_id(item: object) -> None:
+    """Refuse an id that is no text and no integer of 64 bits.
+
+    Raises
+    ------
+    InputError
+    """
+    if isinstance(item, bool) or not isinstance(item, int | str | np.integer):
+        raise InputError(f"item is {item!r}, want an integer or a string")
+    if isinstance(item, str):
+        try:
+            item.encode()
+        except UnicodeEncodeError:
+            raise InputError(f"item is {item!r}, which has a lone surrogate") from None
+    elif not -(2**63) <= item < 2**63:
+        raise InputError(f"item is {item}, want an integer from -2**63 to below 2**63")
+
+
+def rows_of(ids: NDArray[np.int64] | Texts, kept: NDArray[np.intp]) -> NDArray[np.int64] | Texts:
+    """Return the ids of some rows."""
+    if not isinstance(ids, Texts):
+        return ids[kept]
+    return as_texts([_text(ids, row) for row in kept.tolist()])
+
+
+def shown_id(ids: NDArray[np.int64] | Texts, row: int) -> str:
+    """Write the id of a row for a message."""
+    return repr(_text(ids, row)) if isinstance(ids, Texts) else str(ids[row])
+
+
+def _text(ids: Texts, row: int) -> str:
+    start = ids.ends[row - 1] if row else ids.start
+    return ids.data[start : ids.ends[row]].tobytes().decode()
+
+
+def ids_as_array(ids: Any) -> NDArray[Any]:
+    """Return ids, as the compiled tallies give them, as one array."""
+    return as_strings(*ids) if isinstance(ids, tuple) else ids

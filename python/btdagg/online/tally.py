@@ -12,10 +12,11 @@ from btdagg import _core
 from btdagg._core import InputError
 from btdagg.files import read_whole, replace_file
 from btdagg.model import DavidsonModel
-from btdagg.online.item_ids import Texts, as_ids, as_strings, as_texts
+from btdagg.online.channels import number_channels
+from btdagg.online.item_ids import Texts, as_ids, check_id, ids_as_array, rows_of, shown_id
 from btdagg.online.rule import StoppingRule
 from btdagg.online.state import TallyState, pack, unpack
-from btdagg.validation import as_integer, as_labels, as_numbers, same_index, same_length, unmasked
+from btdagg.validation import as_integer, as_labels, as_numbers, same_index, same_length
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -169,7 +170,7 @@ class OnlineTally:
         threads = as_integer(n_threads, "n_threads", 1)
         with self._lock:
             known = dict(self._channels)
-            channels = _channels(judges, orders, n_rows, known)
+            channels = number_channels(judges, orders, n_rows, known)
             if not n_rows:
                 return  # which says nothing of the kind of ids
             kernel = self._of_kind(ids)
@@ -178,11 +179,11 @@ class OnlineTally:
                 if self.late == "refuse":
                     row = int(late.argmax())
                     raise InputError(
-                        f"items[{row}] is {_shown(ids, row)}, which is settled, want votes of "
+                        f"items[{row}] is {shown_id(ids, row)}, which is settled, want votes of "
                         "open items; late='drop' leaves them out"
                     )
                 kept = np.flatnonzero(~late)
-                ids, cast = _rows(ids, kept), cast[kept]
+                ids, cast = rows_of(ids, kept), cast[kept]
                 numbers = None if numbers is None else numbers[kept]
                 channels = None if channels is None else channels[kept]
             kernel.add(ids, cast, numbers, channels, threads)  # type: ignore[arg-type]
@@ -204,7 +205,7 @@ class OnlineTally:
         InputError
             If a value is out of range, the id of another kind than before, or the vote late.
         """
-        _check_id(item)
+        check_id(item)
         if isinstance(vote, bool) or not isinstance(vote, int | np.integer) or vote not in _VOTES:
             raise InputError(f"vote is {vote!r}, want -1, 0 or 1")
         for name, value in (("judge", judge), ("order", order)):
@@ -268,7 +269,7 @@ class OnlineTally:
             if self._kernel is None:
                 return np.empty(0, dtype=np.int64), np.empty((0, 3), dtype=np.int64)
             ids, counts = self._kernel.counts()
-        return _as_array(ids), counts
+        return ids_as_array(ids), counts
 
     def counts_one(self, item: int | str) -> tuple[int, int, int]:
         """Counts of one item in label order; zeros where it is not there.
@@ -278,7 +279,7 @@ class OnlineTally:
         InputError
             If the id is no integer or string, or of another kind than the others.
         """
-        _check_id(item)
+        check_id(item)
         with self._lock:
             kernel = self._of_kind(item)
             found = kernel.counts_one(item)  # type: ignore[arg-type]
@@ -328,7 +329,7 @@ class OnlineTally:
                 ids: Any = np.empty(0, dtype=np.int64)
                 return Settled(ids, np.empty(0, np.int8), np.empty((0, 3), np.int64))
             ids, labels, counts = self._kernel.settle(self.rule._kernel)
-        return Settled(_as_array(ids), labels, counts)
+        return Settled(ids_as_array(ids), labels, counts)
 
     def conflicts(self) -> list[Conflict]:
         """List the samples that came with different votes, by item in ascending order."""
@@ -489,67 +490,3 @@ _OTHER_IDS = {
     False: "items are strings, want integers as before",
     True: "items are integers, want strings as before",
 }
-
-
-def _channels(
-    judges: ArrayLike | str, orders: ArrayLike | str, n_rows: int, known: dict[tuple[str, str], int]
-) -> NDArray[np.uint32] | None:
-    """Number of each row's judge and order, or None where it is 0 throughout."""
-    columns = []
-    for name, values in (("judges", judges), ("orders", orders)):
-        if isinstance(values, str):
-            columns.append((np.zeros(n_rows, dtype=np.int64), [values]))
-            continue
-        array = np.asarray(unmasked(values, name))
-        if array.ndim != 1:
-            raise InputError(f"{name} has shape {array.shape}, want one dimension")
-        same_length(name, len(array), "items", n_rows)
-        strings = array.astype(object)
-        wrong = next((row for row, x in enumerate(strings) if not isinstance(x, str)), None)
-        if wrong is not None:
-            raise InputError(f"{name}[{wrong}] is {strings[wrong]!r}, want a string")
-        names, codes = np.unique(array.astype(str), return_inverse=True)
-        columns.append((codes, names.tolist()))
-    (judge, judge_names), (order, order_names) = columns
-    pairs, inverse = np.unique(judge * len(order_names) + order, return_inverse=True)
-    numbers = [
-        known.setdefault(
-            (judge_names[pair // len(order_names)], order_names[pair % len(order_names)]),
-            len(known),
-        )
-        for pair in pairs.tolist()
-    ]
-    if not any(numbers):
-        return None
-    return np.array(numbers, dtype=np.uint32)[inverse]
-
-
-def _check_id(item: object) -> None:
-    if isinstance(item, bool) or not isinstance(item, int | str | np.integer):
-        raise InputError(f"item is {item!r}, want an integer or a string")
-    if isinstance(item, str):
-        try:
-            item.encode()
-        except UnicodeEncodeError:
-            raise InputError(f"item is {item!r}, which has a lone surrogate") from None
-    elif not -(2**63) <= item < 2**63:
-        raise InputError(f"item is {item}, want an integer from -2**63 to below 2**63")
-
-
-def _rows(ids: NDArray[np.int64] | Texts, kept: NDArray[np.intp]) -> NDArray[np.int64] | Texts:
-    if not isinstance(ids, Texts):
-        return ids[kept]
-    return as_texts([_text(ids, row) for row in kept.tolist()])
-
-
-def _shown(ids: NDArray[np.int64] | Texts, row: int) -> str:
-    return repr(_text(ids, row)) if isinstance(ids, Texts) else str(ids[row])
-
-
-def _text(ids: Texts, row: int) -> str:
-    start = ids.ends[row - 1] if row else ids.start
-    return ids.data[start : ids.ends[row]].tobytes().decode()
-
-
-def _as_array(ids: Any) -> NDArray[Any]:
-    return as_strings(*ids) if isinstance(ids, tuple) else ids
