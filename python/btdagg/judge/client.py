@@ -11,6 +11,8 @@ from typing import Any, Protocol
 
 from btdagg.judge.calls import Messages
 
+TOO_LONG = "too_long"  # finish reason of a reply that was not read to its end
+
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
@@ -65,7 +67,8 @@ class ChatReply:
     reasoning : str
         The thinking, as far as the endpoint shows it.
     finish_reason : str
-        ``stop``, ``length``, ``content_filter`` ...; ``refusal`` where the endpoint says so.
+        ``stop``, ``length``, ``content_filter`` ...; ``refusal`` where the endpoint says so, and
+        ``too_long`` where there was more than is read.
     usage : Usage or None
         Tokens of the whole request, None where the endpoint does not say. Of several answers to one
         request the first has them and the others have none.
