@@ -118,6 +118,10 @@ class JudgeOptions:
     max_cost: Annotated[
         float | None, typer.Option(help="Stop this run before it costs more.", show_default=False)
     ] = Limits.max_cost
+    max_wait: Annotated[
+        float,
+        typer.Option(help="Seconds to wait for a limit of the endpoint, before the run ends."),
+    ] = Limits.max_wait
     price_in: Annotated[
         float | None, typer.Option(help="Price of a million tokens sent.", show_default=False)
     ] = None

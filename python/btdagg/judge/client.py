@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from btdagg.judge.calls import Messages
+from btdagg.judge.throttle import RateLimits
 
 TOO_LONG = "too_long"  # finish reason of a reply that was not read to its end
 
@@ -80,6 +81,8 @@ class ChatReply:
         The model that answered, as the endpoint calls it.
     further : tuple of ChatReply
         The other answers to the same request.
+    limits : RateLimits or None
+        What the endpoint says of its limits.
     """
 
     text: str
@@ -90,6 +93,7 @@ class ChatReply:
     latency: float = 0.0
     model: str = ""
     further: tuple[ChatReply, ...] = ()
+    limits: RateLimits | None = None
 
 
 class ChatClient(Protocol):

@@ -16,6 +16,7 @@ from btdagg.addresses import without_credentials
 from btdagg.extras import needs
 from btdagg.judge.client import TOO_LONG, ChatReply, ChatRequest, Usage, split_thinking
 from btdagg.judge.retry import ChatError, Kind, parse_retry_after
+from btdagg.judge.throttle import RateLimits
 
 if TYPE_CHECKING:
     import httpx2
@@ -224,7 +225,7 @@ class OpenAIClient:
             ]
         except (KeyError, TypeError, AttributeError, ValueError):
             raise self._no_completion(response) from None
-        return _together(replies)
+        return replace(_together(replies), limits=RateLimits.of(response.headers))
 
     def _answer(
         self, choice: Mapping[str, Any], usage: Usage | None, latency: float, model: str
@@ -330,7 +331,7 @@ class OpenAIClient:
             )
             for place in range(len(texts))
         ]
-        return _together(replies)
+        return replace(_together(replies), limits=RateLimits.of(stream.response.headers))
 
     def _filtered(self, error: Exception, latency: float) -> ChatReply | None:
         """Return the refusal that an error is where a filter has refused a text."""
@@ -373,7 +374,7 @@ class OpenAIClient:
 
     def _status_error(self, error: Any, request: ChatRequest) -> ChatError:
         status, said = error.status_code, self._brief(_message_of(error.body))
-        if error.code in _OUT_OF_MONEY:
+        if error.code in _OUT_OF_MONEY or error.type in _OUT_OF_MONEY:
             return ChatError(
                 f"HTTP {status}: out of quota" + (f": {said}" if said else ""), "fatal"
             )
@@ -391,7 +392,12 @@ class OpenAIClient:
             if headers.get("retry-after-ms"):
                 thousandths = parse_retry_after(headers.get("retry-after-ms"))
                 retry_after = None if thousandths is None else thousandths / 1000
-            return ChatError(words, retry_after=retry_after)
+            return ChatError(
+                words,
+                "limited" if status == 429 else "transient",
+                retry_after=retry_after,
+                limits=RateLimits.of(headers),
+            )
         return ChatError(words, "protocol" if status < 400 else "rejected")
 
     def _refused(self, error: object) -> ChatError:

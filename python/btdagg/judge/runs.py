@@ -22,8 +22,11 @@ class JudgeRun:
         Samples wanted that were in the store before, by status.
     n_items, n_wanted : int
         Items and samples looked at so far.
-    n_calls, n_retries : int
-        Requests made, and those among them that repeat an earlier one.
+    n_calls, n_retries, n_limited, n_canaries : int
+        Requests made; those among them that repeat an earlier one, that were refused for a limit of
+        the endpoint, and that were to show whether it refuses every request or only some.
+    n_pair_faults : int
+        Samples without an answer since the endpoint refuses their pair, such as for its length.
     prompt_tokens, completion_tokens, reasoning_tokens : int
         As far as replies say; reasoning tokens are among those of the completion.
     cost : float or None
@@ -33,6 +36,8 @@ class JudgeRun:
     stopped : str
         Why the run ended early; empty where it did not.
     seconds : float
+    waits_for, waits_seconds : str, float
+        What a run that is under way waits for, such as a limit of the endpoint; and how long yet.
     """
 
     statuses: Counter[str] = field(default_factory=Counter)
@@ -41,6 +46,9 @@ class JudgeRun:
     n_wanted: int = 0
     n_calls: int = 0
     n_retries: int = 0
+    n_limited: int = 0
+    n_canaries: int = 0
+    n_pair_faults: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
     reasoning_tokens: int = 0
@@ -49,6 +57,8 @@ class JudgeRun:
     charged_cost: float = 0.0
     stopped: str = ""
     seconds: float = 0.0
+    waits_for: str = ""
+    waits_seconds: float = 0.0
 
     @property
     def n_votes(self) -> int:
@@ -71,8 +81,10 @@ class JudgeRun:
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain values."""
+        fields = vars(self).copy()
+        del fields["waits_for"], fields["waits_seconds"]
         return {
-            **vars(self),
+            **fields,
             "statuses": dict(self.statuses),
             "there": dict(self.there),
             "n_votes": self.n_votes,
@@ -81,7 +93,8 @@ class JudgeRun:
 
 
 _SUMS = (
-    "n_items", "n_wanted", "n_calls", "n_retries", "prompt_tokens", "completion_tokens",
+    "n_items", "n_wanted", "n_calls", "n_retries", "n_limited", "n_canaries", "n_pair_faults",
+    "prompt_tokens", "completion_tokens",
     "reasoning_tokens", "charged_tokens", "charged_cost", "seconds",
 )  # fmt: skip
 
