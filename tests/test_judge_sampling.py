@@ -115,7 +115,8 @@ def test_ten_thousand_votes_under_faults(store_place, judge_server):
         max_attempts=12,
         samples_per_call=2 if "://" in store_place else 1,
     )
-    assert finished.is_complete
+    assert finished.is_done
+    assert not finished.is_complete  # votes are missing
     rows = assert_whole(store_place, 1000, 10)
     assert Counter(row["status"] for row in rows) == finished.statuses
     log = server.log()
@@ -138,7 +139,7 @@ def test_ten_thousand_votes_under_faults(store_place, judge_server):
 def test_faults_end_in_a_recorded_reason_and_can_be_retried(store_place, judge_server):
     bad = judge_server("--faults", "500=0.6,empty=0.2")
     first = run_on(bad.url, store_place, plan_of(30), limits=Limits(4), max_attempts=2)
-    assert first.is_complete
+    assert first.is_done
     rows = assert_whole(store_place, 30, 4)
     failed = [row for row in rows if row["status"] == "failed"]
     assert failed
@@ -177,7 +178,7 @@ def test_streams_with_faults(tmp_path, judge_server):
     server = judge_server("--faults", "reset=0.1,malformed=0.1,truncated=0.1")
     place = tmp_path / "v.db"
     finished = run_on(server.url, place, plan_of(40), stream=True)
-    assert finished.is_complete
+    assert finished.is_done
     assert all(line["stream"] for line in server.log())
     assert set(finished.statuses) == {"ok", "truncated"}
     assert finished.completion_tokens > 0

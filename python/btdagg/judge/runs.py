@@ -35,6 +35,8 @@ class JudgeRun:
         What counts towards caps: what was used, and all that could have been where a call was lost.
     stopped : str
         Why the run ended early; empty where it did not.
+    is_useless : bool
+        Whether it was stopped since the answers hold no votes; `stopped` says what may help.
     seconds : float
     waits_for, waits_seconds : str, float
         What a run that is under way waits for, such as a limit of the endpoint; and how long yet.
@@ -56,6 +58,7 @@ class JudgeRun:
     charged_tokens: int = 0
     charged_cost: float = 0.0
     stopped: str = ""
+    is_useless: bool = False
     seconds: float = 0.0
     waits_for: str = ""
     waits_seconds: float = 0.0
@@ -71,9 +74,19 @@ class JudgeRun:
         return self.statuses.total() + self.there.total() - self.n_votes
 
     @property
-    def is_complete(self) -> bool:
+    def is_done(self) -> bool:
         """Whether every sample wanted is in the store, with a vote or a reason."""
         return not self.stopped and self.n_wanted == self.statuses.total() + self.there.total()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every sample wanted is in the store with a vote."""
+        return self.is_done and not self.n_without_vote
+
+    @property
+    def missing_share(self) -> float:
+        """Share of the samples wanted that have no vote."""
+        return (self.n_wanted - self.n_votes) / self.n_wanted if self.n_wanted else 0.0
 
     def left_of(self, limits: Limits) -> Limits | None:
         """Return what this run has left of its caps; None where one is used up."""
@@ -88,6 +101,8 @@ class JudgeRun:
             "statuses": dict(self.statuses),
             "there": dict(self.there),
             "n_votes": self.n_votes,
+            "n_without_vote": self.n_without_vote,
+            "is_done": self.is_done,
             "is_complete": self.is_complete,
         }
 
@@ -101,7 +116,7 @@ _SUMS = (
 
 def total_of(runs: Sequence[JudgeRun]) -> JudgeRun:
     """Return several runs, of which the last may have ended early, as one."""
-    total = JudgeRun(stopped=runs[-1].stopped)
+    total = JudgeRun(stopped=runs[-1].stopped, is_useless=runs[-1].is_useless)
     for name in _SUMS:
         setattr(total, name, sum(getattr(run, name) for run in runs))
     for run in runs:

@@ -25,6 +25,7 @@ from btdagg.judge.retry import EndpointError
 from btdagg.judge.runs import JudgeRun
 from btdagg.judge.store import Answered, Claimed, Owner, StoreError, VoteStore
 from btdagg.judge.throttle import Throttle
+from btdagg.judge.usefulness import Usefulness
 from btdagg.judge.work import Reader, Work
 
 _T = TypeVar("_T")
@@ -34,6 +35,7 @@ _STRETCH = 128
 # Calls in a row that may fail before the run stops: until the first one works, and after.
 _FAILURES_AT_FIRST = 3
 _FAILURES_LATER = 32
+_UNTIL_A_VOTE = 16  # workers, so that few answers are bought of a judge that gives no votes
 _LOOK_AGAIN = (0.25, 5.0)  # seconds, at first and at most, between looks at what others ask
 _TELL = 0.5  # seconds between looks at what is waited for
 
@@ -131,6 +133,8 @@ class _Sampler:
         self._works = asyncio.Event()  # set once a call has worked: until then there is one worker
         if endpoint.has_worked:
             self._works.set()
+        self._voted = asyncio.Event()  # set once there is a vote: until then there are few workers
+        self._usefulness = Usefulness()
         self._failures = 0  # calls in a row
         # Of calls that failed for no known fault, until one that works shows that it is not that
         # of the endpoint.
@@ -218,6 +222,7 @@ class _Sampler:
             self._error = error
             self._stopping.set()
             self._works.set()
+            self._voted.set()
             self._asker.budget.close()
 
     async def _obey(self) -> None:
@@ -328,6 +333,8 @@ class _Sampler:
     async def _work(self, number: int) -> None:
         if number:
             await self._works.wait()
+        if number >= _UNTIL_A_VOTE:
+            await self._voted.wait()
         try:
             while (batch := await self._queue.get()) is not None:
                 if not self._stopping.is_set():
@@ -338,6 +345,7 @@ class _Sampler:
                 pass  # whoever fills the queue must not wait for us
         finally:
             self._works.set()
+            self._voted.set()  # there may be none to come
 
     async def _serve(self, batch: _Batch) -> None:
         left = batch.claimed
@@ -419,7 +427,12 @@ class _Sampler:
         prices = self._judging.prices
         answered = []
         for each, one in zip(claimed, replies, strict=False):
-            status, vote, confidence, reason = read(one, each.order)
+            reading = status, vote, confidence, reason = read(one, each.order)
+            if status == "ok":
+                self._voted.set()
+            if self._usefulness.see(reading, one) and not self._stopping.is_set():
+                self._run.is_useless = True
+                self._halt(self._usefulness.cause(self._judging))
             usage = one.usage
             answered.append(
                 Answered(
