@@ -9,6 +9,7 @@ from hypothesis import settings
 from btdagg.cli import run
 from databases import PostgreSQL, postgres_programs
 from exhibits import PNG, Figure
+from judge_endpoints import Endpoint
 from simulated_judge import SimulatedJudge
 
 # Examples of a property; `make soak` tries the second.
@@ -67,6 +68,20 @@ def judge_server(tmp_path):
         folder = tmp_path / f"judge-{len(started)}"
         folder.mkdir()
         started.append(SimulatedJudge(folder, *arguments))
+        return started[-1]
+
+    yield start
+    for server in started:
+        server.stop()
+
+
+@pytest.fixture
+def endpoint():
+    """Start endpoints that answer as a function says; they are stopped after the test."""
+    started = []
+
+    def start(answer):
+        started.append(Endpoint(answer))
         return started[-1]
 
     yield start

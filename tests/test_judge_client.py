@@ -1,6 +1,7 @@
 """Clients, faults and limits."""
 
 import asyncio
+import json
 import random
 import time
 from email.utils import formatdate
@@ -11,10 +12,12 @@ import pytest
 
 from btdagg import InputError
 from btdagg.judge.client import ChatReply, ChatRequest, FunctionClient, split_thinking
-from btdagg.judge.limits import Budget, Limits, Pace
+from btdagg.judge.limits import Budget, Limits
 from btdagg.judge.openai_client import OpenAIClient
 from btdagg.judge.prices import Prices
 from btdagg.judge.retry import ChatError, delay_before, parse_retry_after
+from btdagg.judge.verdicts import parse_verdict
+from judge_endpoints import completion, error
 
 MESSAGES = ({"role": "user", "content": "Which? [[A]] [[B]] [[TIE]]"},)
 REQUEST = ChatRequest(MESSAGES, "m", temperature=0.5)
@@ -77,7 +80,7 @@ def test_log_probabilities_and_several_answers(judge_server, stream):
 @pytest.mark.parametrize(
     ("name", "said", "kind"),
     [
-        ("429", "HTTP 429: Too many requests.", "transient"),
+        ("429", "HTTP 429: Too many requests.", "limited"),
         ("500", "HTTP 500: The judge has a headache.", "transient"),
         ("reset", "no connection: ", "transient"),
     ],
@@ -90,6 +93,68 @@ def test_faults(judge_server, name, said, kind, stream):
     assert error.kind == kind
     assert error.retry_after == (1.5 if name == "429" else None)
     assert error.may_cost == (name == "reset")
+
+
+def test_content_in_parts_keeps_its_reasoning(endpoint):
+    thought = {"type": "thinking", "thinking": [{"type": "text", "text": "B is stiff."}]}
+    parts = [thought, {"type": "text", "text": "So: "}, {"type": "text", "text": "[[A]]"}]
+    reply = complete(endpoint(lambda _: (200, completion(parts))).url)
+    assert (reply.text, reply.reasoning) == ("So: [[A]]", "B is stiff.")
+
+    def events(_):
+        for part in parts:
+            chunk = {"id": "1", "choices": [{"index": 0, "delta": {"content": [part]}}]}
+            yield b"data: " + json.dumps(chunk).encode() + b"\n\n"
+        end = {"id": "1", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+        yield b"data: " + json.dumps(end).encode() + b"\n\ndata: [DONE]\n\n"
+
+    stream = endpoint(lambda asked: (200, events(asked), {"content-type": "text/event-stream"}))
+    reply = complete(stream.url, stream=True)
+    assert (reply.text, reply.reasoning) == ("So: [[A]]", "B is stiff.")
+
+
+@pytest.mark.parametrize("n_bytes", [9_000_000, 400_000_000])
+def test_of_a_reply_without_an_end_a_part_is_read(endpoint, n_bytes):
+    sent = 0
+
+    def body():
+        nonlocal sent
+        yield b'{"choices": [{"message": {"content": "'
+        while sent < n_bytes:
+            sent += 65536
+            yield b"x" * 65536
+        yield b'[[A]]"}}]}'
+
+    reply = complete(endpoint(lambda _: (200, body())).url)
+    assert (reply.text, reply.finish_reason) == ("", "too_long")
+    assert parse_verdict(reply.text, finish_reason=reply.finish_reason).status == "truncated"
+    assert sent < 30_000_000  # what buffers hold is sent, too
+    sent = 0
+    said = str(fault(endpoint(lambda _: (500, body())).url))
+    assert said.startswith("HTTP 500: ")
+    assert len(said) < 220
+    assert sent < 30_000_000
+
+
+def test_an_answer_of_millions_of_characters_is_cut(endpoint):
+    reply = complete(endpoint(lambda _: (200, completion("x" * 2_000_000 + "[[A]]"))).url)
+    assert (len(reply.text), reply.finish_reason) == (1_000_000, "too_long")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        error("The prompt triggered the filter.", code="content_filter"),
+        error("Bad.", code="", innererror={"code": "ResponsibleAIPolicyViolation"}),
+        error("No.", type="content_policy_violation"),
+    ],
+)
+def test_a_filter_that_answers_with_an_error_refuses(endpoint, body):
+    reply = complete(endpoint(lambda _: (400, body)).url)
+    assert reply.finish_reason == "refusal"
+    assert reply.text == f"HTTP 400: {body['error']['message']}"
+    verdict = parse_verdict(reply.text, finish_reason=reply.finish_reason, refusal=reply.text)
+    assert (verdict.status, verdict.reason) == ("refused", reply.text)
 
 
 def test_what_is_no_completion(judge_server):
@@ -189,25 +254,9 @@ def test_delays():
     draw = random.Random(0)
     for attempt in range(1, 20):
         longest = min(60, 0.5 * 2 ** (attempt - 1))
-        delays = [delay_before(attempt, None, draw) for _ in range(200)]
+        delays = [delay_before(attempt, draw) for _ in range(200)]
         assert 0 <= min(delays) < 0.1 * longest
         assert 0.9 * longest < max(delays) <= longest
-        waits = [delay_before(attempt, 7.0, draw) for _ in range(50)]
-        assert min(waits) >= 7.0
-        assert max(waits) <= 7.8
-
-
-def test_a_pace_spreads_evenly():
-    now = 100.0
-    pace = Pace(60, clock=lambda: now)
-    assert [pace.book() for _ in range(4)] == [0, 1, 2, 3]
-    now = 102.0
-    assert pace.book() == 2
-    now = 200.0
-    assert [pace.book(), pace.book(5), pace.book()] == [0, 1, 6]
-    pace.correct(-3)
-    assert pace.book() == 4
-    assert Pace(None).book(10**9) == 0
 
 
 def test_a_budget_waits_for_calls_in_flight():

@@ -116,7 +116,8 @@ def test_ten_thousand_votes_under_faults(store_place, judge_server):
         max_attempts=12,
         samples_per_call=2 if "://" in store_place else 1,
     )
-    assert finished.is_complete
+    assert finished.is_done
+    assert not finished.is_complete  # votes are missing
     rows = assert_whole(store_place, 1000, 10)
     assert Counter(row["status"] for row in rows) == finished.statuses
     log = server.log()
@@ -139,7 +140,7 @@ def test_ten_thousand_votes_under_faults(store_place, judge_server):
 def test_faults_end_in_a_recorded_reason_and_can_be_retried(store_place, judge_server):
     bad = judge_server("--faults", "500=0.6,empty=0.2")
     first = run_on(bad.url, store_place, plan_of(30), limits=Limits(4), max_attempts=2)
-    assert first.is_complete
+    assert first.is_done
     rows = assert_whole(store_place, 30, 4)
     failed = [row for row in rows if row["status"] == "failed"]
     assert failed
@@ -179,7 +180,7 @@ def test_streams_with_faults(tmp_path, judge_server):
     server = judge_server("--faults", "reset=0.1,malformed=0.1,truncated=0.1")
     place = tmp_path / "v.db"
     finished = run_on(server.url, place, plan_of(40), stream=True)
-    assert finished.is_complete
+    assert finished.is_done
     assert all(line["stream"] for line in server.log())
     assert set(finished.statuses) == {"ok", "truncated"}
     assert finished.completion_tokens > 0
@@ -515,21 +516,29 @@ def test_calls_that_all_fail_end_the_run(tmp_path):
     with pytest.raises(EndpointError) as error:
         run(tmp_path / "v.db", FunctionClient(answer), plan_of(50))
     assert str(error.value) == (
-        "judge sim: 3 calls in a row failed, the last with: HTTP 400: temperature is not supported"
+        "judge sim: refuses a short request, too: HTTP 400: temperature is not supported"
     )
-    assert statuses_of(tmp_path / "v.db") == {"failed": 3}
+    assert rows_of(tmp_path / "v.db") == []
 
 
 def test_what_is_forbidden_ends_the_run_unless_something_works(tmp_path):
-    async def answer(request):
-        if "q1 " in request.messages[0]["content"]:
-            raise ChatError("does not permit this (HTTP 403)", "forbidden")
-        return "[[A]]"
+    def client(forbidden):
+        async def answer(request):
+            if forbidden in request.messages[0]["content"]:
+                raise ChatError("does not permit this (HTTP 403)", "forbidden")
+            return "[[A]]"
 
-    finished = run(tmp_path / "v.db", FunctionClient(answer), plan_of(5))
+        return FunctionClient(answer)
+
+    finished = run(tmp_path / "v.db", client("q1 "), plan_of(5))
     assert finished.statuses == {"ok": 16, "failed": 4}
-    with pytest.raises(EndpointError, match=r"judge sim: does not permit this \(HTTP 403\)"):
-        run(tmp_path / "v.db", FunctionClient(answer), plan_of(2), again=("failed",))
+    assert (finished.n_pair_faults, finished.n_canaries) == (4, 0)
+    # Where nothing else is asked a short request shows that it is the pair.
+    again = run(tmp_path / "v.db", client("q1 "), plan_of(2), again=("failed",))
+    assert again.statuses == {"failed": 4}
+    assert (again.n_calls, again.n_canaries) == (5, 1)
+    with pytest.raises(EndpointError, match=r"judge sim: .*does not permit this \(HTTP 403\)"):
+        run(tmp_path / "v.db", client(""), plan_of(2), again=("failed",))
     assert statuses_of(tmp_path / "v.db") == {"ok": 16, "failed": 4}
 
 
@@ -545,9 +554,7 @@ def test_an_endpoint_that_dies_ends_the_run(tmp_path):
 
     with pytest.raises(EndpointError, match="32 calls in a row failed"):
         run(tmp_path / "v.db", FunctionClient(answer), plan_of(500), max_attempts=1)
-    statuses = statuses_of(tmp_path / "v.db")
-    assert statuses["ok"] == 50
-    assert 32 <= statuses["failed"] < 32 + 8
+    assert statuses_of(tmp_path / "v.db") == {"ok": 50}
 
 
 def test_a_wait_of_hours_is_not_waited_for(tmp_path):

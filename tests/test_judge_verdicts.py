@@ -1,6 +1,7 @@
 """Reading verdicts: a table of answers, and that nothing without a verdict is ever a vote."""
 
 import json
+import random
 import unicodedata
 from pathlib import Path
 
@@ -93,7 +94,19 @@ def test_prose_is_never_a_vote(prose, answer):
 def test_any_text_without_the_forms_is_never_a_vote(text, answer):
     folded = unicodedata.normalize("NFKC", text).casefold()
     assume(
-        not any(form in folded for form in ("[[", "verdict", "winner", "final", "my ", "overall"))
+        not any(
+            form in folded
+            for form in (
+                "[[",
+                "verdict",
+                "winner",
+                "final",
+                "my ",
+                "overall",
+                "preferred",
+                "<answer",
+            )
+        )
     )
     assume(parse_verdict(f"{text}\nThat is all.", answer).status != "truncated")
     assert parse_verdict(f"{text}\nThat is all.", answer).choice is None
@@ -126,22 +139,103 @@ def test_a_verdict_is_read_the_same_twice(prose):
     assert parse_verdict(prose) == parse_verdict(prose)
 
 
+# Each is repeated to a million characters; with the square of that a test would take hours.
 LONG = {
-    "tags that do not end": "[[" * 20_000,
-    "objects that do not end": '{"verdict": ' * 5_000,
-    "elements that do not end": "<verdict>" * 5_000,
-    "braces": "{" * 20_000,
-    "labels": "Verdict: " * 10_000,
-    "tags": "[[A]] " * 10_000,
-    "words before a label": "the " * 20_000 + "verdict: A good",
-    "stars": "*" * 50_000,
-    "lines": "A\n" * 20_000,
+    "tags that do not end": "[[",
+    "objects that do not end": '{"verdict": ',
+    "objects that are broken": '{"verdict": "A" x} ',
+    "objects without a verdict": '{"a": ' * 200 + '{"verdict": 1}' + "}" * 200,
+    "fields of an object that does not end": 'verdict: "x" ',
+    "elements that do not end": "<verdict>",
+    "braces": "{",
+    "labels": "Verdict: ",
+    "labels with values": "Verdict: A\n",
+    "tags": "[[A]] ",
+    "words before a label": "the ",
+    "stars": "*",
+    "blanks after a label": "verdict" + " " * 1000,
+    "lines": "A\n",
+    "combining marks": "\u0301\u0327",
+    "digits": "confidence: " + "1" * 1000,
 }
 
 
 @pytest.mark.parametrize("text", LONG.values(), ids=LONG)
-def test_long_answers_are_read_too(text):
-    assert parse_verdict(text + "\nThat is all.").status in ("unparsed", "ok")
+def test_long_answers_take_time_in_proportion(text):
+    text *= 1_000_000 // len(text)
+    verdict = parse_verdict(f"{text}\nThat is all.", AnswerFormat(confidence=True))
+    assert verdict.status in ("unparsed", "ok")
+    assert parse_verdict(f"{text}\n\nSo be it.\n\n[[B]]").choice in ("second", None)
+
+
+def test_what_is_beyond_the_bounds_is_no_vote():
+    broken = '{"verdict": "A" x '
+    assert parse_verdict(f"[[A]] {broken * 3}\n[[B]]").choice == "second"
+    assert parse_verdict(f"[[A]] {broken * 100}").choice is None
+    # An unclear label so far back that it is not looked at does not bring back what was before.
+    assert parse_verdict("[[A]]\nVerdict: none\n" + "My choice is hard.\n" * 100).choice is None
+
+
+MUTATIONS = [
+    *(
+        "[[",
+        "]]",
+        "[[A]]",
+        "[[B]] ",
+        "Verdict:",
+        " not ",
+        " or ",
+        "if ",
+        '{"verdict": "',
+        '"}',
+        "<",
+    ),
+    *("</verdict>", "<answer>", "winner", "Preferred response: ", "\n", "**", "A", "B", "tie", "?"),
+    *(
+        "<think>",
+        "</think>",
+        "\u200b",
+        "\uff21",
+        "\0",
+        "\ud800",
+        "\u0301",
+        "\\boxed{",
+        "confidence: 9",
+    ),
+]
+
+
+def mutated(draw, text):
+    """The text with a few pieces cut out, doubled, moved or put in."""
+    for _ in range(draw.randint(1, 4)):
+        start = draw.randint(0, len(text))
+        end = min(start + draw.randint(0, 12), len(text))
+        piece = draw.choice(("", text[start:end] * 2, draw.choice(MUTATIONS)))
+        place = draw.choice((start, draw.randint(0, len(text))))
+        text = text[:start] + text[end:]
+        text = text[:place] + piece + text[place:]
+    return text
+
+
+def test_a_hundred_thousand_mutated_answers():
+    draw = random.Random(0)
+    texts = [row["answer"] for row in ANSWERS if row["answer"] and not row.get("format")]
+    texts = [text for text in texts if len(text) < 150]
+    swapped, absent = AnswerFormat(first="B", second="A"), AnswerFormat("tag", "Yod", "Mem", None)
+    mirror = {"first": "second", "second": "first", "tie": "tie"}
+    n_votes = 0
+    for number in range(100_000):
+        text = mutated(draw, texts[number % len(texts)])
+        verdict = parse_verdict(text)
+        assert (verdict.choice is not None) == (verdict.status == "ok")
+        if verdict.choice is None:
+            assert verdict.reason
+        elif number % 8 == 0:
+            n_votes += 1
+            # A vote is for a word that is there, and the word alone says for which response.
+            assert parse_verdict(text, swapped).choice == mirror[verdict.choice], text
+            assert parse_verdict(text, absent).choice is None, text
+    assert n_votes > 1000
 
 
 # Votes

@@ -19,6 +19,7 @@ from btdagg.judge.pairs import Pair, Pairs, read_pairs
 from btdagg.judge.runs import JudgeRun, total_of
 from btdagg.judge.stopping import RuleOf, StoppedRun, differences, judge_by_rule, open_pairs
 from btdagg.judge.store import VoteStore, votes_frame
+from btdagg.judge.throttle import Throttle
 from btdagg.model import DavidsonModel
 from btdagg.online import StoppingRule
 from btdagg.online.columns import settled_columns
@@ -170,6 +171,7 @@ class Pipeline:
         """
         judging = self.judging
         job: dict[str, Any] = {"store": store, "client": client, "stop": stop, "watch": watch}
+        job["endpoint"] = Throttle(judging.limits)
         run = await judge(self._full, judging, **job)
         found = Labelling(run)
         if run.stopped:

@@ -132,16 +132,16 @@ def judge(
     with VoteStore(store, keep_exchanges=not options.drop_exchanges) as opened:
         if pipeline is not None:
             labelling = run_asking(partial(pipeline.run, store=opened), total, options)
-            return say_labelling(labelling, store, json)
+            return say_labelling(labelling, store, json, options.allow_missing)
         if method != "sample":
             by = partial(decide_by, method, several, judging, store=opened, examples=examples)
-            return say_decisions(run_asking(by, total, options), store, json)
+            return say_decisions(run_asking(by, total, options), store, json, options.allow_missing)
         if isinstance(rule, StoppingRule):
             by_rule = partial(judge_by_rule, several, judging, rule, store=opened)
             stopped = run_asking(by_rule, total, options)
-            return say_stopped(stopped.run, stopped, store, json)
+            return say_stopped(stopped.run, stopped, store, json, options.allow_missing)
         run = run_asking(partial(ask, several, judging, store=opened), total, options)
-    return say_run(run, store, json)
+    return say_run(run, store, json, options.allow_missing)
 
 
 def _examples(

@@ -118,6 +118,10 @@ class JudgeOptions:
     max_cost: Annotated[
         float | None, typer.Option(help="Stop this run before it costs more.", show_default=False)
     ] = Limits.max_cost
+    max_wait: Annotated[
+        float,
+        typer.Option(help="Seconds to wait for a limit of the endpoint, before the run ends."),
+    ] = Limits.max_wait
     price_in: Annotated[
         float | None, typer.Option(help="Price of a million tokens sent.", show_default=False)
     ] = None
@@ -140,6 +144,12 @@ class JudgeOptions:
             show_default=False,
         ),
     ] = ""
+    allow_missing: Annotated[
+        float,
+        typer.Option(
+            metavar="SHARE", help="Exit with status 3 if more of the votes wanted are missing."
+        ),
+    ] = 0.05
     drop_exchanges: Annotated[
         bool, typer.Option("--drop-exchanges", help="Keep the votes but not what was said.")
     ] = False
@@ -166,6 +176,8 @@ class JudgeOptions:
         InputError
             If a value is out of range; the message names the option.
         """
+        if not 0 <= self.allow_missing <= 1:
+            raise InputError(f"--allow-missing is {self.allow_missing:g}, want a share from 0 to 1")
         for name in ("max_calls", "max_tokens", "samples_per_call"):
             at_least(getattr(self, name), f"--{name.replace('_', '-')}", 1)
         same = {

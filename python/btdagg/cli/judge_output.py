@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from btdagg.pipeline import Labelling
 
 INTERRUPTED = 130
-INCOMPLETE = 3  # exit status where a cap ended the run
+INCOMPLETE = 3  # exit status where a run ended early, or too many votes are missing
 
 
 def say_estimate(
@@ -74,8 +74,11 @@ def _print_estimate(found: Estimate, json: bool) -> None:
         note("--price-in and --price-out, per million tokens, would price it")
 
 
-def say_run(run: JudgeRun, store: str, json: bool) -> int:
-    """Print what came of a run; return the exit status."""
+def say_run(run: JudgeRun, store: str, json: bool, allowed: float) -> int:
+    """Print what came of a run; return the exit status.
+
+    `allowed` is the share of the votes wanted that may be missing.
+    """
     from sqlalchemy import make_url
 
     shown = make_url(store).render_as_string(hide_password=True) if "://" in store else store
@@ -84,7 +87,7 @@ def say_run(run: JudgeRun, store: str, json: bool) -> int:
     else:
         cost = "" if run.cost is None else f", cost {run.cost:.4g}"
         out.print(
-            f"{run.statuses.total()} new votes, {run.there.total()} there before: {_by_status(run)}"
+            f"{run.statuses['ok']} new votes, {run.there['ok']} there before: {_by_status(run)}"
         )
         out.print(
             f"{run.n_calls} calls ({run.n_retries} repeated), {run.prompt_tokens} tokens sent, "
@@ -92,50 +95,66 @@ def say_run(run: JudgeRun, store: str, json: bool) -> int:
             soft_wrap=True,
         )
     if run.n_without_vote:
-        note(f"{run.n_without_vote} samples are without a vote; --retry all asks for them again")
+        of_pairs = (
+            f" ({run.n_pair_faults} since the endpoint refuses their pair)"
+            if run.n_pair_faults
+            else ""
+        )
+        note(
+            f"{run.n_without_vote} samples are without a vote{of_pairs}; --retry all asks for them "
+            "again"
+        )
+    if not run.stopped and run.missing_share > allowed:
+        note(
+            f"{run.missing_share:.1%} of the votes are missing, more than --allow-missing "
+            f"{allowed:g}: exit status {INCOMPLETE}"
+        )
     if run.stopped:
-        note(f"stopped early: {run.stopped}; every vote counted is kept, the same command goes on")
-    return _status_of(run)
+        goes_on = "" if run.is_useless else ", the same command goes on"
+        note(f"stopped early: {run.stopped}; every vote counted is kept{goes_on}")
+    return status_of(run, allowed)
 
 
-def say_stopped(run: JudgeRun, stopped: StoppedRun | None, store: str, json: bool) -> int:
+def say_stopped(
+    run: JudgeRun, stopped: StoppedRun | None, store: str, json: bool, allowed: float
+) -> int:
     """Print what came of a job, and of its part under a rule; return the exit status."""
     saved = {} if stopped is None else saved_as_dict(stopped)
     if json:
         print_json({**run.as_dict(), **saved})
-        return _status_of(run)
-    status = say_run(run, store, json)
+        return status_of(run, allowed)
+    status = say_run(run, store, json, allowed)
     if stopped is not None:
         say_saved(stopped)
     return status
 
 
-def say_labelling(found: Labelling, store: str, json: bool) -> int:
+def say_labelling(found: Labelling, store: str, json: bool, allowed: float) -> int:
     """Print what came of the votes of a pipeline; return the exit status."""
     for remark in found.notes:
         note(remark)
-    return say_stopped(found.run, found.stopped, store, json)
+    return say_stopped(found.run, found.stopped, store, json, allowed)
 
 
-def say_decisions(decisions: Decisions, store: str, json: bool) -> int:
+def say_decisions(decisions: Decisions, store: str, json: bool, allowed: float) -> int:
     """Print what came of a method; return the exit status."""
     if json:
         told = {**vars(decisions), "runs": [run.as_dict() for run in decisions.runs]}
         del told["decided"]
         print_json({**told, "n_decided": len(decisions.decided)})
-        stopped = [run.stopped for run in decisions.runs if run.stopped]
-        return (INTERRUPTED if "interrupted" in stopped else INCOMPLETE) if stopped else 0
-    status = max(say_run(run, store, json) for run in decisions.runs)
+        return max(status_of(run, allowed) for run in decisions.runs)
+    status = max(say_run(run, store, json, allowed) for run in decisions.runs)
     out.print(f"{len(decisions.decided)} items decided: {', '.join(decisions.columns)}")
     if decisions.undecided and not status:
         note(f"{len(decisions.undecided)} items are not decided, for want of an answer")
     return status
 
 
-def _status_of(run: JudgeRun) -> int:
-    if not run.stopped:
-        return 0
-    return INTERRUPTED if run.stopped == "interrupted" else INCOMPLETE
+def status_of(run: JudgeRun, allowed: float) -> int:
+    """Return the exit status of a run."""
+    if run.stopped:
+        return INTERRUPTED if run.stopped == "interrupted" else INCOMPLETE
+    return INCOMPLETE if run.missing_share > allowed else 0
 
 
 def _by_status(run: JudgeRun) -> str:

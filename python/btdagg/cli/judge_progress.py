@@ -49,41 +49,51 @@ async def _asking(asking: Callable[..., Awaitable[T]], total: int, options: Judg
         loop.add_signal_handler(signal.SIGINT, interrupt)
         loop.add_signal_handler(signal.SIGTERM, interrupt)
     try:
-        return await asking(client=client, stop=stop, watch=_progress(total))
+        return await asking(client=client, stop=stop, watch=_Progress(total))
     finally:
         await client.close()
 
 
-def _progress(total: int) -> Callable[[JudgeRun], None]:
-    """Write a line now and then; on a terminal it replaces the one before."""
-    began = last = time.monotonic()
-    n_before = n_earlier = 0
-    current: JudgeRun | None = None
+class _Progress:
+    """Writes a line now and then; on a terminal it replaces the one before."""
 
-    def watch(run: JudgeRun) -> None:
-        nonlocal last, n_before, n_earlier, current
-        if run is not current:  # of a job that has several
-            if current is not None:
-                n_earlier += current.statuses.total() + current.there.total()
-            current, n_before = run, 0
-        now = time.monotonic()
-        if now - last < _EVERY:
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._began = self._last = time.monotonic()
+        self._n_before = self._n_earlier = 0
+        self._run: JudgeRun | None = None
+        self._said = ""  # what is waited for
+
+    def __call__(self, run: JudgeRun) -> None:
+        if run is not self._run:  # of a job that has several
+            if self._run is not None:
+                self._n_earlier += self._run.n_votes
+            self._run, self._n_before = run, 0
+        waits_anew = run.waits_for.partition(" (")[0] != self._said
+        if time.monotonic() - self._last < (_EVERY if not waits_anew else min(_EVERY, 1.0)):
             return
-        new = run.statuses.total()
-        rate = (new - n_before) / (now - last)
-        last, n_before = now, new
-        done = n_earlier + new + run.there.total()
-        parts = [f"{done}/{total} votes", f"{rate:.1f}/s"]
-        parts += [f"{n} {status}" for status, n in sorted(run.statuses.items()) if status != "ok"]
-        if run.cost is not None:
-            parts.append(f"cost {run.cost:.4g}")
-        if rate > 0 and total > done:
-            parts.append(f"{_duration((total - done) * (now - began) / max(new, 1))} to go")
-        line = ", ".join(parts)
+        self._said = run.waits_for.partition(" (")[0]
+        line = ", ".join(self._parts(run))
         end = "\r" if err.is_terminal else "\n"
         print(f"{line:<{max(err.width - 1, 0)}}" if end == "\r" else line, end=end, file=sys.stderr)
 
-    return watch
+    def _parts(self, run: JudgeRun) -> list[str]:
+        now = time.monotonic()
+        new = run.statuses["ok"]
+        rate = (new - self._n_before) / (now - self._last)
+        self._last, self._n_before = now, new
+        done = self._n_earlier + run.n_votes
+        parts = [f"{done}/{self._total} votes", f"{rate:.1f}/s"]
+        parts += [f"{n} {status}" for status, n in sorted(run.statuses.items()) if status != "ok"]
+        if run.cost is not None:
+            parts.append(f"cost {run.cost:.4g}")
+        if run.waits_for:
+            seconds = f" for {_duration(run.waits_seconds)}" if run.waits_seconds else ""
+            parts.append(f"waiting{seconds}: {run.waits_for}")
+        elif rate > 0 and self._total > done:
+            left = (self._total - done) * (now - self._began) / max(new, 1)
+            parts.append(f"{_duration(left)} to go")
+        return parts
 
 
 def _duration(seconds: float) -> str:

@@ -17,7 +17,7 @@ import btdagg
 from btdagg.cli.common import Force, Json, files_read, note, print_json, progress_bar
 from btdagg.cli.fitted_files import names_of_files, save_fitted
 from btdagg.cli.judge_options import JudgeOptions, PairsFile, stopping_rule, with_judge_options
-from btdagg.cli.judge_output import say_estimate, say_rule, say_run
+from btdagg.cli.judge_output import say_estimate, say_rule, say_run, status_of
 from btdagg.cli.judge_progress import run_asking
 from btdagg.cli.provenance import differences_said
 from btdagg.cli.reporting import open_report, refuse_report, say_where
@@ -104,10 +104,11 @@ def run(
         for remark in found.notes:
             note(remark)
         if found.decided is None or found.votes is None:
-            return say_run(found.run, place, json)
+            return say_run(found.run, place, json, options.allow_missing)
         everything = votes_frame(opened)
+    status = status_of(found.run, options.allow_missing)
     if not json:
-        say_run(found.run, place, False)
+        say_run(found.run, place, False, options.allow_missing)
         if found.stopped is not None:
             say_saved(found.stopped)
     with folder.replacing(_VOTES) as file:
@@ -143,8 +144,8 @@ def run(
             write_protocols(report, study)
         say_where(page)
     if json:
-        print_json(results)
-    return 0
+        print_json({**results, "run": found.run.as_dict()})
+    return status
 
 
 def _files(tasks: Sequence[str], has_rules: bool) -> list[str]:

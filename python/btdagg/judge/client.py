@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from btdagg.judge.calls import Messages
+from btdagg.judge.throttle import RateLimits
+
+TOO_LONG = "too_long"  # finish reason of a reply that was not read to its end
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,8 @@ class ChatReply:
     reasoning : str
         The thinking, as far as the endpoint shows it.
     finish_reason : str
-        ``stop``, ``length``, ``content_filter`` ...; ``refusal`` where the endpoint says so.
+        ``stop``, ``length``, ``content_filter`` ...; ``refusal`` where the endpoint says so, and
+        ``too_long`` where there was more than is read.
     usage : Usage or None
         Tokens of the whole request, None where the endpoint does not say. Of several answers to one
         request the first has them and the others have none.
@@ -77,6 +81,8 @@ class ChatReply:
         The model that answered, as the endpoint calls it.
     further : tuple of ChatReply
         The other answers to the same request.
+    limits : RateLimits or None
+        What the endpoint says of its limits.
     """
 
     text: str
@@ -87,6 +93,7 @@ class ChatReply:
     latency: float = 0.0
     model: str = ""
     further: tuple[ChatReply, ...] = ()
+    limits: RateLimits | None = None
 
 
 class ChatClient(Protocol):

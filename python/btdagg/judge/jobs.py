@@ -13,13 +13,13 @@ from btdagg._core import InputError
 from btdagg.judge.calls import ORDERS, Status, batched
 from btdagg.judge.client import ChatClient
 from btdagg.judge.judging import Judging
-from btdagg.judge.limits import EndpointState
 from btdagg.judge.openai_client import KEY_VARIABLE, OpenAIClient
 from btdagg.judge.pairs import Pairs, read_pairs
 from btdagg.judge.prices import estimated_tokens
 from btdagg.judge.runs import JudgeRun
 from btdagg.judge.sampling import sample
 from btdagg.judge.store import VoteStore
+from btdagg.judge.throttle import Throttle
 
 if TYPE_CHECKING:
     from btdagg.tables.source import Source
@@ -37,7 +37,7 @@ async def judge(
     key_variable: str = KEY_VARIABLE,
     stop: asyncio.Event | None = None,
     watch: Callable[[JudgeRun], object] | None = None,
-    endpoint: EndpointState | None = None,
+    endpoint: Throttle | None = None,
     **options: Any,
 ) -> JudgeRun:
     """Ask a judge for votes on pairs, as far as a store does not have them.
@@ -59,8 +59,8 @@ async def judge(
         Once it is set no further call is made.
     watch : callable, optional
         Called with the run so far whenever votes have become durable.
-    endpoint : EndpointState, optional
-        What earlier runs against the endpoint have left: how far ahead its pace is booked.
+    endpoint : Throttle, optional
+        What earlier runs have learned of the endpoint: how fast it may be asked.
 
     Returns
     -------

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from btdagg._core import InputError
@@ -26,6 +24,8 @@ class Limits:
     max_calls, max_tokens, max_cost : optional
         Caps on what this run asks, repeats after faults included. A call is made only if the cap
         holds even if it and all calls in flight are as large as they can be.
+    max_wait : float
+        Seconds for which a limit of the endpoint is waited for; the run ends where it takes longer.
     """
 
     concurrency: int = 16
@@ -34,6 +34,7 @@ class Limits:
     max_calls: int | None = None
     max_tokens: int | None = None
     max_cost: float | None = None
+    max_wait: float = 900.0
 
     def __post_init__(self) -> None:
         as_integer(self.concurrency, "concurrency", 1)
@@ -41,6 +42,8 @@ class Limits:
             value = getattr(self, name)
             if value is not None and as_number(value, name) <= 0:
                 raise InputError(f"{name} is {value}, want more than 0")
+        if as_number(self.max_wait, "max_wait") <= 0:
+            raise InputError(f"max_wait is {self.max_wait}, want more than 0 seconds")
         for name in ("max_calls", "max_tokens"):
             value = getattr(self, name)
             if value is not None:
@@ -74,61 +77,6 @@ class Limits:
             if getattr(self, name) is not None
         }
         return None if any(rest <= 0 for rest in left.values()) else replace(self, **left)
-
-
-class Pace:
-    """Lets so many units through per minute, evenly spread.
-
-    Parameters
-    ----------
-    per_minute : float or None
-        None lets everything through.
-    clock : callable
-        Seconds.
-    """
-
-    def __init__(
-        self, per_minute: float | None, *, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._seconds = None if per_minute is None else 60.0 / per_minute
-        self._clock = clock
-        self._next = 0.0
-
-    def book(self, units: float = 1.0) -> float:
-        """Take a place in the queue; return the seconds to wait for it."""
-        if self._seconds is None:
-            return 0.0
-        now = self._clock()
-        place = max(self._next, now)
-        self._next = place + units * self._seconds
-        return place - now
-
-    def correct(self, units: float) -> None:
-        """Add units (or take some back) once they are known."""
-        if self._seconds is not None:
-            self._next += units * self._seconds
-
-
-@dataclass
-class EndpointState:
-    """What one run leaves to the next that asks the same endpoint.
-
-    Attributes
-    ----------
-    requests, tokens : Pace
-        How far ahead is booked.
-    has_worked : bool
-        Whether a call ever has.
-    """
-
-    requests: Pace
-    tokens: Pace
-    has_worked: bool = False
-
-    @classmethod
-    def new(cls, limits: Limits) -> EndpointState:
-        """Of an endpoint that was not asked before."""
-        return cls(Pace(limits.requests_per_minute), Pace(limits.tokens_per_minute))
 
 
 @dataclass(slots=True)

@@ -1,9 +1,13 @@
 r"""Where an answer states a verdict, and whether it means it.
 
-A mention is explicit: ``[[A]]``, ``Verdict: A``, ``<verdict>A</verdict>``, a JSON object with the
-key ``verdict``, or a last line that is nothing but the word. "A is better" is none. A mention that
-is negated, conditional, quoted in passing, one of a list of choices, or not a word that was asked
-for is there as well, with the choice None: it must not be skipped for an earlier one.
+A mention is explicit: ``[[A]]``, ``Verdict: A``, ``Preferred response: A``,
+``<verdict>A</verdict>`` or ``<answer>A</answer>``, a JSON object with the key ``verdict`` or
+``winner``, or a last line that is nothing but the word. "A is better" is none. A mention that is
+negated, conditional, quoted in passing, one of a list of choices, or not a word that was asked for
+is there as well, with the choice None: it must not be skipped for an earlier one.
+
+An answer may be anything, so all of this takes time in proportion to its length: what looks around
+a place looks so far and no further, and an answer with hundreds of broken objects is given up.
 """
 
 from __future__ import annotations
@@ -22,39 +26,50 @@ Choice = Literal["first", "second", "tie"]
 
 @dataclass(frozen=True)
 class Mention:
-    """A place where a verdict is stated; the choice is None where it is not clear which."""
+    """A place where a verdict is stated; the choice is None where it is not clear which.
+
+    `form` says what the words around it can take back: those of a ``label`` or of a ``tag``.
+    """
 
     start: int
     end: int
     choice: Choice | None
     why: str = ""
     fields: dict[str, Any] | None = None
+    form: Literal["", "label", "tag"] = ""
 
 
 _TIE_WORDS = ("tie", "tied", "same", "equal", "draw")
+_KEYS = ("verdict", "winner")  # of JSON objects; the first that is there counts
 _NOUNS = "response|translation|answer|option|candidate|assistant|output|text|model"
 _LABEL = re.compile(
-    r"(?<![a-z0-9_\"'])(?:verdict|(?P<weak>(?:final|my|overall)[ \t]+"
-    r"(?:rating|judge?ment|decision|preference|choice|answer)|winner))"
-    r"(?P<after>[ \t]*[*_`]*[ \t]*(?:[:=]|->|→|is\b)|[ \t]*[*_]*[ \t]*\n)[ \t]*",
+    r"(?<![a-z0-9_\"'])(?:verdict|(?P<weak>(?:final|my|overall)[ \t]{1,8}"
+    r"(?:rating|judge?ment|decision|preference|choice|answer)|winner"
+    rf"|preferred[ \t]{{1,8}}(?:{_NOUNS})))"
+    r"(?P<after>[ \t]{0,40}[*_`]{0,8}[ \t]{0,40}(?:[:=]|->|→|is\b)"
+    r"|[ \t]{0,40}[*_]{0,8}[ \t]{0,40}\n)[ \t]*",
     re.IGNORECASE,
 )
+# Words without which there is no label; to look for them is much faster.
+_OF_LABELS = ("verdict", "winner", "preferred", "final", "my", "overall")
 # What may stand before a label: "So my final verdict: A", but not "Fluency verdict: A".
 _BEFORE_LABEL = re.compile(
     r"(?:\b(?:so|thus|hence|therefore|the|my|our|this|final|overall|and|as)\b[\s,*_]*)+$",
     re.IGNORECASE,
 )
-_TAG = re.compile(r"\\?\[\\?\[[ \t]*([^\[\]\\\n]{1,24}?)[ \t]*\\?\]\\?\]")
-_ELEMENT = re.compile(r"<((?:final_)?verdict)>([^<>]{0,80})</\1>", re.IGNORECASE)
-_BROKEN_JSON = re.compile(
-    r"\{[^{}]*?[\"'`]?\bverdict\b[\"'`]?\s*:\s*[\"']([^\"'\n]*)[\"'][^{}]*\}", re.I
-)
+_TAG = re.compile(r"\\?\[\\?\[([^\[\]\\\n]{1,40})\\?\]\\?\]")
+_ELEMENT = re.compile(r"<((?:final_)?(?:verdict|answer))>([^<>]{0,80})</\1>", re.IGNORECASE)
+_OBJECT = re.compile(r"\{\s*[\"'`\w]")
+_INNERMOST = re.compile(r"\{[^{}]*\}")
+_FIELD = re.compile(rf"[\"'`]?\b(?:{'|'.join(_KEYS)})\b[\"'`]?\s*:\s*[\"']([^\"'\n]*)[\"']", re.I)
+# Broken objects, labels and tags that are looked at: no answer that means anything has more.
+_MOST = 64
 _DECORATION = re.compile(r"[ \t*_`\"'“‘]*")
 _LINE = re.compile(r"[^\n]{0,300}")
 _NEXT_LINE = re.compile(r"[\s*_]*([^\n]*)")
 _REST_OF_LINE_IS_EMPTY = re.compile(r"[*_ \t]*(?:\n|$)")
-_OPENING = r"(?:[\"'“‘«`*_(\[{<$\\]|boxed\b|text(?:bf|tt)?\b|(?<=\\)mathrm\b)*"
-_CLOSING = r"[\"'”’»`*_)\]}>$]*"
+_OPENING = r"(?:[\"'“‘«`*_(\[{<$\\]|boxed\b|text(?:bf|tt)?\b|(?<=\\)mathrm\b){0,24}"
+_CLOSING = r"[\"'”’»`*_)\]}>$]{0,24}"
 # Where prose may go on after the word: "A.", "A (more fluent)", "A, since ...", "A is better".
 _THEN = (
     r"(?=\s*$|\s*[.,;:!(—–\n]|\s+[-–—]+\s|\s+(?:because|since|as|due)\b"
@@ -92,8 +107,8 @@ _NEAR = 300  # characters around a mention that are looked at
 _QUOTES = "\"'“‘”’`«»"
 
 
-def find_mentions(text: str, answer: AnswerFormat) -> list[Mention]:
-    """Find every mention of a verdict, in the order of the text.
+def last_mention(text: str, answer: AnswerFormat) -> Mention | None:
+    """Find the last mention of a verdict, which is the one that counts.
 
     Parameters
     ----------
@@ -111,12 +126,14 @@ def find_mentions(text: str, answer: AnswerFormat) -> list[Mention]:
                 found.append(mention)
                 taken[mention.start : mention.end] = b"\1" * (mention.end - mention.start)
     found.sort(key=lambda mention: mention.start)
-    found = _without_lists(text, found)
+    # An earlier one matters where the last is part of a list with it.
+    found = [_judged(text, mention, words) for mention in found[-2:]]
+    last = _without_lists(text, found)[-1] if found else None
     bare = _bare(text, words)
-    if bare is not None and all(mention.end <= bare.start for mention in found[-1:]):
-        agrees = not found or found[-1].choice == bare.choice
-        found.append(bare if agrees else replace(bare, choice=None))
-    return found
+    if bare is None or (last is not None and last.end > bare.start):
+        return last
+    agrees = last is None or last.choice == bare.choice
+    return bare if agrees else replace(bare, choice=None)
 
 
 # Words
@@ -179,26 +196,36 @@ def _exactly(value: object, words: _Words) -> Choice | None:
 
 
 def _json_objects(text: str, words: _Words) -> Iterator[Mention]:
-    if "verdict" not in text.casefold():
+    folded = text.casefold()
+    if not any(key in folded for key in _KEYS):
         return
     decoder = json.JSONDecoder(object_pairs_hook=_pairs, strict=False)
-    place = text.find("{")
-    while place >= 0:
-        after = place + 1
+    n_tried = 0  # without finding one that holds a verdict, or as broken ones
+    place = 0
+    while (opening := _OBJECT.search(text, place)) is not None:
+        start = opening.start()
+        place = start + 1
         try:
-            value, end = decoder.raw_decode(text, place)
+            value, end = decoder.raw_decode(text, start)
         except (ValueError, RecursionError):
-            broken = _BROKEN_JSON.match(text, place)
-            if broken:
-                choice = _exactly(broken[1], words)
-                yield Mention(place, broken.end(), choice, _unknown(broken[1]))
-                after = broken.end()
+            whole = _INNERMOST.match(text, start)
+            stated = _FIELD.search(text, start, whole.end()) if whole else None
+            if whole and stated:
+                said, place = stated[1], whole.end()
+                yield Mention(start, place, _exactly(said, words), _unknown(said))
         else:
-            if "verdict" in value:
-                choice = _exactly(value["verdict"], words)
-                yield Mention(place, end, choice, _unknown(value["verdict"]), value)
-                after = end
-        place = text.find("{", after)
+            key = next((key for key in _KEYS if key in value), None)
+            if key is not None:
+                yield Mention(start, end, _exactly(value[key], words), _unknown(value[key]), value)
+                place = end
+                continue
+            if not any(key in text[start:end].casefold() for key in _KEYS):
+                place = end
+                continue
+        n_tried += 1
+        if n_tried == _MOST:
+            yield Mention(place, len(text), None, "too many objects that are broken")
+            return
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -216,7 +243,13 @@ def _elements(text: str, words: _Words) -> Iterator[Mention]:
 
 
 def _labelled(text: str, words: _Words) -> Iterator[Mention]:
-    for label in _LABEL.finditer(text):
+    folded = text.casefold()
+    if not any(word in folded for word in _OF_LABELS):
+        return
+    labels = list(_LABEL.finditer(text))
+    for label in labels[:-_MOST][-1:]:  # what stood there must not give way to an earlier verdict
+        yield Mention(*label.span(), None, "too many labels")
+    for label in labels[-_MOST:]:
         start = label.end()
         if not _may_stand_before(text, label.start()):
             continue
@@ -231,10 +264,10 @@ def _labelled(text: str, words: _Words) -> Iterator[Mention]:
         leading = words.leading.match(value)
         if tag:
             choice = _exactly(tag[1], words)
-            yield _judged(text, label.start(), tag.end(), choice, tag[1], words, True)
+            yield Mention(label.start(), tag.end(), choice, _unknown(tag[1]), form="label")
         elif leading:
             choice, end = _chosen(leading, words), start + leading.end()
-            yield _judged(text, label.start(), end, choice, leading[0], words, True)
+            yield Mention(label.start(), end, choice, _unknown(leading[0]), form="label")
         elif not label["weak"] and not label["after"].casefold().endswith("is"):
             # The label that is asked for, and something else after it.
             yield Mention(label.start(), start, None, _unknown(value))
@@ -253,9 +286,9 @@ def _on_the_next_line(
 
 
 def _tags(text: str, words: _Words) -> Iterator[Mention]:
-    for match in _TAG.finditer(text):
+    for match in list(_TAG.finditer(text))[-_MOST:]:
         choice = _exactly(match[1], words)
-        yield _judged(text, *match.span(), choice, match[1], words, False)
+        yield Mention(*match.span(), choice, _unknown(match[1]), form="tag")
 
 
 def _bare(text: str, words: _Words) -> Mention | None:
@@ -277,18 +310,11 @@ def _bare(text: str, words: _Words) -> Mention | None:
 # What a mention means
 
 
-def _judged(
-    text: str,
-    start: int,
-    end: int,
-    choice: Choice | None,
-    value: str,
-    words: _Words,
-    labelled: bool,
-) -> Mention:
-    """Make a mention; the choice is dropped where the words around it do not stand by it."""
-    if choice is None:
-        return Mention(start, end, None, _unknown(value))
+def _judged(text: str, mention: Mention, words: _Words) -> Mention:
+    """Drop the choice of a mention where the words around it do not stand by it."""
+    if mention.choice is None or not mention.form:
+        return mention
+    start, end = mention.start, mention.end
     sentence = _SENTENCE_ENDS.split(text[max(start - _NEAR, 0) : start])[-1]
     rest = text[end : end + _NEAR].partition("\n")[0]
     why = ""
@@ -300,9 +326,9 @@ def _judged(
         why = "not stated as fact"
     elif sentence.endswith(tuple(_QUOTES)) and sentence.strip(_QUOTES + " *_>"):
         why = "quoted in passing"
-    elif labelled and words.hedged.search(rest.partition(".")[0]):
+    elif mention.form == "label" and words.hedged.search(rest.partition(".")[0]):
         why = "hedged"
-    return Mention(start, end, None if why else choice, why)
+    return replace(mention, choice=None if why else mention.choice, why=why)
 
 
 def _without_lists(text: str, mentions: list[Mention]) -> list[Mention]:

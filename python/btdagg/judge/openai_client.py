@@ -6,7 +6,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -14,8 +14,9 @@ from urllib.parse import urlsplit
 from btdagg._core import InputError
 from btdagg.addresses import without_credentials
 from btdagg.extras import needs
-from btdagg.judge.client import ChatReply, ChatRequest, Usage, split_thinking
+from btdagg.judge.client import TOO_LONG, ChatReply, ChatRequest, Usage, split_thinking
 from btdagg.judge.retry import ChatError, Kind, parse_retry_after
+from btdagg.judge.throttle import RateLimits
 
 if TYPE_CHECKING:
     import httpx2
@@ -28,6 +29,11 @@ _KEY_SHAPED = re.compile(r"\b(?:sk|pk|rk|key)-[\w*.-]{6,}")
 _SHORTEST_KEY = 8  # shorter ones are placeholders, such as EMPTY
 _LONGEST_MESSAGE = 200
 _CALLS_OF_A_POOL = 16
+# What is read of a reply. Answers have some 100 kB at most, their log-probabilities a few MB; in a
+# stream each token comes with a few hundred bytes around it.
+_LONGEST_REPLY = 8 * 1024**2  # bytes
+_LONGEST_STREAM = 16 * _LONGEST_REPLY
+_LONGEST_ANSWER = 1_000_000  # characters
 _FATAL = {
     401: "refuses the key of {variable}",
     402: "wants to be paid",
@@ -38,6 +44,11 @@ _FATAL = {
 }
 _TRANSIENT = (408, 409, 425, 429)
 _OUT_OF_MONEY = ("insufficient_quota", "billing_hard_limit_reached")
+_FILTERED = ("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation")
+
+
+class _ReplyTooLongError(Exception):
+    """More came than is read of a reply."""
 
 
 @dataclass
@@ -131,7 +142,12 @@ class OpenAIClient:
                 "/chat/completions", cast_to=httpx2.Response, body=body
             )
             return self._reply(response, began)
+        except _ReplyTooLongError:
+            return ChatReply("", finish_reason=TOO_LONG, latency=time.perf_counter() - began)
         except Exception as error:
+            filtered = self._filtered(error, time.perf_counter() - began)
+            if filtered is not None:
+                return filtered
             fault = error if isinstance(error, ChatError) else self._explained(error, request)
         finally:
             pool.in_flight -= 1
@@ -164,7 +180,12 @@ class OpenAIClient:
     def _http_client(self) -> httpx2.AsyncClient:
         import openai
 
-        return openai.DefaultAsyncHttpxClient(timeout=self._timeout, verify=self._ssl)
+        return openai.DefaultAsyncHttpxClient(
+            timeout=self._timeout,
+            verify=self._ssl,
+            headers={"Accept-Encoding": "identity"},  # so that a small reply is not a large one
+            event_hooks={"response": [_read_no_more_than_needed]},
+        )
 
     def _body(self, request: ChatRequest) -> dict[str, Any]:
         body: dict[str, Any] = {"model": request.model, "messages": request.messages}
@@ -204,16 +225,14 @@ class OpenAIClient:
             ]
         except (KeyError, TypeError, AttributeError, ValueError):
             raise self._no_completion(response) from None
-        return _together(replies)
+        return replace(_together(replies), limits=RateLimits.of(response.headers))
 
     def _answer(
         self, choice: Mapping[str, Any], usage: Usage | None, latency: float, model: str
     ) -> ChatReply:
         message = choice["message"]
-        content = message.get("content") or ""
-        if not isinstance(content, str):  # a list of parts
-            content = "".join(part.get("text") or "" for part in content)
-        reasoning = message.get("reasoning_content") or message.get("reasoning") or ""
+        content, thought = _parts(message.get("content"))
+        reasoning = message.get("reasoning_content") or message.get("reasoning") or thought
         refusal = message.get("refusal") or ""
         tokens = (choice.get("logprobs") or {}).get("content")
         return self._made(
@@ -238,6 +257,9 @@ class OpenAIClient:
     ) -> ChatReply:
         text, thinking = split_thinking(content) if "think" in content else (content, "")
         reasoning = reasoning or thinking
+        if max(len(text), len(reasoning)) > _LONGEST_ANSWER:
+            text, reasoning = text[:_LONGEST_ANSWER], reasoning[:_LONGEST_ANSWER]
+            finish_reason = TOO_LONG
         return ChatReply(
             self.hidden(text),
             self.hidden(reasoning),
@@ -282,8 +304,9 @@ class OpenAIClient:
                     thought = getattr(delta, "reasoning_content", None) or getattr(
                         delta, "reasoning", None
                     )
-                    thoughts[choice.index].append(thought or "")
-                    texts[choice.index].append(delta.content or delta.refusal or "")
+                    content, part = _parts(delta.content)
+                    thoughts[choice.index].append(thought or part)
+                    texts[choice.index].append(content or delta.refusal or "")
                     if choice.logprobs is not None:
                         logprobs[choice.index] += [
                             token.logprob for token in choice.logprobs.content or ()
@@ -308,7 +331,18 @@ class OpenAIClient:
             )
             for place in range(len(texts))
         ]
-        return _together(replies)
+        return replace(_together(replies), limits=RateLimits.of(stream.response.headers))
+
+    def _filtered(self, error: Exception, latency: float) -> ChatReply | None:
+        """Return the refusal that an error is where a filter has refused a text."""
+        import openai
+
+        if not isinstance(error, openai.APIStatusError) or error.status_code not in (400, 403):
+            return None
+        if not _names_a_filter(error.body):
+            return None
+        said = self._brief(_message_of(error.body)) or "refused by the filter of the endpoint"
+        return ChatReply(f"HTTP {error.status_code}: {said}", "", "refusal", latency=latency)
 
     # What goes wrong
 
@@ -340,7 +374,7 @@ class OpenAIClient:
 
     def _status_error(self, error: Any, request: ChatRequest) -> ChatError:
         status, said = error.status_code, self._brief(_message_of(error.body))
-        if error.code in _OUT_OF_MONEY:
+        if error.code in _OUT_OF_MONEY or error.type in _OUT_OF_MONEY:
             return ChatError(
                 f"HTTP {status}: out of quota" + (f": {said}" if said else ""), "fatal"
             )
@@ -358,7 +392,12 @@ class OpenAIClient:
             if headers.get("retry-after-ms"):
                 thousandths = parse_retry_after(headers.get("retry-after-ms"))
                 retry_after = None if thousandths is None else thousandths / 1000
-            return ChatError(words, retry_after=retry_after)
+            return ChatError(
+                words,
+                "limited" if status == 429 else "transient",
+                retry_after=retry_after,
+                limits=RateLimits.of(headers),
+            )
         return ChatError(words, "protocol" if status < 400 else "rejected")
 
     def _refused(self, error: object) -> ChatError:
@@ -381,6 +420,50 @@ class OpenAIClient:
         return line if len(line) <= _LONGEST_MESSAGE else line[: _LONGEST_MESSAGE - 3] + "..."
 
 
+async def _read_no_more_than_needed(response: httpx2.Response) -> None:
+    """Cap what is read of a reply; what is encoded although nobody asked for it may unfold."""
+    is_stream = "event-stream" in response.headers.get("content-type", "")
+    longest = _LONGEST_STREAM if is_stream else _LONGEST_REPLY
+    if "content-encoding" in response.headers:
+        longest //= 16
+    response.stream = _capped(response.stream, longest, fails=response.status_code < 400)
+
+
+def _capped(stream: Any, longest: int, *, fails: bool) -> httpx2.AsyncByteStream:
+    """Return a stream that ends, or fails, after so many bytes."""
+    import httpx2
+
+    class Capped(httpx2.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            n_bytes = 0
+            async for chunk in stream:
+                n_bytes += len(chunk)
+                if n_bytes > longest:
+                    if fails:
+                        raise _ReplyTooLongError
+                    return
+                yield chunk
+
+        async def aclose(self) -> None:
+            await stream.aclose()
+
+    return Capped()
+
+
+def _parts(content: Any) -> tuple[str, str]:
+    """Text and thought of a content that is a text, or comes in parts."""
+    if isinstance(content, str):
+        return content, ""
+    said: tuple[list[str], list[str]] = ([], [])
+    for part in content or ():
+        if isinstance(part, str):
+            part = {"text": part}
+        is_thought = part.get("type") in ("thinking", "reasoning", "redacted_thinking")
+        inner = part.get("thinking") or part.get("reasoning") or part.get("text") or ""
+        said[is_thought].append("".join(_parts(inner)))
+    return "".join(said[0]), "".join(said[1])
+
+
 def _together(replies: list[ChatReply]) -> ChatReply:
     if not replies:
         raise ValueError("no choices")
@@ -396,6 +479,15 @@ def _usage(value: Mapping[str, Any] | None) -> Usage | None:
         int(value.get("completion_tokens") or 0),
         int(details.get("reasoning_tokens") or value.get("reasoning_tokens") or 0),
     )
+
+
+def _names_a_filter(error: object) -> bool:
+    """Whether the code of an error, or of what caused it, is that of a filter."""
+    if not isinstance(error, Mapping):
+        return False
+    if any(error.get(name) in _FILTERED for name in ("code", "type")):
+        return True
+    return any(_names_a_filter(error.get(name)) for name in ("error", "innererror", "inner_error"))
 
 
 def _message_of(body: object) -> str:

@@ -8,12 +8,12 @@ from email.utils import parsedate_to_datetime
 from typing import Literal, TypeAlias
 
 from btdagg._core import InputError
+from btdagg.judge.throttle import RateLimits
 
-Kind: TypeAlias = Literal["transient", "rejected", "protocol", "forbidden", "fatal"]
+Kind: TypeAlias = Literal["transient", "limited", "rejected", "protocol", "forbidden", "fatal"]
 
 _FIRST_DELAY = 0.5  # seconds
 _LONGEST_DELAY = 60.0
-LONGEST_RETRY_AFTER = 900.0
 
 
 class EndpointError(InputError):
@@ -28,12 +28,14 @@ class ChatError(Exception):
     message : str
         One line for people; without any part of a key.
     kind : str
-        ``transient`` (asking again may help), ``protocol`` (the reply is not what a chat endpoint
-        sends: asking again may help, unless it never sent anything else), ``rejected`` (this
-        request will not work, another may), ``forbidden`` (as rejected, but none will unless one
-        did), ``fatal`` (none will).
+        ``transient`` (asking again may help), ``limited`` (it will, later), ``protocol`` (what
+        came is not what a chat endpoint sends: asking again may help, unless nothing else ever
+        came), ``rejected`` and ``forbidden`` (this request will not work, another may), ``fatal``
+        (none will).
     retry_after : float, optional
         Seconds that the endpoint asks to wait.
+    limits : RateLimits, optional
+        What it says of its limits.
     may_cost : bool
         Whether the endpoint may have worked, and billed, before things went wrong.
     """
@@ -45,31 +47,30 @@ class ChatError(Exception):
         *,
         retry_after: float | None = None,
         may_cost: bool = False,
+        limits: RateLimits | None = None,
     ) -> None:
         super().__init__(message)
         self.kind: Kind = kind
         self.retry_after = retry_after
         self.may_cost = may_cost
+        self.limits = limits
+
+    @property
+    def is_limit(self) -> bool:
+        """Whether it is no fault of the call, but one to be waited for."""
+        return self.kind == "limited" or self.retry_after is not None
 
 
-def delay_before(attempt: int, retry_after: float | None, draw: random.Random) -> float:
-    """Seconds to wait before asking again.
-
-    Exponential back-off with full jitter; never less than the endpoint asks for, plus as much
-    jitter as keeps those who were sent away together from coming back together.
+def delay_before(attempt: int, draw: random.Random) -> float:
+    """Seconds to wait before asking again: exponential back-off with full jitter.
 
     Parameters
     ----------
     attempt : int
         How often it was asked, at least 1.
-    retry_after : float or None
-        What the endpoint asks for.
     draw : random.Random
     """
-    jitter = draw.uniform(0, min(_LONGEST_DELAY, _FIRST_DELAY * 2.0 ** (attempt - 1)))
-    if retry_after is None:
-        return jitter
-    return retry_after + min(jitter, 0.1 * retry_after + 0.1)
+    return draw.uniform(0, min(_LONGEST_DELAY, _FIRST_DELAY * 2.0 ** (attempt - 1)))
 
 
 def parse_retry_after(value: str | None, *, now: float | None = None) -> float | None:

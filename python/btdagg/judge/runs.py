@@ -22,8 +22,11 @@ class JudgeRun:
         Samples wanted that were in the store before, by status.
     n_items, n_wanted : int
         Items and samples looked at so far.
-    n_calls, n_retries : int
-        Requests made, and those among them that repeat an earlier one.
+    n_calls, n_retries, n_limited, n_canaries : int
+        Requests made; those among them that repeat an earlier one, that were refused for a limit of
+        the endpoint, and that were to show whether it refuses every request or only some.
+    n_pair_faults : int
+        Samples without an answer since the endpoint refuses their pair, such as for its length.
     prompt_tokens, completion_tokens, reasoning_tokens : int
         As far as replies say; reasoning tokens are among those of the completion.
     cost : float or None
@@ -32,7 +35,11 @@ class JudgeRun:
         What counts towards caps: what was used, and all that could have been where a call was lost.
     stopped : str
         Why the run ended early; empty where it did not.
+    is_useless : bool
+        Whether it was stopped since the answers hold no votes; `stopped` says what may help.
     seconds : float
+    waits_for, waits_seconds : str, float
+        What a run that is under way waits for, such as a limit of the endpoint; and how long yet.
     """
 
     statuses: Counter[str] = field(default_factory=Counter)
@@ -41,6 +48,9 @@ class JudgeRun:
     n_wanted: int = 0
     n_calls: int = 0
     n_retries: int = 0
+    n_limited: int = 0
+    n_canaries: int = 0
+    n_pair_faults: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
     reasoning_tokens: int = 0
@@ -48,7 +58,10 @@ class JudgeRun:
     charged_tokens: int = 0
     charged_cost: float = 0.0
     stopped: str = ""
+    is_useless: bool = False
     seconds: float = 0.0
+    waits_for: str = ""
+    waits_seconds: float = 0.0
 
     @property
     def n_votes(self) -> int:
@@ -61,9 +74,19 @@ class JudgeRun:
         return self.statuses.total() + self.there.total() - self.n_votes
 
     @property
-    def is_complete(self) -> bool:
+    def is_done(self) -> bool:
         """Whether every sample wanted is in the store, with a vote or a reason."""
         return not self.stopped and self.n_wanted == self.statuses.total() + self.there.total()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every sample wanted is in the store with a vote."""
+        return self.is_done and not self.n_without_vote
+
+    @property
+    def missing_share(self) -> float:
+        """Share of the samples wanted that have no vote."""
+        return (self.n_wanted - self.n_votes) / self.n_wanted if self.n_wanted else 0.0
 
     def left_of(self, limits: Limits) -> Limits | None:
         """Return what this run has left of its caps; None where one is used up."""
@@ -71,24 +94,29 @@ class JudgeRun:
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain values."""
+        fields = vars(self).copy()
+        del fields["waits_for"], fields["waits_seconds"]
         return {
-            **vars(self),
+            **fields,
             "statuses": dict(self.statuses),
             "there": dict(self.there),
             "n_votes": self.n_votes,
+            "n_without_vote": self.n_without_vote,
+            "is_done": self.is_done,
             "is_complete": self.is_complete,
         }
 
 
 _SUMS = (
-    "n_items", "n_wanted", "n_calls", "n_retries", "prompt_tokens", "completion_tokens",
+    "n_items", "n_wanted", "n_calls", "n_retries", "n_limited", "n_canaries", "n_pair_faults",
+    "prompt_tokens", "completion_tokens",
     "reasoning_tokens", "charged_tokens", "charged_cost", "seconds",
 )  # fmt: skip
 
 
 def total_of(runs: Sequence[JudgeRun]) -> JudgeRun:
     """Return several runs, of which the last may have ended early, as one."""
-    total = JudgeRun(stopped=runs[-1].stopped)
+    total = JudgeRun(stopped=runs[-1].stopped, is_useless=runs[-1].is_useless)
     for name in _SUMS:
         setattr(total, name, sum(getattr(run, name) for run in runs))
     for run in runs:

@@ -9,7 +9,6 @@ next call: what is asked and not yet durable is never more than the number of wo
 from __future__ import annotations
 
 import asyncio
-import random
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,15 +16,16 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
+from btdagg.judge.asking import Asker
 from btdagg.judge.calls import Asked, Order
-from btdagg.judge.client import ChatClient, ChatReply, ChatRequest, Usage
+from btdagg.judge.client import ChatClient, ChatReply, ChatRequest
 from btdagg.judge.commits import GroupCommit
 from btdagg.judge.judging import Judging
-from btdagg.judge.limits import Budget, EndpointState, Reserved
-from btdagg.judge.prices import BYTES_PER_TOKEN, size_of
-from btdagg.judge.retry import LONGEST_RETRY_AFTER, ChatError, EndpointError, delay_before
+from btdagg.judge.retry import EndpointError
 from btdagg.judge.runs import JudgeRun
 from btdagg.judge.store import Answered, Claimed, Owner, StoreError, VoteStore
+from btdagg.judge.throttle import Throttle
+from btdagg.judge.usefulness import Usefulness
 from btdagg.judge.work import Reader, Work
 
 _T = TypeVar("_T")
@@ -35,9 +35,9 @@ _STRETCH = 128
 # Calls in a row that may fail before the run stops: until the first one works, and after.
 _FAILURES_AT_FIRST = 3
 _FAILURES_LATER = 32
-# Replies in a row that are none of a chat endpoint, until the first that is.
-_STRANGE_REPLIES = 3
+_UNTIL_A_VOTE = 16  # workers, so that few answers are bought of a judge that gives no votes
 _LOOK_AGAIN = (0.25, 5.0)  # seconds, at first and at most, between looks at what others ask
+_TELL = 0.5  # seconds between looks at what is waited for
 
 INTERRUPTED = "interrupted"
 
@@ -60,7 +60,7 @@ async def sample(
     judging: Judging,
     stop: asyncio.Event | None = None,
     watch: Callable[[JudgeRun], object] | None = None,
-    endpoint: EndpointState | None = None,
+    endpoint: Throttle | None = None,
 ) -> JudgeRun:
     """Ask for every sample of a plan that the store does not have.
 
@@ -81,8 +81,8 @@ async def sample(
         Once it is set no further call is made; those in flight have a few seconds to finish.
     watch : callable, optional
         Called with the run so far whenever votes have become durable.
-    endpoint : EndpointState, optional
-        What earlier runs against the endpoint have left.
+    endpoint : Throttle, optional
+        What earlier runs have learned of the endpoint.
 
     Returns
     -------
@@ -109,31 +109,43 @@ class _Sampler:
         judging: Judging,
         stop: asyncio.Event | None,
         watch: Callable[[JudgeRun], object] | None,
-        endpoint: EndpointState | None,
+        endpoint: Throttle | None,
     ) -> None:
         self._asked, self._client, self._store = asked, client, store
         self._read, self._judging, self._watch = read, judging, watch
         self._told_to_stop = stop or asyncio.Event()
         limits = judging.limits
-        self._budget = Budget(limits, judging.prices, judging.max_answer_tokens)
-        self._endpoint = endpoint or EndpointState.new(limits)
-        self._requests, self._tokens = self._endpoint.requests, self._endpoint.tokens
-        self._is_sized = self._budget.is_capped or limits.tokens_per_minute is not None
-        self._stopping = asyncio.Event()
+        if endpoint is None:
+            endpoint = Throttle(limits, clock=asyncio.get_running_loop().time)
+        self._endpoint = endpoint
+        self._run = JudgeRun(cost=None if judging.prices is None else 0.0)
+        self._most_in_a_row = max(_FAILURES_LATER, 2 * limits.concurrency)
+        self._asker = Asker(
+            client,
+            judging,
+            endpoint,
+            self._run,
+            name=self._name,
+            halt=self._halt,
+            most_in_a_row=self._most_in_a_row,
+        )
+        self._stopping = self._asker.stopping
         self._works = asyncio.Event()  # set once a call has worked: until then there is one worker
-        if self._endpoint.has_worked:
+        if endpoint.has_worked:
             self._works.set()
+        self._voted = asyncio.Event()  # set once there is a vote: until then there are few workers
+        self._usefulness = Usefulness()
         self._failures = 0  # calls in a row
-        self._answers = 0  # whose completion tokens are known
+        # Of calls that failed for no known fault, until one that works shows that it is not that
+        # of the endpoint.
+        self._unsettled: list[Answered] = []
         self._per_call = judging.samples_per_call
         self._queue: asyncio.Queue[_Batch | None] = asyncio.Queue(max(limits.concurrency, 1))
         self._claimed: dict[tuple[str, Order, int], Claimed] = {}
-        self._draw = random.Random()
         self._storing = asyncio.Lock()
         self._thread = ThreadPoolExecutor(1, "btdagg-store")
         self._commits = GroupCommit(self._save)
         self._error: Exception | None = None
-        self._run = JudgeRun(cost=None if judging.prices is None else 0.0)
         self._ask = 0
         self._owner: Owner
 
@@ -151,8 +163,8 @@ class _Sampler:
             self._thread.shutdown()
             self._run.seconds = time.monotonic() - began
             self._run.charged_tokens, self._run.charged_cost = (
-                self._budget.tokens,
-                self._budget.cost,
+                self._asker.budget.tokens,
+                self._asker.budget.cost,
             )
         if self._error is not None:
             raise self._error
@@ -167,9 +179,11 @@ class _Sampler:
         guards = [
             asyncio.create_task(self._obey()),
             asyncio.create_task(self._cut_off(tasks)),
+            asyncio.create_task(self._tell()),
         ]
         try:
             await asyncio.wait(tasks)
+            await self._settle_failures()
         except asyncio.CancelledError:
             self._halt(INTERRUPTED)
             raise
@@ -208,7 +222,8 @@ class _Sampler:
             self._error = error
             self._stopping.set()
             self._works.set()
-            self._budget.close()
+            self._voted.set()
+            self._asker.budget.close()
 
     async def _obey(self) -> None:
         await self._told_to_stop.wait()
@@ -221,6 +236,15 @@ class _Sampler:
             await asyncio.sleep(self._judging.grace)
             for task in tasks:
                 task.cancel()
+
+    async def _tell(self) -> None:
+        """Let whoever watches know what is waited for."""
+        while self._watch is not None:
+            await asyncio.sleep(_TELL)
+            before = self._run.waits_for
+            self._run.waits_for, self._run.waits_seconds = self._asker.state()
+            if before or self._run.waits_for:
+                self._watch(self._run)
 
     async def _sleep(self, seconds: float) -> None:
         """Sleep, but not beyond the end of the run."""
@@ -309,6 +333,8 @@ class _Sampler:
     async def _work(self, number: int) -> None:
         if number:
             await self._works.wait()
+        if number >= _UNTIL_A_VOTE:
+            await self._voted.wait()
         try:
             while (batch := await self._queue.get()) is not None:
                 if not self._stopping.is_set():
@@ -319,6 +345,7 @@ class _Sampler:
                 pass  # whoever fills the queue must not wait for us
         finally:
             self._works.set()
+            self._voted.set()  # there may be none to come
 
     async def _serve(self, batch: _Batch) -> None:
         left = batch.claimed
@@ -326,107 +353,63 @@ class _Sampler:
             answered = await self._answers_to(batch, left[: self._per_call])
             if answered is None:
                 return
-            await self._commits.add(answered)
-            for each in answered:
-                del self._claimed[each.item, each.order, each.sample]
-                self._run.statuses[each.status] += 1
-            if self._watch is not None:
-                self._watch(self._run)
+            self._unsettled += answered
+            if not self._failures:
+                settled, self._unsettled = self._unsettled, []
+                await self._count(settled)
             left = left[len(answered) :]
+
+    async def _count(self, answered: Sequence[Answered]) -> None:
+        """Make answers durable, then count them."""
+        await self._commits.add(answered)
+        for each in answered:
+            del self._claimed[each.item, each.order, each.sample]
+            self._run.statuses[each.status] += 1
+        if self._watch is not None:
+            self._watch(self._run)
 
     async def _answers_to(self, batch: _Batch, claimed: Sequence[Claimed]) -> list[Answered] | None:
         """Ask until there are answers to the first of these samples; None if the run ends."""
         request = batch.request
         if len(claimed) > 1:
             request = replace(request, n=len(claimed))
-        size = size_of(request.messages) if self._is_sized else 0
-        attempts = 0
-        while True:
-            reserved = await self._admit(size, len(claimed))
-            if reserved is None:
-                return None
-            attempts += 1
-            self._run.n_calls += 1
-            self._run.n_retries += attempts > 1
-            usage, may_cost = None, True
-            try:
-                async with asyncio.timeout(self._judging.timeout):
-                    reply = await self._client.complete(request)
-                usage = reply.usage
-            except ChatError as error:
-                fault, may_cost = error, error.may_cost
-            except TimeoutError:
-                fault = ChatError(f"no answer within {self._judging.timeout:g} s")
-            except Exception as error:
-                fault = ChatError(f"{type(error).__name__}: {' '.join(str(error).split())}")
-            else:
-                return self._answered(claimed, reply, attempts, batch.read)
-            finally:
-                self._settle(reserved, size, usage, may_cost)
-            if self._is_over(fault, attempts):
-                return None
-            if fault.kind in ("rejected", "forbidden") or attempts >= self._judging.max_attempts:
-                return self._failed(claimed, str(fault), attempts)
-            await self._sleep(delay_before(attempts, fault.retry_after, self._draw))
-            if self._stopping.is_set():
-                return None
-
-    async def _admit(self, size: int, answers: int) -> Reserved | None:
-        """Wait for a place; None if there is none any more."""
-        delay = self._requests.book()
-        if self._judging.limits.tokens_per_minute is not None:
-            delay = max(delay, self._tokens.book(self._expected(size)))
-        await self._sleep(delay)
-        if self._stopping.is_set():
+        outcome, n_requests = await self._asker.ask(request)
+        if outcome is None:
             return None
-        reserved = await self._budget.take(size, answers)
-        if reserved is None:
-            self._halt(self._budget.reached)
-        return reserved
+        if isinstance(outcome, ChatReply):
+            return self._answered(claimed, outcome, n_requests, batch.read)
+        if outcome.kind in ("rejected", "forbidden"):
+            if not await self._asker.is_of_the_pair(request):
+                return None
+            self._worked()
+            self._run.n_pair_faults += len(claimed)
+        else:
+            self._not_worked(str(outcome))
+        return self._failed(claimed, str(outcome), n_requests)
 
-    def _expected(self, size: int) -> float:
-        """Tokens that a call will have, as far as one can tell."""
-        completion = self._run.completion_tokens / self._answers if self._answers else 0.0
-        return size / BYTES_PER_TOKEN + completion
+    def _worked(self) -> None:
+        """Note that the endpoint has worked, whatever it said."""
+        self._works.set()
+        self._failures = 0
 
-    def _settle(self, reserved: Reserved, size: int, usage: Usage | None, may_cost: bool) -> None:
-        prices = self._judging.prices
-        if usage is None:
-            # What it used nobody knows; where it may have cost something, all that it could.
-            self._budget.settle(
-                reserved,
-                reserved.tokens if may_cost else 0,
-                reserved.cost if may_cost else 0.0,
-            )
+    def _not_worked(self, reason: str) -> None:
+        """Note that a call has failed, and end the run where too many have."""
+        self._failures += 1
+        most = self._most_in_a_row if self._works.is_set() else _FAILURES_AT_FIRST
+        if self._failures >= most:
+            self._end(f"{self._failures} calls in a row failed, the last with: {reason}")
+
+    def _end(self, why: str) -> None:
+        self._halt(why, EndpointError(f"{self._name}: {why}"))
+
+    async def _settle_failures(self) -> None:
+        """Mark what failed last, unless nothing shows that it is not a fault of the endpoint."""
+        if not self._unsettled or self._error is not None:
             return
-        if self._judging.limits.tokens_per_minute is not None:
-            self._tokens.correct(usage.prompt + usage.completion - self._expected(size))
-        self._answers += 1
-        run = self._run
-        run.prompt_tokens += usage.prompt
-        run.completion_tokens += usage.completion
-        run.reasoning_tokens += usage.reasoning
-        cost = 0.0
-        if prices is not None and run.cost is not None:
-            cost = prices.cost(usage)
-            run.cost += cost
-        self._budget.settle(reserved, usage.prompt + usage.completion, cost)
-
-    def _is_over(self, fault: ChatError, attempts: int) -> bool:
-        """End the run where no further call can work."""
-        why = ""
-        never_worked = not self._works.is_set()
-        if (
-            fault.kind == "fatal"
-            or (fault.kind == "forbidden" and never_worked)
-            or (fault.kind == "protocol" and never_worked and attempts >= _STRANGE_REPLIES)
-        ):
-            why = str(fault)
-        elif fault.retry_after is not None and fault.retry_after > LONGEST_RETRY_AFTER:
-            why = f"asks to wait {fault.retry_after / 60:.0f} minutes ({fault})"
-        if why:
-            self._halt(why, EndpointError(f"{self._name}: {why}"))
-        return bool(why)
+        if self._endpoint.has_worked:
+            await self._count(self._unsettled)
+        elif not self._stopping.is_set():
+            self._end(f"no call worked, the last failed with: {self._unsettled[-1].reason}")
 
     @property
     def _name(self) -> str:
@@ -437,16 +420,19 @@ class _Sampler:
     def _answered(
         self, claimed: Sequence[Claimed], reply: ChatReply, attempts: int, read: Reader
     ) -> list[Answered]:
-        self._works.set()
-        self._endpoint.has_worked = True
-        self._failures = 0
+        self._worked()
         replies = (reply, *reply.further)
         if len(replies) < len(claimed):
             self._per_call = 1  # it does not give several
         prices = self._judging.prices
         answered = []
         for each, one in zip(claimed, replies, strict=False):
-            status, vote, confidence, reason = read(one, each.order)
+            reading = status, vote, confidence, reason = read(one, each.order)
+            if status == "ok":
+                self._voted.set()
+            if self._usefulness.see(reading, one) and not self._stopping.is_set():
+                self._run.is_useless = True
+                self._halt(self._usefulness.cause(self._judging))
             usage = one.usage
             answered.append(
                 Answered(
@@ -472,12 +458,6 @@ class _Sampler:
         return answered
 
     def _failed(self, claimed: Sequence[Claimed], reason: str, attempts: int) -> list[Answered]:
-        self._failures += 1
-        most = max(_FAILURES_LATER, 2 * self._judging.limits.concurrency)
-        most = most if self._works.is_set() else _FAILURES_AT_FIRST
-        if self._failures >= most:
-            why = f"{self._failures} calls in a row failed, the last with: {reason}"
-            self._halt(why, EndpointError(f"{self._name}: {why}"))
         return [
             Answered(
                 each.item,

@@ -19,10 +19,11 @@ from btdagg.judge.calls import ORDERS, Asked, Order, Status, batched, samples_of
 from btdagg.judge.client import ChatClient
 from btdagg.judge.jobs import is_missing, judge
 from btdagg.judge.judging import SAMPLING, Judging
-from btdagg.judge.limits import EndpointState, Limits
+from btdagg.judge.limits import Limits
 from btdagg.judge.pairs import Pair, Pairs
 from btdagg.judge.runs import JudgeRun, total_of
 from btdagg.judge.store import VoteStore
+from btdagg.judge.throttle import Throttle
 from btdagg.judge.work import Work
 from btdagg.online import StoppingRule
 from btdagg.provenance import Provenance, warn_of
@@ -68,6 +69,7 @@ async def judge_by_rule(
     client: ChatClient,
     stop: asyncio.Event | None = None,
     watch: Callable[[JudgeRun], object] | None = None,
+    endpoint: Throttle | None = None,
 ) -> StoppedRun:
     """Ask for votes on pairs until a rule has settled each, as far as the store has fewer.
 
@@ -85,8 +87,8 @@ async def judge_by_rule(
         votes of one order as of the other.
     store, client
         Not closed.
-    stop, watch
-        See :func:`btdagg.judge.judging.judge`; `watch` is told of each round by itself.
+    stop, watch, endpoint
+        See :func:`btdagg.judge.jobs.judge`; `watch` is told of each round by itself.
 
     Returns
     -------
@@ -104,7 +106,7 @@ async def judge_by_rule(
         task.
     """
     by_rule = ByRule.of(rule, store)
-    endpoint = EndpointState.new(judging.limits)
+    endpoint = endpoint or Throttle(judging.limits)
     if isinstance(rule, StoppingRule):
         warn_of(differences(pairs, judging, rule))
     _, before = by_rule.state_of(judging, pairs)

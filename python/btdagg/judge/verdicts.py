@@ -5,19 +5,21 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from btdagg._core import InputError
 from btdagg.judge.answer_format import AnswerFormat
-from btdagg.judge.mentions import Choice, Mention, find_mentions
+from btdagg.judge.mentions import Choice, Mention, last_mention
 
 Status = Literal["ok", "unparsed", "refused", "truncated", "empty"]
 
 _THOUGHT_ENDS = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 _THOUGHT_BEGINS = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
 _INVISIBLE = re.compile("[\u200b\u200c\u200d\u2060\ufeff\u00ad]")
+_BEYOND_ASCII = re.compile(r"[\x00-\x7f]?[^\x00-\x7f]{1,256}")
 _REFUSAL = re.compile(
-    r"\W*(?:(?:i['’]?m|i am)\s+(?:(?:really|very|so|truly)\s+)?"
+    r"\W{0,40}(?:(?:i['’]?m|i am)\s+(?:(?:really|very|so|truly)\s+)?"
     r"(?:sorry|afraid|unable|not able|not comfortable)\b"
     r"|(?:i\s+)?apologi[sz]e\b|my apologies\b|sorry\b|as an ai\b"
     r"|i\s+(?:can(?:not|\s+not|['’]t)|won['’]t|will not|must decline|have to decline|decline)\b"
@@ -26,8 +28,8 @@ _REFUSAL = re.compile(
     re.IGNORECASE,
 )
 _CONFIDENCE = re.compile(
-    r"\bconfidence\b[*_`\s]*(?:[:=]|is\b)[*_`\s]*(\d+(?:\.\d+)?)\s*(%|/\s*100\b)?"
-    r"(?![\w.]*\d|\s*[-–/]\s*\d)",
+    r"\bconfidence\b[*_`\s]{0,40}(?:[:=]|is\b)[*_`\s]{0,40}(\d{1,9}(?:\.\d{1,20})?)\s{0,8}"
+    r"(%|/\s{0,8}100\b)?(?![\w.]{0,40}\d|\s{0,8}[-–/]\s{0,8}\d)",
     re.IGNORECASE,
 )
 
@@ -74,6 +76,7 @@ def parse_verdict(
         What was asked for; without it ``[[A]]``, ``[[B]]`` or ``[[TIE]]``.
     finish_reason : str, optional
         What the endpoint says: ``length`` is truncated, ``content_filter`` and ``refusal`` refused.
+        ``too_long``, truncated too, is a reply that was not read to its end.
     refusal : str, optional
         What the endpoint returns in place of an answer.
 
@@ -85,12 +88,14 @@ def parse_verdict(
     said = ended_early(finish_reason, refusal) or answer_alone(text)
     if isinstance(said, Verdict):
         return said
-    mentions = find_mentions(said, answer)
-    if not mentions:
+    whole = _whole_answers(answer).get(said)
+    if whole is not None:
+        return whole
+    last = last_mention(said, answer)
+    if last is None:
         if _REFUSAL.match(said):
             return Verdict(None, "refused", reason=_first_line(said))
         return Verdict(None, "unparsed", reason="no explicit verdict")
-    last = mentions[-1]
     if last.choice is None:
         return Verdict(None, "unparsed", reason=last.why or "verdicts contradict each other")
     if last.choice == "tie" and answer.tie is None:
@@ -132,16 +137,33 @@ def ended_early(finish_reason: str | None, refusal: str | None) -> Verdict | Non
         return Verdict(None, "refused", reason=refusal or f"finish reason {finish_reason}")
     if finish_reason == "length":
         return Verdict(None, "truncated", reason="cut off at the limit of tokens")
+    if finish_reason == "too_long":
+        return Verdict(None, "truncated", reason="longer than what is read of an answer")
     return None
 
 
 def answer_alone(text: str | None) -> str | Verdict:
     """Return the text of an answer without its thought; or the verdict where nothing is left."""
-    said = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text or ""))
-    said = _THOUGHT_ENDS.split(said)[-1].strip()
-    if _THOUGHT_BEGINS.search(said):
-        return Verdict(None, "truncated", reason="the thought does not end")
+    said = text or ""
+    if not said.isascii():
+        # In pieces: combining marks in a row take time with the square of their number.
+        said = _BEYOND_ASCII.sub(
+            lambda piece: unicodedata.normalize("NFKC", piece[0]), _INVISIBLE.sub("", said)
+        )
+    if "<" in said:
+        said = _THOUGHT_ENDS.split(said)[-1]
+        if _THOUGHT_BEGINS.search(said):
+            return Verdict(None, "truncated", reason="the thought does not end")
+    said = said.strip()
     return said or Verdict(None, "empty", reason="no text")
+
+
+@lru_cache(maxsize=32)
+def _whole_answers(answer: AnswerFormat) -> dict[str, Verdict]:
+    """Verdicts by the answers that are nothing else: most are, and need no further reading."""
+    choices: tuple[Choice, ...] = ("first", "second", "tie")
+    words = zip(answer.words, choices, strict=False)
+    return {f"[[{word}]]": Verdict(choice, "ok") for word, choice in words}
 
 
 def _confidence(text: str, last: Mention) -> float | None:

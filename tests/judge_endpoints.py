@@ -1,0 +1,66 @@
+"""Endpoints of the tests that answer as a function says, over HTTP: for what no judge would do."""
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+def completion(text="[[A]]", finish="stop", usage=None, **message):
+    """A reply with one answer."""
+    choice = {"index": 0, "message": {"role": "assistant", "content": text, **message}}
+    return {"model": "m", "choices": [{**choice, "finish_reason": finish}], "usage": usage}
+
+
+def error(message, **fields):
+    """The body of an error."""
+    return {"error": {"message": message, **fields}}
+
+
+class Endpoint:
+    """A server; `answer` takes the body of a request and returns (status, body[, headers]).
+
+    A body is JSON, or bytes, or an iterable of bytes that are sent as they come.
+    """
+
+    def __init__(self, answer):
+        self.requests = []
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_):
+                pass
+
+            def do_POST(self):
+                asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                outer.requests.append(asked)
+                status, body, *headers = answer(asked)
+                if isinstance(body, dict):
+                    body = json.dumps(body).encode()
+                self.send_response(status)
+                for name, value in (headers[0] if headers else {}).items():
+                    self.send_header(name, value)
+                if isinstance(body, bytes):
+                    self.send_header("content-length", str(len(body)))
+                    self.end_headers()
+                    self.wfile.write(body)
+                    return
+                self.send_header("connection", "close")
+                self.end_headers()
+                try:
+                    for chunk in body:
+                        self.wfile.write(chunk)
+                except (BrokenPipeError, ConnectionResetError):
+                    pass
+                self.close_connection = True
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
+
+    def stop(self):
+        self._server.shutdown()
+        self._server.server_close()

@@ -1,0 +1,131 @@
+"""Whose fault it is: of a pair, whose votes are marked, or of the endpoint, which ends the run."""
+
+import asyncio
+
+import pytest
+
+from btdagg.judge.calls import digest_of, samples_of
+from btdagg.judge.client import FunctionClient
+from btdagg.judge.judging import Judging
+from btdagg.judge.limits import Limits
+from btdagg.judge.openai_client import OpenAIClient
+from btdagg.judge.retry import ChatError, EndpointError
+from btdagg.judge.sampling import sample
+from btdagg.judge.store import VoteStore
+from btdagg.judge.work import Work
+from judge_endpoints import completion, error
+from judging import ASKED, plan_of, read, rows_of, statuses_of
+
+TOO_LONG = "This model's maximum context length is 4096 tokens. Please reduce the length."
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-tests-0123456789")
+
+
+def run_on(place, client, plan, **settings):
+    async def main():
+        try:
+            with VoteStore(place) as store:
+                judging = Judging("m", **{"limits": Limits(8), **settings})
+                return await sample(
+                    plan, ASKED, client=client, store=store, read=read, judging=judging
+                )
+        finally:
+            await client.close()
+
+    return asyncio.run(main())
+
+
+def plan_with_long_pairs(n_items, long):
+    for number in range(n_items):
+        words = "word " * (2000 if number in long else 1)
+        messages = ({"role": "user", "content": f"q{number} {words}"},)
+        item = f"q{number}"
+        yield Work(item, samples_of(4), lambda _, sent=messages: sent, digest_of(item))
+
+
+def of_short_pairs(asked):
+    if len(asked["messages"][-1]["content"]) > 5000:
+        return 400, error(TOO_LONG, code="context_length_exceeded")
+    return 200, completion()
+
+
+@pytest.mark.parametrize("first", [0, 25, 50])
+def test_ten_pairs_that_are_too_long_cost_no_other_vote(tmp_path, endpoint, first):
+    long = range(first, first + 10)
+    server = endpoint(of_short_pairs)
+    place = tmp_path / "v.db"
+    done = run_on(place, OpenAIClient(server.url), plan_with_long_pairs(60, long))
+    assert done.stopped == ""
+    assert done.statuses == {"ok": 200, "failed": 40}
+    assert done.n_pair_faults == 40
+    assert done.n_calls == len(server.requests) == 240 + done.n_canaries
+    assert done.n_canaries <= 2
+    failed = [row for row in rows_of(place) if row["status"] == "failed"]
+    assert {row["item"] for row in failed} == {f"q{number}" for number in long}
+    assert {row["reason"] for row in failed} == {f"HTTP 400: {TOO_LONG}"}
+    # They are marked, so nobody asks for them again unless told to.
+    again = run_on(place, OpenAIClient(server.url), plan_with_long_pairs(60, long))
+    assert again.n_calls == 0
+
+
+def test_a_refused_parameter_marks_nothing_and_the_corrected_command_completes(tmp_path, endpoint):
+    def answer(asked):
+        if "temperature" in asked:
+            return 400, error("Unsupported value: 'temperature'", param="temperature")
+        return 200, completion()
+
+    server, place = endpoint(answer), tmp_path / "v.db"
+    with pytest.raises(EndpointError, match="refuses a short request, too: HTTP 400: Unsupported"):
+        run_on(place, OpenAIClient(server.url), plan_of(20))
+    assert len(server.requests) <= 2
+    assert rows_of(place) == []
+
+    async def answers(request):
+        return "[[A]]"
+
+    assert run_on(place, FunctionClient(answers), plan_of(20)).statuses == {"ok": 80}
+
+
+def test_an_endpoint_that_takes_to_refusing_everything_ends_the_run(tmp_path):
+    n = 0
+
+    async def answer(request):
+        nonlocal n
+        n += 1
+        if n > 40:
+            raise ChatError("HTTP 400: no such parameter", "rejected")
+        return "[[A]]"
+
+    with pytest.raises(EndpointError, match="refuses a short request, too: HTTP 400: no such"):
+        run_on(tmp_path / "v.db", FunctionClient(answer), plan_of(100))
+    assert n < 40 + 32 + 8 + 2
+
+
+def test_failures_are_marked_once_a_call_has_shown_that_it_is_not_the_endpoint(tmp_path):
+    place = tmp_path / "v.db"
+
+    def client(broken):
+        async def answer(request):
+            if broken in request.messages[0]["content"]:
+                raise ChatError("HTTP 500: crashed")
+            return "[[A]]"
+
+        return FunctionClient(answer)
+
+    # The last pair: nothing works after it, but something has before.
+    assert run_on(place, client("q4 "), plan_of(5), max_attempts=1).statuses == {
+        "ok": 16,
+        "failed": 4,
+    }
+    other = tmp_path / "other.db"
+    with pytest.raises(EndpointError, match="no call worked, the last failed with: HTTP 500"):
+        run_on(other, client(""), plan_of(1, 2), max_attempts=1)
+    assert rows_of(other) == []
+    with pytest.raises(EndpointError, match="3 calls in a row failed, the last with: HTTP 500"):
+        run_on(other, client(""), plan_of(5), max_attempts=1)
+    assert rows_of(other) == []
+    assert run_on(other, client("no"), plan_of(5)).statuses == {"ok": 20}
+    assert statuses_of(other) == {"ok": 20}
