@@ -14,7 +14,8 @@ from btdagg.judge.limits import Limits
 from btdagg.judge.retry import ChatError, EndpointError
 from btdagg.judge.sampling import sample
 from btdagg.judge.store import VoteStore
-from btdagg.judge.throttle import Allowance, RateLimits, Throttle, seconds_of
+from btdagg.judge.rate_limits import Allowance, RateLimits, seconds_of
+from btdagg.judge.throttle import Throttle
 from judging import ASKED, plan_of, read
 
 

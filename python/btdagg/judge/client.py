@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from btdagg.judge.calls import Messages
-from btdagg.judge.throttle import RateLimits
+from btdagg.judge.rate_limits import RateLimits
 
 TOO_LONG = "too_long"  # finish reason of a reply that was not read to its end
 

@@ -15,8 +15,8 @@ from btdagg._core import InputError
 from btdagg.addresses import without_credentials
 from btdagg.extras import needs
 from btdagg.judge.client import TOO_LONG, ChatReply, ChatRequest, Usage, split_thinking
+from btdagg.judge.rate_limits import RateLimits
 from btdagg.judge.retry import ChatError, Kind, parse_retry_after
-from btdagg.judge.throttle import RateLimits
 
 if TYPE_CHECKING:
     import httpx2

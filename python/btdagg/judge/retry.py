@@ -8,7 +8,7 @@ from email.utils import parsedate_to_datetime
 from typing import Literal, TypeAlias
 
 from btdagg._core import InputError
-from btdagg.judge.throttle import RateLimits
+from btdagg.judge.rate_limits import RateLimits
 
 Kind: TypeAlias = Literal["transient", "limited", "rejected", "protocol", "forbidden", "fatal"]
 

@@ -12,11 +12,12 @@ from __future__ import annotations
 import asyncio
 import math
 import random
-import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from btdagg.judge.rate_limits import Allowance, RateLimits
 
 if TYPE_CHECKING:
     from btdagg.judge.limits import Limits
@@ -35,58 +36,6 @@ _LONGEST_BACKOFF = 60.0  # seconds
 _SHORT = 1.0  # seconds: a pause that is no part of the time in which calls were let through
 _MOMENT = 1e-6  # seconds that are not worth waiting for
 _LOOK_AGAIN = 1.0  # seconds at most between looks at a clock that has changed its mind
-
-
-@dataclass(frozen=True)
-class Allowance:
-    """What the headers of a reply say of a limit: so many left, all of them again in so long."""
-
-    limit: float
-    left: float
-    seconds: float
-
-    @property
-    def per_second(self) -> float:
-        """The rate that keeps to it, whether it is filled up steadily or all at once."""
-        return max(self.left, self.limit - self.left) / self.seconds
-
-
-@dataclass(frozen=True)
-class RateLimits:
-    """Limits on requests and on tokens, as far as headers say them."""
-
-    requests: Allowance | None = None
-    tokens: Allowance | None = None
-
-    @classmethod
-    def of(cls, headers: Mapping[str, str]) -> RateLimits | None:
-        """Read ``x-ratelimit-*`` headers; None where there are none that can be read."""
-        found = cls(*(_allowance(headers, kind) for kind in ("requests", "tokens")))
-        return None if found == cls() else found
-
-
-def _allowance(headers: Mapping[str, str], kind: str) -> Allowance | None:
-    values = [headers.get(f"x-ratelimit-{name}-{kind}") for name in ("limit", "remaining", "reset")]
-    try:
-        limit, left = (float(value or "nan") for value in values[:2])
-    except ValueError:
-        return None
-    seconds = seconds_of(values[2])
-    if seconds is None or not 0 <= left <= limit < math.inf or seconds <= 0 or not limit:
-        return None
-    return Allowance(limit, left, seconds)
-
-
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|h|m|s|d|)")
-_SECONDS = {"ms": 0.001, "": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-
-
-def seconds_of(text: str | None) -> float | None:
-    """Seconds of a duration such as ``120ms``, ``6m0s`` or ``1.5``; None where it is none."""
-    parts = _DURATION.findall(text or "")
-    if not parts or "".join(f"{number}{unit}" for number, unit in parts) != (text or "").strip():
-        return None
-    return sum(float(number) * _SECONDS[unit] for number, unit in parts)
 
 
 @dataclass
