@@ -11,10 +11,10 @@ from btdagg import InputError
 from btdagg.judge.client import ChatReply, FunctionClient
 from btdagg.judge.judging import Judging
 from btdagg.judge.limits import Limits
+from btdagg.judge.rate_limits import Allowance, RateLimits, seconds_of
 from btdagg.judge.retry import ChatError, EndpointError
 from btdagg.judge.sampling import sample
 from btdagg.judge.store import VoteStore
-from btdagg.judge.rate_limits import Allowance, RateLimits, seconds_of
 from btdagg.judge.throttle import Throttle
 from judging import ASKED, plan_of, read
 
