@@ -29,7 +29,7 @@ RUN_ONLY = {
 }
 # Parameters of Judging without an option of the same name.
 NO_OPTION = {
-    "extra": "fields of a request's body: JSON, which a command line is a bad place for",
+    "extra": "--extra-body, as JSON",
     "limits": "an option for each of its fields",
     "prices": "--price-in and --price-out",
     "grace": "nobody has wanted another",

@@ -27,7 +27,7 @@ from btdagg.online.rule_kind import RuleKind
 from btdagg.provenance import Provenance, warn_of
 from btdagg.tables import Labels, Votes, read_labels, read_votes
 from btdagg.tables.join import with_task
-from btdagg.tables.table import refuse, text
+from btdagg.tables.table import listing, refuse, text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -127,9 +127,10 @@ class Pipeline:
         self._step = 2 if judging.order == "both" else 1
         if isinstance(self.rule, RuleKind):
             self.rule.refuse_out_of_range(judging.n, self._step)
-        self.pairs = _with_tasks(pairs if isinstance(pairs, Pairs) else read_pairs(pairs))
-        judging.prompt.check(self.pairs)
         self.labels = labels if isinstance(labels, Labels) else read_labels(labels)
+        self.pairs = _with_tasks(pairs if isinstance(pairs, Pairs) else read_pairs(pairs))
+        _refuse_other_labels(self.pairs, self.labels)
+        judging.prompt.check(self.pairs)
         self._full: Pairs = self.pairs  # those that get all votes
         self._others: Pairs | None = None
         if self.rule is not None:
@@ -332,6 +333,30 @@ def _tasks(pairs: Pairs, gold: Labels) -> list[str]:
             named = text(table, "task").drop_nulls().unique(maintain_order=True)
             return named.to_list() or [""]
     return [""]
+
+
+def _refuse_other_labels(pairs: Pairs, gold: Labels) -> None:
+    """Refuse labels that no model could be fitted to, before anybody is asked.
+
+    Raises
+    ------
+    InputError
+        If none is of one of the pairs, or all that are say the same.
+    """
+    items = text(pairs, "item")
+    known = text(gold, "item").is_in(items.implode())
+    if not known.any():
+        wanted, found = (listing(ids.head(3).to_list()) for ids in (items, text(gold, "item")))
+        raise InputError(
+            f"{gold.source}: no label is of an item of {pairs.source}; labels are of {found} ..., "
+            f"pairs are {wanted} ..."
+        )
+    said = gold.frame["label"].filter(known)
+    if said.n_unique() == 1:
+        raise InputError(
+            f"{gold.source}: all {len(said)} labels of these pairs are {said[0]}, want at least "
+            "two of -1, 0 and 1: nothing can be calibrated on one"
+        )
 
 
 def _with_tasks(pairs: Pairs) -> Pairs:

@@ -141,6 +141,8 @@ def judge(
             stopped = run_asking(by_rule, total, options)
             return say_stopped(stopped.run, stopped, store, json, options.allow_missing)
         run = run_asking(partial(ask, several, judging, store=opened), total, options)
+    if judging.logprobs and run.statuses["ok"] and not run.n_confident:
+        note("the endpoint gives no log-probabilities: no vote of this run has a confidence")
     return say_run(run, store, json, options.allow_missing)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import wraps
@@ -78,6 +79,28 @@ class JudgeOptions:
     reasoning_effort: Annotated[
         str | None, typer.Option(help="For models that think: low, high ...", show_default=False)
     ] = Judging.reasoning_effort
+    top_p: Annotated[float | None, typer.Option(help="Nucleus sampling.", show_default=False)] = (
+        Judging.top_p
+    )
+    thinking_budget: Annotated[
+        int | None,
+        typer.Option(help="Tokens of thinking, for endpoints that take it.", show_default=False),
+    ] = Judging.thinking_budget
+    request_seed: Annotated[
+        int | None,
+        typer.Option(help="Sent with each request, plus its sample's number.", show_default=False),
+    ] = Judging.request_seed
+    system_role: Annotated[
+        str, typer.Option(help="Of the instructions: system, developer, or user for no such role.")
+    ] = Judging.system_role
+    extra_body: Annotated[
+        str | None,
+        typer.Option(
+            metavar="JSON",
+            help='Further fields of each request, such as \'{"provider": {"sort": "price"}}\'.',
+            show_default=False,
+        ),
+    ] = None
     max_answer_tokens: Annotated[
         int | None,
         typer.Option(
@@ -93,7 +116,7 @@ class JudgeOptions:
     ] = Judging.allow_tie
     structured: Annotated[
         bool,
-        typer.Option("--structured", help="Ask for JSON by a schema, where that is supported."),
+        typer.Option("--structured", help="Ask for JSON, by a schema where that is supported."),
     ] = Judging.structured
     stream: Annotated[
         bool,
@@ -144,6 +167,13 @@ class JudgeOptions:
             show_default=False,
         ),
     ] = ""
+    same_endpoint: Annotated[
+        bool,
+        typer.Option(
+            "--same-endpoint",
+            help="The endpoint is the same judge as the one that gave the votes in the store.",
+        ),
+    ] = Judging.same_endpoint
     allow_missing: Annotated[
         float,
         typer.Option(
@@ -192,6 +222,7 @@ class JudgeOptions:
                 "values": _parsed_values(self.values),
                 "temperature": _parsed_temperature(self.temperature),
                 "again": _parsed_statuses(self.again),
+                "extra": _parsed_fields(self.extra_body),
                 "limits": limits,
                 "prices": self._prices(),
             }
@@ -262,6 +293,16 @@ def _parsed_statuses(text: str) -> tuple[str, ...]:
     if text == "all":
         return STATUSES[1:]
     return tuple(status.strip() for status in text.split(",") if status.strip())
+
+
+def _parsed_fields(text: str | None) -> dict[str, Any]:
+    try:
+        fields = {} if text is None else json.loads(text)
+    except ValueError as error:
+        raise InputError(f"--extra-body is no JSON: {error}") from None
+    if not isinstance(fields, dict):
+        raise InputError(f"--extra-body is {text}, want a JSON object")
+    return fields
 
 
 def _parsed_values(given: list[str] | None) -> dict[str, str]:

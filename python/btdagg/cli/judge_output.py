@@ -86,12 +86,13 @@ def say_run(run: JudgeRun, store: str, json: bool, allowed: float) -> int:
         print_json(run.as_dict())
     else:
         cost = "" if run.cost is None else f", cost {run.cost:.4g}"
+        if run.reported_cost is not None:
+            cost += f", cost reported {run.reported_cost:.4g}"
         out.print(
             f"{run.statuses['ok']} new votes, {run.there['ok']} there before: {_by_status(run)}"
         )
         out.print(
-            f"{run.n_calls} calls ({run.n_retries} repeated), {run.prompt_tokens} tokens sent, "
-            f"{run.completion_tokens} received{cost}; store {shown}",
+            f"{run.n_calls} calls ({run.n_retries} repeated), {_tokens(run)}{cost}; store {shown}",
             soft_wrap=True,
         )
     if run.n_without_vote:
@@ -155,6 +156,14 @@ def status_of(run: JudgeRun, allowed: float) -> int:
     if run.stopped:
         return INTERRUPTED if run.stopped == "interrupted" else INCOMPLETE
     return INCOMPLETE if run.missing_share > allowed else 0
+
+
+def _tokens(run: JudgeRun) -> str:
+    if run.n_unknown_usage and not run.prompt_tokens:
+        return "tokens unknown"
+    cached = f" ({run.cached_tokens} from its cache)" if run.cached_tokens else ""
+    unknown = f" (of {run.n_unknown_usage} answers unknown)" if run.n_unknown_usage else ""
+    return f"{run.prompt_tokens} tokens sent{cached}, {run.completion_tokens} received{unknown}"
 
 
 def _by_status(run: JudgeRun) -> str:

@@ -71,7 +71,8 @@ def run(
 
     Votes that are in the store are not asked for again: run it again after a stop, or with more
     labels. With --stop the labelled pairs get all votes, and the others as many as a rule wants,
-    which is learned from these unless a file has it. The folder gets decided.csv, a model for each
+    which is learned from these unless a file has it. Labels, template and folder are checked before
+    the first call, with --dry-run too. The folder gets decided.csv, a model for each
     task (and rule), evaluation.json, judged_votes.parquet and a report: report/index.html.
 
     Example: btdagg run pairs.jsonl --labels labels.csv --model gpt-5.4 -n 12 -o out
@@ -84,19 +85,19 @@ def run(
     judging = options.judging()
     page = output / "report"
     reads = files_read(context, "output")
-    refuse_report(page, reads, force)
     raw_pairs, raw_labels = tables_of(columns, pairs, labels)
     gold = btdagg.read_labels(raw_labels)
     with differences_said():
         pipeline = Pipeline(read_pairs(raw_pairs), gold, judging, rule=rule)
+    names = _files(pipeline.tasks, rule is not None)
+    refuse_report(page, reads, force)
+    folder = OutputFolder(output, reads=reads, force=force).claim(names)
     place = store or str(output / "votes.db")
     if options.dry_run:
         wanted = say_estimate(judging, pipeline.pairs_to_ask, place, json)
         if rule is not None:
             say_rule(rule, len(pipeline.pairs) - len(wanted))
         return 0
-    names = _files(pipeline.tasks, rule is not None)
-    folder = OutputFolder(output, reads=reads, force=force).claim(names)
     output.mkdir(parents=True, exist_ok=True)
     with VoteStore(place, keep_exchanges=not options.drop_exchanges) as opened:
         total = judging.n * len(pipeline.pairs)

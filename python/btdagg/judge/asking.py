@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
+from btdagg.judge.calls import Messages
 from btdagg.judge.client import ChatClient, ChatReply, ChatRequest, Usage
 from btdagg.judge.judging import Judging
 from btdagg.judge.limits import Budget, Reserved
@@ -170,7 +171,7 @@ class Asker:
         except Exception as error:
             fault = ChatError(f"{type(error).__name__}: {' '.join(str(error).split())}")
         finally:
-            self._settle(reserved, usage, may_cost)
+            self._settle(reserved, usage, may_cost, fault is None)
             if fault is None or not fault.is_limit:
                 tokens = None if usage is None else usage.prompt + usage.completion
                 self._throttle.answered(call, tokens, limits)
@@ -201,9 +202,12 @@ class Asker:
         completion = self._run.completion_tokens / self._answers if self._answers else 0.0
         return size / BYTES_PER_TOKEN + completion
 
-    def _settle(self, reserved: Reserved, usage: Usage | None, may_cost: bool) -> None:
+    def _settle(
+        self, reserved: Reserved, usage: Usage | None, may_cost: bool, is_answer: bool
+    ) -> None:
         prices = self._judging.prices
         if usage is None:
+            self._run.n_unknown_usage += is_answer
             # What it used nobody knows; where it may have cost something, all that it could.
             self.budget.settle(
                 reserved,
@@ -216,6 +220,9 @@ class Asker:
         run.prompt_tokens += usage.prompt
         run.completion_tokens += usage.completion
         run.reasoning_tokens += usage.reasoning
+        run.cached_tokens += usage.cached
+        if usage.cost is not None:
+            run.reported_cost = (run.reported_cost or 0.0) + usage.cost
         cost = 0.0
         if prices is not None and run.cost is not None:
             cost = prices.cost(usage)
@@ -237,11 +244,12 @@ class Asker:
     def _end(self, why: str) -> None:
         self._halt(why, EndpointError(f"{self._name}: {why}"))
 
-    def _short_messages(self) -> list[dict[str, str]]:
+    def _short_messages(self) -> Messages:
         """The prompt of a pair that no endpoint could have anything against."""
         prompt = self._judging.prompt
         fields = dict.fromkeys(prompt.placeholders, "text")
-        return prompt.render(Pair("canary", "Yes.", "No.", "Is 2 more than 1?", "Yes.", fields))
+        pair = Pair("canary", "Yes.", "No.", "Is 2 more than 1?", "Yes.", fields)
+        return self._judging.messages(prompt.render(pair))
 
     async def _sleep(self, seconds: float) -> None:
         """Sleep, but not beyond the end of the run."""

@@ -24,7 +24,7 @@ class ChatRequest:
     messages : sequence of mappings
         With `role` and `content`.
     model : str
-    temperature, max_tokens, reasoning_effort, seed
+    temperature, top_p, max_tokens, reasoning_effort, thinking_budget, seed
         None leaves them to the endpoint.
     n : int
         Answers wanted. An endpoint may give fewer.
@@ -39,8 +39,10 @@ class ChatRequest:
     messages: Messages
     model: str
     temperature: float | None = None
+    top_p: float | None = None
     max_tokens: int | None = None
     reasoning_effort: str | None = None
+    thinking_budget: int | None = None
     seed: int | None = None
     n: int = 1
     logprobs: bool = False
@@ -50,11 +52,16 @@ class ChatRequest:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of a request; reasoning tokens are among those of the completion."""
+    """Tokens of a request, and its cost where the endpoint says it.
+
+    Reasoning tokens are among those of the completion, cached ones among those of the prompt.
+    """
 
     prompt: int = 0
     completion: int = 0
     reasoning: int = 0
+    cached: int = 0
+    cost: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from typing import Any, Protocol
 
 from btdagg._core import InputError
-from btdagg.judge.calls import STATUSES, Asked, Order, digest_of, samples_of
+from btdagg.judge.calls import STATUSES, Asked, Messages, Order, digest_of, samples_of
 from btdagg.judge.client import ChatReply
 from btdagg.judge.confidence import sequence_probability
 from btdagg.judge.limits import Limits
@@ -45,7 +45,7 @@ class Sampling:
             "sample",
             judging.temperature,
             judging.reasoning_effort,
-            {"extra": dict(judging.extra)} if judging.extra else {},
+            judging.settings,
         )
 
     def plan(self, judging: Judging, pairs: Iterable[Pair]) -> Iterator[Work]:
@@ -78,6 +78,14 @@ class Judging:
         None leaves it to the endpoint.
     reasoning_effort : str, optional
         Such as ``low``, for models that think.
+    top_p : float, optional
+    thinking_budget : int, optional
+        Tokens of thinking, sent as ``{"thinking": {"type": "enabled", "budget_tokens": N}}``; what
+        other endpoints want goes into `extra`.
+    request_seed : int, optional
+        Sent with each request, plus the number of its sample.
+    system_role : ``system``, ``developer`` or ``user``
+        Role of the template's instructions; ``user`` puts them before the pair in one message.
     max_answer_tokens : int, optional
         Limit on the tokens of an answer, thinking included. It does not make a vote another vote:
         with a higher one, truncated answers can be asked for again.
@@ -88,7 +96,7 @@ class Judging:
     values : mapping of str to str
         What placeholders of the template stand for in all pairs.
     structured : bool
-        Ask for JSON by a schema, where the endpoint supports it.
+        Ask for JSON by a schema; where the endpoint refuses that, for any JSON, or in words alone.
     extra : mapping
         Further fields of each request's body.
     limits : Limits
@@ -101,6 +109,8 @@ class Judging:
         Answers to ask for in one request, where the endpoint gives several.
     again : collection of statuses
         Samples that are there without a vote and are to be asked for again.
+    same_endpoint : bool
+        Whether the endpoint is the same judge as that of the votes which the store has of it.
     grace : float
         Seconds that calls in flight have to finish after an interruption.
     method : Method
@@ -120,6 +130,10 @@ class Judging:
     order: str = "both"
     temperature: float | None = 0.5
     reasoning_effort: str | None = None
+    top_p: float | None = None
+    thinking_budget: int | None = None
+    request_seed: int | None = None
+    system_role: str = "system"
     max_answer_tokens: int | None = None
     confidence: str = "none"
     allow_tie: bool | None = None
@@ -132,6 +146,7 @@ class Judging:
     max_attempts: int = 8
     samples_per_call: int = 1
     again: Collection[str] = ()
+    same_endpoint: bool = False
     grace: float = 5.0
     method: Method = SAMPLING
 
@@ -143,6 +158,14 @@ class Judging:
             raise InputError(f"temperature is {self.temperature}, want 0 or more")
         if self.max_answer_tokens is not None:
             as_integer(self.max_answer_tokens, "max_answer_tokens", 1)
+        if self.top_p is not None and not 0 < as_number(self.top_p, "top_p") <= 1:
+            raise InputError(f"top_p is {self.top_p}, want more than 0 and at most 1")
+        if self.thinking_budget is not None:
+            as_integer(self.thinking_budget, "thinking_budget", 1)
+        if self.request_seed is not None:
+            as_integer(self.request_seed, "request_seed", 0)
+        if self.system_role not in ("system", "developer", "user"):
+            raise InputError(f"system_role is {self.system_role!r}, want system, developer or user")
         if self.confidence not in ("none", "logprobs", "verbal"):
             raise InputError(f"confidence is {self.confidence!r}, want none, logprobs or verbal")
         if as_number(self.timeout, "timeout") <= 0:
@@ -173,6 +196,28 @@ class Judging:
     def asked(self) -> Asked:
         """What all calls have in common."""
         return self.method.asked(self)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What changes the answers besides the template, temperature and reasoning effort."""
+        sent = {
+            "extra": dict(self.extra) or None,
+            "top_p": self.top_p,
+            "thinking_budget": self.thinking_budget,
+            "request_seed": self.request_seed,
+            "system_role": None if self.system_role == "system" else self.system_role,
+        }
+        return {name: value for name, value in sent.items() if value is not None}
+
+    def messages(self, messages: Messages) -> Messages:
+        """Messages with the template's instructions in the role that is asked for."""
+        if self.system_role == "system" or messages[0]["role"] != "system":
+            return messages
+        first, *others = messages
+        if self.system_role == "developer":
+            return [{**first, "role": "developer"}, *others]
+        said = f"{first['content']}\n\n{others[0]['content']}"
+        return [{**others[0], "content": said}, *others[1:]]
 
     @property
     def logprobs(self) -> bool:

@@ -44,6 +44,24 @@ _FATAL = {
 }
 _TRANSIENT = (408, 409, 425, 429)
 _OUT_OF_MONEY = ("insufficient_quota", "billing_hard_limit_reached")
+# Fields of a request that endpoints refuse, and the option without which they are not sent.
+_OPTIONS = {
+    "temperature": "--temperature default",
+    "top_p": "no --top-p",
+    "reasoning_effort": "no --reasoning-effort",
+    "thinking": "no --thinking-budget",
+    "max_tokens": "another --max-answer-tokens",
+    "max_completion_tokens": "another --max-answer-tokens",
+    "response_format": "no --structured",
+    "logprobs": "no --confidence logprobs",
+    "seed": "no --request-seed",
+    "stream_options": "no --stream",
+    "stream": "no --stream",
+    "system": "--system-role user",
+    "developer": "--system-role system",
+    "n": "--samples-per-call 1",
+}
+_OF_STRUCTURE = re.compile(r"response_format|json_?schema|json_object|structured", re.I)
 _FILTERED = ("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation")
 
 
@@ -110,15 +128,26 @@ class OpenAIClient:
         self._pools: list[_Pool] = []
         self._ssl = httpx2.create_ssl_context()
         self._timeout = timeout
+        try:
+            http_client = self._http_client()
+        except (ValueError, ImportError, httpx2.InvalidURL) as error:
+            raise InputError(
+                f"the proxy of HTTP_PROXY, HTTPS_PROXY or ALL_PROXY: {self._brief(str(error))}; "
+                "want one such as http://localhost:3128"
+            ) from None
         first = openai.AsyncOpenAI(
             api_key=key or _NO_KEY,
             base_url=base_url,
             max_retries=0,
             timeout=timeout,
-            http_client=self._http_client(),
+            http_client=http_client,
         )
         self._pools.append(_Pool(first))
         self.name = without_credentials(str(first.base_url))
+        # OpenAI's own models that think take the new name alone, other servers know the old.
+        new = self.name.startswith("https://api.openai.com")
+        self._limit = "max_completion_tokens" if new else "max_tokens"
+        self._structured = "json_schema"  # what structured answers are asked for by
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Send a request and read its reply.
@@ -128,9 +157,17 @@ class OpenAIClient:
         ChatError
             If there is none.
         """
+        while True:
+            body = self._body(request)
+            try:
+                return await self._sent(request, body)
+            except ChatError as fault:
+                if not self._adapts(fault, body):
+                    raise
+
+    async def _sent(self, request: ChatRequest, body: dict[str, Any]) -> ChatReply:
         import httpx2
 
-        body = self._body(request)
         began = time.perf_counter()
         pool = self._pool()
         pool.in_flight += 1
@@ -177,6 +214,20 @@ class OpenAIClient:
         self._pools.append(pool)
         return pool
 
+    def _adapts(self, fault: ChatError, body: Mapping[str, Any]) -> bool:
+        """Whether a refused request can be put in another way: from now on it is."""
+        if fault.kind != "rejected":
+            return False
+        said = str(fault)
+        if "max_tokens" in body and "max_completion_tokens" in said:
+            self._limit = "max_completion_tokens"
+            return True
+        asked = body.get("response_format")
+        if asked is not None and _OF_STRUCTURE.search(said):
+            self._structured = "json_object" if asked["type"] == "json_schema" else ""
+            return True
+        return False
+
     def _http_client(self) -> httpx2.AsyncClient:
         import openai
 
@@ -189,14 +240,18 @@ class OpenAIClient:
 
     def _body(self, request: ChatRequest) -> dict[str, Any]:
         body: dict[str, Any] = {"model": request.model, "messages": request.messages}
-        for name in ("temperature", "reasoning_effort", "seed", "response_format"):
+        for name in ("temperature", "top_p", "reasoning_effort", "seed"):
             value = getattr(request, name)
             if value is not None:
                 body[name] = value
         if request.max_tokens is not None:
-            # OpenAI's own models that think take the new name alone, other servers know the old.
-            new = self.name.startswith("https://api.openai.com")
-            body["max_completion_tokens" if new else "max_tokens"] = request.max_tokens
+            body[self._limit] = request.max_tokens
+        if request.thinking_budget is not None:
+            body["thinking"] = {"type": "enabled", "budget_tokens": request.thinking_budget}
+        if request.response_format is not None and self._structured:
+            is_schema = self._structured == "json_schema"
+            plain = {"type": "json_object"}
+            body["response_format"] = request.response_format if is_schema else plain
         if request.n > 1:
             body["n"] = request.n
         if request.logprobs:
@@ -398,7 +453,10 @@ class OpenAIClient:
                 retry_after=retry_after,
                 limits=RateLimits.of(headers),
             )
-        return ChatError(words, "protocol" if status < 400 else "rejected")
+        if status < 400:
+            return ChatError(words, "protocol")
+        option = _option_for(str(error.param or ""), said)
+        return ChatError(words + (f"; {option} avoids it" if option else ""), "rejected")
 
     def _refused(self, error: object) -> ChatError:
         code = error.get("code") if isinstance(error, Mapping) else None
@@ -474,11 +532,25 @@ def _usage(value: Mapping[str, Any] | None) -> Usage | None:
     if not value:
         return None
     details = value.get("completion_tokens_details") or {}
+    sent = value.get("prompt_tokens_details") or {}
+    cost = value.get("cost")
     return Usage(
         int(value.get("prompt_tokens") or 0),
         int(value.get("completion_tokens") or 0),
         int(details.get("reasoning_tokens") or value.get("reasoning_tokens") or 0),
+        int(sent.get("cached_tokens") or value.get("prompt_cache_hit_tokens") or 0),
+        float(cost) if isinstance(cost, int | float) else None,
     )
+
+
+def _option_for(field: str, said: str) -> str:
+    """The option that avoids a field that is refused; empty where none is known."""
+    if field in _OPTIONS:
+        return _OPTIONS[field]
+    quoted = set(re.findall(r"[`'\"]([a-z_]+)[`'\"]", said)) | set(
+        re.findall(r"\b[a-z]+_[a-z_]+\b", said)
+    )
+    return next((option for name, option in _OPTIONS.items() if name in quoted), "")
 
 
 def _names_a_filter(error: object) -> bool:

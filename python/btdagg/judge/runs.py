@@ -29,8 +29,16 @@ class JudgeRun:
         Samples without an answer since the endpoint refuses their pair, such as for its length.
     prompt_tokens, completion_tokens, reasoning_tokens : int
         As far as replies say; reasoning tokens are among those of the completion.
+    cached_tokens : int
+        Prompt tokens that the endpoint says it had in its cache.
+    n_unknown_usage : int
+        Answers of which the endpoint does not say what they used.
     cost : float or None
         None without prices.
+    reported_cost : float or None
+        What the endpoint says that its answers cost.
+    n_confident : int
+        Answers with a confidence.
     charged_tokens, charged_cost : int, float
         What counts towards caps: what was used, and all that could have been where a call was lost.
     stopped : str
@@ -54,6 +62,10 @@ class JudgeRun:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     reasoning_tokens: int = 0
+    cached_tokens: int = 0
+    n_unknown_usage: int = 0
+    n_confident: int = 0
+    reported_cost: float | None = None
     cost: float | None = None
     charged_tokens: int = 0
     charged_cost: float = 0.0
@@ -96,6 +108,8 @@ class JudgeRun:
         """Everything as plain values."""
         fields = vars(self).copy()
         del fields["waits_for"], fields["waits_seconds"]
+        if self.n_unknown_usage and not self.prompt_tokens:
+            fields |= dict.fromkeys(("prompt_tokens", "completion_tokens", "reasoning_tokens"))
         return {
             **fields,
             "statuses": dict(self.statuses),
@@ -109,8 +123,8 @@ class JudgeRun:
 
 _SUMS = (
     "n_items", "n_wanted", "n_calls", "n_retries", "n_limited", "n_canaries", "n_pair_faults",
-    "prompt_tokens", "completion_tokens",
-    "reasoning_tokens", "charged_tokens", "charged_cost", "seconds",
+    "prompt_tokens", "completion_tokens", "reasoning_tokens", "cached_tokens",
+    "n_unknown_usage", "n_confident", "charged_tokens", "charged_cost", "seconds",
 )  # fmt: skip
 
 
@@ -124,4 +138,6 @@ def total_of(runs: Sequence[JudgeRun]) -> JudgeRun:
         total.there.update(run.there)
     costs = [run.cost for run in runs if run.cost is not None]
     total.cost = sum(costs) if costs else None
+    reported = [run.reported_cost for run in runs if run.reported_cost is not None]
+    total.reported_cost = sum(reported) if reported else None
     return total

@@ -147,6 +147,7 @@ class _Sampler:
         self._commits = GroupCommit(self._save)
         self._error: Exception | None = None
         self._ask = 0
+        self._is_known = False  # where votes come from, in the store
         self._owner: Owner
 
     async def run(self, plan: Iterable[Work]) -> JudgeRun:
@@ -154,6 +155,9 @@ class _Sampler:
         owning = self._store.owner()
         try:
             self._ask = await self._in_thread(self._store.ask_of, self._asked)
+            address = getattr(self._client, "name", "")
+            same = self._judging.same_endpoint
+            await self._in_thread(self._store.require_endpoint, self._ask, address, same)
             self._owner = await self._in_thread(owning.__enter__)
             try:
                 await self._run_tasks(plan)
@@ -300,16 +304,18 @@ class _Sampler:
         sent = {place: request.messages for place, request in requests.items()}
         await self._stored(self._owner.keep_messages, self._ask, sent)
         reads = {item: work.read or self._read for item, work in works.items()}
-        batches = [
-            _Batch([each], requests[each.item, each.order], reads[each.item]) for each in claimed
-        ]
-        if self._per_call > 1:
-            batches = [
+        batches = {
+            place: [
                 _Batch(several[first : first + self._per_call], requests[place], reads[place[0]])
-                for place, several in by_place.items()
                 for first in range(0, len(several), self._per_call)
             ]
-        for batch in batches:
+            for place, several in by_place.items()
+        }
+        # One call of each prompt first, then its others: endpoints that keep what they have read
+        # of a prompt have it by then.
+        in_order = [several[0] for several in batches.values()]
+        in_order += [batch for several in batches.values() for batch in several[1:]]
+        for batch in in_order:
             if self._stopping.is_set():
                 break
             await self._queue.put(batch)
@@ -318,9 +324,11 @@ class _Sampler:
     def _request(self, work: Work, order: Order) -> ChatRequest:
         judging = self._judging
         return ChatRequest(
-            work.messages(order),
+            judging.messages(work.messages(order)),
             judging.model,
             temperature=self._asked.temperature,
+            top_p=judging.top_p,
+            thinking_budget=judging.thinking_budget,
             max_tokens=judging.max_answer_tokens,
             reasoning_effort=self._asked.reasoning_effort,
             logprobs=judging.logprobs,
@@ -373,6 +381,8 @@ class _Sampler:
         request = batch.request
         if len(claimed) > 1:
             request = replace(request, n=len(claimed))
+        if self._judging.request_seed is not None:
+            request = replace(request, seed=self._judging.request_seed + claimed[0].sample)
         outcome, n_requests = await self._asker.ask(request)
         if outcome is None:
             return None
@@ -428,6 +438,7 @@ class _Sampler:
         answered = []
         for each, one in zip(claimed, replies, strict=False):
             reading = status, vote, confidence, reason = read(one, each.order)
+            self._run.n_confident += confidence is not None
             if status == "ok":
                 self._voted.set()
             if self._usefulness.see(reading, one) and not self._stopping.is_set():
@@ -474,6 +485,10 @@ class _Sampler:
     # The store
 
     async def _save(self, answered: Sequence[Answered]) -> None:
+        if not self._is_known:
+            address = getattr(self._client, "name", "")
+            await self._stored(self._owner.know_endpoint, self._ask, address)
+            self._is_known = True
         await self._stored(self._owner.save, self._ask, answered)
 
     async def _stored(self, function: Callable[..., _T], *arguments: Any) -> _T:

@@ -134,8 +134,10 @@ class Database:
         """Make the tables, unless they are there."""
         if self.path is None:
             self.lock(connection, _CREATING)
-        if not sa.inspect(connection).has_table(schema.about.name):
+        is_new = not sa.inspect(connection).has_table(schema.about.name)
+        if is_new or not sa.inspect(connection).has_table(schema.endpoints.name):
             schema.metadata.create_all(connection)
+        if is_new:
             connection.execute(schema.about.insert(), {"version": schema.VERSION})
 
     def _require_version(self, connection: Connection) -> None:

@@ -192,6 +192,14 @@ class Owner:
                     ],
                 )
 
+    def know_endpoint(self, ask: int, endpoint: str) -> None:
+        """Write down where votes come from, if it is not known."""
+        if endpoint:
+            values = {"ask": ask, "endpoint": endpoint}
+            with self._db.plainly():
+                insert = self._db.insert(schema.endpoints).on_conflict_do_nothing()
+                self._connection.execute(insert, values)
+
     def keep_messages(self, ask: int, sent: Mapping[tuple[str, Order], Messages]) -> None:
         """Keep what is sent of items, if exchanges are kept."""
         if not self._keep_exchanges or not sent:

@@ -38,6 +38,15 @@ asks = Table(
     UniqueConstraint("judge", "prompt"),
 )
 
+# Where votes were asked for: addresses without credentials, of which all but the first were said to
+# be the same judge. Stores of before have none.
+endpoints = Table(
+    "btdagg_endpoints",
+    metadata,
+    Column("ask", Integer, ForeignKey(asks.c.id), primary_key=True, autoincrement=False),
+    Column("endpoint", String, primary_key=True),
+)
+
 # The texts of an item by their digest, so that other texts do not go by the same id.
 items = Table(
     "btdagg_items",

@@ -69,6 +69,34 @@ class VoteStore(Database):
             )
             return int(found.scalar_one())
 
+    def require_endpoint(self, ask: int, endpoint: str, same: bool) -> None:
+        """Refuse to mix votes of several endpoints, unless they are said to be one judge.
+
+        Parameters
+        ----------
+        ask : int
+            What `ask_of` returned.
+        endpoint : str
+            Address without credentials; empty for one that has none.
+        same : bool
+            Whether it is said to be the same judge as those of the votes that are there.
+
+        Raises
+        ------
+        StoreError
+            If there are votes of another endpoint; the message names it.
+        """
+        table = schema.endpoints
+        with self.reading() as connection:
+            query = sa.select(table.c.endpoint).where(table.c.ask == ask)
+            known = list(connection.execute(query.order_by(table.c.endpoint)).scalars())
+        if known and endpoint and endpoint not in known and not same:
+            raise StoreError(
+                f"{self.name}: has votes of this judge from {', '.join(known)}, and {endpoint} is "
+                "asked now; --same-endpoint says that they are one judge, and --judge NAME keeps "
+                "them apart"
+            )
+
     # Asking
 
     @contextmanager
