@@ -62,6 +62,7 @@ mod loss_table;
 mod model;
 mod parallel;
 mod points;
+mod profile;
 mod provenance;
 mod quantities;
 mod refits;
