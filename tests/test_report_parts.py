@@ -23,7 +23,17 @@ from commands import one_line
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.CalibrationWarning")
 
-EVALUATE = ("evaluate", "votes.csv", "labels.csv", "--splits", 3, "--report", "out")
+EVALUATE = (
+    "evaluate",
+    "--prior",
+    "none",
+    "votes.csv",
+    "labels.csv",
+    "--splits",
+    3,
+    "--report",
+    "out",
+)
 COLUMNS = ["item", "task", "judge", "template", "temperature", "order", "sample", "vote", "sure"]
 
 
