@@ -9,7 +9,8 @@
 use std::hint::black_box;
 
 use btdagg::{
-    Bounds, CalibrationSet, CalibrationSetBuilder, Counts, Execution, Model, Parameters, Tally,
+    Bounds, CalibrationSet, CalibrationSetBuilder, Counts, Execution, Model, Parameters,
+    Posteriors, Prior, Tally,
 };
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 
@@ -78,6 +79,55 @@ fn kernels(c: &mut Criterion) {
     });
     c.bench_function("fit, 50 items", |b| {
         b.iter(|| set.fit(black_box(&Bounds::default()), Execution::single()));
+    });
+    posteriors(c);
+}
+
+/// Items whose label follows the votes where these are decided, and scrambled labels elsewhere.
+fn judged(n_items: usize, first: usize) -> CalibrationSet {
+    let rows = &rows::<u64>()[first..first + n_items];
+    let label = |&[minus, tie, plus]: &[u64; 3]| match plus as i64 - minus as i64 {
+        lead if lead.unsigned_abs() > tie + 1 => lead.signum() as i8,
+        lead => (lead.rem_euclid(3) == 1).into(),
+    };
+    let labels: Vec<i8> = rows.iter().map(label).collect();
+    let mut builder = CalibrationSetBuilder::new();
+    builder.add(rows, &labels, None, Execution::single()).expect("valid rows");
+    builder.build(1.0, 1.0).expect("valid smoothing")
+}
+
+fn posteriors(c: &mut Criterion) {
+    let set = judged(50, 0);
+    let neighbours: Vec<(CalibrationSet, f64)> =
+        (1..15).map(|i| (judged(400, 1000 * i), 400.0)).collect();
+    let prior = Prior::learn(&neighbours, N_VOTES).expect("neighbours");
+    c.bench_function("prior of 14 neighbours", |b| b.iter(|| Prior::learn(&neighbours, N_VOTES)));
+    for (name, prior) in [("weak prior", None), ("neighbours", Some((&prior, 0.1)))] {
+        c.bench_function(&format!("posterior of 50 labels, {name}"), |b| {
+            b.iter(|| {
+                Posteriors::new(&set, prior).and_then(|all| all.posterior(&set.labels(), None))
+            });
+        });
+        let all = Posteriors::new(&set, prior).expect("a share");
+        // Each leaves out some of the rows, as a fold of a cross-validation does.
+        let labels = set.labels();
+        let folds: Vec<Vec<[f64; 3]>> = (0..1000)
+            .map(|fold| {
+                let kept =
+                    |row: usize| f64::from(u8::from(!(fold * 31 + row * 7).is_multiple_of(10)));
+                (0..labels.len()).map(|row| labels[row].map(|weight| weight * kept(row))).collect()
+            })
+            .collect();
+        let mut group = c.benchmark_group("posteriors that share their tables");
+        group.throughput(Throughput::Elements(folds.len() as u64)).sample_size(10);
+        group.bench_function(format!("45 labels, {name}"), |b| {
+            b.iter(|| folds.iter().filter(|labels| all.posterior(labels, None).is_ok()).count());
+        });
+        group.finish();
+    }
+    let parameters = Parameters { beta: 1.0, eta0: 1.0, gamma: 0.5 };
+    c.bench_function("profile intervals of 50 labels", |b| {
+        b.iter(|| set.profile(&Bounds::default(), parameters, 50.0, 2.0));
     });
 }
 

@@ -22,6 +22,7 @@ from btdagg import (
     calibrate,
     calibrate_by_mae,
     confidence_weighted_vote,
+    fit_prior,
     majority_vote,
     mean_absolute_error,
     read_counts,
@@ -512,8 +513,9 @@ def test_what_learns_says_when_it_has_not_and_takes_evidence(aggregator):
 def test_names_of_methods():
     every = by_name(list(AGGREGATORS))
     assert [aggregator.name for aggregator in every] == [
-        "Davidson", "majority vote", "Soft-SC mean", "Soft-SC min", "Soft-SC product", "CI-SC",
-        "rounded median", "Davidson MAE", "isotonic", "greedy decoding", "few-shot", "GSA", "USC",
+        "Davidson", "weak prior", "neighbours", "majority vote", "Soft-SC mean", "Soft-SC min",
+        "Soft-SC product", "CI-SC", "rounded median", "threshold", "Davidson MAE", "isotonic",
+        "greedy decoding", "few-shot", "GSA", "USC",
     ]  # fmt: skip
     assert by_name([" Majority", "davidson"]) == (MajorityVote(), Davidson())
     for names, message in (
@@ -593,7 +595,8 @@ def test_methods_on_the_command_line(tmp_path, capsys):
     pl.DataFrame(sample.label_columns()).write_csv(tmp_path / "labels.csv")
     files = ["evaluate", str(tmp_path / "votes.csv"), str(tmp_path / "labels.csv")]
     few = ["--splits", "2", "--size", "20"]
-    names = ",".join(name for name in AGGREGATORS if name not in DECIDED or name == "gsa")
+    left_out = {*DECIDED, "neighbours"} - {"gsa"}  # of neighbours there are none
+    names = ",".join(name for name in AGGREGATORS if name not in left_out)
     assert run([*files, *few, "--methods", names, "--confidence", "Sureness", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["lines"]
     assert [line["method"] for line in found] == [a.name for a in by_name(names.split(","))]
@@ -622,7 +625,9 @@ def real_scores(shared):
         read_votes(votes),
         read_labels(shared / "data/rb2/labels.csv"),
         n_votes=[8],
-        aggregators=by_name([name for name in AGGREGATORS if name not in DECIDED]),
+        aggregators=by_name(
+            [n for n in AGGREGATORS if n not in (*DECIDED, "weak", "neighbours", "threshold")]
+        ),
         confidence="margin",
         protocol=Protocol(RandomSplits(n_splits=5)),
     )
@@ -674,8 +679,9 @@ def test_aggregators_say_what_they_need():
         "greedy": "greedy", "few-shot": "few_shot", "gsa": "gsa", "usc": "usc"
     }  # fmt: skip
     assert [name for name, one in needs.items() if one.time] == ["davidson-mae"]
+    assert [name for name, one in needs.items() if one.neighbours] == ["neighbours"]
     assert [name for name, one in needs.items() if one.votes_alone] == [
-        "davidson", "majority", "median", "davidson-mae", "isotonic"
+        "davidson", "weak", "majority", "median", "threshold", "davidson-mae", "isotonic"
     ]  # fmt: skip
     assert decisions_of(by_name(["usc", "davidson", "few-shot"])) == ["usc", "few_shot"]
 
@@ -695,6 +701,10 @@ def test_what_an_aggregator_needs_is_what_it_asks_for(name):
         return
     with pytest.raises(InputError):
         method.decide(counts)
+    if needs.neighbours:
+        prior = fit_prior([(counts, labels)])
+        assert len(method.among(prior).fit(counts, labels).decide(counts)) == 4
+        return
     rest = Confidences(*np.ones((3, 4, 3))) if needs.confidences else None
     decided = {needs.decisions: labels} if needs.decisions else {}
     assert len(method.decide(Evidence(counts, rest, decided))) == 4

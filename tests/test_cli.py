@@ -133,7 +133,9 @@ def press_ctrl_c(*_, **__):
 
 def test_ctrl_c_is_130_and_nothing_written(cli, folder, monkeypatch):
     monkeypatch.setattr("btdagg.calibrate", press_ctrl_c)
-    status, out, _ = cli("calibrate", "counts.csv", "labels.csv", "-o", "new.json")
+    status, out, _ = cli(
+        "calibrate", "--prior", "none", "counts.csv", "labels.csv", "-o", "new.json"
+    )
     assert (status, out) == (130, "")
     assert not (folder / "new.json").exists()
 
@@ -147,7 +149,7 @@ def test_ctrl_c_while_evaluating_is_130_and_a_line(cli, monkeypatch):
 @pytest.mark.parametrize("library", ["typer", "polars"])
 def test_without_an_extra_the_message_says_how_to_get_it(cli, folder, monkeypatch, library):
     monkeypatch.setitem(sys.modules, library, None)
-    message = one_line(*cli("evaluate", "votes.csv", "labels.csv"))
+    message = one_line(*cli("evaluate", "--prior", "none", "votes.csv", "labels.csv"))
     assert library in message
     assert "pip install 'btdagg[" in message
 
@@ -170,7 +172,9 @@ def test_a_process_keeps_its_streams_apart(folder):
     assert (process.returncode, err) == (0, b"")
     frame = pl.read_csv(out)
     assert frame["label"].to_list() == MODEL.decide(SAMPLE.counts).tolist()
-    process = started("calibrate", "votes.csv", "labels.csv", "--json", cwd=folder)
+    process = started(
+        "calibrate", "--prior", "none", "votes.csv", "labels.csv", "--json", cwd=folder
+    )
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0
     assert json.loads(out)["n_labels"] == 120
@@ -178,7 +182,7 @@ def test_a_process_keeps_its_streams_apart(folder):
 
 
 def test_a_process_fails_with_a_line_and_status_2(folder):
-    process = started("evaluate", "nope.csv", "labels.csv", cwd=folder)
+    process = started("evaluate", "--prior", "none", "nope.csv", "labels.csv", cwd=folder)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (2, b"")
     assert err.decode().splitlines() == ["btdagg: nope.csv: no such file"]
@@ -227,7 +231,8 @@ def test_the_demo_is_an_evaluation_of_all_simulated_tasks(cli, folder):
     assert found["averages"] == [line.as_dict([]) for line in averages(by_hand)]
     assert found["remarks"] == remarks(by_hand)
     status, out, _ = cli(
-        "evaluate", "demo/demo_votes.csv", "demo/demo_labels.csv", "--votes", "4,8",
+        "evaluate", "--prior", "none", "demo/demo_votes.csv", "demo/demo_labels.csv",
+        "--votes", "4,8",
         "--splits", 3, "--seed", 4, "--json",
     )  # fmt: skip
     assert status == 0
@@ -333,8 +338,8 @@ def test_the_demo_refuses_a_file_for_a_folder(cli, folder):
 
 def test_evaluate_prints_json_of_what_the_library_finds(cli, folder):
     status, out, err = cli(
-        "evaluate", "votes.parquet", "labels.csv", "-n", " 2, 8", "--splits", 4, "--size", 15,
-        "--seed", 3, "--json",
+        "evaluate", "--prior", "none", "votes.parquet", "labels.csv", "-n", " 2, 8",
+        "--splits", 4, "--size", 15, "--seed", 3, "--json",
     )  # fmt: skip
     assert (status, err) == (0, "")
     found = json.loads(out)
@@ -361,7 +366,17 @@ def test_evaluate_prints_json_of_what_the_library_finds(cli, folder):
 
 
 def test_evaluate_prints_a_table_of_the_same_numbers(cli, folder):
-    arguments = ["evaluate", "votes.csv", "labels.csv", "--votes", "2,8", "--splits", 4]
+    arguments = [
+        "evaluate",
+        "--prior",
+        "none",
+        "votes.csv",
+        "labels.csv",
+        "--votes",
+        "2,8",
+        "--splits",
+        4,
+    ]
     status, out, err = cli(*arguments)
     assert status == 0
     found = json.loads(cli(*arguments, "--json")[1])
@@ -385,13 +400,23 @@ def test_evaluate_prints_a_table_of_the_same_numbers(cli, folder):
 
 def test_evaluate_by_other_columns_and_filters(cli, folder):
     arguments = ["--splits", 2, "--json"]
-    _, out, _ = cli("evaluate", "votes.csv", "labels.csv", "--by", " Order ,judge", *arguments)
+    _, out, _ = cli(
+        "evaluate",
+        "--prior",
+        "none",
+        "votes.csv",
+        "labels.csv",
+        "--by",
+        " Order ,judge",
+        *arguments,
+    )
     found = json.loads(out)
     assert found["by"] == ["order", "judge"]
     keys = [(line["order"], line["judge"]) for line in found["lines"][::2]]
     assert keys == [("AB", "g"), ("BA", "g"), ("AB", "h"), ("BA", "h")]
     _, out, _ = cli(
-        "evaluate", "votes.csv", "labels.csv", "-f", " Judge = h", "--filter", "sample=0",
+        "evaluate", "--prior", "none", "votes.csv", "labels.csv",
+        "-f", " Judge = h", "--filter", "sample=0",
         "-f", "sample=1", *arguments,
     )  # fmt: skip
     filtered = read_votes("votes.csv").filter({"judge": "h", "sample": ["0", "1"]})
@@ -402,7 +427,7 @@ def test_evaluate_by_other_columns_and_filters(cli, folder):
 
 
 def test_evaluate_calibrates_on_a_share(cli, folder):
-    arguments = ["evaluate", "counts.csv", "labels.csv", "--splits", 3, "--json"]
+    arguments = ["evaluate", "--prior", "none", "counts.csv", "labels.csv", "--splits", 3, "--json"]
     by_share = {
         share: json.loads(cli(*arguments, *share.split())[1])["lines"]
         for share in ("", "--share 0.05", "--size 6", "--share 0.5", "--size 60")
@@ -412,13 +437,26 @@ def test_evaluate_calibrates_on_a_share(cli, folder):
 
 
 def test_evaluate_takes_counts(cli, folder):
-    status, out, _ = cli("evaluate", "counts.csv", "labels.csv", "--splits", 2, "--json")
+    status, out, _ = cli(
+        "evaluate", "--prior", "none", "counts.csv", "labels.csv", "--splits", 2, "--json"
+    )
     assert status == 0
-    g = cli("evaluate", "votes.csv", "labels.csv", "-f", "judge=g", "--splits", 2, "--json")[1]
+    g = cli(
+        "evaluate",
+        "--prior",
+        "none",
+        "votes.csv",
+        "labels.csv",
+        "-f",
+        "judge=g",
+        "--splits",
+        2,
+        "--json",
+    )[1]
     found, of_votes = json.loads(out), json.loads(g)
     assert found["by"] == []
     assert [line["mae"] for line in found["lines"]] == [line["mae"] for line in of_votes["lines"]]
-    message = one_line(*cli("evaluate", "counts.csv", "labels.csv", "--votes=4"))
+    message = one_line(*cli("evaluate", "--prior", "none", "counts.csv", "labels.csv", "--votes=4"))
     assert message == "counts.csv: --votes wants single votes, and these are counts"
 
 
@@ -427,7 +465,17 @@ def test_rows_without_a_label_are_said(cli, folder):
         label=pl.when(pl.int_range(pl.len()) >= 5).then("label")
     )
     labels.write_csv("some.csv")
-    arguments = ["evaluate", "votes.csv", "some.csv", "-f", "judge=g", "--splits", 2]
+    arguments = [
+        "evaluate",
+        "--prior",
+        "none",
+        "votes.csv",
+        "some.csv",
+        "-f",
+        "judge=g",
+        "--splits",
+        2,
+    ]
     status, out, err = cli(*arguments)
     assert status == 0
     assert table_of(out)[0][:3] == ["g", "all", "115"]
@@ -443,7 +491,7 @@ def test_names_are_printed_as_they_are(cli, folder, judge):
     pl.DataFrame({**votes, "judge": judge}).write_csv("odd.csv")
     labels = {"item": np.arange(60), "label": rng.choice([-1, 0, 0, 1], 60)}
     pl.DataFrame(labels).write_csv("gold.csv")
-    status, out, err = cli("evaluate", "odd.csv", "gold.csv", "--splits", 2)
+    status, out, err = cli("evaluate", "--prior", "none", "odd.csv", "gold.csv", "--splits", 2)
     assert status == 0
     assert table_of(out)[0][0] == judge
     assert err.startswith(f"{judge}: fitted to all 60 labels")
@@ -455,7 +503,16 @@ def test_names_are_printed_as_they_are(cli, folder, judge):
 @pytest.mark.parametrize("options", [[], ["--votes", 3]])
 def test_calibrate_writes_the_model_of_the_library(cli, folder, options):
     status, out, err = cli(
-        "calibrate", "votes.csv", "labels.csv", "-f", "judge=g", "-o", "new.json", *options
+        "calibrate",
+        "--prior",
+        "none",
+        "votes.csv",
+        "labels.csv",
+        "-f",
+        "judge=g",
+        "-o",
+        "new.json",
+        *options,
     )
     expected = calibrate(SAMPLE.first(3) if options else SAMPLE.counts, SAMPLE.labels)
     assert expected.warnings == ()
@@ -479,7 +536,7 @@ def test_calibrate_says_in_json_how_the_fit_went(cli, folder):
         )
     )
     extended.write_csv("some.csv")
-    status, out, err = cli("calibrate", "counts.csv", "some.csv", "--json")
+    status, out, err = cli("calibrate", "--prior", "none", "counts.csv", "some.csv", "--json")
     expected = calibrate(SAMPLE.counts[5:], SAMPLE.labels[5:])
     assert (status, err) == (0, "")
     found = json.loads(out)
@@ -493,13 +550,13 @@ def test_calibrate_says_in_json_how_the_fit_went(cli, folder):
     assert (found["n_labels"], found["max_votes"], found["converged"]) == (115, 8, True)
     assert (found["n_unlabelled"], found["n_without_votes"]) == (5, 1)
     assert found["output"] == "model.json"
-    _, out, _ = cli("calibrate", "counts.csv", "some.csv")
+    _, out, _ = cli("calibrate", "--prior", "none", "counts.csv", "some.csv")
     assert "left out: 5 items without a label, 1 labels without votes\n" in out
 
 
 def test_calibrate_warns_on_standard_error(cli, folder):
     pl.DataFrame({"item": SAMPLE.items, "label": 1}).write_csv("ones.csv")
-    status, out, err = cli("calibrate", "counts.csv", "ones.csv", "--json")
+    status, out, err = cli("calibrate", "--prior", "none", "counts.csv", "ones.csv", "--json")
     assert status == 0
     warnings = json.loads(out)["warnings"]
     assert warnings[0] == "every label is 1: beta, nu and gamma cannot be identified"
@@ -511,13 +568,13 @@ def test_calibrate_says_what_is_pooled_and_missing(cli, folder):
         vote=pl.when(pl.int_range(pl.len()) > 2).then("vote"), template=pl.lit("p")
     )
     votes.write_csv("some.csv")
-    status, _, err = cli("calibrate", "some.csv", "labels.csv")
+    status, _, err = cli("calibrate", "--prior", "none", "some.csv", "labels.csv")
     assert status == 0
     assert err.splitlines()[:2] == [
         "pooling 2 values of judge (g, h); --filter judge=... fits one",
         "3 votes are missing and not counted",
     ]
-    _, _, err = cli("calibrate", "some.csv", "labels.csv", "-f", "judge=h")
+    _, _, err = cli("calibrate", "--prior", "none", "some.csv", "labels.csv", "-f", "judge=h")
     assert "pooling" not in err
     assert "missing" not in err
 
@@ -528,7 +585,9 @@ def test_calibrate_on_one_task_of_several(cli, folder):
     labels = {"item": ids * 2, "label": [1, -1, 0, 0, -1, 1, 1, 1], "task": list("aaaabbbb")}
     pl.DataFrame(votes).write_csv("two.csv")
     pl.DataFrame(labels).write_csv("gold.csv")
-    status, out, err = cli("calibrate", "two.csv", "gold.csv", "-f", "task=a", "--json")
+    status, out, err = cli(
+        "calibrate", "--prior", "none", "two.csv", "gold.csv", "-f", "task=a", "--json"
+    )
     assert status == 0, err
     assert json.loads(out)["n_labels"] == 4
     assert json.loads(out)["n_without_votes"] == 0
@@ -538,7 +597,7 @@ def test_calibrate_says_that_tasks_are_pooled(cli, folder):
     tasks = pl.DataFrame({"item": SAMPLE.items, "task": np.resize(["a", "b"], 120)})
     votes = pl.read_csv("votes.csv").filter(judge="g").join(tasks, on="item")
     votes.write_csv("two.csv")
-    status, _, err = cli("calibrate", "two.csv", "labels.csv")
+    status, _, err = cli("calibrate", "--prior", "none", "two.csv", "labels.csv")
     assert status == 0
     assert "pooling 2 values of task (a, b); --filter task=... fits one\n" in err
 
@@ -627,7 +686,7 @@ def test_decide_does_not_write_over_its_votes(cli, folder):
 def test_evaluate_says_what_is_pooled(cli, folder):
     votes = pl.read_csv("votes.csv").with_columns(template=pl.Series(["p", "q"] * 960))
     votes.write_csv("two.csv")
-    status, _, err = cli("evaluate", "two.csv", "labels.csv", "--splits", 2)
+    status, _, err = cli("evaluate", "--prior", "none", "two.csv", "labels.csv", "--splits", 2)
     assert status == 0
     assert err.startswith("pooling 2 values of template (p, q); --filter template=... takes one\n")
 
@@ -647,13 +706,26 @@ def test_names_of_files_are_printed_as_they_are(cli, folder, name):
     assert status == 0
     assert out.endswith(f"; wrote {name}\n")
     (folder / name).unlink()
-    status, out, _ = cli("calibrate", "counts.csv", "labels.csv", "-o", name)
+    status, out, _ = cli("calibrate", "--prior", "none", "counts.csv", "labels.csv", "-o", name)
     assert status == 0
     assert out.endswith(f"wrote {name}\n")
 
 
 def test_calibrate_then_decide_gives_the_labels_of_the_library(cli, folder):
-    assert cli("calibrate", "votes.csv", "labels.csv", "-f", "judge=g", "-o", "g.json")[0] == 0
+    assert (
+        cli(
+            "calibrate",
+            "--prior",
+            "none",
+            "votes.csv",
+            "labels.csv",
+            "-f",
+            "judge=g",
+            "-o",
+            "g.json",
+        )[0]
+        == 0
+    )
     # Of the other judge, who votes the opposite.
     _, out, _ = cli("decide", "g.json", "votes.csv", "-f", "judge=h")
     expected = calibrate(SAMPLE.counts, SAMPLE.labels).model.decide(SAMPLE.counts[:, ::-1])
@@ -837,14 +909,16 @@ def test_a_bad_option_is_refused_by_its_name_and_value(cli, line, option, value)
 @pytest.mark.parametrize("option", ["--splits", "--seed", "--size", "--share"])
 @pytest.mark.usefixtures("folder")
 def test_a_word_for_a_number_is_refused_by_the_option(cli, option):
-    assert f"'{option}'" in one_line(*cli("evaluate", "votes.csv", "labels.csv", option, "many"))
+    assert f"'{option}'" in one_line(
+        *cli("evaluate", "--prior", "none", "votes.csv", "labels.csv", option, "many")
+    )
 
 
 @pytest.mark.usefixtures("bad")
 def test_a_remark_does_not_precede_a_refusal(cli):
     # Two judges, whose votes calibrate pools and says so, where it works.
     for labels in ("nope.csv", "other.csv"):
-        assert labels in one_line(*cli("calibrate", "votes.csv", labels))
+        assert labels in one_line(*cli("calibrate", "--prior", "none", "votes.csv", labels))
 
 
 @pytest.mark.usefixtures("bad")
@@ -892,7 +966,7 @@ def test_an_output_that_cannot_be_written_is_said_by_its_name(cli, folder, line)
 @pytest.mark.usefixtures("folder")
 def test_a_refused_fit_leaves_the_model_that_was_there(cli):
     pl.DataFrame({"item": ["x"], "label": [1]}).write_csv("other.csv")
-    one_line(*cli("calibrate", "counts.csv", "other.csv", "-o", "model.json"))
+    one_line(*cli("calibrate", "--prior", "none", "counts.csv", "other.csv", "-o", "model.json"))
     assert DavidsonModel.load("model.json") == MODEL
 
 
@@ -902,7 +976,9 @@ def test_a_refused_fit_leaves_the_model_that_was_there(cli):
 def test_calibrate_gives_the_intervals_of_the_library(cli, folder):
     options = ["--intervals", "--n-refits", 50, "--level", 0.9, "--seed", 3]
     expected = btdagg.bootstrap(SAMPLE.counts, SAMPLE.labels, n_refits=50, level=0.9, seed=3)
-    status, out, err = cli("calibrate", "counts.csv", "labels.csv", "--json", *options)
+    status, out, err = cli(
+        "calibrate", "--prior", "none", "counts.csv", "labels.csv", "--json", *options
+    )
     assert (status, err) == (0, "")
     found = json.loads(out)["intervals"]
     assert {name: found[name] for name in ("level", "n_refits", "n_units")} == {
@@ -912,11 +988,13 @@ def test_calibrate_gives_the_intervals_of_the_library(cli, folder):
     }
     for name in ("beta", "nu", "gamma", "mae"):
         assert found[name] == getattr(expected, name)._asdict()
-    _, out, _ = cli("calibrate", "counts.csv", "labels.csv", *options)
+    _, out, _ = cli("calibrate", "--prior", "none", "counts.csv", "labels.csv", *options)
     assert "0.9 intervals of 50 refits on 120 items drawn again:\n" in out
     assert f"  beta {expected.beta}\n" in out
     assert f"  MAE {expected.mae}\n" in out
-    assert "intervals" not in json.loads(cli("calibrate", "counts.csv", "labels.csv", "--json")[1])
+    assert "intervals" not in json.loads(
+        cli("calibrate", "--prior", "none", "counts.csv", "labels.csv", "--json")[1]
+    )
 
 
 def test_groups_of_the_labels_are_drawn_whole(cli, folder):
@@ -924,7 +1002,7 @@ def test_groups_of_the_labels_are_drawn_whole(cli, folder):
     frame = pl.DataFrame(SAMPLE.label_columns()).with_columns(group=pl.Series(groups))
     frame.write_csv("grouped.csv")
     options = ["--intervals", "--n-refits", 20, "--json"]
-    status, out, _ = cli("calibrate", "counts.csv", "grouped.csv", *options)
+    status, out, _ = cli("calibrate", "--prior", "none", "counts.csv", "grouped.csv", *options)
     assert status == 0
     expected = btdagg.bootstrap(SAMPLE.counts, SAMPLE.labels, groups=groups, n_refits=20)
     found = json.loads(out)["intervals"]
@@ -934,7 +1012,7 @@ def test_groups_of_the_labels_are_drawn_whole(cli, folder):
 
 def test_decide_says_what_is_stable_under_the_refits(cli, folder):
     model = ["-o", "fitted.json", "--refits", "refits.json", "--n-refits", 60]
-    assert cli("calibrate", "counts.csv", "labels.csv", *model)[0] == 0
+    assert cli("calibrate", "--prior", "none", "counts.csv", "labels.csv", *model)[0] == 0
     sure = btdagg.bootstrap(SAMPLE.counts, SAMPLE.labels, n_refits=60).stability(SAMPLE.counts)
     status, out, err = cli("decide", "fitted.json", "counts.csv", "--refits", "refits.json")
     assert (status, err) == (0, "")
@@ -962,5 +1040,8 @@ def test_decide_says_what_is_stable_under_the_refits(cli, folder):
 )
 def test_bad_options_of_intervals_are_named_and_nothing_is_written(cli, folder, options, message):
     before = sorted(path.name for path in folder.iterdir())
-    assert one_line(*cli("calibrate", "counts.csv", "labels.csv", *options)) == message
+    assert (
+        one_line(*cli("calibrate", "--prior", "none", "counts.csv", "labels.csv", *options))
+        == message
+    )
     assert sorted(path.name for path in folder.iterdir()) == before

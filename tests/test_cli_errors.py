@@ -42,7 +42,9 @@ def test_an_error_that_is_not_bad_input_is_called_a_bug(cli, folder, monkeypatch
         raise error
 
     monkeypatch.setattr("btdagg.calibrate", broken)
-    status, out, err = cli("calibrate", "votes.csv", "labels.csv", "-o", "new.json")
+    status, out, err = cli(
+        "calibrate", "--prior", "none", "votes.csv", "labels.csv", "-o", "new.json"
+    )
     assert (status, out) == (70, "")
     assert err.count("\n") == 1
     what = f"{type(error).__name__}: {error}".removesuffix(": ")
@@ -56,13 +58,13 @@ def test_an_error_that_is_not_bad_input_is_called_a_bug(cli, folder, monkeypatch
 @pytest.mark.parametrize("place", [0, 3])
 def test_debug_shows_the_traceback_wherever_it_stands(cli, folder, monkeypatch, place):
     monkeypatch.setattr("btdagg.calibrate", lambda *_, **__: [][0])
-    arguments = ["calibrate", "votes.csv", "labels.csv"]
+    arguments = ["calibrate", "--prior", "none", "votes.csv", "labels.csv"]
     arguments.insert(place, "--debug")
     status, _, err = cli(*arguments)
     assert status == 70
     assert err.startswith("Traceback (most recent call last):\n")
     assert err.splitlines()[-1].startswith("btdagg: this is a bug in btdagg")
-    status, _, err = cli("--debug", "calibrate", "nope.csv", "labels.csv")
+    status, _, err = cli("--debug", "calibrate", "--prior", "none", "nope.csv", "labels.csv")
     assert status == 2
     assert "InputError: nope.csv: no such file" in err
     assert err.endswith("\nbtdagg: nope.csv: no such file\n")
@@ -76,7 +78,7 @@ def test_bugs_are_reported_where_the_metadata_say(cli, folder, monkeypatch):
     package["Project-URL"] = "Issues, https://bugs.example"
     monkeypatch.setattr("importlib.metadata.metadata", {"btdagg": package}.__getitem__)
     monkeypatch.setattr("btdagg.calibrate", lambda *_, **__: [][0])
-    err = cli("calibrate", "votes.csv", "labels.csv")[2]
+    err = cli("calibrate", "--prior", "none", "votes.csv", "labels.csv")[2]
     assert "please report it at https://bugs.example with the command" in err
 
 
@@ -88,7 +90,10 @@ def test_bad_input_is_called_none(cli, folder, monkeypatch, error):
         raise error
 
     monkeypatch.setattr("btdagg.calibrate", broken)
-    assert one_line(*cli("calibrate", "votes.csv", "labels.csv", "-o", "new.json")) == "x is 1"
+    assert (
+        one_line(*cli("calibrate", "--prior", "none", "votes.csv", "labels.csv", "-o", "new.json"))
+        == "x is 1"
+    )
 
 
 # Readers that go away
@@ -96,8 +101,8 @@ def test_bad_input_is_called_none(cli, folder, monkeypatch, error):
 
 COMMANDS = {
     "small": ["decide", "model.json", "counts.csv"],
-    "json": ["evaluate", "votes.csv", "labels.csv", "--splits", "2", "--json"],
-    "table": ["evaluate", "votes.csv", "labels.csv", "--splits", "2"],
+    "json": ["evaluate", "--prior", "none", "votes.csv", "labels.csv", "--splits", "2", "--json"],
+    "table": ["evaluate", "--prior", "none", "votes.csv", "labels.csv", "--splits", "2"],
     "sql": ["sql", "model.json"],
     "help": ["--help"],
 }
@@ -162,7 +167,9 @@ sys.meta_path.insert(0, Press())
 @pytest.mark.parametrize("error", ["", "TypeError('expected a message argument') from None"])
 def test_ctrl_c_while_a_library_is_loaded_is_a_line(folder, module, error):
     before = INTERRUPTED.format(module=module, error=error)
-    status, out, err = ended("calibrate", "votes.csv", "labels.csv", before=before)
+    status, out, err = ended(
+        "calibrate", "--prior", "none", "votes.csv", "labels.csv", before=before
+    )
     assert (status, out, err) == (130, "", "btdagg: interrupted\n")
 
 

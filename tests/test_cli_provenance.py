@@ -40,7 +40,7 @@ def provenance(path="model.json"):
 
 
 def calibrated(cli, *options):
-    status, _, err = cli("calibrate", "g.csv", "labels.csv", *options)
+    status, _, err = cli("calibrate", "--prior", "none", "g.csv", "labels.csv", *options)
     assert status == 0, err
 
 
@@ -53,7 +53,9 @@ def test_calibrate_writes_what_is_known(cli):
     assert provenance() == wanted
     calibrated(cli, "--votes", "2", "-o", "two.json")
     assert provenance("two.json") == replace(wanted, n_votes=2)
-    status, out, _ = cli("calibrate", "counts.csv", "labels.csv", "-o", "c.json", "--json")
+    status, out, _ = cli(
+        "calibrate", "--prior", "none", "counts.csv", "labels.csv", "-o", "c.json", "--json"
+    )
     assert status == 0
     assert provenance("c.json") == Provenance(n_votes=8, n_labels=120, task="math")
     assert json.loads(out)["model"]["provenance"]["n_votes"] == 8

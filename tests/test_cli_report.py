@@ -15,7 +15,19 @@ pytestmark = pytest.mark.usefixtures("figures_not_drawn")
 
 TASKS = ("math", "ties")
 JUDGES = {"g": 1, "h": -1}
-EVALUATE = ("evaluate", "votes.csv", "labels.csv", "--votes", "2,8", "--splits", 3, "--size", 20)
+EVALUATE = (
+    "evaluate",
+    "--prior",
+    "none",
+    "votes.csv",
+    "labels.csv",
+    "--votes",
+    "2,8",
+    "--splits",
+    3,
+    "--size",
+    20,
+)
 
 
 @pytest.fixture
@@ -138,7 +150,17 @@ def test_what_the_votes_do_not_allow_is_skipped_with_the_reason(cli, folder):
         plus=(pl.col("vote") == 1).sum(),
     ).write_csv("counts.csv")
     status, _, _ = cli(
-        "evaluate", "counts.csv", "labels.csv", "--splits", 2, "--size", 20, "--report", "out"
+        "evaluate",
+        "--prior",
+        "none",
+        "counts.csv",
+        "labels.csv",
+        "--splits",
+        2,
+        "--size",
+        20,
+        "--report",
+        "out",
     )
     assert status == 0
     found = described(folder / "out")
@@ -299,11 +321,11 @@ def test_raters_are_compared_with_a_judge_at_several_numbers_of_votes(cli, folde
             "counts.csv: --votes wants single votes, and these are counts",
         ),
         (
-            ("evaluate", "counts.csv", "labels.csv", "--votes", "4"),
+            ("evaluate", "--prior", "none", "counts.csv", "labels.csv", "--votes", "4"),
             "counts.csv: --votes wants single votes, and these are counts",
         ),
         (
-            ("evaluate", "votes.csv", "labels.csv", "--votes", "3000000000"),
+            ("evaluate", "--prior", "none", "votes.csv", "labels.csv", "--votes", "3000000000"),
             "--votes is '3000000000', want whole numbers from 1 to 2147483647",
         ),
     ],
@@ -340,10 +362,10 @@ def test_raters_take_confidences(cli, folder):
 def test_decisions_at_other_numbers_of_votes_are_no_method_of_all(cli, folder):
     pl.read_csv("votes.csv").with_columns(gsa_4=0).write_csv("decided.csv")
     options = ("labels.csv", "-f", "template=base", "--splits", 2, "--methods", "all", "--json")
-    status, out, err = cli("evaluate", "decided.csv", *options, "--votes", "4")
+    status, out, err = cli("evaluate", "--prior", "none", "decided.csv", *options, "--votes", "4")
     assert status == 0
     assert "GSA" in out
-    status, out, err = cli("evaluate", "decided.csv", *options, "--votes", "2,4")
+    status, out, err = cli("evaluate", "--prior", "none", "decided.csv", *options, "--votes", "2,4")
     assert status == 0
     assert "GSA" not in out
     assert "gsa is left out: there is no column gsa_2\n" in err

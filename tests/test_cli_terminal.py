@@ -100,7 +100,17 @@ def table_in(printed):
     return [line for line in plain(printed).splitlines() if not line.startswith("rank: ")]
 
 
-EVALUATE = ["evaluate", "votes.csv", "labels.csv", "--splits", 2, "--votes", "4,8"]
+EVALUATE = [
+    "evaluate",
+    "--prior",
+    "none",
+    "votes.csv",
+    "labels.csv",
+    "--splits",
+    2,
+    "--votes",
+    "4,8",
+]
 
 
 # By methods: what is asked of each width is the same.
@@ -246,12 +256,12 @@ CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 def test_names_do_not_reach_the_terminal_as_control_sequences(cli, folder):
     write_votes("evil.csv", [EVIL, "h"], EVIL + "task")
     for command in (
-        ["evaluate", "evil.csv", "labels.csv", "--splits", 2],
+        ["evaluate", "--prior", "none", "evil.csv", "labels.csv", "--splits", 2],
         ["votes", "evil.csv"],
-        ["calibrate", "evil.csv", "labels.csv", "-o", "new.json"],
-        ["evaluate", "evil.csv", "labels.csv", "-f", "judge=k"],
-        ["evaluate", f"evil{EVIL}.csv", "labels.csv"],
-        ["evaluate", "evil.csv", "labels.csv", f"--{EVIL}"],
+        ["calibrate", "--prior", "none", "evil.csv", "labels.csv", "-o", "new.json"],
+        ["evaluate", "--prior", "none", "evil.csv", "labels.csv", "-f", "judge=k"],
+        ["evaluate", "--prior", "none", f"evil{EVIL}.csv", "labels.csv"],
+        ["evaluate", "--prior", "none", "evil.csv", "labels.csv", f"--{EVIL}"],
         [EVIL],
     ):
         _, out, err = cli(*command)
@@ -264,14 +274,16 @@ def test_names_do_not_reach_the_terminal_as_control_sequences(cli, folder):
 
 def test_names_of_files_are_shown_by_every_command_that_writes_one(cli, folder):
     name = "a\x1b[31m\rb"
-    assert cli("calibrate", "votes.csv", "labels.csv", "-o", f"{name}.json")[0] == 0
+    assert (
+        cli("calibrate", "--prior", "none", "votes.csv", "labels.csv", "-o", f"{name}.json")[0] == 0
+    )
     counts = {
         "item": SAMPLE.items,
         **dict(zip(("minus", "tie", "plus"), SAMPLE.counts.T, strict=True)),
     }
     pl.DataFrame(counts).write_csv("counts.csv")
     for command in (
-        ["calibrate", "counts.csv", "labels.csv", "-o", f"{name}.json"],
+        ["calibrate", "--prior", "none", "counts.csv", "labels.csv", "-o", f"{name}.json"],
         ["decide", "model.json", "counts.csv", "-o", f"{name}.csv"],
         ["plan", "model.json", "counts.csv", "labels.csv", "-n", 8, "-o", f"{name}-rule.json"],
         ["demo", "--items", 60, "--splits", 2, "-o", name],

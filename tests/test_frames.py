@@ -55,6 +55,7 @@ COUNTS, LABELS = drawn()
 MODEL = btdagg.DavidsonModel(beta=1.3, eta0=0.4, gamma=0.7)
 VOTES = online.fit_votes(COUNTS, LABELS)
 RULE = online.StoppingRule.risk_bounded(MODEL, 2 * N_VOTES, VOTES, epsilon=0.1)
+POSTERIOR = btdagg.calibrate(COUNTS, LABELS, prior="weak").posterior
 BOOTSTRAP = btdagg.bootstrap(COUNTS, LABELS, n_refits=20)
 REFITS = uncertainty.Refits(BOOTSTRAP.calibration.model, BOOTSTRAP.parameters, 0.95)
 SEVERAL = {"protocol": Protocol(RandomSplits(n_splits=2, size=20))}
@@ -92,7 +93,13 @@ def deciding(make):
     return lambda counts, labels: make().fit(COUNTS[:25], LABELS[:25]).decide(counts)
 
 
-LEARNING = ("davidson", "davidson-mae", "isotonic")  # the others read nothing in `fit`
+LEARNING = (
+    "davidson",
+    "weak",
+    "threshold",
+    "davidson-mae",
+    "isotonic",
+)  # the others read nothing in `fit`
 OF_COUNTS = (*LEARNING, "majority", "median")
 # What each public function makes of counts and labels, under the name that it goes by.
 CASES = {
@@ -108,6 +115,8 @@ CASES = {
     "sandwich": lambda counts, labels: btdagg.sandwich(counts, labels).covariance,
     "Bootstrap.stability": lambda counts, labels: BOOTSTRAP.stability(counts).shares,
     "Refits.stability": lambda counts, labels: REFITS.stability(counts).shares,
+    "Posterior.stable": lambda counts, labels: POSTERIOR.stable(counts).shares,
+    "Posterior.predict_proba": lambda counts, labels: POSTERIOR.predict_proba(counts),
     "majority_vote": lambda counts, labels: btdagg.majority_vote(counts),
     "rounded_median": lambda counts, labels: btdagg.rounded_median(counts),
     "soft_self_consistency": lambda c, labels: btdagg.soft_self_consistency(evidence_of(c)),

@@ -116,14 +116,25 @@ def test_counts_that_could_be_of_two_tasks_are_refused():
 @pytest.mark.filterwarnings("ignore::btdagg.CalibrationWarning")
 @pytest.mark.parametrize("file", ["counts.csv", "votes.csv"])
 def test_commands_say_which_tasks_of_the_labels_they_pool(cli, folder, file):
-    status, out, _ = cli("evaluate", file, "labels.csv", "--splits", "2", "--json")
+    status, out, _ = cli(
+        "evaluate", "--prior", "none", file, "labels.csv", "--splits", "2", "--json"
+    )
     assert status == 0
     assert {line["task"] for line in json.loads(out)["lines"]} == {"math", "ties"}
     said = "pooling 2 values of task (math, ties); --filter task=... {} one\n"
-    status, _, err = cli("calibrate", file, "labels.csv", "-o", "both.json")
+    status, _, err = cli("calibrate", "--prior", "none", file, "labels.csv", "-o", "both.json")
     assert (status, said.format("fits") in err) == (0, True)
     status, out, err = cli(
-        "calibrate", file, "labels.csv", "-o", "math.json", "-f", "task=math", "--json"
+        "calibrate",
+        "--prior",
+        "none",
+        file,
+        "labels.csv",
+        "-o",
+        "math.json",
+        "-f",
+        "task=math",
+        "--json",
     )
     assert (status, "pooling" in err, json.loads(out)["n_labels"]) == (0, False, 80)
     direct = btdagg.calibrate(MATH.counts, MATH.labels).model
@@ -150,7 +161,16 @@ def decided(folder):
 
 
 def test_all_methods_find_few_shot_and_score_it(cli, decided):
-    evaluating = ["evaluate", "votes.csv", "labels.csv", "--splits", "2", "--methods"]
+    evaluating = [
+        "evaluate",
+        "--prior",
+        "none",
+        "votes.csv",
+        "labels.csv",
+        "--splits",
+        "2",
+        "--methods",
+    ]
     status, out, err = cli(*evaluating, "all", "--json")
     assert status == 0
     scores = {line["method"]: line["mae"] for line in json.loads(out)["lines"]}
@@ -163,7 +183,17 @@ def test_all_methods_find_few_shot_and_score_it(cli, decided):
 
 
 def test_a_missing_column_of_decisions_is_said(cli, decided):
-    evaluating = ["evaluate", "votes.csv", "labels.csv", "--splits", "2", "--methods", "all"]
+    evaluating = [
+        "evaluate",
+        "--prior",
+        "none",
+        "votes.csv",
+        "labels.csv",
+        "--splits",
+        "2",
+        "--methods",
+        "all",
+    ]
     status, out, err = cli(*evaluating, "--votes", "4,8", "--json")
     assert status == 0
     assert "gsa is left out: there is no column gsa_8\n" in err
@@ -493,7 +523,17 @@ def test_standard_input_goes_by_that_name_in_errors(cli, folder, monkeypatch):
 
 def test_a_report_of_standard_input_says_so(cli, folder, monkeypatch):
     as_standard_input(monkeypatch, (folder / "votes.csv").read_bytes())
-    command = ["evaluate", "-", "labels.csv", "--splits", "2", "--methods", "majority,median"]
+    command = [
+        "evaluate",
+        "--prior",
+        "none",
+        "-",
+        "labels.csv",
+        "--splits",
+        "2",
+        "--methods",
+        "majority,median",
+    ]
     assert cli(*command, "--sizes", "20", "--report", "out")[0] == 0
     assert "Evaluation of standard input" in (folder / "out/index.html").read_text()
 
@@ -656,7 +696,17 @@ def test_confidences_that_are_used_are_refused_by_row(cli, percents):
     message = (
         "votes.csv, row 2, column confidence: got '70.0', want a number from 0 to 1, or nothing"
     )
-    evaluating = ["evaluate", "votes.csv", "labels.csv", "--splits", "2", "-f", "task=math"]
+    evaluating = [
+        "evaluate",
+        "--prior",
+        "none",
+        "votes.csv",
+        "labels.csv",
+        "--splits",
+        "2",
+        "-f",
+        "task=math",
+    ]
     for method, wanted in (("ci-sc", "CI-SC"), ("soft-sc-min", "Soft-SC min")):
         said = one_line(*cli(*evaluating, "--methods", f"majority,{method}"))
         assert said == f"{wanted}: {message}"

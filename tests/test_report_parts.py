@@ -26,7 +26,17 @@ pytestmark = [
     pytest.mark.usefixtures("small_pngs"),
 ]
 
-EVALUATE = ("evaluate", "votes.csv", "labels.csv", "--splits", 3, "--report", "out")
+EVALUATE = (
+    "evaluate",
+    "--prior",
+    "none",
+    "votes.csv",
+    "labels.csv",
+    "--splits",
+    3,
+    "--report",
+    "out",
+)
 COLUMNS = ["item", "task", "judge", "template", "temperature", "order", "sample", "vote", "sure"]
 
 

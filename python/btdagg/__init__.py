@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from btdagg.fit.absolute_error import MaeCalibration, calibrate_by_mae
     from btdagg.fit.bounds import Bounds
     from btdagg.fit.calibrate import Calibration, calibrate
+    from btdagg.fit.posterior import Posterior
+    from btdagg.fit.prior import Prior, fit_prior
     from btdagg.fit.warnings import CalibrationWarning
     from btdagg.metrics import (
         confusion_matrix,
@@ -72,6 +74,8 @@ __all__ = [
     "Labels",
     "MaeCalibration",
     "PermutationTestResult",
+    "Posterior",
+    "Prior",
     "Protocol",
     "Provenance",
     "ProvenanceWarning",
@@ -91,6 +95,7 @@ __all__ = [
     "confusion_matrix",
     "discrete_ranked_probability_score",
     "evaluate",
+    "fit_prior",
     "holm",
     "majority_vote",
     "mean_absolute_error",
@@ -124,6 +129,8 @@ _NAMES_BY_MODULE = {
     "fit.absolute_error": ("MaeCalibration", "calibrate_by_mae"),
     "fit.bounds": ("Bounds",),
     "fit.calibrate": ("Calibration", "calibrate"),
+    "fit.posterior": ("Posterior",),
+    "fit.prior": ("Prior", "fit_prior"),
     "fit.warnings": ("CalibrationWarning",),
     "metrics": (
         "confusion_matrix",

@@ -14,7 +14,9 @@ __all__ = [
     "IntegerTally",
     "Model",
     "PermutationTest",
+    "Posterior",
     "Predictive",
+    "Prior",
     "Refits",
     "StoppingRule",
     "TextTally",
@@ -23,6 +25,7 @@ __all__ = [
     "exceeds",
     "pack_texts",
     "pack_wide",
+    "profile",
     "tally_integers",
     "tally_strings",
 ]
@@ -88,6 +91,34 @@ class Fit:
     def neutral(self, /) -> tuple[bool, bool, bool]: ...
     @property
     def n_starts(self, /) -> int: ...
+
+@final
+class Prior:
+    def __new__(cls, thetas: NDArray[np.float64]) -> Prior: ...
+    @staticmethod
+    def of_neighbour(set: CalibrationSet, n_labels: float, n_votes: int, n: int) -> Prior: ...
+    @property
+    def parameters(self, /) -> NDArray[np.float64]: ...
+
+@final
+class Posterior:
+    def __new__(
+        cls, set: CalibrationSet, n_labels: float, prior: Prior | None, weak_share: float
+    ) -> Posterior: ...
+    def decisions(self, /, counts: NDArray[np.uint64], n_threads: int) -> NDArray[np.float64]: ...
+    def probabilities(
+        self, /, counts: NDArray[np.uint64], n_threads: int
+    ) -> NDArray[np.float64]: ...
+    @property
+    def parameters(self, /) -> tuple[float, float, float]: ...
+    @property
+    def shares(self, /) -> tuple[float, float, float]: ...
+    @property
+    def matched_rate(self, /) -> float: ...
+
+def profile(
+    set: CalibrationSet, near: Sequence[float], n_labels: float, critical: float
+) -> list[list[float]]: ...
 
 @final
 class Refits:

@@ -7,10 +7,11 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from btdagg._core import InputError
 from btdagg.fit.calibrate import Calibration, calibrate
+from btdagg.fit.prior import Prior, fit_prior
 from btdagg.fit.warnings import CalibrationWarning
 from btdagg.judge.calls import samples_of
 from btdagg.judge.jobs import judge, opened
@@ -97,9 +98,13 @@ class Pipeline:
         ``lossless`` or ``epsilon=0.05``, of which one is learned for each task from its labelled
         pairs. These get all votes.
 
+    prior : Prior, "weak" or "neighbours", optional
+        What models are calibrated with; see `btdagg.calibrate`. Neighbours are the other tasks
+        with labels; where there is one task, it is the weak prior.
+
     Attributes
     ----------
-    pairs, labels, judging, rule
+    pairs, labels, judging, rule, prior
     tasks : list of str
         Tasks that there may be models of; one without a name where nothing says the tasks.
 
@@ -121,8 +126,10 @@ class Pipeline:
         judging: Judging,
         *,
         rule: StoppingRule | RuleKind | str | None = None,
+        prior: Prior | Literal["weak", "neighbours"] | None = None,
     ) -> None:
         self.judging = judging
+        self.prior = prior
         self.rule = RuleKind.parse(rule) if isinstance(rule, str) else rule
         self._step = 2 if judging.order == "both" else 1
         if isinstance(self.rule, RuleKind):
@@ -219,9 +226,11 @@ class Pipeline:
 
     def _fit(self, votes: Votes, found: Labelling) -> None:
         """Fit a model, and a rule where one is asked for, to each task."""
-        for task, part in _by_task(votes, self.labels):
+        several = dict(_by_task(votes, self.labels))
+        for task, part in several.items():
             try:
-                found.fitted[task] = fitted = self._fit_task(part)
+                others = {name: other for name, other in several.items() if name != task}
+                found.fitted[task] = fitted = self._fit_task(part, self._prior(others))
             except InputError as error:
                 found.not_decided[task] = str(error)
                 found.notes.append(f"{task or 'votes'}: not decided: {error}")
@@ -232,7 +241,20 @@ class Pipeline:
             why = next(iter(found.not_decided.values()))
             raise InputError(f"nothing could be decided: {why}")
 
-    def _fit_task(self, votes: Votes) -> Fitted:
+    def _prior(self, others: Mapping[str, Votes]) -> Prior | Literal["weak"] | None:
+        """Return the prior of a task that has these others."""
+        if self.prior != "neighbours":
+            return self.prior
+        neighbours = {}
+        for name, votes in others.items():
+            try:
+                items = votes.labelled(self.labels)
+            except InputError:  # a task without labels
+                continue
+            neighbours[name] = (items.counts, items.labels)
+        return fit_prior(neighbours) if neighbours else "weak"
+
+    def _fit_task(self, votes: Votes, prior: Prior | Literal["weak"] | None) -> Fitted:
         n, rule = self.judging.n, self.rule
         items = votes.labelled(self.labels)
         with warnings.catch_warnings():
@@ -240,6 +262,7 @@ class Pipeline:
             calibration = calibrate(
                 items.counts,
                 items.labels,
+                prior=prior,
                 provenance=replace(Provenance.of(votes), n_votes=n),
             )
         if isinstance(rule, RuleKind):
@@ -268,7 +291,7 @@ async def label_pairs(
     Parameters
     ----------
     pairs, labels, judging, rule
-        See `Pipeline`.
+        See `Pipeline`, which can also calibrate with a prior.
     store, client, base_url, key_variable, stop, watch
         See :func:`btdagg.judge.jobs.judge`.
 

@@ -109,3 +109,117 @@ def _mean(terms: Floats, weights: ArrayLike | None) -> Floats:
     """Mean over items, weighted where weights are given."""
     w = np.ones(len(terms)) if weights is None else np.asarray(weights, dtype=np.float64)
     return np.asarray(np.average(terms, axis=0, weights=w))
+
+
+def weak_grid() -> Floats:
+    """Beta, eta0 and gamma of the points over which the weak prior sums to 1, (7440, 3)."""
+    axes = np.geomspace(0.05, 5, 12), np.linspace(np.log(1e-4), np.log(1e3), 20)
+    mesh = np.meshgrid(*axes, np.linspace(-10, 10, 31), indexing="ij")
+    return np.stack([axis.ravel() for axis in mesh], axis=1)
+
+
+def weak_density(theta: Floats) -> Floats:
+    """Prior density of (n, 3) parameters where nothing is known of a judge, (n,).
+
+    0.8 of normal densities of log beta, eta0 and gamma at plain values and 0.2 of wide ones, each
+    summing to 1 over `weak_grid`.
+    """
+    plain = np.array([[0.26, 1.5, 0.8], [0.6, 2.0, 0.8]])
+    wide = np.array([[0.0, 0.0, 1.0], [1.0, 3.0, 2.0]])
+
+    def normal(theta: Floats, mean_and_sd: Floats) -> Floats:
+        x = np.column_stack([np.log(theta[:, 0]), theta[:, 1:]])
+        z = (x - mean_and_sd[0]) / mean_and_sd[1]
+        return np.asarray(np.exp(-0.5 * (z**2).sum(axis=1)))
+
+    grid = weak_grid()
+    parts = [
+        share * normal(theta, kind) / normal(grid, kind).sum()
+        for share, kind in ((0.8, plain), (0.2, wide))
+    ]
+    return np.asarray(sum(parts))
+
+
+def few_labels(
+    counts: ArrayLike,
+    labels: Floats,
+    occurrences: Floats,
+    points: Floats,
+    *,
+    volume: float = 1.0,
+    neighbours: Floats | None = None,
+    weak_share: float = 0.1,
+) -> tuple[Floats, Floats]:
+    """Posterior of a few labels, by a sum over points.
+
+    Parameters
+    ----------
+    counts : (k, 3) array
+        Distinct votes.
+    labels : (k, 3) array
+        How many items with these votes have each label.
+    occurrences : (k,) array
+        How often each of them occurs.
+    points : (g, 3) array
+        Beta, eta0 and gamma that the weak prior's part is summed over.
+    volume : float
+        That of the cell of a point, in cells of `weak_grid` in log beta, eta0 and gamma.
+    neighbours : (m, 3) array, optional
+        Equally likely parameters of neighbours.
+    weak_share : float
+        Share of the weak prior beside them.
+
+    Returns
+    -------
+    tuple of (3,) array and (k, 3) array
+        Shares of neighbours, weak prior and "the votes say nothing"; mean probabilities of the
+        labels of each row.
+    """
+    rate, pseudo_labels, nothing = 3.0, 6.0, 0.02
+    s, t = features(counts)
+    minus, tie, plus = np.asarray(counts, dtype=np.float64).T
+    mean_vote = (plus - minus) / np.maximum(minus + tie + plus, 1)
+
+    def at(theta: Floats) -> Floats:
+        return np.stack([probabilities(s, t, *x) for x in theta])  # (g, k, 3)
+
+    def losses(p: Floats, weights: Floats) -> Floats:
+        cumulative = np.cumsum(p, axis=2)[:, :, None, :2]  # (g, k, 1, 2) against (3, 2)
+        observed = np.array([[1.0, 1.0], [0.0, 1.0], [0.0, 0.0]])
+        return np.asarray((((cumulative - observed) ** 2).sum(axis=3) * weights).sum(axis=(1, 2)))
+
+    def likelihood(p: Floats) -> Floats:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            terms = np.where(labels > 0, labels * np.log(p), 0.0)
+        return np.asarray(np.exp(terms.sum(axis=(1, 2))))
+
+    def part(p: Floats, prior: Floats) -> tuple[float, Floats]:
+        weights = prior * np.exp(-rate * losses(p, labels))
+        return float(prior @ likelihood(p)), np.tensordot(weights / weights.sum(), p, 1)
+
+    here, grid = at(points), at(weak_grid())
+    weak = np.zeros(len(points))
+    for number in range(16):
+        side = np.where(np.abs(mean_vote) > (number + 0.5) / 16, np.sign(mean_vote), 0)
+        called = side[:, None] == np.array([-1, 0, 1])
+        pseudo = pseudo_labels * called * (occurrences / occurrences.sum())[:, None]
+        total = (weak_density(weak_grid()) * np.exp(-rate * losses(grid, pseudo))).sum()
+        weak += weak_density(points) * np.exp(-rate * losses(here, pseudo)) / total / 16
+    evidence, means = part(here, weak)
+    n_tie, n_side = labels[:, 1].sum(), labels[:, [0, 2]].sum()
+    chance = (n_tie + 1) / (n_tie + n_side + 2)
+    chances = np.linspace(0, 1, 100_001)
+    of_nothing = np.mean(chances**n_tie * ((1 - chances) / 2) ** n_side)
+    constant = np.tile([(1 - chance) / 2, chance, (1 - chance) / 2], (len(s), 1))
+    parts = [(evidence * volume * (1 - nothing), means), (of_nothing * nothing, constant)]
+    if neighbours is None:
+        parts.insert(0, (0.0, means))
+    else:
+        evidence, means = part(at(neighbours), np.full(len(neighbours), 1 / len(neighbours)))
+        parts = [(weak_share * held, means) for held, means in parts]
+        parts.insert(0, ((1 - weak_share) * evidence, means))
+    held = np.array([value for value, _ in parts])
+    shares = held / held.sum()
+    if neighbours is not None and not labels.any():
+        shares = np.array([1.0, 0.0, 0.0])
+    return shares, np.tensordot(shares, np.stack([means for _, means in parts]), 1)

@@ -8,8 +8,10 @@ from btdagg.aggregators.decided import Decided
 from btdagg.aggregators.isotonic import Isotonic
 from btdagg.aggregators.majority import MajorityVote, majority_vote
 from btdagg.aggregators.median import RoundedMedian, rounded_median
+from btdagg.aggregators.neighbours import Neighbours
 from btdagg.aggregators.registry import AGGREGATORS, aggregators_or_usual, by_name, usual_among
 from btdagg.aggregators.soft import SoftSelfConsistency, soft_self_consistency
+from btdagg.aggregators.threshold import Threshold
 from btdagg.aggregators.weighted import ConfidenceWeightedVote, confidence_weighted_vote
 
 __all__ = [
@@ -22,8 +24,10 @@ __all__ = [
     "Isotonic",
     "MajorityVote",
     "Needs",
+    "Neighbours",
     "RoundedMedian",
     "SoftSelfConsistency",
+    "Threshold",
     "aggregators_or_usual",
     "by_name",
     "confidence_weighted_vote",

@@ -23,16 +23,19 @@ class Needs:
         Name of the decisions that it takes over, as of their column where votes are read.
     time : bool
         More than a few milliseconds to fit: what fits thousands of times leaves it out.
+    neighbours : bool
+        A prior learned from other tasks or judges, which the evaluation hands to its `among`.
     """
 
     confidences: bool = False
     decisions: str | None = None
     time: bool = False
+    neighbours: bool = False
 
     @property
     def votes_alone(self) -> bool:
-        """Whether it decides by counts of votes."""
-        return not self.confidences and self.decisions is None
+        """Whether it decides by counts of votes, and learns from these alone."""
+        return not self.confidences and self.decisions is None and not self.neighbours
 
 
 class Aggregator(Protocol):

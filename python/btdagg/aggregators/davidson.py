@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 
@@ -15,12 +15,15 @@ from btdagg.fit.calibrate import Calibration, calibrate
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from btdagg.fit.prior import Prior
+
 
 @dataclass(frozen=True)
 class Davidson:
     """Davidson model fitted by minimum DRPS; the label of least expected absolute error.
 
-    Equal risks give a tie. The settings are frozen; `fit` sets `calibration`.
+    With a prior it is calibrated to few labels; see `btdagg.calibrate`. Equal risks give a tie. The
+    settings are frozen; `fit` sets `calibration`.
     """
 
     name: str = "Davidson"
@@ -28,11 +31,17 @@ class Davidson:
     kappa: float = 1.0
     bounds: Bounds = field(default_factory=Bounds)
     calibration: Calibration | None = field(default=None, hash=False)
+    prior: Prior | Literal["weak"] | None = None
 
     def fit(self, counts: ArrayLike, labels: ArrayLike) -> Self:
         """Fit to (n, 3) counts and (n,) labels and return itself; see `btdagg.calibrate`."""
         calibration = calibrate(
-            counts, labels, alpha=self.alpha, kappa=self.kappa, bounds=self.bounds
+            counts,
+            labels,
+            prior=self.prior,
+            alpha=self.alpha,
+            kappa=self.kappa,
+            bounds=self.bounds,
         )
         object.__setattr__(self, "calibration", calibration)
         return self

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg.aggregators.means import mean_votes
 from btdagg.extras import needs
-from btdagg.validation import as_labels, as_whole_counts, labelled, same_index, same_length
+from btdagg.validation import as_labels, labelled, same_index, same_length
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -50,7 +51,7 @@ class Isotonic:
         with needs("isotonic", "isotonic calibration"):
             from sklearn.isotonic import IsotonicRegression
         counts, labels, _ = labelled(counts, labels)
-        means, gold = _mean_votes(counts), as_labels(labels)
+        means, gold = mean_votes(counts), as_labels(labels)
         same_length("labels", len(gold), "counts", len(means))
         same_index(counts=counts, labels=labels)
         if not len(gold):
@@ -70,7 +71,7 @@ class Isotonic:
         """
         if self.regression is None:
             raise InputError("isotonic is not fitted: call fit with labelled counts first")
-        means = _mean_votes(counts)
+        means = mean_votes(counts)
         if not len(means):
             return means
         # Odd to the last bit, which the regression is up to rounding.
@@ -80,8 +81,3 @@ class Isotonic:
         """Label of each item, (n,): the one nearest to the expected label; a half gives a tie."""
         expected = self.expected(counts)
         return np.where(np.abs(expected) > 0.5 + _ROUNDING, np.sign(expected), 0).astype(np.int8)
-
-
-def _mean_votes(counts: ArrayLike) -> NDArray[np.float64]:
-    minus, tie, plus = as_whole_counts(counts).T.astype(np.float64)
-    return np.asarray((plus - minus) / np.maximum(minus + tie + plus, 1))

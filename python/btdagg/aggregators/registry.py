@@ -14,18 +14,23 @@ from btdagg.aggregators.decided import Decided
 from btdagg.aggregators.isotonic import Isotonic
 from btdagg.aggregators.majority import MajorityVote
 from btdagg.aggregators.median import RoundedMedian
+from btdagg.aggregators.neighbours import Neighbours
 from btdagg.aggregators.soft import SoftSelfConsistency
+from btdagg.aggregators.threshold import Threshold
 from btdagg.aggregators.weighted import ConfidenceWeightedVote
 
 AGGREGATORS: Mapping[str, Callable[[], Aggregator]] = MappingProxyType(
     {
         "davidson": Davidson,
+        "weak": partial(Davidson, "weak prior", prior="weak"),
+        "neighbours": Neighbours,
         "majority": MajorityVote,
         "soft-sc-mean": partial(SoftSelfConsistency, "mean"),
         "soft-sc-min": partial(SoftSelfConsistency, "min"),
         "soft-sc-product": partial(SoftSelfConsistency, "product"),
         "ci-sc": ConfidenceWeightedVote,
         "median": RoundedMedian,
+        "threshold": Threshold,
         "davidson-mae": DavidsonMAE,
         "isotonic": Isotonic,
         "greedy": partial(Decided, "greedy", "greedy decoding"),

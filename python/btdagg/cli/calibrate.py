@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,6 +24,14 @@ from btdagg.cli.common import (
     print_json,
     say_what_is_pooled,
     single_votes,
+)
+from btdagg.cli.prior import (
+    PriorOption,
+    chosen_prior,
+    neighbours_of,
+    option_of,
+    posterior_as_json,
+    what_was_done,
 )
 from btdagg.cli.provenance import provenance_of
 from btdagg.cli.tables import Columns, tables_of
@@ -65,13 +73,15 @@ def calibrate(
     n_refits: Annotated[int, typer.Option(help="How often to draw the items again.")] = 1000,
     level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
     seed: Annotated[int, typer.Option(help="Of the items drawn.")] = 0,
+    prior: PriorOption = None,
     force: Force = False,
     json: Json = False,
 ) -> None:
     """Fit the model to the votes of labelled items and write it as JSON.
 
-    A few dozen labelled items are enough. All votes that pass the filters are pooled: filter for
-    one judge and task to fit a model of it. With --intervals or --refits the model is fitted again
+    Ten labelled items are enough where the files hold other tasks or judges, a few dozen where they
+    do not. All votes that pass the filters are pooled: filter for one judge and task to fit a model
+    of it, with the others as neighbours. With --intervals or --refits the model is fitted again
     to items, or where the labels have groups to whole groups, drawn with replacement.
 
     Example: btdagg calibrate votes.csv labels.csv --filter judge=gpt-5.4 -o model.json
@@ -90,13 +100,19 @@ def calibrate(
         refits_file = OutputFile("--refits", refits, json_kind(REFITS_FILE.name), **allowed)
     raw_votes, raw_labels = tables_of(columns, votes, labels)
     gold = btdagg.read_labels(raw_labels)
-    table = filtered(with_task(btdagg.read_votes(raw_votes), gold), filters)
+    everything = with_task(btdagg.read_votes(raw_votes), gold)
+    table = filtered(everything, filters)
     single_votes(table, n_votes)
     items = table.labelled(gold, n_votes)
+    asked = option_of(prior, intervals or refits is not None)
+    others = None
+    if asked in (None, "neighbours"):
+        others = neighbours_of(everything, table, gold, n_votes)
+    known = chosen_prior(asked, others)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", btdagg.CalibrationWarning)  # printed below
         calibration = btdagg.calibrate(
-            items.counts, items.labels, provenance=provenance_of(table, n_votes)
+            items.counts, items.labels, prior=known, provenance=provenance_of(table, n_votes)
         )
     sure = None
     if intervals or refits is not None:
@@ -114,10 +130,13 @@ def calibrate(
     say_what_is_pooled(table, "fits")
     for warning in calibration.warnings:
         note(f"warning: {warning}")
+    done = what_was_done(known, asked, calibration)
     if json:
         print_json(
             {
-                **asdict(calibration),
+                **asdict(replace(calibration, posterior=None)),
+                "posterior": posterior_as_json(calibration),
+                "prior": done,
                 "nu": calibration.model.nu,
                 "n_unlabelled": items.n_unlabelled,
                 "n_without_votes": items.n_without_votes,
@@ -132,6 +151,7 @@ def calibrate(
         f"beta {model.beta:.4g}, nu {model.nu:.4g}, gamma {model.gamma:.4g}; "
         f"DRPS {calibration.drps:.4f} on {calibration.n_labels} labelled items"
     )
+    out.print(done, soft_wrap=True)
     if items.n_unlabelled or items.n_without_votes:
         out.print(
             f"left out: {items.n_unlabelled} items without a label, "

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 import btdagg
-from btdagg.aggregators import AGGREGATORS, by_name, needs_of
+from btdagg.aggregators import (
+    AGGREGATORS,
+    Davidson,
+    Threshold,
+    aggregators_or_usual,
+    by_name,
+    needs_of,
+)
 from btdagg.cli.common import (
     Filters,
     Force,
@@ -26,6 +33,7 @@ from btdagg.cli.common import (
     progress_bar,
     say_what_is_pooled,
 )
+from btdagg.cli.prior import PriorOption, chosen_prior
 from btdagg.cli.reporting import ReportOption, names, numbers, open_report, refuse_report, say_where
 from btdagg.cli.score_table import evaluation_as_json, print_table
 from btdagg.cli.tables import Columns, tables_of
@@ -38,7 +46,7 @@ from btdagg.evaluation import (
     SplitTest,
 )
 from btdagg.evaluation import evaluate as run_evaluation
-from btdagg.evaluation.parts import USUAL
+from btdagg.evaluation.parts import USUAL, grouping
 from btdagg.report.sections import write_protocols, write_scores
 from btdagg.report.study import Study, with_several
 from btdagg.tables.join import with_task
@@ -161,6 +169,7 @@ def evaluate(
         ),
     ] = None,
     tau: Annotated[float, typer.Option(help="Level of significance.")] = 0.05,
+    prior: PriorOption = None,
     holm: Annotated[
         bool, typer.Option("--holm", help="Correct p-values for the number of pairs of methods.")
     ] = False,
@@ -224,6 +233,7 @@ def evaluate(
     confidence = None if confidence is None else confidence.strip().lower()
     budgets = numbers(n_votes, "--votes", "4,8")
     table.refuse_of_counts(**{"--votes": budgets})
+    keys = _n_keys(table, by)
     varied = names(vary, "--vary") if vary is not None else _VARIED if report else ()
     study = Study(
         table,
@@ -231,7 +241,9 @@ def evaluate(
         varied=_varied(everything, filters, varied, asked=vary is not None),
         by=None if by is None else names(by, "--by"),
         n_votes=budgets,
-        aggregators=_aggregators(methods, table, confidence, budgets),
+        aggregators=_with_priors(
+            _aggregators(methods, table, confidence, budgets, keys), prior, methods is None, keys
+        ),
         confidence=confidence,
         protocol=how,
         sizes=numbers(sizes, "--sizes", "20,40,80"),
@@ -305,6 +317,7 @@ def _aggregators(
     votes: Votes,
     confidence: str | None,
     budgets: Sequence[int] | None,
+    n_keys: int,
 ) -> tuple[Aggregator, ...] | None:
     """Aggregators by name; `all` are those that the columns of the votes allow."""
     if methods is None:
@@ -321,7 +334,35 @@ def _aggregators(
             wanting.add(name)
             if any(f"{column}_".startswith(f"{needs.decisions}_") for column in votes.columns):
                 note(f"{name} is left out: there is no column {', '.join(sorted(absent))}")
+    if n_keys < 2:
+        wanting.update(name for name, needs in _NEEDS.items() if needs.neighbours)
     return by_name([name for name in AGGREGATORS if name not in wanting])
+
+
+def _n_keys(votes: Votes, by: str | None) -> int:
+    """Number of parts that are evaluated by themselves."""
+    columns = grouping(votes, None if by is None else names(by, "--by"))
+    return len(votes.frame.select(columns).unique()) if columns else 1
+
+
+def _with_priors(
+    methods: tuple[Aggregator, ...] | None, prior: str | None, usual: bool, n_keys: int
+) -> tuple[Aggregator, ...] | None:
+    """Add the prior's calibrations, and where no methods are named a plain peer."""
+    if prior == "none" or (prior is None and not usual):
+        return methods
+    wanted = ["weak"]
+    if prior == "neighbours" or (prior is None and n_keys > 1):
+        wanted.insert(0, "neighbours")
+    added = list(by_name(wanted))
+    if prior not in (None, "weak", "neighbours"):
+        known = chosen_prior(prior, None)
+        added.insert(0, Davidson(f"prior {Path(prior).name}", prior=known))
+    davidson, *rest = aggregators_or_usual(methods)
+    if usual:
+        added.append(Threshold())
+    names = {method.name for method in (davidson, *rest)}
+    return (davidson, *(one for one in added if one.name not in names), *rest)
 
 
 def _has_confidences(votes: Votes, column: str | None) -> bool:

@@ -19,6 +19,7 @@ from btdagg.cli.fitted_files import names_of_files, save_fitted
 from btdagg.cli.judge_options import JudgeOptions, PairsFile, stopping_rule, with_judge_options
 from btdagg.cli.judge_output import say_estimate, say_rule, say_run, status_of
 from btdagg.cli.judge_progress import run_asking
+from btdagg.cli.prior import PriorOption, prior_of_tasks, priors_of
 from btdagg.cli.provenance import differences_said
 from btdagg.cli.reporting import open_report, refuse_report, say_where
 from btdagg.cli.score_table import evaluation_as_json, print_table
@@ -64,6 +65,7 @@ def run(
     columns: Columns = None,
     splits: Annotated[int, typer.Option(help="Random splits of the evaluation.")] = 100,
     seed: Annotated[int, typer.Option(help="Seed of the splits.")] = 0,
+    prior: PriorOption = None,
     force: Force = False,
     json: Json = False,
 ) -> int:
@@ -88,7 +90,9 @@ def run(
     raw_pairs, raw_labels = tables_of(columns, pairs, labels)
     gold = btdagg.read_labels(raw_labels)
     with differences_said():
-        pipeline = Pipeline(read_pairs(raw_pairs), gold, judging, rule=rule)
+        pipeline = Pipeline(
+            read_pairs(raw_pairs), gold, judging, rule=rule, prior=prior_of_tasks(prior)
+        )
     names = _files(pipeline.tasks, rule is not None)
     refuse_report(page, reads, force)
     folder = OutputFolder(output, reads=reads, force=force).claim(names)
@@ -102,7 +106,7 @@ def run(
     with VoteStore(place, keep_exchanges=not options.drop_exchanges) as opened:
         total = judging.n * len(pipeline.pairs)
         found = run_asking(partial(pipeline.run, store=opened), total, options)
-        for remark in found.notes:
+        for remark in (*found.notes, *priors_of(found.fitted, prior)):
             note(remark)
         if found.decided is None or found.votes is None:
             return say_run(found.run, place, json, options.allow_missing)

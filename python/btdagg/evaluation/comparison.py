@@ -17,7 +17,7 @@ from btdagg.aggregators import (
 from btdagg.evaluation.cells import Cell
 from btdagg.evaluation.engine import cross_scores, quiet_fit
 from btdagg.evaluation.items import LabelledItems
-from btdagg.evaluation.parts import Part, parts_of, require_columns
+from btdagg.evaluation.parts import Part, neighbourhood, parts_of, require_columns
 from btdagg.evaluation.protocol import DEFAULT, FEW_SPLITS, Protocol
 from btdagg.evaluation.scores import Scores
 from btdagg.evidence import Evidence
@@ -230,7 +230,8 @@ def evaluate_at(
     skipped: list[tuple[Key, str]] = []
     for number, part in enumerate(parts, 1):
         try:
-            cells += _cells_of(part, points, methods, confidence, step)
+            others = [] if not any(needs_of(m).neighbours for m in methods) else parts
+            cells += _cells_of(part, points, methods, confidence, step, others)
         except InputError as error:
             if len(parts) == 1:
                 raise
@@ -250,8 +251,9 @@ def _cells_of(
     methods: Sequence[Aggregator],
     confidence: str | None,
     step: Callable[[], object] | None,
+    parts: Sequence[Part],
 ) -> list[Cell]:
-    """Compare aggregators on one part, at every point."""
+    """Compare aggregators on one part, at every point; the others of `parts` are its neighbours."""
     cells: list[Cell] = []
     for n_votes, several in groupby(points, lambda point: point.n_votes):
         try:
@@ -260,8 +262,15 @@ def _cells_of(
                 part.require_comparable(items)
             fitted = _calibrated(methods, items)
             n_found = items.evidence.counts.sum(axis=1)
+            around = [neighbourhood(part, parts, n_votes)] if parts else None
             for point in several:
-                ((found,),) = cross_scores([items], methods, point.protocol, progress=step)
+                ((found,),) = cross_scores(
+                    [items],
+                    methods,
+                    point.protocol,
+                    progress=step,
+                    neighbourhoods=around,
+                )
                 cell = Cell(
                     part.key,
                     found,
@@ -311,7 +320,8 @@ def distinct(numbers: Sequence[int], name: str) -> list[int]:
 def _calibrated(methods: Sequence[Aggregator], items: LabelledItems) -> Davidson | None:
     """Fit to all items the first method that is quick to fit and keeps its calibration."""
     for method in methods:
-        if hasattr(method, "calibration") and not needs_of(method).time:
+        needs = needs_of(method)
+        if hasattr(method, "calibration") and not (needs.time or needs.neighbours):
             return cast("Davidson", quiet_fit(method, items.evidence.counts, items.labels))
     return None
 

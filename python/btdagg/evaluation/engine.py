@@ -5,11 +5,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
-from btdagg.aggregators import Aggregator
+from btdagg.aggregators import Aggregator, needs_of
 from btdagg.aggregators.base import Refittable
 from btdagg.evaluation.cells import Comparison, MethodScores, Tested
 from btdagg.evaluation.new_items import NewItems
@@ -21,9 +21,12 @@ from btdagg.validation import as_groups, as_labels, same_length
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from btdagg.aggregators import Neighbours
     from btdagg.evaluation.items import LabelledItems
+    from btdagg.evaluation.neighbours import Neighbourhood
     from btdagg.evaluation.protocol import Protocol
     from btdagg.evidence import Evidence
+    from btdagg.fit.prior import Prior
 
 Fitted = TypeVar("Fitted", bound=Aggregator)
 
@@ -35,6 +38,7 @@ def cross_scores(
     *,
     observe: Callable[[Sequence[Aggregator]], object] | None = None,
     progress: Callable[[], object] | None = None,
+    neighbourhoods: Sequence[Neighbourhood] | None = None,
 ) -> list[list[Comparison]]:
     """Score aggregators calibrated on each part on the evaluation sets of every part.
 
@@ -50,6 +54,8 @@ def cross_scores(
         Called with the aggregators fitted to each part in each split.
     progress : callable, optional
         Called after each split.
+    neighbourhoods : sequence of Neighbourhood, optional
+        Of each part, for the methods that want neighbours.
 
     Returns
     -------
@@ -65,9 +71,14 @@ def cross_scores(
     found: list[list[list[_SplitDecisions]]] = [[[] for _ in parts] for _ in parts]
     drawn = [protocol.splitter.draw(len(part), part.groups) for part in parts]
     for splits in zip(*drawn, strict=True):
-        for source, (known, _), row in zip(parts, splits, found, strict=True):
+        for place, (source, (known, held_out), row) in enumerate(
+            zip(parts, splits, found, strict=True)
+        ):
             counts, labels = source.rows[known], source.labels[known]
-            fitted = [quiet_fit(method, counts, labels) for method in methods]
+            ready: Sequence[Aggregator] = methods
+            if neighbourhoods is not None:
+                ready = with_neighbours(methods, neighbourhoods[place].prior(held_out))
+            fitted = [quiet_fit(method, counts, labels) for method in ready]
             if observe is not None:
                 observe(fitted)
             for target, (_, left), decided in zip(parts, splits, row, strict=True):
@@ -75,12 +86,26 @@ def cross_scores(
                 decided.append(_SplitDecisions(np.stack(by_method), left, len(known)))
         if progress is not None:
             progress()
+    refitted: Sequence[Aggregator] = methods
+    if neighbourhoods is not None and isinstance(protocol.splitter, CrossFit):
+        # Each refit decides all items, of which its neighbours may have seen none.
+        refitted = with_neighbours(methods, neighbourhoods[0].prior(np.arange(len(parts[0]))))
     return [
         [
-            _counted(part, methods, protocol, decided)
+            _counted(part, refitted, protocol, decided)
             for part, decided in zip(parts, row, strict=True)
         ]
         for row in found
+    ]
+
+
+def with_neighbours(methods: Sequence[Aggregator], prior: Prior | None) -> list[Aggregator]:
+    """Return the methods, of which those that want neighbours have them."""
+    return [
+        cast("Neighbours", method).among(prior)
+        if prior is not None and needs_of(method).neighbours
+        else method
+        for method in methods
     ]
 
 

@@ -6,15 +6,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
+
 from btdagg._core import InputError
 from btdagg.evaluation.items import LabelledItems
+from btdagg.evaluation.neighbours import Neighbourhood
 from btdagg.tables import LabelledCounts, Labels, Table, Votes, align
 from btdagg.tables.join import labels_of, with_task
 from btdagg.tables.table import NUMBER, require
 from btdagg.tables.votes import column_of_decisions
 
 if TYPE_CHECKING:
-    pass
+    from numpy.typing import NDArray
 
 
 Key: TypeAlias = tuple[str, ...]
@@ -203,6 +206,28 @@ def labelled_parts(
         except InputError as error:
             refused[part.key] = str(error)
     return found, refused
+
+
+def neighbourhood(part: Part, parts: Iterable[Part], n_votes: int | None) -> Neighbourhood:
+    """Return what the other parts may tell of one; those without labels tell nothing."""
+    others = {}
+    for other in parts:
+        if other.key != part.key:
+            try:
+                others[" ".join(map(repr, other.key))] = _belonging(other, n_votes)
+            except InputError:
+                continue
+    return Neighbourhood(_belonging(part, n_votes)[1], others)
+
+
+def _belonging(part: Part, n_votes: int | None) -> tuple[LabelledItems, NDArray[np.object_]]:
+    """Return the labelled items of a part, and what each belongs to: its group, or itself."""
+    items, aligned = part.labelled(n_votes)
+    if aligned.groups is not None:
+        return items, aligned.groups
+    task = part.votes.values("task").first() if "task" in part.votes.columns else None
+    names = [f"{task!r} {item!r}" for item in aligned.ids.tolist()]
+    return items, np.array(names, dtype=np.object_)
 
 
 def require_columns(

@@ -25,12 +25,17 @@ def warnings_of(
     if at_bounds:
         values = (f"{name} is at its bound {getattr(model, name):.4g}" for name in at_bounds)
         notes.append(", ".join(values))
-    if items.max_votes and model.always_ties(items.max_votes):
-        notes.append(
-            f"the fitted model calls every item with up to {items.max_votes} votes a tie, however "
-            "they fall: the judge adds nothing that a constant would not"
-        )
-    return notes
+    return notes + constant_of(items, model)
+
+
+def constant_of(items: CalibrationSet, model: DavidsonModel) -> list[str]:
+    """Say so where a model calls everything a tie."""
+    if not (items.max_votes and model.always_ties(items.max_votes)):
+        return []
+    return [
+        f"the fitted model calls every item with up to {items.max_votes} votes a tie, however "
+        "they fall: the judge adds nothing that a constant would not"
+    ]
 
 
 def _unidentified(

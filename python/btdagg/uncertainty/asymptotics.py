@@ -10,8 +10,8 @@ import numpy as np
 
 from btdagg.fit.bounds import PARAMETERS, Bounds, box_of
 from btdagg.fit.calibrate import Calibration
-from btdagg.uncertainty.intervals import ParameterInterval, as_level, estimates
-from btdagg.uncertainty.resampling import FitOptions, labelled_items
+from btdagg.fit.intervals import ParameterInterval, as_level
+from btdagg.uncertainty.resampling import FitOptions, estimates, labelled_items
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

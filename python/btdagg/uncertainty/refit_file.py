@@ -9,9 +9,9 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg.files import FileFormat, read_whole, replace_file
+from btdagg.fit.intervals import Stability, as_level
 from btdagg.model import MODEL_FILE, DavidsonModel
-from btdagg.uncertainty.intervals import as_level
-from btdagg.uncertainty.stability import Stability, stability
+from btdagg.uncertainty.stability import stability
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

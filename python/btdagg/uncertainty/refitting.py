@@ -11,10 +11,10 @@ import numpy as np
 from btdagg import _core
 from btdagg.fit.bounds import PARAMETERS
 from btdagg.fit.calibrate import Calibration
-from btdagg.uncertainty.intervals import ParameterInterval, as_level, estimates
+from btdagg.fit.intervals import ParameterInterval, Stability, as_level
 from btdagg.uncertainty.refit_file import Refits, save_refits
-from btdagg.uncertainty.resampling import FitOptions, labelled_items
-from btdagg.uncertainty.stability import Stability, stability
+from btdagg.uncertainty.resampling import FitOptions, estimates, labelled_items
+from btdagg.uncertainty.stability import stability
 from btdagg.validation import as_integer
 
 if TYPE_CHECKING:

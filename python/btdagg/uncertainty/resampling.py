@@ -11,7 +11,7 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
-from btdagg.fit.bounds import Bounds, box_of
+from btdagg.fit.bounds import PARAMETERS, Bounds, box_of
 from btdagg.fit.calibrate import Calibration, calibrate
 from btdagg.fit.warnings import CalibrationWarning
 from btdagg.validation import (
@@ -183,3 +183,9 @@ def _distinct(*columns: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp
             number * len(values) + codes, return_index=True, return_inverse=True
         )
     return first, number
+
+
+def estimates(calibration: Calibration) -> dict[str, float]:
+    """Return beta, nu and gamma of a calibration by name."""
+    model = calibration.model
+    return {name: getattr(model, name) for name in PARAMETERS}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from btdagg import _core
-from btdagg.uncertainty.intervals import as_level
+from btdagg.fit.intervals import Stability, as_level
 from btdagg.validation import as_integer, as_whole_counts
 
 if TYPE_CHECKING:
@@ -17,27 +17,6 @@ if TYPE_CHECKING:
 
 # Decisions that are held at once.
 _HELD = 1 << 24
-
-
-class Stability(NamedTuple):
-    """Decisions of items and what becomes of them under refitted parameters.
-
-    Attributes
-    ----------
-    labels : (n,) array of int8
-        Decisions of the model.
-    shares : (n, 3) array of float64
-        Share of the refits that decide -1, 0 and +1.
-    agreement : (n,) array of float64
-        Share of the refits that decide as the model does.
-    stable : (n,) array of bool
-        Whether that is at least the level asked for.
-    """
-
-    labels: NDArray[np.int8]
-    shares: NDArray[np.float64]
-    agreement: NDArray[np.float64]
-    stable: NDArray[np.bool_]
 
 
 def stability(

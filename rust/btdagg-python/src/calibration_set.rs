@@ -7,7 +7,7 @@ use crate::call::{InputError, run};
 
 /// Labelled counts reduced to their distinct rows: the DRPS and its gradient.
 #[pyclass(frozen, module = "btdagg._core")]
-pub struct CalibrationSet(btdagg::CalibrationSet);
+pub struct CalibrationSet(pub btdagg::CalibrationSet);
 
 #[pymethods]
 impl CalibrationSet {

@@ -8,6 +8,7 @@ mod calibration_set;
 mod call;
 mod drift;
 mod model;
+mod prior;
 mod refits;
 mod running;
 mod significance;
@@ -27,6 +28,8 @@ mod _core {
     use crate::drift::ConformalTest;
     #[pymodule_export]
     use crate::model::{Model, exceeds};
+    #[pymodule_export]
+    use crate::prior::{Posterior, Prior, profile};
     #[pymodule_export]
     use crate::refits::{Refits, decide_under};
     #[pymodule_export]

@@ -30,11 +30,13 @@ pub struct Loss {
 #[derive(Debug, Clone)]
 pub struct CalibrationSet {
     pub(crate) rows: WeightedRows,
+    /// The counts of each row, with no more votes for B than for A.
+    pub(crate) counts: Vec<Counts>,
     n_items: usize,
     label_weights: LabelWeights,
     max_votes: u64,
-    alpha: f64,
-    kappa: f64,
+    pub(crate) alpha: f64,
+    pub(crate) kappa: f64,
 }
 
 impl CalibrationSet {
@@ -50,8 +52,9 @@ impl CalibrationSet {
             let Features { s, t } = features(counts, alpha, kappa);
             Row { s, t, weights, place }
         };
+        let counts = rows.iter().map(|(counts, _)| *counts).collect();
         let rows = WeightedRows::new(rows.iter().enumerate().map(row).collect())?;
-        Ok(Self { rows, n_items, label_weights, max_votes, alpha, kappa })
+        Ok(Self { rows, counts, n_items, label_weights, max_votes, alpha, kappa })
     }
 
     /// Number of items with a weight above 0.

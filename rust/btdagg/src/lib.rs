@@ -29,6 +29,7 @@
 //! | [`Model::from_json`] | the model file that the Python package writes |
 //! | [`Provenance`] | what a model was fitted to, if its file says so |
 //! | [`CalibrationSet`] | labelled counts: the fit to them, their DRPS and its gradient |
+//! | [`Prior`], [`Posteriors`] | few labels: what neighbours, or a weak prior, add to them |
 //! | [`running`] | tallies of votes as they come, merged and deduplicated |
 //! | [`stopping`] | rules for asking fewer votes for the same labels |
 //! | [`drift`] | whether a stream still falls as the calibration did |
@@ -57,9 +58,14 @@ mod grid;
 mod index;
 mod json;
 mod label;
+mod lattice;
 mod loss_table;
 mod model;
+mod neighbours;
 mod parallel;
+mod points;
+mod posterior;
+mod profile;
 mod provenance;
 mod quantities;
 mod refits;
@@ -71,6 +77,8 @@ mod splitmix;
 pub mod stopping;
 mod table;
 mod tally;
+mod vectors;
+mod weak_prior;
 
 pub use calibration_set::{CalibrationSet, Loss};
 pub use counts::{CountRow, CountValue, Counts, Rows};
@@ -79,7 +87,9 @@ pub use fit::{Bounds, Fit};
 pub use gather::CalibrationSetBuilder;
 pub use label::Label;
 pub use model::{Model, Parameters};
+pub use neighbours::Prior;
 pub use parallel::Execution;
+pub use posterior::{Posterior, Posteriors};
 pub use provenance::Provenance;
 pub use refits::{Cell, Refits, decide_under};
 pub use table::CompiledModel;

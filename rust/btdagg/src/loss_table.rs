@@ -83,32 +83,42 @@ impl LossTable {
 
 /// Scores of the labels of a row at all points of the grid, each less 1 where the label is no tie.
 fn columns(row: &Row, grid: &Grid) -> [Vec<f32>; 3] {
-    let [betas, eta0s, gammas] = &grid.axes;
-    let logits = eta0s.iter().flat_map(|eta0| gammas.iter().map(move |g| eta0 + g * row.t));
-    let ties: Vec<f64> = logits.map(bounded_exp).collect();
     let len_of = |weight| if weight > 0.0 { grid.len() } else { 0 };
     let mut columns = row.weights.map(|weight| vec![0.0; len_of(weight)]);
-    let mut sides = vec![[0.0; 2]; ties.len()];
-    for (number, beta) in betas.iter().enumerate() {
-        let (minus, plus) = (bounded_exp(-beta * row.s), bounded_exp(beta * row.s));
-        for (sides, tie) in sides.iter_mut().zip(&ties) {
-            let scale = 1.0 / (minus + tie + plus);
-            *sides = [single(minus * scale), single(plus * scale)];
-        }
+    each_beta(row, grid, |start, probabilities| {
         for (column, [if_minus, if_plus]) in
             columns.iter_mut().zip([[2.0, 0.0], [0.0; 2], [0.0, 2.0]])
         {
-            let line = column.iter_mut().skip(number * ties.len());
-            for (score, [minus, plus]) in line.zip(&sides) {
+            for (score, [minus, _, plus]) in column.iter_mut().skip(start).zip(probabilities) {
                 *score = minus * (minus - if_minus) + plus * (plus - if_plus);
             }
         }
-    }
+    });
     columns
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "the grid only says where to start")]
-fn single(value: f64) -> f32 {
+/// Hands over the probabilities of a row for one beta after another of a grid, with the place of the
+/// first.
+pub(crate) fn each_beta(row: &Row, grid: &Grid, mut take: impl FnMut(usize, &[[f32; 3]])) {
+    let [betas, eta0s, gammas] = &grid.axes;
+    let logits = eta0s.iter().flat_map(|eta0| gammas.iter().map(move |g| eta0 + g * row.t));
+    let ties: Vec<f64> = logits.map(bounded_exp).collect();
+    let mut found = vec![[0.0; 3]; ties.len()];
+    for (number, beta) in betas.iter().enumerate() {
+        let (minus, plus) = (bounded_exp(-beta * row.s), bounded_exp(beta * row.s));
+        for (found, tie) in found.iter_mut().zip(&ties) {
+            let scale = 1.0 / (minus + tie + plus);
+            *found = [minus, *tie, plus].map(|weight| single(weight * scale));
+        }
+        take(number * ties.len(), &found);
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "seven digits of a probability are enough to sum over a grid"
+)]
+pub(crate) fn single(value: f64) -> f32 {
     value as f32
 }
 

@@ -1,4 +1,4 @@
-"""An estimate with its interval, and what bounds do to it."""
+"""An estimate with its interval, and decisions with how sure they are."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from btdagg._core import InputError
-from btdagg.fit.bounds import PARAMETERS
 from btdagg.validation import as_number
 
 if TYPE_CHECKING:
-    from btdagg.fit.calibrate import Calibration
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class ParameterInterval(NamedTuple):
@@ -28,6 +28,27 @@ class ParameterInterval(NamedTuple):
         return f"{self.estimate:.4g} [{self.low:.4g}, {self.high:.4g}]{remark}"
 
 
+class Stability(NamedTuple):
+    """Decisions of items and what becomes of them under other parameters.
+
+    Attributes
+    ----------
+    labels : (n,) array of int8
+        Decisions of the model.
+    shares : (n, 3) array of float64
+        Share of the refits, or of a posterior, that decides -1, 0 and +1.
+    agreement : (n,) array of float64
+        Share that decides as the model does.
+    stable : (n,) array of bool
+        Whether that is at least the level asked for.
+    """
+
+    labels: NDArray[np.int8]
+    shares: NDArray[np.float64]
+    agreement: NDArray[np.float64]
+    stable: NDArray[np.bool_]
+
+
 def as_level(level: float) -> float:
     """Return a coverage above 0 and below 1.
 
@@ -40,9 +61,3 @@ def as_level(level: float) -> float:
     if not 0 < number < 1:
         raise InputError(f"level is {number}, want a number above 0 and below 1")
     return number
-
-
-def estimates(calibration: Calibration) -> dict[str, float]:
-    """Return beta, nu and gamma of a calibration by name."""
-    model = calibration.model
-    return {name: getattr(model, name) for name in PARAMETERS}

@@ -1,0 +1,138 @@
+use btdagg::{Bounds, Counts, Parameters};
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2};
+use pyo3::prelude::*;
+
+use crate::calibration_set::CalibrationSet;
+use crate::call::{raise, run};
+
+/// Equally likely parameters that neighbours have left.
+#[pyclass(frozen, module = "btdagg._core")]
+pub struct Prior(btdagg::Prior);
+
+#[pymethods]
+impl Prior {
+    /// Of the rows of beta, eta0 and gamma.
+    #[new]
+    fn new(thetas: PyReadonlyArray2<'_, f64>) -> PyResult<Self> {
+        let rows = thetas.as_slice()?.as_chunks().0.iter();
+        let thetas: Vec<Parameters> =
+            rows.map(|&[beta, eta0, gamma]| Parameters { beta, eta0, gamma }).collect();
+        btdagg::Prior::new(&thetas).map(Self).map_err(raise)
+    }
+
+    /// So many parameters of a neighbour, whose items are worth so many labels and are thinned to a
+    /// number of votes.
+    #[staticmethod]
+    fn of_neighbour(
+        py: Python<'_>,
+        set: PyRef<'_, CalibrationSet>,
+        n_labels: f64,
+        n_votes: u64,
+        n: usize,
+    ) -> PyResult<Self> {
+        let set = &set.0;
+        run(py, 1, |_| btdagg::Prior::of_neighbour(set, n_labels, n_votes, n)).map(Self)
+    }
+
+    /// Beta, eta0 and gamma, (n, 3).
+    #[getter]
+    fn parameters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        matrix(py, self.0.parameters().into_iter().map(vector).collect())
+    }
+}
+
+/// What labels and a prior say of the parameters.
+#[pyclass(frozen, module = "btdagg._core")]
+pub struct Posterior(btdagg::Posterior);
+
+#[pymethods]
+impl Posterior {
+    /// Of a set whose weights are worth so many labels; of 0 labels the weights say how often its
+    /// counts occur.
+    #[new]
+    fn new(
+        py: Python<'_>,
+        set: PyRef<'_, CalibrationSet>,
+        n_labels: f64,
+        prior: Option<PyRef<'_, Prior>>,
+        weak_share: f64,
+    ) -> PyResult<Self> {
+        let set = &set.0;
+        let prior = prior.as_ref().map(|prior| (&prior.0, weak_share));
+        run(py, 1, |_| {
+            let labels = set.labels_worth(n_labels);
+            let occurrences: Vec<f64> =
+                set.labels().iter().map(|weights| weights.iter().sum()).collect();
+            btdagg::Posteriors::new(set, prior)?.posterior(&labels, Some(&occurrences))
+        })
+        .map(Self)
+    }
+
+    /// Parameters beta, eta0 and gamma of the model closest to it.
+    #[getter]
+    fn parameters(&self) -> (f64, f64, f64) {
+        vector(self.0.parameters).into()
+    }
+
+    /// What is held by neighbours, by the weak prior and by votes that say nothing.
+    #[getter]
+    fn shares(&self) -> (f64, f64, f64) {
+        self.0.shares.into()
+    }
+
+    /// The rate at which it is as wide as the estimate.
+    #[getter]
+    fn matched_rate(&self) -> f64 {
+        self.0.matched_rate
+    }
+
+    /// The chance of each decision of each row of counts.
+    fn decisions<'py>(
+        &self,
+        counts: PyReadonlyArray2<'py, u64>,
+        n_threads: usize,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let (py, rows) = (counts.py(), rows_of(&counts)?);
+        let found = run(py, n_threads, |execution| self.0.decisions(&rows, execution))?;
+        matrix(py, found)
+    }
+
+    /// Mean probabilities of the labels of each row of counts.
+    fn probabilities<'py>(
+        &self,
+        counts: PyReadonlyArray2<'py, u64>,
+        n_threads: usize,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let (py, rows) = (counts.py(), rows_of(&counts)?);
+        let found = run(py, n_threads, |execution| self.0.probabilities(&rows, execution))?;
+        matrix(py, found)
+    }
+}
+
+fn rows_of(counts: &PyReadonlyArray2<'_, u64>) -> PyResult<Vec<Counts>> {
+    let rows = counts.as_slice()?.as_chunks().0.iter();
+    Ok(rows.map(|&[minus, tie, plus]| Counts::new(minus, tie, plus)).collect())
+}
+
+fn matrix(py: Python<'_>, rows: Vec<[f64; 3]>) -> PyResult<Bound<'_, PyArray2<f64>>> {
+    let n = rows.len();
+    PyArray1::from_vec(py, rows.into_flattened()).reshape([n, 3])
+}
+
+/// Ends of the profile intervals of beta, eta0 and gamma around the fit next to some.
+#[pyfunction]
+pub fn profile(
+    py: Python<'_>,
+    set: PyRef<'_, CalibrationSet>,
+    near: [f64; 3],
+    n_labels: f64,
+    critical: f64,
+) -> PyResult<[[f64; 2]; 3]> {
+    let (set, [beta, eta0, gamma]) = (&set.0, near);
+    let near = Parameters { beta, eta0, gamma };
+    run(py, 1, |_| set.profile(&Bounds::default(), near, n_labels, critical))
+}
+
+const fn vector(p: Parameters) -> [f64; 3] {
+    [p.beta, p.eta0, p.gamma]
+}

@@ -1,0 +1,131 @@
+//! Points of the box at which a posterior is summed, and what rows of counts are there.
+
+use crate::expansion::Vector;
+use crate::grid::Grid;
+use crate::loss_table::{each_beta, single};
+use crate::rows::{LabelWeights, Row};
+use crate::{Parameters, davidson, vectors};
+
+/// Probabilities of the labels of each row at each point.
+#[derive(Debug)]
+pub(crate) struct Points {
+    pub(crate) thetas: Vec<Vector>,
+    /// By row and label.
+    probabilities: Vec<[Vec<f32>; 3]>,
+}
+
+impl Points {
+    pub(crate) fn of_grid(grid: &Grid, rows: &[Row]) -> Self {
+        let of_row = |row: &Row| {
+            let mut found: [Vec<f32>; 3] = std::array::from_fn(|_| Vec::with_capacity(grid.len()));
+            each_beta(row, grid, |_, line| {
+                for (label, found) in found.iter_mut().enumerate() {
+                    found.extend(line.iter().map(|probabilities| probabilities[label]));
+                }
+            });
+            found
+        };
+        let thetas = (0..grid.len()).map(|place| grid.point(place)).collect();
+        Self { thetas, probabilities: rows.iter().map(of_row).collect() }
+    }
+
+    pub(crate) fn new(thetas: Vec<Vector>, rows: &[Row]) -> Self {
+        let of_row = |row: &Row| {
+            let mut plus: Vec<f64> = thetas.iter().map(|[beta, ..]| beta * row.s).collect();
+            let mut tie: Vec<f64> =
+                thetas.iter().map(|[_, eta0, gamma]| eta0 + gamma * row.t).collect();
+            for logits in [&mut plus, &mut tie] {
+                logits.iter_mut().for_each(|logit| *logit = logit.clamp(-300.0, 300.0));
+                vectors::exp(logits);
+            }
+            let mut found = [vec![0.0; plus.len()], vec![0.0; plus.len()], vec![0.0; plus.len()]];
+            let [p_minus, p_tie, p_plus] = &mut found;
+            let weights = plus.iter().zip(&tie);
+            let columns = p_minus.iter_mut().zip(p_tie).zip(p_plus);
+            for (((p_minus, p_tie), p_plus), (plus, tie)) in columns.zip(weights) {
+                let minus = 1.0 / plus;
+                let scale = 1.0 / (minus + tie + plus);
+                (*p_minus, *p_tie) = (single(minus * scale), single(tie * scale));
+                *p_plus = single(plus * scale);
+            }
+            found
+        };
+        let probabilities = rows.iter().map(of_row).collect();
+        Self { thetas, probabilities }
+    }
+
+    /// Sums of the DRPS under the weights of the rows' labels, each less the same constant.
+    pub(crate) fn losses(&self, weights: &[LabelWeights]) -> Vec<f64> {
+        let mut losses = vec![0.0; self.thetas.len()];
+        self.add_losses(weights, &mut losses);
+        losses
+    }
+
+    /// Adds those sums. They are linear in the weights, which may be negative.
+    pub(crate) fn add_losses(&self, weights: &[LabelWeights], losses: &mut [f64]) {
+        for ([minus, _, plus], weights) in self.probabilities.iter().zip(weights) {
+            let [if_minus, if_tie, if_plus] = *weights;
+            let weight = if_minus + if_tie + if_plus;
+            if *weights == [0.0; 3] {
+                continue;
+            }
+            for (loss, (&minus, &plus)) in losses.iter_mut().zip(minus.iter().zip(plus)) {
+                let (minus, plus) = (f64::from(minus), f64::from(plus));
+                *loss += minus * (weight * minus - 2.0 * if_minus)
+                    + plus * (weight * plus - 2.0 * if_plus);
+            }
+        }
+    }
+
+    /// Sums of the log-likelihood under the weights of the rows' labels.
+    pub(crate) fn log_likelihoods(&self, weights: &[LabelWeights]) -> Vec<f64> {
+        let mut sums = vec![0.0; self.thetas.len()];
+        let mut logs = sums.clone();
+        for (columns, weights) in self.probabilities.iter().zip(weights) {
+            for (column, &weight) in columns.iter().zip(weights) {
+                if weight > 0.0 {
+                    logs.iter_mut().zip(column).for_each(|(log, &p)| *log = p.into());
+                    vectors::ln(&mut logs);
+                    sums.iter_mut().zip(&logs).for_each(|(sum, log)| *sum += weight * log);
+                }
+            }
+        }
+        sums
+    }
+
+    /// Adds to each row its mean probabilities when each point counts as much as its weight.
+    pub(crate) fn add_means(&self, weights: &[f64], means: &mut [LabelWeights]) {
+        for (columns, means) in self.probabilities.iter().zip(means) {
+            for (column, mean) in columns.iter().zip(means) {
+                *mean += weights.iter().zip(column).map(|(w, &p)| w * f64::from(p)).sum::<f64>();
+            }
+        }
+    }
+}
+
+pub(crate) fn probabilities(row: &Row, parameters: Parameters) -> [f64; 3] {
+    davidson::probabilities(parameters.margin_logit(row.s), parameters.tie_logit(row.t))
+}
+
+/// The logarithm of a sum of exponentials.
+pub(crate) fn log_sum_exp(values: &[f64]) -> f64 {
+    let mut values = values.to_vec();
+    let (largest, total) = exponentials(&mut values);
+    largest + total.ln()
+}
+
+/// Weights that sum to 1, in the proportions of exponentials.
+pub(crate) fn softmax(mut values: Vec<f64>) -> Vec<f64> {
+    let (_, total) = exponentials(&mut values);
+    values.iter_mut().for_each(|value| *value /= total);
+    values
+}
+
+/// Replaces values by the exponentials of what they are less than the largest; returns this and
+/// their sum.
+fn exponentials(values: &mut [f64]) -> (f64, f64) {
+    let largest = values.iter().copied().fold(f64::MIN, f64::max);
+    values.iter_mut().for_each(|value| *value -= largest);
+    vectors::exp(values);
+    (largest, values.iter().sum())
+}

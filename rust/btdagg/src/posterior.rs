@@ -1,0 +1,584 @@
+//! What a few labels say of the parameters, given what was believed before.
+//!
+//! The posterior is a mixture of three parts: the parameters of neighbouring tasks, a weak prior of
+//! plain values under which the votes are right, and votes that say nothing. How much each part
+//! holds is by its likelihood of the labels; within a part the parameters have the prior times
+//! `exp(−RATE · Σ DRPS)`, a Gibbs posterior. Three parameters are few enough to sum over points:
+//! those of the fits' grid, of a finer lattice where a few of them hold everything, and the
+//! neighbours'.
+
+use crate::calibration_set::CalibrationSet;
+use crate::counts::Counts;
+use crate::davidson::{self, Lead};
+use crate::descent::Descent;
+use crate::expansion::Vector;
+use crate::features::{self, Features};
+use crate::grid::Grid;
+use crate::lattice::{Lattice, Spread};
+use crate::neighbours::Prior;
+use crate::parallel::for_each_part;
+use crate::points::{Points, log_sum_exp, softmax};
+use crate::profile::matched_rate;
+use crate::region::{Region, parameters};
+use crate::rows::{LabelWeights, Row, WeightedRows};
+use crate::weak_prior::{Densities, Thresholds};
+use crate::{Bounds, Error, Execution, Parameters};
+
+/// Rate of the DRPS: near that at which a posterior is as wide as the estimate.
+pub(crate) const RATE: f64 = 3.0;
+
+/// Share of votes that say nothing in the weak prior.
+const NOTHING: f64 = 0.02;
+
+/// With so many labels the neighbours have nothing to add.
+const ENOUGH: f64 = 1000.0;
+
+/// A sum is over enough points if it is as if so many of the grid, or of a lattice, had equal
+/// weights, and no more than this share of it is at the lattice's edge.
+const CARRIERS: f64 = 20.0;
+const LATTICE_CARRIERS: f64 = 12.0;
+const AT_EDGE: f64 = 0.01;
+
+/// Lattices that are tried, each by what the one before has found.
+const MAX_LATTICES: usize = 6;
+
+/// Points that hold less than this share of a part decide nothing.
+const NEGLIGIBLE: f64 = 1e-9;
+
+/// What labels and a prior say of the parameters, and the one model that says nearly the same.
+#[derive(Debug, Clone)]
+pub struct Posterior {
+    /// Parameters of the model whose probabilities are closest to the posterior's, in DRPS over the
+    /// rows.
+    pub parameters: Parameters,
+    /// What is held by neighbours, by the weak prior and by votes that say nothing.
+    pub shares: [f64; 3],
+    /// The rate at which the posterior is as wide as the estimate; `RATE` without labels.
+    pub matched_rate: f64,
+    parts: Vec<Part>,
+    alpha: f64,
+    kappa: f64,
+}
+
+/// The points of a part, with their losses.
+#[derive(Debug, Clone)]
+struct Part {
+    thetas: Vec<Vector>,
+    log_prior: Vec<f64>,
+    losses: Vec<f64>,
+    weights: Vec<f64>,
+    log_evidence: f64,
+    /// Probabilities of each row.
+    means: Vec<LabelWeights>,
+}
+
+impl Part {
+    fn new(
+        points: &Points,
+        log_prior: Vec<f64>,
+        losses: Vec<f64>,
+        log_evidence: f64,
+        n_rows: usize,
+    ) -> Self {
+        let weights = softmax(gibbs(&log_prior, &losses, RATE));
+        let mut means = vec![[0.0; 3]; n_rows];
+        points.add_means(&weights, &mut means);
+        Self { thetas: points.thetas.clone(), log_prior, losses, weights, log_evidence, means }
+    }
+
+    /// The heaviest point.
+    fn mode(&self) -> Option<Vector> {
+        let heaviest = self.weights.iter().zip(&self.thetas).max_by(|a, b| a.0.total_cmp(b.0));
+        heaviest.map(|(_, theta)| *theta)
+    }
+}
+
+fn gibbs(log_prior: &[f64], losses: &[f64], rate: f64) -> Vec<f64> {
+    log_prior.iter().zip(losses).map(|(log, loss)| log - rate * loss).collect()
+}
+
+/// Posteriors of the same rows under any labels: they share the probabilities at the points.
+///
+/// ```
+/// use btdagg::{CalibrationSetBuilder, Execution, Posteriors};
+///
+/// let mut builder = CalibrationSetBuilder::new();
+/// let counts: [[u8; 3]; 4] = [[0, 1, 7], [6, 1, 1], [3, 3, 2], [1, 2, 5]];
+/// builder.add(&counts[..], &[1, -1, 0, 0], None, Execution::single())?;
+/// let set = builder.build(1.0, 1.0)?;
+/// let posterior = Posteriors::new(&set, None)?.posterior(&set.labels(), None)?;
+/// assert!(posterior.parameters.beta > 0.5);
+/// # Ok::<(), btdagg::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Posteriors {
+    rows: Vec<Row>,
+    counts: Vec<Counts>,
+    region: Region,
+    densities: Densities,
+    grid_cell: [Vector; 3],
+    grid: Points,
+    log_densities: Vec<f64>,
+    /// The neighbours' parameters, and the share of the weak prior beside them.
+    neighbours: Option<(Points, f64)>,
+    alpha: f64,
+    kappa: f64,
+}
+
+impl Posteriors {
+    /// Prepares the posteriors of the rows of a set, whose labels are not looked at.
+    ///
+    /// With a prior goes the share that the weak one has beside it.
+    ///
+    /// # Errors
+    /// [`Error::Criterion`] if that share is not from 0 to 1.
+    pub fn new(set: &CalibrationSet, prior: Option<(&Prior, f64)>) -> Result<Self, Error> {
+        if let Some((_, share)) = prior
+            && !(0.0..=1.0).contains(&share)
+        {
+            let want = "a number from 0 to 1";
+            return Err(Error::Criterion { name: "weak_share", value: share, want });
+        }
+        let rows = set.rows.rows().to_vec();
+        let region = Region::new(&Bounds::default())?;
+        let axes = Grid::new(region.grid());
+        let densities = Densities::new(&axes);
+        let grid = Points::of_grid(&axes, &rows);
+        let log_densities = densities.logs(&grid.thetas);
+        let steps = [
+            axes.axes[0].iter().map(|beta| beta.ln()).collect(),
+            axes.axes[1].clone(),
+            axes.axes[2].clone(),
+        ]
+        .map(|axis: Vec<f64>| axis[1] - axis[0]);
+        let mut grid_cell = [[0.0; 3]; 3];
+        (0..3).for_each(|i| grid_cell[i][i] = steps[i] * steps[i] / 12.0);
+        let neighbours =
+            prior.map(|(prior, share)| (Points::new(prior.thetas.clone(), &rows), share));
+        Ok(Self {
+            rows,
+            counts: set.counts.clone(),
+            region,
+            densities,
+            grid_cell,
+            grid,
+            log_densities,
+            neighbours,
+            alpha: set.alpha,
+            kappa: set.kappa,
+        })
+    }
+
+    /// The posterior of some labels of the rows: weights that sum to the number of labels, or of
+    /// none, and then how often each row occurs.
+    ///
+    /// # Errors
+    /// [`Error::Length`]; [`Error::NoWeight`] if no row has a label or occurs.
+    pub fn posterior(
+        &self,
+        labels: &[LabelWeights],
+        occurrences: Option<&[f64]>,
+    ) -> Result<Posterior, Error> {
+        for got in [Some(labels.len()), occurrences.map(<[f64]>::len)].into_iter().flatten() {
+            let wanted = self.rows.len();
+            if got != wanted {
+                return Err(Error::Length { name: "labels", got, wanted, other: "the rows" });
+            }
+        }
+        let labelled: Vec<f64> = labels.iter().map(|weights| weights.iter().sum()).collect();
+        let n_labels: f64 = labelled.iter().sum();
+        let occurrences = occurrences.unwrap_or(&labelled);
+        if occurrences.iter().all(|weight| *weight <= 0.0) {
+            return Err(Error::NoWeight);
+        }
+        let (log_weak, mut parts) = match &self.neighbours {
+            Some((points, weak_share)) if n_labels < ENOUGH => {
+                let uniform = -to_f64(points.thetas.len()).ln();
+                let log_prior = vec![uniform; points.thetas.len()];
+                let evidence = log_evidence(&log_prior, points, labels, n_labels, 0.0);
+                let losses = points.losses(labels);
+                let log_share = (1.0 - weak_share).ln();
+                let part =
+                    Part::new(points, log_prior, losses, evidence + log_share, self.rows.len());
+                (weak_share.ln(), vec![part])
+            }
+            _ => (0.0, Vec::new()),
+        };
+        let mut votes = self.votes(labels, occurrences, 1.0, n_labels);
+        votes.log_evidence += log_weak + (1.0 - NOTHING).ln();
+        let mut nothing = self.nothing(labels);
+        nothing.log_evidence += log_weak + NOTHING.ln();
+        parts.extend([votes, nothing]);
+
+        let mut shares = softmax(parts.iter().map(|part| part.log_evidence).collect());
+        if n_labels == 0.0 && parts.len() == 3 {
+            shares = vec![1.0, 0.0, 0.0]; // nothing to weigh the parts by
+        }
+        let mut probabilities = vec![[0.0; 3]; self.rows.len()];
+        for (share, part) in shares.iter().zip(&parts) {
+            for (sums, means) in probabilities.iter_mut().zip(&part.means) {
+                sums.iter_mut().zip(means).for_each(|(sum, mean)| *sum += share * mean);
+            }
+        }
+        let theta = self.closest(&probabilities, occurrences, &parts, &shares)?;
+        let matched_rate = matched_rate(&self.rows, &labelled, theta).unwrap_or(RATE);
+        let held = |back: usize| shares.len().checked_sub(back).map_or(0.0, |place| shares[place]);
+        let shares = [held(3), held(2), held(1)];
+        Ok(Posterior {
+            parameters: parameters(theta),
+            shares,
+            matched_rate,
+            parts,
+            alpha: self.alpha,
+            kappa: self.kappa,
+        })
+    }
+
+    /// The weak prior's part, whose losses count for that factor.
+    fn votes(
+        &self,
+        labels: &[LabelWeights],
+        occurrences: &[f64],
+        factor: f64,
+        n_labels: f64,
+    ) -> Part {
+        let thresholds = Thresholds::new(&self.counts, occurrences);
+        let scaled: Vec<LabelWeights> =
+            labels.iter().map(|weights| weights.map(|weight| factor * weight)).collect();
+        let (log_prior, sums) = thresholds.log_prior(&self.grid, &self.log_densities, RATE, None);
+        let losses = self.grid.losses(&scaled);
+        let weights = softmax(gibbs(&log_prior, &losses, RATE));
+        if carriers(&weights) >= CARRIERS {
+            let evidence = log_evidence(&log_prior, &self.grid, labels, n_labels, 0.0);
+            return Part::new(&self.grid, log_prior, losses, evidence, self.rows.len());
+        }
+        let mut spread = Spread::new(&self.grid.thetas, &weights, &self.grid_cell);
+        // A cell of the grid, in which its cells' prior is summed.
+        let grid_volume = (0..3).map(|i| (12.0 * self.grid_cell[i][i]).sqrt()).product::<f64>();
+        let mut tried = 0;
+        loop {
+            tried += 1;
+            let lattice = Lattice::new(&spread, &self.region);
+            let points = Points::new(lattice.thetas, &self.rows);
+            let log_densities = self.densities.logs(&points.thetas);
+            let (log_prior, _) = thresholds.log_prior(&points, &log_densities, RATE, Some(&sums));
+            let losses = points.losses(&scaled);
+            let weights = softmax(gibbs(&log_prior, &losses, RATE));
+            let at_edge: f64 = weights
+                .iter()
+                .zip(&lattice.at_edge)
+                .filter(|(_, at_edge)| **at_edge)
+                .map(|(weight, _)| weight)
+                .sum();
+            if carriers(&weights) >= LATTICE_CARRIERS && at_edge < AT_EDGE || tried == MAX_LATTICES
+            {
+                let log_volume = (lattice.volume / grid_volume).ln();
+                let evidence = log_evidence(&log_prior, &points, labels, n_labels, log_volume);
+                return Part::new(&points, log_prior, losses, evidence, self.rows.len());
+            }
+            spread = Spread::new(&points.thetas, &weights, &lattice.cell);
+        }
+    }
+
+    /// The part of votes that say nothing: one chance of a tie for all items, any equally likely,
+    /// and both sides as likely as each other.
+    fn nothing(&self, labels: &[LabelWeights]) -> Part {
+        let ties: f64 = labels.iter().map(|[_, tie, _]| tie).sum();
+        let sides: f64 = labels.iter().map(|[minus, _, plus]| minus + plus).sum();
+        let log_evidence = ln_gamma(ties + 1.0) + ln_gamma(sides + 1.0)
+            - ln_gamma(ties + sides + 2.0)
+            - sides * std::f64::consts::LN_2;
+        let tie = (ties + 1.0) / (ties + sides + 2.0);
+        let side = (1.0 - tie) / 2.0;
+        let theta = self.region.nearest([0.0, (tie / side).ln(), 0.0]);
+        Part {
+            thetas: vec![theta],
+            log_prior: vec![0.0],
+            losses: vec![0.0],
+            weights: vec![1.0],
+            log_evidence,
+            means: vec![[side, tie, side]; self.rows.len()],
+        }
+    }
+
+    /// The parameters whose probabilities are closest to some, in DRPS over the rows.
+    fn closest(
+        &self,
+        probabilities: &[LabelWeights],
+        occurrences: &[f64],
+        parts: &[Part],
+        shares: &[f64],
+    ) -> Result<Vector, Error> {
+        let row = |((row, p), weight): ((&Row, &LabelWeights), &f64)| Row {
+            weights: p.map(|p| weight * p),
+            ..*row
+        };
+        let rows = self.rows.iter().zip(probabilities).zip(occurrences).map(row);
+        let rows = WeightedRows::new(rows.filter(|row| row.weights != [0.0; 3]).collect())?;
+        let expansion = |theta| rows.expansion(theta, Execution::single());
+        let mut mean = [0.0; 3];
+        for (part, share) in parts.iter().zip(shares) {
+            for (theta, weight) in part.thetas.iter().zip(&part.weights) {
+                mean.iter_mut().zip(theta).for_each(|(mean, x)| *mean += share * weight * x);
+            }
+        }
+        let top = parts.iter().zip(shares).max_by(|a, b| a.1.total_cmp(b.1));
+        let starts = [Some(mean), top.and_then(|(part, _)| part.mode())];
+        let mut best: Option<Descent<'_>> = None;
+        for start in starts.into_iter().flatten() {
+            let mut descent = Descent::new(start, &self.region, expansion)?;
+            while descent.step(expansion)? {}
+            if best.as_ref().is_none_or(|best| descent.value() < best.value()) {
+                best = Some(descent);
+            }
+        }
+        Ok(best.map_or(mean, |best| best.theta()))
+    }
+
+    /// Parameters, equally likely, that stand for the posterior of a neighbour of the weak prior.
+    pub(crate) fn particles(&self, labels: &[LabelWeights], cap: f64, n: usize) -> Vec<Vector> {
+        let occurrences: Vec<f64> = labels.iter().map(|weights| weights.iter().sum()).collect();
+        let n_labels: f64 = occurrences.iter().sum();
+        let part = self.votes(labels, &occurrences, (cap / n_labels).min(1.0), n_labels);
+        let mut chosen = Vec::with_capacity(n);
+        let mut sum = 0.0;
+        for (theta, weight) in part.thetas.iter().zip(&part.weights) {
+            sum += weight;
+            while chosen.len() < n && to_f64(chosen.len()) + 0.5 <= sum * to_f64(n) {
+                chosen.push(*theta);
+            }
+        }
+        chosen
+    }
+}
+
+impl Posterior {
+    /// The chance of each decision (−1, 0, +1) of each item where the parameters are drawn from the
+    /// posterior at the rate that makes it as wide as the estimate.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`].
+    pub fn decisions(
+        &self,
+        counts: &[Counts],
+        execution: Execution<'_>,
+    ) -> Result<Vec<[f64; 3]>, Error> {
+        self.average(counts, self.matched_rate, execution, |parameters, s, t| {
+            let lead = Lead::new(parameters.margin_logit(s));
+            let mut decided = [0.0; 3];
+            decided[davidson::action(lead, parameters.tie_logit(t)).column()] = 1.0;
+            decided
+        })
+    }
+
+    /// Mean probabilities of the labels of each item.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`].
+    pub fn probabilities(
+        &self,
+        counts: &[Counts],
+        execution: Execution<'_>,
+    ) -> Result<Vec<[f64; 3]>, Error> {
+        self.average(counts, RATE, execution, |parameters, s, t| {
+            davidson::probabilities(parameters.margin_logit(s), parameters.tie_logit(t))
+        })
+    }
+
+    /// The mean of something of each item's features over the parameters.
+    fn average(
+        &self,
+        counts: &[Counts],
+        rate: f64,
+        execution: Execution<'_>,
+        of: impl Fn(Parameters, f64, f64) -> [f64; 3] + Sync,
+    ) -> Result<Vec<[f64; 3]>, Error> {
+        let shares = self.shares.iter().skip(self.shares.len() - self.parts.len());
+        let mut points: Vec<(Parameters, f64)> = Vec::new();
+        for (part, share) in self.parts.iter().zip(shares) {
+            let weights = softmax(gibbs(&part.log_prior, &part.losses, rate));
+            let held = part.thetas.iter().zip(weights).map(|(x, w)| (parameters(*x), share * w));
+            points.extend(held.filter(|(_, weight)| *weight > NEGLIGIBLE));
+        }
+        let total: f64 = points.iter().map(|(_, weight)| weight).sum();
+        let mut out = vec![[0.0; 3]; counts.len()];
+        for_each_part(&mut out, 1, execution, |start, part, watch| {
+            for (out, &counts) in part.iter_mut().zip(counts.iter().skip(start)) {
+                watch.ask_now()?;
+                let Features { s, t } = features::features(counts, self.alpha, self.kappa);
+                for &(parameters, weight) in &points {
+                    let values = of(parameters, s, t);
+                    out.iter_mut().zip(values).for_each(|(sum, x)| *sum += weight * x / total);
+                }
+            }
+            Ok(())
+        })?;
+        Ok(out)
+    }
+}
+
+/// How many points there would be if all had the same weight.
+fn carriers(weights: &[f64]) -> f64 {
+    1.0 / weights.iter().map(|weight| weight * weight).sum::<f64>()
+}
+
+fn log_evidence(
+    log_prior: &[f64],
+    points: &Points,
+    labels: &[LabelWeights],
+    n_labels: f64,
+    log_volume: f64,
+) -> f64 {
+    if n_labels == 0.0 {
+        return 0.0;
+    }
+    let likelihoods = points.log_likelihoods(labels);
+    let terms: Vec<f64> = log_prior.iter().zip(likelihoods).map(|(log, l)| log + l).collect();
+    log_sum_exp(&terms) + log_volume
+}
+
+/// Log of the gamma function of a number of at least 1, by Stirling's series.
+pub(crate) fn ln_gamma(x: f64) -> f64 {
+    let (mut x, mut below) = (x, 1.0);
+    while x < 12.0 {
+        below *= x;
+        x += 1.0;
+    }
+    let inverse = 1.0 / (x * x);
+    let series =
+        (1.0 / 12.0 - inverse * (1.0 / 360.0 - inverse * (1.0 / 1260.0 - inverse / 1680.0))) / x;
+    (x - 0.5) * x.ln() - x + 0.5 * std::f64::consts::TAU.ln() + series - f64::ln(below)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "there are few points")]
+fn to_f64(n: usize) -> f64 {
+    n as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{CalibrationSetBuilder, Model};
+
+    /// Items whose labels are those of a model, the likeliest first, in its proportions.
+    fn set_of(model: &Model, n: u64) -> CalibrationSet {
+        let rows: Vec<[u64; 3]> = (0..n)
+            .map(|i| {
+                let minus = i * i * 7 % 9;
+                let tie = (i * 5 + 3) % (9 - minus);
+                [minus, tie, 8 - minus - tie]
+            })
+            .collect();
+        let labels: Vec<i8> = rows
+            .iter()
+            .zip(0_u32..)
+            .map(|(&[minus, tie, plus], i)| {
+                let [a, b, _] = model.probabilities(Counts::new(minus, tie, plus));
+                let u = (f64::from(i) * 0.618_034).fract();
+                if u < a { -1 } else { i8::from(u >= a + b) }
+            })
+            .collect();
+        let mut builder = CalibrationSetBuilder::new();
+        builder.add(&rows[..], &labels, None, Execution::single()).unwrap();
+        builder.build(1.0, 1.0).unwrap()
+    }
+
+    fn weak(set: &CalibrationSet) -> Posterior {
+        Posteriors::new(set, None).unwrap().posterior(&set.labels(), None).unwrap()
+    }
+
+    fn every_counts() -> Vec<Counts> {
+        (0..=8_u64)
+            .flat_map(|minus| {
+                (0..=8 - minus).map(move |tie| Counts::new(minus, tie, 8 - minus - tie))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_gamma_function_has_its_values() {
+        for (x, wanted) in
+            [(1.0, 0.0), (2.0, 0.0), (5.0, 24.0_f64.ln()), (1.5, -0.120_782_237_635_245_22)]
+        {
+            assert!((ln_gamma(x) - wanted).abs() < 1e-12, "{x}: {}", ln_gamma(x));
+        }
+        assert!((ln_gamma(1e6) / 12_815_504.569_147_611 - 1.0).abs() < 1e-13);
+    }
+
+    #[test]
+    fn with_many_labels_it_is_the_fit() {
+        let model = Model::new(1.4, 2.2, 0.9).unwrap();
+        let distance = |n| {
+            let set = set_of(&model, n);
+            let fit = set.fit(&Bounds::default(), Execution::single()).unwrap().parameters;
+            let found = weak(&set).parameters;
+            (found.beta - fit.beta).abs()
+                + (found.eta0 - fit.eta0).abs()
+                + (found.gamma - fit.gamma).abs()
+        };
+        let distances = [200, 2_000, 20_000].map(distance);
+        assert!(distances.windows(2).all(|pair| pair[1] < 0.3 * pair[0]), "{distances:?}");
+        assert!(distances[2] < 1e-2, "{distances:?}");
+    }
+
+    #[test]
+    fn the_model_is_near_the_mean_and_chances_sum_to_one() {
+        let model = Model::new(1.4, 2.2, 0.9).unwrap();
+        let prior = Prior::learn(&[(set_of(&model, 300), 300.0)], 8).unwrap();
+        for n in [1, 3, 10, 60] {
+            let set = set_of(&model, n);
+            for prior in [None, Some((&prior, 0.1))] {
+                let all = Posteriors::new(&set, prior).unwrap();
+                let posterior = all.posterior(&set.labels(), None).unwrap();
+                assert!((posterior.shares.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+                let counts = every_counts();
+                for found in [
+                    posterior.decisions(&counts, Execution::single()).unwrap(),
+                    posterior.probabilities(&counts, Execution::single()).unwrap(),
+                ] {
+                    assert!(found.iter().all(|p| (p.iter().sum::<f64>() - 1.0).abs() < 1e-9));
+                    // Mirrored items have mirrored chances.
+                    for (counts, p) in counts.iter().zip(&found) {
+                        let other = every_counts().iter().position(|c| *c == counts.mirrored());
+                        let mut mirrored = found[other.unwrap()];
+                        mirrored.reverse();
+                        assert!(p.iter().zip(mirrored).all(|(a, b)| (a - b).abs() < 1e-12));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn neighbours_hold_what_they_explain() {
+        let here = Model::new(1.4, 2.2, 0.9).unwrap();
+        let elsewhere = Model::new(0.3, -3.0, -1.0).unwrap();
+        let set = set_of(&here, 40);
+        let share = |model: &Model| {
+            let prior = Prior::learn(&[(set_of(model, 400), 400.0)], 8).unwrap();
+            let all = Posteriors::new(&set, Some((&prior, 0.1))).unwrap();
+            all.posterior(&set.labels(), None).unwrap().shares[0]
+        };
+        assert!(share(&here) > 0.95 && share(&elsewhere) < 0.05);
+        // Of no label the neighbours hold all, and of a thousand nothing.
+        let prior = Prior::learn(&[(set_of(&here, 400), 400.0)], 8).unwrap();
+        let held = |set: &CalibrationSet, n_labels: f64| {
+            let all = Posteriors::new(set, Some((&prior, 0.1))).unwrap();
+            let occurrences: Vec<f64> = set.labels().iter().map(|w| w.iter().sum()).collect();
+            all.posterior(&set.labels_worth(n_labels), Some(&occurrences)).unwrap().shares[0]
+        };
+        assert_eq!((held(&set, 0.0), held(&set, 1000.0)), (1.0, 0.0));
+    }
+
+    #[test]
+    fn what_does_not_fit_together_is_refused() {
+        let set = set_of(&Model::new(1.4, 2.2, 0.9).unwrap(), 20);
+        let prior = Prior::learn(&[(set.clone(), 20.0)], 8).unwrap();
+        let error = Posteriors::new(&set, Some((&prior, 1.5))).unwrap_err().to_string();
+        assert_eq!(error, "weak_share is 1.5, want a number from 0 to 1");
+        let all = Posteriors::new(&set, None).unwrap();
+        assert!(matches!(all.posterior(&[[1.0; 3]], None), Err(Error::Length { .. })));
+        let none = vec![[0.0; 3]; set.n_distinct()];
+        assert_eq!(all.posterior(&none, None).unwrap_err(), Error::NoWeight);
+    }
+}
