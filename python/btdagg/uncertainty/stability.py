@@ -20,18 +20,18 @@ _HELD = 1 << 24
 
 
 class Stability(NamedTuple):
-    """Decisions of items and what becomes of them under refitted parameters.
+    """Decisions on items, and how they change under refitted parameters.
 
     Attributes
     ----------
     labels : (n,) array of int8
-        Decisions of the model.
+        Labels from the model.
     shares : (n, 3) array of float64
-        Share of the refits that decide -1, 0 and +1.
+        Shares of the refits that give -1, 0 and +1.
     agreement : (n,) array of float64
-        Share of the refits that decide as the model does.
+        Share of the refits that give the same label as the model.
     stable : (n,) array of bool
-        Whether that is at least the level asked for.
+        Whether this share reaches the requested level.
     """
 
     labels: NDArray[np.int8]
