@@ -215,7 +215,7 @@ def test_bad_counts_are_refused_by_row_and_column(function, counts, message):
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_rows_of_unequal_length_are_refused(function):
-    with pytest.raises(InputError, match=r"^counts is no rectangular array of numbers: "):
+    with pytest.raises(InputError, match=r"^counts is not a rectangular array of numbers: "):
         function([[1, 2, 3], [1, 2]])
 
 

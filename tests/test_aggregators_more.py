@@ -172,8 +172,8 @@ def test_missing_confidences_are_named_by_who_wants_them():
         with pytest.raises(InputError) as error:
             aggregator.decide(counts)
         assert str(error.value) == (
-            f"{aggregator.name} wants a confidence of every vote and there are none: name the "
-            "column that holds them (--confidence)"
+            f"{aggregator.name} wants a confidence of every vote, and there are none: name their "
+            "column (--confidence)"
         )
     holes = read({"x": [(1, 0.5)], "y": [(0, 0.5), (1, 0.5), (1, None)]})
     with pytest.raises(InputError) as error:
@@ -519,7 +519,7 @@ def test_names_of_methods():
     ]  # fmt: skip
     assert by_name([" Majority", "davidson"]) == (MajorityVote(), Davidson())
     for names, message in (
-        (["majority", "mode"], f"no method 'mode'; there are {', '.join(AGGREGATORS)}"),
+        (["majority", "mode"], f"no method 'mode', want one of {', '.join(AGGREGATORS)}"),
         (["gsa", "gsa"], "method 'gsa' is named twice"),
         ("gsa", "names is 'gsa', want a sequence of names"),
     ):
@@ -610,7 +610,7 @@ def test_methods_on_the_command_line(tmp_path, capsys):
     assert run([*files, *few, "--methods", "ci-sc"]) == 2
     assert "CI-SC wants a confidence of every vote" in capsys.readouterr().err
     assert run([*files, *few, "--methods", "best"]) == 2
-    assert "no method 'best'; there are davidson, majority," in capsys.readouterr().err
+    assert "no method 'best', want one of davidson, majority," in capsys.readouterr().err
 
 
 # Real votes

@@ -110,7 +110,7 @@ def test_tables_and_computing_meet_without_a_seam():
         ([[1, 2]], r"counts has shape \(1, 2\), want \(n, 3\): minus, tie, plus of each item"),
         ([], r"counts has shape \(0,\), want \(n, 3\)"),
         (np.zeros((2, 3, 1), int), r"counts has shape \(2, 3, 1\)"),
-        ([[1, 2, 3], [1, 2]], r"counts is no rectangular array of numbers"),
+        ([[1, 2, 3], [1, 2]], r"counts is not a rectangular array of numbers"),
         ([["a", "b", "c"]], r"counts has dtype <U1, want numbers"),
         ([[1, None, 2]], r"counts\[0, 1\] is None, want a number below 2\*\*64"),
         ([[1, 2, 3j]], r"counts has dtype complex128, want numbers"),

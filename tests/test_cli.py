@@ -65,13 +65,13 @@ def test_version_is_printed(cli):
 def test_help_lists_the_commands(cli, option):
     status, out, err = cli(option)
     assert (status, err) == (0, "")
-    assert "Begin with: btdagg demo" in out
+    assert "To start: btdagg demo" in out
     assert all(re.search(rf"^│ {command} +[A-Z]", out, re.MULTILINE) for command in COMMANDS)
 
 
 def test_without_a_command_there_is_help_and_no_empty_message(cli):
     _, out, err = cli()
-    assert "Begin with: btdagg demo" in out + err
+    assert "To start: btdagg demo" in out + err
     assert not re.search(r"^btdagg: *$", err, re.MULTILINE)
 
 
@@ -267,12 +267,12 @@ def test_the_demo_says_what_its_numbers_are(cli, folder):
     assert status == 0
     assert sorted(folder.iterdir()) == before
     assert out.startswith(
-        "Eight simulated judges, 60 items each; 3 labels calibrate the model, the rest score it "
-        "(3 splits).\nVotes and labels are drawn from Thurstone's model, not from the one that is "
-        "calibrated: "
+        "Eight simulated judges, 60 items each. In each of 3 random splits the model is calibrated "
+        "on 3 labels and scored on the rest.\nVotes and labels are drawn from Thurstone's model, "
+        "not from the model that is calibrated. "
     )
     circular = cli(*SMALL, "--truth", "davidson")[1]
-    assert "Labels are drawn from the very model that is calibrated" in circular
+    assert "Labels are drawn from the model that is calibrated" in circular
     assert "wins by construction" in circular
     means = {
         (line["method"], line["n_votes"]): f"{line['mae']:.3f}"
@@ -280,8 +280,9 @@ def test_the_demo_says_what_its_numbers_are(cli, folder):
     }
     said = out.strip().splitlines()[-1]
     assert said == (
-        f"From 4 to 8 votes the mean error of majority vote goes from {means['majority vote', 4]} "
-        f"to {means['majority vote', 8]}, that of the calibrated model from "
+        "Going from 4 to 8 votes changes the mean error of majority vote from "
+        f"{means['majority vote', 4]} to {means['majority vote', 8]}, and that of the calibrated "
+        "model from "
         f"{means['Davidson', 4]} to {means['Davidson', 8]}."
     )
 
@@ -298,7 +299,7 @@ def test_the_demo_says_where_majority_vote_wins(cli):
     alike = sum(model["tied"] and majority["tied"] for model, majority in cases)
     assert (
         f"Majority vote has the lower mean error in {len(won)} of 16 cases ({', '.join(won)}). "
-        f"In {alike} of all cases the test cannot tell the two methods apart."
+        f"In {alike} of the 16 cases the test cannot tell the two methods apart."
     ) in " ".join(cli(*SMALL)[1].split())
     circular = json.loads(cli(*SMALL, "--truth", "davidson", "--json")[1])
     assert circular["settings"]["truth"] == "davidson"
@@ -813,11 +814,11 @@ REFUSALS = [
     ),
     (
         EVALUATE + " --votes 4;8",
-        "--votes is '4;8', want whole numbers with commas between, such as 4,8",
+        "--votes is '4;8', want whole numbers separated by commas, such as 4,8",
     ),
     (
         EVALUATE + " --votes=",
-        "--votes is '', want whole numbers with commas between, such as 4,8",
+        "--votes is '', want whole numbers separated by commas, such as 4,8",
     ),
     (
         EVALUATE + " --by temperature",
@@ -989,7 +990,7 @@ def test_calibrate_gives_the_intervals_of_the_library(cli, folder):
     for name in ("beta", "nu", "gamma", "mae"):
         assert found[name] == getattr(expected, name)._asdict()
     _, out, _ = cli("calibrate", "--prior", "none", "counts.csv", "labels.csv", *options)
-    assert "0.9 intervals of 50 refits on 120 items drawn again:\n" in out
+    assert "90% intervals from 50 refits to 120 resampled items:\n" in out
     assert f"  beta {expected.beta}\n" in out
     assert f"  MAE {expected.mae}\n" in out
     assert "intervals" not in json.loads(

@@ -128,7 +128,7 @@ def test_counts_filters_and_labels_of_some_items(cli):
         (["--budget", -1], "budget is -1, want a number of at least 0"),
         (
             ["--epsilon", 0.1, "--budget", 4],
-            "--epsilon, --price and --budget want at most one to be given",
+            "give at most one of --epsilon, --price and --budget",
         ),
         (["--vote-price", "nan"], "--vote-price is nan, want at least 0"),
         (["-f", "judge"], "--filter is 'judge', want COLUMN=VALUE"),

@@ -187,7 +187,7 @@ def test_an_interrupted_evaluation_keeps_the_parts_that_were_finished(cli, folde
     monkeypatch.setattr(comparison, "cross_scores", two_parts)
     status, out, err = cli(*EVALUATE, "-f", "template=base", "--report", "out")
     assert status == 130
-    assert "interrupted: the parts that were finished" in err
+    assert "interrupted: only the finished parts are shown" in err
     assert err.endswith("btdagg: interrupted\n")
     assert out.count("math") == 4
     assert "ties" not in out
@@ -216,11 +216,11 @@ def test_a_report_that_is_interrupted_keeps_its_first_sections(cli, folder, monk
         (("--methods", "gsa"), "no column 'gsa_2'"),
         (("--methods", "ci-sc"), "confidence"),
         (("--vary", "colour"), "no column 'colour'"),
-        (("--vary", "order,,"), "--vary is 'order,,', want names of columns with commas between"),
+        (("--vary", "order,,"), "--vary is 'order,,', want names of columns separated by commas"),
         (("--vary", "gender"), "no column 'gender'"),
         (("--tau", 1), "tau is 1.0, want a number above 0 and below 1"),
         (("--sizes", "20,x"), "--sizes is '20,x', want whole numbers"),
-        (("--by", "template,"), "--by is 'template,', want names of columns with commas between"),
+        (("--by", "template,"), "--by is 'template,', want names of columns separated by commas"),
     ],
 )
 def test_bad_input_is_a_line_and_leaves_no_report(cli, folder, change, message):
@@ -313,7 +313,7 @@ def test_raters_are_compared_with_a_judge_at_several_numbers_of_votes(cli, folde
         (("raters", "labels.csv"), "rater"),
         (("raters", "ratings.csv", "--method", "best"), "no method 'best'"),
         (("votes", "votes.csv", "--gold-ties"), "--gold-ties wants --labels"),
-        (("votes", "votes.csv", "--by", "judge"), "want two columns with a comma between"),
+        (("votes", "votes.csv", "--by", "judge"), "want two columns separated by a comma"),
         (("votes", "labels.csv"), "no column"),
         (("votes", "votes.csv", "--splits", "1"), "--splits is 1, want at least 2"),
         (

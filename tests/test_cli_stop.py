@@ -201,7 +201,7 @@ def test_every_task_has_a_rule_and_those_without_labels_cost_nothing(cli, folder
          "-n is 6, and the rule of rule.json is for 8 votes"),
         (["judge", "--stop", "rule.json", "--method", "gsa"], "--stop is for --method sample"),
         (["judge", "--stop", "one-by-one.json"],
-         "the rule of one-by-one.json has step 1, and votes come in both orders: make it by"),
+         "the rule of one-by-one.json has step 1, and votes come in both orders: make the"),
         (["run", "--labels", "labels.csv", "--stop", "soon"],
          "--stop is 'soon', want lossless, epsilon=0.05, price=0.01 or budget=5"),
         (["run", "--labels", "labels.csv", "--stop", "epsilon=x"], "--stop is 'epsilon=x', want"),
@@ -239,6 +239,6 @@ def test_decisions_by_a_rule_want_no_more_votes_than_it_has(cli, folder):
     assert out.splitlines() == ["item,label,minus,tie,plus,settled", "a,1,0,0,8,true",
                                 f"b,{MODEL.decide_one(0, 0, 1)},0,0,1,false"]  # fmt: skip
     line = one_line(*cli("decide", "rule.json", "votes.csv", "--refits", "refits.json"))
-    assert line == "--refits wants a model, and rule.json is a rule"
+    assert line == "--refits wants a model, and rule.json is a stopping rule"
     (folder / "rule.json").write_text((folder / "rule.json").read_text()[:-20])
     assert one_line(*cli("decide", "rule.json", "votes.csv")).startswith("rule.json: not JSON")

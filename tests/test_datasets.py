@@ -515,7 +515,10 @@ def test_wmt23_is_downloaded_once(cache, serving, monkeypatch):
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        ([packed(ERRORS)], f"what came has not the SHA-256 {wmt23._SHA256[ZHEN]}; not kept"),
+        (
+            [packed(ERRORS)],
+            f"the download does not have the SHA-256 {wmt23._SHA256[ZHEN]}; discarded",
+        ),
         ([b"", 404], "cannot be downloaded: 404 Client Error"),
         ([packed(ERRORS), 200, 10**6], "cannot be downloaded: "),  # broken off
     ],
@@ -546,7 +549,7 @@ def test_wmt23_six_ratings_are_downloaded_and_checked_by_the_name_that_git_has_f
     use_checksum_of(content[f"{ZHEN}.tar.gz"], monkeypatch)
     with (
         serving(content),
-        pytest.raises(InputError, match=r"is not the Git blob 03608de.*not kept"),
+        pytest.raises(InputError, match=r"is not the Git blob 03608de.*discarded"),
     ):
         load_wmt23(ratings=6, download=True)
     assert [file.name for file in (cache / "btdagg").iterdir()] == [f"{ZHEN}.tar.gz"]

@@ -807,10 +807,10 @@ def test_a_judge_that_adds_nothing_is_remarked_upon():
     constant = np.mean(labels["label"] != 0)
     assert constant < 0.45
     assert remarks(found) == [
-        "fitted to all 120 labels, the model calls every item with up to 8 votes a tie, however "
-        "they fall: this judge adds nothing here that a constant would not. Always answering tie "
-        f"has MAE {constant:.3f}; the models that are scored, calibrated on "
-        f"{cell.comparison.n_calibration:.0f} labels each, have {mae:.3f}"
+        "fitted to all 120 labels, the model calls every item with up to 8 votes a tie, whatever "
+        "the votes: here this judge adds nothing to a constant answer. Always answering tie "
+        f"has MAE {constant:.3f}; the scored models, each calibrated on "
+        f"{cell.comparison.n_calibration:.0f} labels, have {mae:.3f}"
     ]
     # The two differ: what is scored is not the model that calls every item a tie.
     assert mae > constant
@@ -839,7 +839,7 @@ def test_more_votes_than_there_are_is_said():
     enough = remarks(evaluate(votes, labels, n_votes=[most], **SETTINGS))
     assert not any("votes;" in remark for remark in enough)
     found = evaluate(votes, labels, n_votes=[most + 1], **SETTINGS)
-    said = f"g: no item has {most + 1} votes; those there are were used"
+    said = f"g: no item has {most + 1} votes; all votes were used"
     assert [remark for remark in remarks(found) if "votes;" in remark] == [said]
 
 
@@ -873,7 +873,7 @@ def test_fits_that_call_everything_a_tie_are_remarked_upon_from_a_quarter_of_the
     assert remarks(with_ties(evaluation, 0)) == []
     assert remarks(with_ties(evaluation, 1)) == [
         f"{where}: calibrated on 10 labels, the model calls every item a tie on 25% of the splits: "
-        "calibrate on more"
+        "calibrate on more labels"
         for where in ("math g", "ties h")
     ]
     assert "on 100% of the splits" in remarks(with_ties(evaluation, 4))[1]
@@ -905,9 +905,8 @@ def test_items_whose_votes_are_all_missing_are_remarked_upon():
     ]
     found = evaluate(read_votes(columns), read_labels(MATH.label_columns()), **SETTINGS)
     assert found.cells[0].n_empty == 1
-    assert (
-        "g: 1 of 90 items have no vote that is not missing, and are decided without any"
-        in remarks(found)
+    assert "g: 1 of 90 items have only missing votes, and are decided without votes" in remarks(
+        found
     )
 
 
@@ -1078,9 +1077,9 @@ def test_a_real_judge_that_adds_nothing_is_remarked_upon(real, real_evaluation):
     assert constant == pytest.approx(0.5, abs=0.005)
     assert said == [
         "precise-if gpt-5.4: fitted to all 954 labels, the model calls every item with up to 8 "
-        "votes a tie, however they fall: this judge adds nothing here that a constant would not. "
-        f"Always answering tie has MAE {constant:.3f}; the models that are scored, calibrated on "
-        f"{cell.comparison.n_calibration:.0f} labels each, have {mae:.3f}"
+        "votes a tie, whatever the votes: here this judge adds nothing to a constant answer. "
+        f"Always answering tie has MAE {constant:.3f}; the scored models, each calibrated on "
+        f"{cell.comparison.n_calibration:.0f} labels, have {mae:.3f}"
     ]
 
 

@@ -109,7 +109,7 @@ def test_counts_are_evaluated_by_the_task_of_the_labels():
 
 def test_counts_that_could_be_of_two_tasks_are_refused():
     twice = joined(with_task(MATH.label_columns(), "math"), with_task(MATH.label_columns(), "ties"))
-    with pytest.raises(InputError, match="in several tasks, and the votes do not say theirs"):
+    with pytest.raises(InputError, match="and the votes do not say which task they belong to"):
         evaluate(read_counts(wide(MATH)), read_labels(twice), **SETTINGS)
 
 

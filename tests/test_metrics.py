@@ -115,7 +115,7 @@ def test_no_items_are_refused(metric):
 
 @pytest.mark.parametrize("metric", PAIRED)
 def test_rows_of_unequal_length_are_refused(metric):
-    with pytest.raises(InputError, match=r"^labels is no rectangular array of numbers: "):
+    with pytest.raises(InputError, match=r"^labels is not a rectangular array of numbers: "):
         metric([[1], [1, 0]], [1, 0])
 
 

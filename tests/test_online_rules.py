@@ -582,7 +582,7 @@ def test_threads_and_memory_layouts_change_nothing():
         ),
         (
             lambda: StoppingRule.cost_optimal(MODEL, 8, VOTES),
-            "price and budget want one of them to be given",
+            "want exactly one of price and budget",
         ),
         (
             lambda: StoppingRule.cost_optimal(MODEL, 8, VOTES, budget=-1),

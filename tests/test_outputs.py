@@ -179,7 +179,7 @@ def test_links_hide_no_file_that_is_read(cli, folder, link, line, name, target, 
     before = digests()
     said = one_line(*cli(*line.split(), *force))
     assert digests() == before
-    assert re.search("is read" if force else "is read|no earlier report|no manifest", said)
+    assert re.search("is read" if force else "is read|no earlier report|not a manifest", said)
 
 
 @pytest.mark.parametrize("link", [os.symlink, os.link])
@@ -211,7 +211,7 @@ def test_a_folder_by_another_name_hides_no_file_that_is_read(cli, folder):
     before = digests()
     line = "run pairs.jsonl --labels decided.csv -o here --model m --force"
     assert one_line(*cli(*line.split())) == (
-        "here/decided.csv is a file that is read, and would be written over"
+        "here/decided.csv is a file that is read, and would be overwritten"
     )
     assert digests() == before
 
@@ -517,7 +517,7 @@ def test_drafts_of_the_dead_are_removed_and_those_of_the_living_are_not(tmp_path
 )  # fmt: skip
 def test_a_manifest_that_is_none_is_refused(tmp_path, manifest):
     (tmp_path / MANIFEST).write_text(manifest)
-    with pytest.raises(InputError, match=f"{MANIFEST} is no manifest of btdagg"):
+    with pytest.raises(InputError, match=f"{MANIFEST} is not a manifest of btdagg"):
         OutputFolder(tmp_path)
     folder = OutputFolder(tmp_path, force=True).claim(["x"])
     folder.write("x", "ours")
@@ -526,7 +526,7 @@ def test_a_manifest_that_is_none_is_refused(tmp_path, manifest):
 
 def test_a_folder_in_place_of_a_file_is_refused_even_if_forced(tmp_path):
     (tmp_path / "x").mkdir()
-    with pytest.raises(InputError, match="x is a folder, want none of this name"):
+    with pytest.raises(InputError, match="x is a folder, want a file or nothing of this name"):
         OutputFolder(tmp_path, force=True).claim(["x"])
     with pytest.raises(InputError, match=r"-o is .*x, a folder, want a file"):
         OutputFile("-o", tmp_path / "x", json_kind("y"), force=True)

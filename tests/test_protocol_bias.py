@@ -214,7 +214,7 @@ def test_orders_are_compared_at_equal_numbers_of_votes():
 def test_orders_say_what_is_wrong():
     rows, gold = ordered_rows()
     labels = read_labels({"item": list(gold), "label": list(gold.values())})
-    with pytest.raises(InputError, match=r"^n_votes is 3, want an even number: half of each order"):
+    with pytest.raises(InputError, match=r"^n_votes is 3, want an even number: half in each order"):
         compare_orders(table(rows), labels, 3)
     with pytest.raises(InputError, match=r"no item has 6 or more votes under each order: "):
         compare_orders(table(rows), labels, 6)

@@ -132,7 +132,7 @@ def test_an_interruption_is_on_the_page_and_goes_on(out, error, said):
     with pytest.raises(type(error)):
         small_report(out, "mae", error=error)
     assert status(out)[0] == described(out)["status"] == "interrupted"
-    assert f"<strong>Interrupted</strong>: {said}. What was done" in status(out)[1]
+    assert f"<strong>Interrupted</strong>: {said}. Finished by then" in status(out)[1]
     assert '<a href="tables/mae.csv">' in text(out)
 
 

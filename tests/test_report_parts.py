@@ -145,7 +145,7 @@ def test_one_task_has_no_transfer(cli):
     names, skipped, _ = described()
     assert "transfer" not in names
     assert skipped["Whether a calibration carries over"] == (
-        "it wants several tasks with votes of one judge and labels"
+        "this needs several tasks with votes of one judge and labels"
     )
 
 
@@ -258,7 +258,7 @@ def test_a_column_that_is_named_like_a_field_is_a_line_and_leaves_no_report(cli,
             both = [frame, frame.with_columns(mae=pl.lit("q"), sample=pl.col("sample") + 9)]
             pl.concat(both).write_csv("votes.csv")
         assert one_line(*cli(*EVALUATE, option, "mae")) == (
-            "column 'mae' is named like a field of the results, which would be lost; rename the "
+            "column 'mae' has the name of a field of the results, which would be lost; rename the "
             "column"
         )
     assert not (folder / "out").exists()

@@ -370,7 +370,7 @@ def test_a_column_that_is_named_like_a_field_is_refused(simulated, column):
     found = evaluate(
         votes, labels, by=("task", column), protocol=Protocol(RandomSplits(n_splits=2, share=0.3))
     )
-    message = f"column '{column}' is named like a field of the results"
+    message = f"column '{column}' has the name of a field of the results"
     with pytest.raises(InputError, match=message):
         Study(votes, labels, by=("task", column))
     with pytest.raises(InputError, match=message):
@@ -393,7 +393,7 @@ def test_no_column_can_have_a_name_that_a_table_of_an_evaluation_uses(simulated,
     ]
     names = {name for table in found for record in table.records for name in record}
     for name in names - {"task", "judge"}:
-        with pytest.raises(InputError, match=f"column '{name}' is named like a field"):
+        with pytest.raises(InputError, match=f"column '{name}' has the name of a field"):
             Study(*simulated, by=(name,))
 
 
@@ -598,7 +598,7 @@ def test_positional_bias_and_tie_rates(simulated):
     assert table.rows[0][5].text == f"{fixed(100 * one.bias, 1, signed=True)}% ±{half:.1f}"
     clear = one.interval.low > 0 or one.interval.high < 0
     assert table.rows[0][5].bold == clear
-    with pytest.raises(InputError, match=r"by is \['judge', 'x'\], and there is a key of 1"):
+    with pytest.raises(InputError, match=r"by is \['judge', 'x'\], and a key has 1"):
         positional_bias_table(found, by=("judge", "x"))
 
     rates = tie_rates(votes)
@@ -646,5 +646,5 @@ def test_averages_of_tie_rates_have_their_own_name():
     table = tie_rate_table(tie_rates(votes, "judge", "template"))
     assert [row[0].text for row in table.rows] == ["average", "k", "average of all"]
     clash = read_votes(votes.frame.rename({"template": "ties"}))
-    with pytest.raises(InputError, match="column 'ties' is named like a field"):
+    with pytest.raises(InputError, match="column 'ties' has the name of a field"):
         tie_rate_table(tie_rates(clash, "judge", "ties"), "judge", "ties")

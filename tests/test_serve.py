@@ -191,7 +191,7 @@ def test_arrow_votes_are_tallied(scorer):
 BAD = [
     ({"counts": [[1, 2, 3], [1, -2, 3]]}, r"counts[1, 1] (tie) is -2, want a non-negative integer"),
     ({"counts": [[1, 2]]}, "counts has shape (1, 2), want (n, 3)"),
-    ({"counts": [[1, 2, 3], [1, 2]]}, "counts is no rectangular array of numbers"),
+    ({"counts": [[1, 2, 3], [1, 2]]}, "counts is not a rectangular array of numbers"),
     ({"counts": 3}, "counts is 3, want a list"),
     ({"counts": [], "extra": []}, "unknown field 'extra', want counts, item"),
     ({"counts": [[1, 2, 3]], "item": ["a", "b"]}, "item has 2 rows, want 1 as in counts"),
@@ -216,7 +216,7 @@ BAD = [
     ({"item": ["\ud800", "?"], "vote": [1, 1]}, "item[0] is '\\ud800', want text without a lone"),
     ({"item": ["a"], "vote": [1], "judge": ["x\udfff"]}, "judge[0] is 'x\\udfff', want text"),
     ({}, "no field counts, minus or vote; found none"),
-    ([], "body is no JSON object"),
+    ([], "body is not a JSON object"),
 ]
 
 
@@ -240,8 +240,8 @@ def test_what_is_no_json_arrow_or_tally_is_422(scorer):
     assert detail(twice) == "field 'counts' is there twice"
     assert "body is not JSON: " in detail(b"[" * 90_000)
     assert "content type is 'text/csv', want 'application/json'" in detail(b"1", "text/csv")
-    assert "no Arrow IPC stream" in detail(b"", CONTENT_TYPE)
-    assert "no Arrow IPC stream" in detail(b"ARROW1" * 9, CONTENT_TYPE)
+    assert "not an Arrow IPC stream" in detail(b"", CONTENT_TYPE)
+    assert "not an Arrow IPC stream" in detail(b"ARROW1" * 9, CONTENT_TYPE)
     counts = json.dumps({"counts": [[1, 2, 3]]})
     assert "no field 'vote'; found 'counts'" in detail(counts, path="/v1/tally")
     counts = {"minus": [1, 2], "tie": [1, 1], "plus": [2, 2]}
@@ -343,7 +343,7 @@ def test_a_stream_that_does_not_begin_with_a_schema_is_refused(scorer):
     body = bytearray(stream_of(pa.table({"minus": [0], "tie": [1], "plus": [11]})))
     assert len(body) == 504
     body[150], body[20] = 99, 90
-    wanted = "body is no Arrow IPC stream: it begins with a "
+    wanted = "body is not an Arrow IPC stream: it begins with a "
     batches = stream_of(pa.table({"minus": [0]}))
     size = 8 + struct.unpack_from("<i", batches, 4)[0]
     for damaged in (bytes(body), batches[size:]):
@@ -355,7 +355,7 @@ def test_a_stream_that_does_not_begin_with_a_schema_is_refused(scorer):
         assert detail.startswith(wanted), detail
         assert detail.endswith(" message, want a schema")
     assert scorer.ask("GET", "/healthz")[0] == 200
-    with pytest.raises(InputError, match=r"^body is no Arrow IPC stream: it has ended$"):
+    with pytest.raises(InputError, match=r"^body is not an Arrow IPC stream: it has ended$"):
         read_stream(b"\xff\xff\xff\xff\0\0\0\0")
 
 
@@ -368,7 +368,7 @@ def test_a_stream_that_was_cut_anywhere_is_refused(scorer):
             stream.write_batch(pa.record_batch([[count] for count in row], schema))
     whole = out.getvalue().to_pybytes()
     assert read_items(whole, CONTENT_TYPE).counts.tolist() == COUNTS[:2]
-    wanted = r"body (is no Arrow IPC stream: |has no end-of-stream mark: is it cut short\?$)"
+    wanted = r"body (is not an Arrow IPC stream: |has no end-of-stream mark: was it cut off\?$)"
     looks_whole = []
     for length in range(len(whole)):
         with pytest.raises(InputError, match=wanted) as caught:
@@ -391,7 +391,7 @@ def test_a_stream_that_was_cut_anywhere_is_refused(scorer):
 
 def test_a_stream_that_something_follows_is_refused():
     for rest in (_STREAM, b"\n", bytes(8)):
-        with pytest.raises(InputError, match="body goes on after the end of its stream"):
+        with pytest.raises(InputError, match="body continues after the end of its stream"):
             read_stream(_STREAM + rest)
 
 
@@ -675,7 +675,7 @@ def test_a_file_that_is_no_model_is_an_error_and_so_is_a_bad_option(tmp_path, ca
         ({"timeout": 0}, "timeout is 0, want at least 0.01"),
         ({"token": " "}, "token is empty"),
         ({"token": "secret "}, "token begins or ends with a blank"),
-        ({"token": "ä"}, "token has characters that are no printable ASCII"),
+        ({"token": "ä"}, "token has characters that are not printable ASCII"),
     ):
         with pytest.raises(InputError, match=message):
             Settings(model=Path("m"), **arguments)

@@ -536,7 +536,7 @@ PAIRED_ERRORS = [
     ({"groups": [0, np.nan, 1]}, "groups[1] is nan, want a group for every item"),
     ({"groups": ["x", "y", None]}, "groups[2] is None, want a group for every item"),
     ({"groups": np.array([1, "x", 2], dtype=object)},
-        "groups mixes values that cannot be compared, want names alike"),
+        "groups mixes values that cannot be compared, want names of one type"),
     ({"a": [0, 0.5, 0], "method": "exact"}, "a[1] - b[1] is 0.5, want integers up to 2^51 in sum "
         "for an exact test; Monte Carlo takes others"),
     ({"a": [0, 0.5, 1], "method": "exact", "groups": ["x", "y", "y"]},

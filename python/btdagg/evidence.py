@@ -1,4 +1,4 @@
-"""What is known of items when they are decided: counts, and confidences or decisions if any."""
+"""What aggregators decide items by: counts, and confidences or decisions if there are any."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _SIDES = ("minus", "tie", "plus")
 class Confidences:
     """Confidences of the votes, summed up by item and label; columns in label order -1, 0, +1.
 
-    A label without votes has total 0, least infinity and log product 0. One with a vote whose
-    confidence is missing has NaN in all three.
+    A label without votes has total 0, least infinity and log product 0. If the confidence of a vote
+    is missing, all three are NaN.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Confidences:
     least : (n, 3) array of float64
         The smallest.
     log_product : (n, 3) array of float64
-        Sum of their logarithms; minus infinity where one of them is 0.
+        Sum of their logarithms; minus infinity if one of them is 0.
     """
 
     total: NDArray[np.float64]
@@ -48,26 +48,26 @@ class Confidences:
 class Evidence:
     """What aggregators decide items by.
 
-    To whoever asks for no more it is the array of its counts: `numpy.asarray`, `calibrate` and
-    every aggregator that needs nothing but counts take it as one.
+    It can be used as an array of its counts: `numpy.asarray`, `calibrate` and every aggregator that
+    needs only counts accept it.
 
     Attributes
     ----------
     counts : (n, 3) array of non-negative integers
         Votes per item in label order: minus, tie, plus.
     confidences : Confidences or None
-        Those of the votes, where they have any.
+        Confidences of the votes, if there are any.
     decisions : mapping of str to (n,) array of float64
-        What others have decided, such as a generative aggregator: -1, 0, 1 or NaN for each item.
+        Decisions made elsewhere, such as by a generative aggregator: -1, 0, 1 or NaN per item.
     ids : (n,) array or None
-        What messages call the items; by their number unless given.
+        Names of the items in messages; by default their row numbers.
     no_confidences : str
-        Why there are none although a column is there, said to whoever asks for them.
+        Why a column of confidences is not usable; the error of an aggregator that needs them.
 
     Raises
     ------
     InputError
-        If shapes disagree or a decision is none of these.
+        If shapes disagree or a decision is invalid.
     """
 
     counts: NDArray[Any]
@@ -106,14 +106,14 @@ class Evidence:
 
     @classmethod
     def of(cls, counts: ArrayLike | Evidence) -> Evidence:
-        """Return evidence as it is, that of votes, and of an array of counts the counts alone."""
+        """Return evidence unchanged, or make it from a table of votes or an array of counts."""
         if isinstance(counts, CountsItself):
             return counts.evidence()[1]
         return counts if isinstance(counts, Evidence) else cls(as_counts(counts))
 
     @property
     def is_plain(self) -> bool:
-        """Whether there is no more than counts, and nothing to say of what is not there."""
+        """Whether there is nothing but counts."""
         return self.confidences is None and not self.decisions and not self.no_confidences
 
     def __len__(self) -> int:
@@ -147,19 +147,20 @@ class Evidence:
         return np.array(self.counts, dtype=dtype, copy=copy)
 
     def require_confidences(self, wanted_by: str) -> Confidences:
-        """Return the confidences, one of every vote.
+        """Return the confidences, which every vote must have.
 
         Raises
         ------
         InputError
-            If there are none, or that of a vote is missing; the message names the item.
+            If there are none, or a vote has none; the message names the item.
         """
         if self.confidences is None:
             if self.no_confidences:
                 raise InputError(f"{wanted_by}: {self.no_confidences}")
             raise InputError(
-                f"{wanted_by} wants a confidence of every vote and there are none: name the column "
-                "that holds them (--confidence)"
+                f"{wanted_by} wants a confidence of every vote, and there are none: name their "
+                f"column "
+                "(--confidence)"
             )
         absent = np.isnan(self.confidences.total)
         if absent.any():
@@ -171,12 +172,12 @@ class Evidence:
         return self.confidences
 
     def require_decisions(self, name: str) -> NDArray[np.int8]:
-        """Return the decisions of that name, one of every item: (n,) array of -1, 0, 1.
+        """Return the decisions of that name, which every item must have: (n,) array of -1, 0, 1.
 
         Raises
         ------
         InputError
-            If there are none, or that of an item is missing; the message names the item.
+            If there are none, or an item has none; the message names the item.
         """
         if name not in self.decisions:
             found = ", ".join(self.decisions) or "none"

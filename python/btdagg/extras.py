@@ -1,4 +1,4 @@
-"""What is said where a library is missing that an extra of the package brings."""
+"""Errors for missing libraries, which name the extra to install."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _PACKAGES = {"huggingface_hub": "huggingface-hub", "sklearn": "scikit-learn"}
 
 
 class MissingExtraError(ImportError):
-    """A library is not installed; the message is one line and names the extra that brings it."""
+    """A library is not installed. The message is one line and names the extra to install."""
 
 
 @contextmanager
 def needs(extra: str, what: str) -> Iterator[None]:
-    """Import libraries in the body; where one is missing, say which extra brings it.
+    """Import libraries in the body; if one is missing, name the extra to install.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def needs(extra: str, what: str) -> Iterator[None]:
     Raises
     ------
     MissingExtraError
-        If the body imports a module that is not there, and that is not btdagg's own.
+        If the body imports a missing module that is not part of btdagg.
 
     Examples
     --------

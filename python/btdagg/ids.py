@@ -1,4 +1,4 @@
-"""Ids of items, given as arrays: integers or texts, whatever they came in."""
+"""Arrays of item ids: integers or texts, from any kind of array."""
 
 from __future__ import annotations
 

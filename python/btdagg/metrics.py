@@ -1,4 +1,4 @@
-"""How far labels are from gold."""
+"""Scores of predicted labels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def mean_absolute_error(labels: ArrayLike, predicted: ArrayLike) -> float:
     """Mean of ``|predicted - label|``, 0 to 2; lower is better.
 
-    A reversed preference costs 2, a preference where gold has a tie or the other way round 1.
+    A reversed preference costs 2. A tie taken for a preference, or a preference for a tie, costs 1.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def mean_absolute_error(labels: ArrayLike, predicted: ArrayLike) -> float:
     Raises
     ------
     InputError
-        If lengths disagree, there are no items, or a value is no label; the message names it.
+        If lengths disagree, there are no items, or a value is not a label; the message names it.
 
     References
     ----------
@@ -72,7 +72,8 @@ def discrete_ranked_probability_score(
     Raises
     ------
     InputError
-        If shapes disagree, a label is none, or a row is no distribution; the message names it.
+        If shapes disagree, a label is invalid, or a row is not a distribution; the message names
+        it.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The fitted model: a value of five numbers, and what it says of counts."""
+"""The fitted model: five numbers that turn counts into probabilities and labels."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Features(NamedTuple):
 class DavidsonModel:
     """Bradley-Terry-Davidson model of labels given vote counts.
 
-    A frozen value: equal where its numbers are, hashable, picklable, saved as versioned JSON.
+    A frozen value: equal if its numbers are equal, hashable, picklable, saved as versioned JSON.
     All arrays with one column per label have them in label order -1, 0, +1.
 
     Parameters
@@ -47,8 +47,8 @@ class DavidsonModel:
     alpha, kappa : float
         Smoothing constants of the margin and the tie feature, above 0.
     provenance : Provenance, optional
-        What the model was fitted to, for comparison with what it is used for. It is saved with the
-        model and takes no part in decisions, nor in whether models are equal.
+        What the model was fitted to, to warn if it is used for something else. It is saved with the
+        model, and affects neither decisions nor equality.
 
     Raises
     ------
@@ -65,16 +65,16 @@ class DavidsonModel:
     no more than rounding are equal, and equal risks give a tie. Swapping A and B mirrors every
     result exactly.
 
-    Methods over arrays take `counts`, (n, 3) non-negative integers (floats where integral) of
-    any width and memory order, and `n_threads`, which does not change a bit of the result. They
-    release the GIL and raise `InputError` naming the row of the first bad count. A data frame
-    (pandas, polars, PyArrow, narwhals) is read by name: it has exactly the columns minus (or b),
-    tie (or same) and plus (or a), in any order, or columns numbered 0, 1, 2; any other is an error.
+    Methods over arrays take `counts`, (n, 3) non-negative integers (floats where integral) of any
+    width and memory order, and `n_threads`, which does not change a bit of the result. They release
+    the GIL and raise `InputError` naming the row of the first bad count. A data frame (pandas,
+    polars, PyArrow, narwhals) is read by column name. It must have exactly the columns minus (or
+    b), tie (or same) and plus (or a), in any order, or columns numbered 0, 1, 2.
 
-    `decide`, `predict_proba` and `risks` warn (`ProvenanceWarning`) where the first 32 items all
-    have more votes than the model was fitted for: that much can be seen without reading the counts
-    twice. ``model.provenance.differences(counts, votes)`` looks at all of them, and at where the
-    votes are from.
+    `decide`, `predict_proba` and `risks` warn (`ProvenanceWarning`) if each of the first 32 items
+    has more votes than the model was fitted for. They do not look further, so that counts are read
+    only once. ``model.provenance.differences(counts, votes)`` checks all items, and where the votes
+    come from.
 
     References
     ----------
@@ -116,7 +116,7 @@ class DavidsonModel:
 
     @property
     def nu(self) -> float:
-        """Tie baseline of the paper, ``exp(eta0)``; infinite where that overflows."""
+        """Tie baseline of the paper, ``exp(eta0)``; infinite if that overflows."""
         try:
             return math.exp(self.eta0)
         except OverflowError:
@@ -127,7 +127,7 @@ class DavidsonModel:
         return self._kernel.decide(self._checked(counts), as_integer(n_threads, "n_threads", 1))
 
     def _checked(self, counts: ArrayLike) -> NDArray[Any]:
-        """Check counts, and warn where they are clearly not what the model was fitted for."""
+        """Check counts, and warn if items clearly have too many votes for the model."""
         array, known = as_counts(counts), self.provenance
         if known is not None and known.n_votes is not None and _core.exceeds(array, known.n_votes):
             warn_of(known.differences(array))
@@ -217,10 +217,10 @@ class DavidsonModel:
         return items.loss(theta, as_integer(n_threads, "n_threads", 1))
 
     def always_ties(self, n_votes: int) -> bool:
-        """Whether every item with at most `n_votes` votes is decided a tie, however they fall.
+        """Whether the model calls every item with at most `n_votes` votes a tie.
 
-        Such a model says no more than the constant 0 does. It cannot be constant otherwise: an
-        item without votes is a tie, and mirrored items have mirrored decisions.
+        Such a model is no better than the constant 0. It cannot be constant in another way, because
+        an item without votes is a tie.
         """
         return self._kernel.always_ties(as_integer(n_votes, "n_votes", 0, 2**64 - 1))
 
@@ -235,19 +235,19 @@ class DavidsonModel:
     ) -> str:
         """Return the decision as one SQL expression over three columns of counts.
 
-        Its value is -1, 0 or 1; where a count is NULL or negative it is NULL.
+        Its value is -1, 0 or 1, or NULL if a count is NULL or negative.
 
         Parameters
         ----------
         dialect : {"duckdb", "postgresql", "sqlite", "spark"}
-            Whose SQL.
+            SQL dialect.
         minus, tie, plus : str or sequence of str
             Columns of the counts, of any integer type; several parts are a qualified name such as
-            ``("v", "minus")``. They are quoted: whatever they hold is a name and nothing else.
+            ``("v", "minus")``. They are quoted, whatever characters they contain.
         max_votes : int, optional
-            Up to 200. Gives a look-up in a text of digits instead of the closed form: no
-            mathematical functions, which SQLite may have been built without, and every decision
-            that of `decide` by construction. Items of more votes are NULL.
+            Look decisions up in a string of digits instead of computing them, for up to this many
+            votes (at most 200). This needs no mathematical functions, which SQLite may lack, and
+            equals `decide` by construction. Items with more votes get NULL.
 
         Raises
         ------
@@ -257,9 +257,9 @@ class DavidsonModel:
 
         Notes
         -----
-        The closed form makes the comparison of `decide` with the same allowance for rounding, in
-        the database's 64-bit floats. The two can differ only where the risks of two labels differ
-        by about as little as the rounding of a float, and are not equal.
+        The closed form makes the same comparison as `decide`, with the same allowance for rounding,
+        in the database's 64-bit floats. The two can differ only if two risks differ by no more than
+        about the rounding error of a float, and are not equal.
 
         Examples
         --------
@@ -275,13 +275,13 @@ class DavidsonModel:
         return MODEL_FILE.dumps(self.as_dict(), indent=2)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the numbers, and the provenance where there is one, as plain values."""
+        """Return the numbers and the provenance, if there is one, as plain values."""
         known = {} if self.provenance is None else {"provenance": self.provenance.as_dict()}
         return {**self.numbers, **known}
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Self:
-        """Return the model that `as_dict` described.
+        """Return the model from the fields of `as_dict`.
 
         Raises
         ------
@@ -305,14 +305,14 @@ class DavidsonModel:
         Raises
         ------
         InputError
-            If the text is no such JSON or of a later version; `source` names it in the message.
+            If the text is not such JSON or of a later version; the message begins with `source`.
         """
         return MODEL_FILE.loads(text, source, cls.from_dict)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model as JSON; a file that is there is replaced whole or not at all.
+        """Write the model as JSON. An existing file is replaced atomically.
 
-        Through a symbolic link its target is written; so is a device or a pipe.
+        Through a symbolic link, its target is written. A device or a pipe is written directly.
 
         Raises
         ------
@@ -328,6 +328,6 @@ class DavidsonModel:
         Raises
         ------
         InputError
-            If the file cannot be read, is no model, or is of a later version.
+            If the file cannot be read, is not a model, or is of a later version.
         """
         return cls.from_json(read_whole(path), source=str(path))

@@ -1,9 +1,8 @@
-"""What commands may write over: nothing that they read, and nothing that somebody else made.
+"""Which files a command may replace: none that it reads, and none that somebody else made.
 
-A file that an option names, such as ``-o model.json``, is replaced if it is of the kind that is
-written there. A folder that a command fills has a manifest of the files that were written, with
-their digests, and only these are replaced. ``--force`` replaces other files too, but none that is
-read.
+A file named by an option, such as ``-o model.json``, is replaced if it is of the kind that the
+option writes. A folder that a command fills has a manifest with the digests of its files, and only
+these are replaced. ``--force`` replaces other files too, except files that the command reads.
 """
 
 from __future__ import annotations
@@ -27,19 +26,20 @@ _FILE = FileFormat("btdagg.manifest", "manifest")
 _HEAD = 1 << 20  # bytes of a file in which its kind can be seen
 
 Kind = Callable[[Path], bool]
-"""Tells whether a file is of the kind that a command writes."""
+"""Returns whether a file is of the kind that a command writes."""
 
 
 class OutputFile:
-    """A file that an option names. Made before the work, it refuses what may not be replaced.
+    """A file named by an option. Making it checks, before the work, that the file may be replaced.
 
     Parameters
     ----------
     option : str
-        What the command line calls it.
+        Name of the option.
     path : path
     kind : callable
-        See `json_kind` and `table_kind`. A file of this kind may be replaced, and an empty one.
+        See `json_kind` and `table_kind`. A file of this kind may be replaced, and so may an empty
+        file.
     reads : sequence of paths
         Files that the command reads.
     force : bool
@@ -48,7 +48,7 @@ class OutputFile:
     Raises
     ------
     InputError
-        If the file is read, is a folder, cannot be written, or is there and may not be replaced.
+        If the file is read, is a folder, cannot be written, or exists and may not be replaced.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class OutputFile:
             remove_drafts(folder)
 
     def save(self, save: Callable[[Path], object]) -> None:
-        """Have the file written, unless one has come in the way meanwhile."""
+        """Check again that the file may be replaced, and write it."""
         self._refuse()
         save(self.path)
 
@@ -89,19 +89,19 @@ class OutputFile:
 
 
 class OutputFolder:
-    """A folder that a command fills. What it wrote is known again by a manifest of digests.
+    """A folder that a command fills. A manifest of digests records which files the command wrote.
 
-    A run that is killed leaves every file whole, and the next one replaces them as its own.
+    A killed run leaves every file complete, and the next run replaces them.
 
     Parameters
     ----------
     path : path
-        Made with the first file where there is none.
+        Created with the first file if it does not exist.
     reads : sequence of paths
         Files that the command reads.
     force : bool
-        Whether to replace files that others wrote, unless they are read. Of a symbolic link the
-        link is replaced and not what it leads to.
+        Whether to replace files that others wrote, unless they are read. If a file is a symbolic
+        link, the link is replaced and not its target.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ class OutputFolder:
         self.earlier = frozenset(self._digests)
 
     def claim(self, names: Iterable[str]) -> Self:
-        """Refuse, before the work, files that may not be replaced; remove what killed runs left.
+        """Check, before the work, that files may be replaced; remove drafts of killed runs.
 
         Parameters
         ----------
@@ -141,7 +141,7 @@ class OutputFolder:
         Raises
         ------
         InputError
-            If one is read, is a folder, or is there and not as a command wrote it.
+            If a file is read, is a folder, or exists and is not as a command wrote it.
         """
         names = (MANIFEST, *names)
         for name in names:
@@ -165,7 +165,7 @@ class OutputFolder:
         Raises
         ------
         InputError
-            If a file has come in the way that may not be replaced.
+            If a file exists by now that may not be replaced.
         OSError
             If the file cannot be written.
         """
@@ -183,7 +183,7 @@ class OutputFolder:
             file.write(content.encode() if isinstance(content, str) else content)
 
     def remove(self, names: Iterable[str]) -> None:
-        """Remove files, as far as they are as a command wrote them."""
+        """Remove those files that are as a command wrote them."""
         for name in names:
             if _digest(self.path / name) in self._digests.get(name, ()):
                 (self.path / name).unlink()
@@ -193,9 +193,9 @@ class OutputFolder:
     def _refuse(self, name: str) -> None:
         target = self.path / name
         if _is_read(target, self._reads):
-            raise InputError(f"{target} is a file that is read, and would be written over")
+            raise InputError(f"{target} is a file that is read, and would be overwritten")
         if target.is_dir():
-            raise InputError(f"{target} is a folder, want none of this name")
+            raise InputError(f"{target} is a folder, want a file or nothing of this name")
         if not os.path.lexists(target) or self._force or name == MANIFEST:
             return
         if _digest(target) not in self._digests.get(name, ()):
@@ -205,14 +205,14 @@ class OutputFolder:
             )
 
     def _expect(self, name: str, draft: str) -> None:
-        """Note what is about to be written: a run that is killed now has written either file."""
+        """Record the new digest beside the old one: a killed run then recognizes either file."""
         there, new = _digest(self.path / name), _digest(Path(draft))
         known = self._digests.get(name, [])
         self._digests[name] = [*(one for one in known if one == there), str(new)]
         self._save_manifest()
 
     def _manifest(self) -> dict[str, list[str]]:
-        """Digests by the name of the file; where one was about to be replaced there are two."""
+        """Return digests by file name; a file that was about to be replaced has two."""
         path = self.path / MANIFEST
         if not os.path.lexists(path):
             return {}
@@ -222,7 +222,7 @@ class OutputFolder:
             if self._force:
                 return {}
             raise InputError(
-                f"{path} is no manifest of btdagg; want another folder, or --force"
+                f"{path} is not a manifest of btdagg; want another folder, or --force"
             ) from None
 
     def _save_manifest(self) -> None:
@@ -250,7 +250,7 @@ def json_kind(format: str) -> Kind:
 
 
 def table_kind(is_ours: Callable[[list[str]], bool]) -> Kind:
-    """Tables whose columns, by name, are those of a command."""
+    """Tables that have the columns of a command's output."""
 
     def is_of_kind(path: Path) -> bool:
         columns = _columns(path)
@@ -260,7 +260,7 @@ def table_kind(is_ours: Callable[[list[str]], bool]) -> Kind:
 
 
 def _columns(path: Path) -> list[str] | None:
-    """Columns of a table; None if a file is none."""
+    """Return the columns of a table, or None if a file is not a table."""
     suffix = path.suffix.lower()
     if suffix == ".parquet":
         import polars as pl
@@ -284,7 +284,7 @@ def _columns(path: Path) -> list[str] | None:
 
 
 def _is_read(path: Path, reads: Sequence[str | os.PathLike[str]]) -> bool:
-    """Whether a file, by whatever name or link, is one of those that are read."""
+    """Whether a file, under any name or link, is one of those that are read."""
     for read in reads:
         if os.path.realpath(path) == os.path.realpath(read):
             return True
@@ -295,7 +295,7 @@ def _is_read(path: Path, reads: Sequence[str | os.PathLike[str]]) -> bool:
 
 
 def _digest(path: Path) -> str | None:
-    """Digest of a file; None where there is none, or something else."""
+    """Return the digest of a file, or None if there is no file."""
     if not path.is_file():
         return None
     with open(path, "rb") as file:
@@ -303,7 +303,7 @@ def _digest(path: Path) -> str | None:
 
 
 def _require_writable(folder: Path, named: Path, made: bool = False) -> None:
-    """Refuse an output where its folder, or the one in which that is made, takes no file."""
+    """Raise an `InputError` if the folder of an output, existing or to be made, is not writable."""
     try:
         above = (folder, *folder.absolute().parents) if made else (folder,)
         try_folder(next(filter(_is_there, above), folder))

@@ -1,4 +1,4 @@
-"""What a model was fitted to, and whether it is used for something else."""
+"""What a model was fitted to, and how its use differs from that."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _LISTED = 5
 
 
 class ProvenanceWarning(UserWarning):
-    """A model that is used for something else than it was fitted to."""
+    """A model is used on votes that it was not fitted for."""
 
 
 @dataclass(frozen=True)
 class Provenance:
-    """What a model was fitted to. Whatever is not known is empty, and is not compared.
+    """What a model was fitted to. Unknown values are empty and are not compared.
 
     Parameters
     ----------
@@ -35,13 +35,13 @@ class Provenance:
     n_labels : int, optional
         Labelled items.
     judge, template, temperature, task : str, number, or several of them
-        Where the votes are from, as their columns say it; kept as tuples of str. Numbers are
-        written in one way: 0.5 and ``"0.50"`` are one temperature.
+        Where the votes come from, as in their columns; stored as tuples of str. Numbers are
+        normalized: 0.5 and ``"0.50"`` are the same temperature.
 
     Raises
     ------
     InputError
-        If a number is no integer of at least 0, or a value is neither text nor number.
+        If a number is not an integer of at least 0, or a value is neither text nor number.
 
     Examples
     --------
@@ -67,18 +67,18 @@ class Provenance:
 
     @classmethod
     def of(cls, votes: Table) -> Self:
-        """Return what votes, counts or labels, as they were read, say of where they are from."""
+        """Return the provenance that the columns of a table state."""
         judge, template, temperature, task = (_values(votes, name) for name in COLUMNS)
         return cls(judge=judge, template=template, temperature=temperature, task=task)
 
     @classmethod
     def from_dict(cls, found: object) -> Self:
-        """Return the provenance that `as_dict` gave.
+        """Return the provenance from the fields of `as_dict`.
 
         Raises
         ------
         InputError
-            If it is no mapping, has another field, or a value is out of range.
+            If it is not a mapping, has an unknown field, or a value is out of range.
         """
         names = [field.name for field in fields(cls)]
         if not isinstance(found, Mapping):
@@ -89,7 +89,7 @@ class Provenance:
         return cls(**found)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what is known, by name, as plain values."""
+        """Return the known values by name, as plain values."""
         known = {field.name: getattr(self, field.name) for field in fields(self)}
         return {
             name: list(value) if isinstance(value, tuple) else value
@@ -123,18 +123,18 @@ class Provenance:
         counts : (n, 3) array of integers
             The items.
         votes : Votes, optional
-            Where they are from: votes that are missing are no difference, judge, template,
-            temperature and task are.
+            The votes of these items. Judge, template, temperature and task are compared; missing
+            votes are not counted as a difference.
         n_votes : int, optional
-            How many votes were taken of each item, if not all.
+            Number of votes used per item, if not all.
         fewer : bool
-            False where items may have fewer votes, such as those that a rule stopped early.
+            False if items may have fewer votes, such as items that a rule stopped early.
 
         Returns
         -------
         tuple of str
-            More votes of an item than the model was fitted for; fewer of every item; other values
-            of a column than the model was fitted to.
+            One text for each difference: an item has more votes than the model was fitted for,
+            every item has fewer, or a column has other values.
         """
         found = []
         totals = as_counts(counts).sum(axis=1, dtype=np.float64)
@@ -150,13 +150,13 @@ class Provenance:
         return tuple(found)
 
     def other_number(self, n_votes: int) -> tuple[str, ...]:
-        """Say so where a number of votes per item is not the one that the model was fitted for."""
+        """Return a text if a number of votes per item is not that of the model."""
         if self.n_votes in (None, n_votes):
             return ()
         return (f"{n_votes} votes an item are planned, and {self._fitted_for()}",)
 
     def other_values(self, columns: Mapping[str, object]) -> tuple[str, ...]:
-        """Say which values of columns are others than the model was fitted to."""
+        """Return a text for each column with values that the model was not fitted to."""
         found = []
         for name in COLUMNS:
             known = getattr(self, name)
@@ -172,7 +172,7 @@ class Provenance:
 
 
 def warn_of(differences: Iterable[str]) -> None:
-    """Warn of each difference, at the line outside btdagg that led to it."""
+    """Warn of each difference, at the line outside btdagg that caused it."""
     for text in differences:
         frame, level = sys._getframe(1), 2
         while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
@@ -207,7 +207,7 @@ def _values(votes: Table, column: str) -> tuple[str, ...]:
 
 
 def _most_rows(votes: Votes | None, n_votes: int | None) -> int:
-    """Most votes of an item, those that are missing among them, but no more than were taken."""
+    """Return the largest number of votes on an item, missing ones included, up to `n_votes`."""
     if votes is None or "vote" not in votes.columns:
         return 0
     most: Any = votes.most_rows

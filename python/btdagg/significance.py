@@ -28,7 +28,7 @@ Rule: TypeAlias = Literal["twice-mean", "twice-median", "mean"]
 
 
 class PermutationTestResult(NamedTuple):
-    """What `paired_permutation_test` found.
+    """Result of `paired_permutation_test`.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class PermutationTestResult(NamedTuple):
     method : str
         ``"exact"`` or ``"monte carlo"``.
     n_resamples : int
-        Sign patterns that were drawn; 0 where the p-value is exact.
+        Number of sign patterns drawn; 0 if the p-value is exact.
     """
 
     statistic: float
@@ -59,10 +59,10 @@ def paired_permutation_test(
     *,
     n_threads: int = 1,
 ) -> PermutationTestResult:
-    """Test whether two methods' losses of the same items differ in the mean.
+    """Test whether the mean losses of two methods on the same items differ.
 
-    If they do not, each difference ``a - b`` could as well have the other sign. The p-value is the
-    share of all sign patterns whose mean is at least as extreme as the observed one.
+    If they do not, each difference ``a - b`` could equally have the opposite sign. The p-value is
+    the share of all sign patterns whose mean is at least as extreme as the observed one.
 
     Parameters
     ----------
@@ -71,18 +71,18 @@ def paired_permutation_test(
     alternative : {"two-sided", "less", "greater"}
         Extreme means far from 0, below it (a has the lower losses), or above it.
     method : {"auto", "exact", "monte-carlo"}
-        Exact from the whole null distribution, which takes integer differences: any number of them
-        where they sum to no more than 2**51, up to 40 of any size (sums of up to 126 bits); by
-        Monte Carlo; or exact where that can be.
+        ``"exact"`` computes the whole null distribution and needs integer differences: any number
+        if they sum to at most 2**51, or up to 40 of any size (sums of up to 126 bits). ``"auto"``
+        is exact if possible, and Monte Carlo otherwise.
     n_resamples : int
         Sign patterns that Monte Carlo draws.
     seed : int
         The same seed gives the same p-value, at any number of threads.
     groups : (n,) array, optional
-        What items share, such as their prompt. The differences of a group change sign together;
-        exact where their sums are integers.
+        Group of each item, such as its prompt. The differences of a group change sign together. The
+        test is exact if their sums are integers.
     n_threads : int
-        Threads that Monte Carlo runs on.
+        Number of threads for Monte Carlo.
 
     Returns
     -------
@@ -97,18 +97,19 @@ def paired_permutation_test(
 
     Notes
     -----
-    Floats beyond 2**53 are taken for the integers that they are.
+    Floats beyond 2**53 are treated as integers.
 
-    Swapping a and b negates the statistic and mirrors the alternative; the p-value stays as it is
-    to the last bit. Exact p-values are sums of positive terms, good to 12 digits; those below
-    2.2e-308 are that. By Monte Carlo the p-value is ``(hits + 1) / (n_resamples + 1)``. There, a
-    sum that misses the observed one by no more than rounding can do counts as a hit: by
+    Swapping a and b negates the statistic and mirrors the alternative; the p-value stays the same
+    to the last bit. Exact p-values are sums of positive terms with 12 correct digits; a p-value
+    below 2.2e-308 is given as 2.2e-308. The Monte Carlo p-value is
+    ``(hits + 1) / (n_resamples + 1)``. A sum that differs from the observed one by no more than
+    rounding counts as a hit: by
     ``2**-50`` of the sum of all ``|a| + |b|``, and ``2**-52 * (n / 64 + 16)`` of the sum of all
     ``|a - b|``.
 
     References
     ----------
-    Fisher (1935); Phipson and Smyth (2010) for the added one. The paper draws 100 sign patterns.
+    Fisher (1935); Phipson and Smyth (2010) for adding one. The paper draws 100 sign patterns.
 
     Examples
     --------
@@ -138,20 +139,20 @@ def pairwise_pvalues(
     groups: ArrayLike | None = None,
     n_threads: int = 1,
 ) -> NDArray[np.float64]:
-    """Test every two methods against each other, two-sided.
+    """Test each pair of methods for a difference, two-sided.
 
     Parameters
     ----------
     losses : (methods, items) array of finite numbers
-        Losses of the same items, a row for each of at least two methods.
+        Losses on the same items, one row per method; at least two methods.
     method, n_resamples, seed, groups, n_threads
         See `paired_permutation_test`, which gives the same p-values one by one.
 
     Returns
     -------
     (methods, methods) array
-        P-values: symmetric, with ones on the diagonal. They are not corrected for there being
-        many; see `holm`.
+        Symmetric p-values with ones on the diagonal. They are not corrected for multiple testing;
+        see `holm`.
 
     Raises
     ------
@@ -171,7 +172,7 @@ def split_pvalues(
     groups: Sequence[ArrayLike] | None = None,
     n_threads: int = 1,
 ) -> NDArray[np.float64]:
-    """Test every two methods against each other on each of many splits, two-sided.
+    """Test each pair of methods for a difference on each of many splits, two-sided.
 
     Parameters
     ----------
@@ -179,15 +180,15 @@ def split_pvalues(
         Losses on the evaluation set of each split, of the same methods in the same order. Splits
         may differ in their number of items.
     method, n_resamples, seed, n_threads
-        See `paired_permutation_test`. Each split has random signs of its own; split 0 has those
-        of `pairwise_pvalues`.
+        See `paired_permutation_test`. Each split draws different signs; split 0 draws those of
+        `pairwise_pvalues`.
     groups : sequence of (items,) arrays, optional
-        What the items of each split share.
+        Groups of the items of each split.
 
     Returns
     -------
     (splits, methods, methods) array
-        P-values of each split as in `pairwise_pvalues`; `combine_pvalues` makes one of them.
+        P-values of each split as in `pairwise_pvalues`; `combine_pvalues` combines them.
 
     Raises
     ------
@@ -220,29 +221,29 @@ def split_pvalues(
 def combine_pvalues(pvalues: ArrayLike, *, rule: Rule = "twice-mean") -> NDArray[np.float64]:
     """Combine p-values of the same hypothesis on many splits into one.
 
-    Splits of the same items are strongly and unknowably dependent, so that rules for independent
-    p-values (Fisher's, Stouffer's) call far too much significant. Twice the mean and twice the
-    median are p-values whatever the dependence, and cost no more than a factor of 2.
+    Splits of the same items depend on each other strongly and in an unknown way, so rules for
+    independent p-values (Fisher's, Stouffer's) call far too much significant. Twice the mean and
+    twice the median are valid p-values under any dependence, and lose at most a factor of 2.
 
     Parameters
     ----------
     pvalues : (splits, ...) array of numbers from 0 to 1
-        P-values, such as those of `split_pvalues`. What comes after the splits is kept apart.
+        P-values, such as those of `split_pvalues`. Further dimensions are combined separately.
     rule : {"twice-mean", "twice-median", "mean"}
-        Twice the arithmetic mean (Vovk and Wang 2020), the default, since every split has a say;
-        twice the median (Rüger 1978; Meinshausen, Meier and Bühlmann 2009), which a few odd splits
-        cannot move; or the mean, which is the paper's reading: it is no p-value, and can call
-        true null hypotheses significant up to twice as often as it says.
+        The default is twice the arithmetic mean (Vovk and Wang 2020), to which every split
+        contributes. Twice the median (Rüger 1978; Meinshausen, Meier and Bühlmann 2009) is robust
+        to a few odd splits. The plain mean is the paper's reading; it is not a p-value, and can
+        reject true null hypotheses up to twice as often as it says.
 
     Returns
     -------
     (...) array
-        At most 1. P-values of one split alone are returned as they are.
+        At most 1. P-values of a single split are returned unchanged.
 
     Raises
     ------
     InputError
-        If there is no split, a value is no number from 0 to 1, or the rule is none.
+        If there is no split, a value is not a number from 0 to 1, or the rule is unknown.
 
     Notes
     -----
@@ -267,15 +268,15 @@ def combine_pvalues(pvalues: ArrayLike, *, rule: Rule = "twice-mean") -> NDArray
 
 
 def holm(pvalues: ArrayLike) -> NDArray[np.float64]:
-    """Correct p-values for there being many, after Holm.
+    """Correct p-values for multiple testing by Holm's method.
 
-    Comparing what is returned with tau keeps the chance of one or more false alarms among all of
-    them at tau, whatever their dependence.
+    If you compare the result with tau, the probability of any false alarm is at most tau, under any
+    dependence.
 
     Parameters
     ----------
     pvalues : (m,) or symmetric (methods, methods) array of numbers from 0 to 1
-        The tests. In a matrix the pairs of different methods are.
+        One p-value per test. In a matrix each pair of different methods is a test.
 
     Returns
     -------
@@ -285,7 +286,7 @@ def holm(pvalues: ArrayLike) -> NDArray[np.float64]:
     Raises
     ------
     InputError
-        If a value is no number from 0 to 1, or a matrix is not symmetric.
+        If a value is not a number from 0 to 1, or a matrix is not symmetric.
 
     References
     ----------
@@ -311,16 +312,16 @@ def rank_clusters(scores: ArrayLike, pvalues: ArrayLike, tau: float = 0.05) -> N
     """Rank methods in clusters whose members do not differ significantly; 1 is the best.
 
     From the best score to the worst, a method joins the current cluster unless it differs
-    significantly (``p < tau``) from any member of it; else it opens the next.
+    significantly (``p < tau``) from one of its members; then it starts the next cluster.
 
     Parameters
     ----------
     scores : (methods,) array of finite numbers
-        Mean losses: lower is better. Methods of equal score have equal rank.
+        Mean losses; lower is better. Methods with equal scores get equal ranks.
     pvalues : (methods, methods) array
         Symmetric p-values, such as those of `pairwise_pvalues`, with or without `holm`.
     tau : float
-        Level of significance, above 0 and below 1.
+        Significance level, above 0 and below 1.
 
     Returns
     -------
@@ -357,10 +358,10 @@ def rank_clusters(scores: ArrayLike, pvalues: ArrayLike, tau: float = 0.05) -> N
 def statistically_tied(
     scores: ArrayLike, pvalues: ArrayLike, tau: float = 0.05
 ) -> NDArray[np.bool_]:
-    """Say which methods cannot be told from the best: itself and all with ``p >= tau`` against it.
+    """Return which methods cannot be told from the best: the best, and all with ``p >= tau``.
 
-    Other than a rank cluster, the set does not end at a method that differs: each method is held
-    against the best alone. Where several share the best score, against each of them.
+    Unlike in a rank cluster, each method is compared only with the best; if several share the best
+    score, with each of them.
 
     Takes and raises what `rank_clusters` does.
 

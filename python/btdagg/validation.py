@@ -1,9 +1,9 @@
-"""The one place where outside arrays become clean arrays or a clear error.
+"""Checks of arrays that users pass in: clean arrays, or a clear error.
 
-What can be seen without reading the values (shape, type, names of columns) is checked here. The
-values of counts are checked by the core while it reads them, so that large arrays are read once.
+Shape, type and column names are checked here. The core checks the values of counts while it reads
+them, so that large arrays are read only once.
 
-A data frame is known by what it offers, so that none of the libraries is imported.
+A data frame is recognized by its attributes, so that no data frame library is imported.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ COUNT_COLUMNS = {"minus": "b", "tie": "same", "plus": "a"}
 
 
 class CountsItself:
-    """A table of votes: it is taken where an array of counts is."""
+    """A table of votes, accepted wherever an array of counts is."""
 
     def counts(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
         """Return items and their counts."""
         raise NotImplementedError
 
     def evidence(self) -> tuple[NDArray[Any], Any]:
-        """Return items and what they are decided by."""
+        """Return items and their evidence."""
         raise NotImplementedError
 
     def labelled(self, labels: Any) -> Any:
-        """Return the counts of the items that a table of labels has, and their labels."""
+        """Return counts and labels of the items that also are in a table of labels."""
         raise NotImplementedError
 
 
@@ -42,8 +42,7 @@ def as_counts(counts: ArrayLike) -> NDArray[Any]:
     """Return counts as an (n, 3) array that the core reads in place.
 
     Arrays and lists are read by position: minus, tie, plus. A data frame (pandas, polars, PyArrow
-    or narwhals) is read by the names of its columns; see `in_label_order`. Votes, as they were
-    read, are counted.
+    or narwhals) is read by column name; see `in_label_order`. Tables of votes are counted.
 
     Integers and floats of native byte order keep their type and memory layout and are not
     copied. Byte-swapped, unaligned, half or extended precision and object arrays are converted.
@@ -51,7 +50,7 @@ def as_counts(counts: ArrayLike) -> NDArray[Any]:
     Raises
     ------
     InputError
-        If the shape is not (n, 3), the values are no numbers, or the columns of a data frame have
+        If the shape is not (n, 3), a value is not a number, or the columns of a data frame have
         other names.
     """
     if isinstance(counts, CountsItself):
@@ -70,22 +69,23 @@ def as_counts(counts: ArrayLike) -> NDArray[Any]:
 def labelled(
     counts: Any, labels: Any, groups: Any = None, weights: Any = None
 ) -> tuple[Any, Any, Any]:
-    """Return votes and labels that were read as counts, labels and groups of the same items.
+    """Return counts, labels and groups of the same items from tables of votes and labels.
 
-    Arrays, and labels that are an array or None, are returned as they are.
+    Arrays, and labels that are an array or None, are returned unchanged.
 
     Raises
     ------
     InputError
-        If labels that were read are given with an array of counts or of weights, or no item has
-        both.
+        If a table of labels is given with an array of counts or weights, or no item has both votes
+        and a label.
     """
     if not hasattr(labels, "unlabelled"):
         return counts, labels, groups
     if not isinstance(counts, CountsItself):
         raise InputError(
-            "labels are a table and counts an array: give votes as they were read, or the arrays "
-            "of btdagg.align(ids, counts, labels)"
+            "labels are a table and counts an array: pass what read_votes returned, or the arrays "
+            "of "
+            "btdagg.align(ids, counts, labels)"
         )
     if weights is not None:
         raise InputError(
@@ -97,23 +97,23 @@ def labelled(
 
 
 def in_label_order(values: Any, name: str, prefix: str = "") -> Any:
-    """Return a data frame with its columns in label order, and anything else as it is.
+    """Return a data frame with its columns in label order; return anything else unchanged.
 
     Parameters
     ----------
     values : object
-        A data frame has exactly the columns minus (or b), tie (or same) and plus (or a), in any
-        order and case. A further column is an error: which three are meant is for the caller to
-        say. Columns numbered 0, 1, 2, as pandas numbers those without a name, are in label order.
+        A data frame must have exactly the columns minus (or b), tie (or same) and plus (or a), in
+        any order and case. The caller must select these three if there are more. Columns numbered
+        0, 1, 2, as pandas numbers columns without names, are in label order.
     name : str
         What errors call the values.
     prefix : str
-        What the names may begin with, such as ``p_`` of probabilities.
+        Prefix that the names may have, such as ``p_`` for probabilities.
 
     Raises
     ------
     InputError
-        If the columns have other names, one is missing, or one is there twice.
+        If a column has another name, is missing, or occurs twice.
     """
     names = _column_names(values)
     if names is None or [str(column) for column in names] == ["0", "1", "2"]:
@@ -135,7 +135,7 @@ def in_label_order(values: Any, name: str, prefix: str = "") -> Any:
 
 
 def _column_names(values: Any) -> list[Any] | None:
-    """Names of the columns of a data frame in memory; None of anything else."""
+    """Column names of a data frame in memory; None for anything else."""
     if isinstance(values, np.ndarray | list | tuple) or not hasattr(values, "__array__"):
         return None
     # The columns of a PyArrow table are arrays, and it has the names beside them.
@@ -145,7 +145,7 @@ def _column_names(values: Any) -> list[Any] | None:
 
 
 def as_whole_counts(counts: ArrayLike) -> NDArray[Any]:
-    """Return counts as `as_counts` does, with every value looked at.
+    """Return counts as `as_counts` does, and check every value.
 
     Raises
     ------
@@ -175,8 +175,8 @@ def as_labels(labels: ArrayLike, name: str = "labels") -> NDArray[np.int8]:
     Raises
     ------
     InputError
-        If it is not one-dimensional (a data frame of one column is not) or a value is another; the
-        message names the row.
+        If it is not one-dimensional (a data frame with one column is not), or a value is not -1, 0
+        or 1; the message names the row.
     """
     array = as_numbers(labels, name, _LABELS)
     if array.dtype == np.bool_:
@@ -193,15 +193,15 @@ def as_labels(labels: ArrayLike, name: str = "labels") -> NDArray[np.int8]:
 
 
 def as_weights(weights: ArrayLike, soft: bool) -> NDArray[np.float64]:
-    """Return weights as (n,) float64, or (n, 3) where they are `soft` labels.
+    """Return weights as (n,) float64, or (n, 3) if they are `soft` labels.
 
-    A data frame of soft labels is read by the names of its columns; see `in_label_order`.
+    A data frame of soft labels is read by column name; see `in_label_order`.
 
     Raises
     ------
     InputError
-        If the shape is another, the values are no numbers, or the columns of a data frame have
-        other names.
+        If the shape is wrong, a value is not a number, or the columns of a data frame have other
+        names.
     """
     named = in_label_order(weights, "weights", "p_") if soft else weights
     array = np.ascontiguousarray(as_numbers(named, "weights"), dtype=np.float64)
@@ -221,13 +221,13 @@ def as_weights(weights: ArrayLike, soft: bool) -> NDArray[np.float64]:
 def as_losses(losses: ArrayLike, name: str, shape: str) -> NDArray[np.float64]:
     """Return losses as a contiguous float64 array of the dimensions that `shape` names.
 
-    Whether they are finite is seen by the core while it reads them. Of integers that floats do not
-    hold it is the nearest floats; see `rests_of`.
+    The core checks that they are finite while it reads them. Integers that floats cannot represent
+    become the nearest floats; see `rests_of`.
 
     Raises
     ------
     InputError
-        If the shape is another or the values are no numbers.
+        If the shape is wrong or a value is not a number.
     """
     if isinstance(losses, list | tuple):
         for row, values in enumerate(losses):
@@ -242,7 +242,7 @@ def as_losses(losses: ArrayLike, name: str, shape: str) -> NDArray[np.float64]:
 
 
 def rests_of(losses: ArrayLike, floats: NDArray[np.float64]) -> NDArray[np.float64] | None:
-    """Return what `as_losses` left of integers beyond 2**53, in the same shape; None if nothing."""
+    """Return integers beyond 2**53 less their floats from `as_losses`; None if all are 0."""
     array = np.asarray(losses)
     if array.dtype.kind not in "iu" or not (np.abs(floats) >= 2.0**53).any():
         return None
@@ -257,7 +257,7 @@ def as_groups(groups: ArrayLike, other: str, n_items: int) -> NDArray[np.int64]:
     Raises
     ------
     InputError
-        If there is not one group per item, or one is missing or cannot be compared with others.
+        If there is not one group per item, a group is missing, or groups cannot be compared.
     """
     names = np.asarray(unmasked(groups, "groups"))
     if names.ndim != 1:
@@ -272,17 +272,19 @@ def as_groups(groups: ArrayLike, other: str, n_items: int) -> NDArray[np.int64]:
     try:
         _, numbers = np.unique(names, return_inverse=True)
     except TypeError:
-        raise InputError("groups mixes values that cannot be compared, want names alike") from None
+        raise InputError(
+            "groups mixes values that cannot be compared, want names of one type"
+        ) from None
     return numbers.astype(np.int64, copy=False)
 
 
 def as_probabilities(values: ArrayLike, name: str) -> NDArray[np.float64]:
-    """Return numbers from 0 to 1 as a float64 array of any shape but that of no number.
+    """Return numbers from 0 to 1 as a float64 array of any shape with at least one number.
 
     Raises
     ------
     InputError
-        If there is none, or a value is no number from 0 to 1; the message names its place.
+        If there is none, or a value is not a number from 0 to 1; the message names its place.
     """
     array = np.asarray(as_numbers(values, name), dtype=np.float64)
     if array.size == 0:
@@ -301,7 +303,7 @@ def as_number(value: object, name: str) -> float:
     Raises
     ------
     InputError
-        If the value is no finite number.
+        If the value is not a finite number.
     """
     try:
         number = float(value)  # type: ignore[arg-type]  # whatever float() takes, but no text
@@ -321,7 +323,7 @@ def as_integer(value: object, name: str, least: int, most: int = 2**63 - 1) -> i
     Raises
     ------
     InputError
-        If the value is no integer, or out of range.
+        If the value is not an integer, or out of range.
     """
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
         if value > most:
@@ -332,7 +334,7 @@ def as_integer(value: object, name: str, least: int, most: int = 2**63 - 1) -> i
 
 
 def same_length(name: str, got: int, other: str, wanted: int) -> None:
-    """Check that two arguments have as many rows.
+    """Check that two arguments have the same number of rows.
 
     Raises
     ------
@@ -344,10 +346,10 @@ def same_length(name: str, got: int, other: str, wanted: int) -> None:
 
 
 def same_index(**arguments: Any) -> None:
-    """Check that pandas objects among arguments of as many rows have equal indexes.
+    """Check that pandas objects among the arguments have equal indexes.
 
-    Rows belong together by position and the index is not used, so two that differ would be
-    misaligned, or taken for it.
+    Rows are matched by position and the index is not used, so objects with different indexes may be
+    misaligned.
 
     Raises
     ------
@@ -361,8 +363,8 @@ def same_index(**arguments: Any) -> None:
     for name in indexed[1:]:
         if not indexes[name].equals(indexes[indexed[0]]):
             raise InputError(
-                f"{name} and {indexed[0]} have different indexes and rows go by position: bring "
-                "them into one order, or give arrays (.to_numpy())"
+                f"{name} and {indexed[0]} have different indexes, but rows are matched by "
+                "position: bring them into the same order, or pass arrays (.to_numpy())"
             )
 
 
@@ -382,12 +384,12 @@ def unmasked(values: Any, name: str) -> Any:
 def as_numbers(values: ArrayLike, name: str, wanted: str = "") -> NDArray[Any]:
     """Return values as an aligned array of booleans or numbers of native byte order.
 
-    What is `wanted` is said of a value that is no number of 64 bits.
+    `wanted` describes what the error message asks for if a value is not a 64-bit number.
 
     Raises
     ------
     InputError
-        If they are no rectangular array of real numbers, or some are masked.
+        If they are not a rectangular array of real numbers, or some are masked.
     """
     try:
         array = np.asarray(unmasked(values, name))
@@ -398,7 +400,7 @@ def as_numbers(values: ArrayLike, name: str, wanted: str = "") -> NDArray[Any]:
     except InputError:
         raise
     except (TypeError, ValueError) as error:
-        raise InputError(f"{name} is no rectangular array of numbers: {error}") from None
+        raise InputError(f"{name} is not a rectangular array of numbers: {error}") from None
     if array.dtype.kind not in "biuf":
         raise InputError(f"{name} has dtype {array.dtype}, want numbers")
     if array.dtype.kind == "f" and array.itemsize not in (4, 8):

@@ -1,4 +1,4 @@
-"""What every aggregator does, and what it says of itself."""
+"""The protocol of aggregators."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ class Needs:
     Attributes
     ----------
     confidences : bool
-        A confidence of every vote.
+        Whether it needs a confidence of every vote.
     decisions : str or None
-        Name of the decisions that it takes over, as of their column where votes are read.
+        Name of the decisions that it uses, which is their column in tables of votes.
     time : bool
-        More than a few milliseconds to fit: what fits thousands of times leaves it out.
+        Whether a fit takes more than a few milliseconds. Sweeps, which fit thousands of times,
+        leave such aggregators out.
     neighbours : bool
-        A prior learned from other tasks or judges, which the evaluation hands to its `among`.
+        Whether it needs a prior learned from other tasks or judges, which evaluations pass to its
+        `among`.
     """
 
     confidences: bool = False
@@ -34,22 +36,23 @@ class Needs:
 
     @property
     def votes_alone(self) -> bool:
-        """Whether it decides by counts of votes, and learns from these alone."""
+        """Whether it decides, and learns, from counts of votes only."""
         return not self.confidences and self.decisions is None and not self.neighbours
 
 
 class Aggregator(Protocol):
-    """Turns what is known of items into labels.
+    """Turns the evidence on items into labels.
 
-    That is `btdagg.Evidence`, or a plain (n, 3) array of counts in label order. One that needs
-    counts alone may take either as an array (`numpy.asarray`, or any function of btdagg that takes
-    counts); one that needs more takes `Evidence.of` it and asks that for what it needs.
+    It gets `btdagg.Evidence`, or a plain (n, 3) array of counts in label order. An aggregator that
+    needs only counts can use either as an array (`numpy.asarray`, or any function of btdagg that
+    takes counts). One that needs more uses `Evidence.of`, which also raises if something is
+    missing.
 
     Every implementation states its rule for ties between categories. The rule depends neither on
     the order of the votes nor on which side is called A: swapping A and B mirrors every label.
 
-    One that needs more than counts, or is slow to fit, says so in an attribute `needs`. One whose
-    fit is a `btdagg.Calibration` keeps it as `calibration`, for what it says of the judge.
+    An aggregator that needs more than counts, or is slow to fit, says so in an attribute `needs`.
+    One that fits a `btdagg.Calibration` keeps it as `calibration`, which reports use.
     """
 
     @property
@@ -59,9 +62,9 @@ class Aggregator(Protocol):
     def fit(self, counts: ArrayLike, labels: ArrayLike) -> Self:
         """Learn from a calibration set of n items and their (n,) labels, and return itself.
 
-        What was learned before is replaced. An aggregator without parameters has nothing to learn
-        and checks nothing. The evaluations fit copies (`copy.copy`) and leave what they are given
-        as it is, so that the splits, and threads, do not see one another's fits.
+        An earlier fit is replaced. An aggregator without parameters learns and checks nothing.
+        Evaluations fit copies (`copy.copy`) and leave the original unchanged, so that splits and
+        threads do not see each other's fits.
         """
 
     def decide(self, counts: ArrayLike) -> NDArray[np.int8]:
@@ -70,7 +73,7 @@ class Aggregator(Protocol):
 
 @runtime_checkable
 class Refittable(Protocol):
-    """An aggregator of counts that is fitted under many weights sooner than one by one."""
+    """An aggregator of counts that fits many weightings faster than one by one."""
 
     def decide_refitted(
         self, counts: NDArray[np.int64], labels: NDArray[np.int8], weights: NDArray[np.float64]
@@ -79,7 +82,7 @@ class Refittable(Protocol):
 
 
 def needs_of(aggregator: Aggregator) -> Needs:
-    """Return what an aggregator says that it needs; nothing, where it says nothing."""
+    """Return the needs that an aggregator declares; by default none."""
     needs: Needs = getattr(aggregator, "needs", Needs())
     return needs
 

@@ -1,4 +1,4 @@
-"""How an aggregator decides every way in which n votes can fall."""
+"""How an aggregator decides all possible counts of n votes."""
 
 from __future__ import annotations
 

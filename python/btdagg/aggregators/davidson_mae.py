@@ -1,4 +1,4 @@
-"""The paper's model fitted the direct way, as the ablation that it is."""
+"""The paper's model fitted by absolute error, an ablation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What others have decided, so that it enters the same tables."""
+"""Decisions made elsewhere, to compare them in the same tables."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 class Decided:
     """Decisions that come with the evidence, such as those of a generative aggregator.
 
-    There are no categories to break a tie between. It is mirror-symmetric where what decided was.
+    It breaks no ties. It is mirror-symmetric if the decisions are.
 
     Parameters
     ----------
     column : str
-        Name of the decisions in the evidence, and of their column where votes are read.
+        Name of the decisions in the evidence, which is their column in tables of votes.
     name : str
-        Name in tables; the column in capitals unless given.
+        Name in tables; by default the column in capitals.
 
     References
     ----------
@@ -48,11 +48,11 @@ class Decided:
         return self
 
     def decide(self, counts: ArrayLike) -> NDArray[np.int8]:
-        """Label of each item, (n,), as it was decided.
+        """Decision on each item, (n,).
 
         Raises
         ------
         InputError
-            If the evidence has no such decisions, or none of an item; the message names it.
+            If the evidence has no such decisions, or an item has none; the message names it.
         """
         return Evidence.of(counts).require_decisions(self.column)

@@ -1,4 +1,4 @@
-"""The category of highest score, and what happens where several share it."""
+"""The label with the highest score, and a tie if several share it."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ ROUNDING = 1e-9
 
 
 def leading_label(scores: NDArray[np.float64], absolute: float = 0.0) -> NDArray[np.int8]:
-    """Label of the highest score; where two or three share the highest, a tie.
+    """Label with the highest score; a tie if two or three share it.
 
-    Scores that differ from the highest by no more than 1e-9 of it are equal to it: the sums behind
-    them are rounded. The rule is mirror-symmetric.
+    Scores within 1e-9 (relative) of the highest share it, because they are rounded sums. The rule
+    is mirror-symmetric.
 
     Parameters
     ----------
     scores : (n, 3) array of numbers
-        In label order; minus infinity for a label that is out of the question.
+        In label order; minus infinity for a label that is impossible.
     absolute : float
-        Scores that differ by no more than this are equal too.
+        Scores within this absolute difference share it too.
 
     Returns
     -------
     (n,) array of int8
-        -1, 0 or +1; 0 where every label is out of the question.
+        -1, 0 or +1; 0 if every label is impossible.
     """
     best = scores.max(axis=1, initial=-np.inf, keepdims=True)
     finite = np.where(np.isfinite(best), best, 0.0)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def majority_vote(counts: ArrayLike) -> NDArray[np.int8]:
-    """Label with the most votes; where two or three share the most, a tie.
+    """Label with the most votes; a tie if two or three labels share the most.
 
     Parameters
     ----------
@@ -33,8 +33,8 @@ def majority_vote(counts: ArrayLike) -> NDArray[np.int8]:
 
     References
     ----------
-    Self-consistency: Wang et al. (2023), the paper's baseline SC. Where categories share the
-    most votes the paper states no rule; this one is mirror-symmetric.
+    Self-consistency: Wang et al. (2023), the paper's baseline SC. The paper states
+    no rule for labels that share the most votes; this one is mirror-symmetric.
     """
     minus, tie, plus = as_whole_counts(counts).T
     labels = np.zeros(len(minus), dtype=np.int8)
@@ -45,7 +45,7 @@ def majority_vote(counts: ArrayLike) -> NDArray[np.int8]:
 
 @dataclass(frozen=True)
 class MajorityVote:
-    """`majority_vote` as an aggregator; where categories share the most votes, a tie."""
+    """`majority_vote` as an aggregator; a tie if labels share the most votes."""
 
     name: str = "majority vote"
 

@@ -1,4 +1,4 @@
-"""Rounded median: what the paper makes of two greedy samples."""
+"""Rounded median, which the paper uses for two greedy samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Aggregators by the names that the command line knows, and those that are used unless told."""
+"""Aggregators by their names on the command line, and the default ones."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ AGGREGATORS: Mapping[str, Callable[[], Aggregator]] = MappingProxyType(
         "usc": partial(Decided, "usc"),
     }
 )
-"""What makes each aggregator, by name."""
+"""Constructors of the aggregators, by name."""
 
 
 def aggregators_or_usual(aggregators: Sequence[Aggregator] | None) -> tuple[Aggregator, ...]:
-    """Return the aggregators given, or else the two that are always of interest.
+    """Return the given aggregators, or by default Davidson and majority vote.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def aggregators_or_usual(aggregators: Sequence[Aggregator] | None) -> tuple[Aggr
 
 
 def usual_among(aggregators: Sequence[Aggregator]) -> tuple[Aggregator, ...]:
-    """Return those of the kinds that are always of interest, or these two where there is none."""
+    """Return Davidson and majority vote among some aggregators, or new ones if there are none."""
     usual = aggregators_or_usual(None)
     kinds = tuple(type(aggregator) for aggregator in usual)
     return tuple(one for one in aggregators if isinstance(one, kinds)) or usual
@@ -74,14 +74,14 @@ def by_name(names: Sequence[str]) -> tuple[Aggregator, ...]:
     Raises
     ------
     InputError
-        If there is no such aggregator (the message lists what there is), or one is named twice.
+        If there is no such aggregator (the message lists all names), or one is named twice.
     """
     if isinstance(names, str):
         raise InputError(f"names is {names!r}, want a sequence of names")
     keys = [name.strip().lower() for name in names]
     for place, key in enumerate(keys):
         if key not in AGGREGATORS:
-            raise InputError(f"no method {key!r}; there are {', '.join(AGGREGATORS)}")
+            raise InputError(f"no method {key!r}, want one of {', '.join(AGGREGATORS)}")
         if key in keys[:place]:
             raise InputError(f"method {key!r} is named twice")
     return tuple(AGGREGATORS[key]() for key in keys)

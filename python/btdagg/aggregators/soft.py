@@ -1,4 +1,4 @@
-"""Soft self-consistency: the category whose votes are the surest."""
+"""Soft self-consistency: the label whose votes are most confident."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 Score = Literal["mean", "min", "product"]
 
-# Below every logarithm of a product that is not 0, and above what is out of the question.
+# Below every logarithm of a product that is not 0, and above minus infinity.
 _LOG_OF_ZERO = -1e300
 
 
 def soft_self_consistency(evidence: Evidence, score: Score = "mean") -> NDArray[np.int8]:
     """Label whose votes score highest by the mean, minimum or product of their confidences.
 
-    A label without votes has no score. Where labels share the highest score (within 1e-9 of it)
-    the item is a tie; so is one without votes.
+    A label without votes has no score. If labels share the highest score (within 1e-9, relative)
+    the item is a tie; so is an item without votes.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def soft_self_consistency(evidence: Evidence, score: Score = "mean") -> NDArray[
     Raises
     ------
     InputError
-        If the score is another, the evidence is plain counts, or a confidence is missing.
+        If the score is unknown, the evidence is plain counts, or a confidence is missing.
 
     References
     ----------
@@ -67,7 +67,7 @@ def soft_self_consistency(evidence: Evidence, score: Score = "mean") -> NDArray[
 
 @dataclass(frozen=True)
 class SoftSelfConsistency:
-    """`soft_self_consistency` as an aggregator; where categories share the highest score, a tie."""
+    """`soft_self_consistency` as an aggregator; a tie if labels share the highest score."""
 
     needs: ClassVar[Needs] = Needs(confidences=True)
 

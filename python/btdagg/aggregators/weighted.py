@@ -1,4 +1,4 @@
-"""Confidence-informed self-consistency: a vote counts as much as it is sure."""
+"""Confidence-informed self-consistency: votes weighted by their confidence."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 def confidence_weighted_vote(evidence: Evidence) -> NDArray[np.int8]:
-    """Label with the largest sum of confidences; where labels share it, a tie.
+    """Label with the largest sum of confidences; a tie if labels share it.
 
-    Sums that differ from the largest by no more than 1e-9 of it share it.
+    Sums within 1e-9 (relative) of the largest share it.
 
     Parameters
     ----------
     evidence : Evidence
-        With a confidence of every vote. The weight of a vote is its confidence as it is.
+        With a confidence of every vote, which is the weight of the vote.
 
     Returns
     -------
@@ -37,15 +37,15 @@ def confidence_weighted_vote(evidence: Evidence) -> NDArray[np.int8]:
     References
     ----------
     Taubenfeld et al. (2025), Confidence improves self-consistency in LLMs; the paper's baseline
-    CI-SC. The softmax over an item's confidences that the former adds, with a temperature of its
-    own, is left out, as in the latter.
+    CI-SC. As in the paper, and unlike Taubenfeld et al., confidences are not passed through a
+    softmax.
     """
     return leading_label(Evidence.of(evidence).require_confidences("CI-SC").total)
 
 
 @dataclass(frozen=True)
 class ConfidenceWeightedVote:
-    """`confidence_weighted_vote` as an aggregator; where categories share the largest, a tie."""
+    """`confidence_weighted_vote` as an aggregator; a tie if labels share the largest sum."""
 
     needs: ClassVar[Needs] = Needs(confidences=True)
 

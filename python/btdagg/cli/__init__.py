@@ -1,6 +1,6 @@
-"""The command line, `btdagg`: runs a command, and makes errors a line and an exit status.
+"""The command line, `btdagg`: run a command, and turn errors into one line and an exit status.
 
-Nothing is imported here but what takes no time: until `main` runs, Ctrl-C is a traceback.
+Only fast imports stand here, because Ctrl-C prints a traceback until `main` runs.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ _DEBUG = "--debug"
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command and exit with its status, which `btdagg --help` lists."""
-    if sys.stdout is None:  # closed by who called us: to write there fails, instead of being lost
+    if sys.stdout is None:  # closed by the caller: writing then fails, instead of losing the output
         sys.stdout = open(os.open(os.devnull, os.O_RDONLY), "w")  # noqa: SIM115
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     usual = signal.getsignal(signal.SIGINT)
-    if usual is signal.default_int_handler:  # and nobody wants it ignored, as nohup does
+    if usual is signal.default_int_handler:  # not ignored, as under nohup
         signal.signal(signal.SIGINT, _interrupt)
     status = run(sys.argv[1:] if arguments is None else arguments)
     signal.signal(signal.SIGINT, usual)
     try:
         sys.stdout.flush()
-    except OSError:  # it was said; Python, which tries again at its end, would say it once more
+    except OSError:  # already reported; Python would report it again when it exits
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(status)
 
@@ -98,7 +98,7 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _said_of_input(error: BaseException) -> str | None:
-    """What is wrong with what the user gave; None where it is none of that."""
+    """Return the message for an error that the input caused, or None if it is a bug."""
     if isinstance(error, InputError | MissingExtraError):
         return str(error)
     if isinstance(error, MemoryError):
@@ -110,7 +110,7 @@ def _said_of_input(error: BaseException) -> str | None:
 
 
 def _said_of_bug(error: BaseException) -> str:
-    """What to do about an error that no input should have caused."""
+    """Return the message for a bug in btdagg."""
     place = error.__traceback__
     while place is not None and place.tb_next is not None:
         place = place.tb_next
@@ -126,7 +126,7 @@ def _said_of_bug(error: BaseException) -> str:
 
 
 def _where_to_report() -> str:
-    """The address that the metadata of the package have for bugs, if they have one."""
+    """Return " at URL" if the package metadata name a bug tracker."""
     from importlib.metadata import PackageNotFoundError, metadata
 
     try:
@@ -143,6 +143,6 @@ def _where_to_report() -> str:
 def _fail(message: str, status: int) -> int:
     from btdagg.report.wording import visible
 
-    with suppress(OSError):  # where nobody reads it either
+    with suppress(OSError):  # nobody reads standard error either
         print(f"btdagg: {visible(' '.join(message.split()))}", file=sys.stderr)
     return status

@@ -1,4 +1,4 @@
-"""The commands, gathered."""
+"""The command group `btdagg`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typer.core import TyperGroup
 
 from btdagg import __version__
 
-# Where the function of a command is, if not in the module of its name.
+# Modules of commands that are not called like the command.
 _MODULES = {"run": "pipeline"}
 COMMANDS = (
     "demo", "run", "judge", "votes", "evaluate", "calibrate", "plan", "decide", "raters", "sql",
@@ -20,7 +20,7 @@ COMMANDS = (
 
 
 class _Commands(TyperGroup):
-    """The commands. One is imported when it is asked for: most of the start is importing."""
+    """The commands. Each is imported when it is used, because imports take most of the start."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -39,9 +39,9 @@ app = typer.Typer(
     name="btdagg",
     cls=_Commands,
     help="Calibrated labels from the noisy three-way votes of LLM judges.\n\n"
-    "Exit status: 0 done; 2 bad input, and nothing is written; 3 a cap ended the run; 70 a bug in "
-    "btdagg; 130 Ctrl-C; 141 nobody reads the output any more.",
-    epilog="Begin with: btdagg demo",
+    "Exit status: 0 done; 2 bad input, nothing written; 3 a limit ended the run; 70 a bug in "
+    "btdagg; 130 Ctrl-C; 141 the reader of the output went away.",
+    epilog="To start: btdagg demo",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
@@ -64,8 +64,8 @@ def top(
             "--version", help="Print the version.", is_eager=True, callback=_print_version
         ),
     ] = False,
-    debug: Annotated[  # taken out of the arguments before they are parsed, wherever it stands
-        bool, typer.Option("--debug", help="Print the traceback of an error, too.")
+    debug: Annotated[  # removed from the arguments before they are parsed
+        bool, typer.Option("--debug", help="Also print the traceback of an error.")
     ] = False,
 ) -> None:
     """Calibrated labels from the noisy three-way votes of LLM judges."""

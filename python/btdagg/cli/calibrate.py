@@ -1,4 +1,4 @@
-"""`btdagg calibrate`: votes and labels to a model."""
+"""`btdagg calibrate`: fit a model to votes and labels."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def calibrate(
     votes: VotesFile,
     labels: LabelsFile,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Where the model is written, as JSON.")
+        Path, typer.Option("--output", "-o", help="Write the model to this JSON file.")
     ] = Path("model.json"),
     filters: Filters = None,
     columns: Columns = None,
@@ -56,33 +56,36 @@ def calibrate(
         typer.Option(
             "--votes",
             "-n",
-            help="Use the first so many votes of each item.",
+            help="Use only the first N votes of each item.",
             show_default="all",
         ),
     ] = None,
     intervals: Annotated[
-        bool, typer.Option("--intervals", help="Bootstrap intervals of the parameters and the MAE.")
+        bool,
+        typer.Option(
+            "--intervals", help="Print bootstrap intervals of the parameters and the MAE."
+        ),
     ] = False,
     refits: Annotated[
         Path | None,
         typer.Option(
-            help="Where the refits are written, as JSON, for btdagg decide --refits.",
+            help="Write the refits to this JSON file, for btdagg decide --refits.",
             show_default=False,
         ),
     ] = None,
-    n_refits: Annotated[int, typer.Option(help="How often to draw the items again.")] = 1000,
+    n_refits: Annotated[int, typer.Option(help="Number of bootstrap refits.")] = 1000,
     level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
-    seed: Annotated[int, typer.Option(help="Of the items drawn.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
     prior: PriorOption = None,
     force: Force = False,
     json: Json = False,
 ) -> None:
     """Fit the model to the votes of labelled items and write it as JSON.
 
-    Ten labelled items are enough where the files hold other tasks or judges, a few dozen where they
-    do not. All votes that pass the filters are pooled: filter for one judge and task to fit a model
-    of it, with the others as neighbours. With --intervals or --refits the model is fitted again
-    to items, or where the labels have groups to whole groups, drawn with replacement.
+    Ten labelled items are enough if the files hold other tasks or judges, a few dozen otherwise.
+    All votes that pass the filters are pooled, so filter for one judge and one task; the others are
+    then neighbours. --intervals and --refits refit the model to items drawn with replacement (whole
+    groups, if the labels have groups).
 
     Example: btdagg calibrate votes.csv labels.csv --filter judge=gpt-5.4 -o model.json
     """
@@ -160,7 +163,8 @@ def calibrate(
     if sure is not None:
         units = "items" if items.groups is None else "groups"
         out.print(
-            f"{level:.4g} intervals of {n_refits} refits on {sure.n_units} {units} drawn again:"
+            f"{100 * level:.4g}% intervals from {n_refits} refits to {sure.n_units} resampled "
+            f"{units}:"
         )
         for name in (*PARAMETERS, "mae"):
             out.print(f"  {name.upper() if name == 'mae' else name} {getattr(sure, name)}")

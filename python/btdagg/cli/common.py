@@ -30,7 +30,7 @@ VotesFile = Annotated[
     typer.Argument(
         metavar="VOTES",
         help="Votes (columns item, vote; optional judge, order, sample, task ...) or counts "
-        "(columns item, minus, tie, plus): .csv, .tsv, .jsonl (or these with .gz) or .parquet; "
+        "(columns item, minus, tie, plus): .csv, .tsv, .jsonl (each also .gz) or .parquet; "
         "a folder or pattern of .parquet files; a vote store (a file, or postgresql://...); - is "
         "standard input.",
         show_default=False,
@@ -40,8 +40,8 @@ LabelsFile = Annotated[
     Path,
     typer.Argument(
         metavar="LABELS",
-        help="Gold labels (columns item, label; optional group, task). Items of a group are "
-        "split together.",
+        help="Gold labels (columns item, label; optional group, task). Items of one group are "
+        "always split together.",
         show_default=False,
     ),
 ]
@@ -51,7 +51,7 @@ Filters = Annotated[
         "--filter",
         "-f",
         metavar="COLUMN=VALUE",
-        help="Keep the votes with this value; repeat for other columns, or for other values.",
+        help="Use only the votes with this value; repeat for more columns, or more values.",
         show_default=False,
     ),
 ]
@@ -59,14 +59,15 @@ Force = Annotated[
     bool,
     typer.Option(
         "--force",
-        help="Replace files in the way that btdagg did not write, though never one that is read.",
+        help="Also replace files that btdagg did not write. Files that are read are never "
+        "replaced.",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def parse_filters(filters: Sequence[str] | None) -> dict[str, list[str]]:
-    """Values by column of COLUMN=VALUE texts.
+    """Parse COLUMN=VALUE texts to the values of each column.
 
     Raises
     ------
@@ -83,37 +84,37 @@ def parse_filters(filters: Sequence[str] | None) -> dict[str, list[str]]:
 
 
 def filtered(table: AnyTable, filters: Sequence[str] | None) -> AnyTable:
-    """Rows of a table that pass the filters of the command line."""
+    """Return the rows that pass the filters of the command line."""
     wanted = parse_filters(filters)
     return table.filter(wanted) if wanted else table
 
 
 def at_least(value: int | None, option: str, least: int) -> None:
-    """Check the number that was given for an option, if one was.
+    """Check that the number given for an option is large enough; None passes.
 
     Raises
     ------
     InputError
-        If it is less.
+        If it is less than `least`.
     """
     if value is not None and value < least:
         raise InputError(f"{option} is {value}, want at least {least}")
 
 
 def single_votes(votes: Votes, n_votes: object) -> None:
-    """Check that --votes, if it is given, is of single votes.
+    """Check that --votes is not used with counts.
 
     Raises
     ------
     InputError
-        If they are counts.
+        If --votes is given and the table has counts.
     """
     if n_votes is not None and votes.are_counts:
         raise InputError(f"--votes wants single votes, and {votes.source} has counts")
 
 
 def files_read(context: typer.Context, *outputs: str) -> list[str]:
-    """Everything on the command line that could be the name of a file, except the outputs."""
+    """Return every text on the command line that could name a file, except the outputs."""
     named: list[str] = []
     for parameter, value in context.params.items():
         if parameter not in outputs:
@@ -135,7 +136,7 @@ def note(text: str) -> None:
 def say_what_is_pooled(
     votes: Votes, verb: str, by: Sequence[str] = (), *, missing: bool = True
 ) -> None:
-    """Remark on columns whose values are thrown together, and on votes that are missing."""
+    """Print a remark on columns whose values are pooled, and on missing votes."""
     for column in ("task", "judge", "template", "temperature"):
         if column in votes.columns and column not in by:
             values = votes.values(column).drop_nulls().sort().to_list()
@@ -150,7 +151,7 @@ def say_what_is_pooled(
 
 @contextmanager
 def progress_bar(what: str) -> Iterator[Callable[[int], Callable[[], object]]]:
-    """Show progress on standard error, where that is a terminal."""
+    """Show progress on standard error if it is a terminal."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn(what), BarColumn(), TimeRemainingColumn(compact=True))

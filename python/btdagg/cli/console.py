@@ -1,4 +1,4 @@
-"""Printing to terminals of any width and encoding, and names that would like to control them."""
+"""Print to terminals of any width and encoding, and escape control characters."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ASCII = {"±": "+/-", "−": "-", "–": "-", "—": "-", "…": "...", "²": "
 
 
 def _in_ascii(error: UnicodeError) -> tuple[str, int]:
-    """What stands in place of characters that an encoding does not have."""
+    """Replace characters that an encoding does not have."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     lost = error.object[error.start : error.end]
@@ -49,7 +49,7 @@ class Terminal(Console):
             self.width = _WIDE
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """Print, or say which of the streams it was that took nothing."""
+        """Print; if that fails, the error names the stream."""
         try:
             super().print(*objects, **options)
         except OSError as error:
@@ -63,7 +63,7 @@ class Terminal(Console):
     def print_rows(
         self, header: Sequence[str], rows: Sequence[Sequence[Entry]], n_labels: int
     ) -> None:
-        """Print a table; where it is too wide each row is a block, and no value is cut.
+        """Print a table. If it is too wide, each row is printed as a block; no value is cut.
 
         Parameters
         ----------
@@ -71,7 +71,7 @@ class Terminal(Console):
             Names of the columns.
         rows : sequence of sequences of Entry
         n_labels : int
-            Columns, the first ones, that say what a row is about.
+            Number of leading columns that name the row.
         """
         shown = [[Entry(self._on_a_line(cell.text), cell.bold) for cell in row] for row in rows]
         if self.fits(header, shown):
@@ -133,7 +133,7 @@ def _style(cell: Entry) -> str:
 
 
 def write_data(text: str) -> None:
-    """Write data to standard output: in UTF-8 and as they are, or shown where it is a terminal."""
+    """Write exact UTF-8 to standard output, or on a terminal with escaped control characters."""
     if not hasattr(sys.stdout, "buffer"):  # it collects text, as io.StringIO does
         sys.stdout.write(text)
         return
@@ -144,7 +144,7 @@ def write_data(text: str) -> None:
     rest = memoryview(data)
     try:
         sys.stdout.flush()
-        while rest:  # without a buffer a pipe may take a part, where its reader goes away
+        while rest:  # an unbuffered pipe may take only a part, if its reader goes away
             rest = rest[sys.stdout.buffer.write(rest) :]
         sys.stdout.flush()
     except OSError as error:

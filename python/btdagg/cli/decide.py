@@ -1,4 +1,4 @@
-"""`btdagg decide`: a model and votes to labels."""
+"""`btdagg decide`: label items by a model and their votes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def decide(
         Path,
         typer.Argument(
             metavar="MODEL",
-            help="What btdagg calibrate wrote, or the rule that btdagg plan wrote.",
+            help="A model from btdagg calibrate, or a stopping rule from btdagg plan.",
             show_default=False,
         ),
     ],
@@ -59,7 +59,7 @@ def decide(
         typer.Option(
             "--output",
             "-o",
-            help="Where the labels go: .csv, .tsv, .jsonl, .ndjson or .parquet.",
+            help="Write the labels to this file: .csv, .tsv, .jsonl, .ndjson or .parquet.",
             show_default="standard output, as CSV",
         ),
     ] = None,
@@ -70,14 +70,14 @@ def decide(
         typer.Option(
             "--votes",
             "-n",
-            help="Decide by the first so many votes of each item.",
+            help="Use only the first N votes of each item.",
             show_default="all",
         ),
     ] = None,
     refits: Annotated[
         Path | None,
         typer.Option(
-            help="What btdagg calibrate --refits wrote: adds agreement and stable.",
+            help="Refits from btdagg calibrate --refits; adds the columns agreement and stable.",
             show_default=False,
         ),
     ] = None,
@@ -86,17 +86,17 @@ def decide(
 ) -> None:
     """Decide the label of every item and write it with its probabilities.
 
-    The columns are item, label, minus, tie, plus (the counts) and p_minus, p_tie, p_plus. With
-    --json and no --output the rows are JSON lines; with --output a summary is. With --refits there
-    are two more: agreement, the share of refits that decide alike, and stable, whether that is at
-    least the level of the calibration.
+    The columns are item, label, the counts minus, tie, plus, and the probabilities p_minus, p_tie,
+    p_plus. --refits adds agreement, the share of refits that give the same label, and stable,
+    whether this share reaches the level of the calibration. --json without --output prints the rows
+    as JSON lines; with --output it prints a summary.
 
-    With a rule for MODEL items may have fewer votes than it is for. The label is then the rule's,
-    settled says whether it stops there, and change_risk, of settled items and where the rule has
-    chances, is that all votes would decide otherwise; there are no probabilities.
+    If MODEL is a stopping rule, items may have fewer votes than it is for. In place of the
+    probabilities there is settled, whether the rule stops there, and for settled items change_risk,
+    the probability that all votes would give another label, if the rule can tell.
 
-    A warning says where the votes are not what the model was fitted to: more votes of an item, or
-    fewer of every item, another judge, template, temperature or task.
+    A warning is printed if the votes differ from those that the model was fitted to: more votes on
+    an item, fewer on every item, or another judge, template, temperature or task.
 
     Example: btdagg decide model.json votes.parquet -o decided.csv
     """
@@ -110,7 +110,7 @@ def decide(
     at_least(n_votes, "--votes", 1)
     rule = load_if_rule(model)
     if rule is not None and refits is not None:
-        raise btdagg.InputError(f"--refits wants a model, and {model} is a rule")
+        raise btdagg.InputError(f"--refits wants a model, and {model} is a stopping rule")
     fitted = btdagg.DavidsonModel.load(model) if rule is None else rule.model
     again = None if refits is None else _load_refits(refits, fitted)
     (raw_votes,) = tables_of(columns, votes)
@@ -171,7 +171,7 @@ def _is_decided(columns: list[str]) -> bool:
 def _decided(
     by: btdagg.DavidsonModel | StoppingRule, items: pl.Series, counts: NDArray[Any]
 ) -> dict[str, Any]:
-    """Columns of labels, and how sure they are."""
+    """Return columns of labels and of how sure they are."""
     if isinstance(by, btdagg.DavidsonModel):
         shares = by.predict_proba(counts).T
         chances = dict(zip(("p_minus", "p_tie", "p_plus"), shares, strict=True))

@@ -1,4 +1,4 @@
-"""`btdagg demo`: the main job on simulated judges."""
+"""`btdagg demo`: calibration on simulated judges."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class Truth(StrEnum):
 
 
 _ABOUT = {
-    Truth.THURSTONE: "Votes and labels are drawn from Thurstone's model, not from the one that is "
-    "calibrated: the judges are biased by item and by position, and gold labels err too.",
-    Truth.DAVIDSON: "Labels are drawn from the very model that is calibrated, which therefore wins "
-    "by construction: this shows that the fit works, and nothing about real judges.",
+    Truth.THURSTONE: "Votes and labels are drawn from Thurstone's model, not from the model that "
+    "is calibrated. Judges are biased by item and by position, and gold labels have errors.",
+    Truth.DAVIDSON: "Labels are drawn from the model that is calibrated, so it wins by "
+    "construction. This shows that the fit works, and says nothing about real judges.",
 }
 
 
@@ -43,18 +43,18 @@ def demo(
         typer.Option(
             "--output",
             "-o",
-            help="A folder for the simulated votes and labels, as examples of the format.",
+            help="Write the simulated votes and labels to this folder, as examples of the format.",
             show_default=False,
         ),
     ] = None,
     items: Annotated[int, typer.Option(help="Items per task, at least 60.")] = 1000,
     splits: Annotated[int, typer.Option(help="Random splits, at least 2.")] = 100,
-    seed: Annotated[int, typer.Option(help="Seed of simulation and splits.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the simulation and the splits.")] = 0,
     truth: Annotated[
         Truth,
         typer.Option(
-            help="What votes and labels are drawn from: davidson is the model that is calibrated, "
-            "which then wins by construction."
+            help="Model that votes and labels are drawn from. With davidson, the calibrated model "
+            "wins by construction."
         ),
     ] = Truth.THURSTONE,
     force: Force = False,
@@ -62,9 +62,9 @@ def demo(
 ) -> None:
     """See what calibration does, on judges simulated after the paper's eight tasks.
 
-    Each judge votes on the items of its task; a twentieth of the labels calibrates the model, the
-    rest scores it against majority vote. Shares of gold labels and of ties are the paper's; how
-    judges err is not (see docs/simulation.md). Nothing is downloaded.
+    Each judge votes on the items of one task. The model is calibrated on 5% of the labels; the
+    other labels score it and majority vote. Shares of gold labels and ties are the paper's; how the
+    judges err is made up (see docs/simulation.md). Nothing is downloaded.
 
     Example: btdagg demo --output demo
     """
@@ -90,14 +90,15 @@ def demo(
         return
     calibrated = round(evaluation.cells[0].comparison.n_calibration)
     out.print(
-        f"Eight simulated judges, {items} items each; {calibrated} labels calibrate the model, "
-        f"the rest score it ({splits} splits).\n{_ABOUT[truth]}\n"
+        f"Eight simulated judges, {items} items each. In each of {splits} random splits the model "
+        f"is "
+        f"calibrated on {calibrated} labels and scored on the rest.\n{_ABOUT[truth]}\n"
     )
     print_table(evaluation)
     _say_what_it_means(evaluation)
     if output is not None:
         votes, labels = output / _VOTES, output / _LABELS
-        out.print(f"\nWrote {votes} and {labels}. The same on these files, or on yours:")
+        out.print(f"\nWrote {votes} and {labels}. To evaluate them, or your own files:")
         command = ["btdagg", "evaluate", str(votes), str(labels), "--votes", "4,8"]
         for option, value, usual in (("--splits", splits, 100), ("--seed", seed, 0)):
             command += [option, str(value)] if value != usual else []
@@ -105,7 +106,7 @@ def demo(
 
 
 def _simulated(n_items: int, seed: int, truth: Truth) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Votes and labels of all regimes as columns."""
+    """Simulate all tasks; return the columns of the votes and of the labels."""
     drawn = Thurstone() if truth is Truth.THURSTONE else None
     simulated = [simulate(name, n_items, max(_BUDGETS), seed=seed, truth=drawn) for name in REGIMES]
     return (
@@ -130,7 +131,7 @@ def _write(columns: dict[str, Any], folder: OutputFolder, name: str) -> None:
 
 
 def _say_what_it_means(evaluation: Scores) -> None:
-    """Say where majority vote is no worse, and what more votes change on average."""
+    """Print where majority vote is better, and what more votes change on average."""
     found = lines(evaluation)
     both = list(zip(found[::2], found[1::2], strict=True))  # the model, majority vote
     better = [
@@ -142,11 +143,12 @@ def _say_what_it_means(evaluation: Scores) -> None:
     n_alike = sum(bool(model.tied and majority.tied) for model, majority in both)
     out.print(
         f"\nMajority vote has the lower mean error in {len(better)} of {len(both)} cases{where}. "
-        f"In {n_alike} of all cases the test cannot tell the two methods apart."
+        f"In {n_alike} of the {len(both)} cases the test cannot tell the two methods apart."
     )
     model_few, few, model_many, many = (line.mae.mean for line in averages(evaluation))
     out.print(
-        f"From {_BUDGETS[0]} to {_BUDGETS[1]} votes the mean error of majority vote goes from "
-        f"{few:.3f} to {many:.3f}, that of the calibrated model from {model_few:.3f} to "
+        f"Going from {_BUDGETS[0]} to {_BUDGETS[1]} votes changes the mean error of majority vote "
+        f"from "
+        f"{few:.3f} to {many:.3f}, and that of the calibrated model from {model_few:.3f} to "
         f"{model_many:.3f}."
     )

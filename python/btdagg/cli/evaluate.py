@@ -1,4 +1,4 @@
-"""`btdagg evaluate`: votes and labels to a comparison of aggregators."""
+"""`btdagg evaluate`: compare aggregators on votes and labels."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 _NEEDS = {name: needs_of(make()) for name, make in AGGREGATORS.items()}
 _CONFIDENT = [name for name, needs in _NEEDS.items() if needs.confidences]
 
-# What an ablation varies unless told.
+# What an ablation varies by default.
 _VARIED = ("template", "temperature")
 
 
@@ -98,28 +98,28 @@ def evaluate(
     by: Annotated[
         str | None,
         typer.Option(
-            help="Columns, with commas between; each of their values is a line.",
-            show_default="task,judge where there are such columns",
+            help="Columns to group by, separated by commas: one line for each of their values.",
+            show_default="task,judge, if these columns exist",
         ),
     ] = None,
     methods: Annotated[
         str | None,
         typer.Option(
-            help="Methods, with commas between: "
+            help="Methods, separated by commas: "
             + ", ".join(name for name, needs in _NEEDS.items() if needs.votes_alone)
-            + "; with confidences of votes "
+            + "; if votes have confidences, also "
             + ", ".join(_CONFIDENT)
-            + "; and columns of decisions "
+            + "; and, from columns of decisions, "
             + ", ".join(name for name, needs in _NEEDS.items() if needs.decisions)
-            + " (gsa_4 with --votes 4). all is every one that the columns allow.",
+            + " (gsa_4 with --votes 4). all uses every method that the columns allow.",
             show_default="davidson,majority",
         ),
     ] = None,
     confidence: Annotated[
         str | None,
         typer.Option(
-            help="Column of the confidences of votes, numbers of at least 0.",
-            show_default="confidence, where there is one",
+            help="Column with the confidences of votes, numbers of at least 0.",
+            show_default="confidence, if it exists",
         ),
     ] = None,
     n_votes: Annotated[
@@ -127,7 +127,7 @@ def evaluate(
         typer.Option(
             "--votes",
             "-n",
-            help="Votes per item, with commas between: the first so many of each item.",
+            help="Numbers of votes per item, separated by commas: 4,8 uses the first 4, then 8.",
             show_default="all",
         ),
     ] = None,
@@ -146,29 +146,32 @@ def evaluate(
     ] = None,
     size: Annotated[
         int | None,
-        typer.Option(help="Number of items to calibrate on instead.", show_default=False),
+        typer.Option(
+            help="Number of items to calibrate on, instead of a share.", show_default=False
+        ),
     ] = None,
     splits: Annotated[
-        int | None, typer.Option(help="Random splits, at least 2.", show_default="100")
+        int | None, typer.Option(help="Number of random splits, at least 2.", show_default="100")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the splits.")] = 0,
     test: Annotated[
         TestKind | None,
         typer.Option(
-            help="How differences are tested on each split: exactly, or by the paper's 100 random "
-            "sign patterns and the mean of their p-values.",
+            help="How differences are tested on each split: exactly, or as in the paper by 100 "
+            "random sign patterns.",
             show_default="exact; paper with --protocol paper",
         ),
     ] = None,
     combine: Annotated[
         Combination | None,
         typer.Option(
-            help="How the p-values of splits become one. Twice the mean or median is valid for "
+            help="How the p-values of the splits are combined. Twice the mean or median is valid "
+            "for "
             "dependent splits, the mean is not.",
             show_default="twice-mean; mean with --test paper",
         ),
     ] = None,
-    tau: Annotated[float, typer.Option(help="Level of significance.")] = 0.05,
+    tau: Annotated[float, typer.Option(help="Significance level.")] = 0.05,
     prior: PriorOption = None,
     holm: Annotated[
         bool, typer.Option("--holm", help="Correct p-values for the number of pairs of methods.")
@@ -177,16 +180,17 @@ def evaluate(
     vary: Annotated[
         str | None,
         typer.Option(
-            help="Columns that the report's ablations vary, with commas between; a --filter of "
-            "such a column holds for everything else.",
-            show_default="template,temperature where they have several values",
+            help="Columns that the report's ablations vary, separated by commas. An ablation "
+            "ignores "
+            "the --filter on its own column.",
+            show_default="template,temperature, if they have several values",
         ),
     ] = None,
     sizes: Annotated[
         str | None,
         typer.Option(
-            help="Numbers of labels for the report's sweep, with commas between.",
-            show_default="20,40,...,200 as far as the items go",
+            help="Numbers of labels in the report's sweep, separated by commas.",
+            show_default="20,40,...,200, as far as there are items",
         ),
     ] = None,
     force: Force = False,
@@ -194,9 +198,9 @@ def evaluate(
 ) -> None:
     """Compare the calibrated model with other methods on random splits of your labelled items.
 
-    Each split calibrates on a small share of the items and scores the rest: mean absolute error
-    (MAE, lower is better) and pairwise accuracy (higher is better), with 95% intervals of the
-    mean over the splits. Methods are ranked in clusters that do not differ significantly.
+    Each split calibrates on a small share of the items and scores every method on the rest: mean
+    absolute error (MAE, lower is better) and pairwise accuracy (higher is better), with 95%
+    intervals of the mean over splits. Methods that do not differ significantly share a rank.
 
     Example: btdagg evaluate votes.parquet labels.csv --votes 4,8 --report out
     """
@@ -273,7 +277,7 @@ def evaluate(
 
 
 def _scored(study: Study) -> tuple[Scores, bool]:
-    """Run the comparison; where it is interrupted, the parts that were finished, and False."""
+    """Run the comparison; return the scores, and False if only the first parts were finished."""
     so_far: list[Scores] = []
     options: dict[str, Any] = {
         "n_votes": study.n_votes,
@@ -287,7 +291,7 @@ def _scored(study: Study) -> tuple[Scores, bool]:
     except KeyboardInterrupt:
         if not so_far:
             raise
-        note("interrupted: the parts that were finished")
+        note("interrupted: only the finished parts are shown")
         return so_far[-1], False
 
 
@@ -297,7 +301,7 @@ def _varied(
     columns: Sequence[str],
     asked: bool,
 ) -> dict[str, Votes]:
-    """Votes for the ablation of each column: without the filters of this column."""
+    """Return the votes for the ablation of each column, without the filters on that column."""
     wanted = parse_filters(filters)
     found = {}
     for column in columns:
@@ -319,7 +323,7 @@ def _aggregators(
     budgets: Sequence[int] | None,
     n_keys: int,
 ) -> tuple[Aggregator, ...] | None:
-    """Aggregators by name; `all` are those that the columns of the votes allow."""
+    """Return aggregators by name; `all` means those that the columns of the votes allow."""
     if methods is None:
         return None
     if methods.strip().lower() != "all":
@@ -366,7 +370,7 @@ def _with_priors(
 
 
 def _has_confidences(votes: Votes, column: str | None) -> bool:
-    """Whether votes have confidences: in the column that is named, or good ones in the usual."""
+    """Whether votes have confidences, in the named column or valid ones in `confidence`."""
     if votes.are_counts or (column or "confidence") not in votes.columns:
         return False
     if column is None:

@@ -1,4 +1,4 @@
-"""The files of the models and rules that a run fits, one or two for each task."""
+"""The files of the models and rules that a run fits: one or two per task."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def names_of_files(tasks: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """Names of the model and the rule of each task, told apart where tasks would share them."""
+    """Return file names for the model and the rule of each task, all different."""
     found: dict[str, tuple[str, str]] = {}
     taken: set[str] = set()
     for task in dict.fromkeys(tasks):
@@ -25,9 +25,9 @@ def names_of_files(tasks: Iterable[str]) -> dict[str, tuple[str, str]]:
 def save_fitted(
     fitted: Mapping[str, Fitted], folder: OutputFolder, tasks: Iterable[str]
 ) -> dict[str, dict[str, Any]]:
-    """Write the model of each task, and its rule where there is one; say where, by task.
+    """Write the model and, if there is one, the rule of each task; return their paths by task.
 
-    `tasks` are those that were expected, so that names do not depend on which could be fitted.
+    `tasks` are those that were expected, so that file names do not depend on which could be fitted.
     """
     told = {}
     names = names_of_files([*tasks, *fitted])

@@ -1,4 +1,4 @@
-"""What the commands that judge print of a job, and their exit status."""
+"""What `judge` and `run` print about a job, and their exit status."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ INCOMPLETE = 3  # exit status where a run ended early, or too many votes are mis
 def say_estimate(
     asking: Judging, pairs_to_ask: Callable[[VoteStore | None], Pairs], store: str, json: bool
 ) -> Pairs:
-    """Print what a job will take; return the pairs that it may ask about."""
+    """Print the estimate of a job; return the pairs that it may ask about."""
     from btdagg.judge.jobs import estimate
     from btdagg.judge.store import NoStoreError, VoteStore
 
@@ -47,8 +47,8 @@ def say_rule(rule: StoppingRule | RuleKind, n_settled: int) -> None:
     """Print how many fewer votes than estimated a rule asks for."""
     from btdagg.online.rule_kind import RuleKind
 
-    others = f"{n_settled} pairs are settled; " if n_settled else ""
-    told = f"{others}these are all votes of pairs that are not; the rule "
+    others = f"{n_settled} pairs are settled already; " if n_settled else ""
+    told = f"{others}the estimate counts all votes of the other pairs; the rule "
     if isinstance(rule, RuleKind) or rule.votes is None:
         note(f"{told}asks for fewer")
         return
@@ -65,17 +65,17 @@ def _print_estimate(found: Estimate, json: bool) -> None:
     )
     out.print(f"about {found.prompt_tokens} tokens to send")
     if found.completion_tokens is None:
-        note("how long answers are is not known yet: --max-answer-tokens bounds them")
+        note("the length of answers is not known yet; --max-answer-tokens limits it")
     else:
         out.print(f"about {found.completion_tokens} tokens to receive")
     if found.cost is not None:
         out.print(f"cost about {found.cost:.4g}")
     else:
-        note("--price-in and --price-out, per million tokens, would price it")
+        note("for the cost, give --price-in and --price-out (per million tokens)")
 
 
 def say_run(run: JudgeRun, store: str, json: bool, allowed: float) -> int:
-    """Print what came of a run; return the exit status.
+    """Print the result of a run; return the exit status.
 
     `allowed` is the share of the votes wanted that may be missing.
     """
@@ -111,15 +111,15 @@ def say_run(run: JudgeRun, store: str, json: bool, allowed: float) -> int:
             f"{allowed:g}: exit status {INCOMPLETE}"
         )
     if run.stopped:
-        goes_on = "" if run.is_useless else ", the same command goes on"
-        note(f"stopped early: {run.stopped}; every vote counted is kept{goes_on}")
+        goes_on = "" if run.is_useless else ", the same command continues"
+        note(f"stopped early: {run.stopped}; all votes so far are kept{goes_on}")
     return status_of(run, allowed)
 
 
 def say_stopped(
     run: JudgeRun, stopped: StoppedRun | None, store: str, json: bool, allowed: float
 ) -> int:
-    """Print what came of a job, and of its part under a rule; return the exit status."""
+    """Print the result of a job, and what its rule saved; return the exit status."""
     saved = {} if stopped is None else saved_as_dict(stopped)
     if json:
         print_json({**run.as_dict(), **saved})
@@ -131,14 +131,14 @@ def say_stopped(
 
 
 def say_labelling(found: Labelling, store: str, json: bool, allowed: float) -> int:
-    """Print what came of the votes of a pipeline; return the exit status."""
+    """Print the result of a pipeline's votes; return the exit status."""
     for remark in found.notes:
         note(remark)
     return say_stopped(found.run, found.stopped, store, json, allowed)
 
 
 def say_decisions(decisions: Decisions, store: str, json: bool, allowed: float) -> int:
-    """Print what came of a method; return the exit status."""
+    """Print the result of a method; return the exit status."""
     if json:
         told = {**vars(decisions), "runs": [run.as_dict() for run in decisions.runs]}
         del told["decided"]
@@ -147,7 +147,7 @@ def say_decisions(decisions: Decisions, store: str, json: bool, allowed: float) 
     status = max(say_run(run, store, json, allowed) for run in decisions.runs)
     out.print(f"{len(decisions.decided)} items decided: {', '.join(decisions.columns)}")
     if decisions.undecided and not status:
-        note(f"{len(decisions.undecided)} items are not decided, for want of an answer")
+        note(f"{len(decisions.undecided)} items are not decided, because an answer is missing")
     return status
 
 

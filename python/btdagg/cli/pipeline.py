@@ -1,6 +1,6 @@
-"""`btdagg run`: pairs and a few labels to labels of all pairs.
+"""`btdagg run`: label all pairs, given labels of a few.
 
-Not in a file run.py, since `btdagg.cli.run` is the function that runs a command.
+The file is not called run.py because `btdagg.cli.run` is the function that runs a command.
 """
 
 from __future__ import annotations
@@ -55,27 +55,30 @@ def run(
         typer.Option(
             "--output",
             "-o",
-            help="Folder of the results and, unless --store is given, of the votes.",
+            help="Folder for the results and, unless you give --store, for the votes.",
         ),
     ] = Path("out"),
     store: Annotated[
         str | None,
-        typer.Option("--store", "-s", help="As of btdagg judge.", show_default="in the folder"),
+        typer.Option(
+            "--store", "-s", help="Vote store, as for btdagg judge.", show_default="in the folder"
+        ),
     ] = None,
     columns: Columns = None,
-    splits: Annotated[int, typer.Option(help="Random splits of the evaluation.")] = 100,
+    splits: Annotated[int, typer.Option(help="Number of random splits of the evaluation.")] = 100,
     seed: Annotated[int, typer.Option(help="Seed of the splits.")] = 0,
     prior: PriorOption = None,
     force: Force = False,
     json: Json = False,
 ) -> int:
-    """Judge pairs, calibrate on the labels, decide every pair, and say how good that is.
+    """Judge pairs, calibrate on the labels, label every pair, and evaluate the result.
 
-    Votes that are in the store are not asked for again: run it again after a stop, or with more
-    labels. With --stop the labelled pairs get all votes, and the others as many as a rule wants,
-    which is learned from these unless a file has it. Labels, template and folder are checked before
-    the first call, with --dry-run too. The folder gets decided.csv, a model for each
-    task (and rule), evaluation.json, judged_votes.parquet and a report: report/index.html.
+    Votes that are already in the store are not asked for again, so you can run the command again
+    after a stop or with more labels. With --stop, labelled pairs get all votes and the other pairs
+    as many as a stopping rule needs; the rule is learned from the labelled pairs, or read from a
+    file. Labels, template and folder are checked before the first call, and by --dry-run. The
+    folder gets decided.csv, a model (and rule) for each task, evaluation.json,
+    judged_votes.parquet and a report, report/index.html.
 
     Example: btdagg run pairs.jsonl --labels labels.csv --model gpt-5.4 -n 12 -o out
     """
@@ -154,6 +157,6 @@ def run(
 
 
 def _files(tasks: Sequence[str], has_rules: bool) -> list[str]:
-    """Files that a job may write, besides its store and its report."""
+    """Return the names of the files that a job may write, besides its store and its report."""
     models, rules = zip(*names_of_files(tasks).values(), strict=True)
     return [_DECIDED, _VOTES, _EVALUATION, *models, *(rules if has_rules else ())]

@@ -1,4 +1,4 @@
-"""`btdagg plan`: a stopping rule, and what it is expected to save."""
+"""`btdagg plan`: make a stopping rule, and forecast what it saves."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def plan(
     context: typer.Context,
     model: Annotated[
         Path,
-        typer.Argument(metavar="MODEL", help="What btdagg calibrate wrote.", show_default=False),
+        typer.Argument(metavar="MODEL", help="A model from btdagg calibrate.", show_default=False),
     ],
     votes: VotesFile,
     labels: LabelsFile,
@@ -44,43 +44,47 @@ def plan(
         typer.Option(
             "--votes",
             "-n",
-            help="Most votes of an item: as many as the model is calibrated for.",
+            help="Votes per item at most: the number that the model is calibrated for.",
             show_default=False,
         ),
     ],
     epsilon: Annotated[
         float | None,
         typer.Option(
-            help="Stop once all votes would decide otherwise with a chance below this.",
+            help="Stop when the probability that all votes would give another label is below this.",
             show_default=False,
         ),
     ] = None,
     price: Annotated[
         float | None,
         typer.Option(
-            help="Stop where a vote is not worth this much absolute error.", show_default=False
+            help="Stop when a further vote removes less than this much expected absolute error.",
+            show_default=False,
         ),
     ] = None,
     budget: Annotated[
         float | None,
         typer.Option(
-            help="Spend so many votes per item on average, where they buy most.",
+            help="Spend at most this many votes per item on average, where they help most.",
             show_default=False,
         ),
     ] = None,
     step: Annotated[
-        int, typer.Option(help="Votes that come together: 2 where they are in both orders.")
+        int,
+        typer.Option(
+            help="Number of votes that come together: 2 if every pair is shown in both orders."
+        ),
     ] = 1,
-    n_items: Annotated[int, typer.Option("--items", help="Items of the job.")] = 1000,
+    n_items: Annotated[int, typer.Option("--items", help="Number of items in the job.")] = 1000,
     vote_price: Annotated[
-        float, typer.Option("--vote-price", help="Of one vote, in any currency.")
+        float, typer.Option("--vote-price", help="Price of one vote, in any currency.")
     ] = 1.0,
     output: Annotated[
         Path | None,
         typer.Option(
             "--output",
             "-o",
-            help="Where the rule is written, as JSON.",
+            help="Write the rule to this JSON file.",
             show_default="not written",
         ),
     ] = None,
@@ -89,11 +93,11 @@ def plan(
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Say what a stopping rule saves, before the first vote of a job.
+    """Make a stopping rule and forecast what it saves, before the first vote of a job.
 
-    The rule is lossless unless one of --epsilon, --price and --budget is given. How votes fall is
-    learned from the labelled items, and with that the expected votes, calls and errors, by rule
-    and by number of votes, and what more labels would buy.
+    The rule is lossless unless you give one of --epsilon, --price and --budget. The labelled items
+    show how votes are distributed. From that the command forecasts votes, calls and errors for each
+    rule and number of votes, and how much more labels would help.
 
     Example: btdagg plan model.json votes.csv labels.csv --filter judge=gpt-5.4 -n 8
     --epsilon 0.05 -o rule.json
@@ -102,7 +106,7 @@ def plan(
     at_least(step, "--step", 1)
     at_least(n_items, "--items", 1)
     if sum(value is not None for value in (epsilon, price, budget)) > 1:
-        raise btdagg.InputError("--epsilon, --price and --budget want at most one to be given")
+        raise btdagg.InputError("give at most one of --epsilon, --price and --budget")
     if not vote_price >= 0:
         raise btdagg.InputError(f"--vote-price is {vote_price}, want at least 0")
     from btdagg.online.rule import RULE_FILE
@@ -173,12 +177,13 @@ def plan(
     out.print(f"{rule.kind} rule{bound}: at most {rule.n} votes per item")
     out.print(
         f"expected: {found.votes:.2f} votes ({1 - found.votes / rule.n:.0%} fewer), "
-        f"{found.change_rate:.1%} of labels not those of {rule.n} votes, MAE {found.mae:.4f}"
+        f"{found.change_rate:.1%} of labels differ from those of {rule.n} votes, MAE "
+        f"{found.mae:.4f}"
     )
     out.print(f"{n_items:,} items: {found.calls:,.0f} votes, price {found.price:,.2f}")
     if output is not None:
         out.print(f"wrote {output}", soft_wrap=True)
-    out.print("\nby votes and rule, the calls of a calibration set with them:")
+    out.print("\nBy number of votes and rule; calls include those for a calibration set:")
     out.print(str(planned), soft_wrap=True)
 
 

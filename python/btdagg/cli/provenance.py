@@ -1,4 +1,4 @@
-"""What commands say where a model is used for something else than it was fitted to."""
+"""Warnings of commands that use a model on votes it was not fitted for."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def provenance_of(votes: Votes, n_votes: int | None) -> Provenance:
-    """Say where votes are from, and how many were taken of an item."""
+    """Return the provenance of votes, with the number used per item."""
     return replace(Provenance.of(votes), n_votes=n_votes)
 
 
@@ -28,7 +28,7 @@ def say_differences(differences: Iterable[str]) -> None:
 
 @contextmanager
 def differences_said() -> Iterator[None]:
-    """Print what the library warns of, and leave other warnings as they are."""
+    """Print provenance warnings of the library; pass other warnings on."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ProvenanceWarning)
         yield

@@ -1,4 +1,4 @@
-"""`btdagg raters`: every human rater, and a judge, against the majority of the other raters."""
+"""`btdagg raters`: score each human rater, and a judge, against the other raters."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Shared(StrEnum):
-    """What is done where labels share the most votes of the other raters."""
+    """What the gold label is if labels share the most votes of the other raters."""
 
     TIE = "tie"
     DROP = "drop"
@@ -51,8 +51,8 @@ def raters(
         Path,
         typer.Argument(
             metavar="RATINGS",
-            help="Votes of human raters (columns item, rater, vote): .csv, .tsv, .jsonl (or these "
-            "with .gz) or .parquet; - is standard input.",
+            help="Votes of human raters (columns item, rater, vote): .csv, .tsv, .jsonl (each "
+            "also .gz) or .parquet; - is standard input.",
             show_default=False,
         ),
     ],
@@ -60,28 +60,29 @@ def raters(
         str | None,
         typer.Argument(
             metavar="VOTES",
-            help="Votes or counts of one judge on the same items; without them raters are "
-            "compared with one another.",
+            help="Votes or counts of one judge on the same items. Without them only raters are "
+            "compared.",
             show_default=False,
         ),
     ] = None,
     filters: Filters = None,
     columns: Columns = None,
     method: Annotated[
-        str, typer.Option(help="What makes labels of the judge's votes; see btdagg evaluate.")
+        str,
+        typer.Option(help="Method that turns the judge's votes into labels; see btdagg evaluate."),
     ] = "davidson",
     shared: Annotated[
         Shared,
         typer.Option(
-            help="Where labels share the most votes of the other raters, gold is a tie, or the "
-            "item is dropped."
+            help="If two labels share the most votes of the other raters: call the item a tie, or "
+            "drop it."
         ),
     ] = Shared.TIE,
     confidence: Annotated[
         str | None,
         typer.Option(
-            help="Column of the confidences of votes, numbers of at least 0.",
-            show_default="confidence, where there is one",
+            help="Column with the confidences of votes, numbers of at least 0.",
+            show_default="confidence, if it exists",
         ),
     ] = None,
     n_votes: Annotated[
@@ -89,14 +90,14 @@ def raters(
         typer.Option(
             "--votes",
             "-n",
-            help="Votes of the judge per item, with commas between.",
+            help="Numbers of the judge's votes per item, separated by commas.",
             show_default="all",
         ),
     ] = None,
     group: Annotated[
         str | None,
         typer.Option(
-            help="Column of the ratings that says what items share, such as their source text.",
+            help="Column of the ratings that groups items, such as by source text.",
             show_default=False,
         ),
     ] = None,
@@ -106,25 +107,27 @@ def raters(
     ] = None,
     size: Annotated[
         int | None,
-        typer.Option(help="Number of items to calibrate on instead.", show_default=False),
+        typer.Option(
+            help="Number of items to calibrate on, instead of a share.", show_default=False
+        ),
     ] = None,
-    splits: Annotated[int, typer.Option(help="Random splits, at least 2.")] = 100,
+    splits: Annotated[int, typer.Option(help="Number of random splits, at least 2.")] = 100,
     seed: Annotated[int, typer.Option(help="Seed of the splits.")] = 0,
     report: ReportOption = None,
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Compare every human rater, and a judge, with the majority of the other raters.
+    """Score every human rater, and a judge, against the majority vote of the other raters.
 
-    For each rater the gold labels are the majority vote of the others. The judge is calibrated on
-    a small share of them and scored on the rest, beside the rater. A --filter holds for the ratings
-    and for the judge's votes, whichever have the column.
+    Each rater in turn is left out, and the majority vote of the others is the gold label. The judge
+    is calibrated on a small share of these labels; judge and rater are scored on the rest. A
+    --filter applies to the ratings and to the judge's votes, whichever have the column.
 
     Example: btdagg raters ratings.csv votes.parquet --filter judge=gpt-5.4 --report out
     """
     at_least(splits, "--splits", 2)
     if votes is None and n_votes is not None:
-        raise btdagg.InputError("--votes wants VOTES of a judge")
+        raise btdagg.InputError("--votes wants VOTES of a judge, and none are given")
     asked = numbers(n_votes, "--votes", "4,12")
     group = None if group is None else group.strip().lower()
     confidence = None if confidence is None else confidence.strip().lower()
@@ -175,7 +178,7 @@ def raters(
 def _filtered(
     ratings: Ratings, votes: Votes | None, filters: Sequence[str] | None
 ) -> tuple[Ratings, Votes | None]:
-    """Rows of ratings and of votes that pass the filters on columns that they have."""
+    """Filter ratings and votes, each by the columns that it has."""
     wanted = parse_filters(filters)
     unknown = set(wanted) - set(ratings.columns) - set(() if votes is None else votes.columns)
     require(ratings if votes is None else votes, sorted(unknown))

@@ -1,4 +1,4 @@
-"""What the commands that can write a report share."""
+"""What commands share that can write a report."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ ReportOption = Annotated[
     Path | None,
     typer.Option(
         "--report",
-        help="A folder for a page with every table (Markdown, CSV, LaTeX) and figure (SVG, PNG).",
+        help="Write a report to this folder: a page, tables (Markdown, CSV, LaTeX), figures (SVG, "
+        "PNG).",
         show_default=False,
     ),
 ]
 
 
 def refuse_report(path: Path | None, reads: Sequence[str], force: bool) -> None:
-    """Look at once whether a report that is asked for can be written.
+    """Check, before any work, that a report can be written.
 
     Raises
     ------
@@ -64,13 +65,13 @@ def open_report(
 
 
 def _shown(value: object) -> object:
-    """A setting as a page may show it: the address of a store may hold a password."""
+    """Return a setting without the password that the address of a store may hold."""
     text = str(value) if isinstance(value, Path) else value
     return without_credentials(text) if isinstance(text, str) and "://" in text else text
 
 
 def say_where(path: Path) -> None:
-    """Say where the page is."""
+    """Print where the page is."""
     err.print(f"wrote {path / 'index.html'}", soft_wrap=True)
 
 
@@ -82,7 +83,7 @@ def print_report_table(table: ReportTable) -> None:
 
 
 def names(listed: str, option: str) -> list[str]:
-    """Names of columns with commas between.
+    """Parse names of columns, separated by commas.
 
     Raises
     ------
@@ -91,12 +92,12 @@ def names(listed: str, option: str) -> list[str]:
     """
     found = [name.strip().lower() for name in listed.split(",")]
     if not all(found):
-        raise InputError(f"{option} is {listed!r}, want names of columns with commas between")
+        raise InputError(f"{option} is {listed!r}, want names of columns separated by commas")
     return found
 
 
 def numbers(listed: str | None, option: str, example: str) -> list[int] | None:
-    """Whole numbers of at least 1 with commas between.
+    """Parse whole numbers of at least 1, separated by commas.
 
     Raises
     ------
@@ -109,7 +110,7 @@ def numbers(listed: str | None, option: str, example: str) -> list[int] | None:
         found = [int(number) for number in listed.split(",")]
     except ValueError:
         raise InputError(
-            f"{option} is {listed!r}, want whole numbers with commas between, such as {example}"
+            f"{option} is {listed!r}, want whole numbers separated by commas, such as {example}"
         ) from None
     if min(found) < 1 or max(found) >= 2**31:
         raise InputError(f"{option} is {listed!r}, want whole numbers from 1 to 2147483647")

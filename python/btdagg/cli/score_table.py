@@ -17,10 +17,10 @@ _BESIDE = 3  # methods that go side by side in a table
 
 
 def print_table(evaluation: Scores) -> None:
-    """Print one line per cell, the averages, and what a reader should know.
+    """Print one line per cell, the averages, and remarks.
 
-    Where there are more methods than go side by side, or the terminal has no room for that, there
-    is a line for each of them.
+    If there are too many methods to go side by side, or the terminal is too narrow, each method
+    gets a line.
     """
     methods = [method.name for method in evaluation.cells[0].comparison.methods]
     header, rows = _table(evaluation, methods, len(methods))
@@ -53,7 +53,7 @@ def _labels(evaluation: Scores) -> str:
 def _table(
     evaluation: Scores, methods: Sequence[str], beside: int
 ) -> tuple[list[str], list[list[Entry]]]:
-    """Header and rows with so many methods side by side."""
+    """Return header and rows of a table with `beside` methods side by side."""
     named = beside < len(methods)
     ranks = ["rank"] if len(methods) > 1 else []
     header = [*evaluation.by, *(["method"] if named else []), "votes", "items"]
@@ -65,7 +65,7 @@ def _table(
 
 
 def evaluation_as_json(evaluation: Scores, **settings: Any) -> dict[str, Any]:
-    """Everything that `print_table` prints, as plain values."""
+    """Return everything that `print_table` prints as plain values."""
     return {
         "settings": {**settings, "test": evaluation.cells[0].comparison.test.words},
         "by": list(evaluation.by),
@@ -76,7 +76,7 @@ def evaluation_as_json(evaluation: Scores, **settings: Any) -> dict[str, Any]:
 
 
 def _cells(several: Sequence[Line], n_methods: int, named: bool) -> list[Entry]:
-    """One row of the table: the lines of methods of a cell that go side by side."""
+    """Return one row of the table: the lines of the methods that go side by side."""
     first = several[0]
     size = "" if first.n_items is None else str(first.n_items)
     budget = "all" if first.n_votes is None else str(first.n_votes)

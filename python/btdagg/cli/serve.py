@@ -1,4 +1,4 @@
-"""`btdagg serve`: a model behind HTTP."""
+"""`btdagg serve`: serve a model over HTTP."""
 
 from __future__ import annotations
 
@@ -16,35 +16,40 @@ def serve(
         Path,
         typer.Argument(
             metavar="MODEL",
-            help="What btdagg calibrate wrote; read again when it changes.",
+            help="A model from btdagg calibrate; it is read again when it changes.",
             show_default=False,
         ),
     ],
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port; 0 for any that is free.")] = 8000,
-    max_body: Annotated[int, typer.Option(help="Bytes of a body; more gets 413.")] = 16 << 20,
+    max_body: Annotated[
+        int, typer.Option(help="Largest body in bytes; a larger one gets 413.")
+    ] = 16 << 20,
     rate: Annotated[
-        float, typer.Option(help="Requests a second of one client; more get 429. 0: no limit.")
+        float, typer.Option(help="Requests per second from one client; more get 429. 0: no limit.")
     ] = 0.0,
-    burst: Annotated[int, typer.Option(help="Requests at once before --rate counts.")] = 100,
+    burst: Annotated[
+        int, typer.Option(help="Requests that one client may send at once before --rate applies.")
+    ] = 100,
     timeout: Annotated[
-        float, typer.Option(help="Seconds a client has to send a request or take an answer in.")
+        float,
+        typer.Option(help="Seconds that a client has to send a request, or to read an answer."),
     ] = 30.0,
     reload_every: Annotated[
-        float, typer.Option(help="Seconds between two looks at the model file.")
+        float, typer.Option(help="Seconds between checks of the model file.")
     ] = 1.0,
     workers: Annotated[
         int, typer.Option(help="Threads for large bodies.", show_default="one per core")
     ] = 0,
     max_connections: Annotated[
-        int, typer.Option(help="Connections; beyond them requests get 503.")
+        int, typer.Option(help="Most connections at a time; further requests get 503.")
     ] = 1000,
 ) -> None:
     """Serve decisions over HTTP: POST /v1/decide and /v1/tally with JSON or Arrow bodies.
 
-    /docs describes it. A bearer token is asked for where the environment variable
-    BTDAGG_SERVE_TOKEN holds one. SIGTERM finishes what was accepted; SIGHUP or POST /v1/reload
-    reads the model again.
+    The page /docs describes the API. If the environment variable BTDAGG_SERVE_TOKEN is set,
+    requests need it as bearer token. SIGTERM finishes accepted requests and exits; SIGHUP or POST
+    /v1/reload reads the model again.
 
     Example: btdagg serve model.json --port 8080
     """

@@ -1,4 +1,4 @@
-"""`btdagg sql`: a model to a SQL expression."""
+"""`btdagg sql`: write a model as a SQL expression."""
 
 from __future__ import annotations
 
@@ -14,24 +14,25 @@ from btdagg.cli.console import write_data
 def sql(
     model: Annotated[
         Path,
-        typer.Argument(metavar="MODEL", help="What btdagg calibrate wrote.", show_default=False),
+        typer.Argument(metavar="MODEL", help="A model from btdagg calibrate.", show_default=False),
     ],
     dialect: Annotated[
-        str, typer.Option("--dialect", "-d", help="duckdb, postgresql, sqlite or spark.")
+        str,
+        typer.Option("--dialect", "-d", help="SQL dialect: duckdb, postgresql, sqlite or spark."),
     ] = "duckdb",
-    minus: Annotated[str, typer.Option(help="Column of the votes for B.")] = "minus",
-    tie: Annotated[str, typer.Option(help="Column of the ties.")] = "tie",
-    plus: Annotated[str, typer.Option(help="Column of the votes for A.")] = "plus",
+    minus: Annotated[str, typer.Option(help="Column that counts votes for B.")] = "minus",
+    tie: Annotated[str, typer.Option(help="Column that counts ties.")] = "tie",
+    plus: Annotated[str, typer.Option(help="Column that counts votes for A.")] = "plus",
     max_votes: Annotated[
         int | None,
         typer.Option(
-            help="Up to 200: look decisions up, without mathematical functions; items of more "
-            "votes are NULL.",
+            help="Look decisions up instead of computing them, for databases without mathematical "
+            "functions. Items with more votes get NULL; at most 200.",
             show_default="closed form",
         ),
     ] = None,
 ) -> None:
-    """Print the decision as one SQL expression over three columns of counts.
+    """Print the decision of a model as one SQL expression over three columns of counts.
 
     Example: btdagg sql model.json --dialect postgresql
     """

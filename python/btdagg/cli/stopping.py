@@ -1,4 +1,4 @@
-"""Files of stopping rules on the command line, and what a rule has saved."""
+"""Stopping rules on the command line: reading them, and printing what they save."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _STEP = 2  # votes come in pairs of both orders
 
 
 def load_rule(path: Path, n: int | None, order: str) -> StoppingRule:
-    """Read a rule, and see that it is for the votes that are asked for.
+    """Read a rule, and check that it fits the votes of the job.
 
     Raises
     ------
     InputError
-        If it is for another number, or for odd ones where they come in both orders; or the file is
-        none of a rule.
+        If the file is not a rule, the rule is for another number of votes, or it may stop at an odd
+        number although votes come in both orders.
     """
     from btdagg.online import StoppingRule
 
@@ -36,22 +36,22 @@ def load_rule(path: Path, n: int | None, order: str) -> StoppingRule:
     if order == "both" and rule.step % _STEP:
         raise btdagg.InputError(
             f"the rule of {path} has step {rule.step}, and votes come in both orders: make "
-            f"it by btdagg plan --step {_STEP}"
+            f"the rule with btdagg plan --step {_STEP}"
         )
     return rule
 
 
 def load_if_rule(path: Path) -> StoppingRule | None:
-    """Read a rule, if a file is one and no model.
+    """Read a rule; return None if the file is something else, such as a model.
 
     Raises
     ------
     InputError
-        If it cannot be read, is a damaged rule, or one of a later version.
+        If the file cannot be read, or the rule is damaged or of a later version.
     """
     content = read_whole(path)
     head = content[:200]
-    if f'"{MODEL_FILE.name}"'.encode() in head:  # the usual case, which wants no rules imported
+    if f'"{MODEL_FILE.name}"'.encode() in head:  # the usual case, which need not import rules
         return None
     from btdagg.online.rule import RULE_FILE, StoppingRule
 
@@ -67,7 +67,7 @@ def say_saved(stopped: StoppedRun) -> None:
         return
     per_pair = stopped.n_samples / stopped.n_items
     full = stopped.n_full / stopped.n_items
-    # What is not done has saved nothing yet.
+    # A run that is not finished has saved nothing yet.
     fewer = "" if stopped.run.stopped else f", {1 - per_pair / full:.0%} fewer"
     out.print(
         f"stopped: {stopped.n_settled} of {stopped.n_items} pairs settled, {per_pair:.2f} of "
@@ -76,7 +76,7 @@ def say_saved(stopped: StoppedRun) -> None:
 
 
 def saved_as_dict(stopped: StoppedRun) -> dict[str, int]:
-    """What `say_saved` prints, as plain values."""
+    """Return what `say_saved` prints as plain values."""
     return {
         "n_items": stopped.n_items,
         "n_settled": stopped.n_settled,

@@ -1,4 +1,4 @@
-"""The tables that a command is given: files and standard input, with their columns mapped."""
+"""Read the tables that a command is given, and rename their columns."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ Columns = Annotated[
     typer.Option(
         "--column",
         metavar="NAME=COLUMN",
-        help="Which column is meant by a name, such as item=qid; repeat for others. Holds for "
-        "every file that has the column.",
+        help="Read a column under another name: item=qid reads qid as item. Repeat for more. "
+        "Applies to every file that has the column.",
         show_default=False,
     ),
 ]
 
 
 def tables_of(columns: Sequence[str] | None, *places: str | Path) -> list[Table]:
-    """Read the tables at some places, each column under the name that it is given for.
+    """Read tables from files or standard input, with columns renamed as --column says.
 
     Raises
     ------
     InputError
-        If one cannot be read, standard input is named twice, or no table has a column that is
-        named.
+        If a table cannot be read, standard input is named twice, or no table has a column that
+        --column names.
     """
     if sum(str(place) == STANDARD_INPUT for place in places) > 1:
-        raise InputError("standard input is named twice, want it for one table")
+        raise InputError("standard input is named twice, want it for one table only")
     wanted = _parse(columns)
     tables = [read_table(place, []) for place in places]
     for name, column in wanted.items():
@@ -49,7 +49,7 @@ def tables_of(columns: Sequence[str] | None, *places: str | Path) -> list[Table]
 
 
 def _parse(columns: Sequence[str] | None) -> dict[str, str]:
-    """Columns by name of NAME=COLUMN texts."""
+    """Parse NAME=COLUMN texts to columns by name."""
     wanted: dict[str, str] = {}
     for given in columns or ():
         name, equals, column = (part.strip().lower() for part in given.partition("="))

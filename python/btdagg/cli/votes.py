@@ -1,4 +1,4 @@
-"""`btdagg votes`: what votes look like before anything is made of them."""
+"""`btdagg votes`: summarize votes, or export a vote store."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from btdagg.report.questions import Exhibits
     from btdagg.tables import Labels
 
-# What tie rates are tabulated by unless told: the judge, and the first of these that says more.
+# Tie rates are tabulated by the judge and the first of these columns that has several values.
 _BESIDES = ("template", "temperature", "task", "order")
 
 
@@ -51,9 +51,10 @@ def votes(
         str,
         typer.Argument(
             metavar="VOTES",
-            help="Votes (columns item, vote; optional judge, order ...): .csv, .tsv, .jsonl (or "
-            "these with .gz) or .parquet; - is standard input; or a vote store that btdagg judge "
-            "wrote: a file, or postgresql://....",
+            help="Votes (columns item, vote; optional judge, order ...): .csv, .tsv, .jsonl (each "
+            "also .gz) or .parquet; - is standard input; or a vote store from btdagg judge (a "
+            "file, "
+            "or postgresql://...).",
             show_default=False,
         ),
     ],
@@ -62,7 +63,8 @@ def votes(
         typer.Option(
             "--export",
             "-o",
-            help="Write the votes of a store there: .parquet, .csv, .tsv, .jsonl or .ndjson.",
+            help="Write the votes of a store to this file: .parquet, .csv, .tsv, .jsonl or "
+            ".ndjson.",
             show_default=False,
         ),
     ] = None,
@@ -70,49 +72,54 @@ def votes(
         str | None,
         typer.Option(
             "--method",
-            help="Methods whose votes are exported, with commas between.",
+            help="Methods whose votes are exported, separated by commas.",
             show_default="sample",
         ),
     ] = None,
     exchanges: Annotated[
-        bool, typer.Option("--exchanges", help="Export also what was sent and answered.")
+        bool, typer.Option("--exchanges", help="Also export the texts that were sent and received.")
     ] = False,
     labels: Annotated[
         Path | None,
         typer.Option(
-            help="Gold labels: to compare votes of either order with balanced ones.",
+            help="Gold labels, to compare votes in one order, in the other, and in both.",
             show_default=False,
         ),
     ] = None,
     gold_ties: Annotated[
         bool,
         typer.Option(
-            "--gold-ties", help="Count the items that --labels calls a tie alone, as in the paper."
+            "--gold-ties", help="Count only items that --labels calls a tie, as in the paper."
         ),
     ] = False,
     filters: Filters = None,
     columns: Columns = None,
     setting: Annotated[
         str | None,
-        typer.Option(help="Column that tells forced choice from ties allowed.", show_default=False),
+        typer.Option(
+            help="Column that says whether ties were allowed, for the table of positional bias.",
+            show_default=False,
+        ),
     ] = None,
     by: Annotated[
         str | None,
         typer.Option(
-            help="Two columns that tie rates are tabulated by.",
+            help="Two columns to tabulate tie rates by, separated by a comma.",
             show_default="judge and template, temperature, task or order",
         ),
     ] = None,
-    splits: Annotated[int, typer.Option(help="Random splits to compare orders on.")] = 100,
+    splits: Annotated[
+        int, typer.Option(help="Number of random splits to compare orders on.")
+    ] = 100,
     seed: Annotated[int, typer.Option(help="Seed of the splits.")] = 0,
     report: ReportOption = None,
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Show what votes look like: how many there are, missing ones, ties, positional bias.
+    """Summarize votes: how many there are, how many are missing, ties, positional bias.
 
-    Of a vote store it shows what there is of each judge, template and method, with tokens and cost;
-    --export writes its votes to a file.
+    For a vote store it prints one line per judge, template and method, with tokens and cost.
+    --export writes the votes of a store to a file.
 
     Example: btdagg votes votes.csv --by judge,order --report out
     """
@@ -121,7 +128,8 @@ def votes(
     if is_store(votes) and (export is not None or not looks):
         if looks:
             raise btdagg.InputError(
-                f"{votes} is a vote store; --export its votes, and look at the file they are in"
+                f"{votes} is a vote store; --export its votes, and use these options on the "
+                f"exported file"
             )
         if export is None and (methods is not None or exchanges):
             option = "exchanges" if methods is None else "method"
@@ -136,7 +144,7 @@ def votes(
         return
     if export is not None or methods is not None or exchanges:
         option = "export" if export else "method" if methods else "exchanges"
-        raise btdagg.InputError(f"--{option} wants a vote store, and {votes} is none")
+        raise btdagg.InputError(f"--{option} wants a vote store, and {votes} is not one")
     at_least(splits, "--splits", 2)
     raw = tables_of(columns, votes, *([] if labels is None else [labels]))
     table = filtered(btdagg.read_votes(raw[0]), filters)
@@ -146,7 +154,7 @@ def votes(
     going_by = None if by is None else names(by, "--by")
     setting = None if setting is None else setting.strip().lower()
     if going_by is not None and len(going_by) != 2:
-        raise btdagg.InputError(f"--by is {by!r}, want two columns with a comma between")
+        raise btdagg.InputError(f"--by is {by!r}, want two columns separated by a comma")
     tied = gold if gold_ties else None
     refuse_report(report, reads := files_read(context, "report"), force)
     exhibits = list(_exhibits(table, gold, tied, going_by, setting, splits, seed))
@@ -197,7 +205,7 @@ def _exhibits(
 
 
 def _orders(table: btdagg.Votes, gold: Labels, splits: int, seed: int) -> Iterator[ReportTable]:
-    """Errors with votes of one order, the other and both, where items have enough of each."""
+    """Compare errors with votes in one order, the other and both, if items have enough of each."""
     by = [column for column in ("task", "judge") if column in table.columns]
     present = table.frame.drop_nulls("vote")
     shown = present["order"].unique().sort().to_list()
@@ -215,7 +223,7 @@ def _orders(table: btdagg.Votes, gold: Labels, splits: int, seed: int) -> Iterat
 
 
 def _counts(table: btdagg.Votes, judge: list[str]) -> ReportTable:
-    """Votes, missing ones, and shares of each, by judge."""
+    """Count votes, missing votes, and the share of each vote, by judge."""
     rows, records = [], []
     for key, part in table.partition(judge):
         (ids, counts), total = part.counts(), len(part.frame)

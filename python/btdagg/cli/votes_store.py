@@ -1,4 +1,4 @@
-"""`btdagg votes` of a vote store: what is in it, and its export."""
+"""`btdagg votes` for a vote store: its summary and its export."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def show_store(store: str, *, json: bool = False) -> None:
         without = {name: n for name, n in each.statuses.items() if name != "ok"}
         if without:
             listed = ", ".join(f"{n} {name}" for name, n in without.items())
-            note(f"{each.judge}, {each.template}, {each.method}: without a vote {listed}")
+            note(f"{each.judge}, {each.template}, {each.method}: samples without a vote: {listed}")
         if each.method == "sample" and each.n_ab != each.n_ba:
             note(
                 f"{each.judge}, {each.template}: {each.n_ab} votes with A first, {each.n_ba} with "
@@ -60,7 +60,7 @@ def show_store(store: str, *, json: bool = False) -> None:
 
 
 def export_file(path: Path, *, reads: Sequence[str], force: bool) -> OutputFile:
-    """See that votes may be written to a file, before the store is read."""
+    """Check that votes may be written to a file, before the store is read."""
     from btdagg.judge.store.export import is_export
 
     if path.suffix.lower() not in TABLE_SUFFIXES:

@@ -5,7 +5,7 @@ Dirichlet distribution; an item draws its own vote probabilities from it, and th
 drawn independently from those. The gold label is drawn from the Davidson probabilities at the
 counts of the item's first twelve votes, so the model that `btdagg.calibrate` fits is the right one,
 and wins by construction. How common each kind is follows from the gold shares and the judge's tie
-rate, exactly and without a seed. A :class:`Thurstone` draws votes and labels otherwise.
+rate, exactly and without a seed. A :class:`Thurstone` draws votes and labels in another way.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class SimulatedVotes:
     Attributes
     ----------
     regime : Regime
-        What was simulated.
+        The simulated task.
     items : (n_items,) array of str
         Ids, unique.
     votes : (n_items, n_votes) array of int8
@@ -83,13 +83,13 @@ class SimulatedVotes:
         return _count(self.votes[:, :n])
 
     def vote_columns(self) -> dict[str, NDArray[Any]]:
-        """Give the votes as columns of a long table, one row per vote, item after item.
+        """Return the votes as columns of a long table, one row per vote, item after item.
 
         Returns
         -------
         dict of (n_items * n_votes,) arrays
             `item`, `vote`, `sample` (0, 1, ... within the item) and `order`: AB, BA, AB, ... as the
-            paper shows the pair. The order makes a difference with a :class:`Thurstone` alone.
+            paper shows the pair. The order only matters with a :class:`Thurstone`.
         """
         n_items, n_votes = self.votes.shape
         return {
@@ -100,7 +100,7 @@ class SimulatedVotes:
         }
 
     def label_columns(self) -> dict[str, NDArray[Any]]:
-        """Give the gold labels as columns of a table, one row per item.
+        """Return the gold labels as columns of a table, one row per item.
 
         Returns
         -------
@@ -125,14 +125,14 @@ def simulate(
     regime : Regime or str
         A task, or the name of one of `REGIMES`.
     n_items, n_votes : int
-        Items, and votes per item; at least 1. A label depends on the first twelve votes whatever
-        `n_votes`: a seed gives the same items and labels with fewer votes, the same votes as far as
-        they go, and with more votes ones that know the item but not the label.
+        Items, and votes per item; at least 1. A label always depends on the first twelve votes, so
+        with the same seed items, labels and common votes do not depend on `n_votes`. Votes after
+        the twelfth depend on the item but not on the label.
     seed : int
         Non-negative. The same seed gives the same bits with the same version of NumPy.
     truth : Thurstone, optional
-        What votes and labels are drawn from. Without it labels are drawn from the Davidson model,
-        given the votes: a comparison with that model is then circular.
+        Model that votes and labels are drawn from. Without it labels are drawn from the Davidson
+        model given the votes, so a comparison with that model is circular.
 
     Returns
     -------
@@ -142,8 +142,8 @@ def simulate(
     Raises
     ------
     InputError
-        If a number is out of range, the regime unknown, or its gold shares and tie rate out of
-        reach of its parameters.
+        If a number is out of range, the regime is unknown, or its parameters cannot give its gold
+        shares and tie rate.
 
     References
     ----------

@@ -1,9 +1,9 @@
 """Simulated judges and gold labels that are not drawn from the Davidson model.
 
-An item has a true difference of quality, which neither the judge nor whoever gave the gold label
-sees as it is. Both call a tie what looks small to them (Thurstone 1927; with ties, Glenn and David
-1960). The judge errs in four ways that the Davidson model knows nothing of: in its view of an item,
-which all votes share; more on difficult items; by position; and against gold labels that err too.
+An item has a true difference in quality. The judge and the gold label both see it with an error,
+and call it a tie if it looks small (Thurstone 1927; with ties, Glenn and David 1960). The Davidson
+model knows nothing of these errors: an error about the item, which all its votes share; larger
+errors on difficult items; a preference for a position; and errors of the gold labels.
 """
 
 from __future__ import annotations
@@ -26,25 +26,24 @@ _NODES = 64  # of the quadrature over the difficulty of items
 
 @dataclass(frozen=True)
 class Thurstone:
-    """How far a judge and the gold labels depart from the truth, for :func:`simulate`.
+    """Errors of a judge and of gold labels, for :func:`simulate`.
 
-    All but `difficulty` are in standard deviations of the true differences over items. Where they
-    are 0, the votes of an item are all the same. The defaults are round numbers, fitted to nothing.
+    All but `difficulty` are in standard deviations of the true differences over items. If they are
+    0, all votes of an item are the same. The defaults are round numbers, not fitted to anything.
 
     Attributes
     ----------
     item_bias : float
-        Error of the judge's view of an item. It is in every vote of the item, so the votes are
-        correlated, and no number of them averages it out.
+        Error of the judge about an item. All votes of the item share it, so they are correlated and
+        more votes do not average it out.
     vote_noise : float
-        Error of a vote by itself, on an item of middle difficulty.
+        Error of a single vote, on an item of average difficulty.
     difficulty : float
-        Standard deviation, over items, of the logarithm of `vote_noise`: votes are more dispersed
-        than those of items that are all alike.
+        How much the noise of votes differs between items: the standard deviation of its logarithm.
     position_bias : float
-        What the response shown first gains, in the order AB or BA; negative where the second does.
+        Advantage of the response shown first; negative for an advantage of the second.
     gold_noise : float
-        Error of the gold label's view of an item.
+        Error of the gold label about an item.
 
     Raises
     ------
@@ -74,8 +73,8 @@ class Thurstone:
     ) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
         """Draw votes (n_items, n_votes) and labels (n_items,) of a task.
 
-        Gold labels are as frequent as those of the task, and the share of ties among the votes is
-        its `judge_tie_rate`; its beta, nu and gamma play no part.
+        Gold labels have the frequencies of the task, and the share of ties among the votes is its
+        `judge_tie_rate`. Its beta, nu and gamma are not used.
 
         Raises
         ------

@@ -166,12 +166,14 @@ def _download(member: str) -> str:
             downloader=pooch.HTTPDownloader(stream=False),
         )
     except ValueError:
-        raise InputError(f"{url}: what came has not the SHA-256 {sha256}; not kept") from None
+        raise InputError(
+            f"{url}: the download does not have the SHA-256 {sha256}; discarded"
+        ) from None
     except OSError as error:
         raise InputError(f"{url}: cannot be downloaded: {error}") from None
     if blob is not None and _git_blob(Path(found).read_bytes()) != blob:
         Path(found).unlink()
-        raise InputError(f"{url}: what came is not the Git blob {blob}; not kept")
+        raise InputError(f"{url}: the download is not the Git blob {blob}; discarded")
     return found
 
 

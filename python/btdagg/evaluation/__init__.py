@@ -1,4 +1,4 @@
-"""The paper's evaluation protocol, and what is to be seen in the scores."""
+"""The paper's evaluation protocol, and views of its scores."""
 
 from btdagg.evaluation.bias import PositionalBias, positional_bias
 from btdagg.evaluation.cells import Cell, Comparison, MethodScores

@@ -1,4 +1,4 @@
-"""Positional bias: how often the response that is shown first wins."""
+"""Positional bias: how often the response shown first wins."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ class PositionalBias:
     key : tuple of str
         Values of the columns that votes are grouped by.
     setting : str or None
-        Value of the column that tells forced choice from ties allowed, if one was given.
+        Whether ties were allowed: the value of the column `setting`, if one was given.
     first, second, tie : int
         Votes for the response shown first, for the one shown second, and for neither.
     n_missing : int
-        Votes that are missing; they are in none of the three.
+        Missing votes, which are in none of the three.
     n_ab, n_ba : int
-        Votes, other than missing ones, that were shown A first and B first. Where the two differ
-        much, the bias is mixed with how much better A is.
+        Votes with A shown first and with B shown first, without missing ones. If the two differ
+        much, the bias also reflects how much better A is.
     n_items : int
         Items with at least one vote.
     bias : float or None
         (first - second) / (first + second); None where both are 0.
     interval : Interval or None
-        The bias with its 95% interval over items; None where fewer than two items have a vote that
-        is no tie.
+        The bias with its 95% interval over items; None if fewer than two items have a vote that is
+        not a tie.
     """
 
     key: Key
@@ -68,21 +68,21 @@ def positional_bias(
 ) -> tuple[PositionalBias, ...]:
     """Count votes for the first and the second response shown, and how much the first is favoured.
 
-    A vote is from A's point of view; order AB shows A first, so that there +1 is a vote for the
-    first, and under BA one for the second.
+    A vote is from A's point of view. Under order AB, +1 is a vote for the response shown first;
+    under BA it is one for the second.
 
     Parameters
     ----------
     votes : Votes
-        Long votes with a column `order`. For a bias that owes nothing to which response is better,
-        every item wants as many votes of one order as of the other.
+        Long votes with a column `order`. The bias is independent of which response is better only
+        if every item has as many votes in one order as in the other.
     by : sequence of str, optional
         Columns that votes are grouped by. `judge`, where there is such a
         column, unless given.
     setting : str, optional
-        A further column, which tells forced-choice votes from those that allow a tie.
+        A further column that separates forced-choice votes from votes that may be ties.
     gold_ties : Labels, optional
-        Where given, only the items that these labels call a tie count, as in the paper.
+        Count only items that these labels call a tie, as in the paper.
 
     Returns
     -------
@@ -98,11 +98,11 @@ def positional_bias(
     -----
     With f and s an item's votes for the first and the second, and b the bias, the interval is
     ``b ± 1.96 sqrt(m / (m - 1) sum((f - s - b (f + s))²)) / sum(f + s)`` over the m items with a
-    vote that is no tie: that of a ratio of sums over independent items. Votes on the same item
-    need not be independent. It is cut at -1 and 1, and has no width where all items agree.
+    vote that is not a tie: the interval of a ratio of sums over independent items. Votes on one
+    item may depend on each other. It is cut at -1 and 1, and has no width if all items agree.
 
-    The formula is that of the paper's caption. Of 220, 199 and 253 ties it makes 5.0%, where the
-    paper's table has 3.1%: that is (220 - 199) / 672, over ties too.
+    The formula is from the paper's caption. For 220 and 199 votes and 253 ties it gives 5.0%; the
+    paper's table has 3.1%, which is (220 - 199) / 672 and counts ties in the denominator.
 
     References
     ----------

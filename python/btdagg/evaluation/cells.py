@@ -1,4 +1,4 @@
-"""One comparison of methods: confusion matrices by method and split, from which scores follow."""
+"""One comparison of methods: a confusion matrix per method and split, and its scores."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class MethodScores:
 
 
 class Tested(NamedTuple):
-    """How differences were tested, and the p-values of every two of m methods on each split.
+    """How differences were tested, and the p-values of each pair of m methods on each split.
 
     Attributes
     ----------
@@ -205,7 +205,7 @@ class Comparison:
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """One comparison, and what it is of.
+    """One comparison, with its key and settings.
 
     Attributes
     ----------
@@ -215,16 +215,16 @@ class Cell:
     n_votes : int or None
         Votes per item that were used; None for all.
     n_labels : int or None
-        Labels calibrated on, as asked for by a sweep over them.
+        Number of labels to calibrate on, in a sweep over it.
     value : str
-        Value of what is varied, such as the prompt template, where something is.
+        In an ablation, the value of its column, such as the prompt template.
     fitted : Davidson or None
         The first aggregator that is quick to fit and keeps a `Calibration`, as Davidson does,
-        fitted to all labelled items, for what it says of the judge. The scores do not use it.
+        fitted to all labelled items, to describe the judge. The scores do not use it.
     n_unlabelled, n_without_votes, n_missing, n_short, n_empty : int
-        Items left out because they have no label, labels left out because their item has no
-        votes, votes that are missing, items with fewer votes than `n_votes`, which keep those they
-        have, and items all of whose votes are missing, which are decided without any.
+        Items left out because they have no label; labels left out because their item has no votes;
+        missing votes; items with fewer than `n_votes` votes, of which all are used; items with
+        missing votes only, which are decided without votes.
     """
 
     key: Key

@@ -1,4 +1,4 @@
-"""Aggregators side by side on the same splits."""
+"""Compare aggregators on the same splits."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def compare(
 ) -> Comparison:
     """Score aggregators on splits of labelled items: fit on the calibration set, decide the rest.
 
-    Every two of them are tested against each other on each split.
+    On each split every pair of aggregators is tested for a difference.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def compare(
     ------
     InputError
         If shapes disagree, a value is out of range, all labels are the same, a set would have no
-        items, or an aggregator asks for more than there is.
+        items, or an aggregator needs something that is missing.
 
     References
     ----------
@@ -99,7 +99,7 @@ def compare(
     """
     items = LabelledItems(counts, labels, groups)
     protocol.require_intervals()
-    protocol.splitter.draw(len(items), groups)  # what is wrong of the splits comes first
+    protocol.splitter.draw(len(items), groups)  # errors of the splits come first
     items.require_two_labels()
     methods = aggregators_or_usual(aggregators)
     ((found,),) = cross_scores([items], methods, protocol, progress=progress)
@@ -113,7 +113,7 @@ def label_distributions(
     protocol: Protocol = FEW_SPLITS,
     progress: Callable[[], object] | None = None,
 ) -> Comparison:
-    """Count gold against predicted labels on the evaluation sets.
+    """Count predicted labels by gold label on the evaluation sets.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def label_distributions(
     aggregators : sequence of Aggregator, optional
         Davidson and majority vote unless given.
     protocol : Protocol
-        The paper's 20 splits unless given. Nothing is tested.
+        By default the paper's 20 splits. Nothing is tested.
     progress : callable, optional
         Called after each split.
 
@@ -157,33 +157,33 @@ def evaluate(
     progress: Start | None = None,
     partial: Callable[[Scores], object] | None = None,
 ) -> Scores:
-    """Compare aggregators on votes and labels as they were read.
+    """Compare aggregators on tables of votes and labels.
 
     Parameters
     ----------
     votes : Votes
         Long votes, or wide counts of one judge.
     labels : Labels
-        Gold labels. Items that share a `group` are split together. Where only the labels say the
-        task of an item, it is taken from there.
+        Gold labels. Items of one `group` are split together. If only the labels have a column
+        `task`, each item gets its task from there.
     by : sequence of str, optional
-        Columns that votes are grouped by: each of their values is evaluated by itself. Task and
-        judge, where there are such columns, unless given.
+        Columns that votes are grouped by: each of their values is evaluated separately. By default
+        task and judge, if these columns exist.
     n_votes : sequence of int, optional
-        Numbers of votes per item to compare at: the first so many of each item. All votes unless
-        given.
+        Numbers of votes per item to compare at; the first votes of each item are used. By default
+        all votes.
     aggregators : sequence of Aggregator, optional
-        See `compare`. The decisions that a `Decided` among them stands for are read from its
-        column, or with `n_votes` from its column for that number; see `Votes.evidence`.
+        See `compare`. The decisions of a `Decided` are read from its column, or with `n_votes` from
+        its column for that number; see `Votes.evidence`.
     confidence : str, optional
-        Column of the confidences of votes; `confidence`, where there is one, unless given.
+        Column with the confidences of votes; by default `confidence`, if it exists.
     protocol : Protocol
         At least two splits.
     progress : callable, optional
         Called once with the number of splits to come; what it returns is called after each.
     partial : callable, optional
-        Called with what is found so far, after each value of those columns but the last: who
-        interrupts long work keeps it.
+        Called with the scores so far after each part but the last, so that an interrupted run can
+        keep them.
 
     Returns
     -------
@@ -192,7 +192,7 @@ def evaluate(
     Raises
     ------
     InputError
-        If a column is not there, `n_votes` is given for counts, an argument is out of range, or
+        If a column is missing, `n_votes` is given for counts, an argument is out of range, or
         nothing could be evaluated; the message says why.
     """
     points = [Point(number, None, protocol) for number in numbers_of_votes(n_votes)]
@@ -208,7 +208,7 @@ def evaluate_at(
     partial: Callable[[Scores], object] | None = None,
 ) -> Scores:
     """Compare aggregators at several points; the options' own protocol is not looked at."""
-    # Looked at here, so that what is wrong with an argument is not taken for a fault of the data.
+    # Checked here, so that a bad argument is not reported as a fault of the data.
     points[0].protocol.require_intervals()
     methods = aggregators_or_usual(options.get("aggregators"))
     if not isinstance(votes, Votes):

@@ -1,4 +1,4 @@
-"""The same items and splits under every value of a column: ablations, orders of presentation."""
+"""Ablations and orders: the same items and splits under every value of a column."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from btdagg.evaluation.cells import Comparison
     from btdagg.tables import Labels, Votes
 
-# What may differ along with what is compared, and would then be taken for its effect.
+# Columns that may differ along with the compared one, and would be mistaken for its effect.
 _CONDITIONS = ("judge", "template", "temperature", "order")
 
 _VALUE = "\0value"  # no column of a source is called that
@@ -42,13 +42,13 @@ def ablate(
     Parameters
     ----------
     votes : Votes
-        Long votes. An item takes part where it has at least one vote under every value.
+        Long votes. Only items with at least one vote under every value are used.
     labels : Labels
-        Gold labels; items that share a `group` are split together.
+        Gold labels; items of one `group` are split together.
     column : str
-        What is varied, such as ``temperature`` or ``template``.
+        Column whose values are compared, such as ``temperature`` or ``template``.
     n_votes : sequence of int, optional
-        Numbers of votes per item to compare at; all votes unless given.
+        Numbers of votes per item to compare at; by default all votes.
     **options
         `by`, `aggregators`, `confidence`, `protocol` and `progress`; see `evaluate`. Nothing is
         tested. The paper's table of temperatures has 20 splits.
@@ -95,7 +95,7 @@ def ablate(
 
 @dataclass(frozen=True, eq=False)
 class OrderComparison:
-    """Aggregators on votes of one order, of the other, and of both, at equal numbers of votes.
+    """Aggregators on votes in one order, in the other, and in both, with equal numbers of votes.
 
     Attributes
     ----------
@@ -104,10 +104,10 @@ class OrderComparison:
     n_votes : int
         Votes per item in each of the three.
     first, second, balanced : Comparison
-        Scores with votes that were shown A first alone, B first alone, and half of each; on the
-        same items and splits.
+        Scores with votes that were shown A first, B first, and half of each, on the same items and
+        splits.
     n_left_out : int
-        Items left out, which have fewer than `n_votes` votes of either order.
+        Items left out because they have fewer than `n_votes` votes in one of the orders.
     """
 
     key: Key
@@ -139,13 +139,13 @@ class OrderComparisons(Scores):
 def compare_orders(
     votes: Votes, labels: Labels, n_votes: int, **options: Unpack[Options]
 ) -> OrderComparisons:
-    """Compare aggregators on votes of the first order, of the second, and of both in equal parts.
+    """Compare aggregators on votes with A first, with B first, and with half of each.
 
     Parameters
     ----------
     votes : Votes
-        Long votes with a column `order`. An item takes part where it has `n_votes` votes, other
-        than missing ones, of either order.
+        Long votes with a column `order`. Only items with `n_votes` votes in each order, not
+        counting missing ones, are used.
     labels : Labels
         Gold labels; items that share a `group` are split together.
     n_votes : int
@@ -173,7 +173,7 @@ def compare_orders(
 
     n_votes = as_integer(n_votes, "n_votes", 2)
     if n_votes % 2:
-        raise InputError(f"n_votes is {n_votes}, want an even number: half of each order")
+        raise InputError(f"n_votes is {n_votes}, want an even number: half in each order")
 
     def refuse(part: Votes, where: str, by: Key) -> None:
         """Refuse votes of one order alone, and votes that differ in more than order."""
@@ -227,7 +227,7 @@ def _by_value(
     votes = with_task(votes, labels)
     by = grouping(votes, options.get("by"), [name for name in USUAL if name != column])
     if column in by:
-        raise InputError(f"by names {column!r}, which is what is compared")
+        raise InputError(f"by names {column!r}, the column whose values are compared")
     require(votes, [column])
     frames, left_out, skipped = [], {}, []
     for key, part in votes.partition(by):

@@ -1,4 +1,4 @@
-"""Labelled items: what a protocol is run on."""
+"""Labelled items, on which a protocol runs."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class LabelledItems:
-    """Items with what they are decided by and their gold labels.
+    """Items with their evidence and gold labels.
 
     Parameters
     ----------
     evidence : (n, 3) array of non-negative integers, or Evidence
-        Votes per item in label order: minus, tie, plus; with what else aggregators ask for.
+        Votes per item in label order: minus, tie, plus; `Evidence` if aggregators need more.
     labels : (n,) array of -1, 0, 1
         Gold labels.
     groups : (n,) array, optional
-        What items share, such as their prompt; see `RandomSplits.draw`.
+        Group of each item, such as its prompt; see `RandomSplits.draw`.
 
     Raises
     ------
@@ -61,12 +61,12 @@ class LabelledItems:
         return len(self.labels)
 
     def require_two_labels(self) -> None:
-        """Refuse labels that are all the same: methods could not be told apart on them.
+        """Check that there are two different labels; otherwise no methods can be told apart.
 
         Raises
         ------
         InputError
-            If they are.
+            If all labels are the same.
         """
         if (self.labels == self.labels[0]).all():
             raise InputError(
@@ -74,7 +74,7 @@ class LabelledItems:
             )
 
     def require_splits(self, splitter: Splitter) -> None:
-        """Refuse items that cannot be split.
+        """Check that the items can be split.
 
         Raises
         ------
@@ -86,5 +86,5 @@ class LabelledItems:
 
     @property
     def rows(self) -> NDArray[Any] | Evidence:
-        """What aggregators are handed: a plain array where there is no more than counts."""
+        """What aggregators get: a plain array if there is nothing but counts."""
         return self.evidence.counts if self.evidence.is_plain else self.evidence

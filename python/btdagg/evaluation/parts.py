@@ -1,4 +1,4 @@
-"""Parts: votes and labels, as they were read, as labelled items of every task and judge."""
+"""Parts: the labelled items of each task and judge, from tables of votes and labels."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ Key: TypeAlias = tuple[str, ...]
 """Values of the columns that votes are grouped by."""
 
 USUAL = ("task", "judge")
-"""Columns that votes are grouped by unless told otherwise, where there are such columns."""
+"""Columns that votes are grouped by by default, if they exist."""
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Votes that are evaluated by themselves, such as those of one judge on one task.
+    """Votes that are evaluated together, such as those of one judge on one task.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Part:
         Values of the columns that votes are grouped by.
     votes : Votes
     labels : Labels
-        Of these items and of others.
+        Labels of these items; others may be among them.
     """
 
     key: Key
@@ -50,7 +50,7 @@ class Part:
         confidence: str | None = None,
         decisions: Iterable[str] = (),
     ) -> tuple[LabelledItems, LabelledCounts]:
-        """Bring votes and labels of the items together; the latter says what was left out.
+        """Join votes with the labels of their items; the second result counts what was left out.
 
         Parameters
         ----------
@@ -60,7 +60,7 @@ class Part:
         Raises
         ------
         InputError
-            If no item has both votes and a label, or a column holds something else.
+            If no item has both votes and a label, or a column has an invalid value.
         """
         ids, evidence = self.votes.evidence(
             n_votes, confidence=confidence, decisions=tuple(decisions)
@@ -69,7 +69,7 @@ class Part:
         return LabelledItems(evidence[aligned.rows], aligned.labels, aligned.groups), aligned
 
     def require_comparable(self, items: LabelledItems) -> None:
-        """Refuse labelled items that cannot be split or told apart, naming the file.
+        """Check that labelled items can be split and have two labels; errors name the file.
 
         Raises
         ------
@@ -90,8 +90,8 @@ class Part:
 def parts_of(votes: Votes, labels: Labels, by: Sequence[str] | None) -> tuple[Key, list[Part]]:
     """Return the columns that votes are grouped by, and the parts that they make.
 
-    Where only the labels say the task of an item, it is taken from there; items without a task are
-    left out where others have one.
+    If only the labels have a column `task`, each item gets its task from there. If some items have
+    a task, items without one are left out.
 
     Raises
     ------
@@ -110,12 +110,12 @@ def parts_of(votes: Votes, labels: Labels, by: Sequence[str] | None) -> tuple[Ke
 def grouping(
     votes: Table, by: Sequence[str] | None, usual: Sequence[str] = USUAL
 ) -> tuple[str, ...]:
-    """Return the columns that votes are grouped by; unless given, the usual ones that they have.
+    """Return the columns that votes are grouped by; by default the usual ones that they have.
 
     Raises
     ------
     InputError
-        If `by` is no sequence, or there is no such column.
+        If `by` is not a sequence, or there is no such column.
     """
     if isinstance(by, str):
         raise InputError(f"by is {by!r}, want a sequence of column names")
@@ -133,14 +133,14 @@ def labelled_tasks(
     confidence: str | None = None,
     decisions: Sequence[str] = (),
 ) -> dict[str, LabelledItems]:
-    """Bring together votes and labels, as they were read, for every task.
+    """Join votes and labels for every task.
 
     Parameters
     ----------
     votes : Votes
-        Of one judge; or with `judge` among `by`.
+        Votes of one judge, or of several with `judge` among `by`.
     labels : Labels
-        Gold labels. Where only they say the task of an item, it is taken from there.
+        Gold labels. If only they have a column `task`, each item gets its task from there.
     by : sequence of str
         Columns of the votes whose values make a task.
     n_votes, confidence, decisions
@@ -149,14 +149,14 @@ def labelled_tasks(
     Returns
     -------
     dict of str to LabelledItems
-        By the values of those columns, joined by a blank (and in quotes where two would then be
-        the same), in the order in which they are first seen. Items whose task is not known are
-        left out where others are.
+        Keys are the values of those columns, joined by a space (in quotes if two keys would
+        otherwise be equal), in order of first appearance. Items without a task are left out if
+        other items have one.
 
     Raises
     ------
     InputError
-        If a column is not there, votes of several judges would be added up, a task has no item
+        If a column is missing, votes of several judges would be added up, a task has no item
         with both votes and a label, or `n_votes` or `confidence` is given for counts.
     """
     if "judge" not in by:
@@ -178,23 +178,23 @@ def labelled_parts(
     confidence: str | None = None,
     decisions: Sequence[str] = (),
 ) -> tuple[dict[Key, LabelledItems], dict[Key, str]]:
-    """Bring together votes and labels part by part, so that one bad part leaves the others.
+    """Join votes and labels part by part, so that a bad part does not affect the others.
 
     Parameters
     ----------
     votes, labels, by, n_votes, confidence, decisions
-        See `labelled_tasks`; but votes of several judges are pooled where `by` does not tell them
-        apart, as `evaluate` does.
+        See `labelled_tasks`. Unlike there, votes of several judges are pooled if `by` does not
+        separate them, as in `evaluate`.
 
     Returns
     -------
     tuple of (dict of key to LabelledItems, dict of key to str)
-        What there is by the values of those columns, and for the rest the reason why not.
+        The parts by key, and for every other key the reason why it has none.
 
     Raises
     ------
     InputError
-        If a column is not there, or `n_votes` or `confidence` is given for counts.
+        If a column is missing, or `n_votes` or `confidence` is given for counts.
     """
     _, parts = parts_of(votes, labels, by)
     require_columns(votes, [n_votes], confidence, decisions)
@@ -236,13 +236,13 @@ def require_columns(
     confidence: str | None,
     decisions: Iterable[str],
 ) -> None:
-    """Refuse what the votes do not have at once, not part by part.
+    """Check once, and not part by part, that votes have the columns that are needed.
 
     Raises
     ------
     InputError
-        If `n_votes` or `confidence` is given for counts, or there is no such column, or none of the
-        decisions on so many votes.
+        If `n_votes` or `confidence` is given for counts, or a column of confidences or decisions is
+        missing.
     """
     votes.refuse_of_counts(n_votes=n_votes[0], confidence=confidence)
     require(votes, [] if confidence is None else [confidence])
@@ -271,7 +271,7 @@ def among_gold_ties(votes: Votes, labels: Labels) -> Votes:
 
 
 def names_of(keys: Iterable[Key]) -> list[str]:
-    """Name each key by its values, joined by a blank; in quotes where two would be the same."""
+    """Name each key by its values, joined by a space; in quotes if two names would be equal."""
     known = list(keys)
     names = [" ".join(key) for key in known]
     if len(set(names)) == len(names):
@@ -280,7 +280,7 @@ def names_of(keys: Iterable[Key]) -> list[str]:
 
 
 def refuse_several_judges(votes: Votes) -> None:
-    """Raise an `InputError` where votes of several judges would be added up."""
+    """Raise an `InputError` if votes of several judges would be added up."""
     if "judge" in votes.columns and votes.frame["judge"].n_unique() > 1:
         first, second = votes.frame["judge"].unique(maintain_order=True).head(2)
         raise InputError(

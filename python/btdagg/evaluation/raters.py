@@ -1,4 +1,4 @@
-"""Leave one rater out: every human rater, and the judge, against the majority of the others."""
+"""Leave one rater out: score each human rater, and the judge, against the other raters."""
 
 from __future__ import annotations
 
@@ -86,18 +86,18 @@ class JudgeScores:
 
 @dataclass(frozen=True, eq=False)
 class RaterScores:
-    """One rater against the majority of the others.
+    """One rater against the majority vote of the others.
 
     Attributes
     ----------
     rater : str or int
         The rater.
     n_items : int
-        Items that are scored: rated by this rater and another, and voted on by the judge if any.
+        Scored items: rated by this rater and another, with votes of the judge if there is one.
     n_alone : int
         Items left out because no other rater rated them.
     n_shared : int
-        Items that this rater and others rated on which labels share the most votes of the others.
+        Items of this rater on which two labels share the most votes of the others.
     n_without_votes : int
         Items left out because the judge has no votes on them; 0 without a judge.
     accuracy, mae : float
@@ -154,35 +154,34 @@ def leave_one_rater_out(
     protocol: Protocol = DEFAULT,
     progress: Callable[[], object] | None = None,
 ) -> LeaveOneOut:
-    """Score every rater, and a judge on the same items, by the majority vote of the other raters.
+    """Score every rater, and a judge on the same items, against the other raters' majority vote.
 
     For each rater R the gold label of an item that R rated is the majority vote of the others who
-    rated it. The judge is calibrated on a random part of those items with those labels; judge and R
-    are scored on the rest, again and again, and the scores are averaged over splits.
+    rated it. On each split the judge is calibrated on a part of these items, and judge and R are
+    scored on the rest. Scores are averaged over splits.
 
     Parameters
     ----------
     ratings : Ratings
-        Votes of the raters. Where a vote is missing the rater has not rated the item.
+        Votes of the raters. A missing vote means that the rater has not rated the item.
     votes : Votes, optional
-        Of one judge. Without, raters are compared with one another alone.
+        Votes of one judge. Without them only the raters are compared.
     aggregator : Aggregator, optional
-        How the judge's votes become labels; Davidson unless given. The decisions that a `Decided`
-        stands for are read from its column of the votes.
+        Turns the judge's votes into labels; by default Davidson. The decisions of a `Decided` are
+        read from its column of the votes.
     shared : {"tie", "drop"}
-        What is done with an item on which labels share the most votes of the other raters, such as
-        one for A and one for B of two: its gold label is a tie, as of `majority_vote`, or it is
-        left out. An item that no other rater rated is always left out.
+        For an item on which two labels share the most votes of the other raters, such as one for A
+        and one for B: call it a tie, as `majority_vote` does, or leave it out. An item that no
+        other rater rated is always left out.
     n_votes : int, optional
-        Votes of the judge per item, the first so many; all unless given. Raters and splits do not
-        depend on it.
+        Use the first `n_votes` votes of the judge on each item; by default all. Raters and splits
+        do not depend on it.
     confidence : str, optional
         See `Votes.evidence`.
     group : str, optional
-        Column of the ratings that says what items share, such as their source text; items that have
-        it in common are split together.
+        Column of the ratings that groups items, such as by source text. Groups are split together.
     protocol : Protocol
-        How each rater's items are split, at least twice. Not looked at without a judge.
+        How each rater's items are split, at least twice. Not used without a judge.
     progress : callable, optional
         Called after each rater.
 
@@ -193,19 +192,19 @@ def leave_one_rater_out(
     Raises
     ------
     InputError
-        If a column is not there, an argument is out of range, votes of several judges would be
+        If a column is missing, an argument is out of range, votes of several judges would be
         added up, an item has two groups, or no rater could be scored; the message says why.
 
     References
     ----------
-    The paper's leave-one-out protocol and its table by rater. The paper does not say what the
-    majority of raters who disagree is, nor what becomes of items with no other rater.
+    The paper's leave-one-out protocol and its table by rater. The paper does not define the
+    majority of raters who disagree, nor mention items without another rater.
     """
     if not isinstance(ratings, Ratings):
         raise InputError(f"ratings is a {type(ratings).__name__}, want what read_ratings returns")
     if shared not in ("tie", "drop"):
         raise InputError(f"shared is {shared!r}, want 'tie' or 'drop'")
-    # Looked at here, so that what is wrong with an argument is not taken for a fault of the data.
+    # Checked here, so that a bad argument is not reported as a fault of the data.
     protocol.require_intervals()
     method: Aggregator = Davidson() if aggregator is None else aggregator
     known = None

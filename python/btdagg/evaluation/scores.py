@@ -1,4 +1,4 @@
-"""What an evaluation finds: one comparison for every key and number of votes or labels."""
+"""The result of an evaluation: one comparison per key and number of votes or labels."""
 
 from __future__ import annotations
 
@@ -15,24 +15,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """What an evaluation of votes and labels finds.
+    """The result of an evaluation of votes and labels.
 
     Attributes
     ----------
     by : tuple of str
         Columns that votes are grouped by.
     cells : tuple of Cell
-        One for every key, value of what is varied, number of votes and number of labels.
+        One per key, value of `column`, number of votes and number of labels.
     skipped : tuple of (key, reason)
-        What could not be evaluated. Where something is varied the key may end in its value.
+        What could not be evaluated. In an ablation the key may end in a value of `column`.
     n_unlabelled, n_without_votes : int
-        Items that have votes, of whatever judge, but no label, and labels of the same tasks whose
-        item has no votes at all.
+        Items that have votes of some judge but no label, and labels of the same tasks whose item
+        has no votes.
     column : str
-        What is varied, where something is.
+        In an ablation, the column that is varied.
     n_left_out : dict of key to int
-        Where something is varied, items left out under all its values since they lack votes under
-        one.
+        In an ablation, the number of items left out because they lack votes under one value.
     """
 
     by: Key

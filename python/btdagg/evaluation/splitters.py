@@ -1,4 +1,4 @@
-"""Splitters: how items are split into a calibration and an evaluation set, again and again."""
+"""Splitters: how items are divided into calibration and evaluation sets."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ if TYPE_CHECKING:
 
 
 class Split(NamedTuple):
-    """Indices of the items of either set, each in ascending order."""
+    """Indices of the items of both sets, each in ascending order."""
 
     calibration: NDArray[np.intp]
     evaluation: NDArray[np.intp]
 
 
 class Splitter(Protocol):
-    """Splits any items; the same items always in the same way."""
+    """Splits items. The same items are always split in the same way."""
 
     @property
     def n_splits(self) -> int:
-        """How many splits it draws."""
+        """Number of splits."""
 
     @property
     def seed(self) -> int:
-        """What all that is random in an evaluation depends on."""
+        """Seed of everything random in an evaluation."""
 
     def draw(self, n_items: int, groups: ArrayLike | None = None) -> Iterator[Split]:
-        """Split so many items; those of a group, (n_items,), stay together.
+        """Split `n_items` items. Items with equal `groups`, (n_items,), stay together.
 
         Raises
         ------
@@ -43,35 +43,35 @@ class Splitter(Protocol):
         """
 
     def times(self, n_splits: int) -> Splitter:
-        """Return a splitter that draws so many splits, and else the same ones."""
+        """Return the same splitter with another number of splits."""
 
     def nested(self, sizes: Sequence[int]) -> Sequence[Splitter]:
         """Return a splitter for each number of items to calibrate on.
 
-        Split by split, all have the same evaluation set, and a smaller calibration set is part of
-        a larger one.
+        In each split all of them have the same evaluation set, and a smaller calibration set is
+        part of a larger one.
         """
 
 
 @dataclass(frozen=True)
 class RandomSplits:
-    """Splits at random, as in the paper.
+    """Random splits, as in the paper.
 
     Parameters
     ----------
     share : float, optional
-        Share of the items to calibrate on, above 0 and below 1; the paper's 0.05 unless `size` is
-        given.
+        Share of the items to calibrate on, above 0 and below 1. The default is the paper's 0.05,
+        unless `size` is given.
     size : int, optional
-        Number of items to calibrate on instead. Of two sizes, else alike, the calibration set of
-        the smaller is within that of the larger, split by split.
+        Number of items to calibrate on, instead of a share. With two sizes and the same seed, the
+        smaller calibration set of each split is part of the larger.
     n_splits : int
         Number of splits.
     seed : int
-        Split k depends on the seed and k alone, not on how many there are.
+        Split k depends only on the seed and k, not on the number of splits.
     reserve : int, optional
-        Number of items that are not evaluated on, though only `share` or `size` of them are
-        calibrated on; the same number unless given.
+        Number of items to keep out of the evaluation set, of which only `share` or `size` are
+        calibrated on. By default the same number.
 
     Raises
     ------
@@ -95,15 +95,15 @@ class RandomSplits:
         self._size_of(2)
 
     def draw(self, n_items: int, groups: ArrayLike | None = None) -> Iterator[Split]:
-        """Split so many items.
+        """Split `n_items` items.
 
         Parameters
         ----------
         n_items : int
             At least 2.
         groups : (n_items,) array, optional
-            What items share, such as their prompt. Items of a group stay together: whole groups are
-            drawn until the calibration set has at least as many items as asked for.
+            Group of each item, such as its prompt. Groups stay together: whole groups are drawn
+            until the calibration set has at least the requested number of items.
 
         Raises
         ------
@@ -131,7 +131,7 @@ class RandomSplits:
         return [replace(self, share=None, size=size, reserve=max(sizes)) for size in sizes]
 
     def _drawn(self, group: NDArray[np.intp], *wanted: int) -> Iterator[Split]:
-        """Draw whole groups, given by number, until they have so many items, and so many."""
+        """Draw whole groups until they hold each of the wanted numbers of items."""
         sizes = np.bincount(group)
         for number in range(self.n_splits):
             order = np.random.default_rng([self.seed, number]).permutation(len(sizes))
@@ -143,7 +143,7 @@ class RandomSplits:
             yield Split(np.flatnonzero(of_item < calibrated), np.flatnonzero(of_item >= reserved))
 
     def _size_of(self, n_items: int) -> int:
-        """Return how many items to calibrate on: given as a share, as a size, or not at all."""
+        """Return how many items to calibrate on, given by share, by size, or by default."""
         if self.size is not None and self.share is not None:
             raise InputError("share and size are both given, want one")
         if self.size is not None:
@@ -247,7 +247,7 @@ def _one_group(n_items: int) -> InputError:
 
 
 def _groups_that_hold(n_items: int, drawn: NDArray[np.intp]) -> int:
-    """Return how many groups have so many items, given the items drawn with each of them."""
+    """Return how many groups hold `n_items` items, given the running total of items."""
     n_groups = int(np.searchsorted(drawn, n_items)) + 1
     if len(drawn) == 1:
         raise _one_group(int(drawn[-1]))

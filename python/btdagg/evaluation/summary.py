@@ -118,7 +118,7 @@ def refuse_fields(columns: Iterable[str], fields: Container[str] = FIELDS) -> No
     for column in columns:
         if column in fields:
             raise InputError(
-                f"column {column!r} is named like a field of the results, which would be lost; "
+                f"column {column!r} has the name of a field of the results, which would be lost; "
                 "rename the column"
             )
 
@@ -213,11 +213,11 @@ def remarks(scores: Scores) -> list[str]:
         where = f"{' '.join(cell.key)}: " if cell.key else ""
         if cell.n_empty:
             found.append(
-                f"{where}{cell.n_empty} of {cell.comparison.n_items} items have no vote that is "
-                "not missing, and are decided without any"
+                f"{where}{cell.n_empty} of {cell.comparison.n_items} items have only "
+                "missing votes, and are decided without votes"
             )
         if cell.n_short == cell.comparison.n_items:
-            found.append(f"{where}no item has {cell.n_votes} votes; those there are were used")
+            found.append(f"{where}no item has {cell.n_votes} votes; all votes were used")
     found += [f"{' '.join(key)}: not evaluated: {reason}" for key, reason in scores.skipped]
     found += [remark for cell in by_key.values() for remark in _constant(cell)]
     return found
@@ -233,16 +233,16 @@ def _constant(cell: Cell) -> list[str]:
     if calibration.max_votes and calibration.model.always_ties(calibration.max_votes):
         return [
             f"{where}fitted to all {calibration.n_labels} labels, the model calls every item with "
-            f"up to {calibration.max_votes} votes a tie, however they fall: this judge adds "
-            "nothing here that a constant would not. Always answering tie has MAE "
-            f"{1 - compared.gold_tie_share:.3f}; the models that are scored, calibrated on "
-            f"{compared.n_calibration:.0f} labels each, have {scores.mae.mean():.3f}"
+            f"up to {calibration.max_votes} votes a tie, whatever the votes: here this judge adds "
+            "nothing to a constant answer. Always answering tie has MAE "
+            f"{1 - compared.gold_tie_share:.3f}; the scored models, each calibrated on "
+            f"{compared.n_calibration:.0f} labels, have {scores.mae.mean():.3f}"
         ]
     n_evaluated = compared.n_items - compared.n_calibration
     share = float(np.mean(scores.tie_share == 1)) if n_evaluated >= _ENOUGH else 0.0
     if share >= _OFTEN:
         return [
             f"{where}calibrated on {compared.n_calibration:.0f} labels, the model calls every item "
-            f"a tie on {share:.0%} of the splits: calibrate on more"
+            f"a tie on {share:.0%} of the splits: calibrate on more labels"
         ]
     return []

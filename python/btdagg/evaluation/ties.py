@@ -28,13 +28,13 @@ class TieRates:
     Attributes
     ----------
     unit : str
-        ``votes`` or ``items``: what the rates are shares of.
+        ``votes`` or ``items``: whether rates are shares of votes or of items.
     row_names, column_names : tuple of str
         Values of the two columns, in the order in which they are first seen.
     ties, totals : (r, c) arrays of int64
-        Votes, or decisions on items, that are ties, and all of them but the missing ones.
+        Votes, or decisions on items, that are ties; and all of them, without missing ones.
     n_items : (r, c) array of int64
-        Items with at least one vote: the number that the intervals go by.
+        Items with at least one vote, on which the intervals are based.
     n_missing : (r, c) array of int64
         Votes that are missing.
     """
@@ -97,12 +97,12 @@ def tie_rates(
     rows, columns : str
         Columns of the votes.
     unit : "votes" or "items"
-        Whether the rates are over votes, or over what is decided on items, one decision from all
-        votes of an item in a cell.
+        Whether rates are over votes, or over items: one decision from all votes of an item in a
+        cell.
     aggregator : Aggregator, optional
-        What decides items, fitted if it wants to be; majority vote unless given.
+        Decides items; fitted, if it needs fitting. By default majority vote.
     gold_ties : Labels, optional
-        Where given, only the items that these labels call a tie count, as in the paper.
+        Count only items that these labels call a tie, as in the paper.
 
     Returns
     -------
@@ -116,12 +116,12 @@ def tie_rates(
 
     Notes
     -----
-    The interval of a rate p is ``p ± 1.96 sqrt(p (1 - p) / n)`` with n items, not votes, which is
-    what the paper's figures say: 37.6% are the 253 of 672 votes of its other table, two of each of
-    336 items, and ± 5.2% is that of n = 336. It is exact where the votes on an item always agree,
-    and wide where they do not. An average pools its cells, with n summed over them: ± 2.5% in the
-    paper is that of n = 3 · 336. Where cells have equal numbers it is the mean of their rates.
-    Cells share items; what that does to an average is left out, as it is there.
+    The interval of a rate p is ``p ± 1.96 sqrt(p (1 - p) / n)`` with n items, not votes. The
+    paper's figures imply this: 37.6% is 253 of 672 votes, two on each of 336 items, and ± 5.2% is
+    the interval for n = 336. It is right if the votes on an item always agree, and too wide if they
+    do not. An average pools its cells and sums their n: ± 2.5% in the paper is the interval for n =
+    3 · 336. With equal numbers per cell it is the mean of their rates. As in the paper, the
+    interval of an average ignores that cells share items.
 
     References
     ----------

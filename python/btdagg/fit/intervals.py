@@ -1,4 +1,4 @@
-"""An estimate with its interval, and decisions with how sure they are."""
+"""An estimate with its interval, and decisions with their stability."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ParameterInterval(NamedTuple):
-    """An estimate and its interval; NaN ends where there is none, and then `note` says why."""
+    """An estimate and its interval. If there is none, its ends are NaN and `note` says why."""
 
     estimate: float
     low: float

@@ -1,4 +1,4 @@
-"""Whether the votes still fall as they did when the model was calibrated."""
+"""Whether votes are still distributed as they were when the model was calibrated."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ FACETS = ("tie rate", "decisiveness", "side bias")
 
 
 class Facet(NamedTuple):
-    """One thing that may move.
+    """One quantity that may change.
 
     Attributes
     ----------
     name : str
         ``tie rate``: share of ties among an item's votes. ``decisiveness``: how one-sided its other
-        votes are, from 0 (an even split) to 1 (unanimous). ``side bias``: with votes by order, by
-        how much they lean to the response that is shown first; else to A; -1 to 1.
+        votes are, from 0 (an even split) to 1 (unanimous). ``side bias``: how much votes lean to
+        the response shown first (without orders, to A), from -1 to 1.
     reference, stream : float
-        Means over the items, NaN where none has a value.
+        Means over the items; NaN if no item has a value.
     log_evidence : float
-        Natural logarithm of the capital of a bet against the facet being as before: 0 at first.
+        Natural logarithm of the capital of a bet against no change; 0 at first.
     pvalue : float
-        Valid at any time and whenever one looks: one over the largest capital so far.
+        Valid at any time, however often you look: one over the largest capital so far.
     moved_at : int or None
-        Number of items of the stream, this one included, when it was found to have moved.
+        Number of items of the stream when the change was found.
     """
 
     name: str
@@ -56,14 +56,14 @@ class Facet(NamedTuple):
 
 @dataclass(frozen=True)
 class DriftReport:
-    """What a monitor has found so far.
+    """The result of a monitor so far.
 
     Attributes
     ----------
     n_reference, n_items : int
         Items of the reference and of the stream.
     level : float
-        Bound of the chance of a false alarm, ever.
+        Bound on the probability of ever raising a false alarm.
     facets : tuple of Facet
         In the order tie rate, decisiveness, side bias.
     """
@@ -75,12 +75,12 @@ class DriftReport:
 
     @property
     def moved(self) -> tuple[str, ...]:
-        """Names of the facets that have moved."""
+        """Names of the facets that have changed."""
         return tuple(facet.name for facet in self.facets if facet.moved_at is not None)
 
     @property
     def stale(self) -> bool:
-        """Whether something has moved, and the model wants to be calibrated again."""
+        """Whether something has changed, so that the model should be calibrated again."""
         return bool(self.moved)
 
     def __str__(self) -> str:
@@ -99,25 +99,25 @@ class DriftReport:
 class DriftMonitor:
     """Compares the votes of a stream of items with those that the model was calibrated on.
 
-    An alarm that is false has a chance of at most `level`, however long the stream is and however
-    often one looks. That is exact for any number of reference items: the null hypothesis is that
-    reference and stream come from one distribution of items, whatever it is, in any order
-    (exchangeable). The unit is the item, since votes of an item depend on one another. Each of the
-    three facets has a test of its own at a third of the level, so what moved is known.
+    The probability of ever raising a false alarm is at most `level`, however long the stream is and
+    however often you look. This holds for any number of reference items. The null hypothesis is
+    that the items of reference and stream are exchangeable. The unit is the item, because the votes
+    of an item depend on each other. Each of the three quantities is tested at a third of the level,
+    so the report can name what has changed.
 
-    A few reference items can only show large moves: take all items that were there when the model
-    was calibrated, labelled or not.
+    A few reference items can only show large changes. Use all items that you had at calibration,
+    labelled or not.
 
     Parameters
     ----------
     reference : (n, 3) or (n, 2, 3) array of non-negative integers
-        Votes per item in label order; with three dimensions first those of order AB, then BA. All
-        items have as many votes (of either order), 1 to 128. A data frame is read by the names of
-        its columns.
+        Votes per item in label order; with three dimensions first the votes in order AB, then BA.
+        All items have the same number of votes (in each order), 1 to 128. A data frame is read by
+        column name.
     level : float
         Above 0 and below 1.
     seed : int
-        Of the random numbers that break ties between items that vote alike, non-negative.
+        Seed of the random numbers that break ties between items with equal values; at least 0.
 
     Raises
     ------
@@ -126,8 +126,8 @@ class DriftMonitor:
 
     Notes
     -----
-    Where a stopping rule is at work items get more votes the more they are contested. Give the
-    monitor the first votes alone, as many as every item has, and a reference of as many.
+    With a stopping rule, contested items get more votes. Give the monitor only the first votes of
+    each item, the same number for all, and a reference with that number.
 
     Conformal test martingales with bets that jump: Vovk, Gammerman and Shafer (2022), chapter 8;
     Vovk et al. (2021), Retrain or not retrain. Ville (1939) for the level.
@@ -163,7 +163,7 @@ class DriftMonitor:
             self._tests.append(_core.ConformalTest(pool.tolist(), 3 * seed + number))
 
     def observe(self, counts: ArrayLike) -> DriftReport:
-        """Take further items of the stream, in their order, and report.
+        """Add items of the stream, in their order, and report.
 
         Parameters
         ----------
@@ -173,8 +173,8 @@ class DriftMonitor:
         Raises
         ------
         InputError
-            If the shape is another than the reference's or an item has another number of votes;
-            nothing is then taken.
+            If the shape or the number of votes of an item differs from the reference. Nothing is
+            then added.
         """
         votes = _as_votes(counts, "counts", len(self.n_votes))
         self._same_votes(votes, "counts")
@@ -233,7 +233,7 @@ class DriftMonitor:
             got = " and ".join(map(str, totals[row]))
             raise InputError(
                 f"{name}[{row}] has {got} votes, want {self._shown()} as in the first of the "
-                "reference: count as many votes of every item"
+                "reference: count the same number of votes for every item"
             )
 
     def _shown(self) -> str:

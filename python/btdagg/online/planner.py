@@ -1,4 +1,4 @@
-"""What a job will take: votes, labels, price and error, before it begins."""
+"""Forecast a job before it begins: votes, labels, price and error."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ RULES = ("all votes", "lossless", "risk-bounded", "cost-optimal")
 
 @dataclass(frozen=True)
 class PlannedBudget:
-    """What is to be expected of a number of votes under a rule.
+    """Forecast for one number of votes and one rule.
 
     Attributes
     ----------
     n : int
-        Most votes of an item; what the model is calibrated for.
+        Votes per item at most, for which the model is calibrated.
     rule : str
         One of ``all votes``, ``lossless``, ``risk-bounded``, ``cost-optimal``.
     votes : float
         Votes of an item on average.
     mae : float
-        Expected mean absolute error, of a model calibrated on as many labels as can be.
+        Expected mean absolute error of a model calibrated on unlimited labels.
     change_rate : float
-        Share of items whose label is not that of all `n` votes.
+        Share of items whose label differs from that of all `n` votes.
     calls : float
-        Votes of the job: of its items with the rule and, in a plan, of the labelled ones with all
-        `n`.
+        Votes of the job: those of its items under the rule and, in a plan, `n` for each labelled
+        item.
     price : float
-        Of those calls.
+        Price of these calls.
     """
 
     n: int
@@ -66,15 +66,15 @@ class PlannedBudget:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a job will take.
+    """Forecast of a job.
 
     Attributes
     ----------
     budgets : tuple of PlannedBudget
         By number of votes and rule; the curve of error against votes.
     labels : tuple of (int, float)
-        Numbers of labels to calibrate on, and how much higher than the least the expected error
-        then is on average, at the largest number of votes.
+        Numbers of labels to calibrate on, and by how much the expected error then exceeds that with
+        unlimited labels, on average, at the largest number of votes.
     """
 
     budgets: tuple[PlannedBudget, ...]
@@ -94,7 +94,7 @@ class Plan:
         return np.array([row.votes for row in rows]), np.array([row.mae for row in rows])
 
     def cheapest(self, mae: float) -> PlannedBudget:
-        """Return the budget of the fewest calls that keeps the expected error within `mae`.
+        """Return the budget with the fewest calls and an expected error of at most `mae`.
 
         Raises
         ------
@@ -133,11 +133,11 @@ def plan(
     step: int = 1,
     seed: int = 0,
 ) -> Plan:
-    """Say what a job will take, from the votes and labels of a few items.
+    """Forecast a job from the votes and labels of a few items, the pilot.
 
-    Gold labels and votes are taken to fall as `fit_votes` learns it from the pilot; with that the
-    expected error of every number of votes is a sum over all counts, not a simulation. It is about
-    as sure as the pilot is large, and says more of differences than of levels.
+    `fit_votes` learns from the pilot how votes and gold labels are distributed. The expected error
+    for each number of votes is then a sum over all counts, not a simulation. A small pilot gives a
+    rough forecast; differences are more reliable than levels.
 
     Parameters
     ----------
@@ -148,9 +148,9 @@ def plan(
     n_items : int
         Items of the job, without the labelled ones.
     n_votes : sequence of int
-        Numbers of votes to look at, each 1 to 128 and a multiple of `step`.
+        Numbers of votes to compare, each 1 to 128 and a multiple of `step`.
     n_labels : sequence of int
-        Numbers of labels to look at; the middle one counts for the calls.
+        Numbers of labels to compare; the calls include votes for the middle one.
     price : float
         Of one vote, in any currency.
     vote_worth : float
@@ -158,9 +158,9 @@ def plan(
     epsilon : float
         Of the risk-bounded rule.
     step : int
-        2 where votes come in pairs of both orders.
+        2 if votes come in pairs, one in each order.
     seed : int
-        Of the simulated calibration sets.
+        Seed of the simulated calibration sets.
 
     Returns
     -------
@@ -210,14 +210,14 @@ def plan_rule(
     n_items: int,
     price: float = 1.0,
 ) -> PlannedBudget:
-    """Say what a job under a rule will take, from the votes and labels of a few items.
+    """Forecast a job under a rule from the votes and labels of a few items.
 
     Parameters
     ----------
     rule : StoppingRule
-        Without `votes` its forecasts are by those of the pilot.
+        If it has no `votes`, those of the pilot are used for the forecast.
     counts, labels, n_items, price
-        As for `plan`; the calls are those of the job's items alone.
+        As for `plan`; calls are those for the items of the job only.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Chances of an item's votes, learned from the votes that the model was calibrated on."""
+"""The distribution of an item's votes, learned from the calibration items."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ _PRECISION = 0.1
 class VoteDistribution:
     """A mirror-symmetric mixture of Dirichlet-multinomials for the votes of an item.
 
-    A component is a kind of item: its vote probabilities are drawn from a Dirichlet distribution
-    and its votes from those. Half of its weight goes to its mirror image, so that swapping A and B
-    mirrors all chances.
+    A component is a kind of item: its vote probabilities are drawn from a Dirichlet distribution,
+    and its votes from these probabilities. Half of its weight goes to its mirror image, so that
+    swapping A and B mirrors all probabilities.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class VoteDistribution:
         return type(self), (self.components,)
 
     def next_vote(self, minus: int, tie: int, plus: int) -> tuple[float, float, float]:
-        """Chances that the next vote is -1, 0, +1 after so many votes.
+        """Probabilities that the next vote is -1, 0, +1 after these votes.
 
         Raises
         ------
@@ -102,12 +102,12 @@ class VoteDistribution:
         return self._kernel.next(*(as_integer(count, name, 0) for name, count in counts.items()))
 
     def log_chances(self, counts: ArrayLike) -> NDArray[np.float64]:
-        """Natural logarithm of the chance of each item's counts given their number, (n,).
+        """Natural logarithm of the probability of each item's counts given their total, (n,).
 
         Raises
         ------
         InputError
-            If counts are no (n, 3) array of non-negative integers; the message names the row.
+            If counts are not an (n, 3) array of non-negative integers; the message names the row.
         """
         from scipy.special import logsumexp
 
@@ -146,11 +146,11 @@ class VoteDistribution:
 
 
 def fit_votes(counts: ArrayLike, labels: ArrayLike) -> VoteDistribution:
-    """Learn how the votes of items fall from the items that a model is calibrated on.
+    """Fit the distribution of votes to the items that a model is calibrated on.
 
-    One kind of item for a gold tie, whose sides are alike, and one for a gold win, mirrored for a
-    gold loss. Their Dirichlet parameters are those of maximum likelihood with a weak normal prior
-    of their logarithms; their weights are the shares of the labels with one more item of each.
+    There is one kind of item for gold ties, which is symmetric, and one for gold wins, mirrored for
+    gold losses. Dirichlet parameters maximize the likelihood with a weak normal prior on their
+    logarithms. Weights are the shares of the labels, with one item of each added.
 
     Parameters
     ----------

@@ -27,12 +27,12 @@ _MOST_VOTES = 128
 
 
 class Followed(NamedTuple):
-    """Where items stop when their votes come one after the other.
+    """Where items stop if their votes come one at a time.
 
     Attributes
     ----------
     n_votes : (n_items,) array of int64
-        Votes that were taken.
+        Votes used.
     labels : (n_items,) array of int8
         Labels at the stop.
     """
@@ -45,21 +45,22 @@ class Followed(NamedTuple):
 class StoppingRule:
     """Whether an item may stop short of the `n` votes that its model is calibrated for.
 
-    Made by `lossless`, `risk_bounded` or `cost_optimal`. A frozen value: equal where its parts are,
-    picklable, saved as versioned JSON. Making one takes microseconds and asking it is a look-up.
+    Made by `lossless`, `risk_bounded` or `cost_optimal`. A frozen value: equal if its parts are
+    equal, picklable, saved as versioned JSON. Making a rule takes microseconds; asking it is a
+    look-up.
 
     Attributes
     ----------
     kind : {"lossless", "risk-bounded", "cost-optimal"}
-        What the rule aims at.
+        The kind of rule.
     model : DavidsonModel
-        Decides by all `n` votes.
+        Decides from all `n` votes.
     n : int
         Most votes of an item, 1 to 128.
     step : int
-        Items stop only after a multiple of so many votes: 2 where orders are balanced by pairs.
+        Items stop only after a multiple of `step` votes: 2 if each order gets half of the votes.
     votes : VoteDistribution or None
-        Chances of the votes to come; see `fit_votes`.
+        Distribution of the remaining votes; see `fit_votes`.
     epsilon, price : float or None
         The bound of a risk-bounded rule; the price of a vote of a cost-optimal one, in units of
         absolute error.
@@ -70,7 +71,7 @@ class StoppingRule:
     and `n_threads`, which does not change a bit of the result. They raise `InputError` naming the
     first row with a bad count or with more than `n` votes.
 
-    Making a rule warns (`ProvenanceWarning`) where its `n` is not what the model was fitted for.
+    Making a rule warns (`ProvenanceWarning`) if the model was fitted for another number of votes.
 
     References
     ----------
@@ -95,9 +96,9 @@ class StoppingRule:
         *,
         step: int = 1,
     ) -> Self:
-        """Make the rule that stops once no votes to come can change the label.
+        """Make the rule that stops once no further votes can change the label.
 
-        The label is provably the one that `n` votes give.
+        The label is provably that of all `n` votes.
 
         Parameters
         ----------
@@ -106,9 +107,9 @@ class StoppingRule:
         n : int
             Votes of an item that is not stopped, 1 to 128.
         votes : VoteDistribution, optional
-            For forecasts of what the rule saves; it does not change where the rule stops.
+            For forecasts of what the rule saves. It does not change where the rule stops.
         step : int
-            Stop only after a multiple of so many votes; `n` is one.
+            Stop only after a multiple of `step` votes; `n` must be such a multiple.
 
         Raises
         ------
@@ -127,10 +128,10 @@ class StoppingRule:
         epsilon: float = 0.05,
         step: int = 1,
     ) -> Self:
-        """Make the rule that stops once `n` votes decide otherwise with chance below `epsilon`.
+        """Make the rule that stops once `n` votes change the label with chance below `epsilon`.
 
-        An item gets the label that is likeliest with all `n` votes, not the model's decision of the
-        few, for which the model is not calibrated.
+        An item gets the most likely label of all `n` votes. This is not the model's decision on the
+        few votes so far, for which the model is not calibrated.
 
         Parameters
         ----------
@@ -159,10 +160,10 @@ class StoppingRule:
         budget: float | None = None,
         step: int = 1,
     ) -> Self:
-        """Make the rule of least expected absolute error plus price of the votes.
+        """Make the rule that minimizes expected absolute error plus the price of the votes.
 
-        The error at a stop is what the model's probabilities, averaged over what all `n` votes may
-        be, leave of it; an item gets the label for which it is least.
+        The expected error of a label uses the model's probabilities, averaged over the possible
+        outcomes of all `n` votes. An item gets the label with the least expected error.
 
         Parameters
         ----------
@@ -171,12 +172,12 @@ class StoppingRule:
         votes : VoteDistribution
             Chances of the votes to come; see `fit_votes`.
         price : float, optional
-            Of a vote, in units of absolute error: at 0.01 a hundred votes are worth one error.
+            Price of a vote in units of absolute error: at 0.01, a hundred votes cost as much as an
+            error of 1.
         budget : float, optional
-            Votes per item on average instead: the budget of a job over its number of items. It is
-            spent where votes lower the error most, by the least price that keeps within it. Where
-            votes are worth their price only together, part of it stays unspent: see
-            `expected_votes`.
+            Average votes per item, instead of a price: the budget of a job divided by its number of
+            items. The rule uses the lowest price that stays within it, so votes go where they lower
+            the error most. Part of the budget can stay unspent; see `expected_votes`.
 
         Raises
         ------
@@ -184,7 +185,7 @@ class StoppingRule:
             If an argument is out of range, or not one of `price` and `budget` is given.
         """
         if (price is None) == (budget is None):
-            raise InputError("price and budget want one of them to be given")
+            raise InputError("want exactly one of price and budget")
         if budget is not None:
             _check(model, votes, "cost-optimal")
             price = _core.StoppingRule.price_within(
@@ -231,8 +232,8 @@ class StoppingRule:
     def decide(self, counts: ArrayLike, *, n_threads: int = 1) -> NDArray[np.int8]:
         """Label of each item if it stops here, (n,): -1, 0 or +1.
 
-        Of an item that is not settled this is a guess of the same kind; from a lossless rule
-        without `votes` it is the model's decision of the votes so far.
+        For an item that is not settled this is a guess of the same kind. A lossless rule without
+        `votes` then uses the model's decision on the votes so far.
         """
         return self._kernel.decide(as_counts(counts), as_integer(n_threads, "n_threads", 1))
 
@@ -275,7 +276,7 @@ class StoppingRule:
         return self._forecasts(counts, n_threads)[:, 0]
 
     def change_risk(self, counts: ArrayLike, *, n_threads: int = 1) -> NDArray[np.float64]:
-        """Chance that each item's label will not be that of all `n` votes, (n,)."""
+        """Probability that each item's label will differ from that of all `n` votes, (n,)."""
         return self._forecasts(counts, n_threads)[:, 1]
 
     def error(self, counts: ArrayLike, *, n_threads: int = 1) -> NDArray[np.float64]:
@@ -294,12 +295,12 @@ class StoppingRule:
 
     @property
     def change_rate(self) -> float:
-        """Expected share of items whose label is not that of all `n` votes."""
+        """Expected share of items whose label differs from that of all `n` votes."""
         return self._start()[1]
 
     @property
     def expected_mae(self) -> float:
-        """Expected mean absolute error, as the model's probabilities have it."""
+        """Expected mean absolute error according to the model's probabilities."""
         return self._start()[2]
 
     def _start(self) -> tuple[float, float, float]:
@@ -309,7 +310,7 @@ class StoppingRule:
         return start
 
     def follow(self, votes: ArrayLike) -> Followed:
-        """Apply the rule to votes in the order in which they come.
+        """Apply the rule to votes in their order.
 
         Parameters
         ----------
@@ -324,7 +325,7 @@ class StoppingRule:
         Raises
         ------
         InputError
-            If the shape is another or a value is no vote.
+            If the shape is wrong or a value is not a vote.
         """
         array = as_numbers(votes, "votes")
         if array.ndim != 2 or array.shape[1] != self.n:
@@ -378,7 +379,7 @@ class StoppingRule:
         return cls(**{**fields, **made})
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the rule as JSON; a file that is there is replaced whole or not at all.
+        """Write the rule as JSON. An existing file is replaced atomically.
 
         Raises
         ------
@@ -394,7 +395,7 @@ class StoppingRule:
         Raises
         ------
         InputError
-            If the file cannot be read, is no rule, or is of a later version.
+            If the file cannot be read, is not a rule, or is of a later version.
         """
         return cls.from_json(read_whole(path), source=str(path))
 

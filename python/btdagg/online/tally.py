@@ -1,4 +1,4 @@
-"""Votes as they come: any order, repeats, many sources, decided at any time."""
+"""Running tallies: votes in any order, with repeats, from many sources."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Settled(NamedTuple):
 
 
 class Conflict(NamedTuple):
-    """A sample that came with different votes, which is why it counts for none of them."""
+    """A sample that came with different votes, and therefore counts for none of them."""
 
     item: int | str
     judge: str
@@ -58,27 +58,26 @@ class Conflict(NamedTuple):
 class OnlineTally:
     """Counts of items from votes in any order, each sample counted once.
 
-    The tally holds which sample of an item voted what. Adding a vote that is there changes nothing,
-    and merging two tallies takes the union of their votes: it is associative and commutative, and
-    what the tally holds depends on neither the order nor the repetition of what came. Two different
-    votes of one sample are a conflict: the sample counts for neither, whichever came first, and
-    `conflicts` lists it. (To keep the first would make the result depend on the order; to refuse
-    the second would stop a stream for one bad row.)
+    The tally stores the vote of each sample. Adding a vote again changes nothing, and merging takes
+    the union of two tallies, so neither order nor repetition matters. Two different votes of one
+    sample are a conflict: the sample counts for neither, and `conflicts` lists it. (Keeping the
+    first would make the result depend on the order; refusing the second would stop a stream for one
+    bad row.)
 
     Ids are listed in ascending order. Methods can be called from several threads.
 
     Parameters
     ----------
     model : DavidsonModel, optional
-        Decides the counts. The rule's unless given.
+        Decides the counts. By default the model of the rule.
     rule : StoppingRule, optional
-        Says which items are settled. Of an item with more votes than the rule's `n` the model
-        decides, by all of them, and it is settled.
+        Says which items are settled. An item with more than `n` votes is settled, and the model
+        decides it from all its votes.
     deduplicate : bool
-        Where False samples are not looked at: every row is one more vote, and merging adds.
+        If False, samples are ignored: every row is one more vote, and merging adds.
     late : {"refuse", "drop"}
-        What happens to a new vote for an item that `settle` has reported: an error with nothing
-        added, or left out and counted by `n_late`.
+        What to do with a new vote for an item that `settle` has reported: raise and add nothing, or
+        drop the vote and count it in `n_late`.
 
     Raises
     ------
@@ -87,8 +86,8 @@ class OnlineTally:
 
     Notes
     -----
-    The same rule holds where votes are read from a file or a data frame, but that a conflict there
-    is an error: see `btdagg.read_votes`.
+    Files and data frames follow the same rule, except that a conflict is an error there: see
+    `btdagg.read_votes`.
 
     Examples
     --------
@@ -141,18 +140,18 @@ class OnlineTally:
         orders: ArrayLike | str = "",
         n_threads: int = 1,
     ) -> None:
-        """Add votes, all of them or, where something is wrong, none.
+        """Add votes: all of them, or none if there is an error.
 
         Parameters
         ----------
         items : (m,) array of integers or strings
             Item of each vote: a list, a NumPy array, a series or an Arrow array.
         votes : (m,) array of -1, 0, 1
-            Votes from A's point of view. A missing vote is to be left out; it is no tie.
+            Votes from A's point of view. Leave out missing votes; they are not ties.
         samples : (m,) array of integers from 0 to 4095
-            Number of the sample. What makes a sample the same is item, judge, order and number.
+            Number of the sample. A sample is identified by item, judge, order and number.
         judges, orders : str or (m,) array of str
-            Of all votes or of each. Counts are sums over judges and orders.
+            One for all votes, or one for each. Counts are sums over judges and orders.
         n_threads : int
             Does not change a bit of the result.
 
@@ -231,9 +230,9 @@ class OnlineTally:
             self._channels[judge, order] = channel
 
     def merge(self, other: OnlineTally) -> None:
-        """Take over the votes of another tally, which stays as it is.
+        """Add the votes of another tally, which stays unchanged.
 
-        What was reported as settled by either counts as reported.
+        Items that either tally has reported as settled count as reported.
 
         Raises
         ------
@@ -272,7 +271,7 @@ class OnlineTally:
         return ids_as_array(ids), counts
 
     def counts_one(self, item: int | str) -> tuple[int, int, int]:
-        """Counts of one item in label order; zeros where it is not there.
+        """Counts of one item in label order; zeros for an unknown item.
 
         Raises
         ------
@@ -287,7 +286,7 @@ class OnlineTally:
         return minus, tie, plus
 
     def decide(self) -> tuple[NDArray[Any], NDArray[np.int8]]:
-        """Ids in ascending order and their labels: the rule's, or the model's where there is none.
+        """Ids in ascending order and their labels, from the rule if there is one, or the model.
 
         Raises
         ------
@@ -303,7 +302,7 @@ class OnlineTally:
         return ids, labels
 
     def predict_proba(self) -> tuple[NDArray[Any], NDArray[np.float64]]:
-        """Ids in ascending order and the model's probabilities, (n, 3), of the votes so far.
+        """Ids in ascending order and the model's probabilities given the votes so far, (n, 3).
 
         Raises
         ------
@@ -315,7 +314,7 @@ class OnlineTally:
         return ids, model.predict_proba(counts)
 
     def settle(self) -> Settled:
-        """Report the items that have become settled since this was last asked.
+        """Report the items that have become settled since the last call.
 
         Raises
         ------
@@ -346,7 +345,7 @@ class OnlineTally:
         return sorted(listed, key=lambda conflict: conflict[:4])
 
     def to_bytes(self) -> bytes:
-        """Return all that the tally holds; the same bytes for the same votes in any order."""
+        """Return the state as bytes, which are the same for the same votes in any order."""
         with self._lock:
             kernel = self._kernel
             parts = None if kernel is None else kernel.export()
@@ -378,7 +377,7 @@ class OnlineTally:
         data : bytes
             What `to_bytes` gave.
         model, rule : optional
-            Where given, the state has to be one of this model and this rule.
+            If given, the state must have been made with this model and this rule.
         source : str
             What errors call the state.
 

@@ -1,4 +1,4 @@
-"""A folder with a page, tables and figures that is whole at every moment."""
+"""A folder with a page, tables and figures, consistent at every moment."""
 
 from __future__ import annotations
 
@@ -37,26 +37,26 @@ _OWN_FILE = re.compile(r"(?:tables|figures)/\w[\w.-]*")
 class ReportFolder:
     """A report in a folder: ``index.html``, ``tables/``, ``figures/`` and ``report.json``.
 
-    Every file is replaced whole or not at all, the page after the files that it names. Whenever
-    the run stops, the page can be read, says how far it came, and all that it names is there.
+    Every file is replaced atomically, and the page after the files that it names. If the run stops
+    at any time, the page is readable, says how far the run came, and names only files that exist.
 
-    Used in a ``with`` statement, which says at its end whether the report is complete or was
-    interrupted, and by what.
+    Use it in a ``with`` statement; at its end the page is marked as complete, or as interrupted
+    with the reason.
 
     Parameters
     ----------
     path : str or path
-        Folder, made where there is none. An earlier report is replaced file by file; what it had
-        and this one has not is removed once this one is complete.
+        Folder, created if needed. An earlier report is replaced file by file; its other files are
+        removed once the new report is complete.
     title, subtitle : str
-        What stands at the top of the page.
+        Heading of the page.
     settings : mapping of str to JSON values, optional
-        How the results are made (arguments, seed, files), for the end of the page and
+        How the results were made (arguments, seed, files), for the end of the page and
         ``report.json``.
     reads : sequence of paths
-        Files that the results are made from: none of them is replaced.
+        Files that the results are made from; none of them is replaced.
     force : bool
-        Whether a folder that holds other things will do, and files in the way are replaced.
+        Whether to accept a folder with other content, and to replace files of other origin.
 
     Raises
     ------
@@ -90,12 +90,12 @@ class ReportFolder:
         self._write()
 
     def section(self, name: str, title: str, text: str = "") -> None:
-        """Begin a section; what is added from now on stands in it.
+        """Begin a section, to which everything that follows is added.
 
         Parameters
         ----------
         name : str
-            What ``report.json`` calls it.
+            Name in ``report.json``.
         title, text : str
             Plain text; an empty line ends a paragraph.
         """
@@ -103,7 +103,7 @@ class ReportFolder:
         self._write()
 
     def add(self, *exhibits: ReportTable | ReportFigure) -> None:
-        """Write tables and figures to files and show them in the section that was begun last.
+        """Write tables and figures to files and show them in the current section.
 
         Raises
         ------
@@ -118,13 +118,13 @@ class ReportFolder:
         self._write()
 
     def remark(self, text: str) -> None:
-        """Say what a reader should know: in the section begun last, or before all of them."""
+        """Add a remark to the current section, or to the top of the page if there is none."""
         sections = self._contents.sections
         (sections[-1].remarks if sections else self._contents.remarks).append(text)
         self._write()
 
     def skipped(self, what: str, reason: str) -> None:
-        """Say what is not in the report, and why."""
+        """Record something that is not in the report, and why."""
         self._contents.skipped.append((what, reason))
         self._write()
 
@@ -134,7 +134,7 @@ class ReportFolder:
         Parameters
         ----------
         models : mapping of str to DavidsonModel
-            By the name that a reader selects them by.
+            By the name under which they can be selected.
         n_votes : int
             Votes per item that the map starts with.
         """
@@ -143,14 +143,14 @@ class ReportFolder:
         self._write()
 
     def complete(self) -> None:
-        """Say that everything is there, and remove what an earlier report had and this has not."""
+        """Mark the report as complete, and remove other files of an earlier report."""
         self._contents.status = Status.COMPLETE
         earlier = filter(_OWN_FILE.fullmatch, self._files.earlier)
         self._files.remove(set(earlier).difference(self._contents.files))
         self._write()
 
     def interrupted(self, reason: str) -> None:
-        """Say that the run stopped before its end, and why."""
+        """Mark the report as interrupted, with the reason."""
         self._contents.status = Status.INTERRUPTED
         self._contents.reason = reason
         self._write()
@@ -262,7 +262,7 @@ def _files_of(kind: str, stem: str) -> list[str]:
 def claim(
     path: Path, *, reads: Sequence[str | os.PathLike[str]] = (), force: bool = False
 ) -> OutputFolder:
-    """See that a report may be written to a folder, in which nothing is changed.
+    """Check that a report may be written to a folder, without changing anything.
 
     Raises
     ------

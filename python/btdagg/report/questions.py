@@ -1,4 +1,4 @@
-"""What a report answers: a question for each section, and what makes its tables and figures."""
+"""The questions of a report: one per section, with its tables and figures."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _left_out(study: Study, found: Scores) -> Iterator[Skipped]:
 def _vote_sweep(study: Study) -> Made:
     budgets = study.budgets()
     if study.votes.are_counts or len(budgets) < 2:
-        raise InputError("it wants single votes, and more than one number of them")
+        raise InputError("this needs single votes, at several numbers of votes")
     found = study.run("number of votes", sweep_votes, study.votes, budgets)
     yield from _left_out(study, found)
     yield from figures.vote_figures(found)
@@ -136,7 +136,7 @@ def _parameters(study: Study) -> Made:
 def _transfer(study: Study) -> Made:
     several = study.tasks()
     if all(len(tasks) < 2 for tasks in several.values()):
-        raise InputError("it wants several tasks with votes of one judge and labels")
+        raise InputError("this needs several tasks with votes of one judge and labels")
     for key, tasks in several.items():
         yield from _or_skipped(key_of(key), _transfer_of(study, key, tasks))
 
@@ -185,7 +185,7 @@ def _distributions(
 
 def _ablations(study: Study) -> Made:
     if not study.varied:
-        raise InputError("no column was named or found that has several values to compare")
+        raise InputError("no column has several values to compare")
     for column, votes in study.varied.items():
         yield from _or_skipped(column, _ablation(study, column, votes))
 
@@ -232,7 +232,7 @@ def _error_by_order(study: Study, votes: Votes) -> Made:
     n_votes = study.most_votes or max(study.budgets())
     each = n_votes // 2 - n_votes // 2 % 2  # votes that an item has of either order
     if each < 2:
-        raise InputError(f"two votes of either order are wanted, of {n_votes}")
+        raise InputError(f"this needs two votes of each order, and an item has {n_votes}")
     found = study.run("order", compare_orders, votes, each)
     yield from _left_out(study, found)
     yield tables.order_table(found)
@@ -241,11 +241,11 @@ def _error_by_order(study: Study, votes: Votes) -> Made:
 def _ties(study: Study) -> Made:
     votes = study.votes
     if votes.are_counts:
-        raise InputError("it wants single votes")
+        raise InputError("this needs single votes, and the table has counts")
     votes = study.varied.get("template", votes)
     columns = [name for name in ("judge", "template", "task") if name in votes.columns]
     if len(columns) < 2:
-        raise InputError("it wants two of the columns judge, template and task")
+        raise InputError("this needs two of the columns judge, template and task")
     found = tie_rates(votes, *columns[:2])
     yield figures.tie_rate_figure(found, *columns[:2])
     yield tables.tie_rate_table(found, *columns[:2])
@@ -302,27 +302,28 @@ QUESTIONS = (
     Question(
         "calibration",
         "How many labels are enough",
-        "The error against the number of labels calibrated on. The items that are scored are the "
-        "same for every number, and a smaller set is part of a larger one.",
+        "The error against the number of labels to calibrate on. Every number is scored on the "
+        "same "
+        "items, and smaller calibration sets are parts of larger ones.",
         _calibration_sweep,
     ),
     Question(
         "parameters",
         "What calibration finds",
-        "The model's three numbers, fitted again on every split. A high nu says that votes are to "
-        "be moved towards ties, a low one that they are to be taken as they are.",
+        "The model's three numbers, fitted again on every split. A high nu moves labels "
+        "towards ties; a low nu leaves the votes as they are.",
         _parameters,
     ),
     Question(
         "labels",
-        "Which labels are taken for which",
+        "Which labels are mistaken for which",
         "Gold labels against those of the calibrated model and of majority vote.",
         _labels,
     ),
     Question(
         "transfer",
         "Whether a calibration carries over",
-        "Calibrated on one task (row) and used on another (column), against the calibration of "
+        "Calibrated on one task (row) and used on another (column), compared with calibrating on "
         "the task itself.",
         _transfer,
     ),
@@ -342,7 +343,7 @@ QUESTIONS = (
     Question(
         "behaviour",
         "How each method decides",
-        "Every way in which the votes of an item can fall, and what each method makes of it.",
+        "All possible counts of an item, and how each method decides them.",
         _behaviour,
     ),
 )

@@ -200,7 +200,7 @@ class Study:
             If the evaluation does not go by the task.
         """
         if "task" not in self.columns:
-            raise InputError("it wants votes of several tasks, and a column that says which")
+            raise InputError("this needs votes on several tasks, and a column task")
         place = self.columns.index("task")
         found: dict[Key, dict[str, LabelledItems]] = {}
         for key, items in self.parts.items():

@@ -56,7 +56,7 @@ class Entry:
     text : str
         Plain text; it may come from a user's file, and each format escapes it.
     bold : bool
-        Whether it stands out.
+        Whether it is bold.
     """
 
     text: str
@@ -74,7 +74,7 @@ class PivotCell(NamedTuple):
     text : str
         What is printed.
     bold : bool
-        Whether it stands out.
+        Whether it is bold.
     record : mapping, optional
         The same in full precision, as the CSV file has it.
     place : int
@@ -99,7 +99,7 @@ class ReportTable:
         Stem of its files: letters, digits, dots, hyphens and underscores.
     title : str
     note : str
-        What is shown, over how many splits, and what bold means.
+        The caption.
     header : tuple of str
     rows : tuple of tuples of Entry
         Each as long as the header.
@@ -145,14 +145,14 @@ class ReportTable:
         cells: Iterable[PivotCell],
         columns: Iterable[str] = (),
     ) -> Self:
-        """Put values into rows and columns in the order in which they come; a dash where is none.
+        """Arrange values in rows and columns, in order of first appearance; a dash if missing.
 
         Parameters
         ----------
         name, title, note
             See `ReportTable`.
         labels : sequence of str
-            What is over the label columns.
+            Header of the label columns.
         cells : iterable of PivotCell
         columns : iterable of str
             Those that come first, whether there are values or not.
@@ -195,8 +195,8 @@ class ReportTable:
     def csv(self) -> str:
         """Return the records; a number that is missing is an empty field.
 
-        Text that a spreadsheet would run as a formula has an apostrophe before it; numbers, and
-        text that is a number, are as they are.
+        Text that a spreadsheet would run as a formula gets an apostrophe in front. Numbers, and
+        text that is a number, are unchanged.
         """
         columns = list(dict.fromkeys(name for record in self.records for name in record))
         file = io.StringIO()

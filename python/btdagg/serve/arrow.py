@@ -42,7 +42,8 @@ def read_stream(body: bytes, names: Collection[str] | None = None) -> pl.DataFra
         first = messages.read_next_message()
         if first.type != "schema":  # reading one from another message kills the process
             raise InputError(
-                f"body is no Arrow IPC stream: it begins with a {first.type} message, want a schema"
+                f"body is not an Arrow IPC stream: it begins with a {first.type} message, want a "
+                f"schema"
             )
         came = pa.ipc.read_schema(first)
         # Without metadata, which nobody has checked.
@@ -57,7 +58,7 @@ def read_stream(body: bytes, names: Collection[str] | None = None) -> pl.DataFra
                 _check_end(body[place:])
                 break
             if message.type != "record batch":
-                raise InputError(f"body has a {message.type} message, want record batches alone")
+                raise InputError(f"body has a {message.type} message, want only record batches")
             if _is_compressed(message.metadata.to_pybytes()):
                 raise InputError("body has a compressed batch, want it uncompressed")
             batch = pa.ipc.read_record_batch(message, came)
@@ -65,10 +66,10 @@ def read_stream(body: bytes, names: Collection[str] | None = None) -> pl.DataFra
             batches.append(pa.record_batch(batch.columns, schema=schema))
         found = pl.from_arrow(pa.Table.from_batches(batches, schema))
     except pl.exceptions.PanicException as error:
-        raise InputError(f"body is no Arrow IPC stream: {str(error).splitlines()[0]}") from None
+        raise InputError(f"body is not an Arrow IPC stream: {str(error).splitlines()[0]}") from None
     except (pa.ArrowException, struct.error, StopIteration, UnicodeError, OSError) as error:
         why = str(error) or "it has ended"  # a StopIteration says nothing
-        raise InputError(f"body is no Arrow IPC stream: {why}") from None
+        raise InputError(f"body is not an Arrow IPC stream: {why}") from None
     return found if isinstance(found, pl.DataFrame) else found.to_frame()
 
 
@@ -92,8 +93,8 @@ def _check_end(rest: bytes) -> None:
     """
     if rest not in _ENDS:
         if rest.startswith(_ENDS):
-            raise InputError("body goes on after the end of its stream, want one stream")
-        raise InputError("body has no end-of-stream mark: is it cut short?")
+            raise InputError("body continues after the end of its stream, want one stream")
+        raise InputError("body has no end-of-stream mark: was it cut off?")
 
 
 def _check(schema: pa.Schema, names: Collection[str] | None) -> None:

@@ -81,7 +81,7 @@ def _json_columns(body: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise InputError(f"body is not JSON: {error}") from None
     if not isinstance(found, dict):
-        raise InputError("body is no JSON object, want one of columns")
+        raise InputError("body is not a JSON object, want an object of columns")
     for name, values in found.items():
         if not isinstance(values, list):
             raise InputError(f"{name} is {_shown(values)}, want a list")

@@ -58,8 +58,8 @@ class Settings:
             if value < least:
                 raise InputError(f"{name} is {value:g}, want at least {least:g}")
         if self.token is not None and not (self.token.isascii() and self.token.isprintable()):
-            raise InputError("token has characters that are no printable ASCII")
+            raise InputError("token has characters that are not printable ASCII")
         if self.token is not None and not self.token.strip():
-            raise InputError("token is empty, want one or none at all")
+            raise InputError("token is empty, want a token or no BTDAGG_SERVE_TOKEN")
         if self.token is not None and self.token != self.token.strip():
-            raise InputError("token begins or ends with a blank, which HTTP does not carry")
+            raise InputError("token begins or ends with a blank, which HTTP drops")

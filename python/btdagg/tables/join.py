@@ -1,4 +1,4 @@
-"""How votes meet the labels of their items."""
+"""Joins of votes with the labels of their items."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class LabelledCounts:
     counts : (n, 3) array
         Votes per item in label order: minus, tie, plus; of the type that was given.
     rows : (n,) array
-        Where the items stand among those that were given.
+        Row of each item in the input.
     labels : (n,) array of int8
         Labels -1, 0, 1.
     groups : (n,) array of object holding str, or None
-        What each item shares with others, where the labels say it.
+        Group of each item, if the labels have groups.
     n_unlabelled : int
         Number of items left out because they have votes but no label.
     n_without_votes : int
@@ -50,15 +50,15 @@ class LabelledCounts:
 
 
 def align(ids: ArrayLike, counts: ArrayLike, labels: Labels) -> LabelledCounts:
-    """Bring together the counts and the labels of the same items.
+    """Join counts and labels by item.
 
     Parameters
     ----------
     ids : (n,) array of integers or str
-        Items that have votes. Where ids are integers here and text in the labels, or the other way
-        round, they are compared as text; blanks around it do not count.
+        Items that have votes. If ids are integers here and text in the labels, or the other way
+        round, they are compared as text, without spaces around it.
     counts : (n, 3) array of integers
-        Their votes in label order: minus, tie, plus; in a data frame in columns of these names.
+        Their votes in label order: minus, tie, plus; in a data frame, columns with these names.
     labels : Labels
 
     Returns
@@ -89,14 +89,14 @@ def align(ids: ArrayLike, counts: ArrayLike, labels: Labels) -> LabelledCounts:
 
 
 def join(votes: Votes, labels: Labels, n_votes: int | None = None) -> LabelledCounts:
-    """Bring together votes and the labels of their items; of their tasks, where both say those.
+    """Join votes and labels by item, and by task if both have one.
 
     Parameters
     ----------
     votes : Votes
     labels : Labels
     n_votes : int, optional
-        Count only the first so many votes of each item; see `Votes.counts`.
+        Use only the first `n_votes` votes of each item; see `Votes.counts`.
 
     Returns
     -------
@@ -115,23 +115,23 @@ def join(votes: Votes, labels: Labels, n_votes: int | None = None) -> LabelledCo
 
 
 def labels_of(labels: Labels, votes: Table) -> Labels:
-    """Return the labels of the tasks of some votes, where both say the task; else all.
+    """Return the labels of the tasks of some votes, if both have tasks; else all labels.
 
     Raises
     ------
     InputError
-        If there is no label of such a task.
+        If no label has such a task.
     """
     if "task" not in labels.columns or "task" not in votes.columns:
         return labels
     known = set(labels.values("task"))
     tasks = votes.values("task").drop_nulls().to_list()
-    # One task without labels is an error of its own; of several it is seen when its turn comes.
+    # A single task without labels is an error here; several are checked one by one later.
     return labels.filter({"task": [task for task in tasks if task in known] or tasks})
 
 
 def with_task(votes: Votes, labels: Labels) -> Votes:
-    """Return votes with the task of their item, where the labels know it and the votes do not.
+    """Return votes with a column `task` from the labels, if only the labels have one.
 
     Raises
     ------
@@ -145,7 +145,7 @@ def with_task(votes: Votes, labels: Labels) -> Votes:
         item = items.filter(items.is_duplicated())[0]
         raise InputError(
             f"{labels.source}: item {item!r} has labels in several tasks, and the votes do not say "
-            "theirs"
+            "which task they belong to"
         )
     items, tasks = text(labels, "item"), text(labels, "task")
     task = as_text(votes, "item").replace_strict(items, tasks, default=None).alias("task")

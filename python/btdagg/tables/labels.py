@@ -1,7 +1,7 @@
 """Labels: one row per item.
 
-A label has the words of a vote: -1, 0, +1 or B, tie, A. An item without one is unlabelled: counted,
-shown and left out.
+A label is written like a vote: -1, 0, +1 or B, tie, A. An item with an empty label is unlabelled:
+it is counted, reported and left out.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Labels(Table):
         The items that have a label. Columns `item` (text or Int64) and `label` (Int8); where the
         source has them `group` and `task` (text); and every other column as it came.
     source : str
-        What errors call these labels.
+        Name of these labels in errors.
     unlabelled : polars.DataFrame
         The same columns of the items that have none.
     """
@@ -59,7 +59,7 @@ class Labels(Table):
 
     @cached_property
     def groups(self) -> NDArray[np.object_] | None:
-        """What each item shares with others, such as its prompt: (n,) array of str, or None."""
+        """Group of each item, such as its prompt: (n,) array of str, or None."""
         if "group" not in self.columns:
             return None
         return np.array(self.frame["group"].to_list(), dtype=object)
@@ -78,9 +78,8 @@ def read_labels(source: Source, *, columns: Mapping[str, str] | None = None) -> 
     source : path, data frame, or mapping of column name to values
         See :func:`btdagg.tables.read_table`. Columns `item` (or `id`, `item_id`) and `label` are
         required. A label is -1, 0 or 1 (+1: A is better), or A, tie or same, B in any case; an
-        empty one leaves the item unlabelled. Known too are `task` and `group`: what items share
-        that must be split together. Other columns are kept. Blanks around ids, tasks and groups do
-        not count.
+        empty label leaves the item unlabelled. Optional are `task` and `group`; items of one group
+        are split together. Other columns are kept. Spaces around ids, tasks and groups are ignored.
     columns : mapping of str to str, optional
         Names of columns in the source by the names above, such as ``{"label": "gold"}``.
 
@@ -91,8 +90,8 @@ def read_labels(source: Source, *, columns: Mapping[str, str] | None = None) -> 
     Raises
     ------
     InputError
-        If the source cannot be read, a label is none of these, a group is empty, or an item (of the
-        same task, where there are tasks) is there twice.
+        If the source cannot be read, a label is invalid, a group is empty, or an item occurs twice
+        (in the same task, if there are tasks).
     """
     rows = parse(read_table(source, LABELS.required, columns=columns), LABELS.kinds)
     refuse_duplicates(rows, LABELS.key_of(rows))

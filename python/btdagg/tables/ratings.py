@@ -31,27 +31,27 @@ class Ratings(Table):
         Columns `item` and `rater` (text or Int64), `vote` (Int8; null where missing), and every
         other column as it came.
     source : str
-        What errors call these ratings.
+        Name of these ratings in errors.
     """
 
     @cached_property
     def items(self) -> NDArray[Any]:
-        """The items in the order in which they are first seen: (n_items,) array."""
+        """The items in order of first appearance: (n_items,) array."""
         return ids_of(self.frame["item"].unique(maintain_order=True))
 
     @cached_property
     def raters(self) -> NDArray[Any]:
-        """The raters in the order in which they are first seen: (n_raters,) array."""
+        """The raters in order of first appearance: (n_raters,) array."""
         return ids_of(self.frame["rater"].unique(maintain_order=True))
 
     @cached_property
     def votes(self) -> NDArray[np.int8]:
-        """Votes -1, 0, 1: (n_items, n_raters) array, 0 where there is none; see `present`."""
+        """Votes -1, 0, 1: (n_items, n_raters) array, 0 if missing; see `present`."""
         return self._spread(self.frame["vote"].fill_null(0).to_numpy(), np.int8)
 
     @cached_property
     def present(self) -> NDArray[np.bool_]:
-        """Where there is a vote: (n_items, n_raters) array."""
+        """Whether there is a vote: (n_items, n_raters) array."""
         return self._spread(self.frame["vote"].is_not_null().to_numpy(), np.bool_)
 
     @property
@@ -85,7 +85,7 @@ def read_ratings(source: Source, *, columns: Mapping[str, str] | None = None) ->
     source : path, data frame, or mapping of column name to values
         See :func:`btdagg.tables.read_table`. Columns `item` (or `id`, `item_id`), `rater` and
         `vote` are required; votes are as in :func:`btdagg.read_votes`. Other columns are
-        kept. Blanks around ids do not count.
+        kept. Spaces around ids are ignored.
     columns : mapping of str to str, optional
         Names of columns in the source by the names above, such as ``{"rater": "annotator"}``.
 
@@ -96,8 +96,8 @@ def read_ratings(source: Source, *, columns: Mapping[str, str] | None = None) ->
     Raises
     ------
     InputError
-        If the source cannot be read, a vote is none of these, or a rater has two different votes on
-        an item; an equal one counts once.
+        If the source cannot be read, a vote is invalid, or a rater has two different votes on an
+        item. A repeated equal vote counts once.
     """
     rows = parse(read_table(source, RATINGS.required, columns=columns), RATINGS.kinds)
     ratings = Ratings(rows.data, rows.source, files=rows.files)

@@ -1,8 +1,8 @@
-"""What the columns of each kind of table hold, as expressions that the engine computes.
+"""The columns of each kind of table, and how they are parsed.
 
-A *kind* says how a column is parsed. Most columns come as they are wanted, and one pass over all
-of them finds that out; the general way, by way of text, is taken for the others alone. A row is
-looked at by itself only to say what is wrong with it.
+A *kind* says how a column is parsed. Most columns already have the right type and values, which one
+pass over all of them checks. Only the others are parsed as text. A single row is examined only to
+report an error.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class Spec:
     Attributes
     ----------
     required : tuple of str
-        Columns that have to be there.
+        Columns that must exist.
     kinds : mapping of str to Kind
-        What columns hold, where they are there. Any other is kept as it came.
+        How columns are parsed, if they exist. Other columns are kept unchanged.
     key : tuple of str
-        Columns, of those that are there, that no two rows have the same values of.
+        Columns in which no two rows may agree, as far as they exist.
     """
 
     required: tuple[str, ...]
@@ -68,7 +68,7 @@ class Spec:
 
 
 def parse(table: AnyTable, kinds: Mapping[str, Kind]) -> AnyTable:
-    """Replace each column that has a kind, if it is there, by its values.
+    """Parse each column that has a kind.
 
     Raises
     ------
@@ -119,9 +119,9 @@ def parse_column(table: Table, column: str, kind: Kind) -> pl.Series:
 
 
 def ids(table: Table, column: str) -> Parser:
-    """Ids, text without the blanks around it or whole numbers.
+    """Ids: text without spaces around it, or whole numbers.
 
-    A text column stays text even if all of it are digits.
+    A text column stays text even if all values are digits.
     """
     import polars as pl
 
@@ -146,7 +146,7 @@ def ids(table: Table, column: str) -> Parser:
 
 
 def names(table: Table, column: str) -> Parser:
-    """What a row belongs to, without the blanks around it; what is empty is null."""
+    """Names, without spaces around them; an empty name is null."""
     import polars as pl
 
     words = as_text(table, column)
@@ -156,7 +156,7 @@ def names(table: Table, column: str) -> Parser:
 
 
 def groups(table: Table, column: str) -> Parser:
-    """What items share: names, none of them empty."""
+    """Groups of items: names, none of them empty."""
     import polars as pl
 
     parser = names(table, column)

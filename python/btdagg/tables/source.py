@@ -1,7 +1,7 @@
-"""From files, a vote store, a data frame or a mapping to a table, or one line saying what is wrong.
+"""Read files, vote stores, data frames and mappings into tables.
 
-polars and narwhals are the extra ``btdagg[tables]``: they are imported where they are used, so that
-``import btdagg`` needs neither.
+polars and narwhals come with the extra ``btdagg[tables]``. They are imported where they are used,
+so that ``import btdagg`` needs neither.
 """
 
 from __future__ import annotations
@@ -64,28 +64,27 @@ def read_table(
     Parameters
     ----------
     source : path, list of paths, data frame, mapping of column name to values, or Table
-        A path ends in .csv, .tsv, .jsonl or .ndjson, each of them also with .gz after it, or in
-        .parquet. Blank lines of a .csv or .tsv file are skipped, and counted as rows by messages.
-        Several Parquet files of the same columns are one table: a list of them, a folder, or a
-        pattern such as ``votes/*.parquet``; they follow one another in the order of their names, or
-        of the list. Parquet files are read when they are computed with, block by block.
-        ``-`` is standard input, whose format shows in its first bytes: Parquet, gzip, JSON lines
-        where it begins with ``{``, TSV where its first line has a tab, else CSV. A vote store is
-        read as what `btdagg votes --export` writes of it: an SQLite file or the URL of a database.
-        A data frame is any eager one that narwhals understands: pandas, polars, PyArrow and others.
+        A path ends in .csv, .tsv, .jsonl or .ndjson, each optionally followed by .gz, or in
+        .parquet. Blank lines of a .csv or .tsv file are skipped, but messages count them as rows.
+        Several Parquet files with the same columns make one table: a list, a folder, or a pattern
+        such as ``votes/*.parquet``, in the order of the list or of their names. Parquet files are
+        read block by block when something is computed. ``-`` is standard input. Its format is
+        recognized by its first bytes: Parquet, gzip, JSON lines if it begins with ``{``, TSV if its
+        first line has a tab, else CSV. A vote store (an SQLite file, or the URL of a database) has
+        the columns that `btdagg votes --export` writes. A data frame is any eager one that narwhals
+        supports: pandas, polars, PyArrow and others.
     required : sequence of str
-        Names of columns, lower-case. For `item` a column `id` or `item_id` is taken where there is
-        no `item`.
+        Names of columns, lower-case. If there is no `item`, a column `id` or `item_id` is used.
     columns : mapping of str to str, optional
-        By the name that is wanted the name of the column that holds it, such as
-        ``{"item": "qid"}``. Such a column takes the place of one that has the name already.
+        New names of columns, such as ``{"item": "qid"}`` to read `qid` as `item`. Such a column
+        replaces one that already has the name.
     name : str, optional
-        What errors call the source; without it the path, ``standard input`` or ``data frame``.
+        Name of the source in errors; by default the path, ``standard input`` or ``data frame``.
 
     Returns
     -------
     Table
-        Every column of the source. Those of a .csv or .tsv file are text.
+        Every column of the source. Columns of a .csv or .tsv file are text.
 
     Raises
     ------
@@ -106,12 +105,12 @@ def read_table(
 
 
 def with_item(table: Table) -> Table:
-    """Return a table whose column of items is called `item`, if it has one of its other names.
+    """Return a table with its column `id` or `item_id` renamed to `item`, if it has no `item`.
 
     Raises
     ------
     InputError
-        If two columns have one of them, and none is called `item`.
+        If it has both.
     """
     found = [column for column in ITEM_NAMES if column in table.columns]
     if "item" in table.columns or not found:
@@ -191,7 +190,8 @@ def _tidy(
 def is_store(place: str) -> bool:
     """Whether a place is a vote store: the URL of a database, or an SQLite file.
 
-    What is not there and has no name of a table is one too, and said to be absent.
+    A path that does not exist and has no suffix of a table counts as a store too, so that the error
+    is about a missing store.
     """
     if "://" in place:
         return True
@@ -204,7 +204,7 @@ def _begins_like_sqlite(place: str) -> bool:
     try:
         with open(place, "rb") as file:
             return file.read(len(_SQLITE)) == _SQLITE
-    except OSError:  # said by whoever reads it
+    except OSError:  # the error is raised when it is read
         return False
 
 
@@ -330,7 +330,7 @@ def _blank_rows(lines: str, separator: str, name: str) -> list[int]:
                     )
                 blank.append(number)
     except csv.Error as error:
-        # The other error is a value longer than this reader takes; polars has no quarrel with it.
+        # The other error is a value too long for this reader; polars accepts it.
         if "new-line" in str(error):
             raise InputError(
                 f"{name}, row {number + 1}: a carriage return inside a value that is not quoted"

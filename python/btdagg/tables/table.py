@@ -1,8 +1,7 @@
-"""Tables of columns: rows of one source, and errors that name them.
+"""Tables: the rows of one source, with errors that name source and row.
 
-Nothing here knows what a vote is. A :class:`Table` is the rows of one source and the name that
-errors call the source by. The rows of Parquet files stay in the files until they are asked for:
-what is computed of them is computed as they are read.
+Nothing here knows what a vote is. The rows of Parquet files stay in the files, and results are
+computed as the files are read.
 """
 
 from __future__ import annotations
@@ -34,10 +33,10 @@ class Table:
     Attributes
     ----------
     frame : polars.DataFrame
-        The columns. Names are stripped and lower-case; a NaN is a null, a category is text. Rows
-        of Parquet files are read into memory when it is first asked for.
+        The columns, in memory. Names are stripped and lower-case; NaN becomes null, a category
+        becomes text. Rows of Parquet files are loaded on first use.
     source : str
-        What errors call these rows: the path as it was given, ``standard input`` or ``data frame``.
+        Name of these rows in errors: the path, ``standard input`` or ``data frame``.
     """
 
     data: pl.DataFrame | pl.LazyFrame = field(repr=False)
@@ -62,7 +61,7 @@ class Table:
 
     @cached_property
     def rows(self) -> pl.LazyFrame:
-        """The rows with the column `NUMBER`, not read yet where they are in files."""
+        """The rows with the column `NUMBER`; rows in files are not read yet."""
         rows = self.data.lazy()
         return rows if NUMBER in self._schema() else rows.with_row_index(NUMBER, offset=1)
 
@@ -74,7 +73,7 @@ class Table:
         return isinstance(self.data, pl.DataFrame)
 
     def collect(self, rows: pl.LazyFrame) -> pl.DataFrame:
-        """Compute something of the rows, as they are read.
+        """Compute a query over the rows, as they are read.
 
         Raises
         ------
@@ -96,15 +95,15 @@ class Table:
         return replace(self, data=self.data.with_columns(columns))
 
     def numbered(self) -> pl.DataFrame:
-        """Return the frame with the numbers of its rows, for whoever picks or moves rows."""
+        """Return the frame with the numbers of its rows, to select or reorder rows."""
         return self.collect(self.rows)
 
     def renumbered(self, frame: pl.DataFrame | pl.LazyFrame) -> Self:
-        """Return the same with rows that were picked from `numbered` or `rows`."""
+        """Return the table with rows selected from `numbered` or `rows`."""
         return replace(self, data=frame)
 
     def values(self, column: str) -> pl.Series:
-        """Return the different values of a column as text, in the order in which they are seen.
+        """Return the distinct values of a column as text, in order of first appearance.
 
         Raises
         ------
@@ -123,9 +122,9 @@ class Table:
         Parameters
         ----------
         where : mapping of column name, in any case, to a value, or to several in a list or set
-            A row stays if in every named column it has one of the values given. Values are
-            compared as text, so that 0.0 and ``"0.0"`` find the same in a column of numbers and in
-            one of text. An empty text finds nulls.
+            A row is kept if it has one of the given values in every named column. Values are
+            compared as text, so 0.0 and ``"0.0"`` match the same rows, in columns of numbers and of
+            text. An empty text matches null.
 
         Returns
         -------
@@ -134,8 +133,8 @@ class Table:
         Raises
         ------
         InputError
-            If there is no such column, a value never occurs in it, or no row has all that is asked
-            for; the message lists what there is.
+            If there is no such column, a value never occurs in it (the message lists those that
+            do), or no row matches.
         """
         import polars as pl
 
@@ -176,13 +175,13 @@ class Table:
         Parameters
         ----------
         by : sequence of str
-            Names of columns. None of them leaves the rows whole, under the empty key.
+            Names of columns. If empty, there is one part, with the empty key.
 
         Returns
         -------
         list of (key, object of the same class)
-            In the order in which the keys are first seen. A key holds one text per column of `by`;
-            a null is an empty text.
+            In order of first appearance. A key has one text per column of `by`; null is an empty
+            text.
 
         Raises
         ------
@@ -198,7 +197,7 @@ class Table:
         return [(tuple(text(part, column)[0] or "" for column in by), part) for part in parts]
 
     def where(self, *numbers: int) -> str:
-        """Say which rows these are, by their numbers in the source."""
+        """Return a text that names rows by their numbers in the source."""
         if not self.files:
             rows = " and ".join(map(str, numbers))
             return f"{self.source}, row{'s' if len(numbers) > 1 else ''} {rows}"
@@ -227,7 +226,7 @@ def require(table: Table, columns: Iterable[str]) -> None:
 
 
 def as_text(table: Table, column: str) -> pl.Expr:
-    """Return a column as text, whatever its type; a null stays null.
+    """Return a column as text; null stays null.
 
     Raises
     ------
@@ -268,12 +267,12 @@ def refuse_duplicates(table: Table, key: Sequence[str]) -> None:
 
 
 def without_repeats(table: AnyTable, key: Sequence[str], column: str) -> AnyTable:
-    """Keep one row of every key: the first whose column is not empty, or the first where all are.
+    """Keep one row per key: the first with a value in `column`, or the first if all are null.
 
     Raises
     ------
     InputError
-        If two rows of a key hold different values; the message names them.
+        If two rows of a key have different values; the message names them.
     """
     import polars as pl
 
@@ -318,7 +317,7 @@ def _both_have(table: Table, frame: pl.DataFrame, key: Sequence[str], row: int) 
 
 
 def listing(values: Iterable[str]) -> str:
-    """Write values in a row, the first ten of them."""
+    """Join the first ten values with commas."""
     values = [value or "''" for value in values]
     more = len(values) - MAX_LISTED
     return ", ".join(values[:MAX_LISTED]) + (f" and {more} more" if more > 0 else "")
@@ -334,7 +333,7 @@ def is_unicode(text: str) -> bool:
 
 
 def shown(value: object) -> str:
-    """Write a value for an error message: one line, cut to length; a null is "nothing"."""
+    """Write a value for an error message, on one line and cut to length; null is "nothing"."""
     line = "nothing" if value is None else repr(value)
     return line if len(line) <= MAX_SHOWN else line[: MAX_SHOWN - 3] + "..."
 

@@ -1,4 +1,4 @@
-"""Sandwich intervals of a calibration: no refit, from the scores and the curvature of the DRPS."""
+"""Sandwich intervals of a calibration, from the gradients and the curvature of the DRPS."""
 
 from __future__ import annotations
 
@@ -29,17 +29,18 @@ class Sandwich:
     calibration : Calibration
         The fit.
     beta, nu, gamma : ParameterInterval
-        Normal intervals, of nu on the scale of its log. A parameter at a bound has none, nor has
-        one that the labels do not identify; the note says so. The others' then hold with it fixed.
+        Normal intervals; that of nu is computed on the log scale. A parameter at a bound, or one
+        that the labels do not identify, has no interval, and the note says so. The other intervals
+        then treat it as fixed.
     mae : ParameterInterval
-        Mean absolute error on the calibration items with the decisions held fixed. It is blind to
-        the optimism of scoring a fit on its own items; `bootstrap` is not.
+        Mean absolute error on the calibration items with fixed decisions. Unlike that of
+        `bootstrap`, it ignores the optimism of scoring a fit on its own items.
     covariance : (3, 3) array of float64
-        Of beta, eta0 (the log of nu) and gamma; NaN where there is no interval.
+        Covariance of beta, eta0 (the log of nu) and gamma; NaN if there is no interval.
     n_units : int
-        Items, or groups, that are taken for independent.
+        Number of independent items or groups.
     level : float
-        Coverage that the intervals aim at.
+        Nominal coverage of the intervals.
     """
 
     calibration: Calibration
@@ -71,12 +72,12 @@ def sandwich(
     n_threads: int = 1,
     **options: Unpack[FitOptions],
 ) -> Sandwich:
-    """Fit labelled counts and give sandwich intervals, by item or clustered by group.
+    """Fit labelled counts and return sandwich intervals, by item or clustered by group.
 
     Parameters
     ----------
     counts, labels, weights, groups, level, alpha, kappa, bounds, n_threads
-        As of `bootstrap`.
+        As for `bootstrap`.
 
     Returns
     -------
@@ -91,8 +92,8 @@ def sandwich(
     -----
     The covariance is ``H^-1 J H^-1``, with H the second derivatives of the summed DRPS and J the
     sum over units of the outer product of their gradients, times ``units / (units - 1)``. It is
-    that of the fitted parameters whether or not the model is true. On a few dozen items the
-    bootstrap is to be preferred: it needs no quadratic loss.
+    valid whether or not the model is true. With only a few dozen items, prefer the bootstrap, which
+    does not assume a quadratic loss.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Refits as a file: made where the labels are, used where the decisions are."""
+"""Refits as a file, to use for decisions elsewhere."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Refits(NamedTuple):
     parameters : (n_refits, 3) array of float64
         beta, eta0 (the log of nu) and gamma of each refit.
     level : float
-        Coverage that was aimed at.
+        Nominal coverage of the intervals.
     """
 
     model: DavidsonModel
@@ -39,7 +39,7 @@ class Refits(NamedTuple):
     def stability(
         self, counts: ArrayLike, *, level: float | None = None, n_threads: int = 1
     ) -> Stability:
-        """Say of each item whether its decision is stable; see `Bootstrap.stability`."""
+        """Return for each item whether its decision is stable; see `Bootstrap.stability`."""
         level = self.level if level is None else level
         return stability(self.model, self.parameters, counts, level=level, n_threads=n_threads)
 
@@ -68,12 +68,12 @@ def load_refits(path: str | os.PathLike[str], model: DavidsonModel | None = None
     path : path
         The file.
     model : DavidsonModel, optional
-        The model that they have to be refits of.
+        The model that the refits must belong to.
 
     Raises
     ------
     InputError
-        If the file cannot be read, holds no refits or those of another model, or is of a later
+        If the file cannot be read, has no refits, has those of another model, or is of a later
         version.
     """
     refits = REFITS_FILE.loads(read_whole(path), str(path), _refits_of)

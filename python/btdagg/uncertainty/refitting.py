@@ -1,4 +1,4 @@
-"""Bootstrap of a calibration: thousands of refits on items, or groups, drawn again."""
+"""Bootstrap of a calibration: refits to resampled items or groups."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OFTEN = 0.025
 
 @dataclass(frozen=True, eq=False)
 class Bootstrap:
-    """What refits on resampled items say of a calibration.
+    """Result of `bootstrap`: refits to resampled items.
 
     Attributes
     ----------
@@ -41,14 +41,15 @@ class Bootstrap:
     converged : (n_refits,) array of bool
         Whether each refit is at an optimum.
     beta, nu, gamma : ParameterInterval
-        Percentile intervals. An end at a bound of the fit is the bound's, and the note says so.
+        Percentile intervals. If an end is a bound of the fit, the note says so.
     mae : ParameterInterval
-        Mean absolute error that the fitted model has on new items: the error on the calibration
-        items plus the optimism of scoring a fit on its own items, with percentiles shifted alike.
+        Mean absolute error of the fitted model on new items: the error on the calibration items,
+        corrected for the optimism of scoring a fit on its own items. The percentiles are shifted by
+        the same amount.
     n_units : int
         Items, or groups, that a resample draws.
     level : float
-        Coverage that the intervals aim at.
+        Nominal coverage of the intervals.
     """
 
     calibration: Calibration
@@ -66,15 +67,15 @@ class Bootstrap:
     def stability(
         self, counts: ArrayLike, *, level: float | None = None, n_threads: int = 1
     ) -> Stability:
-        """Say of each item whether its decision survives the uncertainty of the parameters.
+        """Return for each item whether its decision is stable under the refits.
 
         Parameters
         ----------
         counts : (n, 3) array of non-negative integers
             Items to decide; any, not only those of the calibration.
         level : float, optional
-            Share of the refits that have to decide as the model does. That of the intervals unless
-            given.
+            Share of the refits that must give the same label as the model. By default the level of
+            the intervals.
         n_threads : int
             Threads over the refits; they do not change a bit of the result.
 
@@ -85,7 +86,7 @@ class Bootstrap:
         Raises
         ------
         InputError
-            If a count is none, or an argument is out of range.
+            If a count is invalid, or an argument is out of range.
         """
         return stability(
             self.calibration.model,
@@ -129,8 +130,8 @@ def bootstrap(
 ) -> Bootstrap:
     """Bootstrap the calibration of labelled counts, by item or by group.
 
-    As many items as there are, or groups, are drawn with replacement and the model is fitted
-    again as `calibrate` fits: some tenths of a millisecond per refit.
+    Each refit draws as many items (or groups) as there are, with replacement, and fits the model as
+    `calibrate` does. A refit takes some tenths of a millisecond.
 
     Parameters
     ----------
@@ -141,9 +142,9 @@ def bootstrap(
     weights : (n,) array of non-negative numbers, optional
         Weight of each item. 1 unless given.
     groups : (n,) array, optional
-        What items share, such as their prompt. Whole groups are drawn.
+        Group of each item, such as its prompt. Whole groups are drawn.
     n_refits : int
-        How often to draw, at least 2.
+        Number of refits, at least 2.
     level : float
         Coverage of the intervals, above 0 and below 1.
     seed : int
@@ -151,7 +152,7 @@ def bootstrap(
     n_threads : int
         Threads over the refits; they do not change a bit of the result.
     **options
-        `alpha`, `kappa` and `bounds`, as of `calibrate`.
+        `alpha`, `kappa` and `bounds`, as for `calibrate`.
 
     Returns
     -------
@@ -164,7 +165,7 @@ def bootstrap(
 
     Notes
     -----
-    What `calibrate` would warn of is in ``.calibration.warnings``.
+    Warnings of `calibrate` are in ``.calibration.warnings``.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Judges by themselves: how often they call a tie, and how much they favour the first response."""
+"""Figures of judges: how often they call a tie, and how much they favour the first response."""
 
 from __future__ import annotations
 

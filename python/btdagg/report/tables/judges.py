@@ -1,4 +1,4 @@
-"""Judges by themselves: against human raters, by the place of a response, and by their ties."""
+"""Tables of judges: against human raters, by position, and by ties."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def positional_bias_table(
         raise InputError("found is empty, want at least one")
     for one in found:
         if len(one.key) != len(by):
-            raise InputError(f"by is {list(by)}, and there is a key of {len(one.key)}: {one.key}")
+            raise InputError(f"by is {list(by)}, and a key has {len(one.key)}: {one.key}")
     with_setting = any(one.setting is not None for one in found)
     columns = (*by, *([setting] if with_setting else []))
 
