@@ -229,7 +229,8 @@ def test_the_demo_is_an_evaluation_of_all_simulated_tasks(cli, folder):
     assert found["averages"] == [line.as_dict([]) for line in averages(by_hand)]
     assert found["remarks"] == remarks(by_hand)
     status, out, _ = cli(
-        "evaluate", "--prior", "none", "demo/demo_votes.csv", "demo/demo_labels.csv", "--votes", "4,8",
+        "evaluate", "--prior", "none",
+        "demo/demo_votes.csv", "demo/demo_labels.csv", "--votes", "4,8",
         "--splits", 3, "--seed", 4, "--json",
     )  # fmt: skip
     assert status == 0
@@ -335,7 +336,8 @@ def test_the_demo_refuses_a_file_for_a_folder(cli, folder):
 
 def test_evaluate_prints_json_of_what_the_library_finds(cli, folder):
     status, out, err = cli(
-        "evaluate", "--prior", "none", "votes.parquet", "labels.csv", "-n", " 2, 8", "--splits", 4, "--size", 15,
+        "evaluate", "--prior", "none",
+        "votes.parquet", "labels.csv", "-n", " 2, 8", "--splits", 4, "--size", 15,
         "--seed", 3, "--json",
     )  # fmt: skip
     assert (status, err) == (0, "")
@@ -412,7 +414,8 @@ def test_evaluate_by_other_columns_and_filters(cli, folder):
     keys = [(line["order"], line["judge"]) for line in found["lines"][::2]]
     assert keys == [("AB", "g"), ("BA", "g"), ("AB", "h"), ("BA", "h")]
     _, out, _ = cli(
-        "evaluate", "--prior", "none", "votes.csv", "labels.csv", "-f", " Judge = h", "--filter", "sample=0",
+        "evaluate", "--prior", "none",
+        "votes.csv", "labels.csv", "-f", " Judge = h", "--filter", "sample=0",
         "-f", "sample=1", *arguments,
     )  # fmt: skip
     filtered = read_votes("votes.csv").filter({"judge": "h", "sample": ["0", "1"]})
