@@ -108,8 +108,8 @@ def judge(
             f"--stop {options.stop} wants --labels: the rule is learned from the pairs that have "
             "one; a file of btdagg plan or run is a rule already"
         )
-    if several.n_identical:
-        note(f"{several.n_identical} pairs of {pairs} have the same text on both sides")
+    if n_identical := several.n_identical:
+        note(f"{n_identical} pairs of {pairs} have the same text on both sides")
     if options.dry_run:
         asking = judging
         if method in ("greedy", "few-shot"):

@@ -28,6 +28,7 @@ _SLOWER, _A_LITTLE_SLOWER, _FEWER = 0.95, 0.98, 0.9
 _FASTER, _MUCH_FASTER, _UNSURE = 0.001, 0.02, 0.09
 _NEAR = 1.1
 _MORE = 1 / 20  # of a call more under way
+_LITTLE = 0.2  # share of a limit that is left when we begin to keep to it
 _LEAST = 0.7  # share of a rate that is left after a refusal that passed soon
 _BURST = 4.0  # times the rate on average: calls that were let through at once say nothing
 _TOLERATED = 64  # calls that were let through before one was refused: no reason to go slower
@@ -90,8 +91,10 @@ class Rate:
         self._next += units / self.per_second(now)
 
     def hint(self, now: float, allowance: Allowance) -> None:
-        """Keep to what a header says, for as long as it says it."""
-        self._hinted, self._hinted_until = allowance.per_second, now + allowance.seconds
+        """Keep to what a header says, for as long as it says it, once little is left."""
+        is_little = allowance.left <= _LITTLE * allowance.limit
+        self._hinted = allowance.per_second if is_little else math.inf
+        self._hinted_until = now + allowance.seconds
 
     def faster(self) -> None:
         """Go a little faster, since a call was answered."""
@@ -132,6 +135,9 @@ class Rate:
         seen = before.units / max(end - before.began, 1e-3)
         if not is_long and self._learned < math.inf:
             seen = max(seen, _LEAST * self._learned)
+        # One call was let through after the pause, so that one in so long is allowed at least.
+        mean = before.units / max(before.calls, 1)
+        seen = max(seen, mean / max(self._now.began - refused, 0.02))
         if is_known and seen < self._learned < _BURST * seen:
             seen = math.sqrt(seen * self._learned)  # it was the last calls that were too fast
         return min(self._learned, seen)
