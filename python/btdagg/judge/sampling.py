@@ -374,6 +374,7 @@ class _Sampler:
             del self._claimed[each.item, each.order, each.sample]
             self._run.statuses[each.status] += 1
         if self._watch is not None:
+            self._run.waits_for, self._run.waits_seconds = self._asker.state()
             self._watch(self._run)
 
     async def _answers_to(self, batch: _Batch, claimed: Sequence[Claimed]) -> list[Answered] | None:
