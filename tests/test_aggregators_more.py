@@ -610,7 +610,10 @@ def test_methods_on_the_command_line(tmp_path, capsys):
     assert run([*files, *few, "--methods", "ci-sc"]) == 2
     assert "CI-SC wants a confidence of every vote" in capsys.readouterr().err
     assert run([*files, *few, "--methods", "best"]) == 2
-    assert "no method 'best', want one of davidson, majority," in capsys.readouterr().err
+    assert (
+        "no method 'best', want one of davidson, weak, neighbours, majority,"
+        in capsys.readouterr().err
+    )
 
 
 # Real votes

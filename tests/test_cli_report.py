@@ -246,7 +246,8 @@ def test_all_methods_are_those_that_the_columns_allow(cli, folder):
     votes.write_csv("votes.csv")
     plain = json.loads(cli(*EVALUATE, "--methods", "all", "--json")[1])
     assert {line["method"] for line in plain["lines"]} == {
-        "Davidson", "majority vote", "rounded median", "Davidson MAE", "isotonic"
+        "Davidson", "majority vote", "rounded median", "Davidson MAE", "isotonic",
+        "neighbours", "weak prior", "threshold",
     }  # fmt: skip
     votes.with_columns(confidence=0.5, gsa_2=pl.lit(1), gsa_8=pl.lit(0)).write_csv("votes.csv")
     more = json.loads(cli(*EVALUATE, "--methods", "all", "--json")[1])

@@ -129,7 +129,7 @@ def test_an_unsettled_item_has_no_risk(cli, folder, judge_server):
     server = judge_server("--faults", "unparsed=0.5")
     options = ["run", "pairs.jsonl", "--labels", "labels.csv", "--model", "m", "-n", N]
     options += ["--base-url", server.url, "--splits", "2", "--stop", "lossless", "-o", "out"]
-    status, _, err = cli(*options)
+    status, _, err = cli(*options, "--allow-missing", "1")
     assert status == 0, err
     labels = pl.read_csv("out/decided.csv")
     assert labels["change_risk"].is_null().to_list() == (~labels["settled"]).to_list()

@@ -202,6 +202,8 @@ def test_the_command_prints_what_the_library_finds(cli, folder):
         "--seed",
         "2",
         "--json",
+        "--prior",
+        "none",
     ]
     told = json.loads(cli(*line)[1])
     groups = [f"g{number}" for number in GROUPS]

@@ -507,7 +507,7 @@ def test_every_command_reads_standard_input(cli, folder, name, monkeypatch):
         assert cli(*("-" if word == file else word for word in command)) == wanted
     if len(files) > 1:
         message = one_line(*cli(*("-" if word in files else word for word in command)))
-        assert message == "standard input is named twice, want it for one table"
+        assert message == "standard input is named twice, want it for one table only"
 
 
 def test_standard_input_goes_by_that_name_in_errors(cli, folder, monkeypatch):

@@ -97,8 +97,8 @@ def test_a_cap_ends_in_good_order(cli, folder, judge_server):
     assert status == 3
     assert "50 new votes" in out
     assert err == (
-        "stopped early: the cap of 50 calls is reached; every vote counted is kept, the same "
-        "command goes on\n"
+        "stopped early: the cap of 50 calls is reached; all votes so far are kept, the same "
+        "command continues\n"
     )
 
 
@@ -188,11 +188,11 @@ def test_no_page_shows_the_password_of_a_store(cli, folder, judge_server, postgr
     [
         (
             ["--labels", "labels.csv", "-o", "x.csv"],
-            "v.db is a vote store; --export its votes, and look at",
+            "v.db is a vote store; --export its votes, and use these",
         ),
         (
             ["--by", "judge,order", "-o", "x.csv"],
-            "v.db is a vote store; --export its votes, and look at",
+            "v.db is a vote store; --export its votes, and use these",
         ),
     ],
 )
@@ -205,9 +205,9 @@ def test_a_store_is_not_looked_at_and_exported_at_once(cli, folder, judge_server
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--export", "x.csv"], "--export wants a vote store, and v.csv is none"),
-        (["--method", "gsa"], "--method wants a vote store, and v.csv is none"),
-        (["--exchanges"], "--exchanges wants a vote store, and v.csv is none"),
+        (["--export", "x.csv"], "--export wants a vote store, and v.csv is not one"),
+        (["--method", "gsa"], "--method wants a vote store, and v.csv is not one"),
+        (["--exchanges"], "--exchanges wants a vote store, and v.csv is not one"),
     ],
 )
 def test_a_file_of_votes_is_no_store(cli, folder, options, said):

@@ -187,7 +187,7 @@ def test_states(tmp_path):
         (lambda _: DriftMonitor([[0, 0, 0]]), r"reference\[0\] has 0 votes, want 1 to 128"),
         (
             lambda _: DriftMonitor([[1, 2, 3], [1, 1, 1]]),
-            r"reference\[1\] has 3 votes, want 6 as in the first of the reference: count as many",
+            r"reference\[1\] has 3 votes, want 6 as in the first of the reference: count the same",
         ),
         (
             lambda _: DriftMonitor([[1, 2, 3]], level=1),

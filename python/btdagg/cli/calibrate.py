@@ -137,9 +137,8 @@ def calibrate(
     if json:
         print_json(
             {
-                **asdict(replace(calibration, posterior=None)),
-                "posterior": posterior_as_json(calibration),
-                "prior": done,
+                **_without_posterior(calibration),
+                **({"posterior": posterior_as_json(calibration), "prior": done} if known else {}),
                 "nu": calibration.model.nu,
                 "n_unlabelled": items.n_unlabelled,
                 "n_without_votes": items.n_without_votes,
@@ -154,7 +153,8 @@ def calibrate(
         f"beta {model.beta:.4g}, nu {model.nu:.4g}, gamma {model.gamma:.4g}; "
         f"DRPS {calibration.drps:.4f} on {calibration.n_labels} labelled items"
     )
-    out.print(done, soft_wrap=True)
+    if asked != "none":
+        out.print(done, soft_wrap=True)
     if items.n_unlabelled or items.n_without_votes:
         out.print(
             f"left out: {items.n_unlabelled} items without a label, "
@@ -179,3 +179,9 @@ def _as_json(sure: btdagg.Bootstrap) -> dict[str, Any]:
         "n_units": sure.n_units,
         **{name: getattr(sure, name)._asdict() for name in (*PARAMETERS, "mae")},
     }
+
+
+def _without_posterior(calibration: btdagg.Calibration) -> dict[str, Any]:
+    fields = asdict(replace(calibration, posterior=None))
+    del fields["posterior"]
+    return fields

@@ -99,7 +99,16 @@ def demo(
     if output is not None:
         votes, labels = output / _VOTES, output / _LABELS
         out.print(f"\nWrote {votes} and {labels}. To evaluate them, or your own files:")
-        command = ["btdagg", "evaluate", str(votes), str(labels), "--votes", "4,8"]
+        command = [
+            "btdagg",
+            "evaluate",
+            str(votes),
+            str(labels),
+            "--votes",
+            "4,8",
+            "--prior",
+            "none",
+        ]
         for option, value, usual in (("--splits", splits, 100), ("--seed", seed, 0)):
             command += [option, str(value)] if value != usual else []
         out.print(f"  {shlex.join(command)}", soft_wrap=True)

@@ -97,7 +97,9 @@ def judge(
     examples: list[tuple[Pair, int]] = []
     if rule is not None and labels is not None and n_examples is None:
         with differences_said():
-            pipeline = Pipeline(several, read_labels(raw[1]), judging, rule=rule)
+            pipeline = Pipeline(
+                several, read_labels(raw[1]), judging, rule=rule, prior="neighbours"
+            )  # as btdagg run does, so that both learn the same rule
     else:
         examples = _examples(method, several, raw[1] if labels else None, n_examples)
     if pipeline is None and isinstance(rule, StoppingRule):
