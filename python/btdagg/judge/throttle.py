@@ -180,7 +180,7 @@ class Throttle:
             if not self._n_backoffs:
                 self._at_once = max(self._under_way, math.floor(_FEWER * self._at_once), 1.0)
             growth = _GROWTH ** max(self._n_backoffs - _PATIENT + 1, 0)
-            seconds = min(max(seconds, _FIRST_BACKOFF) * growth, max(seconds, _LONGEST_BACKOFF))
+            seconds = min((seconds or _FIRST_BACKOFF) * growth, max(seconds, _LONGEST_BACKOFF))
             self._n_backoffs += 1
             self._first_again = None
         self._close(now, seconds)
