@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.aggregators.means import mean_votes
+from btdagg.aggregators.means import labelled_means, mean_votes
 from btdagg.extras import needs
-from btdagg.validation import as_labels, labelled, same_index, same_length
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -50,12 +49,7 @@ class Isotonic:
         """
         with needs("isotonic", "isotonic calibration"):
             from sklearn.isotonic import IsotonicRegression
-        counts, labels, _ = labelled(counts, labels)
-        means, gold = mean_votes(counts), as_labels(labels)
-        same_length("labels", len(gold), "counts", len(means))
-        same_index(counts=counts, labels=labels)
-        if not len(gold):
-            raise InputError("labels is empty, want at least one item")
+        means, gold = labelled_means(counts, labels)
         regression = IsotonicRegression(y_min=-1, y_max=1, out_of_bounds="clip")
         regression.fit(np.concatenate([means, -means]), np.concatenate([gold, -gold]))
         object.__setattr__(self, "regression", regression)

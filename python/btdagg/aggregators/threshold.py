@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.aggregators.means import mean_votes
-from btdagg.validation import as_labels, labelled, same_index, same_length
+from btdagg.aggregators.means import labelled_means, mean_votes
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -35,12 +34,7 @@ class Threshold:
         InputError
             If shapes disagree, there are no items, or a value is out of range.
         """
-        counts, labels, _ = labelled(counts, labels)
-        means, gold = mean_votes(counts), as_labels(labels)
-        same_length("labels", len(gold), "counts", len(means))
-        same_index(counts=counts, labels=labels)
-        if not len(gold):
-            raise InputError("labels is empty, want at least one item")
+        means, gold = labelled_means(counts, labels)
         # From a threshold to the next, items in between become ties: one pass in their order.
         sizes, place = np.unique(np.append(np.abs(means), [0.0, 1.0]), return_inverse=True)
         as_tie, as_side = np.abs(gold), np.abs(gold - np.sign(means))

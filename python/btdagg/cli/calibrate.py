@@ -153,7 +153,7 @@ def calibrate(
         f"beta {model.beta:.4g}, nu {model.nu:.4g}, gamma {model.gamma:.4g}; "
         f"DRPS {calibration.drps:.4f} on {calibration.n_labels} labelled items"
     )
-    if asked != "none":
+    if prior != "none":
         out.print(done, soft_wrap=True)
     if items.n_unlabelled or items.n_without_votes:
         out.print(
