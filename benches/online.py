@@ -295,6 +295,8 @@ def real_votes(smoke: bool) -> None:
 
 # Drift
 
+LEVELS = (0.01, 0.05, 0.2)
+
 
 def drift(smoke: bool) -> None:
     n_streams, length = (50, 100) if smoke else (10_000, 1_000)
@@ -303,7 +305,7 @@ def drift(smoke: bool) -> None:
     print("| level | reference items | streams | items each | false alarms |")
     print("|---:|---:|---:|---:|---:|")
     for n_reference in (50, 500):
-        alarms = dict.fromkeys((0.01, 0.05, 0.2), 0)
+        alarms = dict.fromkeys(LEVELS, 0)
         for number in range(n_streams):
             drawn = counts_of(usual.draw(n_reference + length, 8, seed=number))
             monitor = DriftMonitor(drawn[:n_reference], seed=number)
@@ -334,6 +336,35 @@ def drift(smoke: bool) -> None:
             found = np.isfinite(needed).mean()
             median, most = np.quantile(needed, [0.5, 0.9], method="higher")
             print(f"| {n_reference} | {n_before} | {found:.1%} | {median:.0f} | {most:.0f} |")
+    drift_of_groups(40 if smoke else 2000)
+
+
+def drift_of_groups(n_streams: int) -> None:
+    """Six pairs of each prompt in a row, alike within a prompt; with groups and without."""
+    print("\n| monitor | alarms at 0.01 | 0.05 | 0.2 | found | pairs needed: median | 90% |")
+    print("|---|---:|---:|---:|---:|---:|---:|")
+    for name, grouped in (("with groups", True), ("without", False)):
+        peaks, needed = [], []
+        for number in range(n_streams):
+            rng = np.random.default_rng([11, number])
+            before, group = prompts(100, rng)
+            for more_ties in (1.0, 3.0):
+                after, new = prompts(200, rng, more_ties)
+                monitor = DriftMonitor(before, groups=group if grouped else None, seed=number)
+                report = monitor.observe(after, groups=new if grouped else None)
+                if more_ties == 1.0:
+                    peaks.append(3 * min(facet.pvalue for facet in report.facets))
+                else:
+                    needed.append(report.facets[0].moved_at or np.inf)
+        alarms = " | ".join(f"{np.mean(np.array(peaks) <= level):.4f}" for level in LEVELS)
+        median, most = np.quantile(needed, [0.5, 0.9], method="higher")
+        found = np.isfinite(needed).mean()
+        print(f"| {name} | {alarms} | {found:.1%} | {median:.0f} | {most:.0f} |")
+
+
+def prompts(n: int, rng: np.random.Generator, more_ties: float = 1.0):
+    shares = rng.dirichlet([1.0, 0.6 * more_ties, 2.0], size=n).repeat(6, axis=0)
+    return rng.multinomial(8, shares), np.arange(n).repeat(6)
 
 
 def counts_of(votes: np.ndarray) -> np.ndarray:

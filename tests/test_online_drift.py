@@ -51,6 +51,84 @@ def test_false_alarms_over_ten_thousand_long_streams():
         assert 0 < np.mean(np.array(peaks) <= level) <= level
 
 
+def prompts(n, rng, more_ties=1.0, n_pairs=6):
+    """Counts of the pairs of n prompts, which agree on how tied and how one-sided they are."""
+    alpha = np.array([1.0, 0.6 * more_ties, 2.0])
+    shares = rng.dirichlet(alpha, size=n).repeat(n_pairs, axis=0)
+    return rng.multinomial(8, shares), np.arange(n).repeat(n_pairs)
+
+
+@pytest.mark.soak
+def test_pairs_of_a_prompt_in_a_row_raise_no_more_alarms_where_groups_say_so():
+    n_streams, n_reference, n_prompts = 2000, 50, 100
+    peaks = np.empty((2, n_streams))
+    for number in range(n_streams):
+        votes, group = prompts(n_reference + n_prompts, np.random.default_rng([7, number]))
+        old = group < n_reference
+        for row, groups in enumerate((group, None)):
+            of_old, of_new = (None, None) if groups is None else (group[old], group[~old])
+            monitor = DriftMonitor(votes[old], groups=of_old, seed=number)
+            report = monitor.observe(votes[~old], groups=of_new)
+            peaks[row, number] = 3 * min(facet.pvalue for facet in report.facets)
+    for level in (0.01, 0.05, 0.2):
+        grouped, plain = (peaks <= level).mean(axis=1)
+        assert grouped <= level < plain
+
+
+def test_groups_in_batches_of_any_size_and_saved_between():
+    votes, group = prompts(60, np.random.default_rng(0))
+    later, more = prompts(120, np.random.default_rng(1), more_ties=6)
+    names = [f"prompt {k}" for k in more]
+    whole = DriftMonitor(votes, groups=group)
+    report = whole.observe(later, groups=names)
+    assert "tie rate" in report.moved
+    assert report.facets[0].moved_at % 6 == 0
+    parted = DriftMonitor(votes, groups=group)
+    for first in range(0, len(later), 5):
+        parted.observe(later[first : first + 5], groups=names[first : first + 5])
+        parted = DriftMonitor.from_json(parted.to_json())
+    for facet, expected in zip(parted.report().facets, report.facets, strict=True):
+        assert facet.moved_at == expected.moved_at
+        assert facet[1:5] == pytest.approx(expected[1:5])
+    # What is open is tested when another group comes: an alarm is a group late, and no more.
+    first = next(n for n in range(6, 600) if whole_report(votes, group, later[:n], names[:n]).moved)
+    assert first == report.facets[0].moved_at + 1
+
+
+def whole_report(votes, group, later, names):
+    return DriftMonitor(votes, groups=group).observe(later, groups=names)
+
+
+def test_groups_of_one_item_find_what_items_find():
+    rng = np.random.default_rng(3)
+    before, after = items(ITEMS, 300), items(TIED, 400, seed=5)
+    plain = DriftMonitor(before).observe(after)
+    one_each = DriftMonitor(before, groups=np.arange(300)).observe(after, groups=np.arange(400))
+    assert plain.moved == one_each.moved == ("tie rate",)
+    assert one_each.facets[0].stream == plain.facets[0].stream
+    assert abs(one_each.facets[0].moved_at - plain.facets[0].moved_at) < 50
+    order = rng.permutation(300)
+    shuffled = DriftMonitor(before[order], groups=order)
+    assert shuffled.observe(after, groups=np.arange(400)) == one_each
+
+
+def test_groups_on_one_side_only():
+    votes, group = prompts(5, np.random.default_rng(0))
+    monitor, plain = DriftMonitor(votes, groups=group), DriftMonitor(votes)
+    with pytest.raises(InputError, match="the reference has groups and the counts has none"):
+        monitor.observe(votes)
+    with pytest.raises(InputError, match="the counts has groups and the reference has none"):
+        plain.observe(votes, groups=group)
+    with pytest.raises(InputError, match="groups has 3 rows, want 30 as in counts"):
+        monitor.observe(votes, groups=[1, 2, 3])
+    state = json.loads(monitor.to_json())
+    for wrong in ({"name": 3}, {"known": [1]}, {"sums": [9.0, 0.0, 0.0]}, {"x": 1}):
+        with pytest.raises(InputError, match=r"^s: "):
+            DriftMonitor.from_json(
+                json.dumps({**state, "open": {**state["open"], **wrong}}), source="s"
+            )
+
+
 def test_a_doubled_tie_rate_is_found_within_a_few_hundred_items():
     ratio = items(TIED, 50_000)[:, 1].mean() / items(ITEMS, 50_000)[:, 1].mean()
     assert 1.9 < ratio < 2.1

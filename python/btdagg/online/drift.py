@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import sys
@@ -14,7 +15,7 @@ import numpy as np
 from btdagg import _core
 from btdagg._core import InputError
 from btdagg.files import FileFormat, read_whole, replace_file
-from btdagg.validation import as_integer, as_number, as_numbers, in_label_order
+from btdagg.validation import as_groups, as_integer, as_number, as_numbers, in_label_order
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 _FILE = FileFormat("btdagg.drift", "drift monitor")
 _MOST_VOTES = 128
+
+# Levels that the means of groups are put into. Any number of them keeps the level of the test.
+_GROUP_LEVELS = 241
 
 FACETS = ("tie rate", "decisiveness", "side bias")
 
@@ -101,9 +105,13 @@ class DriftMonitor:
 
     The probability of ever raising a false alarm is at most `level`, however long the stream is and
     however often you look. This holds for any number of reference items. The null hypothesis is
-    that the items of reference and stream are exchangeable. The unit is the item, because the votes
-    of an item depend on each other. Each of the three quantities is tested at a third of the level,
-    so the report can name what has changed.
+    that the items of reference and stream are exchangeable; with `groups`, that groups of them are.
+    The unit is the item, because the votes of an item depend on each other, or the group, whose
+    items do. Each of the three quantities is tested at a third of the level, so the report can name
+    what has changed.
+
+    A monitor sees votes only. If the judge's accuracy falls while its counts are distributed as
+    before, nothing here can show it: label some new items now and then.
 
     A few reference items can only show large changes. Use all items that you had at calibration,
     labelled or not.
@@ -114,6 +122,9 @@ class DriftMonitor:
         Votes per item in label order; with three dimensions first the votes in order AB, then BA.
         All items have the same number of votes (in each order), 1 to 128. A data frame is read by
         column name.
+    groups : (n,) array, optional
+        What reference items share, such as the prompt of several pairs. The stream then has groups
+        too. Without them, several items of one prompt in a row raise false alarms.
     level : float
         Above 0 and below 1.
     seed : int
@@ -142,7 +153,14 @@ class DriftMonitor:
     ('tie rate',)
     """
 
-    def __init__(self, reference: ArrayLike, *, level: float = 0.01, seed: int = 0) -> None:
+    def __init__(
+        self,
+        reference: ArrayLike,
+        *,
+        groups: ArrayLike | None = None,
+        level: float = 0.01,
+        seed: int = 0,
+    ) -> None:
         self.level = as_number(level, "level")
         if not 0 < self.level < 1:
             raise InputError(f"level is {level!r}, want a number above 0 and below 1")
@@ -154,40 +172,80 @@ class DriftMonitor:
             raise InputError(f"reference[0] has {self._shown()} votes, want 1 to {_MOST_VOTES}")
         self._same_votes(first, "reference")
         self._n_reference, self._n_items = len(first), 0
+        self._open = None if groups is None else _Open()
         seed = as_integer(seed, "seed", 0, 2**62)
         self._tests, self._moved_at = [], [None] * len(FACETS)
         self._sums = np.zeros((2, len(FACETS)))
         self._totals = np.zeros((2, len(FACETS)), dtype=np.int64)
-        for number, levels in enumerate(self._levels(first, 0)):
-            pool = np.bincount(levels, minlength=self._n_levels[number])
+        scores = self._summed(first, 0)
+        if groups is not None:
+            group = as_groups(groups, "reference", len(first))
+            sums, known = _by_group(scores, np.argsort(group, kind="stable"), np.bincount(group))
+            scores = _means(sums, known)
+        for number, values in enumerate(scores):
+            pool = np.bincount(self._levels(values, number), minlength=self._n_levels[number])
             self._tests.append(_core.ConformalTest(pool.tolist(), 3 * seed + number))
 
-    def observe(self, counts: ArrayLike) -> DriftReport:
+    def observe(self, counts: ArrayLike, *, groups: ArrayLike | None = None) -> DriftReport:
         """Add items of the stream, in their order, and report.
 
         Parameters
         ----------
         counts : (m, 3) or (m, 2, 3) array, or one item of it
             As the reference.
+        groups : (m,) array of names, if the reference has groups
+            The items of a group come one after the other, in one call or in several. A group is
+            tested when an item of another one comes.
 
         Raises
         ------
         InputError
-            If the shape or the number of votes of an item differs from the reference. Nothing is
-            then added.
+            If the shape or the number of votes of an item differs from the reference, or there are
+            groups on one side only. Nothing is then added.
         """
         votes = _as_votes(counts, "counts", len(self.n_votes))
         self._same_votes(votes, "counts")
+        if (groups is None) != (self._open is None):
+            has, lacks = ("reference", "counts") if groups is None else ("counts", "reference")
+            raise InputError(f"the {has} has groups and the {lacks} has none, want both or neither")
+        names = None
+        if groups is not None:
+            as_groups(groups, "counts", len(votes))  # checks them
+            names = [str(name) for name in np.asarray(groups)]
+        scores = self._summed(votes, 1)
+        ends = self._n_items + np.arange(1, len(votes) + 1)
+        if names is not None:
+            scores, ends = self._closed(scores, names)
         bound = math.log(len(FACETS) / self.level)
-        known = self._known(votes)
-        for number, levels in enumerate(self._levels(votes, 1)):
-            peaks = np.array(self._tests[number].observe(levels))
+        for number, values in enumerate(scores):
+            peaks = np.array(self._tests[number].observe(self._levels(values, number)))
             if self._moved_at[number] is None and (peaks >= bound).any():
                 # Items without a value, such as a decisiveness where all votes are ties, count.
-                item = np.flatnonzero(known[number])[int(np.argmax(peaks >= bound))]
-                self._moved_at[number] = self._n_items + int(item) + 1
+                known = np.flatnonzero(~np.isnan(values))
+                self._moved_at[number] = int(ends[known[int(np.argmax(peaks >= bound))]])
         self._n_items += len(votes)
         return self.report()
+
+    def _closed(
+        self, scores: NDArray[np.float64], names: Sequence[str]
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Means of the groups that are closed by further items, and the items that they end at."""
+        assert self._open is not None
+        if not len(names):
+            return scores, np.empty(0, dtype=np.int64)
+        starts = np.flatnonzero([True, *(a != b for a, b in itertools.pairwise(names))])
+        sizes = np.diff([*starts, len(names)])
+        sums, known = _by_group(scores, np.arange(len(names)), sizes)
+        ends = self._n_items + starts[1:]
+        if self._open.name == names[0]:
+            sums[:, 0] += self._open.sums
+            known[:, 0] += self._open.known
+        elif self._open.name is not None:
+            sums = np.column_stack([self._open.sums, sums])
+            known = np.column_stack([self._open.known, known])
+            ends = np.array([self._n_items, *ends])
+        self._open = _Open(names[-1], sums[:, -1].tolist(), known[:, -1].tolist())
+        return _means(sums[:, :-1], known[:, :-1]), ends
 
     def report(self) -> DriftReport:
         """Return what was found so far."""
@@ -208,21 +266,27 @@ class DriftMonitor:
             )
         return DriftReport(self._n_reference, self._n_items, self.level, tuple(facets))
 
-    def _known(self, votes: NDArray[np.int64]) -> list[NDArray[np.bool_]]:
-        return [~np.isnan(scores) for scores in _scores(votes)]
+    def _summed(self, votes: NDArray[np.int64], row: int) -> NDArray[np.float64]:
+        """Scores of items by facet, (3, n), NaN where an item has none; `row` gets their sums."""
+        scores = np.stack(_scores(votes))
+        self._sums[row] += np.nansum(scores, axis=1)
+        self._totals[row] += (~np.isnan(scores)).sum(axis=1)
+        return scores
 
-    def _levels(self, votes: NDArray[np.int64], row: int) -> list[NDArray[np.int64]]:
-        """Levels of the items that have a value, facet by facet; their means are kept in `row`."""
-        found = []
-        for number, scores in enumerate(_scores(votes)):
-            values = scores[~np.isnan(scores)]
-            self._sums[row, number] += values.sum()
-            self._totals[row, number] += len(values)
-            found.append(np.searchsorted(_grid(self.n_votes, number), values).astype(np.int64))
-        return found
+    def _levels(self, values: NDArray[np.float64], facet: int) -> NDArray[np.int64]:
+        """Levels of the items or groups that have a value."""
+        known = values[~np.isnan(values)]
+        if self._open is None:
+            return np.searchsorted(_grid(self.n_votes, facet), known).astype(np.int64)
+        if FACETS[facet] == "side bias":
+            known = (known + 1) / 2
+        # Rounded twice, so that the order in which floats were added up decides nothing.
+        return np.rint(np.round(known * (_GROUP_LEVELS - 1), 6)).astype(np.int64)
 
     @property
     def _n_levels(self) -> list[int]:
+        if self._open is not None:
+            return [_GROUP_LEVELS] * len(FACETS)
         return [len(_grid(self.n_votes, number)) for number in range(len(FACETS))]
 
     def _same_votes(self, votes: NDArray[np.int64], name: str) -> None:
@@ -251,6 +315,7 @@ class DriftMonitor:
                 "totals": self._totals.tolist(),
                 "moved_at": self._moved_at,
                 "tests": [test.state() for test in self._tests],
+                **({} if self._open is None else {"open": self._open._asdict()}),
             }
         )
 
@@ -275,6 +340,7 @@ class DriftMonitor:
         monitor._sums = np.array(found["sums"], dtype=np.float64)
         monitor._totals = np.array(found["totals"], dtype=np.int64)
         monitor._moved_at = list(found["moved_at"])
+        monitor._open = _Open(**found["open"]) if "open" in found else None
         monitor._tests = [_core.ConformalTest.from_state(tuple(test)) for test in found["tests"]]
         shape = (2, len(FACETS))
         sizes = [len(test.state()[0]) for test in monitor._tests]
@@ -288,6 +354,7 @@ class DriftMonitor:
                 for at in monitor._moved_at
             )
             and sizes == monitor._n_levels
+            and (monitor._open is None or monitor._open.is_whole)
             and np.isfinite(monitor._sums).all()
             and (monitor._totals >= 0).all()
             and all(type(total) is int for row in found["totals"] for total in row)
@@ -322,6 +389,44 @@ class DriftMonitor:
 
     _tests: list[_core.ConformalTest]
     _moved_at: list[int | None]
+    _open: _Open | None
+
+
+class _Open(NamedTuple):
+    """The group that items may still be added to: sums of their scores, and how many have one."""
+
+    name: str | None = None
+    sums: Sequence[float] = (0.0, 0.0, 0.0)
+    known: Sequence[int] = (0, 0, 0)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it can be one that was saved."""
+        return (
+            (self.name is None or isinstance(self.name, str))
+            and len(self.sums) == len(self.known) == len(FACETS)
+            and all(math.isfinite(total) for total in self.sums)
+            and all(type(count) is int and count >= 0 for count in self.known)
+            and all(abs(s) <= k for s, k in zip(self.sums, self.known, strict=True))
+        )
+
+
+def _by_group(
+    scores: NDArray[np.float64], order: NDArray[np.intp], sizes: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Sums of scores and numbers of items that have one, (3, groups), of items put in order."""
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    values = scores[:, order]
+    known = ~np.isnan(values)
+    return (
+        np.add.reduceat(np.where(known, values, 0.0), starts, axis=1),
+        np.add.reduceat(known.astype(np.int64), starts, axis=1),
+    )
+
+
+def _means(sums: NDArray[np.float64], known: NDArray[np.int64]) -> NDArray[np.float64]:
+    with np.errstate(invalid="ignore"):
+        return np.asarray(sums / np.where(known, known, np.nan))
 
 
 def _as_votes(counts: ArrayLike, name: str, n_orders: int | None) -> NDArray[np.int64]:
