@@ -68,7 +68,7 @@ def coverage(items: LabelledItems, n_prompts: int, n_sets: int) -> list[float]:
 
 def level_and_power(items: LabelledItems, n_prompts: int, n_sets: int) -> list[float]:
     """Shares of p-values below 5%: under the null, and of Davidson against majority vote."""
-    splits = Protocol(RandomSplits(), SplitTest(rule="twice-median"))
+    splits = Protocol(RandomSplits(), SplitTest())
     below = []
     for seed in range(n_sets):
         rng = np.random.default_rng([n_prompts, seed, 5])

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import btdagg
-from btdagg import InputError, compare
+from btdagg import InputError, compare, evaluate
 from btdagg.aggregators import Davidson, Isotonic, MajorityVote
 from btdagg.datasets import simulate
 from btdagg.evaluation import (
@@ -20,6 +20,7 @@ from btdagg.evaluation import (
     RandomSplits,
     SplitTest,
 )
+from btdagg.evaluation.summary import remarks
 from commands import one_line
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.CalibrationWarning")
@@ -215,9 +216,8 @@ def test_the_command_prints_what_the_library_finds(cli, folder):
     for line, method in zip(told["lines"], found.methods, strict=True):
         assert (line["mae"], line["mae_low"], line["mae_high"]) == method.mae_interval
     printed = cli(*["evaluate", "votes.csv", "labels.csv", "--protocol", "cross-fit"])[1]
-    assert (
-        "±: half of the 95% interval for new items, by group; cross-validated, with 81" in printed
-    )
+    assert "each item decided by models calibrated on 81 other labels; ±: half of the" in printed
+    assert cli("evaluate", "votes.csv", "labels.csv")[1] == printed  # it is the default
 
 
 def test_the_paper_s_protocol_is_the_paper_s_test_on_its_splits(cli, folder):
@@ -243,3 +243,83 @@ def test_a_report_says_what_its_intervals_are(cli, folder):
     table = next((folder / "out").rglob("mae.md")).read_text()
     assert "± is half of the 95% interval for new items" in table
     assert "random splits" not in table
+
+
+def test_intervals_to_the_best_allow_for_the_choice():
+    """Hsu's definition, written out; and how often all of them hold where all are as good."""
+    rng = np.random.default_rng(5)
+    errors = rng.integers(0, 3, size=(4, 80)).astype(float)
+    refits = rng.normal(1, 0.02, size=(4, 30))
+    found = NewItems(errors, errors > 0, refits, refits, np.arange(80))
+    quantile = stats.t.ppf(1 - 0.05 / 3, 79)
+    for one, interval in enumerate(found.to_best()):
+        low, high = [], []
+        for other in {0, 1, 2, 3} - {one}:
+            mean, error = found._standard_error(
+                errors[one] - errors[other], refits[one] - refits[other]
+            )
+            low.append(mean - quantile * error)
+            high.append(mean + quantile * error)
+        others = np.delete(errors.mean(axis=1), one)
+        expected = errors[one].mean() - others.min(), min(max(low), 0), max(max(high), 0)
+        assert interval == pytest.approx(expected)
+    held = []
+    for _ in range(600):
+        errors = rng.integers(0, 3, size=(4, 40)).astype(float)
+        one = NewItems(errors, errors > 0, np.ones((4, 2)), np.ones((4, 2)), np.arange(40))
+        held.append(all(interval.low <= 0 <= interval.high for interval in one.to_best()))
+    assert np.mean(held) > 0.95 - 3 * (0.05 * 0.95 / 600) ** 0.5
+    alone = NewItems(errors[:1], errors[:1] > 0, refits[:1], refits[:1], np.arange(40))
+    assert alone.to_best() == [(0, 0, 0)]
+
+
+def test_what_is_beaten_by_majority_vote_or_a_constant_is_said():
+    rng = np.random.default_rng(0)
+    gold = rng.choice([-1, 0, 1], p=[0.1, 0.2, 0.7], size=60)
+    noise = rng.multinomial(8, [1 / 3] * 3, size=60)
+    text = next(text for text in said_of(noise, gold) if "always answering" in text)
+    assert text.startswith("Davidson (MAE ")
+    assert "majority vote (MAE " in text
+    assert "do not beat always answering A (MAE 0." in text
+    against = np.stack([gold == 1, gold == 0, gold == -1], axis=1) * 8
+    texts = said_of(against, gold)
+    wrong = int((gold != 0).sum())
+    assert (
+        f"majority vote picks the other side than the label for {wrong} items and the same for 0: "
+        "the votes are against the labels. Check first that A and B are the same responses in "
+        "votes and labels"
+    ) in texts
+    right = np.stack([gold == -1, gold == 0, gold == 1], axis=1) * 8
+    (text,) = said_of(right, gold)
+    assert text.startswith("Davidson (MAE 0.000) does not beat majority vote (MAE 0.000) on held")
+
+
+def said_of(counts, gold):
+    labels = btdagg.read_labels({"item": list(range(60)), "label": gold.tolist()})
+    columns = dict(zip(("minus", "tie", "plus"), counts.T.tolist(), strict=True))
+    votes = btdagg.read_counts({"item": list(range(60)), **columns})
+    return remarks(evaluate(votes, labels))
+
+
+def test_items_that_share_a_prompt_without_a_group_are_said():
+    gold = [-1, 0, 1] * 10
+    votes = btdagg.read_counts(
+        {"item": list(range(30)), "minus": [1, 1, 0] * 10, "tie": [0, 1, 1] * 10, "plus": [1] * 30}
+    )
+    labels = {
+        "item": list(range(30)),
+        "label": gold,
+        "prompt": [n // 2 for n in range(28)] + [7, 8],
+    }
+    said = [
+        text for text in remarks(evaluate(votes, btdagg.read_labels(labels))) if "share" in text
+    ]
+    assert said == [
+        "30 items share a prompt with another, and the labels have no column group: intervals and "
+        "tests take them for independent and may be too narrow; want a column group with the "
+        "prompt's id"
+    ]
+    grouped = btdagg.read_labels({**labels, "group": [str(p) for p in labels["prompt"]]})
+    assert not any("share" in text for text in remarks(evaluate(votes, grouped)))
+    apart = btdagg.read_labels({**labels, "prompt": list(range(30))})
+    assert not any("share" in text for text in remarks(evaluate(votes, apart)))

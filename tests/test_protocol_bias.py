@@ -17,6 +17,7 @@ from btdagg.evaluation import (
     compare,
     compare_orders,
     positional_bias,
+    proportion_interval,
     share_interval,
     tie_rates,
 )
@@ -313,7 +314,7 @@ def test_ties_are_counted_over_votes_or_items_and_missing_ones_are_not():
 def test_tie_rates_among_gold_ties_and_what_is_wrong():
     votes = read_votes({"item": [1, 2], "judge": ["x"] * 2, "template": ["p"] * 2, "vote": [0, 1]})
     labels = read_labels({"item": [1, 2], "label": [1, 0]})
-    assert tie_rates(votes, gold_ties=labels).cells[0][0] == (0, 0, 0)
+    assert tie_rates(votes, gold_ties=labels).cells[0][0] == proportion_interval(0, 1)
     with pytest.raises(InputError, match=r"^rows and columns are both 'judge', want two columns$"):
         tie_rates(votes, "judge", "judge")
     with pytest.raises(InputError, match=r"^unit is 'vote', want 'votes' or 'items'$"):

@@ -80,7 +80,7 @@ def test_groups_change_the_pvalues(sample):
     assert together.mae_ranking.pvalues[0, 1] > apart.mae_ranking.pvalues[0, 1]
 
 
-@pytest.mark.parametrize("rule", ["twice-mean", "twice-median", "mean"])
+@pytest.mark.parametrize("rule", ["twice-median", "mean"])
 @pytest.mark.parametrize("correction", ["none", "holm"])
 def test_ranks_are_clusters_of_the_combined_pvalues(sample, rule, correction):
     test = SplitTest(rule=rule, correction=correction, tau=0.1)
@@ -166,7 +166,7 @@ def test_ranks_do_not_depend_on_the_order_of_methods():
     ("arguments", "message"),
     [
         ({"method": "fast"}, "method is 'fast', want 'auto' or 'exact' or 'monte-carlo'"),
-        ({"rule": "min"}, "rule is 'min', want 'twice-mean' or 'twice-median' or 'mean'"),
+        ({"rule": "min"}, "rule is 'min', want 'twice-median' or 'mean'"),
         ({"correction": "x"}, "correction is 'x', want 'none' or 'holm'"),
         ({"tau": 1.0}, "tau is 1.0, want a number above 0 and below 1"),
         ({"n_resamples": 0}, "n_resamples is 0, want an integer of at least 1"),

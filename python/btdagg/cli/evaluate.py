@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 import btdagg
-from btdagg.aggregators import (
-    AGGREGATORS,
-    Davidson,
-    Threshold,
-    aggregators_or_usual,
-    by_name,
-    needs_of,
-)
+from btdagg.aggregators import AGGREGATORS, by_name, needs_of
 from btdagg.cli.common import (
     Filters,
     Force,
@@ -33,7 +26,7 @@ from btdagg.cli.common import (
     progress_bar,
     say_what_is_pooled,
 )
-from btdagg.cli.prior import PriorOption, chosen_prior
+from btdagg.cli.prior import PriorOption, methods_with_priors
 from btdagg.cli.reporting import ReportOption, names, numbers, open_report, refuse_report, say_where
 from btdagg.cli.score_table import evaluation_as_json, print_table
 from btdagg.cli.tables import Columns, tables_of
@@ -84,7 +77,6 @@ class TestKind(StrEnum):
 class Combination(StrEnum):
     """How the p-values of splits become one."""
 
-    TWICE_MEAN = "twice-mean"
     TWICE_MEDIAN = "twice-median"
     MEAN = "mean"
 
@@ -132,14 +124,15 @@ def evaluate(
         ),
     ] = None,
     protocol: Annotated[
-        ProtocolKind,
+        ProtocolKind | None,
         typer.Option(
-            help="splits: random splits that calibrate on --share or --size items. cross-fit: "
-            "repeated ten-fold cross-validation by group, which scores the model that btdagg "
-            "calibrate would write, with intervals and a test for new items. paper: the paper's "
-            "100 splits of 5%, 100 sign patterns and mean p-values."
+            help="cross-fit: repeated ten-fold cross-validation by group, which scores the model "
+            "that btdagg calibrate would write, with intervals and a test for new items. splits: "
+            "random splits that calibrate on --share or --size items. paper: the paper's 100 "
+            "splits of 5%, 100 sign patterns and mean p-values.",
+            show_default="cross-fit; splits with an option of splits",
         ),
-    ] = ProtocolKind.SPLITS,
+    ] = None,
     share: Annotated[
         float | None,
         typer.Option(help="Share of the items to calibrate on.", show_default="0.05"),
@@ -165,10 +158,9 @@ def evaluate(
     combine: Annotated[
         Combination | None,
         typer.Option(
-            help="How the p-values of the splits are combined. Twice the mean or median is valid "
-            "for "
+            help="How the p-values of the splits are combined. Twice the median is valid for "
             "dependent splits, the mean is not.",
-            show_default="twice-mean; mean with --test paper",
+            show_default="twice-median; mean with --test paper",
         ),
     ] = None,
     tau: Annotated[float, typer.Option(help="Significance level.")] = 0.05,
@@ -196,11 +188,11 @@ def evaluate(
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Compare the calibrated model with other methods on random splits of your labelled items.
+    """Compare the calibrated model with other methods on your labelled items.
 
-    Each split calibrates on a small share of the items and scores every method on the rest: mean
-    absolute error (MAE, lower is better) and pairwise accuracy (higher is better), with 95%
-    intervals of the mean over splits. Methods that do not differ significantly share a rank.
+    Every item is decided by models that were calibrated without its group: mean absolute error
+    (MAE, lower is better) and pairwise accuracy (higher is better), with 95% intervals for new
+    items. Methods that do not differ significantly share a rank.
 
     Example: btdagg evaluate votes.parquet labels.csv --votes 4,8 --report out
     """
@@ -212,6 +204,8 @@ def evaluate(
         "--share": share, "--size": size, "--splits": splits, "--test": test, "--combine": combine
     }  # fmt: skip
     given = [option for option, value in asked.items() if value is not None]
+    if protocol is None:
+        protocol = ProtocolKind.SPLITS if given else ProtocolKind.CROSS_FIT
     if protocol is ProtocolKind.CROSS_FIT and given:
         raise btdagg.InputError(f"{given[0]} wants --protocol splits, and --protocol is cross-fit")
     correction: Literal["none", "holm"] = "holm" if holm else "none"
@@ -224,7 +218,7 @@ def evaluate(
         split_test = SplitTest(
             method=PAPER_TEST.method if paper else "auto",
             n_resamples=PAPER_TEST.n_resamples,
-            rule=combine.value if combine else PAPER_TEST.rule if paper else "twice-mean",
+            rule=combine.value if combine else PAPER_TEST.rule if paper else SplitTest.rule,
             tau=tau,
             correction=correction,
         )
@@ -245,7 +239,7 @@ def evaluate(
         varied=_varied(everything, filters, varied, asked=vary is not None),
         by=None if by is None else names(by, "--by"),
         n_votes=budgets,
-        aggregators=_with_priors(
+        aggregators=methods_with_priors(
             _aggregators(methods, table, confidence, budgets, keys), prior, methods is None, keys
         ),
         confidence=confidence,
@@ -347,26 +341,6 @@ def _n_keys(votes: Votes, by: str | None) -> int:
     """Number of parts that are evaluated by themselves."""
     columns = grouping(votes, None if by is None else names(by, "--by"))
     return len(votes.frame.select(columns).unique()) if columns else 1
-
-
-def _with_priors(
-    methods: tuple[Aggregator, ...] | None, prior: str | None, usual: bool, n_keys: int
-) -> tuple[Aggregator, ...] | None:
-    """Add the prior's calibrations, and where no methods are named a plain peer."""
-    if prior == "none" or (prior is None and not usual):
-        return methods
-    wanted = ["weak"]
-    if prior == "neighbours" or (prior is None and n_keys > 1):
-        wanted.insert(0, "neighbours")
-    added = list(by_name(wanted))
-    if prior not in (None, "weak", "neighbours"):
-        known = chosen_prior(prior, None)
-        added.insert(0, Davidson(f"prior {Path(prior).name}", prior=known))
-    davidson, *rest = aggregators_or_usual(methods)
-    if usual:
-        added.append(Threshold())
-    names = {method.name for method in (davidson, *rest)}
-    return (davidson, *(one for one in added if one.name not in names), *rest)
 
 
 def _has_confidences(votes: Votes, column: str | None) -> bool:

@@ -19,13 +19,13 @@ from btdagg.cli.fitted_files import names_of_files, save_fitted
 from btdagg.cli.judge_options import JudgeOptions, PairsFile, stopping_rule, with_judge_options
 from btdagg.cli.judge_output import say_estimate, say_rule, say_run, status_of
 from btdagg.cli.judge_progress import run_asking
-from btdagg.cli.prior import PriorOption, prior_of_tasks, priors_of
+from btdagg.cli.prior import PriorOption, methods_with_priors, prior_of_tasks, priors_of
 from btdagg.cli.provenance import differences_said
 from btdagg.cli.reporting import open_report, refuse_report, say_where
 from btdagg.cli.score_table import evaluation_as_json, print_table
 from btdagg.cli.stopping import saved_as_dict, say_saved
 from btdagg.cli.tables import Columns, tables_of
-from btdagg.evaluation import Protocol, RandomSplits
+from btdagg.evaluation import CrossFit, GroupTest, Protocol, RandomSplits
 from btdagg.evaluation import evaluate as run_evaluation
 from btdagg.files import write_table
 from btdagg.outputs import OutputFolder
@@ -65,8 +65,14 @@ def run(
         ),
     ] = None,
     columns: Columns = None,
-    splits: Annotated[int, typer.Option(help="Number of random splits of the evaluation.")] = 100,
-    seed: Annotated[int, typer.Option(help="Seed of the splits.")] = 0,
+    splits: Annotated[
+        int | None,
+        typer.Option(
+            help="Evaluate on so many random splits that calibrate on 5% of the labels.",
+            show_default="cross-validation, as btdagg evaluate",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the evaluation.")] = 0,
     prior: PriorOption = None,
     force: Force = False,
     json: Json = False,
@@ -134,11 +140,16 @@ def run(
         results["stopped"] = saved_as_dict(found.stopped)
     # Under a rule only the labelled pairs have all votes, as the model that is scored wants them.
     votes = found.votes
-    protocol = Protocol(RandomSplits(n_splits=splits, seed=seed))
-    study = Study(votes, gold, protocol=protocol, progress=progress_bar)
+    protocol = Protocol(CrossFit(seed=seed), GroupTest())
+    if splits is not None:
+        protocol = Protocol(RandomSplits(n_splits=splits, seed=seed))
+    methods = methods_with_priors(None, prior, True, len(found.fitted))
+    study = Study(votes, gold, aggregators=methods, protocol=protocol, progress=progress_bar)
     try:
         with progress_bar("evaluating") as progress:
-            evaluation = run_evaluation(votes, gold, protocol=protocol, progress=progress)
+            evaluation = run_evaluation(
+                votes, gold, aggregators=methods, protocol=protocol, progress=progress
+            )
     except btdagg.InputError as error:
         note(f"not evaluated: {error}")
     else:

@@ -13,6 +13,7 @@ from btdagg._core import InputError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from btdagg.aggregators import Aggregator
     from btdagg.fit.prior import Prior
     from btdagg.pipeline import Fitted
     from btdagg.tables import Labels, Votes
@@ -113,6 +114,28 @@ def neighbours_of(
         for key, items in found.items()
         if key not in own
     }
+
+
+def methods_with_priors(
+    methods: tuple[Aggregator, ...] | None, prior: str | None, usual: bool, n_keys: int
+) -> tuple[Aggregator, ...] | None:
+    """Add the calibrations with a prior to methods, and where none are named a plain peer."""
+    from btdagg.aggregators import Davidson, Threshold, aggregators_or_usual, by_name
+
+    if prior == "none" or (prior is None and not usual):
+        return methods
+    wanted = ["weak"]
+    if prior == "neighbours" or (prior is None and n_keys > 1):
+        wanted.insert(0, "neighbours")
+    added = list(by_name(wanted))
+    if prior not in (None, "weak", "neighbours"):
+        known = chosen_prior(prior, None)
+        added.insert(0, Davidson(f"prior {Path(prior).name}", prior=known))
+    davidson, *rest = aggregators_or_usual(methods)
+    if usual:
+        added.append(Threshold())
+    names = {method.name for method in (davidson, *rest)}
+    return (davidson, *(one for one in added if one.name not in names), *rest)
 
 
 def what_was_done(prior: AnyPrior, option: str | None, calibration: btdagg.Calibration) -> str:

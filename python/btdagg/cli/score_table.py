@@ -28,15 +28,20 @@ def print_table(evaluation: Scores) -> None:
         header, rows = _table(evaluation, methods, 1)
     n_labels = len(evaluation.by) + ("method" in header)
     out.print_rows(header, rows, n_labels)
-    if len(methods) > 1:
-        out.print(
-            f"rank: clusters by MAE; {evaluation.cells[0].comparison.test.words}", soft_wrap=True
-        )
     first = evaluation.cells[0].comparison
+    if len(methods) > 1:
+        out.print(f"rank: clusters by MAE; {first.test.words}", soft_wrap=True)
     if first.new_items is not None:
         out.print(
-            "±: half of the 95% interval for new items, by group; cross-validated, with "
-            f"{_labels(evaluation)} labels calibrated on",
+            f"each item decided by models calibrated on {_labels(evaluation)} other labels; ±: "
+            "half of the 95% interval for new items, or new groups of items",
+            soft_wrap=True,
+        )
+    else:
+        out.print(
+            f"calibrated on {_labels(evaluation)} labels in each of {first.n_splits} random "
+            "splits; ±: half of the 95% interval of the mean over splits, which is not one for new "
+            "items",
             soft_wrap=True,
         )
     for remark in remarks(evaluation):
@@ -57,11 +62,19 @@ def _table(
     named = beside < len(methods)
     ranks = ["rank"] if len(methods) > 1 else []
     header = [*evaluation.by, *(["method"] if named else []), "votes", "items"]
-    for name in methods[:beside]:
-        header += [f"{name}\nMAE" if beside > 1 else "MAE", "accuracy", *ranks]
+    first = evaluation.cells[0].comparison
+    differs = [
+        first.new_items is not None
+        and first.baseline is not None
+        and (named or k != first.baseline)
+        for k in range(beside)
+    ]
+    for name, less in zip(methods, differs, strict=False):
+        more = ["less majority"] if less else []
+        header += [f"{name}\nMAE" if beside > 1 else "MAE", *more, "accuracy", *ranks]
     shown = [*lines(evaluation), *averages(evaluation)]
-    parts = (shown[first : first + beside] for first in range(0, len(shown), beside))
-    return header, [_cells(part, len(methods), named) for part in parts]
+    parts = (shown[at : at + beside] for at in range(0, len(shown), beside))
+    return header, [_cells(part, differs, len(methods), named) for part in parts]
 
 
 def evaluation_as_json(evaluation: Scores, **settings: Any) -> dict[str, Any]:
@@ -75,21 +88,27 @@ def evaluation_as_json(evaluation: Scores, **settings: Any) -> dict[str, Any]:
     }
 
 
-def _cells(several: Sequence[Line], n_methods: int, named: bool) -> list[Entry]:
+def _cells(
+    several: Sequence[Line], differs: Sequence[bool], n_methods: int, named: bool
+) -> list[Entry]:
     """Return one row of the table: the lines of the methods that go side by side."""
     first = several[0]
     size = "" if first.n_items is None else str(first.n_items)
     budget = "all" if first.n_votes is None else str(first.n_votes)
     method = [first.method] if named else []
     row = [Entry(value) for value in (*first.key, *method, budget, size)]
-    for line in several:
+    for line, less in zip(several, differs, strict=True):
         best = line.rank == 1 and n_methods > 1
-        row += [Entry(_with_error(line.mae), best), Entry(_with_error(line.accuracy))]
+        row.append(Entry(_with_error(line.mae), best))
+        if less:
+            difference = line.mae_less_majority
+            row.append(Entry("" if difference is None else _with_error(difference, signed=True)))
+        row.append(Entry(_with_error(line.accuracy)))
         if n_methods > 1:
             row.append(Entry("" if line.rank is None else str(line.rank), best))
     return row
 
 
-def _with_error(interval: Interval) -> str:
+def _with_error(interval: Interval, signed: bool = False) -> str:
     half = f"{interval.high - interval.mean:.3f}".removeprefix("0")
-    return f"{interval.mean:.3f} ±{half}"
+    return f"{interval.mean:{'+' if signed else ''}.3f} ±{half}"

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from btdagg.evaluation.new_items import NewItems
     from btdagg.evaluation.parts import Key
 
-# Absolute error by gold label and predicted label.
-_ERRORS = np.abs(np.subtract.outer(np.arange(3), np.arange(3)))
+ERRORS = np.abs(np.subtract.outer(np.arange(3), np.arange(3)))
+"""Absolute error by gold label and predicted label."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class MethodScores:
     @cached_property
     def mae(self) -> NDArray[np.float64]:
         """Mean absolute error, (n_splits,)."""
-        return np.asarray((self.matrices * _ERRORS).sum(axis=(1, 2)) / self._n_items)
+        return np.asarray((self.matrices * ERRORS).sum(axis=(1, 2)) / self._n_items)
 
     @cached_property
     def accuracy(self) -> NDArray[np.float64]:
@@ -140,6 +140,8 @@ class Comparison:
         P-values, if differences were tested.
     new_items : NewItems or None
         Losses by item, where the methods were cross-fitted.
+    baseline : int or None
+        Place of majority vote among the methods, if it is one of them.
     """
 
     methods: tuple[MethodScores, ...]
@@ -148,6 +150,7 @@ class Comparison:
     gold_tie_share: float
     tested: Tested | None = None
     new_items: NewItems | None = None
+    baseline: int | None = None
 
     @property
     def n_splits(self) -> int:

@@ -18,7 +18,7 @@ from btdagg.evaluation.cells import Cell
 from btdagg.evaluation.engine import cross_scores, quiet_fit
 from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.parts import Part, neighbourhood, parts_of, require_columns
-from btdagg.evaluation.protocol import DEFAULT, FEW_SPLITS, Protocol
+from btdagg.evaluation.protocol import CROSS_FITTED, FEW_SPLITS, Protocol
 from btdagg.evaluation.scores import Scores
 from btdagg.evidence import Evidence
 from btdagg.tables import Labels, Table, Votes
@@ -60,7 +60,7 @@ def compare(
     aggregators: Sequence[Aggregator] | None = None,
     *,
     groups: ArrayLike | None = None,
-    protocol: Protocol = DEFAULT,
+    protocol: Protocol = CROSS_FITTED,
     progress: Callable[[], object] | None = None,
 ) -> Comparison:
     """Score aggregators on splits of labelled items: fit on the calibration set, decide the rest.
@@ -153,7 +153,7 @@ def evaluate(
     n_votes: Sequence[int] | None = None,
     aggregators: Sequence[Aggregator] | None = None,
     confidence: str | None = None,
-    protocol: Protocol = DEFAULT,
+    protocol: Protocol = CROSS_FITTED,
     progress: Start | None = None,
     partial: Callable[[Scores], object] | None = None,
 ) -> Scores:
@@ -218,7 +218,7 @@ def evaluate_at(
     votes = with_task(votes, labels)
     labels = labels_of(labels, votes)
     columns, parts = parts_of(votes, labels, options.get("by"))
-    unmatched = _unmatched(votes, labels)
+    unmatched, n_sharing = _unmatched(votes, labels), _sharing(votes, labels)
     confidence = options.get("confidence")
     n_votes = [point.n_votes for point in points]
     require_columns(votes, n_votes, confidence, decisions_of(methods))
@@ -238,11 +238,11 @@ def evaluate_at(
             # None of its points is shown then: averages are over the same parts for all.
             skipped.append((part.key, str(error)))
         if partial is not None and cells and number < len(parts):
-            partial(Scores(columns, tuple(cells), tuple(skipped), *unmatched))
+            partial(Scores(columns, tuple(cells), tuple(skipped), *unmatched, n_sharing))
     if not cells:
         key, reason = skipped[0]
         raise InputError(f"nothing could be evaluated; {' '.join(key)}: {reason}")
-    return Scores(columns, tuple(cells), tuple(skipped), *unmatched)
+    return Scores(columns, tuple(cells), tuple(skipped), *unmatched, n_sharing)
 
 
 def _cells_of(
@@ -324,6 +324,23 @@ def _calibrated(methods: Sequence[Aggregator], items: LabelledItems) -> Davidson
         if hasattr(method, "calibration") and not (needs.time or needs.neighbours):
             return cast("Davidson", quiet_fit(method, items.evidence.counts, items.labels))
     return None
+
+
+def _sharing(votes: Table, labels: Labels) -> int:
+    """Number of labelled items that share a prompt with another, and have no group that says so."""
+    import polars as pl
+
+    if "group" in labels.columns:
+        return 0
+    known = labels if "prompt" in labels.columns else votes
+    if "prompt" not in known.columns:
+        return 0
+    key = [column for column in ("task", "item") if column in known.columns]
+    prompts = known.frame.select(*key, "prompt").drop_nulls("prompt").unique()
+    if known is not labels:
+        ids = labels.frame.select(pl.col("item").cast(pl.String)).unique()
+        prompts = prompts.with_columns(pl.col("item").cast(pl.String)).join(ids, on="item")
+    return prompts.filter(pl.len().over("prompt") > 1).height
 
 
 def _unmatched(votes: Table, labels: Labels) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Unpack
 from btdagg._core import InputError
 from btdagg.evaluation.comparison import Options, evaluate, numbers_of_votes
 from btdagg.evaluation.parts import USUAL, Key, grouping
-from btdagg.evaluation.protocol import DEFAULT
+from btdagg.evaluation.protocol import SPLITS
 from btdagg.evaluation.scores import Scores
 from btdagg.tables.join import with_task
 from btdagg.tables.table import require, text
@@ -250,7 +250,7 @@ def _by_value(
 
     options = options.copy()
     options["by"] = (*by, _VALUE)
-    options["protocol"] = options.get("protocol", DEFAULT).untested
+    options["protocol"] = options.get("protocol", SPLITS).untested
     found = evaluate(votes.renumbered(pl.concat(frames)), labels, n_votes=n_votes, **options)
     return Scores(
         by,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
-from btdagg.aggregators import Aggregator, needs_of
+from btdagg.aggregators import Aggregator, MajorityVote, needs_of
 from btdagg.aggregators.base import Refittable
 from btdagg.evaluation.cells import Comparison, MethodScores, Tested
 from btdagg.evaluation.new_items import NewItems
@@ -88,8 +88,11 @@ def cross_scores(
             progress()
     refitted: Sequence[Aggregator] = methods
     if neighbourhoods is not None and isinstance(protocol.splitter, CrossFit):
-        # Each refit decides all items, of which its neighbours may have seen none.
-        refitted = with_neighbours(methods, neighbourhoods[0].prior(np.arange(len(parts[0]))))
+        # Each refit decides all items, of which its neighbours have seen none if there are others.
+        # Else they have seen all: it is only how much the refits differ that counts.
+        everything, nothing = np.arange(len(parts[0])), np.arange(0)
+        around = neighbourhoods[0].prior(everything) or neighbourhoods[0].prior(nothing)
+        refitted = with_neighbours(methods, around)
     return [
         [
             _counted(part, refitted, protocol, decided)
@@ -179,6 +182,7 @@ def _counted(
         gold_tie_share=float(np.mean(part.labels == 0)),
         tested=tested,
         new_items=new_items,
+        baseline=next((k for k, one in enumerate(methods) if isinstance(one, MajorityVote)), None),
     )
 
 

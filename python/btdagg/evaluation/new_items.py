@@ -80,6 +80,42 @@ class NewItems:
         found = Interval(mean, mean - self._t * error, mean + self._t * error)
         return Interval(-mean, -found.high, -found.low) if score == "accuracy" else found
 
+    def to_best(self, score: Score = "mae") -> list[Interval]:
+        """Score of each method less the best of the others, with intervals that hold together.
+
+        They allow for the best having been chosen by the same items: with 95% probability all of
+        them hold. A method whose interval does not go above 0 (below, of accuracy) is the best.
+
+        References
+        ----------
+        Hsu, Constrained simultaneous confidence intervals for multiple comparisons with the best,
+        Annals of Statistics 12 (1984); one-sided quantiles after Bonferroni, since the differences
+        depend on each other in any way.
+        """
+        from scipy import stats
+
+        losses, refits = self._losses(score)
+        m = len(losses)
+        if m < 2:
+            return [Interval(0.0, 0.0, 0.0)] * m
+        quantile = float(stats.t.ppf(1 - (1 - _LEVEL) / (m - 1), self.n_groups - 1))
+        found = []
+        for one in range(m):
+            differences = np.array(
+                [
+                    self._standard_error(losses[one] - losses[other], refits[one] - refits[other])
+                    for other in range(m)
+                    if other != one
+                ]
+            )
+            means, half = differences[:, 0], quantile * differences[:, 1]
+            low, high = min((means - half).max(), 0.0), max((means + half).max(), 0.0)
+            mean = float(means.max())
+            found.append(
+                Interval(-mean, -high, -low) if score == "accuracy" else Interval(mean, low, high)
+            )
+        return found
+
     def pvalues(self, score: Score = "mae") -> NDArray[np.float64]:
         """P-values of every two methods, (m, m): the test that the intervals of differences are."""
         from scipy import stats

@@ -55,11 +55,11 @@ class Protocol:
         as_integer(self.splitter.n_splits, "n_splits", 2)
 
 
-DEFAULT = Protocol()
-"""The paper's splits with exact tests."""
-
 CROSS_FITTED = Protocol(CrossFit(), GroupTest())
-"""Scores the model that `calibrate` would write, with intervals for new items."""
+"""Scores the model that `calibrate` would write, with intervals for new items; the default."""
+
+SPLITS = Protocol()
+"""The paper's splits with exact tests, for what compares settings and not methods."""
 
 FEW_SPLITS = Protocol(RandomSplits(n_splits=20))
 """The paper's 20 splits for fitted parameters and confusion matrices."""

@@ -35,7 +35,7 @@ class SplitTest:
         ``"auto"`` is exact, by item or by group.
     n_resamples : int
         Sign patterns that Monte Carlo draws for each split.
-    rule : {"twice-mean", "twice-median", "mean"}
+    rule : {"twice-median", "mean"}
         How p-values of splits become one; see `btdagg.combine_pvalues`.
     tau : float
         Level of significance, above 0 and below 1.
@@ -50,14 +50,14 @@ class SplitTest:
 
     method: Method = "auto"
     n_resamples: int = 10_000
-    rule: Rule = "twice-mean"
+    rule: Rule = "twice-median"
     tau: float = 0.05
     correction: Literal["none", "holm"] = "none"
 
     def __post_init__(self) -> None:
         for name, value, known in (
             ("method", self.method, ("auto", "exact", "monte-carlo")),
-            ("rule", self.rule, ("twice-mean", "twice-median", "mean")),
+            ("rule", self.rule, ("twice-median", "mean")),
             ("correction", self.correction, ("none", "holm")),
         ):
             if value not in known:
@@ -108,7 +108,6 @@ class SplitTest:
             else "exact on each split"
         )
         combined = {
-            "twice-mean": "twice the mean over splits",
             "twice-median": "twice the median over splits",
             "mean": "the mean over splits",
         }[self.rule]

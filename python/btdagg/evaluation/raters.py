@@ -14,7 +14,7 @@ from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.intervals import Interval, mean_interval
 from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.parts import refuse_several_judges, require_columns
-from btdagg.evaluation.protocol import DEFAULT, Protocol
+from btdagg.evaluation.protocol import SPLITS, Protocol
 from btdagg.evidence import Evidence
 from btdagg.metrics import mean_absolute_error, pairwise_accuracy
 from btdagg.tables import Labels, Ratings, Votes, align
@@ -151,7 +151,7 @@ def leave_one_rater_out(
     n_votes: int | None = None,
     confidence: str | None = None,
     group: str | None = None,
-    protocol: Protocol = DEFAULT,
+    protocol: Protocol = SPLITS,
     progress: Callable[[], object] | None = None,
 ) -> LeaveOneOut:
     """Score every rater, and a judge on the same items, against the other raters' majority vote.

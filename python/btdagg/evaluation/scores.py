@@ -28,6 +28,8 @@ class Scores:
     n_unlabelled, n_without_votes : int
         Items that have votes of some judge but no label, and labels of the same tasks whose item
         has no votes.
+    n_sharing : int
+        Items that share a prompt with another, where nothing says that they belong together.
     column : str
         In an ablation, the column that is varied.
     n_left_out : dict of key to int
@@ -39,6 +41,7 @@ class Scores:
     skipped: tuple[tuple[Key, str], ...] = ()
     n_unlabelled: int = 0
     n_without_votes: int = 0
+    n_sharing: int = 0
     column: str = ""
     n_left_out: Mapping[Key, int] = field(default_factory=dict)
 

@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg.evaluation.cells import ERRORS
 from btdagg.evaluation.intervals import Interval, mean_interval
 
 if TYPE_CHECKING:
-    from btdagg.evaluation.cells import Cell
+    from btdagg.evaluation.cells import Cell, MethodScores
     from btdagg.evaluation.scores import Scores
+
+_SCORES: tuple[Literal["mae", "accuracy"], ...] = ("mae", "accuracy")
 
 FIELDS = frozenset(
     (
         *("n_votes", "n_labels", "n_items", "n_calibration", "n_evaluation", "n_splits"),
         *("method", "other", "rank", "accuracy_rank", "tied", "mae_pvalue", "accuracy_pvalue"),
-        *(f"{score}{end}" for score in ("mae", "accuracy") for end in ("", "_low", "_high")),
+        *(
+            f"{score}{less}{end}"
+            for score in _SCORES
+            for less in ("", "_less_majority", "_less_best")
+            for end in ("", "_low", "_high")
+        ),
     )
 )
 """What the results call their own: no column to group by may have one of these names."""
+
+# Labels in label order.
+_ANSWERS = ("B", "tie", "A")
 
 # Share of splits with fits that call everything a tie, from which it is worth a word.
 _OFTEN = 0.25
@@ -54,6 +65,12 @@ class Line:
         in an average.
     tied : bool or None
         Whether its MAE cannot be told from the best one; None where nothing was tested.
+    mae_less_majority : Interval or None
+        Its MAE less that of majority vote, with a 95% interval for new items; None of majority vote
+        itself, and where nothing was cross-fitted.
+    mae_less_best : Interval or None
+        Its MAE less the lowest of the other methods, with an interval that allows for the choice;
+        None where nothing was cross-fitted.
     """
 
     key: tuple[str, ...]
@@ -66,6 +83,8 @@ class Line:
     rank: int | None = None
     accuracy_rank: int | None = None
     tied: bool | None = None
+    mae_less_majority: Interval | None = None
+    mae_less_best: Interval | None = None
 
     @property
     def n_items(self) -> int | None:
@@ -83,6 +102,10 @@ class Line:
         names = ["n_votes", "method", "mae", "accuracy"]
         names[1:1] = [] if self.cell is None else ["n_items"]
         names += [] if self.rank is None else ["rank", "accuracy_rank", "tied"]
+        if self.cell is not None and self.cell.comparison.new_items is not None:
+            names += ["n_calibration"]
+        names += [] if self.mae_less_majority is None else ["mae_less_majority"]
+        names += [] if self.mae_less_best is None else ["mae_less_best"]
         return record(dict(zip(by, self.key, strict=False)), self.fields(*names))
 
     def fields(self, *names: str) -> dict[str, Any]:
@@ -139,12 +162,19 @@ def lines(scores: Scores) -> list[Line]:
 def lines_of(cell: Cell) -> list[Line]:
     """One line per method of a cell."""
     found = cell.comparison
-    ranks = None
+    more: list[dict[str, Any]] = [{} for _ in found.methods]
     if found.tested is not None:
         by_mae, by_accuracy = found.mae_ranking, found.accuracy_ranking
-        ranks = zip(
-            by_mae.ranks.tolist(), by_accuracy.ranks.tolist(), by_mae.tied.tolist(), strict=True
-        )
+        for number, of_method in enumerate(more):
+            of_method["rank"] = int(by_mae.ranks[number])
+            of_method["accuracy_rank"] = int(by_accuracy.ranks[number])
+            of_method["tied"] = bool(by_mae.tied[number])
+    if found.new_items is not None and len(more) > 1:
+        for number, to_best in enumerate(found.new_items.to_best()):
+            more[number]["mae_less_best"] = to_best
+            if found.baseline not in (None, number):
+                less = found.new_items.difference(number, found.baseline)
+                more[number]["mae_less_majority"] = less
     return [
         Line(
             cell.key,
@@ -154,9 +184,9 @@ def lines_of(cell: Cell) -> list[Line]:
             method.accuracy_interval,
             found.n_splits,
             cell,
-            *(() if ranks is None else next(ranks)),
+            **of_method,
         )
-        for method in found.methods
+        for method, of_method in zip(found.methods, more, strict=True)
     ]
 
 
@@ -180,21 +210,26 @@ def average(cells: Sequence[Cell], key: tuple[str, ...]) -> list[Line]:
     Cells count alike, whatever their number of items.
     """
     found = []
-    for methods in zip(*(cell.comparison.methods for cell in cells), strict=True):
+    for place, of_cells in enumerate(zip(*map(lines_of, cells), strict=True)):
+        first, methods = of_cells[0], [cell.comparison.methods[place] for cell in cells]
+        less = None
         if methods[0].of_new_items:
-            mae, accuracy = (
-                # Cells may share items: no smaller interval holds whatever they share.
-                Interval(*np.mean([getattr(method, score) for method in methods], axis=0).tolist())
-                for score in ("mae_interval", "accuracy_interval")
-            )
+            mae, accuracy = (_over_cells([getattr(line, s) for line in of_cells]) for s in _SCORES)
+            if first.mae_less_majority is not None:
+                less = _over_cells([line.mae_less_majority for line in of_cells])
         else:
             mae, accuracy = (
                 mean_interval(np.mean([getattr(method, score) for method in methods], axis=0))
-                for score in ("mae", "accuracy")
+                for score in _SCORES
             )
-        n_splits = cells[0].comparison.n_splits
-        found.append(Line(key, cells[0].n_votes, methods[0].name, mae, accuracy, n_splits))
+        line = Line(key, first.n_votes, first.method, mae, accuracy, first.n_splits)
+        found.append(replace(line, mae_less_majority=less))
     return found
+
+
+def _over_cells(intervals: Sequence[Any]) -> Interval:
+    """Average intervals. Cells may share items: no smaller one holds whatever they share."""
+    return Interval(*np.mean(intervals, axis=0).tolist())
 
 
 def remarks(scores: Scores) -> list[str]:
@@ -210,7 +245,7 @@ def remarks(scores: Scores) -> list[str]:
             found.append(f"1 {one}" if count == 1 else f"{count} {many}")
             found[-1] += " and is left out" if count == 1 else " and are left out"
     for cell in by_key.values():
-        where = f"{' '.join(cell.key)}: " if cell.key else ""
+        where = _where(cell)
         if cell.n_empty:
             found.append(
                 f"{where}{cell.n_empty} of {cell.comparison.n_items} items have only "
@@ -219,15 +254,85 @@ def remarks(scores: Scores) -> list[str]:
         if cell.n_short == cell.comparison.n_items:
             found.append(f"{where}no item has {cell.n_votes} votes; all votes were used")
     found += [f"{' '.join(key)}: not evaluated: {reason}" for key, reason in scores.skipped]
-    found += [remark for cell in by_key.values() for remark in _constant(cell)]
+    if scores.n_sharing:
+        found.append(
+            f"{scores.n_sharing} items share a prompt with another, and the labels have no column "
+            "group: intervals and tests take them for independent and may be too narrow; want a "
+            "column group with the prompt's id"
+        )
+    for cell in by_key.values():
+        always_ties = _constant(cell)
+        found += always_ties
+        if cell.comparison.new_items is not None:
+            found += [*_against(cell), *_beaten(cell, bool(always_ties))]
     return found
+
+
+def _where(cell: Cell) -> str:
+    return f"{' '.join(cell.key)}: " if cell.key else ""
+
+
+def _against(cell: Cell) -> list[str]:
+    """Say so where majority vote picks the wrong side more often than the right one."""
+    compared = cell.comparison
+    if compared.baseline is None:
+        return []
+    matrices = compared.methods[compared.baseline].matrices.sum(axis=0)
+    times = matrices.sum() / compared.n_items  # how often an item was decided
+    right = (matrices[0, 0] + matrices[2, 2]) / times
+    wrong = (matrices[0, 2] + matrices[2, 0]) / times
+    if wrong - right <= 2 * np.sqrt(right + wrong):  # two standard errors of a fair coin
+        return []
+    return [
+        f"{_where(cell)}majority vote picks the other side than the label for {wrong:.0f} items "
+        f"and the same for {right:.0f}: the votes are against the labels. Check first that A and B "
+        "are the same responses in votes and labels"
+    ]
+
+
+def _beaten(cell: Cell, always_ties: bool) -> list[str]:
+    """Name the methods that do not beat majority vote, or the best constant, on held-out items."""
+    compared, where, found = cell.comparison, _where(cell), []
+    methods = [
+        method for place, method in enumerate(compared.methods) if place != compared.baseline
+    ]
+    of_constants = compared.gold @ ERRORS
+    best = int(of_constants.argmin())
+    if always_ties and _ANSWERS[best] == "tie" and cell.fitted is not None:  # which is said
+        methods = [method for method in methods if method.name != cell.fitted.name]
+    if compared.baseline is not None:
+        majority = compared.methods[compared.baseline]
+        behind = [method for method in methods if method.mean_mae >= majority.mean_mae]
+        if behind:
+            found.append(
+                f"{where}{_with_mae(behind)} {_does(behind)} not beat majority vote (MAE "
+                f"{majority.mean_mae:.3f}) on held-out items: with {compared.n_calibration:.0f} "
+                "labels to learn from, label more items or use majority vote"
+            )
+        methods.append(majority)
+    behind = [method for method in methods if method.mean_mae >= of_constants[best]]
+    if behind:
+        found.append(
+            f"{where}{_with_mae(behind)} {_does(behind)} not beat always answering "
+            f"{_ANSWERS[best]} (MAE {of_constants[best]:.3f}) on held-out items: these votes say "
+            "too little; try more votes an item, another prompt or another judge"
+        )
+    return found
+
+
+def _with_mae(methods: Sequence[MethodScores]) -> str:
+    return ", ".join(f"{method.name} (MAE {method.mean_mae:.3f})" for method in methods)
+
+
+def _does(methods: Sequence[MethodScores]) -> str:
+    return "does" if len(methods) == 1 else "do"
 
 
 def _constant(cell: Cell) -> list[str]:
     """Say so where the model calls everything a tie."""
     if cell.fitted is None or (calibration := cell.fitted.calibration) is None:
         return []
-    where = f"{' '.join(cell.key)}: " if cell.key else ""
+    where = _where(cell)
     compared = cell.comparison
     scores = next(method for method in compared.methods if method.name == cell.fitted.name)
     if calibration.max_votes and calibration.model.always_ties(calibration.max_votes):

@@ -11,7 +11,7 @@ from btdagg.evaluation.comparison import Options, Point, distinct, evaluate_at
 from btdagg.evaluation.curves import Sweep
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.items import LabelledItems
-from btdagg.evaluation.protocol import DEFAULT, Protocol
+from btdagg.evaluation.protocol import SPLITS, Protocol
 from btdagg.validation import as_integer
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def sweep_votes(
     ----------
     The paper's figure of aggregation methods against n.
     """
-    protocol = options.get("protocol", DEFAULT).untested
+    protocol = options.get("protocol", SPLITS).untested
     numbers = distinct(n_votes, "n_votes")
     return evaluate_at([Point(n, None, protocol) for n in numbers], votes, labels, options)
 
@@ -103,7 +103,7 @@ def sweep_calibration(
     The paper's figures of MAE against the size of the calibration set.
     """
     budget = None if n_votes is None else as_integer(n_votes, "n_votes", 1)
-    points = _nested(sizes, options.get("protocol", DEFAULT), budget)
+    points = _nested(sizes, options.get("protocol", SPLITS), budget)
     return evaluate_at(points, votes, labels, options)
 
 
@@ -114,7 +114,7 @@ def calibration_curves(
     aggregators: Sequence[Aggregator] | None = None,
     *,
     groups: ArrayLike | None = None,
-    protocol: Protocol = DEFAULT,
+    protocol: Protocol = SPLITS,
     progress: Callable[[], object] | None = None,
 ) -> Sweep:
     """Score aggregators as `sweep_calibration` does, on arrays.

@@ -9,7 +9,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg.aggregators import MajorityVote
-from btdagg.evaluation.intervals import Interval, share_interval
+from btdagg.evaluation.intervals import Interval, proportion_interval, share_interval
 from btdagg.evaluation.parts import among_gold_ties
 from btdagg.tables.table import require
 from btdagg.tables.votes import require_single
@@ -76,7 +76,10 @@ class TieRates:
         total = int(self.totals[where].sum())
         if not total:
             return None
-        return share_interval(int(self.ties[where].sum()) / total, int(self.n_items[where].sum()))
+        rate, n = int(self.ties[where].sum()) / total, int(self.n_items[where].sum())
+        if rate in (0, 1):  # where the normal interval has no width
+            return proportion_interval(round(rate * n), n)
+        return share_interval(rate, n)
 
 
 def tie_rates(
@@ -118,7 +121,8 @@ def tie_rates(
     -----
     The interval of a rate p is ``p ± 1.96 sqrt(p (1 - p) / n)`` with n items, not votes. The
     paper's figures imply this: 37.6% is 253 of 672 votes, two on each of 336 items, and ± 5.2% is
-    the interval for n = 336. It is right if the votes on an item always agree, and too wide if they
+    the interval for n = 336. Where no vote is a tie, or all are, it is Wilson's, since the normal
+    one would have no width. It is right if the votes on an item always agree, and too wide if they
     do not. An average pools its cells and sums their n: ± 2.5% in the paper is the interval for n =
     3 · 336. With equal numbers per cell it is the mean of their rates. As in the paper, the
     interval of an average ignores that cells share items.

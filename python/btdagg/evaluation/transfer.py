@@ -13,7 +13,7 @@ from btdagg.aggregators import Aggregator, Davidson
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.intervals import Interval, mean_interval
 from btdagg.evaluation.items import LabelledItems
-from btdagg.evaluation.protocol import DEFAULT, Protocol
+from btdagg.evaluation.protocol import SPLITS, Protocol
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -71,7 +71,7 @@ def transfer_matrix(
     tasks: Mapping[str, LabelledItems],
     aggregator: Aggregator | None = None,
     *,
-    protocol: Protocol = DEFAULT,
+    protocol: Protocol = SPLITS,
     progress: Callable[[], object] | None = None,
 ) -> Transfer:
     """Score every task's calibration on every task.

@@ -15,7 +15,7 @@ from btdagg.aggregators import Aggregator, aggregators_or_usual, needs_of
 from btdagg.evaluation.comparison import numbers_of_votes
 from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.parts import Key, Part, grouping, labelled_parts, names_of
-from btdagg.evaluation.protocol import DEFAULT, Protocol
+from btdagg.evaluation.protocol import CROSS_FITTED, Protocol
 from btdagg.evaluation.splitters import CrossFit, RandomSplits
 from btdagg.evaluation.summary import refuse_fields
 from btdagg.tables import Votes
@@ -77,7 +77,7 @@ class Study:
     n_votes: Sequence[int] | None = None
     aggregators: Sequence[Aggregator] | None = None
     confidence: str | None = None
-    protocol: Protocol = DEFAULT
+    protocol: Protocol = CROSS_FITTED
     sizes: Sequence[int] | None = None
     progress: Progress = silent
 
@@ -177,6 +177,18 @@ class Study:
     def items(self) -> dict[str, LabelledItems]:
         """`parts` by name."""
         return dict(zip(names_of(self.parts), self.parts.values(), strict=True))
+
+    @property
+    def gold_items(self) -> dict[str, LabelledItems]:
+        """Labelled items by task, of the judge that has most of them; all parts without tasks."""
+        if "task" not in self.columns:
+            return self.items
+        place = self.columns.index("task")
+        found: dict[str, LabelledItems] = {}
+        for key, items in self.parts.items():
+            if len(items) > len(found.get(key[place], ())):
+                found[key[place]] = items
+        return found
 
     def parts_by(
         self, columns: Sequence[str], votes: Votes | None = None
