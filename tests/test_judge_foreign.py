@@ -73,7 +73,7 @@ def test_a_run_and_a_longer_one(run, cli, llmock):
     status, found, err = run(llmock(), 20, "-n", "4", "--same-endpoint")  # goes on
     assert (status, found["n_calls"]) == (0, 40), err
     assert statuses_of("v.db") == {"ok": 80}
-    status, out, err = cli("votes", "v.db", "--json")
+    status, _, err = cli("votes", "v.db", "--json")
     assert status == 0, err
 
 
