@@ -1,6 +1,6 @@
-"""The main path against a server that nobody here wrote: llmock, with a limit of requests a minute.
+"""The main path against a server that nobody here wrote: llmock, and its limits.
 
-It takes as long as the limit says, so it runs where llmock is installed: `pip install llmock`.
+It takes as long as the limits say. `make integrations` installs llmock and runs this.
 """
 
 import json
@@ -18,7 +18,10 @@ from judging import pairs_of, statuses_of
 
 LLMOCK = shutil.which("llmock", path=str(Path(sys.executable).parent)) or shutil.which("llmock")
 
-pytestmark = pytest.mark.skipif(LLMOCK is None, reason="llmock is not installed")
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.skipif(LLMOCK is None, reason="llmock is not installed"),
+]
 
 
 @pytest.fixture
@@ -46,6 +49,47 @@ def llmock():
     for process in started:
         process.terminate()
         process.wait(timeout=30)
+
+
+@pytest.fixture
+def run(cli, tmp_path, monkeypatch):
+    """Run `btdagg judge` on so many pairs in a folder of its own; status, report and messages."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+
+    def judge(url, n_pairs, *options):
+        pairs_of(n_pairs).frame.write_ndjson("pairs.jsonl")
+        command = ["judge", "pairs.jsonl", "--model", "gpt-4o", "--structured", "--json"]
+        status, out, err = cli(*command, "--base-url", url, "-s", "v.db", *options)
+        return status, json.loads(out) if out else {}, err
+
+    return judge
+
+
+def test_a_run_and_a_longer_one(run, cli, llmock):
+    status, found, err = run(llmock(), 20, "-n", "2")
+    assert (status, found["is_complete"]) == (0, True), err
+    assert statuses_of("v.db") == {"ok": 40}
+    status, found, err = run(llmock(), 20, "-n", "4", "--same-endpoint")  # goes on
+    assert (status, found["n_calls"]) == (0, 40), err
+    assert statuses_of("v.db") == {"ok": 80}
+    status, _, err = cli("votes", "v.db", "--json")
+    assert status == 0, err
+
+
+def test_a_limit_on_tokens_loses_no_vote(run, llmock):
+    url = llmock("--tpm", "12000")
+    status, found, err = run(url, 15, "-n", "4", "--max-answer-tokens", "100")
+    assert status == 0, err
+    assert statuses_of("v.db") == {"ok": 60}
+    assert found["n_limited"] > 0
+
+
+def test_refusals_at_random_lose_no_vote(run, llmock):
+    status, found, err = run(llmock("--error-rate", "429=0.2"), 25, "-n", "4")
+    assert status == 0, err
+    assert statuses_of("v.db") == {"ok": 100}
+    assert found["n_limited"] > 0
 
 
 def test_sixty_requests_a_minute_lose_no_vote(cli, tmp_path, monkeypatch, llmock):

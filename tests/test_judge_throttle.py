@@ -107,6 +107,12 @@ def used(log, after=0.0):
     )
 
 
+def share_refused(log, after):
+    """Share of the requests made after so many seconds that were refused."""
+    later = [is_through for time, is_through, _ in log if time >= after]
+    return later.count(False) / len(later)
+
+
 class AtRandom:
     """Refuses a share of the calls, however slowly it is asked."""
 
@@ -127,12 +133,44 @@ def test_an_endpoint_that_refuses_at_random_does_not_bring_a_run_to_a_stop(
     assert max(time for time, _, _ in log) < seconds
 
 
+@pytest.mark.parametrize("retry_after", [0.3, None])
+@pytest.mark.parametrize(("share", "seconds"), [(0.05, 650), (0.1, 700), (0.3, 1200)])
+def test_refusals_at_random_are_told_from_those_of_a_limit(share, seconds, retry_after):
+    log = ask_all(AtRandom(share, retry_after), 4000, 8, latency=1.0)
+    assert max(time for time, _, _ in log) < seconds  # 500 without refusals
+
+
+class Both:
+    """A limit, and refusals at random."""
+
+    def __init__(self, *servers):
+        self.servers = servers
+
+    def refuses(self, now, units=1):
+        return next((no for server in self.servers if (no := server.refuses(now, units))), None)
+
+
+def test_refusals_at_random_on_top_of_a_limit():
+    log = ask_all(Both(AtRandom(0.1, None), Bucket(60, 10, says_when=False)), 1000, 8)
+    assert used(log) >= 0.8
+    assert share_refused(log, 60) <= 0.3
+
+
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.5])
+def test_a_run_of_hours_does_not_slow_down(share):
+    log = ask_all(AtRandom(share, None), 3000, 8, latency=1.0)
+    passed = [time for time, is_through, _ in log if is_through]
+    first, last = passed[1000] - passed[0], passed[-1] - passed[-1001]
+    assert last < 2 * first
+
+
 @pytest.mark.parametrize("workers", [4, 16, 64])
 @pytest.mark.parametrize("says_when", [True, False])
 def test_a_bucket_of_sixty_a_minute(workers, says_when):
     log = ask_all(Bucket(60, says_when=says_when), 160, workers)
     assert sum(is_through for _, is_through, _ in log) == 160
     assert 160 / (60 + max(time for time, _, _ in log)) >= 0.9  # allowed: 60, and one a second
+    assert share_refused(log, 10) <= 0.05
 
 
 @pytest.mark.parametrize("workers", [4, 16])
@@ -140,6 +178,7 @@ def test_a_bucket_of_sixty_a_minute(workers, says_when):
 def test_a_bucket_that_holds_little(workers, capacity):
     log = ask_all(Bucket(60, capacity, says_when=False), 1000, workers)
     assert used(log) >= 0.9
+    assert share_refused(log, 10) <= 0.05
 
 
 def test_slow_calls_are_many_at_a_time():
@@ -151,11 +190,13 @@ def test_slow_calls_are_many_at_a_time():
 def test_windows_of_which_nothing_is_said(workers):
     log = ask_all(Windows(60), 600, workers)
     assert used(log, 60) >= 0.8
+    assert share_refused(log, 60) <= 0.1
 
 
 def test_fast_endpoints():
     log = ask_all(Bucket(6000, 100), 20_000, 16)
     assert used(log) >= 90
+    assert share_refused(log, 10) <= 0.05
 
 
 def test_calls_at_a_time():
@@ -169,16 +210,28 @@ def test_a_limit_that_changes():
 
     log = ask_all(Bucket(60, 1), 2300, 16, at=change)
     end = max(time for time, _, _ in log)
-    assert 2300 / (300 + 300 + 2 * (end - 900)) >= 0.5
+    assert 2300 / (300 + 300 + 2 * (end - 900)) >= 0.7
+    assert share_refused(log, 10) <= 0.05
 
 
-@pytest.mark.parametrize("workers", [4, 16])
-def test_limits_on_tokens(workers):
+def test_a_limit_that_goes_up_and_down():
+    def change(server, now):
+        server.change(30 if now % 2400 < 1200 else 120)
+
+    log = ask_all(Bucket(60), 6000, 16, at=change)
+    assert used(log) >= 0.7 * 75 / 60
+    assert share_refused(log, 10) <= 0.1
+
+
+@pytest.mark.parametrize("workers", [4, 16, 64])
+@pytest.mark.parametrize("says_when", [True, False])
+def test_limits_on_tokens(workers, says_when):
     def units(draw):
         return draw.choice((500, 1000, 4000))
 
-    log = ask_all(Bucket(60_000), 600, workers, units=units)
+    log = ask_all(Bucket(60_000, says_when=says_when), 600, workers, units=units)
     assert used(log) >= 0.9 * 1000
+    assert share_refused(log, 60) <= 0.25
 
 
 def test_limits_of_the_user_are_kept():

@@ -2,8 +2,8 @@
 
 After a refusal no call is made for a while. Then one goes first, and the others follow once it was
 not refused. The number of calls in flight falls with each refusal and rises with each answer
-(additive increase, multiplicative decrease). The rate is what the user or the headers of replies
-say. It is not learned from refusals: at an endpoint that refuses at random such a rate goes to 0.
+(additive increase, additive decrease). The rate is the least of what the user says, what the
+headers of replies say, and what was learned from refusals.
 """
 
 from __future__ import annotations
@@ -16,16 +16,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from btdagg.judge.learned_rate import LearnedRate
 from btdagg.judge.rate_limits import Allowance, RateLimits
 
 if TYPE_CHECKING:
     from btdagg.judge.limits import Limits
 
-_FEWER = 0.9  # share of the calls under way that is left after a refusal
+_FEWEST = 1.5  # times the calls under way that are allowed after a refusal at least
 _MORE = 1 / 20  # of a call more under way with each answer
 _LITTLE = 0.2  # share of a limit that is left when we begin to keep to it
 _FIRST_BACKOFF, _GROWTH = 0.25, 1.5  # seconds; how much longer after each of several refusals
 _PATIENT = 2  # refusals in a row before it grows: where some are at random, two often are
+_TELLING = (
+    3  # refusals in a row that tell of the rate: the others tell of the time until it is open
+)
 _LONGEST_BACKOFF = 60.0  # seconds
 _MOMENT = 1e-6  # seconds that are not worth waiting for
 _LOOK_AGAIN = 1.0  # seconds at most between looks at a clock that has changed its mind
@@ -38,10 +42,12 @@ class Rate:
         self._most = math.inf if per_minute is None else per_minute / 60
         self._hinted, self._hinted_until = math.inf, -math.inf
         self._next = -math.inf
+        self.learned = LearnedRate()
 
     def per_second(self, now: float) -> float:
         """The rate at present."""
-        return min(self._most, self._hinted if now < self._hinted_until else math.inf)
+        hinted = self._hinted if now < self._hinted_until else math.inf
+        return min(self._most, hinted, self.learned.per_second)
 
     def wait(self, now: float) -> float:
         """Seconds until the next units may go."""
@@ -50,9 +56,11 @@ class Rate:
     def take(self, now: float, units: float) -> None:
         """Let units through."""
         self._next = max(self._next, now) + units / self.per_second(now)
+        self.learned.begun(now, units)
 
     def correct(self, now: float, units: float) -> None:
         """Add units (or take some back) once they are known."""
+        self.learned.correct(units)
         self._next += units / self.per_second(now)
 
     def hint(self, now: float, allowance: Allowance) -> None:
@@ -106,15 +114,11 @@ class Throttle:
         self._changed = asyncio.Event()
         # The refusal that is not got over yet.
         self._n_backoffs = 0
+        self._refused_first = self._requests, -math.inf  # which rate, and when the call was made
         self._closed_until = -math.inf
         self._first_again: float | None = None  # when a call went first after the pause
         self._patience = 0.25  # seconds after which a call that is refused would have been
         self._limited_since: float | None = None
-
-    @property
-    def counts_tokens(self) -> bool:
-        """Whether it matters how large calls are."""
-        return self._tokens.per_second(self._clock()) < math.inf
 
     @property
     def closed_for(self) -> float:
@@ -170,15 +174,21 @@ class Throttle:
             Seconds from the first refusal without an answer since to the end of the pause.
         """
         now = self._ended(call, limits)
+        limited = self._tokens if of_tokens else self._requests
+        self._requests.learned.correct(-1.0)
+        self._tokens.learned.correct(-call.tokens)
+        if self._n_backoffs < _TELLING:
+            limited.learned.refused()
         self._patience = min(max(4 * (now - call.began), 0.02), 5.0)
         if self._limited_since is None:
             self._limited_since = now
         seconds = retry_after or 0.0
-        if (
-            not self._n_backoffs or call.began >= self._closed_until
-        ):  # else it began before the pause
-            if not self._n_backoffs:
-                self._at_once = max(self._under_way, math.floor(_FEWER * self._at_once), 1.0)
+        began_before_the_pause = self._n_backoffs and call.began < self._closed_until
+        if limited.learned.is_suspicious and (began_before_the_pause or not self._n_backoffs):
+            self._at_once = max(_FEWEST * self._under_way, self._at_once - 1, 1.0)
+        if not self._n_backoffs:
+            self._refused_first = limited, call.began
+        if not began_before_the_pause:
             growth = _GROWTH ** max(self._n_backoffs - _PATIENT + 1, 0)
             seconds = min((seconds or _FIRST_BACKOFF) * growth, max(seconds, _LONGEST_BACKOFF))
             self._n_backoffs += 1
@@ -229,6 +239,8 @@ class Throttle:
 
     def _reopened(self) -> None:
         """Get over a refusal."""
+        rate, closed = self._refused_first
+        rate.learned.reopened(closed, self._clock())
         self._n_backoffs, self._first_again = 0, None
 
 
