@@ -371,7 +371,7 @@ def test_confusion_has_counts_and_percentages(items):
     first = axes_of(confusion_figure("x", found))[0]
     confusion = found.methods[0]
     assert first.texts[4].get_text() == (
-        f"{confusion.counts[1, 1]:.1f}\n{confusion.percentages[1, 1]:.0f}%"
+        f"{confusion.counts[1, 1]:.0f}\n{confusion.percentages[1, 1]:.0f}%"
     )
     empty = MethodScores("m", np.array([[[1, 0, 0], [0, 0, 0], [0, 0, 1]]]))
     empty = Comparison((empty,), n_items=3, n_calibration=1, gold_tie_share=0)

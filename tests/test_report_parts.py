@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from btdagg import InputError, read_labels, read_votes
+from btdagg import InputError, evaluate, read_labels, read_votes
 from btdagg.evaluation import (
     Protocol,
     RandomSplits,
@@ -290,3 +290,32 @@ def test_parts_are_labelled_or_refused():
         labelled_tasks(votes, labels)
     with pytest.raises(InputError, match="no column 'colour'"):
         labelled_parts(votes, labels, by=("colour",))
+
+
+def test_the_page_answers_first(cli):
+    written({"t": 30, "u": 30})
+    assert cli("evaluate", "votes.csv", "labels.csv", "--prior", "none", "--report", "out")[0] == 0
+    first = json.loads(Path("out/report.json").read_text())["sections"][0]
+    assert [Path(one["files"][0]).stem for one in first["exhibits"][:2]] == ["answers", "methods"]
+    scores = evaluate(read_votes("votes.csv"), read_labels("labels.csv"))
+    rows = pl.read_csv("out/tables/answers.csv")
+    assert rows.height == len(scores.cells)
+    for row, cell in zip(rows.iter_rows(named=True), scores.cells, strict=True):
+        errors = {method.name: method.mean_mae for method in cell.comparison.methods}
+        best = min(errors, key=errors.get)
+        assert (row["method"], row["mae"], row["n_items"]) == (best, errors[best], 30)
+        gold = cell.comparison.gold
+        constants = {
+            "B": gold[1] + 2 * gold[2],
+            "tie": gold[0] + gold[2],
+            "A": 2 * gold[0] + gold[1],
+        }
+        constant = min(constants, key=constants.get)
+        assert row["mae_of_constant"] == pytest.approx(constants[constant])
+        assert row["use"] == (
+            best if errors[best] < row["mae_of_constant"] else f"always {constant}"
+        )
+    settings = json.loads(Path("out/report.json").read_text())["settings"]
+    assert settings["command"].startswith("btdagg evaluate")
+    assert settings["seed"] == 0
+    assert {"Python", "numpy", "polars", "scipy"} <= set(settings)

@@ -413,12 +413,13 @@ def test_parameters(items):
     table = parameters_table({"x": found})
     row = [entry.text for entry in table.rows[0]]
     low, high = np.quantile(found.beta, [0.25, 0.75])
-    assert row[:3] == ["x", f"{found.beta.mean():.2f}", f"[{low:.2f}, {high:.2f}]"]
+    assert row[:3] == ["x", f"{np.median(found.beta):.2f}", f"[{low:.2f}, {high:.2f}]"]
     assert row[-1] == str(found.regime)
     assert row[-3] == f"{100 * found.gold_tie_share:.1f}%"
     assert row[-4] == f"{100 * found.at_bounds.any(axis=1).mean():.0f}%"
     assert [r["parameter"] for r in rows_of(table)] == ["beta", "nu", "gamma"]
     assert float(rows_of(table)[1]["mean"]) == found.nu.mean()
+    assert float(rows_of(table)[1]["median"]) == np.median(found.nu)
     with pytest.raises(InputError, match="fitted is empty"):
         parameters_table({})
 
@@ -431,7 +432,7 @@ def test_confusion_and_distributions(items):
     assert [e.text for e in row[:3]] == [
         "majority vote",
         "tie",
-        f"{matrix[1, 0]:.1f} ({percent_[1, 0]:.1f}%)",
+        f"{matrix[1, 0]:.0f} ({percent_[1, 0]:.1f}%)",
     ]
     assert [e.bold for e in row] == [False, False, False, True, False, False]
     assert len(rows_of(table)) == 2 * 9
@@ -440,7 +441,7 @@ def test_confusion_and_distributions(items):
     gold, davidson, _ = table.rows
     assert [e.text for e in gold[4:]] == [f"{100 * share:.1f}%" for share in found.gold]
     assert [e.text for e in davidson[1:4]] == [
-        f"{n:.1f}" for n in found.methods[0].counts.sum(axis=0)
+        f"{n:.0f}" for n in found.methods[0].counts.sum(axis=0)
     ]
     assert [r["source"] for r in rows_of(table)] == ["gold"] * 3 + ["method"] * 6
 

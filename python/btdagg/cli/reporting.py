@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import platform
+import re
+import shlex
+import sys
 from collections.abc import Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,6 +31,9 @@ ReportOption = Annotated[
         show_default=False,
     ),
 ]
+
+
+_CREDENTIALS = re.compile(r"://[^/@\s]+@")
 
 
 def refuse_report(path: Path | None, reads: Sequence[str], force: bool) -> None:
@@ -52,16 +60,27 @@ def refuse_report(path: Path | None, reads: Sequence[str], force: bool) -> None:
 def open_report(
     path: Path, title: str, context: typer.Context, reads: Sequence[str], force: bool
 ) -> ReportFolder:
-    """Open a report with the options of the command as its settings."""
+    """Open a report with the command, its options and the versions as its settings."""
     from btdagg.report.folder import ReportFolder
 
     usual = {option.name: option.default for option in context.command.params}
     settings = {
-        name: _shown(value)
-        for name, value in context.params.items()
-        if value not in (None, False, "") or value != usual.get(name)
+        "command": shlex.join(_CREDENTIALS.sub("://", word) for word in _words(context)),
+        **{
+            name: _shown(value)
+            for name, value in context.params.items()
+            if not (value is None or value is False or value == "") or value != usual.get(name)
+        },
+        "Python": platform.python_version(),
+        **{name: version(name) for name in ("numpy", "polars", "scipy")},
     }
     return ReportFolder(path, title, settings=settings, reads=reads, force=force)
+
+
+def _words(context: typer.Context) -> list[str]:
+    """Return the command line; under another program, such as a test, the command alone."""
+    name = context.command.name or ""
+    return ["btdagg", *sys.argv[sys.argv.index(name) :]] if name in sys.argv else ["btdagg", name]
 
 
 def _shown(value: object) -> object:

@@ -25,15 +25,18 @@ _FIGURES = (
     "positional_bias_figure",
     "tie_rate_figure",
     "transfer_figure",
+    "transfer_limit",
     "vote_figures",
 )
 _TABLES = (
     "Ranks",
     "ablation_table",
+    "answers_table",
     "calibration_sweep_table",
     "confusion_table",
     "distribution_table",
     "gold_table",
+    "methods_table",
     "order_table",
     "parameters_table",
     "positional_bias_table",

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from btdagg.model import DavidsonModel
 
-# What is open in a section: so many figures, and tables of so many rows.
-_FIGURES_OPEN = 3
+# Rows of a table from which it is folded up.
 _ROWS_OPEN = 80
 
 
@@ -39,6 +38,10 @@ class Exhibit:
         HTML.
     files : tuple of str
         Where it lies beside the page: paths from there, with forward slashes.
+    family, choice : str
+        Exhibits of one family in a section are shown one at a time, by a selector of choices.
+    folded : bool
+        Whether it is folded up however short it is.
     """
 
     kind: str
@@ -47,15 +50,24 @@ class Exhibit:
     note: str
     body: str
     files: tuple[str, ...]
+    family: str = ""
+    choice: str = ""
+    folded: bool = False
+
+    @property
+    def folds(self) -> bool:
+        """Whether it is folded up, as a long table is."""
+        return self.folded or self.body.count("<tr") > _ROWS_OPEN
 
 
 @dataclass
 class Section:
-    """A part of the page: plain text, remarks, tables and figures."""
+    """A part of the page: plain text, remarks, tables and figures; folded up or not."""
 
     name: str
     title: str
     text: str = ""
+    folded: bool = False
     remarks: list[str] = field(default_factory=list)
     exhibits: list[Exhibit] = field(default_factory=list)
 
@@ -65,11 +77,14 @@ class Section:
         parts = (part.strip() for part in re.split(r"\n\s*\n", self.text))
         return [part for part in parts if part]
 
-    def folds(self, exhibit: Exhibit) -> bool:
-        """Whether an exhibit is folded up: a long table, or a figure after the first few."""
-        figures = [one.stem for one in self.exhibits if one.kind == "figure"]
-        late = exhibit.kind == "figure" and exhibit.stem in figures[_FIGURES_OPEN:]
-        return late or exhibit.body.count("<tr") > _ROWS_OPEN
+    @property
+    def families(self) -> list[list[Exhibit]]:
+        """The exhibits, with those of one family together."""
+        found: dict[object, list[Exhibit]] = {}
+        for number, exhibit in enumerate(self.exhibits):
+            family = (exhibit.kind, exhibit.family) if exhibit.family else number
+            found.setdefault(family, []).append(exhibit)
+        return list(found.values())
 
 
 @dataclass

@@ -59,7 +59,7 @@ def decision_map(models: Mapping[str, DavidsonModel], n_votes: int) -> str:
 
 def decision_map_script() -> str:
     """Return the script that computes and draws the map, without its tag."""
-    return f'"use strict";\n{asset("davidson.js")}{asset("decision_map.js")}'
+    return asset("davidson.js") + asset("decision_map.js")
 
 
 def _reaching(control: _Control, models: Mapping[str, DavidsonModel]) -> _Control:

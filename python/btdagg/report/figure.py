@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from btdagg._core import InputError
 from btdagg.extras import needs
-from btdagg.report.style import SETTINGS
+from btdagg.report.style import NARROW, SETTINGS, page_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,6 +37,8 @@ class ReportFigure:
         The caption.
     draw : callable
         Returns a matplotlib figure.
+    family, choice : str
+        Figures of one family in a section are shown one at a time, by a selector of choices.
 
     Raises
     ------
@@ -50,6 +52,8 @@ class ReportFigure:
     title: str
     note: str
     draw: Callable[[], Figure]
+    family: str = ""
+    choice: str = ""
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -66,6 +70,11 @@ class ReportFigure:
             text = _STYLE_SHEET.sub("", text, count=1)
             text = text.replace("<svg ", f'<svg style="{sheet[1]}" ', 1)
         return text
+
+    def narrow_svg(self) -> str:
+        """Return the same for a telephone, with fewer panels side by side."""
+        with page_of(NARROW):
+            return self.svg()
 
     def png(self) -> bytes:
         """Return a PNG of 200 dots per inch."""

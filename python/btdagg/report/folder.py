@@ -17,6 +17,7 @@ from btdagg.outputs import OutputFolder
 from btdagg.report.contents import Contents, Exhibit, Section, Status
 from btdagg.report.markup import file_stem
 from btdagg.report.page import page
+from btdagg.report.style import PRINT
 from btdagg.report.svg import inline_svg
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ _FORMAT = "btdagg.report"
 _PAGE = "index.html"
 _FOLDERS = ("tables", "figures")
 _ENDS = {"table": ("md", "csv", "tex"), "figure": ("svg", "png")}
+_WIDTH = re.compile(r'<svg [^>]*\bwidth="([\d.]+)pt"')
 _OWN_FILE = re.compile(r"(?:tables|figures)/\w[\w.-]*")
 
 
@@ -89,7 +91,7 @@ class ReportFolder:
         self._contents = Contents(title, subtitle, dict(settings or {}))
         self._write()
 
-    def section(self, name: str, title: str, text: str = "") -> None:
+    def section(self, name: str, title: str, text: str = "", *, folded: bool = False) -> None:
         """Begin a section, to which everything that follows is added.
 
         Parameters
@@ -98,8 +100,10 @@ class ReportFolder:
             Name in ``report.json``.
         title, text : str
             Plain text; an empty line ends a paragraph.
+        folded : bool
+            Whether the page shows the title alone until it is opened.
         """
-        self._contents.sections.append(Section(name, title, text))
+        self._contents.sections.append(Section(name, title, text, folded))
         self._write()
 
     def add(self, *exhibits: ReportTable | ReportFigure) -> None:
@@ -185,6 +189,12 @@ class ReportFolder:
         files = dict(zip(_files_of("figure", stem), contents, strict=True))
         n_before = sum(len(section.exhibits) for section in self._contents.sections)
         body = inline_svg(svg, f"f{n_before}-", figure.title)
+        # As wide as the page's column if it is as wide as a printed page.
+        share = float(match[1]) / 72 / PRINT.width if (match := _WIDTH.search(svg)) else 1.0
+        body = f'<div class="wide" style="width: {60 * share:.1f}rem">{body}</div>'
+        narrow = getattr(figure, "narrow_svg", figure.svg)()
+        if narrow != svg:
+            body += f'<div class="narrow">{inline_svg(narrow, f"n{n_before}-", figure.title)}</div>'
         return self._exhibit("figure", stem, figure, body, files)
 
     def _exhibit(
@@ -197,7 +207,12 @@ class ReportFolder:
     ) -> Exhibit:
         for file, content in files.items():
             self._replace(file, content)
-        return Exhibit(kind, stem, source.title, source.note, body, tuple(files))
+        # Any object with a title and files will do.
+        shown = {name: getattr(source, name, "") for name in ("family", "choice")}
+        folded = getattr(source, "folded", False)
+        return Exhibit(
+            kind, stem, source.title, source.note, body, tuple(files), **shown, folded=folded
+        )
 
     def _stem(self, kind: str, name: str) -> str:
         """A stem that no other exhibit of its kind has, nor a file that may not be replaced.

@@ -18,7 +18,7 @@ def page(contents: Contents) -> str:
     the browser runs the page's own alone, and it fetches nothing: the content security policy
     names that one script by its hash and allows no address.
     """
-    script = decision_map_script()
+    script = f'"use strict";\n{asset("choices.js")}{decision_map_script()}'
     return _PAGE.render(
         contents=contents,
         version=__version__,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from btdagg._core import InputError
-from btdagg.aggregators import usual_among
+from btdagg.aggregators import needs_of, usual_among
 from btdagg.evaluation import (
     ablate,
     compare_orders,
@@ -27,7 +27,7 @@ from btdagg.tables import Votes
 from btdagg.tables.join import with_task
 
 if TYPE_CHECKING:
-    from btdagg.evaluation import Comparison, LabelledItems, Scores
+    from btdagg.evaluation import Comparison, LabelledItems, Scores, Transfer
     from btdagg.evaluation.parts import Key
     from btdagg.report.figure import ReportFigure
     from btdagg.report.study import Study
@@ -137,21 +137,26 @@ def _transfer(study: Study) -> Made:
     several = study.tasks()
     if all(len(tasks) < 2 for tasks in several.values()):
         raise InputError("this needs several tasks with votes of one judge and labels")
-    for key, tasks in several.items():
-        yield from _or_skipped(key_of(key), _transfer_of(study, key, tasks))
+    named = {key_of(key): (key, tasks) for key, tasks in several.items()}
+    found, skipped = _each(named, lambda one: (one[0], _transfer_of(study, *one)))
+    yield from skipped
+    # One scale for all, so that what looks alike is alike.
+    limit = figures.transfer_limit(one for _, one in found.values()) if found else None
+    for key, one in found.values():
+        yield _of(figures.transfer_figure(one, limit), *key)
+        yield _of(tables.transfer_table(one), *key)
 
 
-def _transfer_of(study: Study, key: Key, tasks: Mapping[str, LabelledItems]) -> Made:
+def _transfer_of(study: Study, key: Key, tasks: Mapping[str, LabelledItems]) -> Transfer:
     with study.progress(" ".join(("transfer", *key))) as progress:
         step = progress(study.splits.splitter.n_splits)
-        found = transfer_matrix(tasks, protocol=study.splits, progress=step)
-    yield _of(figures.transfer_figure(found), *key)
-    yield _of(tables.transfer_table(found), *key)
+        return transfer_matrix(tasks, protocol=study.splits, progress=step)
 
 
 def _labels(study: Study) -> Made:
-    yield figures.gold_figure(study.items)
-    yield tables.gold_table(study.items)
+    gold = study.gold_items
+    yield figures.gold_figure(gold)
+    yield tables.gold_table(gold)
     with study.progress("confusion") as progress:
         step = progress(len(study.items) * study.few_splits.splitter.n_splits)
         found, skipped = _each(study.items, lambda items: _distributions(study, items, step))
@@ -252,29 +257,30 @@ def _ties(study: Study) -> Made:
 
 
 def _behaviour(study: Study) -> Made:
-    """Of the first part that all methods can be fitted to."""
-    reasons = []
-    for name, items in study.items.items():
-        try:
-            fitted = [quiet_fit(method, items.rows, items.labels) for method in study.own_methods]
-            most = int(items.evidence.counts.sum(axis=1).max())
-            figure = figures.behaviour_figure(
-                {method.name: method for method in fitted}, min(most, MOST_MAPPED)
-            )
-        except InputError as error:
-            reasons.append(str(error))
-            continue
-        yield replace(figure, title=f"{figure.title}, fitted to {name}") if name else figure
-        return
-    raise InputError(reasons[0])
+    def drawn(items: LabelledItems) -> ReportFigure:
+        # What neighbours a method has is for an evaluation to say.
+        alone = [one for one in study.own_methods if not needs_of(one).neighbours]
+        fitted = [quiet_fit(method, items.rows, items.labels) for method in alone]
+        most = int(items.evidence.counts.sum(axis=1).max())
+        by_name = {method.name: method for method in fitted}
+        return figures.behaviour_figure(by_name, min(most, MOST_MAPPED))
+
+    found, skipped = _each(study.items, drawn)
+    yield from skipped
+    for name, figure in found.items():
+        yield _of(figure, name) if name and len(found) > 1 else figure
 
 
 def _of(exhibit: ReportTable | ReportFigure, *whose: str) -> ReportTable | ReportFigure:
-    """Name an exhibit after the judge or part that it is of."""
+    """Name an exhibit after the judge or part that it is of, of which a selector shows one."""
     if not whose:
         return exhibit
     return replace(
-        exhibit, name=stem(exhibit.name, *whose), title=f"{exhibit.title}, {key_of(whose)}"
+        exhibit,
+        name=stem(exhibit.name, *whose),
+        title=f"{exhibit.title}, {key_of(whose)}",
+        family=exhibit.name,
+        choice=key_of(whose),
     )
 
 

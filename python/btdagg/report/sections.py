@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from btdagg._core import InputError
@@ -21,22 +22,23 @@ if TYPE_CHECKING:
     from btdagg.report.study import Study
 
 
+_READ = (
+    "One line for each judge and task. The sections below answer further questions; open those "
+    "that you have."
+)
+
+
 def write_scores(report: ReportFolder, evaluation: Scores) -> None:
-    """Write the first section: which method is best, and whether the difference is real."""
-    compared = evaluation.cells[0].comparison
-    several = len(compared.methods) > 1
-    test = f"Whether methods differ: {compared.test.words}." if several else ""
-    report.section(
-        "scores",
-        "Which method is best",
-        "Every split calibrates on a few labels and scores the rest: mean absolute error (MAE, "
-        f"lower is better) and pairwise accuracy (higher is better). {test}",
-    )
+    """Write what to use, and below it which method is best and whether the difference is real."""
+    report.section("scores", "What to use", _READ)
     for remark in remarks(evaluation):
         report.remark(remark)
-    report.add(*tables.score_tables(evaluation, _ranks if several else None))
+    report.add(tables.answers_table(evaluation), tables.methods_table(evaluation))
+    several = len(evaluation.cells[0].comparison.methods) > 1
+    details = list(tables.score_tables(evaluation, _ranks if several else None))
     if several:
-        report.add(tables.pvalue_table(evaluation))
+        details.append(tables.pvalue_table(evaluation))
+    report.add(*(replace(table, folded=True) for table in details))
     report.show_models(_models(evaluation), _most_votes(evaluation))
 
 
@@ -52,7 +54,7 @@ def write_protocols(report: ReportFolder, study: Study) -> None:
                     report.skipped(f"{title}: {found.what}", found.reason)
                     continue
                 if not begun:
-                    report.section(question.name, title, question.text)
+                    report.section(question.name, title, question.text, folded=True)
                     begun = True
                 try:
                     report.add(found)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -13,11 +15,50 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-WIDTH = 6.8
-"""Width of a figure across the page, in inches; sizes of type are those in print."""
 
-BESIDE = 4
-"""Square panels side by side across the page."""
+class Page(NamedTuple):
+    """How much room figures have.
+
+    Attributes
+    ----------
+    width : float
+        Of a figure across the page, in inches; sizes of type are those in print.
+    beside : int
+        Square panels side by side across it.
+    """
+
+    width: float
+    beside: int
+
+
+PRINT = Page(6.8, 4)
+NARROW = Page(3.5, 2)
+
+_page = ContextVar("page", default=PRINT)
+
+
+@contextmanager
+def page_of(page: Page) -> Iterator[None]:
+    """Draw figures for another page."""
+    token = _page.set(page)
+    try:
+        yield
+    finally:
+        _page.reset(token)
+
+
+def page_width() -> float:
+    """Width of a figure across the page, in inches."""
+    return _page.get().width
+
+
+def panels_beside(most: int | None = None) -> int:
+    """Panels side by side across the page; at most so many in print, and half on a narrow one."""
+    page = _page.get()
+    if most is None:
+        return page.beside
+    return most if page is PRINT else max(1, most // 2)
+
 
 INK = "#333333"
 FAINT = "#BBBBBB"
@@ -198,9 +239,11 @@ def square_panels(
     from matplotlib.figure import Figure
 
     names = list(titles)
-    n_rows, beside = grid_of(len(names), BESIDE)
+    n_rows, beside = grid_of(len(names), panels_beside())
     height = more + (2.05 if any("\n" in name for name in names) else 1.9) * n_rows
-    figure = Figure(figsize=(WIDTH * max(beside, 2) / BESIDE, height), layout="constrained")
+    figure = Figure(
+        figsize=(page_width() * max(beside, 2) / panels_beside(), height), layout="constrained"
+    )
     axes = figure.subplots(n_rows, beside, sharey=sharey, squeeze=False).ravel()
     for axis, name in zip(axes, names, strict=False):
         axis.set_title(name)
@@ -212,4 +255,4 @@ def square_panels(
 def legend_columns(names: Iterable[str]) -> int:
     """How many columns of these names a legend across the page has room for."""
     longest = max(len(name) for name in names)
-    return max(1, int(WIDTH / (0.6 + 0.068 * longest)))
+    return max(1, int(page_width() / (0.6 + 0.068 * longest)))

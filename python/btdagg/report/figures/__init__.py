@@ -9,7 +9,7 @@ from btdagg.report.figures.labels import (
     distribution_figure,
     gold_figure,
 )
-from btdagg.report.figures.transfer import transfer_figure
+from btdagg.report.figures.transfer import transfer_figure, transfer_limit
 
 __all__ = [
     "behaviour_figure",
@@ -21,5 +21,6 @@ __all__ = [
     "positional_bias_figure",
     "tie_rate_figure",
     "transfer_figure",
+    "transfer_limit",
     "vote_figures",
 ]

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Literal
 from btdagg._core import InputError
 from btdagg.report.figure import ReportFigure
 from btdagg.report.style import (
-    WIDTH,
     MethodStyle,
     abridged,
     grid_of,
     legend_columns,
     method_styles,
+    page_width,
+    panels_beside,
     wrapped,
 )
 from btdagg.report.tables.common import splits_of
@@ -35,6 +36,7 @@ _IN_LEGEND = 24  # letters of a method's name
 _IN_TITLE = 30
 _ROWS = 6  # of panels in a figure
 _BESIDE = 3
+_LEAST = 0.05  # of an axis of scores from end to end
 
 
 def vote_figures(found: Scores) -> tuple[ReportFigure, ...]:
@@ -102,6 +104,7 @@ def _figures(
         for first in range(0, len(of_key), most):
             sweeps = of_key[first : first + most]
             page = (f"page {first // most + 1}",) if len(of_key) > most else ()
+            several = len(groups) > 1 or len(of_key) > most
             n_splits = splits_of([cell.comparison.n_splits for s in sweeps for cell in s.cells])
             figure = ReportFigure(
                 stem(name, *key, *page),
@@ -110,6 +113,8 @@ def _figures(
                 + abridged(_methods(sweeps), _IN_LEGEND, 1)
                 + not_evaluated(key for key, _ in found.skipped),
                 partial(draw, found.by, sweeps),
+                family=name if several else "",
+                choice=", ".join((*key, *page)),
             )
             figures.append(figure)
     return tuple(figures)
@@ -131,10 +136,14 @@ def _draw_votes(by: Sequence[str], sweeps: Sequence[Sweep]) -> Figure:
     from matplotlib.figure import Figure
 
     styles = method_styles(_methods(sweeps))
-    height = 2.5 if len(sweeps) == 1 else 1.75 * len(sweeps)
-    figure = Figure(figsize=(WIDTH, height + 0.25 * -(-len(styles) // 4)), layout="constrained")
-    panels = figure.subplots(len(sweeps), 2, squeeze=False, sharex=True)
-    for (left, right), sweep, title in zip(panels, sweeps, _panel_titles(by, sweeps), strict=True):
+    beside = panels_beside(2)
+    height = (2.5 if len(sweeps) == 1 else 1.75 * len(sweeps)) * 2 / beside
+    figure = Figure(
+        figsize=(page_width(), height + 0.25 * -(-len(styles) // 4)), layout="constrained"
+    )
+    panels = figure.subplots(len(sweeps) * 2 // beside, beside, squeeze=False, sharex=True)
+    pairs = panels.reshape(len(sweeps), 2)
+    for (left, right), sweep, title in zip(pairs, sweeps, _panel_titles(by, sweeps), strict=True):
         for axis, score in ((left, "mae"), (right, "accuracy")):
             _lines(axis, sweep, score, styles)
             axis.set_ylabel(_NAMES[score])
@@ -150,9 +159,13 @@ def _draw_calibration(by: Sequence[str], sweeps: Sequence[Sweep]) -> Figure:
     from matplotlib.figure import Figure
 
     styles = method_styles(_methods(sweeps))
-    n_rows, beside = grid_of(len(sweeps), _BESIDE)
+    n_rows, beside = grid_of(len(sweeps), panels_beside(_BESIDE))
     figure = Figure(
-        figsize=(WIDTH if beside > 1 else WIDTH / 2, 0.3 + 1.9 * n_rows), layout="constrained"
+        figsize=(
+            page_width() if panels_beside(2) == 1 or beside > 1 else page_width() / 2,
+            0.3 + 1.9 * n_rows,
+        ),
+        layout="constrained",
     )
     panels = figure.subplots(n_rows, beside, squeeze=False).ravel()
     titles = _panel_titles(by, sweeps)
@@ -190,6 +203,10 @@ def _lines(axis: Axes, sweep: Sweep, score: str, styles: Mapping[str, MethodStyl
     axis.grid(axis="y", color="#E5E5E5", linewidth=0.5)
     axis.set_axisbelow(True)
     axis.margins(x=0.04)
+    bottom, top = axis.get_ylim()
+    if top - bottom < _LEAST:  # a difference that means nothing is not to look like much
+        middle = (bottom + top) / 2
+        axis.set_ylim(middle - _LEAST / 2, middle + _LEAST / 2)
     axis.locator_params(axis="y", nbins=5)
 
 

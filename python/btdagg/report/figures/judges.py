@@ -10,9 +10,9 @@ from btdagg._core import InputError
 from btdagg.report.figure import ReportFigure
 from btdagg.report.style import (
     FAINT,
-    WIDTH,
     abridged,
     legend_columns,
+    page_width,
     series_styles,
     without_frame,
     wrapped,
@@ -121,7 +121,9 @@ def _draw(
 
     several = len(series) > 1
     row = max(0.3, _APART * (len(series) + 1))
-    figure = Figure(figsize=(WIDTH, 0.9 + row * len(points) + 0.2 * several), layout="constrained")
+    figure = Figure(
+        figsize=(page_width(), 0.9 + row * len(points) + 0.2 * several), layout="constrained"
+    )
     axis = figure.subplots()
     styles = series_styles(series)
     for place, own in enumerate(points.values()):
@@ -152,7 +154,9 @@ def _draw(
     axis.grid(axis="x", color="#DDDDDD", linewidth=0.5)
     axis.set_axisbelow(True)
     without_frame(axis)
-    if sides is not None:
+    if sides is None:
+        axis.set_xlim(left=0)  # a share is to look as large as it is
+    else:
         limit = max(abs(end) for end in axis.get_xlim())
         axis.set_xlim(-limit, limit)
         axis.axvline(0, color=FAINT, linewidth=1)

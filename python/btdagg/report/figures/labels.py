@@ -11,13 +11,13 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg.report.figure import ReportFigure
 from btdagg.report.style import (
-    BESIDE,
     INK,
     LABEL_COLOURS,
     LABEL_INK,
-    WIDTH,
     abridged,
     grid_of,
+    page_width,
+    panels_beside,
     square_panels,
     without_frame,
     wrapped,
@@ -59,6 +59,8 @@ def distribution_figure(task: str, found: Comparison) -> ReportFigure:
         f"Labels in percent of the evaluation set: means over {_splits(found)}. Dashed: where the "
         "gold labels change." + abridged(found.predicted, _IN_ROW),
         partial(_draw_bars, {"": rows}, first_is_gold=True),
+        family="labels",
+        choice=task,
     )
 
 
@@ -148,6 +150,8 @@ def confusion_figure(task: str, found: Comparison) -> ReportFigure:
         f"the column: mean over {_splits(found)}, and percent of the row."
         + abridged((method.name for method in found.methods), _IN_TITLE),
         partial(_draw_confusions, found.methods),
+        family="confusion",
+        choice=task,
     )
 
 
@@ -158,7 +162,7 @@ def _draw_bars(panels: Mapping[str, Sequence[Shares]], *, first_is_gold: bool) -
     n_rows = [len(rows) for rows in panels.values()]
     titled = [title for title in panels if title]
     figure = Figure(
-        figsize=(WIDTH, 0.75 + 0.27 * sum(n_rows) + 0.3 * len(titled)), layout="constrained"
+        figsize=(page_width(), 0.75 + 0.27 * sum(n_rows) + 0.3 * len(titled)), layout="constrained"
     )
     axes = figure.subplots(
         len(panels), 1, squeeze=False, sharex=True, gridspec_kw={"height_ratios": n_rows}
@@ -211,7 +215,7 @@ def _bars(axis: Axes, rows: Sequence[Shares], first_is_gold: bool) -> None:
 def _draw_confusions(methods: Sequence[MethodScores]) -> Figure:
     titles = wrapped((method.name for method in methods), _IN_TITLE)
     figure, axes = square_panels((titles[method.name] for method in methods), 0.3)
-    _, beside = grid_of(len(methods), BESIDE)
+    _, beside = grid_of(len(methods), panels_beside())
     for place, (axis, method) in enumerate(zip(axes, methods, strict=True)):
         _confusion(axis, method)
         if place % beside:
@@ -231,9 +235,7 @@ def _confusion(axis: Axes, method: MethodScores) -> None:
             axis.text(
                 predicted + 0.5,
                 gold + 0.5,
-                f"{fixed(counts[gold, predicted], 1)}\n{fixed(percentage, 0)}%"
-                if known
-                else MISSING,
+                f"{counts[gold, predicted]:,.0f}\n{fixed(percentage, 0)}%" if known else MISSING,
                 ha="center",
                 va="center",
                 color="white" if known and percentage < 55 else "black",

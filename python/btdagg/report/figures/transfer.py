@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from btdagg.report.figure import ReportFigure
-from btdagg.report.style import WIDTH, abridged, without_frame, wrapped
+from btdagg.report.style import abridged, page_width, without_frame, wrapped
 from btdagg.report.wording import fixed
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from matplotlib.figure import Figure
 
     from btdagg.evaluation import Transfer
@@ -19,12 +21,25 @@ if TYPE_CHECKING:
 _CELL = 0.56  # inches of width that a number takes
 _LETTER = 0.072  # and a letter
 _BESIDE = 1.5  # and what is at the sides
+_BAR = 0.7  # and the scale of colours
 _LINES = 3  # of a task's name over a column
 _IN_ROW = 18  # letters of a task's name beside a row
 
 
-def transfer_figure(found: Transfer) -> ReportFigure:
+def transfer_limit(several: Iterable[Transfer]) -> float:
+    """Change in MAE at the ends of the scale that several heat maps share."""
+    # A change of less than 0.01 is not to look like much.
+    return max(0.01, *(float(np.abs(found.change).max()) for found in several))
+
+
+def transfer_figure(found: Transfer, limit: float | None = None) -> ReportFigure:
     """Draw the change in MAE against each target's own calibration as a heat map.
+
+    Parameters
+    ----------
+    found : Transfer
+    limit : float, optional
+        Change at the ends of the scale, where several maps share one; see `transfer_limit`.
 
     References
     ----------
@@ -37,30 +52,34 @@ def transfer_figure(found: Transfer) -> ReportFigure:
         "row instead of its own (the diagonal): mean over "
         f"{found.mae.shape[2]} random splits. Blue, below 0: better; red: worse."
         + abridged(found.tasks, _IN_ROW),
-        partial(_draw, found),
+        partial(_draw, found, transfer_limit([found]) if limit is None else limit),
     )
 
 
-def _draw(found: Transfer) -> Figure:
+def _draw(found: Transfer, limit: float) -> Figure:
     from matplotlib.figure import Figure
 
     n = len(found.tasks)
     change = found.change
-    # A change of less than 0.01 is not to look like much.
-    limit = max(0.01, float(np.abs(change).max()))
     letters = max(len(word) for task in found.tasks for word in task.split() or [""])
     over = wrapped(found.tasks, letters, _LINES)
     cell = max(_CELL, _LETTER * (letters + 1))
     # Names that are too long to stand side by side are turned.
-    turned = _BESIDE + cell * n > WIDTH or any("…" in name for name in over.values())
+    turned = _BESIDE + cell * n > page_width() or any("…" in name for name in over.values())
     if turned:
         over, cell = wrapped(found.tasks, _IN_ROW), _CELL
     figure = Figure(
-        figsize=(max(WIDTH / 2, _BESIDE + cell * n), (2.2 if turned else 1.1) + 0.34 * n),
+        figsize=(max(3.4, _BESIDE + cell * n + _BAR), (2.2 if turned else 1.1) + 0.34 * n),
         layout="constrained",
     )
     axis = figure.subplots()
-    axis.pcolormesh(change, cmap="RdBu_r", vmin=-limit, vmax=limit, edgecolor="white", linewidth=1)
+    mesh = axis.pcolormesh(
+        change, cmap="RdBu_r", vmin=-limit, vmax=limit, edgecolor="white", linewidth=1
+    )
+    bar = figure.colorbar(mesh, ax=axis, label="change in MAE", shrink=0.9)
+    bar.outline.set_visible(False)
+    assert bar.solids is not None
+    bar.solids.set(rasterized=False, edgecolor="face")  # shapes, and not a picture in the SVG
     for row in range(n):
         for column in range(n):
             own = row == column

@@ -1,5 +1,6 @@
 """Every table of the paper, from the results of `btdagg.evaluation`."""
 
+from btdagg.report.tables.answers import answers_table, methods_table
 from btdagg.report.tables.calibration import parameters_table, transfer_table
 from btdagg.report.tables.judges import positional_bias_table, raters_table, tie_rate_table
 from btdagg.report.tables.labels import confusion_table, distribution_table, gold_table
@@ -16,10 +17,12 @@ from btdagg.report.tables.scores import (
 __all__ = [
     "Ranks",
     "ablation_table",
+    "answers_table",
     "calibration_sweep_table",
     "confusion_table",
     "distribution_table",
     "gold_table",
+    "methods_table",
     "order_table",
     "parameters_table",
     "positional_bias_table",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from btdagg._core import InputError
 from btdagg.evaluation.intervals import mean_interval
 from btdagg.evaluation.summary import spread
@@ -19,7 +21,7 @@ _DIGITS = {"beta": 2, "nu": 1, "gamma": 2}
 
 
 def parameters_table(fitted: Mapping[str, FittedParameters]) -> ReportTable:
-    """Tabulate mean and interquartile range of beta, nu and gamma by task, and the regime.
+    """Tabulate median and interquartile range of beta, nu and gamma by task, and the regime.
 
     Parameters
     ----------
@@ -42,10 +44,12 @@ def parameters_table(fitted: Mapping[str, FittedParameters]) -> ReportTable:
         for task, found in fitted.items():
             at_bounds = found.at_bounds.mean(axis=0).tolist()
             for (name, values), bound in zip(found.spreads.items(), at_bounds, strict=True):
+                middle = float(np.median(getattr(found, name)))
                 record = {
                     "task": task,
                     "parameter": name,
                     "mean": values.mean,
+                    "median": middle,
                     "lower_quartile": values.low,
                     "upper_quartile": values.high,
                     "share_at_bounds": bound,
@@ -54,8 +58,9 @@ def parameters_table(fitted: Mapping[str, FittedParameters]) -> ReportTable:
                     "judge_tie_share": found.judge_tie_share,
                     "regime": str(found.regime),
                 }
-                mean, low, high = (_shortest(value, _DIGITS[name]) for value in values)
-                yield PivotCell((task,), name, mean, False, record)
+                shown = (middle, values.low, values.high)
+                median, low, high = (_shortest(value, _DIGITS[name]) for value in shown)
+                yield PivotCell((task,), name, median, False, record)
                 yield PivotCell((task,), f"{name}: IQR", f"[{low}, {high}]")
             at_any = float(found.at_bounds.any(axis=1).mean())
             for column, text in (
@@ -69,7 +74,7 @@ def parameters_table(fitted: Mapping[str, FittedParameters]) -> ReportTable:
     return ReportTable.pivot(
         "parameters",
         "Fitted parameters",
-        f"Mean and interquartile range over {splits_of([len(f.beta) for f in fitted.values()])}. "
+        f"Median and interquartile range over {splits_of([len(f.beta) for f in fitted.values()])}. "
         "beta: sensitivity to the margin; nu: how strongly ties are preferred from the start; "
         "gamma: sensitivity to the share of ties. At a bound: share of fits with a parameter at "
         "one. Gold and judge ties: share of items whose gold label, or majority vote, is a tie.",

@@ -45,7 +45,7 @@ def confusion_table(task: str, found: Comparison) -> ReportTable:
                         "percent_of_gold": share,
                         "n_splits": found.n_splits,
                     }
-                    text = f"{fixed(count, 1)} ({fixed(share, 1)}%)"
+                    text = f"{count:,.0f} ({fixed(share, 1)}%)"
                     yield PivotCell(
                         (method.name, label),
                         f"predicted {name}",
@@ -54,7 +54,7 @@ def confusion_table(task: str, found: Comparison) -> ReportTable:
                         record,
                         number,
                     )
-                total = fixed(sum(counts[gold]), 1)
+                total = f"{sum(counts[gold]):,.0f}"
                 yield PivotCell((method.name, label), "items", total, place=number)
 
     return ReportTable.pivot(
@@ -98,7 +98,7 @@ def distribution_table(task: str, found: Comparison) -> ReportTable:
                     "share": float(shares[label]),
                     "n_splits": found.n_splits,
                 }
-                yield PivotCell((source,), name, fixed(count, 1), False, record, number)
+                yield PivotCell((source,), name, f"{count:,.0f}", False, record, number)
             yield from _percentages((source,), shares.tolist(), number)
 
     return ReportTable.pivot(

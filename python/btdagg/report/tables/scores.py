@@ -107,7 +107,9 @@ def _score_table(scores: Scores, score: Score, ranks: Ranks | None) -> ReportTab
     bold = f"the {best} mean"
     if ranks is not None:
         beside = f" (in the column of averages, {bold})" if means else ""
-        bold = f"rank 1, which no test tells apart from the best{beside}"
+        bold = (
+            f"rank 1, which the test does not tell apart from the best, whatever the means{beside}"
+        )
     return ReportTable.pivot(
         score,
         _TITLES[score],
