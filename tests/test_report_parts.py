@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from btdagg import InputError, evaluate, read_labels, read_votes
+from btdagg import InputError, read_labels, read_votes
 from btdagg.evaluation import (
     Protocol,
     RandomSplits,
