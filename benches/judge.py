@@ -4,9 +4,9 @@ The engine, with its store on disk, against a bare loop of the same client libra
 nothing, in one run against the same server: a simulated judge of this machine that takes 20 ms to
 answer. They take turns, and so does our client alone: its pools of connections are quicker than the
 library's one, so the bare loop does not tell what the store costs. Then the engine's memory over
-many votes.
+many votes, and how soon `btdagg judge` asks about the first of many long pairs.
 
-    python benches/judge.py            # 5 rounds of 3,000 calls, memory over 100,000 votes
+    python benches/judge.py            # 5 rounds of 3,000 calls, 100,000 votes, 50,000 long pairs
     python benches/judge.py --smoke    # a few seconds, no verdict
 """
 
@@ -14,13 +14,18 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
+import os
 import platform
+import random
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import NamedTuple
 
@@ -183,6 +188,60 @@ async def memory(place: str, n_votes: int) -> None:
     print("resident MB at", ", ".join(f"{n:,}: {mb:.0f}" for n, mb in seen))
 
 
+class FirstRequest:
+    """An endpoint of this process that notes when it was first asked."""
+
+    def __init__(self) -> None:
+        self.at = 0.0
+        self._content = json.dumps(
+            {"choices": [{"message": {"content": "[[A]]"}, "finish_reason": "stop"}]}
+        ).encode()
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                outer.at = outer.at or time.perf_counter()
+                self.rfile.read(int(self.headers["Content-Length"]))
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(outer._content)))
+                self.end_headers()
+                self.wfile.write(outer._content)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+
+def long_pairs(folder: str, n_pairs: int) -> None:
+    """Time to the first request, and peak memory, of a command on pairs of 3 KB; then a dry run."""
+    draw = random.Random(0)
+    words = ["".join(draw.choices("abcdefghijklmnopqrstuvwxyz", k=6)) for _ in range(1000)]
+
+    def text(n_words: int) -> str:
+        return 'Answer: "é"\n' + " ".join(draw.choices(words, k=n_words))
+
+    with open(f"{folder}/pairs.jsonl", "w") as file:
+        for number in range(n_pairs):
+            pair = {"item": number, "prompt": text(28), "a": text(200), "b": text(200)}
+            file.write(json.dumps(pair) + "\n")
+    endpoint = FirstRequest()
+    command = [sys.executable, "-m", "btdagg", "judge", f"{folder}/pairs.jsonl", "--model", "m"]
+    command += ["--base-url", endpoint.url, "-n", "2", "--store", f"{folder}/long.db"]
+    for name, options in (("run", ["--max-calls", "20"]), ("dry run", ["--dry-run"])):
+        began = time.perf_counter()
+        process = subprocess.Popen(
+            [*command, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        _, _, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - began
+        first = f"first request after {endpoint.at - began:.1f} s, " if name == "run" else ""
+        print(f"{n_pairs:,} pairs, {name}: {first}{seconds:.1f} s, {usage.ru_maxrss / 1024:.0f} MB")
+    endpoint.server.shutdown()
+
+
 def resident_mb() -> float:
     with open("/proc/self/statm") as statm:
         return int(statm.read().split()[1]) * 4096 / 2**20
@@ -192,7 +251,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--smoke", action="store_true", help="small, to see that it runs")
     smoke = parser.parse_args().smoke
-    rounds, n_calls, n_votes = (1, 240, 2_400) if smoke else (5, 3_000, 100_000)
+    rounds, n_calls, n_votes, n_pairs = (
+        (1, 240, 2_400, 500) if smoke else (5, 3_000, 100_000, 50_000)
+    )
     print(
         f"Python {platform.python_version()}, openai {openai.__version__}, "
         f"SQLAlchemy {sqlalchemy.__version__}; {LATENCY_MS} ms, concurrency {CONCURRENCY}"
@@ -221,6 +282,7 @@ def main() -> None:
                 f"{statistics.median(of_client):.2f} of our client alone"
             )
             asyncio.run(memory(f"{folder}/memory.db", n_votes))
+            long_pairs(folder, n_pairs)
     finally:
         server.terminate()
         server.wait()

@@ -80,8 +80,8 @@ def endpoint():
     """Start endpoints that answer as a function says; they are stopped after the test."""
     started = []
 
-    def start(answer):
-        started.append(Endpoint(answer))
+    def start(answer, tls=None):
+        started.append(Endpoint(answer, tls))
         return started[-1]
 
     yield start

@@ -19,10 +19,11 @@ def error(message, **fields):
 class Endpoint:
     """A server; `answer` takes the body of a request and returns (status, body[, headers]).
 
-    A body is JSON, or bytes, or an iterable of bytes that are sent as they come.
+    A body is JSON, or bytes, or an iterable of bytes that are sent as they come. With `tls`, the
+    context of a server, it speaks HTTPS as localhost.
     """
 
-    def __init__(self, answer):
+    def __init__(self, answer, tls=None):
         self.requests = []
         outer = self
 
@@ -57,7 +58,10 @@ class Endpoint:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+        port = self._server.server_address[1]
+        self.url = f"http://127.0.0.1:{port}/v1" if tls is None else f"https://localhost:{port}/v1"
+        if tls is not None:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self._thread.start()
 

@@ -12,6 +12,7 @@ import pytest
 
 from btdagg import InputError
 from btdagg.judge.client import ChatReply, ChatRequest, FunctionClient, split_thinking
+from btdagg.judge.endpoint_faults import Faults
 from btdagg.judge.limits import Budget, Limits
 from btdagg.judge.openai_client import OpenAIClient
 from btdagg.judge.prices import Prices
@@ -192,7 +193,7 @@ def test_what_a_status_means(monkeypatch, status, body, said, kind):
     monkeypatch.setenv("KEY", "none")
     response = httpx2.Response(status, request=httpx2.Request("POST", "http://127.0.0.1:9/v1"))
     error = openai.APIStatusError("", response=response, body=body)
-    explained = OpenAIClient("http://127.0.0.1:9/v1", key_variable="KEY")._explained(error, REQUEST)
+    explained = Faults("", "KEY").explained(error, REQUEST)
     assert (str(explained), explained.kind) == (said, kind)
 
 
@@ -201,7 +202,7 @@ def test_what_an_endpoint_echoes_is_hidden(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", secret)
     client = OpenAIClient("http://127.0.0.1:9/v1")
     assert client.hidden(f"your key {secret}!") == "your key [key]!"
-    assert client._brief("Incorrect: sk-sec*****4242, see") == "Incorrect: [key], see"
+    assert Faults(secret, "KEY").brief("Incorrect: sk-sec*****4242, see") == "Incorrect: [key], see"
     monkeypatch.setenv("OPENAI_API_KEY", "EMPTY")
     assert OpenAIClient("http://127.0.0.1:9/v1").hidden("EMPTY set") == "EMPTY set"
 

@@ -1,6 +1,9 @@
 """Mistakes in setting a judge up, each one line with its remedy; and what endpoints are sent."""
 
 import json
+import shutil
+import ssl
+import subprocess
 
 import polars as pl
 import pytest
@@ -47,9 +50,11 @@ PLAIN = ("--temperature", "default")
         ({"model": "n"}, "knows no such path or no model 'n' (HTTP 404)", 1),
         ({"options": ()}, "; --temperature default avoids it", 2),
         ({"path": "/v2"}, "no chat-completions endpoint", 1),
-        ({"scheme": "https"}, "no connection: ", 0),
+        ({"path": "/elsewhere"}, "; a base URL is what comes before /chat/completions", 1),
+        ({"whole": "/chat/completions"}, "want it without /chat/completions", 0),
+        ({"scheme": "https"}, "; the endpoint may want http:// in place of https://", 0),
     ],
-    ids=["model", "parameter", "path", "tls"],
+    ids=["model", "parameter", "path", "no such path", "whole path", "tls"],
 )
 def test_a_mistake_is_one_line_and_the_corrected_command_completes(
     cli, folder, endpoint, wrong, said, most
@@ -60,7 +65,9 @@ def test_a_mistake_is_one_line_and_the_corrected_command_completes(
     server = endpoint(answer)
     url = server.url
     if "path" in wrong:
-        url = endpoint(lambda _: (405, b"")).url
+        status = 405 if wrong["path"] == "/v2" else 404
+        url = endpoint(lambda _: (status, b"")).url
+    url += wrong.get("whole", "")
     if "scheme" in wrong:
         url = url.replace("http:", "https:")
     line = one_line(*judge(cli, url, *wrong.get("options", PLAIN), model=wrong.get("model", "m")))
@@ -91,6 +98,36 @@ def test_a_proxy_that_is_none(cli, folder, endpoint, monkeypatch):
     assert server.requests == []
     for name in ("HTTP_PROXY", "ALL_PROXY"):
         monkeypatch.delenv(name)
+    assert judge(cli, server.url, *PLAIN)[0] == 0
+
+
+def test_a_proxy_that_is_not_there(cli, folder, endpoint, monkeypatch):
+    server = endpoint(of_model_m)
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    line = one_line(*judge(cli, "http://judge.invalid/v1", *PLAIN))
+    assert "no connection: " in line
+    assert "HTTP_PROXY set a proxy, which may be at fault" in line
+    monkeypatch.delenv("HTTP_PROXY")
+    assert judge(cli, server.url, *PLAIN)[0] == 0
+
+
+def test_a_certificate_that_nobody_trusts(cli, folder, endpoint, monkeypatch):
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("openssl is not installed")
+    subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+    files = ["-keyout", "key.pem", "-out", "certificate.pem"]
+    command = [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+    subprocess.run([*command, *files, *subject], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain("certificate.pem", "key.pem")
+    server = endpoint(of_model_m, tls=context)
+    line = one_line(*judge(cli, server.url, *PLAIN))
+    assert "; SSL_CERT_FILE names a file of certificates to trust" in line
+    assert server.requests == rows_of("v.db") == []
+    monkeypatch.setenv("SSL_CERT_FILE", "certificate.pem")
     assert judge(cli, server.url, *PLAIN)[0] == 0
 
 

@@ -725,3 +725,42 @@ def test_a_table_keeps_columns_it_does_not_know():
     assert table.columns == ["item", "when", "flag"]
     assert table.frame.dtypes == [pl.String, pl.Datetime("us"), pl.Boolean]
     assert table.filter({"when": "2026-01-02 00:00:00.000000"}).frame.height == 1
+
+
+def test_json_lines_are_read_a_part_at_a_time(tmp_path, monkeypatch):
+    from btdagg.tables import source
+
+    monkeypatch.setattr(source, "_ROWS_AT_A_TIME", 3)
+    rows = [
+        *({"item": f"x:{n}", "text": 'a\n"b"', "mixed": "1"} for n in range(4)),
+        {"item": "half", "mixed": 2, "late": "\ud800"},
+        {"item": "none", "text": None, "mixed": None, "late": "l"},
+        *({"item": f"y:{n}", "text": "é", "number": n} for n in range(4)),
+    ]
+    content = "\r\n".join(map(json.dumps, rows)) + "\n\n"
+    frame = read_table(write(tmp_path / "v.jsonl", content), []).frame
+    assert frame.columns == ["item", "text", "mixed", "late", "number"]
+    assert frame["text"].to_list() == ['a\n"b"'] * 4 + [None] * 2 + ["é"] * 4
+    assert frame["mixed"].to_list() == ["1"] * 4 + ["2", None] + [None] * 4
+    assert frame["late"].to_list() == [None] * 4 + ["\\ud800", "l"] + [None] * 4
+    assert frame["number"].to_list() == [None] * 6 + [0, 1, 2, 3]
+    damaged = write(tmp_path / "d.jsonl", content.replace('"y:3"', "y"))
+    with pytest.raises(InputError, match=r"d\.jsonl, row 10: got "):
+        read_table(damaged, [])
+
+
+def test_texts_of_json_lines_are_not_kept_as_python_objects(tmp_path):
+    """A child reads 60 MB of texts: the file, its columns and little more."""
+    lines = (
+        json.dumps({"item": n, "a": "→: " + "x" * 3000}, ensure_ascii=False) for n in range(20_000)
+    )
+    path = write(tmp_path / "v.jsonl", "\n".join(lines))
+    program = (
+        "import resource, sys, btdagg.tables as t\n"
+        "def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024\n"
+        "t.read_table({'a': ['b']}, []); before = peak()\n"
+        "t.read_table(sys.argv[1], []); print(peak() - before)"
+    )
+    command = [sys.executable, "-c", program, str(path)]
+    grown = float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert grown < 280  # MB; 425 with the texts of all rows as Python has them

@@ -14,9 +14,11 @@ from urllib.parse import urlsplit
 from btdagg._core import InputError
 from btdagg.addresses import without_credentials
 from btdagg.extras import needs
+from btdagg.judge.chat_replies import parts_of, together, usage_of
 from btdagg.judge.client import TOO_LONG, ChatReply, ChatRequest, Usage, split_thinking
+from btdagg.judge.endpoint_faults import Faults
 from btdagg.judge.rate_limits import RateLimits
-from btdagg.judge.retry import ChatError, Kind, parse_retry_after
+from btdagg.judge.retry import ChatError
 
 if TYPE_CHECKING:
     import httpx2
@@ -25,44 +27,13 @@ if TYPE_CHECKING:
 KEY_VARIABLE = "OPENAI_API_KEY"
 
 _NO_KEY = "none"  # what servers of one's own are sent where there is no key
-_KEY_SHAPED = re.compile(r"\b(?:sk|pk|rk|key)-[\w*.-]{6,}")
-_SHORTEST_KEY = 8  # shorter ones are placeholders, such as EMPTY
-_LONGEST_MESSAGE = 200
 _CALLS_OF_A_POOL = 16
 # What is read of a reply. Answers have some 100 kB at most, their log-probabilities a few MB; in a
 # stream each token comes with a few hundred bytes around it.
 _LONGEST_REPLY = 8 * 1024**2  # bytes
 _LONGEST_STREAM = 16 * _LONGEST_REPLY
 _LONGEST_ANSWER = 1_000_000  # characters
-_FATAL = {
-    401: "refuses the key of {variable}",
-    402: "wants to be paid",
-    403: "does not permit this with the key of {variable}",
-    404: "knows no such path or no model {model!r}",
-    405: "is no chat-completions endpoint",
-    501: "is no chat-completions endpoint",
-}
-_TRANSIENT = (408, 409, 425, 429)
-_OUT_OF_MONEY = ("insufficient_quota", "billing_hard_limit_reached")
-# Fields of a request that endpoints refuse, and the option without which they are not sent.
-_OPTIONS = {
-    "temperature": "--temperature default",
-    "top_p": "no --top-p",
-    "reasoning_effort": "no --reasoning-effort",
-    "thinking": "no --thinking-budget",
-    "max_tokens": "another --max-answer-tokens",
-    "max_completion_tokens": "another --max-answer-tokens",
-    "response_format": "no --structured",
-    "logprobs": "no --confidence logprobs",
-    "seed": "no --request-seed",
-    "stream_options": "no --stream",
-    "stream": "no --stream",
-    "system": "--system-role user",
-    "developer": "--system-role system",
-    "n": "--samples-per-call 1",
-}
 _OF_STRUCTURE = re.compile(r"response_format|json_?schema|json_object|structured", re.I)
-_FILTERED = ("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation")
 
 
 class _ReplyTooLongError(Exception):
@@ -120,8 +91,7 @@ class OpenAIClient:
             raise InputError(
                 f"environment variable {key_variable} has characters that no API key has"
             )
-        self._key = key
-        self._variable = key_variable
+        self._faults = Faults(key, key_variable)
         self._stream = stream
         # Finding a free connection takes a look at each that there is, so a few hundred of them in
         # one pool cost more than all else that a call takes. Pools are small, and made by need.
@@ -131,8 +101,9 @@ class OpenAIClient:
         try:
             http_client = self._http_client()
         except (ValueError, ImportError, httpx2.InvalidURL) as error:
+            said = self._faults.brief(str(error))
             raise InputError(
-                f"the proxy of HTTP_PROXY, HTTPS_PROXY or ALL_PROXY: {self._brief(str(error))}; "
+                f"the proxy of HTTP_PROXY, HTTPS_PROXY or ALL_PROXY: {said}; "
                 "want one such as http://localhost:3128"
             ) from None
         first = openai.AsyncOpenAI(
@@ -182,10 +153,12 @@ class OpenAIClient:
         except _ReplyTooLongError:
             return ChatReply("", finish_reason=TOO_LONG, latency=time.perf_counter() - began)
         except Exception as error:
-            filtered = self._filtered(error, time.perf_counter() - began)
+            filtered = self._faults.filtered(error, time.perf_counter() - began)
             if filtered is not None:
                 return filtered
-            fault = error if isinstance(error, ChatError) else self._explained(error, request)
+            fault = (
+                error if isinstance(error, ChatError) else self._faults.explained(error, request)
+            )
         finally:
             pool.in_flight -= 1
         # Raised out here and without its context: the original holds the request, and that the
@@ -200,9 +173,7 @@ class OpenAIClient:
 
     def hidden(self, text: str) -> str:
         """Return a text without the key, should it hold it."""
-        if len(self._key) >= _SHORTEST_KEY and self._key in text:
-            return text.replace(self._key, "[key]")
-        return text
+        return self._faults.hidden(text)
 
     # Requests
 
@@ -266,27 +237,27 @@ class OpenAIClient:
         try:
             value = json.loads(response.content)
         except ValueError:
-            raise self._no_completion(response) from None
+            raise self._faults.no_completion(response) from None
         latency = time.perf_counter() - began
         try:
             # OpenRouter and others put an error in a reply that says 200.
             if "error" in value and not value.get("choices"):
-                raise self._refused(value["error"])
-            usage = _usage(value.get("usage"))
+                raise self._faults.refused(value["error"])
+            usage = usage_of(value.get("usage"))
             model = str(value.get("model") or "")
             replies = [
                 self._answer(choice, usage if place == 0 else None, latency, model)
                 for place, choice in enumerate(value["choices"])
             ]
         except (KeyError, TypeError, AttributeError, ValueError):
-            raise self._no_completion(response) from None
-        return replace(_together(replies), limits=RateLimits.of(response.headers))
+            raise self._faults.no_completion(response) from None
+        return replace(together(replies), limits=RateLimits.of(response.headers))
 
     def _answer(
         self, choice: Mapping[str, Any], usage: Usage | None, latency: float, model: str
     ) -> ChatReply:
         message = choice["message"]
-        content, thought = _parts(message.get("content"))
+        content, thought = parts_of(message.get("content"))
         reasoning = message.get("reasoning_content") or message.get("reasoning") or thought
         refusal = message.get("refusal") or ""
         tokens = (choice.get("logprobs") or {}).get("content")
@@ -316,8 +287,8 @@ class OpenAIClient:
             text, reasoning = text[:_LONGEST_ANSWER], reasoning[:_LONGEST_ANSWER]
             finish_reason = TOO_LONG
         return ChatReply(
-            self.hidden(text),
-            self.hidden(reasoning),
+            self._faults.hidden(text),
+            self._faults.hidden(reasoning),
             finish_reason,
             usage,
             logprobs,
@@ -348,7 +319,7 @@ class OpenAIClient:
             async for chunk in stream:
                 model = model or chunk.model or ""
                 if chunk.usage is not None:
-                    usage = _usage(chunk.usage.model_dump())
+                    usage = usage_of(chunk.usage.model_dump())
                 for choice in chunk.choices or ():
                     while len(texts) <= choice.index:
                         texts.append([])
@@ -359,7 +330,7 @@ class OpenAIClient:
                     thought = getattr(delta, "reasoning_content", None) or getattr(
                         delta, "reasoning", None
                     )
-                    content, part = _parts(delta.content)
+                    content, part = parts_of(delta.content)
                     thoughts[choice.index].append(thought or part)
                     texts[choice.index].append(content or delta.refusal or "")
                     if choice.logprobs is not None:
@@ -386,96 +357,7 @@ class OpenAIClient:
             )
             for place in range(len(texts))
         ]
-        return replace(_together(replies), limits=RateLimits.of(stream.response.headers))
-
-    def _filtered(self, error: Exception, latency: float) -> ChatReply | None:
-        """Return the refusal that an error is where a filter has refused a text."""
-        import openai
-
-        if not isinstance(error, openai.APIStatusError) or error.status_code not in (400, 403):
-            return None
-        if not _names_a_filter(error.body):
-            return None
-        said = self._brief(_message_of(error.body)) or "refused by the filter of the endpoint"
-        return ChatReply(f"HTTP {error.status_code}: {said}", "", "refusal", latency=latency)
-
-    # What goes wrong
-
-    def _explained(self, error: Exception, request: ChatRequest) -> ChatError:
-        import openai
-
-        if isinstance(error, openai.APIStatusError):
-            return self._status_error(error, request)
-        if isinstance(error, (openai.APITimeoutError, TimeoutError)):
-            return ChatError("time-out", may_cost=True)
-        if isinstance(error, openai.APIConnectionError):
-            cause: BaseException = error
-            while cause.__cause__ is not None or cause.__context__ is not None:
-                cause = cause.__cause__ or cause.__context__  # type: ignore[assignment]
-            words = str(cause).strip() or type(cause).__name__
-            refused = isinstance(cause, OSError) and not isinstance(cause, ConnectionResetError)
-            # Nobody there is no fault of one request.
-            kind: Kind = "protocol" if refused else "transient"
-            return ChatError(f"no connection: {self._brief(words)}", kind, may_cost=not refused)
-        if isinstance(error, openai.APIError):  # an error event within a stream
-            return ChatError(self._brief(error.message), may_cost=True)
-        if isinstance(error, (ValueError, KeyError, TypeError, AttributeError)):
-            return ChatError("the reply is no chat completion", "protocol", may_cost=True)
-        words = str(error).strip()
-        return ChatError(
-            self._brief(f"{type(error).__name__}: {words}" if words else type(error).__name__),
-            may_cost=True,
-        )
-
-    def _status_error(self, error: Any, request: ChatRequest) -> ChatError:
-        status, said = error.status_code, self._brief(_message_of(error.body))
-        if error.code in _OUT_OF_MONEY or error.type in _OUT_OF_MONEY:
-            return ChatError(
-                f"HTTP {status}: out of quota" + (f": {said}" if said else ""), "fatal"
-            )
-        if status in _FATAL:
-            words = _FATAL[status].format(variable=self._variable, model=request.model)
-            # What is said about a wrong key often shows a part of it.
-            more = f": {said}" if said and status not in (401, 403) else ""
-            # Some endpoints say 403 of a text that they will not have judged.
-            kind: Kind = "forbidden" if status == 403 else "fatal"
-            return ChatError(f"{words} (HTTP {status}){more}", kind)
-        words = f"HTTP {status}" + (f": {said}" if said else "")
-        if status in _TRANSIENT or status >= 500:
-            headers = error.response.headers
-            retry_after = parse_retry_after(headers.get("retry-after"))
-            if headers.get("retry-after-ms"):
-                thousandths = parse_retry_after(headers.get("retry-after-ms"))
-                retry_after = None if thousandths is None else thousandths / 1000
-            return ChatError(
-                words,
-                "limited" if status == 429 else "transient",
-                retry_after=retry_after,
-                limits=RateLimits.of(headers),
-            )
-        if status < 400:
-            return ChatError(words, "protocol")
-        option = _option_for(str(error.param or ""), said)
-        return ChatError(words + (f"; {option} avoids it" if option else ""), "rejected")
-
-    def _refused(self, error: object) -> ChatError:
-        code = error.get("code") if isinstance(error, Mapping) else None
-        said = self._brief(_message_of({"error": error}))
-        rejected = isinstance(code, int) and 400 <= code < 500 and code not in _TRANSIENT
-        return ChatError(f"error in the reply: {said}", "rejected" if rejected else "transient")
-
-    def _no_completion(self, response: Any) -> ChatError:
-        content_type = response.headers.get("content-type", "").partition(";")[0] or "no type"
-        return ChatError(
-            f"the reply is no chat completion ({self._brief(content_type)})",
-            "protocol",
-            may_cost=True,
-        )
-
-    def _brief(self, text: str) -> str:
-        """One line of a text from outside, without anything like a key."""
-        line = _KEY_SHAPED.sub("[key]", self.hidden(" ".join(text.split())))
-        return line if len(line) <= _LONGEST_MESSAGE else line[: _LONGEST_MESSAGE - 3] + "..."
+        return replace(together(replies), limits=RateLimits.of(stream.response.headers))
 
 
 async def _read_no_more_than_needed(response: httpx2.Response) -> None:
@@ -508,70 +390,6 @@ def _capped(stream: Any, longest: int, *, fails: bool) -> httpx2.AsyncByteStream
     return Capped()
 
 
-def _parts(content: Any) -> tuple[str, str]:
-    """Text and thought of a content that is a text, or comes in parts."""
-    if isinstance(content, str):
-        return content, ""
-    said: tuple[list[str], list[str]] = ([], [])
-    for part in content or ():
-        if isinstance(part, str):
-            part = {"text": part}
-        is_thought = part.get("type") in ("thinking", "reasoning", "redacted_thinking")
-        inner = part.get("thinking") or part.get("reasoning") or part.get("text") or ""
-        said[is_thought].append("".join(_parts(inner)))
-    return "".join(said[0]), "".join(said[1])
-
-
-def _together(replies: list[ChatReply]) -> ChatReply:
-    if not replies:
-        raise ValueError("no choices")
-    return replace(replies[0], further=tuple(replies[1:])) if len(replies) > 1 else replies[0]
-
-
-def _usage(value: Mapping[str, Any] | None) -> Usage | None:
-    if not value:
-        return None
-    details = value.get("completion_tokens_details") or {}
-    sent = value.get("prompt_tokens_details") or {}
-    cost = value.get("cost")
-    return Usage(
-        int(value.get("prompt_tokens") or 0),
-        int(value.get("completion_tokens") or 0),
-        int(details.get("reasoning_tokens") or value.get("reasoning_tokens") or 0),
-        int(sent.get("cached_tokens") or value.get("prompt_cache_hit_tokens") or 0),
-        float(cost) if isinstance(cost, int | float) else None,
-    )
-
-
-def _option_for(field: str, said: str) -> str:
-    """The option that avoids a field that is refused; empty where none is known."""
-    if field in _OPTIONS:
-        return _OPTIONS[field]
-    quoted = set(re.findall(r"[`'\"]([a-z_]+)[`'\"]", said)) | set(
-        re.findall(r"\b[a-z]+_[a-z_]+\b", said)
-    )
-    return next((option for name, option in _OPTIONS.items() if name in quoted), "")
-
-
-def _names_a_filter(error: object) -> bool:
-    """Whether the code of an error, or of what caused it, is that of a filter."""
-    if not isinstance(error, Mapping):
-        return False
-    if any(error.get(name) in _FILTERED for name in ("code", "type")):
-        return True
-    return any(_names_a_filter(error.get(name)) for name in ("error", "innererror", "inner_error"))
-
-
-def _message_of(body: object) -> str:
-    if isinstance(body, Mapping):
-        error = body.get("error", body)
-        if isinstance(error, Mapping):
-            return str(error.get("message") or error.get("detail") or "")
-        return str(error)
-    said = "" if body is None else str(body)
-    return "" if said.lstrip().startswith("<") else said  # a page says nothing to people here
-
-
 def _require_address(base_url: str) -> None:
     try:
         parts = urlsplit(base_url)
@@ -579,6 +397,10 @@ def _require_address(base_url: str) -> None:
         _ = parts.port
     except ValueError:
         good = False
+    if good and parts.path.rstrip("/").endswith("/chat/completions"):
+        raise InputError(
+            f"base URL is {without_credentials(base_url)!r}, want it without /chat/completions"
+        )
     if not good:
         raise InputError(
             f"base URL is {without_credentials(base_url)!r}, want one such as http://localhost:8000/v1"

@@ -15,8 +15,9 @@ import os
 import sys
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from glob import glob
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -47,6 +48,8 @@ _NAMING = frozenset(
 ITEM_NAMES = ("id", "item_id")
 STANDARD_INPUT = "-"
 
+_ROWS_AT_A_TIME = 2000  # whose values are Python objects at a time
+_HEAD = 1 << 18  # bytes of a file that are tried before all of them
 _KINDS = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 _GZIP = b"\x1f\x8b"
 _SQLITE = b"SQLite format 3\0"
@@ -238,7 +241,7 @@ def _read_place(place: str, name: str | None) -> Table:
     if _kind(place) == ".parquet" and os.path.isfile(place) and os.path.getsize(place):
         return _scan_parquet([place], name)
     content = _content(place, name)
-    if not content.strip():
+    if not content or content.isspace():
         raise InputError(f"{name}: empty file")
     kind = _kind_of_content(content) if place == STANDARD_INPUT else _kind(place)
     if kind == ".parquet":
@@ -340,18 +343,77 @@ def _blank_rows(lines: str, separator: str, name: str) -> list[int]:
 
 def _read_jsonl(content: bytes, name: str) -> pl.DataFrame:
     """Read JSON lines: by the engine where it gives what Python's reader would."""
+    lines = content.removeprefix(codecs.BOM_UTF8)
+    frame = _jsonl_by_engine(lines)
+    return _jsonl_by_line(lines, name) if frame is None else frame
+
+
+def _jsonl_by_line(lines: bytes, name: str) -> pl.DataFrame:
+    """Columns of JSON lines as Python reads them; texts become columns a part at a time."""
     import polars as pl
 
-    lines = content.removeprefix(codecs.BOM_UTF8).rstrip(b"\r\n")
-    frame = _jsonl_by_engine(lines)
-    if frame is not None:
-        return frame
-    # Not splitlines(): inside a string, JSON may hold other line ends, such as U+2028.
-    texts = _decoded(lines, name).split("\n")
-    rows = [_json_object(line, f"{name}, row {row}") for row, line in enumerate(texts, start=1)]
-    keys = dict.fromkeys(key for row in rows for key in row)
-    _refuse_unlike(list(keys), name)
-    return pl.DataFrame([_series(key, [row.get(key) for row in rows], name) for key in keys])
+    parts: dict[str, list[pl.Series | list[object]]] = {}
+    n_parts = 0
+    left = enumerate(_lines_of(lines), start=1)
+    while rows := [
+        _json_object(line, name, number) for number, line in islice(left, _ROWS_AT_A_TIME)
+    ]:
+        for key in dict.fromkeys(key for row in rows for key in row):
+            before = parts.setdefault(key, [])
+            if len(before) < n_parts:
+                before += [[None] * _ROWS_AT_A_TIME] * (n_parts - len(before))
+            before.append(_texts_or_values([row.get(key) for row in rows]))
+        n_parts += 1
+        for several in parts.values():
+            if len(several) < n_parts:
+                several.append([None] * len(rows))
+    _refuse_unlike(list(parts), name)
+    return pl.DataFrame([_joined(key, several, name) for key, several in parts.items()])
+
+
+def _lines_of(content: bytes) -> Iterator[bytes]:
+    """Lines without copying the content; line ends that end it begin no further line.
+
+    Not splitlines(): inside a string, JSON may hold other line ends, such as U+2028.
+    """
+    end = len(content)
+    while end and content[end - 1] in b"\r\n":
+        end -= 1
+    start = 0
+    while (stop := content.find(b"\n", start, end)) >= 0:
+        yield content[start:stop]
+        start = stop + 1
+    yield content[start:end]
+
+
+def _texts_or_values(values: list[object]) -> pl.Series | list[object]:
+    """Return a column where these are texts, so that they are not kept as Python objects."""
+    import polars as pl
+
+    if {str} <= set(map(type, values)) <= {str, type(None)}:
+        try:
+            return pl.Series(values, dtype=pl.String)
+        except UnicodeEncodeError:  # half of a surrogate pair
+            pass
+    return values
+
+
+def _joined(name: str, parts: Sequence[pl.Series | list[object]], source: str) -> pl.Series:
+    """Make one column of parts; where kinds are mixed, all are text."""
+    import polars as pl
+
+    columns = [
+        part
+        if isinstance(part, pl.Series)
+        else pl.Series(part, dtype=pl.String)
+        if part.count(None) == len(part)
+        else None
+        for part in parts
+    ]
+    texts = [column for column in columns if column is not None]
+    if len(texts) == len(parts) and any(isinstance(part, pl.Series) for part in parts):
+        return pl.concat(texts).alias(name)
+    return _series(name, [value for part in parts for value in part], source)
 
 
 def _jsonl_by_engine(lines: bytes) -> pl.DataFrame | None:
@@ -364,7 +426,8 @@ def _jsonl_by_engine(lines: bytes) -> pl.DataFrame | None:
     """
     import polars as pl
 
-    if b"\\" in lines:
+    head = lines[: lines.find(b"\n", _HEAD) + 1] if len(lines) > 2 * _HEAD else b""
+    if b"\\" in lines or (head and _jsonl_by_engine(head) is None):
         return None
     try:
         frame = pl.read_ndjson(lines, infer_schema_length=1000)
@@ -376,7 +439,7 @@ def _jsonl_by_engine(lines: bytes) -> pl.DataFrame | None:
     if n_colons != n_values and not any(c.str.contains("null", literal=True).any() for c in texts):
         n_values += lines.count(b"null")
     if (
-        frame.height != lines.count(b"\n") + 1
+        frame.height != lines.count(b"\n") + (not lines.endswith(b"\n"))
         or not {*frame.dtypes} <= {pl.String, pl.Int64, pl.Float64, pl.Boolean}
         or any(column.any() for column in wide)
         or n_colons != n_values
@@ -391,13 +454,17 @@ def _n_nulls(frame: pl.DataFrame) -> int:
     return sum(column.null_count() for column in frame)
 
 
-def _json_object(line: str, place: str) -> dict[str, Any]:
+def _json_object(line: bytes, source: str, number: int) -> dict[str, Any]:
     try:
-        value = json.loads(line)
+        text = line.decode()
+    except UnicodeDecodeError:
+        raise InputError(f"{source}, line {number}: not UTF-8 text") from None
+    try:
+        value = json.loads(text)
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        raise InputError(f"{place}: got {shown(line.strip())}, want a JSON object")
+        raise InputError(f"{source}, row {number}: got {shown(text.strip())}, want a JSON object")
     return value
 
 
