@@ -53,7 +53,7 @@ lint: $(VENV)/.lint
 	$(BIN)/python -m mypy.stubtest btdagg._core
 
 # Each prints a table; with --smoke it shows that it runs.
-BENCHES := peers tables local_minima few_labels significance evaluation new_items refits online judge \
+BENCHES := peers tables local_minima few_labels panel significance evaluation new_items refits online judge \
 	serve
 
 bench: $(VENV)/.test
