@@ -53,8 +53,8 @@ lint: $(VENV)/.lint
 	$(BIN)/python -m mypy.stubtest btdagg._core
 
 # Each prints a table; with --smoke it shows that it runs.
-BENCHES := peers tables local_minima few_labels significance evaluation new_items refits online judge \
-	serve
+BENCHES := peers tables local_minima few_labels panel forecast significance evaluation new_items \
+	refits online judge serve
 
 bench: $(VENV)/.test
 	cargo bench --locked -p btdagg

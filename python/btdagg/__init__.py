@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from btdagg.fit.absolute_error import MaeCalibration, calibrate_by_mae
     from btdagg.fit.bounds import Bounds
     from btdagg.fit.calibrate import Calibration, calibrate
+    from btdagg.fit.panel import PanelCalibration, calibrate_panel
     from btdagg.fit.posterior import Posterior
     from btdagg.fit.prior import Prior, fit_prior
     from btdagg.fit.warnings import CalibrationWarning
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
         pairwise_accuracy,
     )
     from btdagg.model import DavidsonModel, Features
+    from btdagg.panel import PanelModel
     from btdagg.significance import (
         PermutationTestResult,
         combine_pvalues,
@@ -73,6 +75,8 @@ __all__ = [
     "LabelledCounts",
     "Labels",
     "MaeCalibration",
+    "PanelCalibration",
+    "PanelModel",
     "PermutationTestResult",
     "Posterior",
     "Prior",
@@ -89,6 +93,7 @@ __all__ = [
     "bootstrap",
     "calibrate",
     "calibrate_by_mae",
+    "calibrate_panel",
     "combine_pvalues",
     "compare",
     "confidence_weighted_vote",
@@ -129,6 +134,7 @@ _NAMES_BY_MODULE = {
     "fit.absolute_error": ("MaeCalibration", "calibrate_by_mae"),
     "fit.bounds": ("Bounds",),
     "fit.calibrate": ("Calibration", "calibrate"),
+    "fit.panel": ("PanelCalibration", "calibrate_panel"),
     "fit.posterior": ("Posterior",),
     "fit.prior": ("Prior", "fit_prior"),
     "fit.warnings": ("CalibrationWarning",),
@@ -139,6 +145,7 @@ _NAMES_BY_MODULE = {
         "pairwise_accuracy",
     ),
     "model": ("DavidsonModel", "Features"),
+    "panel": ("PanelModel",),
     "provenance": ("Provenance", "ProvenanceWarning"),
     "significance": (
         "PermutationTestResult",

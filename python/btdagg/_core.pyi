@@ -13,6 +13,7 @@ __all__ = [
     "InputError",
     "IntegerTally",
     "Model",
+    "PanelItems",
     "PermutationTest",
     "Posterior",
     "Predictive",
@@ -115,6 +116,24 @@ class Posterior:
     def shares(self, /) -> tuple[float, float, float]: ...
     @property
     def matched_rate(self, /) -> float: ...
+
+@final
+class PanelItems:
+    def __new__(
+        cls,
+        s: NDArray[np.float64],
+        t: NDArray[np.float64],
+        labels: NDArray[np.int8],
+        weights: NDArray[np.float64],
+    ) -> PanelItems: ...
+    def fit(
+        self,
+        /,
+        start: Sequence[float],
+        penalty: NDArray[np.float64],
+        lower: Sequence[float],
+        upper: Sequence[float],
+    ) -> tuple[list[float], float, bool]: ...
 
 def profile(
     set: CalibrationSet, near: Sequence[float], n_labels: float, critical: float

@@ -63,6 +63,8 @@ class Evidence:
         Names of the items in messages; by default their row numbers.
     no_confidences : str
         Why a column of confidences is not usable; the error of an aggregator that needs them.
+    by_judge : mapping of str to (n, 3) array of non-negative integers
+        Of a panel, the counts of each judge, which `counts` has summed up.
 
     Raises
     ------
@@ -75,6 +77,7 @@ class Evidence:
     decisions: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     ids: NDArray[Any] | None = None
     no_confidences: str = ""
+    by_judge: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "counts", as_counts(self.counts))
@@ -87,6 +90,10 @@ class Evidence:
                     )
         decisions = {name: self._checked(name, given) for name, given in self.decisions.items()}
         object.__setattr__(self, "decisions", decisions)
+        by_judge = {name: as_counts(given) for name, given in self.by_judge.items()}
+        for name, given in by_judge.items():
+            same_length(f"counts of judge {name!r}", len(given), "counts", len(self))
+        object.__setattr__(self, "by_judge", by_judge)
         ids = np.arange(len(self)) if self.ids is None else np.asarray(unmasked(self.ids, "ids"))
         same_length("ids", len(ids), "counts", len(self))
         object.__setattr__(self, "ids", ids)
@@ -114,7 +121,8 @@ class Evidence:
     @property
     def is_plain(self) -> bool:
         """Whether there is nothing but counts."""
-        return self.confidences is None and not self.decisions and not self.no_confidences
+        plain = self.confidences is None and not self.decisions and not self.no_confidences
+        return plain and not self.by_judge
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -131,6 +139,7 @@ class Evidence:
             {name: decided[chosen] for name, decided in self.decisions.items()},
             self._ids[chosen],
             self.no_confidences,
+            {name: counts[chosen] for name, counts in self.by_judge.items()},
         )
 
     @property
@@ -170,6 +179,19 @@ class Evidence:
                 f"({_SIDES[column]}) without one"
             )
         return self.confidences
+
+    def require_judge(self, name: str) -> NDArray[Any]:
+        """Return the counts of a judge of a panel, (n, 3).
+
+        Raises
+        ------
+        InputError
+            If there is no such judge.
+        """
+        if name not in self.by_judge:
+            found = ", ".join(self.by_judge) or "none"
+            raise InputError(f"there are no counts of judge {name!r}; found {found}")
+        return self.by_judge[name]
 
     def require_decisions(self, name: str) -> NDArray[np.int8]:
         """Return the decisions of that name, which every item must have: (n,) array of -1, 0, 1.

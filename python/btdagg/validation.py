@@ -8,6 +8,7 @@ A data frame is recognized by its attributes, so that no data frame library is i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -331,6 +332,29 @@ def as_integer(value: object, name: str, least: int, most: int = 2**63 - 1) -> i
         if value >= least:
             return int(value)
     raise InputError(f"{name} is {value!r}, want an integer of at least {least}")
+
+
+def names_of_judges(judges: object, n_judges: int | None = None) -> tuple[str, ...]:
+    """Return the names of judges; their numbers from 1 where none are given.
+
+    Raises
+    ------
+    InputError
+        If they are no names, one comes twice, or there are not `n_judges`.
+    """
+    if judges is None and n_judges is not None:
+        return tuple(str(number) for number in range(1, n_judges + 1))
+    if isinstance(judges, str) or not isinstance(judges, Sequence | np.ndarray) or not len(judges):
+        raise InputError(f"judges is {judges!r}, want a sequence of names")
+    names = tuple(judges)
+    for place, name in enumerate(names):
+        if not isinstance(name, str) or not name:
+            raise InputError(f"a name of judges is {name!r}, want text")
+        if name in names[:place]:
+            raise InputError(f"judges has {name!r} twice")
+    if n_judges is not None and len(names) != n_judges:
+        raise InputError(f"judges has {len(names)} names, and counts has {n_judges} judges")
+    return tuple(map(str, names))
 
 
 def same_length(name: str, got: int, other: str, wanted: int) -> None:

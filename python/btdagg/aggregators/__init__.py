@@ -9,6 +9,7 @@ from btdagg.aggregators.isotonic import Isotonic
 from btdagg.aggregators.majority import MajorityVote, majority_vote
 from btdagg.aggregators.median import RoundedMedian, rounded_median
 from btdagg.aggregators.neighbours import Neighbours
+from btdagg.aggregators.panel import OneJudge, Panel
 from btdagg.aggregators.registry import AGGREGATORS, aggregators_or_usual, by_name, usual_among
 from btdagg.aggregators.soft import SoftSelfConsistency, soft_self_consistency
 from btdagg.aggregators.threshold import Threshold
@@ -25,6 +26,8 @@ __all__ = [
     "MajorityVote",
     "Needs",
     "Neighbours",
+    "OneJudge",
+    "Panel",
     "RoundedMedian",
     "SoftSelfConsistency",
     "Threshold",

@@ -26,6 +26,7 @@ from btdagg.cli.common import (
     progress_bar,
     say_what_is_pooled,
 )
+from btdagg.cli.panel import refuse_beside_panel, show_panel
 from btdagg.cli.prior import PriorOption, methods_with_priors
 from btdagg.cli.reporting import ReportOption, names, numbers, open_report, refuse_report, say_where
 from btdagg.cli.score_table import evaluation_as_json, print_table
@@ -165,6 +166,15 @@ def evaluate(
     ] = None,
     tau: Annotated[float, typer.Option(help="Significance level.")] = 0.05,
     prior: PriorOption = None,
+    panel: Annotated[
+        str | None,
+        typer.Option(
+            help="Column whose values are the judges of a panel, such as judge: compare one label "
+            "from all their votes with each judge alone and with the pooled votes, and show what "
+            "each costs. By --protocol splits unless given, since a panel is slower to fit.",
+            show_default=False,
+        ),
+    ] = None,
     holm: Annotated[
         bool, typer.Option("--holm", help="Correct p-values for the number of pairs of methods.")
     ] = False,
@@ -205,9 +215,20 @@ def evaluate(
     }  # fmt: skip
     given = [option for option, value in asked.items() if value is not None]
     if protocol is None:
-        protocol = ProtocolKind.SPLITS if given else ProtocolKind.CROSS_FIT
+        # Cross-fitting refits a panel, which is slow to fit, hundreds of times.
+        fast = given or panel is not None
+        protocol = ProtocolKind.SPLITS if fast else ProtocolKind.CROSS_FIT
     if protocol is ProtocolKind.CROSS_FIT and given:
         raise btdagg.InputError(f"{given[0]} wants --protocol splits, and --protocol is cross-fit")
+    if panel is not None:
+        refuse_beside_panel(
+            {
+                "--methods": methods,
+                "--confidence": confidence,
+                "--prior": None if prior == "none" else prior,
+                "--report": report,
+            }
+        )
     correction: Literal["none", "holm"] = "holm" if holm else "none"
     if protocol is ProtocolKind.CROSS_FIT:
         how = Protocol(CrossFit(seed=seed), GroupTest(tau, correction))
@@ -231,6 +252,18 @@ def evaluate(
     confidence = None if confidence is None else confidence.strip().lower()
     budgets = numbers(n_votes, "--votes", "4,8")
     table.refuse_of_counts(**{"--votes": budgets})
+    if panel is not None:
+        show_panel(
+            table,
+            gold,
+            panel=panel,
+            by=None if by is None else names(by, "--by"),
+            n_votes=budgets,
+            protocol=how,
+            json=json,
+            settings=settings,
+        )
+        return
     keys = _n_keys(table, by)
     varied = names(vary, "--vary") if vary is not None else _VARIED if report else ()
     study = Study(

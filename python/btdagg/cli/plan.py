@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -13,15 +13,15 @@ from btdagg.cli.common import (
     Filters,
     Force,
     Json,
-    LabelsFile,
-    VotesFile,
     at_least,
     files_read,
     filtered,
+    note,
     out,
     print_json,
     say_what_is_pooled,
 )
+from btdagg.cli.prior import AnyPrior, PriorOption, chosen_prior, neighbours_of
 from btdagg.cli.provenance import differences_said, say_differences
 from btdagg.cli.tables import Columns, tables_of
 from btdagg.outputs import OutputFile, json_kind
@@ -34,20 +34,35 @@ _N_CURVE = 6  # numbers of votes in the curve
 def plan(
     context: typer.Context,
     model: Annotated[
-        Path,
-        typer.Argument(metavar="MODEL", help="A model from btdagg calibrate.", show_default=False),
-    ],
-    votes: VotesFile,
-    labels: LabelsFile,
+        Path | None,
+        typer.Argument(
+            metavar="[MODEL]",
+            help="A model from btdagg calibrate; left out, with VOTES and LABELS, before the first "
+            "label, when --prior is a file.",
+            show_default=False,
+        ),
+    ] = None,
+    votes: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[VOTES]", help="As btdagg calibrate takes them.", show_default=False
+        ),
+    ] = None,
+    labels: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[LABELS]", help="As btdagg calibrate takes them.", show_default=False
+        ),
+    ] = None,
     n_votes: Annotated[
-        int,
+        int | None,
         typer.Option(
             "--votes",
             "-n",
             help="Votes per item at most: the number that the model is calibrated for.",
             show_default=False,
         ),
-    ],
+    ] = None,
     epsilon: Annotated[
         float | None,
         typer.Option(
@@ -79,6 +94,7 @@ def plan(
     vote_price: Annotated[
         float, typer.Option("--vote-price", help="Price of one vote, in any currency.")
     ] = 1.0,
+    prior: PriorOption = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -99,9 +115,17 @@ def plan(
     show how votes are distributed. From that the command forecasts votes, calls and errors for each
     rule and number of votes, and how much more labels would help.
 
+    Before the first label give a saved prior and no files: the command then forecasts errors and
+    votes from the prior's tasks, each calibrated to a few of its labels with the others as
+    neighbours.
+
+    Example: btdagg plan --prior prior.json -n 8
+
     Example: btdagg plan model.json votes.csv labels.csv --filter judge=gpt-5.4 -n 8
     --epsilon 0.05 -o rule.json
     """
+    if n_votes is None:
+        raise btdagg.InputError("--votes is missing, want the votes per item at most")
     at_least(n_votes, "--votes", 1)
     at_least(step, "--step", 1)
     at_least(n_items, "--items", 1)
@@ -109,6 +133,15 @@ def plan(
         raise btdagg.InputError("give at most one of --epsilon, --price and --budget")
     if not vote_price >= 0:
         raise btdagg.InputError(f"--vote-price is {vote_price}, want at least 0")
+    if model is None:
+        if output is not None or any(value is not None for value in (epsilon, price, budget)):
+            raise btdagg.InputError("a rule wants MODEL, VOTES and LABELS")
+        _before_the_first_label(
+            prior, n_votes, step=step, n_items=n_items, price=vote_price, json=json
+        )
+        return
+    if votes is None or labels is None:
+        raise btdagg.InputError("MODEL is given, want VOTES and LABELS too")
     from btdagg.online.rule import RULE_FILE
 
     rule_file = None
@@ -120,8 +153,11 @@ def plan(
     fitted = btdagg.DavidsonModel.load(model)
     raw_votes, raw_labels = tables_of(columns, votes, labels)
     gold = btdagg.read_labels(raw_labels)
-    table = filtered(with_task(btdagg.read_votes(raw_votes), gold), filters)
+    everything = with_task(btdagg.read_votes(raw_votes), gold)
+    table = filtered(everything, filters)
     items = table.labelled(gold)
+    others = neighbours_of(everything, table, gold) if prior in (None, "neighbours") else None
+    known = chosen_prior(prior, others)
     # Imported here, so that the other commands begin without it.
     from btdagg import online
 
@@ -149,6 +185,8 @@ def plan(
         epsilon=0.05 if epsilon is None else epsilon,
         step=step,
     )
+    labels_for = online.excess_by_labels(items.counts, items.labels, n=n_votes, prior=known)
+    planned = replace(planned, labels=labels_for)
     if rule_file is not None:
         rule_file.save(rule.save)
     say_what_is_pooled(table, "plans for")
@@ -185,6 +223,49 @@ def plan(
         out.print(f"wrote {output}", soft_wrap=True)
     out.print("\nBy number of votes and rule; calls include those for a calibration set:")
     out.print(str(planned), soft_wrap=True)
+    out.print(f"labels are for calibrations {_words_of(known)}", soft_wrap=True)
+
+
+def _words_of(prior: AnyPrior) -> str:
+    """Say with which prior models are calibrated in the forecast."""
+    if prior is None:
+        return "by the paper's fit, without a prior"
+    if not isinstance(prior, btdagg.Prior):
+        return "with the weak prior; --prior none is the paper's fit"
+    several = "neighbour" if len(prior.names) == 1 else "neighbours"
+    return f"with {len(prior.names)} {several} as prior; --prior none is the paper's fit"
+
+
+def _before_the_first_label(
+    prior: str | None, n_votes: int, *, step: int, n_items: int, price: float, json: bool
+) -> None:
+    """Print what votes and labels will give on a task like those of a saved prior."""
+    if prior in (None, "weak", "neighbours", "none"):
+        raise btdagg.InputError(
+            f"--prior is {prior or 'missing'}, and without MODEL, VOTES and LABELS the plan is "
+            "from the tasks of a prior; want the file of a saved prior"
+        )
+    from btdagg import online
+
+    known = chosen_prior(prior, None)
+    assert isinstance(known, btdagg.Prior)  # since a file is nothing else
+    if n_votes > known.n_votes:
+        raise btdagg.InputError(
+            f"--votes is {n_votes}, and the tasks of {prior} have {known.n_votes} an item; want at "
+            "most as many"
+        )
+    found = online.forecast(known, n_items=n_items, n_votes=_curve(n_votes, step), price=price)
+    if json:
+        rows = [asdict(row) for row in found.rows]
+        print_json({"forecast": rows, "neighbours": list(found.neighbours)})
+        return
+    out.print(str(found), soft_wrap=True)
+    several = "task" if len(found.neighbours) == 1 else "tasks"
+    note(
+        f"seen on {len(found.neighbours)} {several}, each with the others as prior: the mean "
+        "error, and the least and the most of a task; votes and calls are those of the lossless "
+        "rule"
+    )
 
 
 def _curve(n: int, step: int) -> list[int]:

@@ -15,6 +15,7 @@ from btdagg.evaluation.intervals import (
 )
 from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.new_items import NewItems
+from btdagg.evaluation.panel import PanelScores, evaluate_panel
 from btdagg.evaluation.parameters import (
     CorrectionRegime,
     FittedParameters,
@@ -50,6 +51,7 @@ __all__ = [
     "NewItems",
     "OrderComparison",
     "OrderComparisons",
+    "PanelScores",
     "PositionalBias",
     "Protocol",
     "RandomSplits",
@@ -70,6 +72,7 @@ __all__ = [
     "compare_orders",
     "difference_interval",
     "evaluate",
+    "evaluate_panel",
     "fitted_parameters",
     "label_distributions",
     "labelled_tasks",

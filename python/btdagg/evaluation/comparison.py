@@ -206,8 +206,12 @@ def evaluate_at(
     labels: Labels,
     options: Options,
     partial: Callable[[Scores], object] | None = None,
+    regrouped: Callable[[Sequence[Part]], Sequence[Part]] | None = None,
 ) -> Scores:
-    """Compare aggregators at several points; the options' own protocol is not looked at."""
+    """Compare aggregators at several points; the options' own protocol is not looked at.
+
+    `regrouped` makes other parts of those of the votes, such as those of a panel.
+    """
     # Checked here, so that a bad argument is not reported as a fault of the data.
     points[0].protocol.require_intervals()
     methods = aggregators_or_usual(options.get("aggregators"))
@@ -217,7 +221,8 @@ def evaluate_at(
         raise InputError(f"{labels.source}: no item has a label")
     votes = with_task(votes, labels)
     labels = labels_of(labels, votes)
-    columns, parts = parts_of(votes, labels, options.get("by"))
+    columns, several = parts_of(votes, labels, options.get("by"))
+    parts = several if regrouped is None else regrouped(several)
     unmatched, n_sharing = _unmatched(votes, labels), _sharing(votes, labels)
     confidence = options.get("confidence")
     n_votes = [point.n_votes for point in points]

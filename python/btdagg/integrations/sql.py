@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -21,7 +21,7 @@ Column = str | Sequence[str]
 _LARGEST = 1e100
 
 # Beyond this |u|, exp(-2 |u|) is below the rounding of 1, and 2 sinh|u| is exp|u|.
-_LARGE_MARGIN = 20
+LARGE_MARGIN = 20
 
 _MOST_VOTES = 200
 
@@ -132,42 +132,52 @@ def _is_name(part: object) -> bool:
     return not any("\ud800" <= character <= "\udfff" for character in part)
 
 
-def _number(value: float, words: Dialect) -> str:
+def number_in(value: float, words: Dialect) -> str:
+    """Write a float."""
     text = repr(float(value))
     text = text if "e" in text else f"{text}e0"
     return f"({words.literal.format(text)})" if value < 0 else words.literal.format(text)
 
 
-def _real(column: str, words: Dialect) -> str:
+def as_real(column: str, words: Dialect) -> str:
     """Write a count as a float: a column may be of a type that compares as text or overflows."""
     return f"CAST({column} AS {words.real})"
 
 
-def _are_counts(columns: Sequence[str], words: Dialect) -> str:
+def are_counts(columns: Sequence[str], words: Dialect) -> str:
     """Write the condition that columns hold whole numbers of at least 0; no NaN is below 2**63."""
     conditions = []
     for column in columns:
-        real = _real(column, words)
+        real = as_real(column, words)
         conditions.append(
-            f"{words.is_number.format(column)}{real} >= 0 AND {real} < {_number(2.0**63, words)} "
+            f"{words.is_number.format(column)}{real} >= 0 AND {real} < {number_in(2.0**63, words)} "
             f"AND {real} = {words.floor.format(real)}"
         )
     return " AND ".join(conditions)
 
 
+def require_finite(parameters: Mapping[str, float]) -> None:
+    """Refuse parameters beyond which the arithmetic of some databases overflows.
+
+    Raises
+    ------
+    InputError
+        If there is one; the message names it.
+    """
+    for name, value in parameters.items():
+        if abs(value) > _LARGEST:
+            raise InputError(f"{name} is {value}, want at most {_LARGEST:g} in size for SQL")
+
+
 def _closed_form(model: _Model, words: Dialect, minus: str, tie: str, plus: str) -> str:
     """Compare ln(2 sinh|u|) with eta, as the core does, and with its allowance for rounding."""
-    for name in ("beta", "eta0", "gamma"):
-        if abs(getattr(model, name)) > _LARGEST:
-            raise InputError(
-                f"{name} is {getattr(model, name)}, want at most {_LARGEST:g} in size for SQL"
-            )
+    require_finite({name: getattr(model, name) for name in ("beta", "eta0", "gamma")})
 
     def number(value: float) -> str:
-        return _number(value, words)
+        return number_in(value, words)
 
-    m, t, p = (_real(column, words) for column in (minus, tie, plus))
-    known = _are_counts((minus, tie, plus), words)
+    m, t, p = (as_real(column, words) for column in (minus, tie, plus))
+    known = are_counts((minus, tie, plus), words)
     if model.beta == 0:
         return f"CASE WHEN {known} THEN 0 END"
     alpha, kappa = number(model.alpha), number(model.kappa)
@@ -180,7 +190,7 @@ def _closed_form(model: _Model, words: Dialect, minus: str, tie: str, plus: str)
     )
     # A margin below the smallest normal float has no logarithm worth the name.
     size = f"{words.greatest}({number(abs(model.beta))} * ({margin}), {number(3e-308)})"
-    lead = f"CASE WHEN {size} > {_LARGE_MARGIN} THEN {size} ELSE LN(2 * SINH({size})) END"
+    lead = f"CASE WHEN {size} > {LARGE_MARGIN} THEN {size} ELSE LN(2 * SINH({size})) END"
     slope = f"{number(model.gamma)} * LN(({t} + {kappa}) / ({m} + {t} + {p} + {kappa}))"
     rounding = (
         f"{number(8 * math.ulp(1.0))} * "
@@ -209,8 +219,8 @@ def _looked_up(model: _Model, words: Dialect, n: int, minus: str, tie: str, plus
         wins = int((model.decide(rows) == sign).sum())
         # Where ties help the tie the side wins with fewer of them than this, else with as many.
         digits.append(f"{wins if ties_win_late else len(ties) - wins:0{width}d}")
-    m, t, p = (_real(column, words) for column in (minus, tie, plus))
-    known = _are_counts((minus, tie, plus), words)
+    m, t, p = (as_real(column, words) for column in (minus, tie, plus))
+    known = are_counts((minus, tie, plus), words)
     # Before they are cast: no count is then too large for it.
     small = f"{m} <= {n} AND {t} <= {n} AND {p} <= {n}"
     # SUBSTR does not take floats.

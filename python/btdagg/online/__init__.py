@@ -8,7 +8,8 @@
 """
 
 from btdagg.online.drift import DriftMonitor, DriftReport, Facet
-from btdagg.online.planner import Plan, PlannedBudget, plan, plan_rule
+from btdagg.online.forecast import Forecast, ForecastRow, forecast
+from btdagg.online.planner import Plan, PlannedBudget, excess_by_labels, plan, plan_rule
 from btdagg.online.predictive import VoteDistribution, fit_votes
 from btdagg.online.rule import Followed, StoppingRule
 from btdagg.online.tally import Conflict, OnlineTally, Settled
@@ -19,13 +20,17 @@ __all__ = [
     "DriftReport",
     "Facet",
     "Followed",
+    "Forecast",
+    "ForecastRow",
     "OnlineTally",
     "Plan",
     "PlannedBudget",
     "Settled",
     "StoppingRule",
     "VoteDistribution",
+    "excess_by_labels",
     "fit_votes",
+    "forecast",
     "plan",
     "plan_rule",
 ]

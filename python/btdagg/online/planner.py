@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from btdagg.validation import (
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from btdagg.fit.prior import Prior
     from btdagg.model import DavidsonModel
 
 RULES = ("all votes", "lossless", "risk-bounded", "cost-optimal")
@@ -178,7 +179,7 @@ def plan(
     votes = fit_votes(whole, gold)
     n_items, seed = as_integer(n_items, "n_items", 1), as_integer(seed, "seed", 0)
     step = as_integer(step, "step", 1)
-    sizes, budgets = _numbers(n_labels, "n_labels", 2), _numbers(n_votes, "n_votes", 1, 128)
+    sizes, budgets = numbers(n_labels, "n_labels", 2), numbers(n_votes, "n_votes", 1, 128)
     per_vote, worth = _at_least_0(price, "price"), _at_least_0(vote_worth, "vote_worth")
     rows = []
     for n in budgets:
@@ -199,7 +200,7 @@ def plan(
         for name, expected, error, change in found:
             calls = n_items * expected + calibration_calls
             rows.append(PlannedBudget(n, name, expected, error, change, calls, calls * per_vote))
-    return Plan(tuple(rows), tuple(_by_labels(votes, budgets[-1], sizes, seed)))
+    return Plan(tuple(rows), tuple(_by_labels(votes, budgets[-1], sizes, seed, None)))
 
 
 def plan_rule(
@@ -238,6 +239,46 @@ def plan_rule(
     )
 
 
+def excess_by_labels(
+    counts: ArrayLike,
+    labels: ArrayLike,
+    *,
+    n: int,
+    n_labels: Sequence[int] = (25, 50, 100, 200),
+    prior: Prior | Literal["weak"] | None = None,
+    seed: int = 0,
+) -> tuple[tuple[int, float], ...]:
+    """Forecast how much error few labels cost if models are calibrated with a prior.
+
+    Parameters
+    ----------
+    counts, labels
+        Of the pilot; see `plan`.
+    n : int
+        Votes per item, 1 to 128.
+    n_labels : sequence of int
+        Numbers of labels to compare.
+    prior : Prior or "weak", optional
+        The paper's fit unless given; see `btdagg.calibrate`.
+    seed : int
+        Seed of the simulated calibration sets.
+
+    Returns
+    -------
+    tuple of (int, float)
+        As `Plan.labels`: numbers of labels, and by how much the expected error then exceeds that
+        with unlimited labels.
+
+    Raises
+    ------
+    InputError
+        If shapes disagree or a number is out of range.
+    """
+    sizes, budget = numbers(n_labels, "n_labels", 2), as_integer(n, "n", 1, 128)
+    seed = as_integer(seed, "seed", 0)
+    return tuple(_by_labels(fit_votes(counts, labels), budget, sizes, seed, prior))
+
+
 def _at_least_0(value: float, name: str) -> float:
     number = as_number(value, name)
     if number < 0:
@@ -245,7 +286,14 @@ def _at_least_0(value: float, name: str) -> float:
     return number
 
 
-def _numbers(values: Sequence[int], name: str, least: int, most: int = 2**31) -> list[int]:
+def numbers(values: Sequence[int], name: str, least: int, most: int = 2**31) -> list[int]:
+    """Return the different numbers of a sequence, ascending.
+
+    Raises
+    ------
+    InputError
+        If there is none, or one is out of range.
+    """
     if not isinstance(values, Iterable) or not (found := list(values)):
         raise InputError(f"{name} is {values!r}, want at least one number")
     return sorted({as_integer(value, name, least, most) for value in found})
@@ -283,7 +331,12 @@ def _error(model: DavidsonModel, counts: NDArray[np.int64], joint: NDArray[np.fl
 
 
 def _by_labels(
-    votes: VoteDistribution, n: int, sizes: Sequence[int], seed: int, n_sets: int = 40
+    votes: VoteDistribution,
+    n: int,
+    sizes: Sequence[int],
+    seed: int,
+    prior: Prior | Literal["weak"] | None,
+    n_sets: int = 40,
 ) -> list[tuple[int, float]]:
     """How much calibrating on few labels costs, on average over simulated sets."""
     counts, joint = _joint(votes, n)
@@ -297,7 +350,7 @@ def _by_labels(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CalibrationWarning)
             for rows in drawn:
-                model = calibrate(counts[rows // 3], rows % 3 - 1).model
+                model = calibrate(counts[rows // 3], rows % 3 - 1, prior=prior).model
                 errors.append(_error(model, counts, joint))
         found.append((size, float(np.mean(errors)) - least))
     return found

@@ -2,6 +2,7 @@
 
 from btdagg.tables.join import LabelledCounts, align, join
 from btdagg.tables.labels import Labels, read_labels
+from btdagg.tables.panel import PanelCounts, panel_counts
 from btdagg.tables.ratings import Ratings, read_ratings
 from btdagg.tables.source import read_table
 from btdagg.tables.table import Table
@@ -10,11 +11,13 @@ from btdagg.tables.votes import Votes, read_counts, read_votes, tally
 __all__ = [
     "LabelledCounts",
     "Labels",
+    "PanelCounts",
     "Ratings",
     "Table",
     "Votes",
     "align",
     "join",
+    "panel_counts",
     "read_counts",
     "read_labels",
     "read_ratings",

@@ -8,6 +8,7 @@ mod calibration_set;
 mod call;
 mod drift;
 mod model;
+mod panel;
 mod prior;
 mod refits;
 mod running;
@@ -28,6 +29,8 @@ mod _core {
     use crate::drift::ConformalTest;
     #[pymodule_export]
     use crate::model::{Model, exceeds};
+    #[pymodule_export]
+    use crate::panel::PanelItems;
     #[pymodule_export]
     use crate::prior::{Posterior, Prior, profile};
     #[pymodule_export]

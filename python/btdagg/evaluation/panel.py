@@ -1,0 +1,160 @@
+"""A panel beside each of its judges and their pooled votes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from btdagg._core import InputError
+from btdagg.aggregators import Aggregator, Davidson, MajorityVote, OneJudge, Panel
+from btdagg.evaluation.comparison import Options, Point, Start, evaluate_at, numbers_of_votes
+from btdagg.evaluation.items import LabelledItems
+from btdagg.evaluation.parts import USUAL, Part
+from btdagg.evaluation.protocol import DEFAULT, Protocol
+from btdagg.evidence import Evidence
+from btdagg.tables import LabelledCounts, Labels, Votes, align
+from btdagg.tables.join import labels_of
+from btdagg.tables.panel import panel_counts
+from btdagg.tables.table import require
+
+if TYPE_CHECKING:
+    from btdagg.evaluation.scores import Scores
+
+
+class PanelScores(NamedTuple):
+    """Scores of a panel, of each of its judges, and of their pooled votes.
+
+    Attributes
+    ----------
+    scores : Scores
+        Methods are ``panel``, the judges, ``pooled votes`` and ``majority of pooled votes``.
+    votes_per_item : dict of str to float
+        What a label of each method costs: votes of a labelled item, on average over all parts, at
+        the largest number of votes.
+    """
+
+    scores: Scores
+    votes_per_item: dict[str, float]
+
+
+def evaluate_panel(
+    votes: Votes,
+    labels: Labels,
+    *,
+    panel: str = "judge",
+    by: Sequence[str] | None = None,
+    n_votes: Sequence[int] | None = None,
+    protocol: Protocol = DEFAULT,
+    progress: Start | None = None,
+    partial: Callable[[Scores], object] | None = None,
+) -> PanelScores:
+    """Compare a panel with each of its judges and with their pooled votes, on the same splits.
+
+    Parameters
+    ----------
+    votes : Votes
+        Votes with a column of judges.
+    labels : Labels
+        Gold labels. Items of one `group` are split together.
+    panel : str
+        Column whose values are the judges.
+    by : sequence of str, optional
+        Columns that votes are grouped by, without that of the judges; task unless given, if it
+        exists.
+    n_votes : sequence of int, optional
+        Numbers of votes of each judge to compare at. By default all votes.
+    protocol, progress, partial
+        See `evaluate`.
+
+    Returns
+    -------
+    PanelScores
+
+    Raises
+    ------
+    InputError
+        If there is no such column, fewer than two judges, `by` names the judges' column, and where
+        `evaluate` raises.
+
+    Notes
+    -----
+    Items are those on which any judge has voted. A judge alone calls the items that it has not
+    seen a tie.
+    """
+    if not isinstance(votes, Votes):
+        raise InputError(f"votes is a {type(votes).__name__}, want what read_votes returns")
+    require(votes, [panel])
+    columns = [name for name in USUAL if name in (*votes.columns, *labels.columns)]
+    by = [name for name in columns if name not in (panel, "judge")] if by is None else list(by)
+    if panel in by:
+        raise InputError(f"by has {panel!r}, whose values are the judges of the panel")
+    judges = tuple(votes.values(panel).unique(maintain_order=True).drop_nulls().to_list())
+    if len(judges) < 2:
+        raise InputError(f"{votes.source}: column {panel!r} has one judge, want at least two")
+    judges = tuple(map(str, judges))
+    own = ("panel", "pooled votes", "majority of pooled votes")
+    names = {judge: f"judge {judge}" if judge in own else judge for judge in judges}
+    methods: list[Aggregator] = [
+        Panel(judges),
+        *(OneJudge(judge, names[judge]) for judge in judges),
+        Davidson("pooled votes"),
+        MajorityVote("majority of pooled votes"),
+    ]
+    made: list[_PanelPart] = []
+
+    def of_panel(parts: Iterable[Part]) -> list[_PanelPart]:
+        made.extend(_PanelPart(part.key, part.votes, part.labels, judges, panel) for part in parts)
+        return made
+
+    points = [Point(number, None, protocol) for number in numbers_of_votes(n_votes)]
+    options = Options(by=by, aggregators=methods, progress=progress)
+    scores = evaluate_at(points, votes, labels, options, partial, of_panel)
+    most = max((number for number in numbers_of_votes(n_votes) if number is not None), default=None)
+    done = {cell.key for cell in scores.cells}
+    cost = _mean_votes([part for part in made if part.key in done], judges, most)
+    together = sum(cost.values())
+    return PanelScores(
+        scores,
+        dict.fromkeys(own[:1], together)
+        | {names[judge]: spent for judge, spent in cost.items()}
+        | dict.fromkeys(own[1:], together),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _PanelPart(Part):
+    """A part whose evidence has the votes of each judge."""
+
+    judges: tuple[str, ...]
+    column: str
+
+    def labelled(
+        self,
+        n_votes: int | None = None,
+        confidence: str | None = None,
+        decisions: Iterable[str] = (),
+    ) -> tuple[LabelledItems, LabelledCounts]:
+        """Join the votes of every judge with the labels of their items; see `Part.labelled`."""
+        found = panel_counts(self.votes, judges=self.judges, column=self.column, n_votes=n_votes)
+        pooled = found.counts.sum(axis=1)
+        aligned = align(found.ids, pooled, labels_of(self.labels, self.votes))
+        by_judge: Mapping[str, np.ndarray] = {
+            name: found.counts[aligned.rows, place] for place, name in enumerate(self.judges)
+        }
+        evidence = Evidence(pooled[aligned.rows], ids=aligned.ids, by_judge=by_judge)
+        return LabelledItems(evidence, aligned.labels, aligned.groups), aligned
+
+
+def _mean_votes(
+    parts: Sequence[_PanelPart], judges: Sequence[str], n_votes: int | None
+) -> dict[str, float]:
+    """Votes of a labelled item by judge, on average."""
+    evidence = [part.labelled(n_votes)[0].evidence for part in parts]
+    n_items = sum(map(len, evidence))
+    return {
+        judge: sum(float(one.by_judge[judge].sum()) for one in evidence) / n_items
+        for judge in judges
+    }
