@@ -32,28 +32,40 @@ class Neighbourhood:
         own: NDArray[Any],
         others: Mapping[str, tuple[LabelledItems, NDArray[Any]]],
     ) -> None:
-        self._own = own
-        self._others = others
+        numbers: dict[str, int] = {}
+        self._own = _numbered(own, numbers)
+        n_own = len(numbers)
+        self._parts: list[tuple[str, LabelledItems, NDArray[np.intp]]] = []
         self._untouched: dict[str, Neighbour] = {}  # those that share nothing with the part
         for name, (items, belong) in others.items():
-            if not np.isin(belong, own).any():
+            found = _numbered(belong, numbers)
+            self._parts.append((name, items, found))
+            if (found >= n_own).all():
                 self._untouched[name] = _neighbour(items, np.ones(len(items), dtype=np.bool_))
+        self._n_names = len(numbers)
 
     def prior(self, held_out: NDArray[np.intp]) -> Prior | None:
         """Return the prior of the others without the items, or groups, that are held out.
 
         None where nothing is left of them.
         """
-        left_out = np.unique(self._own[held_out])
+        left_out = np.zeros(self._n_names, dtype=np.bool_)
+        left_out[self._own[held_out]] = True
         found = {}
-        for name, (items, belong) in self._others.items():
+        for name, items, numbers in self._parts:
             if name in self._untouched:
                 found[name] = self._untouched[name]
                 continue
-            kept = ~np.isin(belong, left_out)
+            kept = ~left_out[numbers]
             if kept.any():
                 found[name] = _neighbour(items, kept)
         return Prior(found) if found else None
+
+
+def _numbered(names: NDArray[Any], known: dict[str, int]) -> NDArray[np.intp]:
+    """Numbers of names, of which new ones get the next."""
+    listed = [known.setdefault(str(name), len(known)) for name in names.tolist()]
+    return np.array(listed, dtype=np.intp)
 
 
 def _neighbour(items: LabelledItems, kept: NDArray[np.bool_]) -> Neighbour:
