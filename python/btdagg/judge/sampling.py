@@ -11,11 +11,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
+from btdagg.judge.answered import answer_of, failure_of
 from btdagg.judge.asking import Asker
 from btdagg.judge.calls import Asked, Order
 from btdagg.judge.client import ChatClient, ChatReply, ChatRequest
@@ -24,11 +23,10 @@ from btdagg.judge.judging import Judging
 from btdagg.judge.retry import EndpointError
 from btdagg.judge.runs import JudgeRun
 from btdagg.judge.store import Answered, Claimed, Owner, StoreError, VoteStore
+from btdagg.judge.storing import Storing
 from btdagg.judge.throttle import Throttle
 from btdagg.judge.usefulness import Usefulness
 from btdagg.judge.work import Reader, Work
-
-_T = TypeVar("_T")
 
 # Samples that are looked up and claimed at a time, unless there are more workers.
 _STRETCH = 128
@@ -142,8 +140,7 @@ class _Sampler:
         self._per_call = judging.samples_per_call
         self._queue: asyncio.Queue[_Batch | None] = asyncio.Queue(max(limits.concurrency, 1))
         self._claimed: dict[tuple[str, Order, int], Claimed] = {}
-        self._storing = asyncio.Lock()
-        self._thread = ThreadPoolExecutor(1, "btdagg-store")
+        self._storing = Storing(store)
         self._commits = GroupCommit(self._save)
         self._error: Exception | None = None
         self._ask = 0
@@ -154,17 +151,17 @@ class _Sampler:
         began = time.monotonic()
         owning = self._store.owner()
         try:
-            self._ask = await self._in_thread(self._store.ask_of, self._asked)
+            self._ask = await self._storing.call(self._store.ask_of, self._asked)
             address = getattr(self._client, "name", "")
             same = self._judging.same_endpoint
-            await self._in_thread(self._store.require_endpoint, self._ask, address, same)
-            self._owner = await self._in_thread(owning.__enter__)
+            await self._storing.call(self._store.require_endpoint, self._ask, address, same)
+            self._owner = self._storing.owner = await self._storing.call(owning.__enter__)
             try:
                 await self._run_tasks(plan)
             finally:
                 await asyncio.shield(self._wind_up(owning))
         finally:
-            self._thread.shutdown()
+            self._storing.close()
             self._run.seconds = time.monotonic() - began
             self._run.charged_tokens, self._run.charged_cost = (
                 self._asker.budget.tokens,
@@ -208,12 +205,12 @@ class _Sampler:
                 )
             if self._claimed and not isinstance(self._error, StoreError):
                 claims = list(self._claimed.values())
-                await self._stored(self._owner.give_back, self._ask, claims)
+                await self._storing.commit(self._owner.give_back, self._ask, claims)
         except StoreError as error:
             self._error = self._error or error
         finally:
             try:
-                await self._in_thread(owning.__exit__, None, None, None)
+                await self._storing.call(owning.__exit__, None, None, None)
             except StoreError as error:
                 self._error = self._error or error
 
@@ -268,7 +265,7 @@ class _Sampler:
                 if self._stopping.is_set():
                     return
                 known = [(work.item, work.digest, work.task) for work in stretch if work.digest]
-                await self._stored(self._owner.know_items, known)
+                await self._storing.commit(self._owner.know_items, known)
                 self._run.n_items += len(stretch)
                 self._run.n_wanted += sum(len(work.wanted) for work in stretch)
                 elsewhere += await self._take(stretch, self._judging.again)
@@ -292,7 +289,9 @@ class _Sampler:
         """Claim what can be, queue it, and return the work that others are at."""
         works = {work.item: work for work in stretch}
         wanted = {work.item: work.wanted for work in stretch}
-        claimed, elsewhere, there = await self._stored(self._owner.claim, self._ask, wanted, again)
+        claimed, elsewhere, there = await self._storing.commit(
+            self._owner.claim, self._ask, wanted, again
+        )
         self._run.there.update(there)
         requests: dict[tuple[str, Order], ChatRequest] = {}
         by_place: dict[tuple[str, Order], list[Claimed]] = {}
@@ -302,7 +301,7 @@ class _Sampler:
         for item, order in by_place:
             requests[item, order] = self._request(works[item], order)
         sent = {place: request.messages for place, request in requests.items()}
-        await self._stored(self._owner.keep_messages, self._ask, sent)
+        await self._storing.commit(self._owner.keep_messages, self._ask, sent)
         reads = {item: work.read or self._read for item, work in works.items()}
         batches = {
             place: [
@@ -396,7 +395,7 @@ class _Sampler:
             self._run.n_pair_faults += len(claimed)
         else:
             self._not_worked(str(outcome))
-        return self._failed(claimed, str(outcome), n_requests)
+        return [failure_of(each, str(outcome), n_requests) for each in claimed]
 
     def _worked(self) -> None:
         """Note that the endpoint has worked, whatever it said."""
@@ -438,96 +437,24 @@ class _Sampler:
         prices = self._judging.prices
         answered = []
         for each, one in zip(claimed, replies, strict=False):
-            reading = status, vote, confidence, reason = read(one, each.order)
-            self._run.n_confident += confidence is not None
-            if status == "ok":
+            reading = read(one, each.order)
+            self._run.n_confident += reading.confidence is not None
+            if reading.status == "ok":
                 self._voted.set()
             if self._usefulness.see(reading, one) and not self._stopping.is_set():
                 self._run.is_useless = True
                 self._halt(self._usefulness.cause(self._judging))
-            usage = one.usage
-            answered.append(
-                Answered(
-                    each.item,
-                    each.order,
-                    each.sample,
-                    status,
-                    vote,
-                    each.attempts + attempts,
-                    confidence,
-                    _clean(reason),
-                    usage.prompt if usage else None,
-                    usage.completion if usage else None,
-                    usage.reasoning if usage else None,
-                    prices.cost(usage) if usage and prices else None,
-                    one.latency,
-                    _clean(one.model),
-                    _clean(one.finish_reason),
-                    _clean(one.reasoning),
-                    _clean(one.text),
-                )
-            )
+            answered.append(answer_of(each, one, reading, attempts, prices))
         return answered
-
-    def _failed(self, claimed: Sequence[Claimed], reason: str, attempts: int) -> list[Answered]:
-        return [
-            Answered(
-                each.item,
-                each.order,
-                each.sample,
-                "failed",
-                None,
-                each.attempts + attempts,
-                reason=_clean(reason),
-            )
-            for each in claimed
-        ]
 
     # The store
 
     async def _save(self, answered: Sequence[Answered]) -> None:
         if not self._is_known:
             address = getattr(self._client, "name", "")
-            await self._stored(self._owner.know_endpoint, self._ask, address)
+            await self._storing.commit(self._owner.know_endpoint, self._ask, address)
             self._is_known = True
-        await self._stored(self._owner.save, self._ask, answered)
-
-    async def _stored(self, function: Callable[..., _T], *arguments: Any) -> _T:
-        """Call a method of the owner and commit."""
-        async with self._storing:
-            if not self._store.is_file:
-                return await self._in_thread(self._committed, function, *arguments)
-            # SQLite is left and entered again, and with it the interpreter's lock, for every row.
-            # From a thread each row would wait for the event loop, so the rows are written here,
-            # in microseconds, and only the disk is waited for in a thread.
-            try:
-                result = function(*arguments)
-                await self._in_thread(self._owner.commit)
-            except BaseException:
-                self._owner.roll_back()
-                raise
-            return result
-
-    def _committed(self, function: Callable[..., _T], *arguments: Any) -> _T:
-        try:
-            result = function(*arguments)
-            self._owner.commit()
-        except BaseException:
-            self._owner.roll_back()
-            raise
-        return result
-
-    async def _in_thread(self, function: Callable[..., _T], *arguments: Any) -> _T:
-        """Call a function in the store's thread, to its end even if this task is cancelled."""
-        loop = asyncio.get_running_loop()
-        called = loop.run_in_executor(self._thread, partial(function, *arguments))
-        try:
-            return await asyncio.shield(called)
-        except asyncio.CancelledError:
-            # Nobody else may use the connection before.
-            await asyncio.wait([called])
-            called.exception()
-            raise
+        await self._storing.commit(self._owner.save, self._ask, answered)
 
 
 def _stretches(plan: Iterable[Work], n_samples: int) -> Iterator[list[Work]]:
@@ -542,10 +469,3 @@ def _stretches(plan: Iterable[Work], n_samples: int) -> Iterator[list[Work]]:
             stretch, n = [], 0
     if stretch:
         yield stretch
-
-
-def _clean(text: str) -> str:
-    """Return a text that every database takes: no NUL, no half of a surrogate pair."""
-    if text.isascii() and "\0" not in text:
-        return text
-    return text.replace("\0", "\ufffd").encode(errors="replace").decode()
