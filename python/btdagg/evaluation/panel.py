@@ -13,7 +13,7 @@ from btdagg.aggregators import Aggregator, Davidson, MajorityVote, OneJudge, Pan
 from btdagg.evaluation.comparison import Options, Point, Start, evaluate_at, numbers_of_votes
 from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.parts import USUAL, Part
-from btdagg.evaluation.protocol import DEFAULT, Protocol
+from btdagg.evaluation.protocol import SPLITS, Protocol
 from btdagg.evidence import Evidence
 from btdagg.tables import LabelledCounts, Labels, Votes, align
 from btdagg.tables.join import labels_of
@@ -47,7 +47,7 @@ def evaluate_panel(
     panel: str = "judge",
     by: Sequence[str] | None = None,
     n_votes: Sequence[int] | None = None,
-    protocol: Protocol = DEFAULT,
+    protocol: Protocol = SPLITS,
     progress: Start | None = None,
     partial: Callable[[Scores], object] | None = None,
 ) -> PanelScores:
@@ -66,7 +66,9 @@ def evaluate_panel(
         exists.
     n_votes : sequence of int, optional
         Numbers of votes of each judge to compare at. By default all votes.
-    protocol, progress, partial
+    protocol : Protocol
+        The paper's splits unless given: cross-fitting fits the panel hundreds of times.
+    progress, partial
         See `evaluate`.
 
     Returns
