@@ -215,3 +215,8 @@ def test_evaluate_shows_priors_beside_the_papers_fit(files, cli):
         assert status == 0, err
         lines = [line["method"] for line in json.loads(out)["lines"] if line["task"] == "math"]
         assert lines == names
+    few = ["evaluate", "counts.csv", "labels.csv", "--splits", "2", "--size", "8"]
+    _, _, err = cli(*few)
+    assert "priors: neighbours, which are the other tasks and judges without what is held" in err
+    assert "weak, plain values; Davidson is the paper's fit, --prior none shows it alone" in err
+    assert "priors: " not in cli(*few, "--prior", "none")[2]
