@@ -1,13 +1,16 @@
 """`--stop` of judge and run, and decisions by a rule."""
 
 import json
+import warnings
 from collections import Counter
 
 import numpy as np
 import polars as pl
 import pytest
 
+import btdagg
 from btdagg import DavidsonModel
+from btdagg.datasets import simulate
 from btdagg.online import StoppingRule, VoteDistribution
 from commands import one_line
 from judging import pairs_of, rows_of
@@ -105,6 +108,29 @@ def test_run_learns_a_rule_from_the_labelled_pairs(cli, folder, judge_server):
     assert len(server.log()) == n_calls  # nobody was asked again
     assert found["stopped"]["n_samples"] == others.sum()
     assert found["models"][""]["rule"] == "out/rule.json"
+
+
+def test_run_calibrates_with_the_prior_that_is_asked_for(cli, folder, judge_server):
+    server = judge_server()
+    options = ["run", "pairs.jsonl", "--labels", "labels.csv", "--model", "m", "-n", N]
+    options += ["--base-url", server.url, "--splits", "2"]
+    far = simulate("rb2-ties", 200, N, seed=3)
+    prior = btdagg.fit_prior({"far": (far.counts, far.labels)})
+    prior.save("prior.json")
+    gold = pl.read_csv("labels.csv")
+    found = {}
+    for name, known in (("none", None), ("weak", "weak"), ("prior.json", prior)):
+        status, out, err = cli(*options, "-o", f"out-{name}", "--prior", name)
+        assert status == 0, err
+        counts = counts_by_item(rows_of(f"out-{name}/votes.db"))
+        of_gold = np.array([counts[item] for item in gold["item"]])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            wanted = btdagg.calibrate(of_gold, gold["label"].to_numpy(), prior=known).model
+        found[name] = DavidsonModel.load(f"out-{name}/model.json")
+        assert found[name] == wanted
+        assert ("prior: " in out + err) == (known is not None), (out, err)
+    assert len(set(found.values())) == 3
 
 
 def test_caps_hold_over_labelled_and_other_pairs(cli, folder, judge_server):

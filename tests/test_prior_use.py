@@ -14,6 +14,7 @@ from btdagg.datasets import simulate
 from btdagg.evaluation import Protocol, RandomSplits, evaluate
 from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.neighbours import Neighbourhood
+from btdagg.evaluation.parts import Part
 
 TASKS = {"math": "rb2-math", "focus": "rb2-focus", "facts": "rb2-factuality"}
 
@@ -76,6 +77,23 @@ def test_neighbours_never_see_what_is_held_out():
     }
     alone = Neighbourhood(own, {"shares": (shares, own)})
     assert alone.prior(np.arange(12)) is None
+
+
+def test_each_part_is_labelled_once_for_all_its_neighbours(monkeypatch):
+    counts, labels = tables()
+    seen = []
+    labelled = Part.labelled
+
+    def counting(self, *args):
+        seen.append(self.key)
+        return labelled(self, *args)
+
+    monkeypatch.setattr(Part, "labelled", counting)
+    protocol = Protocol(RandomSplits(size=6, n_splits=2))
+    votes, gold = btdagg.read_counts(counts), btdagg.read_labels(labels)
+    evaluate(votes, gold, aggregators=[Davidson(), Neighbours()], protocol=protocol)
+    # Once for its own scores, and once as a neighbour.
+    assert sorted(seen) == sorted(2 * [(task,) for task in TASKS])
 
 
 def test_evaluations_hand_neighbours_to_who_wants_them():
@@ -197,3 +215,8 @@ def test_evaluate_shows_priors_beside_the_papers_fit(files, cli):
         assert status == 0, err
         lines = [line["method"] for line in json.loads(out)["lines"] if line["task"] == "math"]
         assert lines == names
+    few = ["evaluate", "counts.csv", "labels.csv", "--splits", "2", "--size", "8"]
+    _, _, err = cli(*few)
+    assert "priors: neighbours, which are the other tasks and judges without what is held" in err
+    assert "weak, plain values; Davidson is the paper's fit, --prior none shows it alone" in err
+    assert "priors: " not in cli(*few, "--prior", "none")[2]

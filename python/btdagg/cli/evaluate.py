@@ -27,7 +27,7 @@ from btdagg.cli.common import (
     say_what_is_pooled,
 )
 from btdagg.cli.panel import refuse_beside_panel, show_panel
-from btdagg.cli.prior import PriorOption, methods_with_priors
+from btdagg.cli.prior import PriorOption, methods_with_priors, priors_beside
 from btdagg.cli.reporting import ReportOption, names, numbers, open_report, refuse_report, say_where
 from btdagg.cli.score_table import evaluation_as_json, print_table
 from btdagg.cli.tables import Columns, tables_of
@@ -289,6 +289,8 @@ def evaluate(
         print_json(evaluation_as_json(evaluation, **settings, n_unlabelled=n_unlabelled))
     else:
         print_table(evaluation)
+        for line in priors_beside(study.aggregators):
+            note(line)
         if n_unlabelled:
             note(f"{n_unlabelled} rows of {gold.source} have no label and are left out")
     if report is not None:

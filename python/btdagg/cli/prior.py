@@ -11,7 +11,7 @@ import btdagg
 from btdagg._core import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from btdagg.aggregators import Aggregator
     from btdagg.fit.prior import Prior
@@ -136,6 +136,23 @@ def methods_with_priors(
         added.append(Threshold())
     names = {method.name for method in (davidson, *rest)}
     return (davidson, *(one for one in added if one.name not in names), *rest)
+
+
+def priors_beside(methods: Sequence[Aggregator] | None) -> list[str]:
+    """Say in a line which priors an evaluation has beside the paper's fit, if there are any."""
+    from btdagg.aggregators import Davidson, needs_of
+
+    told = []
+    for method in methods or ():
+        if needs_of(method).neighbours:
+            told.append("neighbours, which are the other tasks and judges without what is held out")
+        elif isinstance(method, Davidson) and method.prior == "weak":
+            told.append("weak, plain values")
+        elif isinstance(method, Davidson) and isinstance(method.prior, btdagg.Prior):
+            told.append(f"{method.prior.n_labels} labels of {method.name.removeprefix('prior ')}")
+    if not told:
+        return []
+    return [f"priors: {'; '.join(told)}; Davidson is the paper's fit, --prior none shows it alone"]
 
 
 def what_was_done(prior: AnyPrior, option: str | None, calibration: btdagg.Calibration) -> str:

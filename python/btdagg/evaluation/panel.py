@@ -66,7 +66,9 @@ def evaluate_panel(
         exists.
     n_votes : sequence of int, optional
         Numbers of votes of each judge to compare at. By default all votes.
-    protocol, progress, partial
+    protocol : Protocol
+        The paper's splits unless given: cross-fitting fits the panel hundreds of times.
+    progress, partial
         See `evaluate`.
 
     Returns

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -43,6 +43,9 @@ class Part:
     key: Key
     votes: Votes
     labels: Labels
+    _belongings: dict[int | None, tuple[LabelledItems, NDArray[np.object_]] | None] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     def labelled(
         self,
@@ -67,6 +70,28 @@ class Part:
         )
         aligned = align(ids, evidence.counts, labels_of(self.labels, self.votes))
         return LabelledItems(evidence[aligned.rows], aligned.labels, aligned.groups), aligned
+
+    def belonging(
+        self, n_votes: int | None = None
+    ) -> tuple[LabelledItems, NDArray[np.object_]] | None:
+        """Return the labelled items and what each belongs to: its group, or itself.
+
+        It is kept, since every other part asks for it. None if there are no labelled items.
+        """
+        if n_votes not in self._belongings:
+            try:
+                items, aligned = self.labelled(n_votes)
+            except InputError:
+                self._belongings[n_votes] = None
+                return None
+            groups = aligned.groups
+            if groups is None:
+                tasks = self.votes.values("task") if "task" in self.votes.columns else None
+                task = None if tasks is None else tasks.first()
+                names = [f"{task!r} {item!r}" for item in aligned.ids.tolist()]
+                groups = np.array(names, dtype=np.object_)
+            self._belongings[n_votes] = items, groups
+        return self._belongings[n_votes]
 
     def require_comparable(self, items: LabelledItems) -> None:
         """Check that labelled items can be split and have two labels; errors name the file.
@@ -212,22 +237,10 @@ def neighbourhood(part: Part, parts: Iterable[Part], n_votes: int | None) -> Nei
     """Return what the other parts may tell of one; those without labels tell nothing."""
     others = {}
     for other in parts:
-        if other.key != part.key:
-            try:
-                others[" ".join(map(repr, other.key))] = _belonging(other, n_votes)
-            except InputError:
-                continue
-    return Neighbourhood(_belonging(part, n_votes)[1], others)
-
-
-def _belonging(part: Part, n_votes: int | None) -> tuple[LabelledItems, NDArray[np.object_]]:
-    """Return the labelled items of a part, and what each belongs to: its group, or itself."""
-    items, aligned = part.labelled(n_votes)
-    if aligned.groups is not None:
-        return items, aligned.groups
-    task = part.votes.values("task").first() if "task" in part.votes.columns else None
-    names = [f"{task!r} {item!r}" for item in aligned.ids.tolist()]
-    return items, np.array(names, dtype=np.object_)
+        if other.key != part.key and (known := other.belonging(n_votes)) is not None:
+            others[" ".join(map(repr, other.key))] = known
+    own = part.belonging(n_votes)
+    return Neighbourhood(np.empty(0, dtype=object) if own is None else own[1], others)
 
 
 def require_columns(
