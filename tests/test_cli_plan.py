@@ -9,7 +9,7 @@ import btdagg
 from btdagg import DavidsonModel
 from btdagg.cli import run
 from btdagg.datasets import simulate
-from btdagg.online import StoppingRule, excess_by_labels, fit_votes, plan, plan_rule
+from btdagg.online import StoppingRule, excess_by_labels, fit_votes, plan, plan_model, plan_rule
 
 SAMPLE = simulate("wmt-zh-en", 150, 8, seed=1)
 MODEL = DavidsonModel(beta=0.9, eta0=-0.5, gamma=0.1)
@@ -68,22 +68,31 @@ def test_a_plan_is_what_the_library_finds_and_the_rule_is_written(cli, options, 
     assert found["expected"] == vars(expected)
     assert expected.votes == rule.expected_votes
     assert expected.calls == 500 * rule.expected_votes
+    job = {
+        "n_items": 500,
+        "price": 0.002,
+        "vote_worth": 0.01 if rule.price is None else rule.price,
+        "epsilon": rule.epsilon or 0.05,
+        "step": rule.step,
+    }
     by_hand = plan(
         SAMPLE.counts,
         SAMPLE.labels,
-        n_items=500,
         n_votes=sorted({row["n"] for row in found["budgets"]}),
-        price=0.002,
-        vote_worth=0.01 if rule.price is None else rule.price,
-        epsilon=rule.epsilon or 0.05,
-        step=rule.step,
+        **job,
     )
-    assert found["budgets"] == [vars(row) for row in by_hand.budgets]
+    of_model = plan_model(MODEL, SAMPLE.counts, SAMPLE.labels, n=8, **job)
+    rows = [*(row for row in by_hand.budgets if row.n < 8), *of_model]
+    assert found["budgets"] == [vars(row) for row in rows]
     by_labels = excess_by_labels(SAMPLE.counts, SAMPLE.labels, n=8, prior="weak")
     assert found["labels"] == [{"n_labels": n, "excess_mae": e} for n, e in by_labels]
     assert found["budgets"][-1]["n"] == 8
     assert all(row["n"] % rule.step == 0 for row in found["budgets"])
     assert (found["n_labels"], found["output"]) == (150, "rule.json")
+    # What is said above the table is what its row says, but for the calls of a calibration set.
+    (row,) = (one for one in found["budgets"] if (one["n"], one["rule"]) == (8, rule.kind))
+    for name in ("votes", "mae", "change_rate"):
+        assert row[name] == pytest.approx(found["expected"][name], rel=1e-12)
 
 
 def test_a_plan_is_printed(cli, tmp_path):
@@ -94,7 +103,10 @@ def test_a_plan_is_printed(cli, tmp_path):
     assert lines[0] == "risk-bounded rule, epsilon 0.05: at most 8 votes per item"
     assert lines[1].startswith(f"expected: {rule.expected_votes:.2f} votes (")
     assert lines[1].endswith("MAE " + lines[1].split()[-1])
-    assert lines[2].startswith(f"2,000 items: {2000 * rule.expected_votes:,.0f} votes, price ")
+    assert lines[2] == f"2,000 items: {2000 * rule.expected_votes:,.0f} votes"
+    assert "price" not in out
+    priced = cli(*PLAN, "--epsilon", 0.05, "--items", 2000, "--vote-price", 0.5)[1].splitlines()
+    assert priced[2] == f"{lines[2]}, price {1000 * rule.expected_votes:,.2f}"
     assert out.count("risk-bounded") == 1 + 6
     assert "200 labels: error " in out
     assert sorted(path.name for path in tmp_path.iterdir()) == [
@@ -146,9 +158,8 @@ def test_the_table_has_the_rule_that_is_written(cli, options):
     _, out, _ = cli(*PLAN, *options, "--json")
     found = json.loads(out)
     (row,) = (row for row in found["budgets"] if (row["n"], row["rule"]) == (8, "cost-optimal"))
-    # The table's model is the one that many labels would give.
-    best = plan(SAMPLE.counts, SAMPLE.labels, n_items=1000, n_votes=(8,), vote_worth=0.0)
-    (expected,) = (one for one in best.budgets if one.rule == "cost-optimal")
+    best = plan_model(MODEL, SAMPLE.counts, SAMPLE.labels, n=8, n_items=1000, vote_worth=0.0)
+    (expected,) = (one for one in best if one.rule == "cost-optimal")
     assert found["rule"]["price"] == 0
     assert row["votes"] == expected.votes
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -27,6 +27,9 @@ from btdagg.cli.tables import Columns, tables_of
 from btdagg.outputs import OutputFile, json_kind
 from btdagg.provenance import Provenance
 from btdagg.tables.join import with_task
+
+if TYPE_CHECKING:
+    from btdagg import online
 
 _N_CURVE = 6  # numbers of votes in the curve
 
@@ -92,8 +95,13 @@ def plan(
     ] = 1,
     n_items: Annotated[int, typer.Option("--items", help="Number of items in the job.")] = 1000,
     vote_price: Annotated[
-        float, typer.Option("--vote-price", help="Price of one vote, in any currency.")
-    ] = 1.0,
+        float | None,
+        typer.Option(
+            "--vote-price",
+            help="Price of one vote, in any currency: the plan then has prices.",
+            show_default=False,
+        ),
+    ] = None,
     prior: PriorOption = None,
     output: Annotated[
         Path | None,
@@ -131,13 +139,13 @@ def plan(
     at_least(n_items, "--items", 1)
     if sum(value is not None for value in (epsilon, price, budget)) > 1:
         raise btdagg.InputError("give at most one of --epsilon, --price and --budget")
-    if not vote_price >= 0:
+    if vote_price is not None and not vote_price >= 0:
         raise btdagg.InputError(f"--vote-price is {vote_price}, want at least 0")
     if model is None:
         if output is not None or any(value is not None for value in (epsilon, price, budget)):
             raise btdagg.InputError("a rule wants MODEL, VOTES and LABELS")
         _before_the_first_label(
-            prior, n_votes, step=step, n_items=n_items, price=vote_price, json=json
+            prior, n_votes, step=step, n_items=n_items, price=vote_price or 0.0, json=json
         )
         return
     if votes is None or labels is None:
@@ -173,20 +181,21 @@ def plan(
                 fitted, n_votes, chances, price=price, budget=budget, step=step
             )
         found = online.plan_rule(
-            rule, items.counts, items.labels, n_items=n_items, price=vote_price
+            rule, items.counts, items.labels, n_items=n_items, price=vote_price or 0.0
         )
-    planned = online.plan(
-        items.counts,
-        items.labels,
-        n_items=n_items,
-        n_votes=_curve(n_votes, step),
-        price=vote_price,
-        vote_worth=0.01 if rule.price is None else rule.price,
-        epsilon=0.05 if epsilon is None else epsilon,
-        step=step,
-    )
+    job: dict[str, Any] = {
+        "n_items": n_items,
+        "price": vote_price or 0.0,
+        "vote_worth": 0.01 if rule.price is None else rule.price,
+        "epsilon": 0.05 if epsilon is None else epsilon,
+        "step": step,
+    }
+    planned = online.plan(items.counts, items.labels, n_votes=_curve(n_votes, step), **job)
+    # At that number the rows are of the model that decides, as is the line above the table.
+    of_model = online.plan_model(fitted, items.counts, items.labels, n=n_votes, **job)
+    fewer = [row for row in planned.budgets if row.n != n_votes]
     labels_for = online.excess_by_labels(items.counts, items.labels, n=n_votes, prior=known)
-    planned = replace(planned, labels=labels_for)
+    planned = online.Plan((*fewer, *of_model), labels_for)
     if rule_file is not None:
         rule_file.save(rule.save)
     say_what_is_pooled(table, "plans for")
@@ -200,8 +209,8 @@ def plan(
                     "epsilon": rule.epsilon,
                     "price": rule.price,
                 },
-                "expected": asdict(found),
-                "budgets": [asdict(row) for row in planned.budgets],
+                "expected": _as_json(found, vote_price),
+                "budgets": [_as_json(row, vote_price) for row in planned.budgets],
                 "labels": [
                     {"n_labels": size, "excess_mae": excess} for size, excess in planned.labels
                 ],
@@ -218,12 +227,22 @@ def plan(
         f"{found.change_rate:.1%} of labels differ from those of {rule.n} votes, MAE "
         f"{found.mae:.4f}"
     )
-    out.print(f"{n_items:,} items: {found.calls:,.0f} votes, price {found.price:,.2f}")
+    paid = "" if vote_price is None else f", price {found.price:,.2f}"
+    out.print(f"{n_items:,} items: {found.calls:,.0f} votes{paid}")
     if output is not None:
         out.print(f"wrote {output}", soft_wrap=True)
-    out.print("\nBy number of votes and rule; calls include those for a calibration set:")
+    out.print(
+        f"\nBy number of votes and rule, of the model at {rule.n} votes and of models fitted to "
+        "these items at fewer; calls include those for a calibration set:",
+        soft_wrap=True,
+    )
     out.print(str(planned), soft_wrap=True)
     out.print(f"labels are for calibrations {_words_of(known)}", soft_wrap=True)
+
+
+def _as_json(row: online.PlannedBudget, vote_price: float | None) -> dict[str, object]:
+    """Return a row as plain values, without a price where none was given."""
+    return asdict(row) | ({"price": None} if vote_price is None else {})
 
 
 def _words_of(prior: AnyPrior) -> str:
@@ -256,7 +275,7 @@ def _before_the_first_label(
         )
     found = online.forecast(known, n_items=n_items, n_votes=_curve(n_votes, step), price=price)
     if json:
-        rows = [asdict(row) for row in found.rows]
+        rows = [asdict(row) | ({} if price else {"price": None}) for row in found.rows]
         print_json({"forecast": rows, "neighbours": list(found.neighbours)})
         return
     out.print(str(found), soft_wrap=True)

@@ -9,9 +9,16 @@
 
 from btdagg.online.drift import DriftMonitor, DriftReport, Facet
 from btdagg.online.forecast import Forecast, ForecastRow, forecast
-from btdagg.online.planner import Plan, PlannedBudget, excess_by_labels, plan, plan_rule
+from btdagg.online.planner import (
+    Plan,
+    PlannedBudget,
+    excess_by_labels,
+    plan,
+    plan_model,
+    plan_rule,
+)
 from btdagg.online.predictive import VoteDistribution, fit_votes
-from btdagg.online.rule import Followed, StoppingRule
+from btdagg.online.rule import StoppedVotes, StoppingRule
 from btdagg.online.tally import Conflict, OnlineTally, Settled
 
 __all__ = [
@@ -19,18 +26,19 @@ __all__ = [
     "DriftMonitor",
     "DriftReport",
     "Facet",
-    "Followed",
     "Forecast",
     "ForecastRow",
     "OnlineTally",
     "Plan",
     "PlannedBudget",
     "Settled",
+    "StoppedVotes",
     "StoppingRule",
     "VoteDistribution",
     "excess_by_labels",
     "fit_votes",
     "forecast",
     "plan",
+    "plan_model",
     "plan_rule",
 ]

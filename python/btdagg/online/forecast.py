@@ -74,11 +74,14 @@ class Forecast:
     neighbours: tuple[str, ...]
 
     def __str__(self) -> str:
-        lines = ["  n  labels     MAE  of a task          votes       calls       price"]
+        priced = any(row.price for row in self.rows)
+        lines = [
+            "  n  labels     MAE  of a task          votes       calls" + "       price" * priced
+        ]
         for row in self.rows:
             lines.append(
                 f"{row.n:3}  {row.n_labels:6}  {row.mae:.4f}  {row.low:.3f} to {row.high:.3f}"
-                f"  {row.votes:8.2f}  {row.calls:10,.0f}  {row.price:10,.2f}"
+                f"  {row.votes:8.2f}  {row.calls:10,.0f}" + f"  {row.price:10,.2f}" * priced
             )
         return "\n".join(lines)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
@@ -110,11 +110,12 @@ class Plan:
         return min(within, key=lambda row: row.calls)
 
     def __str__(self) -> str:
-        lines = ["  n  rule          votes     MAE  changed       calls       price"]
+        priced = any(row.price for row in self.budgets)
+        lines = ["  n  rule          votes     MAE  changed       calls" + "       price" * priced]
         for row in self.budgets:
             lines.append(
                 f"{row.n:3}  {row.rule:<12} {row.votes:6.2f}  {row.mae:.4f}  {row.change_rate:7.4f}"
-                f"  {row.calls:10,.0f}  {row.price:10,.2f}"
+                f"  {row.calls:10,.0f}" + f"  {row.price:10,.2f}" * priced
             )
         for size, excess in self.labels:
             lines.append(f"{size} labels: error {excess:.4f} above that of many labels")
@@ -181,26 +182,84 @@ def plan(
     step = as_integer(step, "step", 1)
     sizes, budgets = numbers(n_labels, "n_labels", 2), numbers(n_votes, "n_votes", 1, 128)
     per_vote, worth = _at_least_0(price, "price"), _at_least_0(vote_worth, "vote_worth")
-    rows = []
-    for n in budgets:
-        model, mae = _at(votes, n)
-        full = StoppingRule.lossless(model, n, votes, step=step)
-        rules = (
-            full,
-            StoppingRule.risk_bounded(model, n, votes, epsilon=epsilon, step=step),
-            StoppingRule.cost_optimal(model, n, votes, price=worth, step=step),
-        )
-        found = [("all votes", float(n), mae, 0.0)]
-        # The rules' own error is the model's; what a rule adds to it is taken over.
-        found += [
-            (r.kind, r.expected_votes, mae + r.expected_mae - full.expected_mae, r.change_rate)
-            for r in rules
-        ]
-        calibration_calls = sizes[len(sizes) // 2] * n
-        for name, expected, error, change in found:
-            calls = n_items * expected + calibration_calls
-            rows.append(PlannedBudget(n, name, expected, error, change, calls, calls * per_vote))
+    job = _Job(n_items, sizes[len(sizes) // 2], per_vote, worth, epsilon, step)
+    rows = [row for n in budgets for row in _budgets(*_at(votes, n), votes, n, job)]
     return Plan(tuple(rows), tuple(_by_labels(votes, budgets[-1], sizes, seed, None)))
+
+
+def plan_model(
+    model: DavidsonModel,
+    counts: ArrayLike,
+    labels: ArrayLike,
+    *,
+    n: int,
+    n_items: int,
+    n_labels: int = 100,
+    price: float = 1.0,
+    vote_worth: float = 0.01,
+    epsilon: float = 0.05,
+    step: int = 1,
+) -> tuple[PlannedBudget, ...]:
+    """Forecast a job that a given model decides, at one number of votes, under each rule.
+
+    Parameters
+    ----------
+    model : DavidsonModel
+        Calibrated for `n` votes.
+    counts, labels, n_items, price, vote_worth, epsilon, step
+        As for `plan`.
+    n : int
+        Votes per item at most.
+    n_labels : int
+        Labelled items, whose votes are among the calls.
+
+    Raises
+    ------
+    InputError
+        If shapes disagree or a number is out of range.
+    """
+    votes, n = fit_votes(counts, labels), as_integer(n, "n", 1, 128)
+    job = _Job(
+        as_integer(n_items, "n_items", 1),
+        as_integer(n_labels, "n_labels", 0),
+        _at_least_0(price, "price"),
+        _at_least_0(vote_worth, "vote_worth"),
+        epsilon,
+        as_integer(step, "step", 1),
+    )
+    return tuple(_budgets(model, _error(model, *_joint(votes, n)), votes, n, job))
+
+
+class _Job(NamedTuple):
+    """What does not depend on the number of votes."""
+
+    n_items: int
+    n_labels: int
+    price: float
+    vote_worth: float
+    epsilon: float
+    step: int
+
+
+def _budgets(
+    model: DavidsonModel, mae: float, votes: VoteDistribution, n: int, job: _Job
+) -> Iterator[PlannedBudget]:
+    """Forecast n votes under each rule, of a model with that error."""
+    full = StoppingRule.lossless(model, n, votes, step=job.step)
+    rules = (
+        full,
+        StoppingRule.risk_bounded(model, n, votes, epsilon=job.epsilon, step=job.step),
+        StoppingRule.cost_optimal(model, n, votes, price=job.vote_worth, step=job.step),
+    )
+    found = [("all votes", float(n), mae, 0.0)]
+    # The rules' own error is the model's; what a rule adds to it is taken over.
+    found += [
+        (r.kind, r.expected_votes, mae + r.expected_mae - full.expected_mae, r.change_rate)
+        for r in rules
+    ]
+    for name, expected, error, change in found:
+        calls = job.n_items * expected + job.n_labels * n
+        yield PlannedBudget(n, name, expected, error, change, calls, calls * job.price)
 
 
 def plan_rule(

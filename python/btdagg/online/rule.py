@@ -26,7 +26,7 @@ RULE_FILE = FileFormat("btdagg.stopping-rule", "stopping rule")
 _MOST_VOTES = 128
 
 
-class Followed(NamedTuple):
+class StoppedVotes(NamedTuple):
     """Where items stop if their votes come one at a time.
 
     Attributes
@@ -309,7 +309,7 @@ class StoppingRule:
             raise InputError("votes is None, want the distribution of the votes for a forecast")
         return start
 
-    def follow(self, votes: ArrayLike) -> Followed:
+    def follow(self, votes: ArrayLike) -> StoppedVotes:
         """Apply the rule to votes in their order.
 
         Parameters
@@ -319,7 +319,7 @@ class StoppingRule:
 
         Returns
         -------
-        Followed
+        StoppedVotes
             How many votes each item gets, and its label.
 
         Raises
@@ -338,7 +338,7 @@ class StoppingRule:
             np.cumsum(array == vote, axis=1, out=running[:, 1:, column])
         stops = self.stops(running.reshape(-1, 3)).reshape(len(array), self.n + 1)
         n_votes = stops.argmax(axis=1)
-        return Followed(n_votes, self.decide(running[np.arange(len(array)), n_votes]))
+        return StoppedVotes(n_votes, self.decide(running[np.arange(len(array)), n_votes]))
 
     def to_json(self) -> str:
         """Return the rule as versioned JSON, with its model; floats keep every bit."""
