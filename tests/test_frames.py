@@ -139,6 +139,7 @@ CASES = {
     "VoteDistribution.log_chances": lambda counts, labels: VOTES.log_chances(counts),
     "fit_votes": lambda counts, labels: online.fit_votes(counts, labels).components,
     "plan": lambda c, y: online.plan(c, y, n_items=9, n_votes=[2], n_labels=[20]).budgets,
+    "excess_by_labels": lambda c, y: online.excess_by_labels(c, y, n=2, n_labels=[20]),
     "plan_rule": lambda counts, labels: online.plan_rule(RULE, counts, labels, n_items=9),
     "DriftMonitor": lambda counts, labels: online.DriftMonitor(counts).report().facets,
     "DriftMonitor.observe": lambda c, labels: online.DriftMonitor(COUNTS).observe(c).facets,
@@ -317,11 +318,20 @@ def test_no_public_function_that_takes_counts_is_left_out():
     } | {"Aggregator.fit", "Aggregator.decide"}
     made_by_others = {
         "LabelledCounts",  # by `align`
+        "PanelCounts",  # by `panel_counts`
         "Settled",
     }
     made_by_others |= {"Davidson.decide_refitted"}  # by evaluations, which have read the counts
     of_arrays = {"reference.few_labels"}
     made_by_others |= of_arrays
+    # Of several judges: arrays (n, judges, 3), or votes with a column of judges.
+    of_panels = {
+        name
+        for name in public_functions_that_take_counts()
+        if name == "calibrate_panel"
+        or name.partition(".")[0] in ("PanelModel", "Panel", "OneJudge")
+    }
+    made_by_others |= of_panels
     left = public_functions_that_take_counts() - tested - aggregating - made_by_others
     assert left == set()
 

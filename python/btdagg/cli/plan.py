@@ -123,11 +123,9 @@ def plan(
     show how votes are distributed. From that the command forecasts votes, calls and errors for each
     rule and number of votes, and how much more labels would help.
 
-    Before the first label give a saved prior and no files: the command then forecasts errors and
-    votes from the prior's tasks, each calibrated to a few of its labels with the others as
-    neighbours.
-
-    Example: btdagg plan --prior prior.json -n 8
+    Before the first label give --prior a saved prior, and no files: the command then forecasts
+    errors and votes from the prior's tasks, each calibrated to a few of its labels with the others
+    as neighbours.
 
     Example: btdagg plan model.json votes.csv labels.csv --filter judge=gpt-5.4 -n 8
     --epsilon 0.05 -o rule.json
