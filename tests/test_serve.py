@@ -798,14 +798,17 @@ def test_votes_that_are_always_fewer_are_logged_once(caplog):
 def test_under_load_no_answer_is_wrong_and_none_is_lost():
     """Twenty seconds from a process of its own; `benches/serve.py` says what it does."""
     script = Path(__file__).parents[1] / "benches/serve.py"
-    done = subprocess.run(
-        [sys.executable, str(script), "--minutes", str(20 / 60)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    for seconds in (20, 120):  # longer where the machine has other things to do
+        done = subprocess.run(
+            [sys.executable, str(script), "--minutes", str(seconds / 60)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        found = json.loads(done.stdout)
+        if found["answers"] > 100:
+            break
     assert found["wrong"] == 0, found
     assert set(found["accepted_and_lost"].values()) == {0}, found
     assert found["accepted_without_an_end"] == 0, found
