@@ -38,11 +38,10 @@ def print_table(evaluation: Scores) -> None:
             soft_wrap=True,
         )
     else:
-        out.print(
+        note(
             f"calibrated on {_labels(evaluation)} labels in each of {first.n_splits} random "
             "splits; ±: half of the 95% interval of the mean over splits, which is not one for new "
-            "items",
-            soft_wrap=True,
+            "items"
         )
     for remark in remarks(evaluation):
         note(remark)
