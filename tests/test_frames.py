@@ -140,6 +140,9 @@ CASES = {
     "fit_votes": lambda counts, labels: online.fit_votes(counts, labels).components,
     "plan": lambda c, y: online.plan(c, y, n_items=9, n_votes=[2], n_labels=[20]).budgets,
     "excess_by_labels": lambda c, y: online.excess_by_labels(c, y, n=2, n_labels=[20]),
+    "plan_model": lambda counts, labels: online.plan_model(
+        RULE.model, counts, labels, n=8, n_items=9
+    ),
     "plan_rule": lambda counts, labels: online.plan_rule(RULE, counts, labels, n_items=9),
     "DriftMonitor": lambda counts, labels: online.DriftMonitor(counts).report().facets,
     "DriftMonitor.observe": lambda c, labels: online.DriftMonitor(COUNTS).observe(c).facets,
@@ -397,6 +400,9 @@ TWO = {
     "LabelledItems": LabelledItems,
     "fit_votes": online.fit_votes,
     "plan": lambda c, y: online.plan(c, y, n_items=9, n_votes=[2], n_labels=[20]),
+    "plan_model": lambda counts, labels: online.plan_model(
+        RULE.model, counts, labels, n=8, n_items=9
+    ),
     "plan_rule": lambda counts, labels: online.plan_rule(RULE, counts, labels, n_items=9),
     "isotonic": AGGREGATORS["isotonic"]().fit,
     "davidson": AGGREGATORS["davidson"]().fit,

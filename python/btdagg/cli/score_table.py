@@ -29,20 +29,17 @@ def print_table(evaluation: Scores) -> None:
     n_labels = len(evaluation.by) + ("method" in header)
     out.print_rows(header, rows, n_labels)
     first = evaluation.cells[0].comparison
-    if len(methods) > 1:
-        out.print(f"rank: clusters by MAE; {first.test.words}", soft_wrap=True)
+    how = (
+        f"models calibrated on {_labels(evaluation)} labels in each of {first.n_splits} random "
+        "splits; ±: half of the 95% interval of the mean over splits, not one for new items"
+    )
     if first.new_items is not None:
-        out.print(
+        how = (
             f"each item decided by models calibrated on {_labels(evaluation)} other labels; ±: "
-            "half of the 95% interval for new items, or new groups of items",
-            soft_wrap=True,
+            "half of the 95% interval for new items, or new groups of items"
         )
-    else:
-        note(
-            f"calibrated on {_labels(evaluation)} labels in each of {first.n_splits} random "
-            "splits; ±: half of the 95% interval of the mean over splits, which is not one for new "
-            "items"
-        )
+    ranked = f"rank: clusters by MAE; {first.test.words}; " if len(methods) > 1 else ""
+    out.print(f"{ranked}{how}", soft_wrap=True)
     for remark in remarks(evaluation):
         note(remark)
 
