@@ -11,7 +11,7 @@ from btdagg import InputError, read_labels, read_votes, rounded_median
 from btdagg.aggregators.registry import by_name
 from btdagg.cli import run as run_cli
 from btdagg.evaluation import Protocol, RandomSplits, evaluate
-from btdagg.evaluation.summary import lines
+from btdagg.evaluation.summary import lines, remarks
 from btdagg.judge.client import FunctionClient
 from btdagg.judge.examples import labelled_pairs
 from btdagg.judge.generative import order_of_aggregation
@@ -177,6 +177,35 @@ def test_the_tables_take_the_decisions_up(judge_server, decide, store):
         protocol=Protocol(RandomSplits(size=4, n_splits=3)),
     )
     assert [line.n_votes for line in lines(on_two)] == [2, 2]
+
+
+def test_examples_of_few_shot_are_scored_for_no_method(judge_server, decide, store):
+    server = judge_server()
+    decide(server, "few-shot", examples=examples(2))
+    decide(server, "few-shot", examples=examples(4))  # two of these were decided before
+    shown = {pair.item for pair, _ in examples(4)}
+    decide(server, "usc", Judging("m", n=2))
+    votes = read_votes(votes_frame(store))
+    known = votes.frame.filter(pl.col("few_shot").is_not_null())["item"].unique()
+    assert not shown & set(known.to_list())
+    assert len(known) == N_ITEMS - 4
+    protocol = Protocol(RandomSplits(size=3, n_splits=3))
+    found = evaluate(
+        votes,
+        read_labels(LABELS),
+        aggregators=by_name(("majority", "few-shot")),
+        protocol=protocol,
+    )
+    (cell,) = found.cells
+    assert (cell.comparison.n_items, cell.n_undecided) == (N_ITEMS - 4, 4)
+    assert (
+        "4 items have no few-shot decision, as those that its prompt shows as examples, and are "
+        "scored for no method"
+    ) in " ".join(remarks(found))
+    other = evaluate(
+        votes, read_labels(LABELS), aggregators=by_name(["majority"]), protocol=protocol
+    )
+    assert other.cells[0].comparison.n_items == N_ITEMS
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -24,6 +24,9 @@ class Needs:
     time : bool
         Whether a fit takes more than a few milliseconds. Sweeps, which fit thousands of times,
         leave such aggregators out.
+    some_decisions : bool
+        Whether items may have no decision, as those that a few-shot prompt shows as examples:
+        evaluations then leave them out, for every method.
     neighbours : bool
         Whether it needs a prior learned from other tasks or judges, which evaluations pass to its
         `among`.
@@ -33,6 +36,7 @@ class Needs:
     decisions: str | None = None
     time: bool = False
     neighbours: bool = False
+    some_decisions: bool = False
 
     @property
     def votes_alone(self) -> bool:

@@ -25,6 +25,8 @@ class Decided:
         Name of the decisions in the evidence, which is their column in tables of votes.
     name : str
         Name in tables; by default the column in capitals.
+    some : bool
+        Whether items may have no decision; evaluations then leave them out, for every method.
 
     References
     ----------
@@ -33,6 +35,7 @@ class Decided:
 
     column: str
     name: str = ""
+    some: bool = False
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -41,7 +44,7 @@ class Decided:
     @property
     def needs(self) -> Needs:
         """The decisions of its column."""
-        return Needs(decisions=self.column)
+        return Needs(decisions=self.column, some_decisions=self.some)
 
     def fit(self, counts: ArrayLike, labels: ArrayLike) -> Self:
         """Return itself: there is nothing to learn."""

@@ -34,7 +34,7 @@ AGGREGATORS: Mapping[str, Callable[[], Aggregator]] = MappingProxyType(
         "davidson-mae": DavidsonMAE,
         "isotonic": Isotonic,
         "greedy": partial(Decided, "greedy", "greedy decoding"),
-        "few-shot": partial(Decided, "few_shot", "few-shot"),
+        "few-shot": partial(Decided, "few_shot", "few-shot", some=True),
         "gsa": partial(Decided, "gsa"),
         "usc": partial(Decided, "usc"),
     }

@@ -224,10 +224,11 @@ class Cell:
     fitted : Davidson or None
         The first aggregator that is quick to fit and keeps a `Calibration`, as Davidson does,
         fitted to all labelled items, to describe the judge. The scores do not use it.
-    n_unlabelled, n_without_votes, n_missing, n_short, n_empty : int
+    n_unlabelled, n_without_votes, n_undecided, n_missing, n_short, n_empty : int
         Items left out because they have no label; labels left out because their item has no votes;
-        missing votes; items with fewer than `n_votes` votes, of which all are used; items with
-        missing votes only, which are decided without votes.
+        items left out because a method has no decision of them; missing votes; items with fewer
+        than `n_votes` votes, of which all are used; items with missing votes only, which are
+        decided without votes.
     """
 
     key: Key
@@ -238,6 +239,7 @@ class Cell:
     fitted: Davidson | None = None
     n_unlabelled: int = 0
     n_without_votes: int = 0
+    n_undecided: int = 0
     n_missing: int = 0
     n_short: int = 0
     n_empty: int = 0

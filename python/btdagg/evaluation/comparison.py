@@ -262,12 +262,16 @@ def _cells_of(
     cells: list[Cell] = []
     for n_votes, several in groupby(points, lambda point: point.n_votes):
         try:
-            items, aligned = part.labelled(n_votes, confidence, decisions_of(methods))
+            everything, aligned = part.labelled(n_votes, confidence, decisions_of(methods))
+            kept = everything.with_decisions(
+                needs_of(one).decisions or "" for one in methods if needs_of(one).some_decisions
+            )
+            items = everything if kept.all() or not kept.any() else everything.among(kept)
             if points[0].n_labels is None:  # a sweep over labels tells no methods apart
                 part.require_comparable(items)
             fitted = _calibrated(methods, items)
             n_found = items.evidence.counts.sum(axis=1)
-            around = [neighbourhood(part, parts, n_votes)] if parts else None
+            around = [neighbourhood(part, parts, n_votes, kept)] if parts else None
             for point in several:
                 ((found,),) = cross_scores(
                     [items],
@@ -284,6 +288,7 @@ def _cells_of(
                     fitted=fitted,
                     n_unlabelled=aligned.n_unlabelled,
                     n_without_votes=aligned.n_without_votes,
+                    n_undecided=len(everything) - len(items),
                     n_missing=part.votes.n_missing,
                     n_short=int((n_found < (n_votes or 0)).sum()),
                     n_empty=int((n_found == 0).sum()),

@@ -12,6 +12,8 @@ from btdagg.evidence import Evidence
 from btdagg.validation import as_labels, as_whole_counts, labelled, same_index, same_length
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import ArrayLike, NDArray
 
     from btdagg.evaluation.splitters import Splitter
@@ -59,6 +61,24 @@ class LabelledItems:
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def among(self, kept: NDArray[np.bool_]) -> LabelledItems:
+        """Return the items that are kept.
+
+        Raises
+        ------
+        InputError
+            If there are none.
+        """
+        groups = None if self.groups is None else self.groups[kept]
+        return LabelledItems(self.evidence[kept], self.labels[kept], groups)
+
+    def with_decisions(self, names: Iterable[str]) -> NDArray[np.bool_]:
+        """Return which items have all decisions of these names: (n,) array."""
+        known = np.ones(len(self), dtype=np.bool_)
+        for name in names:
+            known &= ~np.isnan(self.evidence.decisions.get(name, np.zeros(len(self))))
+        return known
 
     def require_two_labels(self) -> None:
         """Check that there are two different labels; otherwise no methods can be told apart.

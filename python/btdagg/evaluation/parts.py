@@ -233,14 +233,19 @@ def labelled_parts(
     return found, refused
 
 
-def neighbourhood(part: Part, parts: Iterable[Part], n_votes: int | None) -> Neighbourhood:
-    """Return what the other parts may tell of one; those without labels tell nothing."""
+def neighbourhood(
+    part: Part, parts: Iterable[Part], n_votes: int | None, kept: NDArray[np.bool_]
+) -> Neighbourhood:
+    """Return what the other parts may tell of the kept items of one.
+
+    Parts without labels tell nothing.
+    """
     others = {}
     for other in parts:
         if other.key != part.key and (known := other.belonging(n_votes)) is not None:
             others[" ".join(map(repr, other.key))] = known
     own = part.belonging(n_votes)
-    return Neighbourhood(np.empty(0, dtype=object) if own is None else own[1], others)
+    return Neighbourhood(np.empty(0, dtype=object) if own is None else own[1][kept], others)
 
 
 def require_columns(

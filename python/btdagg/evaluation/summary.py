@@ -251,6 +251,11 @@ def remarks(scores: Scores) -> list[str]:
                 f"{where}{cell.n_empty} of {cell.comparison.n_items} items have only "
                 "missing votes, and are decided without votes"
             )
+        if cell.n_undecided:
+            found.append(
+                f"{where}{cell.n_undecided} items have no few-shot decision, as those that its "
+                "prompt shows as examples, and are scored for no method"
+            )
         if cell.n_short == cell.comparison.n_items:
             found.append(f"{where}no item has {cell.n_votes} votes; all votes were used")
     found += [f"{' '.join(key)}: not evaluated: {reason}" for key, reason in scores.skipped]

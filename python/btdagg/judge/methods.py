@@ -85,7 +85,8 @@ async def decide_by(
 
     Decisions are written to the store as `greedy`, `few_shot`, or `gsa_12` for those on 12 samples;
     `gsa` as well if the store has no further samples. An item for which an answer is missing is not
-    decided.
+    decided, and of the examples of few-shot no decision is written, so that evaluations leave them
+    out.
 
     Parameters
     ----------
@@ -131,8 +132,11 @@ async def decide_by(
         decided |= _medians(votes, asking.n)
         undecided += [item for item in items if item not in decided]
     columns = _columns(method, judging, store, pairs)
+    # The prompt shows their labels to all other items: no method is to be scored on them.
+    shown = {pair.item for pair, _ in examples} if method == "few-shot" else set()
+    written = {item: label for item, label in decided.items() if item not in shown}
     for column in columns:
-        store.write_decisions(judging.asked, column, decided)
+        store.write_decisions(judging.asked, column, written, undecided=shown)
     return Decisions(method, columns, decided, tuple(undecided), tuple(runs))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -185,7 +185,14 @@ class VoteStore(Database):
 
     # Decisions
 
-    def write_decisions(self, asked: Asked, name: str, decided: Mapping[str, int]) -> None:
+    def write_decisions(
+        self,
+        asked: Asked,
+        name: str,
+        decided: Mapping[str, int],
+        *,
+        undecided: Collection[str] = (),
+    ) -> None:
         """Write what a method decided on items, in place of what it decided before.
 
         Parameters
@@ -195,7 +202,19 @@ class VoteStore(Database):
         name : str
             Column of the decisions in tables, such as ``gsa_8``.
         decided : mapping of item to -1, 0, 1
+        undecided : collection of str
+            Items of which an earlier decision no longer holds.
         """
+        table = schema.decisions
+        if undecided:
+            earlier = sa.delete(table).where(
+                table.c.judge == asked.judge,
+                table.c.template_digest == asked.template_digest,
+                table.c.name == name,
+                table.c.item.in_(sorted(undecided)),
+            )
+            with self.plainly(), self._engine.begin() as connection:
+                connection.execute(earlier)
         rows = [
             {
                 "judge": asked.judge,
