@@ -3,6 +3,7 @@
 import json
 import signal
 import time
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -243,3 +244,23 @@ def test_endpoints_that_cannot_work_leave_nothing_behind(cli, folder, judge_serv
     assert rows_of("v.db") == []
     assert one_line(*cli("votes", "absent.db")) == "absent.db: no such file"
     assert "want a name in" in one_line(*cli("votes", "v.db", "--export", "v.xlsx"))
+
+
+def test_run_says_that_labelled_pairs_share_prompts(cli, folder, judge_server):
+    rows = [json.loads(line) for line in Path("pairs.jsonl").read_text().splitlines()]
+    for number, row in enumerate(rows):
+        row["prompt"] = f"question {number // 2}"
+    Path("pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    server = judge_server()
+    options = ["--labels", "labels.csv", "--model", "m", "--base-url", server.url, "-n", "4"]
+    status, out, err = cli("run", "pairs.jsonl", *options, "-o", "out")
+    assert status == 0
+    n_labels = pl.read_csv("labels.csv").height
+    assert f"{n_labels} items share a prompt with another, and the labels have no column" in err
+    assert "each item decided by models calibrated on" in out
+    settings = json.loads(Path("out/report/report.json").read_text())["settings"]
+    assert settings["labelled items"] == {"m": n_labels}
+    pl.read_csv("labels.csv").with_columns(group=pl.int_range(pl.len()) // 2).write_csv(
+        "labels.csv"
+    )
+    assert "share a prompt" not in cli("run", "pairs.jsonl", *options, "-o", "out")[2]

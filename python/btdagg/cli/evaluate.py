@@ -295,7 +295,7 @@ def evaluate(
             note(f"{n_unlabelled} rows of {gold.source} have no label and are left out")
     if report is not None:
         title = f"Evaluation of {Path(table.source).name}"
-        with open_report(report, title, context, reads, force) as folder:
+        with open_report(report, title, context, reads, force, study.sizes_used) as folder:
             write_scores(folder, evaluation)
             if not whole:
                 raise KeyboardInterrupt

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 from json import dumps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -31,6 +31,10 @@ from btdagg.files import write_table
 from btdagg.outputs import OutputFolder
 from btdagg.report.sections import write_protocols, write_scores
 from btdagg.report.study import Study
+
+if TYPE_CHECKING:
+    from btdagg.judge.pairs import Pairs
+    from btdagg.tables import Votes
 
 # None has a name that a user's own file is likely to have.
 _DECIDED, _VOTES, _EVALUATION = "decided.csv", "judged_votes.parquet", "evaluation.json"
@@ -139,7 +143,7 @@ def run(
     if found.stopped is not None:
         results["stopped"] = saved_as_dict(found.stopped)
     # Under a rule only the labelled pairs have all votes, as the model that is scored wants them.
-    votes = found.votes
+    votes = _with_prompts(found.votes, pipeline.pairs)
     protocol = Protocol(CrossFit(seed=seed), GroupTest())
     if splits is not None:
         protocol = Protocol(RandomSplits(n_splits=splits, seed=seed))
@@ -158,13 +162,26 @@ def run(
         if not json:
             print_table(evaluation)
         title = f"{judging.asked.judge} on {pairs.name}"
-        with open_report(page, title, context, reads, force) as report:
+        with open_report(page, title, context, reads, force, study.sizes_used) as report:
             write_scores(report, evaluation)
             write_protocols(report, study)
         say_where(page)
     if json:
         print_json({**results, "run": found.run.as_dict()})
     return status
+
+
+def _with_prompts(votes: Votes, pairs: Pairs) -> Votes:
+    """Say which items have the same prompt, as a number, for the remark on groups."""
+    import polars as pl
+
+    if "prompt" not in pairs.columns:
+        return votes
+    rows = votes.numbered()
+    prompts = pairs.frame.select(
+        pl.col("item").cast(rows["item"].dtype), pl.col("prompt").rank("dense")
+    )
+    return votes.renumbered(rows.join(prompts, on="item", how="left", maintain_order="left"))
 
 
 def _files(tasks: Sequence[str], has_rules: bool) -> list[str]:

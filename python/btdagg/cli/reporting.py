@@ -6,7 +6,7 @@ import platform
 import re
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -58,9 +58,14 @@ def refuse_report(path: Path | None, reads: Sequence[str], force: bool) -> None:
 
 
 def open_report(
-    path: Path, title: str, context: typer.Context, reads: Sequence[str], force: bool
+    path: Path,
+    title: str,
+    context: typer.Context,
+    reads: Sequence[str],
+    force: bool,
+    more: Mapping[str, object] | None = None,
 ) -> ReportFolder:
-    """Open a report with the command, its options and the versions as its settings."""
+    """Open a report with the command, its options and the versions as its settings, and more."""
     from btdagg.report.folder import ReportFolder
 
     usual = {option.name: option.default for option in context.command.params}
@@ -71,6 +76,7 @@ def open_report(
             for name, value in context.params.items()
             if not (value is None or value is False or value == "") or value != usual.get(name)
         },
+        **(more or {}),
         "Python": platform.python_version(),
         **{name: version(name) for name in ("numpy", "polars", "scipy")},
     }

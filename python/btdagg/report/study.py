@@ -230,6 +230,17 @@ class Study:
             points = points[np.linspace(0, len(points) - 1, _POINTS).round().astype(int)]
         return [int(point) for point in points]
 
+    @property
+    def sizes_used(self) -> dict[str, object]:
+        """Numbers of items and of labels that the results are of, for how a report was made."""
+        if not self._labelled[0]:
+            return {}
+        return {
+            "labelled items": {name or "all": len(items) for name, items in self.items.items()},
+            "labels in the sweep": self.calibration_sizes(),
+            "votes in the sweep": self.budgets(),
+        }
+
     def calibration_sizes(self) -> list[int]:
         """Numbers of labels for a sweep."""
         if self.sizes is not None:

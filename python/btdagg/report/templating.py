@@ -22,6 +22,8 @@ def _plain(value: object) -> str:
         return "not given"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, dict):
+        return ", ".join(f"{name}: {_plain(one)}" for name, one in value.items()) or "none"
     if isinstance(value, list | tuple):
         return ", ".join(map(_plain, value)) or "none"
     return str(value)
