@@ -1,4 +1,4 @@
-"""The paper's evaluation protocol, and views of its scores."""
+"""How good methods are on labelled items: protocols, scores, and views of them."""
 
 from btdagg.evaluation.bias import PositionalBias, positional_bias
 from btdagg.evaluation.cells import Cell, Comparison, MethodScores
