@@ -1,6 +1,7 @@
 """The report of an evaluation where parts, or single tables, cannot be made: the rest is there."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,10 +9,16 @@ import polars as pl
 import pytest
 
 from btdagg import InputError, read_labels, read_votes
+from btdagg.aggregators import Davidson, MajorityVote, Threshold
+from btdagg.datasets import simulate
 from btdagg.evaluation import (
+    Cell,
+    Interval,
     Protocol,
     RandomSplits,
+    Scores,
     ablate,
+    compare,
     compare_orders,
     evaluate,
     labelled_tasks,
@@ -19,6 +26,7 @@ from btdagg.evaluation import (
 from btdagg.evaluation.parts import labelled_parts
 from btdagg.report import questions, sections
 from btdagg.report.study import Study
+from btdagg.report.tables import answers_table
 from commands import one_line
 
 pytestmark = [
@@ -319,3 +327,18 @@ def test_the_page_answers_first(cli):
     assert settings["command"].startswith("btdagg evaluate")
     assert settings["seed"] == 0
     assert {"Python", "numpy", "polars", "scipy"} <= set(settings)
+
+
+def test_a_peer_is_recommended_only_where_it_is_known_to_be_better():
+    sample = simulate("rb2-safety", 90, 8, seed=0)
+    compared = compare(sample.counts, sample.labels, [Threshold(), Davidson(), MajorityVote()])
+    assert (compared.calibrated, compared.baseline) == ((1,), 2)
+    best = Interval(0.1, 0.0, 0.2)
+    first = replace(compared.methods[0], of_new_items=(best, best))
+    compared = replace(compared, methods=(first, *compared.methods[1:]))
+    for tied, expected in ((True, "Davidson"), (False, "threshold")):
+        ranking = replace(compared.mae_ranking, tied=np.array([True, tied, False]))
+        cell = Cell(("t",), compared)
+        compared.__dict__["mae_ranking"] = ranking
+        (row,) = answers_table(Scores(("task",), (cell,))).rows
+        assert row[1].text == expected

@@ -142,6 +142,8 @@ class Comparison:
         Losses by item, where the methods were cross-fitted.
     baseline : int or None
         Place of majority vote among the methods, if it is one of them.
+    calibrated : tuple of int
+        Places of the methods that calibrate a model, which can be written.
     """
 
     methods: tuple[MethodScores, ...]
@@ -151,6 +153,7 @@ class Comparison:
     tested: Tested | None = None
     new_items: NewItems | None = None
     baseline: int | None = None
+    calibrated: tuple[int, ...] = ()
 
     @property
     def n_splits(self) -> int:

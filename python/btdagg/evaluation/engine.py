@@ -182,6 +182,7 @@ def _counted(
         gold_tie_share=float(np.mean(part.labels == 0)),
         tested=tested,
         new_items=new_items,
+        calibrated=tuple(k for k, one in enumerate(methods) if hasattr(one, "calibration")),
         baseline=next((k for k, one in enumerate(methods) if isinstance(one, MajorityVote)), None),
     )
 

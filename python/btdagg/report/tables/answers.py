@@ -33,8 +33,9 @@ _WIDE = 0.05
 def answers_table(scores: Scores) -> ReportTable:
     """Say in a row for each part what to use, how good it is, and what would improve it.
 
-    A part is decided by the method with the lowest mean absolute error at its largest number of
-    votes, or by a constant answer where no method is better.
+    A part is decided by the model, or by majority vote, with the lowest mean absolute error at its
+    largest number of votes; by another method where that is significantly better; or by a constant
+    answer where none of them is better.
 
     Parameters
     ----------
@@ -45,7 +46,7 @@ def answers_table(scores: Scores) -> ReportTable:
     def cells() -> Iterator[PivotCell]:
         for key, of_key in scores.by_key().items():
             cell = max(of_key, key=lambda one: one.n_votes or 0)
-            best = min(lines_of(cell), key=lambda line: line.mae.mean)
+            best = _best(cell)
             constant, error = _best_constant(cell)
             use = best.method if best.mae.mean < error else f"always {constant}"
             advice = _advice(of_key, cell, best, beaten=best.mae.mean >= error)
@@ -72,7 +73,7 @@ def answers_table(scores: Scores) -> ReportTable:
     return ReportTable.pivot(
         "answers",
         "What to use",
-        f"{_scored(scores)} Always A, tie or B: no method beats that constant answer. Less "
+        f"{_scored(scores)} Always A, tie or B: that constant answer is no worse. Less "
         "majority: the difference to the error of majority vote."
         + not_evaluated(k for k, _ in scores.skipped),
         scores.by or ("items",),
@@ -105,6 +106,22 @@ def methods_table(scores: Scores) -> ReportTable:
         ("method",),
         cells(),
     )
+
+
+def _best(cell: Cell) -> Line:
+    """The model or majority vote with the lowest error; a peer only where it is known to be better.
+
+    A model can be written and used, while another method is there to be compared with.
+    """
+    found, compared = lines_of(cell), cell.comparison
+    lowest = min(found, key=lambda line: line.mae.mean)
+    usable = [
+        found[place] for place in (*compared.calibrated, compared.baseline) if place is not None
+    ]
+    if not usable:
+        return lowest
+    best = min(usable, key=lambda line: line.mae.mean)
+    return best if best.tied is not False else lowest
 
 
 def _best_constant(cell: Cell) -> tuple[str, float]:
