@@ -20,6 +20,7 @@ from btdagg.evaluation import (
     RandomSplits,
     SplitTest,
 )
+from btdagg.evaluation.comparison import _sharing
 from btdagg.evaluation.summary import remarks
 from commands import one_line
 
@@ -323,3 +324,12 @@ def test_items_that_share_a_prompt_without_a_group_are_said():
     assert not any("share" in text for text in remarks(evaluate(votes, grouped)))
     apart = btdagg.read_labels({**labels, "prompt": list(range(30))})
     assert not any("share" in text for text in remarks(evaluate(votes, apart)))
+
+
+def test_a_pair_that_is_in_two_tasks_shares_no_prompt():
+    rows = {"item": [1, 2, 1, 2], "task": ["x", "x", "y", "y"], "prompt": ["p", "q", "p", "q"]}
+    votes = btdagg.read_counts({**rows, "minus": [1] * 4, "tie": [0] * 4, "plus": [3] * 4})
+    labels = btdagg.read_labels({**rows, "label": [1, -1, 0, 1]})
+    assert _sharing(votes, labels) == 0
+    twins = btdagg.read_labels({**rows, "label": [1, -1, 0, 1], "prompt": ["p"] * 4})
+    assert _sharing(votes, twins) == 2

@@ -199,8 +199,8 @@ def test_examples_of_few_shot_are_scored_for_no_method(judge_server, decide, sto
     (cell,) = found.cells
     assert (cell.comparison.n_items, cell.n_undecided) == (N_ITEMS - 4, 4)
     assert (
-        "4 items have no few-shot decision, as those that its prompt shows as examples, and are "
-        "scored for no method"
+        "4 items have no decision of some method (its prompt shows them as examples, or an answer "
+        "is missing) and count for none"
     ) in " ".join(remarks(found))
     other = evaluate(
         votes, read_labels(LABELS), aggregators=by_name(["majority"]), protocol=protocol

@@ -126,3 +126,21 @@ def test_the_command_line(tmp_path):
         "MODEL is given, want VOTES and LABELS too"
     )
     assert one_line(*ended("plan", "--prior", "weak")).startswith("--votes is missing")
+
+
+def test_votes_that_come_in_pairs_are_stopped_in_pairs():
+    prior = prior_of(TASKS[:3], n=100)
+    alone, paired = (
+        online.forecast(prior, n_items=100, n_votes=[8], n_labels=[10], step=step).rows[0]
+        for step in (1, 2)
+    )
+    assert paired.votes > alone.votes
+    assert paired.mae == alone.mae  # a lossless rule changes no label
+
+
+def test_a_prior_of_other_smoothing_is_used_as_it_is():
+    task = simulate("rb2-math", 60, 8, seed=4)
+    soft = prior_of(TASKS[1:3], n=100, alpha=0.5)
+    found = online.excess_by_labels(task.counts, task.labels, n=4, n_labels=[10], prior=soft)
+    assert found[0][0] == 10
+    assert -0.2 < found[0][1] < 1

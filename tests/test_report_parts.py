@@ -342,3 +342,13 @@ def test_a_peer_is_recommended_only_where_it_is_known_to_be_better():
         compared.__dict__["mae_ranking"] = ranking
         (row,) = answers_table(Scores(("task",), (cell,))).rows
         assert row[1].text == expected
+
+
+def test_where_a_constant_wins_its_error_is_shown():
+    rng = np.random.default_rng(0)
+    gold = rng.choice([-1, 0, 1], p=[0.1, 0.2, 0.7], size=60)
+    compared = compare(rng.multinomial(8, [1 / 3] * 3, size=60), gold)
+    table = answers_table(Scores((), (Cell((), compared),)))
+    error = np.abs(gold - 1).mean()
+    assert [entry.text for entry in table.rows[0][1:4]] == ["always A", f"{error:.3f}", "–"]
+    assert "another judge or prompt" in table.rows[0][-1].text

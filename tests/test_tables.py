@@ -442,3 +442,14 @@ def test_what_has_no_order_in_common_is_refused():
     counts = read_votes({"item": SAMPLE.items, **wide})
     with pytest.raises(InputError, match=r"n_votes wants single votes, and these are counts$"):
         counts.counts(3)
+
+
+@pytest.mark.parametrize("long", [300_000, 700_000, 1_500_000])
+def test_json_lines_with_one_long_line(tmp_path, long):
+    path = tmp_path / "votes.jsonl"
+    rows = [{"item": "a", "vote": 1}, {"item": "x" * long, "vote": 0}, {"item": "c", "vote": -1}]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert source.read_table(path, []).frame["item"].to_list() == ["a", "x" * long, "c"]
+    path.write_text(json.dumps([1] * long) + "\n")
+    with pytest.raises(InputError, match=r"row 1: got .*, want a JSON object"):
+        source.read_table(path, [])

@@ -271,7 +271,11 @@ def _before_the_first_label(
             f"--votes is {n_votes}, and the tasks of {prior} have {known.n_votes} an item; want at "
             "most as many"
         )
-    found = online.forecast(known, n_items=n_items, n_votes=_curve(n_votes, step), price=price)
+    if n_votes % step:
+        raise btdagg.InputError(f"--votes is {n_votes}, want a multiple of --step, {step}")
+    found = online.forecast(
+        known, n_items=n_items, n_votes=_curve(n_votes, step), price=price, step=step
+    )
     if json:
         rows = [asdict(row) | ({} if price else {"price": None}) for row in found.rows]
         print_json({"forecast": rows, "neighbours": list(found.neighbours)})

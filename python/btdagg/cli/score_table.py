@@ -30,25 +30,18 @@ def print_table(evaluation: Scores) -> None:
     out.print_rows(header, rows, n_labels)
     first = evaluation.cells[0].comparison
     how = (
-        f"models calibrated on {_labels(evaluation)} labels in each of {first.n_splits} random "
-        "splits; ±: half of the 95% interval of the mean over splits, not one for new items"
+        f"models calibrated on {evaluation.n_calibration} labels in each of {first.n_splits} "
+        "random splits; ±: half of the 95% interval of the mean over splits, not one for new items"
     )
     if first.new_items is not None:
         how = (
-            f"each item decided by models calibrated on {_labels(evaluation)} other labels; ±: "
-            "half of the 95% interval for new items, or new groups of items"
+            f"each item decided by models calibrated on {evaluation.n_calibration} other labels; "
+            "±: half of the 95% interval for new items, or new groups of items"
         )
     ranked = f"rank: clusters by MAE; {first.test.words}; " if len(methods) > 1 else ""
     out.print(f"{ranked}{how}", soft_wrap=True)
     for remark in remarks(evaluation):
         note(remark)
-
-
-def _labels(evaluation: Scores) -> str:
-    """How many labels the models were calibrated on, over all cells."""
-    numbers = [round(cell.comparison.n_calibration) for cell in evaluation.cells]
-    low, high = min(numbers), max(numbers)
-    return str(low) if low == high else f"{low} to {high}"
 
 
 def _table(

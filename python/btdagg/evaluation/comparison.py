@@ -63,9 +63,9 @@ def compare(
     protocol: Protocol = CROSS_FITTED,
     progress: Callable[[], object] | None = None,
 ) -> Comparison:
-    """Score aggregators on splits of labelled items: fit on the calibration set, decide the rest.
+    """Score aggregators on labelled items: fit to some of them, decide the others.
 
-    On each split every pair of aggregators is tested for a difference.
+    Every pair of aggregators is tested for a difference, as the protocol says.
 
     Parameters
     ----------
@@ -76,10 +76,9 @@ def compare(
     aggregators : sequence of Aggregator, optional
         Davidson and majority vote unless given.
     groups : (n,) array, optional
-        What items share, such as their prompt. They are split together, and their errors change
-        sign together.
+        What items share, such as their prompt. They are split together, and tested together.
     protocol : Protocol
-        At least two splits.
+        Cross-fitting unless given; at least two splits.
     progress : callable, optional
         Called after each split.
 
@@ -95,7 +94,7 @@ def compare(
 
     References
     ----------
-    The paper's experimental setup and its tables of MAE and pairwise accuracy.
+    `NewItems` for cross-fitting; the paper's experimental setup for random splits.
     """
     items = LabelledItems(counts, labels, groups)
     protocol.require_intervals()
@@ -350,7 +349,8 @@ def _sharing(votes: Table, labels: Labels) -> int:
     if known is not labels:
         ids = labels.frame.select(pl.col("item").cast(pl.String)).unique()
         prompts = prompts.with_columns(pl.col("item").cast(pl.String)).join(ids, on="item")
-    return prompts.filter(pl.len().over("prompt") > 1).height
+    shared = prompts.filter(pl.len().over([*key[:-1], "prompt"]) > 1)
+    return shared["item"].n_unique()
 
 
 def _unmatched(votes: Table, labels: Labels) -> tuple[int, int]:

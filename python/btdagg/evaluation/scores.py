@@ -60,6 +60,13 @@ class Scores:
         }
 
     @property
+    def n_calibration(self) -> str:
+        """Labels that models are calibrated on: one number, or from the least to the most."""
+        numbers = [round(cell.comparison.n_calibration) for cell in self.cells]
+        low, high = min(numbers), max(numbers)
+        return str(low) if low == high else f"{low} to {high}"
+
+    @property
     def sweeps(self) -> tuple[Sweep, ...]:
         """Cells of each key as curves over the number of votes, or of labels."""
         return tuple(Sweep(key, cells) for key, cells in self.by_key().items())

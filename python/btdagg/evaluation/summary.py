@@ -23,11 +23,11 @@ FIELDS = frozenset(
         *("n_votes", "n_labels", "n_items", "n_calibration", "n_evaluation", "n_splits"),
         *("method", "other", "rank", "accuracy_rank", "tied", "mae_pvalue", "accuracy_pvalue"),
         *(
-            f"{score}{less}{end}"
-            for score in _SCORES
-            for less in ("", "_less_majority", "_less_best")
+            f"{name}{end}"
+            for name in (*_SCORES, "mae_less_majority", "mae_less_best")
             for end in ("", "_low", "_high")
         ),
+        *("use", "constant", "mae_of_constant", "advice"),
     )
 )
 """What the results call their own: no column to group by may have one of these names."""
@@ -67,10 +67,10 @@ class Line:
         Whether its MAE cannot be told from the best one; None where nothing was tested.
     mae_less_majority : Interval or None
         Its MAE less that of majority vote, with a 95% interval for new items; None of majority vote
-        itself, and where nothing was cross-fitted.
+        itself, where that is not compared, and where nothing was cross-fitted.
     mae_less_best : Interval or None
         Its MAE less the lowest of the other methods, with an interval that allows for the choice;
-        None where nothing was cross-fitted.
+        None in an average, of a method alone, and where nothing was cross-fitted.
     """
 
     key: tuple[str, ...]
@@ -252,9 +252,10 @@ def remarks(scores: Scores) -> list[str]:
                 "missing votes, and are decided without votes"
             )
         if cell.n_undecided:
+            items = "item has" if cell.n_undecided == 1 else "items have"
             found.append(
-                f"{where}{cell.n_undecided} items have no few-shot decision, as those that its "
-                "prompt shows as examples, and are scored for no method"
+                f"{where}{cell.n_undecided} {items} no decision of some method (its prompt shows "
+                "them as examples, or an answer is missing) and count for none"
             )
         if cell.n_short == cell.comparison.n_items:
             found.append(f"{where}no item has {cell.n_votes} votes; all votes were used")
@@ -266,10 +267,9 @@ def remarks(scores: Scores) -> list[str]:
             "column group with the prompt's id"
         )
     for cell in by_key.values():
-        always_ties = _constant(cell)
-        found += always_ties
+        found += _constant(cell)
         if cell.comparison.new_items is not None:
-            found += [*_against(cell), *_beaten(cell, bool(always_ties))]
+            found += [*_against(cell), *_beaten(cell)]
     return found
 
 
@@ -295,7 +295,7 @@ def _against(cell: Cell) -> list[str]:
     ]
 
 
-def _beaten(cell: Cell, always_ties: bool) -> list[str]:
+def _beaten(cell: Cell) -> list[str]:
     """Name the methods that do not beat majority vote, or the best constant, on held-out items."""
     compared, where, found = cell.comparison, _where(cell), []
     methods = [
@@ -303,8 +303,6 @@ def _beaten(cell: Cell, always_ties: bool) -> list[str]:
     ]
     of_constants = compared.gold @ ERRORS
     best = int(of_constants.argmin())
-    if always_ties and _ANSWERS[best] == "tie" and cell.fitted is not None:  # which is said
-        methods = [method for method in methods if method.name != cell.fitted.name]
     if compared.baseline is not None:
         majority = compared.methods[compared.baseline]
         behind = [method for method in methods if method.mean_mae >= majority.mean_mae]
@@ -315,6 +313,8 @@ def _beaten(cell: Cell, always_ties: bool) -> list[str]:
                 "labels to learn from, label more items or use majority vote"
             )
         methods.append(majority)
+    if _ANSWERS[best] == "tie" and _always_ties(cell) and cell.fitted is not None:  # which is said
+        methods = [method for method in methods if method.name != cell.fitted.name]
     behind = [method for method in methods if method.mean_mae >= of_constants[best]]
     if behind:
         found.append(
@@ -333,6 +333,14 @@ def _does(methods: Sequence[MethodScores]) -> str:
     return "does" if len(methods) == 1 else "do"
 
 
+def _always_ties(cell: Cell) -> bool:
+    """Whether the model that is fitted to all labels calls every item a tie."""
+    fitted = None if cell.fitted is None else cell.fitted.calibration
+    return (
+        fitted is not None and bool(fitted.max_votes) and fitted.model.always_ties(fitted.max_votes)
+    )
+
+
 def _constant(cell: Cell) -> list[str]:
     """Say so where the model calls everything a tie."""
     if cell.fitted is None or (calibration := cell.fitted.calibration) is None:
@@ -340,13 +348,13 @@ def _constant(cell: Cell) -> list[str]:
     where = _where(cell)
     compared = cell.comparison
     scores = next(method for method in compared.methods if method.name == cell.fitted.name)
-    if calibration.max_votes and calibration.model.always_ties(calibration.max_votes):
+    if _always_ties(cell):
         return [
             f"{where}fitted to all {calibration.n_labels} labels, the model calls every item with "
             f"up to {calibration.max_votes} votes a tie, whatever the votes: here this judge adds "
             "nothing to a constant answer. Always answering tie has MAE "
             f"{1 - compared.gold_tie_share:.3f}; the scored models, each calibrated on "
-            f"{compared.n_calibration:.0f} labels, have {scores.mae.mean():.3f}"
+            f"{compared.n_calibration:.0f} labels, have {scores.mean_mae:.3f}"
         ]
     n_evaluated = compared.n_items - compared.n_calibration
     share = float(np.mean(scores.tie_share == 1)) if n_evaluated >= _ENOUGH else 0.0

@@ -57,6 +57,9 @@ class Decisions:
     columns : tuple of str
         Names under which the decisions are in the store, and columns of what it exports.
     decided : dict of item to -1, 0, 1
+    examples : tuple of str
+        Items that the prompt of few-shot shows: of them no decision is in the store, so that
+        evaluations leave them out.
     undecided : tuple of str
         Items for which an answer is missing.
     runs : tuple of JudgeRun
@@ -68,6 +71,7 @@ class Decisions:
     decided: dict[str, int]
     undecided: tuple[str, ...]
     runs: tuple[JudgeRun, ...]
+    examples: tuple[str, ...] = ()
 
 
 async def decide_by(
@@ -137,7 +141,7 @@ async def decide_by(
     written = {item: label for item, label in decided.items() if item not in shown}
     for column in columns:
         store.write_decisions(judging.asked, column, written, undecided=shown)
-    return Decisions(method, columns, decided, tuple(undecided), tuple(runs))
+    return Decisions(method, columns, decided, tuple(undecided), tuple(runs), tuple(sorted(shown)))
 
 
 def asking_of(

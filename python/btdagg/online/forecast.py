@@ -93,6 +93,7 @@ def forecast(
     n_votes: Sequence[int] | None = None,
     n_labels: Sequence[int] | None = None,
     price: float = 1.0,
+    step: int = 1,
     n_draws: int = 4,
     seed: int = 0,
 ) -> Forecast:
@@ -116,6 +117,8 @@ def forecast(
         of the labels of a neighbour unless given.
     price : float
         Of one vote, in any currency.
+    step : int
+        Votes that come together, as of both orders; numbers of votes are multiples of it.
     n_draws : int
         How often labels are drawn from each neighbour.
     seed : int
@@ -148,13 +151,13 @@ def forecast(
     if not isinstance(prior, Prior):
         raise InputError(f"prior is {prior!r}, want a btdagg.Prior")
     n_items, seed = as_integer(n_items, "n_items", 1), as_integer(seed, "seed", 0)
-    n_draws = as_integer(n_draws, "n_draws", 1)
+    n_draws, step = as_integer(n_draws, "n_draws", 1), as_integer(step, "step", 1)
     per_vote = as_number(price, "price")
     if per_vote < 0:
         raise InputError(f"price is {price!r}, want a number of at least 0")
     most = prior.n_votes
     if n_votes is None:
-        n_votes = [max(1, most // 2), most]
+        n_votes = sorted({max(1, most // part // step) * step for part in (2, 1)})
     if n_labels is None:
         labelled = max(one.n_labels for one in prior.neighbours.values())
         n_labels = [size for size in _SIZES if size <= labelled / 2]
@@ -169,7 +172,7 @@ def forecast(
                 if len(prior.neighbours) > 1:
                     rest = prior.without(name)
                 rng = np.random.default_rng([seed, n, size, place])
-                drawn = [_seen_on(one, rest, n, size, prior, rng) for _ in range(n_draws)]
+                drawn = [_seen_on(one, rest, n, step, size, prior, rng) for _ in range(n_draws)]
                 several = [pair for pair in drawn if pair is not None]
                 if several:
                     seen.append(np.mean(several, axis=0))
@@ -189,6 +192,7 @@ def _seen_on(
     one: Neighbour,
     rest: Prior | Literal["weak"],
     n: int,
+    step: int,
     size: int,
     prior: Prior,
     rng: np.random.Generator,
@@ -202,7 +206,7 @@ def _seen_on(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
         model = calibrate(*known, prior=rest, alpha=prior.alpha, kappa=prior.kappa).model
-    followed = StoppingRule.lossless(model, n).follow(votes[size:])
+    followed = StoppingRule.lossless(model, n, step=step).follow(votes[size:])
     error = np.abs(followed.labels - labels[size:]).mean()
     return float(error), float(followed.n_votes.mean())
 

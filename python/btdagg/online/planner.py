@@ -46,7 +46,7 @@ class PlannedBudget:
     votes : float
         Votes of an item on average.
     mae : float
-        Expected mean absolute error of a model calibrated on unlimited labels.
+        Expected mean absolute error, of a model calibrated on unlimited labels or a given one.
     change_rate : float
         Share of items whose label differs from that of all `n` votes.
     calls : float
@@ -401,6 +401,7 @@ def _by_labels(
     counts, joint = _joint(votes, n)
     flat = joint.ravel() / joint.sum()
     _, least = _at(votes, n)
+    alpha, kappa = (1.0, 1.0) if prior is None or prior == "weak" else (prior.alpha, prior.kappa)
     found = []
     for size in sizes:
         rng = np.random.default_rng([seed, size])
@@ -409,7 +410,8 @@ def _by_labels(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CalibrationWarning)
             for rows in drawn:
-                model = calibrate(counts[rows // 3], rows % 3 - 1, prior=prior).model
+                known = counts[rows // 3], rows % 3 - 1
+                model = calibrate(*known, prior=prior, alpha=alpha, kappa=kappa).model
                 errors.append(_error(model, counts, joint))
         found.append((size, float(np.mean(errors)) - least))
     return found

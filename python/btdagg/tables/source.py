@@ -427,7 +427,9 @@ def _jsonl_by_engine(lines: bytes) -> pl.DataFrame | None:
     import polars as pl
 
     head = lines[: lines.find(b"\n", _HEAD) + 1] if len(lines) > 2 * _HEAD else b""
-    if b"\\" in lines or (head and _jsonl_by_engine(head) is None):
+    # A head that is all of it, or has one long line, spares nothing.
+    tried = 0 < len(head) <= 2 * _HEAD
+    if b"\\" in lines or (tried and _jsonl_by_engine(head) is None):
         return None
     try:
         frame = pl.read_ndjson(lines, infer_schema_length=1000)

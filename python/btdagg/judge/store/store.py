@@ -205,16 +205,6 @@ class VoteStore(Database):
         undecided : collection of str
             Items of which an earlier decision no longer holds.
         """
-        table = schema.decisions
-        if undecided:
-            earlier = sa.delete(table).where(
-                table.c.judge == asked.judge,
-                table.c.template_digest == asked.template_digest,
-                table.c.name == name,
-                table.c.item.in_(sorted(undecided)),
-            )
-            with self.plainly(), self._engine.begin() as connection:
-                connection.execute(earlier)
         rows = [
             {
                 "judge": asked.judge,
@@ -225,13 +215,22 @@ class VoteStore(Database):
             }
             for item, decision in sorted(decided.items())
         ]
-        if rows:
-            statement = self.insert(schema.decisions)
-            statement = statement.on_conflict_do_update(
-                index_elements=["judge", "template_digest", "item", "name"],
-                set_={"decision": statement.excluded.decision},
-            )
-            with self.plainly(), self._engine.begin() as connection:
+        table = schema.decisions
+        earlier = sa.delete(table).where(
+            table.c.judge == asked.judge,
+            table.c.template_digest == asked.template_digest,
+            table.c.name == name,
+            table.c.item.in_(sorted(undecided)),
+        )
+        statement = self.insert(table)
+        statement = statement.on_conflict_do_update(
+            index_elements=["judge", "template_digest", "item", "name"],
+            set_={"decision": statement.excluded.decision},
+        )
+        with self.plainly(), self._engine.begin() as connection:
+            if undecided:
+                connection.execute(earlier)
+            if rows:
                 connection.execute(statement, rows)
 
     def _refuse_vote(self, vote: object, row: Sequence[Any]) -> None:

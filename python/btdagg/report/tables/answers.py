@@ -14,6 +14,7 @@ from btdagg.report.wording import (
     MISSING,
     NEW_ITEMS_NOTE,
     SPLITS_NOTE,
+    fixed,
     not_evaluated,
     votes_of,
     with_error,
@@ -63,8 +64,9 @@ def answers_table(scores: Scores) -> ReportTable:
             )
             label = key or ("all items",)
             yield PivotCell(label, "use", use, True, whole)
-            yield PivotCell(label, "MAE", with_error(best.mae))
-            less = best.mae_less_majority
+            answered = use == best.method
+            yield PivotCell(label, "MAE", with_error(best.mae) if answered else fixed(error))
+            less = best.mae_less_majority if answered else None
             yield PivotCell(label, "less majority", with_error(less, signed=True))
             yield PivotCell(label, "labels", f"{cell.comparison.n_items:,}")
             yield PivotCell(label, "votes", votes_of(cell.n_votes))
@@ -139,14 +141,15 @@ def _advice(of_key: Sequence[Cell], cell: Cell, best: Line, *, beaten: bool) -> 
     fewer = [one for one in of_key if (one.n_votes or 0) < (cell.n_votes or 0)]
     if fewer:
         before = max(fewer, key=lambda one: one.n_votes or 0)
-        error = min(line.mae.mean for line in lines_of(before))
-        if error - best.mae.mean >= _WORTH:
+        (same,) = (line for line in lines_of(before) if line.method == best.method)
+        gain = same.mae.mean - best.mae.mean
+        if gain >= _WORTH:
             found.append(
-                f"more votes: {cell.n_votes} instead of {before.n_votes} took "
-                f"{error - best.mae.mean:.3f} off the error"
+                f"more votes: {cell.n_votes} instead of {before.n_votes} took {gain:.3f} off the "
+                "error"
             )
-        elif error - best.mae.mean <= _NOTHING:
-            found.append(f"no more votes: {before.n_votes} do as well")
+        elif gain <= _NOTHING:
+            found.append(f"not more votes: {cell.n_votes} and {before.n_votes} err about alike")
     half = (best.mae.high - best.mae.low) / 2
     if cell.comparison.new_items is not None and half > _WIDE:
         found.append(f"more labels: four times as many would halve the ±{half:.3f}")
@@ -160,8 +163,8 @@ def _scored(scores: Scores) -> str:
         how = "Mean absolute error (MAE) on new items of a model calibrated on these labels"
     else:
         how = (
-            f"Mean absolute error (MAE) of models calibrated on {compared.n_calibration:.0f} "
-            f"labels, over {compared.n_splits} random splits"
+            f"Mean absolute error (MAE) of models calibrated on {scores.n_calibration} labels, "
+            f"over {compared.n_splits} random splits"
         )
     return f"{how}, at the largest number of votes. {_plus_minus(scores)}"
 
