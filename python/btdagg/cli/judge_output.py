@@ -145,13 +145,13 @@ def say_decisions(decisions: Decisions, store: str, json: bool, allowed: float) 
         print_json({**told, "n_decided": len(decisions.decided)})
         return max(status_of(run, allowed) for run in decisions.runs)
     status = max(say_run(run, store, json, allowed) for run in decisions.runs)
-    out.print(f"{len(decisions.decided)} items decided: {', '.join(decisions.columns)}")
+    line = f"{len(decisions.decided)} items decided: {', '.join(decisions.columns)}"
     if n_examples := len(decisions.examples):
-        out.print(
-            f"{n_examples} of these are examples of the prompt: the store has no decision of them, "
-            "and evaluations leave them out",
-            soft_wrap=True,
+        line += (
+            f"; {n_examples} of these are examples of the prompt: the store has no decision of "
+            "them, and evaluations leave them out"
         )
+    out.print(line, soft_wrap=True)
     if decisions.undecided and not status:
         note(f"{len(decisions.undecided)} items are not decided, because an answer is missing")
     return status

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -190,7 +190,8 @@ def plan(
     }
     planned = online.plan(items.counts, items.labels, n_votes=_curve(n_votes, step), **job)
     # At that number the rows are of the model that decides, as is the line above the table.
-    of_model = online.plan_model(fitted, items.counts, items.labels, n=n_votes, **job)
+    plain = replace(fitted, provenance=None)  # differences are said above
+    of_model = online.plan_model(plain, items.counts, items.labels, n=n_votes, **job)
     fewer = [row for row in planned.budgets if row.n != n_votes]
     labels_for = online.excess_by_labels(items.counts, items.labels, n=n_votes, prior=known)
     planned = online.Plan((*fewer, *of_model), labels_for)
