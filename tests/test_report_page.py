@@ -324,6 +324,7 @@ def test_every_way_is_there_as_text(visit):
     visit.page.locator("#n").fill("3")
     visit.page.locator("#all-cells summary").click()
     rows = visit.page.locator("#all-cells tbody tr")
+    rows.first.wait_for(state="attached")  # made when the browser says that it is open
     assert rows.count() == 10
     a, tie, b, *p, decided, most = rows.nth(9).locator("td").all_text_contents()
     assert MODELS["reluctant"].decide_one(0, 0, 3) == 0
