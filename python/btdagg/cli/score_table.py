@@ -29,13 +29,14 @@ def print_table(evaluation: Scores) -> None:
     n_labels = len(evaluation.by) + ("method" in header)
     out.print_rows(header, rows, n_labels)
     first = evaluation.cells[0].comparison
+    labels = "label" if evaluation.n_calibration == "1" else "labels"
     how = (
-        f"models calibrated on {evaluation.n_calibration} labels in each of {first.n_splits} "
+        f"models calibrated on {evaluation.n_calibration} {labels} in each of {first.n_splits} "
         "random splits; ±: half of the 95% interval of the mean over splits, not one for new items"
     )
     if first.new_items is not None:
         how = (
-            f"each item decided by models calibrated on {evaluation.n_calibration} other labels; "
+            f"each item decided by models calibrated on {evaluation.n_calibration} other {labels}; "
             "±: half of the 95% interval for new items, or new groups of items"
         )
     ranked = f"rank: clusters by MAE; {first.test.words}; " if len(methods) > 1 else ""
@@ -99,5 +100,7 @@ def _cells(
 
 
 def _with_error(interval: Interval, signed: bool = False) -> str:
-    half = f"{interval.high - interval.mean:.3f}".removeprefix("0")
+    # At 0 or 1 an interval ends on one side: the other is what it may be off by.
+    half = f"{max(interval.high - interval.mean, interval.mean - interval.low):.3f}"
+    half = half.removeprefix("0")
     return f"{interval.mean:{'+' if signed else ''}.3f} ±{half}"

@@ -48,18 +48,22 @@ def percent(share: float, digits: int = 1, *, signed: bool = False) -> str:
 
 
 def with_error(interval: Interval | None, digits: int = 3, *, signed: bool = False) -> str:
-    """Write a mean and half the width of its interval."""
+    """Write a mean and half the width of its interval; the longer half of one that is cut off."""
     if interval is None or not math.isfinite(interval.mean):
         return MISSING
-    half = fixed((interval.high - interval.low) / 2, digits).removeprefix("0")
+    half = fixed(_half(interval), digits).removeprefix("0")
     return f"{fixed(interval.mean, digits, signed=signed)} ±{half}"
+
+
+def _half(interval: Interval) -> float:
+    return max(interval.high - interval.mean, interval.mean - interval.low)
 
 
 def percent_with_error(interval: Interval | None, *, signed: bool = False) -> str:
     """Write a share and half the width of its interval, in percent."""
     if interval is None or not math.isfinite(interval.mean):
         return MISSING
-    half = fixed(50 * (interval.high - interval.low), 1)
+    half = fixed(100 * _half(interval), 1)
     return f"{percent(interval.mean, signed=signed)} ±{half}"
 
 
