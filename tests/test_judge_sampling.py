@@ -138,6 +138,7 @@ def test_ten_thousand_votes_under_faults(store_place, judge_server):
     assert finished.n_retries == sum(line["outcome"] in repeated for line in log)
 
 
+@pytest.mark.soak
 def test_faults_end_in_a_recorded_reason_and_can_be_retried(store_place, judge_server):
     bad = judge_server("--faults", "500=0.6,empty=0.2")
     first = run_on(bad.url, store_place, plan_of(30), limits=Limits(4), max_attempts=2)
@@ -643,6 +644,7 @@ def test_other_texts_under_the_same_id_are_refused(store_place):
         run(store_place, answering(), other)
 
 
+@pytest.mark.soak
 def test_a_full_disk_loses_nothing_that_was_counted(tmp_path):
     place = tmp_path / "v.db"
     counted = []
@@ -693,6 +695,7 @@ def ask_with_little_room(place, connection):
     connection.send((counted[-1], said))
 
 
+@pytest.mark.soak
 def test_a_file_that_cannot_grow_loses_nothing_that_was_counted(tmp_path):
     # Here it is the commit that fails, not what is written before it.
     place = tmp_path / "v.db"

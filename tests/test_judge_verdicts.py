@@ -217,6 +217,7 @@ def mutated(draw, text):
     return text
 
 
+@pytest.mark.soak
 def test_a_hundred_thousand_mutated_answers():
     draw = random.Random(0)
     texts = [row["answer"] for row in ANSWERS if row["answer"] and not row.get("format")]
