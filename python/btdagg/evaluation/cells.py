@@ -171,6 +171,13 @@ class Comparison:
         return self.methods[0].gold
 
     @property
+    def best_constant(self) -> tuple[int, float]:
+        """The label (-1, 0, 1) that errs least as the answer to every item, and its MAE."""
+        errors = self.gold @ ERRORS
+        best = int(errors.argmin())
+        return best - 1, float(errors[best])
+
+    @property
     def predicted(self) -> dict[str, NDArray[np.float64]]:
         """Share of those items given each label, (3,), by aggregator."""
         return {method.name: method.predicted for method in self.methods}

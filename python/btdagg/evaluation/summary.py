@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.evaluation.cells import ERRORS
 from btdagg.evaluation.intervals import Interval, mean_interval
 
 if TYPE_CHECKING:
@@ -301,8 +300,7 @@ def _beaten(cell: Cell) -> list[str]:
     methods = [
         method for place, method in enumerate(compared.methods) if place != compared.baseline
     ]
-    of_constants = compared.gold @ ERRORS
-    best = int(of_constants.argmin())
+    constant, error = compared.best_constant
     if compared.baseline is not None:
         majority = compared.methods[compared.baseline]
         behind = [method for method in methods if method.mean_mae >= majority.mean_mae]
@@ -313,13 +311,13 @@ def _beaten(cell: Cell) -> list[str]:
                 "labels to learn from, label more items or use majority vote"
             )
         methods.append(majority)
-    if _ANSWERS[best] == "tie" and _always_ties(cell) and cell.fitted is not None:  # which is said
+    if constant == 0 and _always_ties(cell) and cell.fitted is not None:  # which is said
         methods = [method for method in methods if method.name != cell.fitted.name]
-    behind = [method for method in methods if method.mean_mae >= of_constants[best]]
+    behind = [method for method in methods if method.mean_mae >= error]
     if behind:
         found.append(
             f"{where}{_with_mae(behind)} {_does(behind)} not beat always answering "
-            f"{_ANSWERS[best]} (MAE {of_constants[best]:.3f}) on held-out items: these votes say "
+            f"{_ANSWERS[constant + 1]} (MAE {error:.3f}) on held-out items: these votes say "
             "too little; try more votes an item, another prompt or another judge"
         )
     return found

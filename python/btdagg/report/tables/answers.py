@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from btdagg.evaluation.cells import ERRORS
 from btdagg.evaluation.summary import averages, lines, lines_of, record
 from btdagg.report.table import PivotCell, ReportTable
 from btdagg.report.tables.common import where
@@ -48,7 +47,8 @@ def answers_table(scores: Scores) -> ReportTable:
         for key, of_key in scores.by_key().items():
             cell = max(of_key, key=lambda one: one.n_votes or 0)
             best = _best(cell)
-            constant, error = _best_constant(cell)
+            answer, error = cell.comparison.best_constant
+            constant = LABEL_NAMES[answer + 1]
             use = best.method if best.mae.mean < error else f"always {constant}"
             advice = _advice(of_key, cell, best, beaten=best.mae.mean >= error)
             whole = record(
@@ -124,13 +124,6 @@ def _best(cell: Cell) -> Line:
         return lowest
     best = min(usable, key=lambda line: line.mae.mean)
     return best if best.tied is not False else lowest
-
-
-def _best_constant(cell: Cell) -> tuple[str, float]:
-    """The label that errs least as the answer to every item, and its mean absolute error."""
-    errors = cell.comparison.gold @ ERRORS
-    best = int(errors.argmin())
-    return LABEL_NAMES[best], float(errors[best])
 
 
 def _advice(of_key: Sequence[Cell], cell: Cell, best: Line, *, beaten: bool) -> str:
