@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 from btdagg._core import InputError
 
@@ -118,6 +118,42 @@ class FileFormat(NamedTuple):
     def damaged(self, source: str, error: Exception) -> InputError:
         """Return the error of a file whose parts are missing or do not belong together."""
         return InputError(f"{source}: no btdagg {self.what}, or a damaged one: {error}")
+
+
+class SavedAsJson:
+    """What is saved as the JSON of its `to_json`, and loaded by its `from_json`."""
+
+    if TYPE_CHECKING:
+
+        def to_json(self) -> str:
+            """Return the whole as JSON."""
+
+        @classmethod
+        def from_json(cls, text: str | bytes, *, source: str = ...) -> Self:
+            """Return what `to_json` wrote."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it as JSON. An existing file is replaced atomically.
+
+        Through a symbolic link, its target is written. A device or a pipe is written directly.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written.
+        """
+        replace_file(path, self.to_json() + "\n")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read what `save` wrote.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read, is of another kind or of a later version.
+        """
+        return cls.from_json(read_whole(path), source=str(path))
 
 
 def write_table(frame: pl.DataFrame, target: Path | IO[bytes], suffix: str) -> None:

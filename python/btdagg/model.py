@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -12,7 +11,7 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
-from btdagg.files import FileFormat, read_whole, replace_file
+from btdagg.files import FileFormat, SavedAsJson
 from btdagg.fit.calibration_set import calibration_set
 from btdagg.provenance import Provenance, warn_of
 from btdagg.validation import as_counts, as_integer, as_number
@@ -34,7 +33,7 @@ class Features(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DavidsonModel:
+class DavidsonModel(SavedAsJson):
     """Bradley-Terry-Davidson model of labels given vote counts.
 
     A frozen value: equal if its numbers are equal, hashable, picklable, saved as versioned JSON.
@@ -308,26 +307,3 @@ class DavidsonModel:
             If the text is not such JSON or of a later version; the message begins with `source`.
         """
         return MODEL_FILE.loads(text, source, cls.from_dict)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model as JSON. An existing file is replaced atomically.
-
-        Through a symbolic link, its target is written. A device or a pipe is written directly.
-
-        Raises
-        ------
-        OSError
-            If the file cannot be written.
-        """
-        replace_file(path, self.to_json() + "\n")
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a model that `save` wrote.
-
-        Raises
-        ------
-        InputError
-            If the file cannot be read, is not a model, or is of a later version.
-        """
-        return cls.from_json(read_whole(path), source=str(path))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.files import FileFormat, read_whole, replace_file
+from btdagg.files import FileFormat, SavedAsJson
 from btdagg.model import DavidsonModel
 from btdagg.provenance import Provenance, warn_of
 from btdagg.validation import CountsItself, as_number, as_whole_counts, names_of_judges
@@ -26,7 +25,7 @@ _ROUNDING = 8 * math.ulp(1.0)
 
 
 @dataclass(frozen=True)
-class PanelModel:
+class PanelModel(SavedAsJson):
     """Davidson model of the votes of several judges.
 
     A frozen value, as `DavidsonModel` is. `btdagg.calibrate_panel` fits it.
@@ -214,27 +213,6 @@ class PanelModel:
             If the text is not such JSON or of a later version; the message begins with `source`.
         """
         return PANEL_FILE.loads(text, source, cls.from_dict)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model as JSON. An existing file is replaced atomically.
-
-        Raises
-        ------
-        OSError
-            If the file cannot be written.
-        """
-        replace_file(path, self.to_json() + "\n")
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a model that `save` wrote.
-
-        Raises
-        ------
-        InputError
-            If the file cannot be read, is no panel, or is of a later version.
-        """
-        return cls.from_json(read_whole(path), source=str(path))
 
 
 def as_panel_counts(counts: ArrayLike, judges: Sequence[str] | None = None) -> NDArray[np.uint64]:

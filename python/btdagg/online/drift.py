@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 import sys
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,7 +13,7 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
-from btdagg.files import FileFormat, read_whole, replace_file
+from btdagg.files import FileFormat, SavedAsJson
 from btdagg.validation import as_groups, as_integer, as_number, as_numbers, in_label_order
 
 if TYPE_CHECKING:
@@ -100,7 +99,7 @@ class DriftReport:
         return f"calibration is stale: {', '.join(moves)}; {n}"
 
 
-class DriftMonitor:
+class DriftMonitor(SavedAsJson):
     """Compares the votes of a stream of items with those that the model was calibrated on.
 
     The probability of ever raising a false alarm is at most `level`, however long the stream is and
@@ -365,27 +364,6 @@ class DriftMonitor:
 
     def __reduce__(self) -> tuple[Any, tuple[str]]:
         return DriftMonitor.from_json, (self.to_json(),)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the state; a file that is there is replaced whole or not at all.
-
-        Raises
-        ------
-        OSError
-            If the file cannot be written.
-        """
-        replace_file(path, self.to_json() + "\n")
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a state that `save` wrote.
-
-        Raises
-        ------
-        InputError
-            If the file cannot be read, and where `from_json` does.
-        """
-        return cls.from_json(read_whole(path), source=str(path))
 
     _tests: list[_core.ConformalTest]
     _moved_at: list[int | None]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, get_args
@@ -11,7 +10,7 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
-from btdagg.files import FileFormat, read_whole, replace_file
+from btdagg.files import FileFormat, SavedAsJson
 from btdagg.model import DavidsonModel
 from btdagg.online.predictive import VoteDistribution
 from btdagg.provenance import warn_of
@@ -42,7 +41,7 @@ class StoppedVotes(NamedTuple):
 
 
 @dataclass(frozen=True)
-class StoppingRule:
+class StoppingRule(SavedAsJson):
     """Whether an item may stop short of the `n` votes that its model is calibrated for.
 
     Made by `lossless`, `risk_bounded` or `cost_optimal`. A frozen value: equal if its parts are
@@ -377,27 +376,6 @@ class StoppingRule:
             "votes": None if votes is None else VoteDistribution(votes),
         }
         return cls(**{**fields, **made})
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the rule as JSON. An existing file is replaced atomically.
-
-        Raises
-        ------
-        OSError
-            If the file cannot be written.
-        """
-        replace_file(path, self.to_json() + "\n")
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a rule that `save` wrote.
-
-        Raises
-        ------
-        InputError
-            If the file cannot be read, is not a rule, or is of a later version.
-        """
-        return cls.from_json(read_whole(path), source=str(path))
 
 
 def _check(model: object, votes: object, kind: Kind) -> None:
