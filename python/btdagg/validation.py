@@ -271,7 +271,13 @@ def as_groups(groups: ArrayLike, other: str, n_items: int) -> NDArray[np.int64]:
         row = int(np.argmax(missing))
         raise InputError(f"groups[{row}] is {names[row]}, want a group for every item")
     try:
-        _, numbers = np.unique(names, return_inverse=True)
+        if names.dtype.kind == "O":
+            # Names repeat; a look at each distinct one is faster than sorting all.
+            each = names.tolist()
+            number = {name: place for place, name in enumerate(sorted(set(each)))}
+            numbers = np.fromiter((number[name] for name in each), np.int64, len(each))
+        else:
+            _, numbers = np.unique(names, return_inverse=True)
     except TypeError:
         raise InputError(
             "groups mixes values that cannot be compared, want names of one type"

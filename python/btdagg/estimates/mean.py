@@ -1,0 +1,212 @@
+"""The mean of labels over all items, from a few labels and a proxy of every item."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledSample:
+    """Labelled items of one domain.
+
+    Attributes
+    ----------
+    weights : (n,) array
+        Share of each labelled item in the sample; they sum to 1.
+    groups : (n,) array of int
+        Group of each, as a number from 0.
+    names : (G,) array of int
+        Numbers of these groups among those of all items.
+    """
+
+    weights: NDArray[np.float64]
+    groups: NDArray[np.int64]
+    names: NDArray[np.int64]
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups with a label."""
+        return len(self.names)
+
+    def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Weighted sums by group of values of the labelled items, (G,)."""
+        found: NDArray[np.float64] = np.bincount(
+            self.groups, weights=self.weights * values, minlength=self.n_groups
+        ).astype(np.float64)
+        return found
+
+    def deviations(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sums by group of what values differ from their mean by, (G,)."""
+        return self.sums(values - self.weights @ values)
+
+    def jackknifed(self, errors: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Scale errors by group so that the sum of their squares is the jackknife's variance."""
+        n = self.n_groups
+        rest = 1 - self.sums(np.ones(len(self.weights)))
+        scaled: NDArray[np.float64] = errors / np.maximum(rest, 1 / n**2) * np.sqrt((n - 1) / n)
+        return scaled
+
+
+@dataclass(frozen=True, eq=False)
+class Proxies:
+    """Proxies of the labelled items, and of those that stand for all.
+
+    Attributes
+    ----------
+    labelled : (n,) array
+        Proxy of each labelled item, by a model that did not see its group.
+    means : (n,) array
+        Mean of the same model's proxies over the items that stand for all.
+    shared : (G,) array
+        For each group of the sample, what its other items add to the mean of all proxies: the sum
+        of their deviations from it, over the number of items that stand for all.
+    rest : (k,) array
+        The same of the groups that have no label.
+    names : (k,) array of int
+        Numbers of these groups among those of all items.
+    spread : float, optional
+        Variance of the difference of the mean proxies of labelled and other items. It is given
+        where models are fixed, items independent and labels a simple sample; the estimator then is
+        PPI++ as published.
+    """
+
+    labelled: NDArray[np.float64]
+    means: NDArray[np.float64]
+    shared: NDArray[np.float64]
+    rest: NDArray[np.float64]
+    names: NDArray[np.int64]
+    spread: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class LabelProxies:
+    """Proxies that are probabilities of the labels B, tie and A.
+
+    Attributes are those of `Proxies` with a last axis of 3, and a `spread` of shape (3, 3).
+    """
+
+    labelled: NDArray[np.float64]
+    means: NDArray[np.float64]
+    shared: NDArray[np.float64]
+    rest: NDArray[np.float64]
+    names: NDArray[np.int64]
+    spread: NDArray[np.float64] | None
+
+    def of(self, values: tuple[float, float, float]) -> Proxies:
+        """Return the proxies of the mean of some values of the labels."""
+        v = np.array(values)
+        spread = None if self.spread is None else float(v @ self.spread @ v)
+        return Proxies(
+            self.labelled @ v, self.means @ v, self.shared @ v, self.rest @ v, self.names, spread
+        )
+
+
+class Mean(NamedTuple):
+    """A mean, its variance, and what that is made of.
+
+    Attributes
+    ----------
+    value, variance : float
+    weight : float
+        Weight of the proxy, from 0 to 1.
+    of_labels : float
+        Part of the variance that labels make smaller.
+    errors : (G,) array
+        What each group of the sample adds to the error; the sum of their squares is `of_labels`.
+    """
+
+    value: float
+    variance: float
+    weight: float
+    of_labels: float
+    errors: NDArray[np.float64]
+
+
+def labelled_mean(values: NDArray[np.float64], sample: LabelledSample) -> Mean:
+    """Return the mean of labelled items, from labels alone.
+
+    Parameters
+    ----------
+    values : (n,) array
+        Of the labelled items.
+    sample : LabelledSample
+    """
+    errors = sample.jackknifed(_of_labels(values, sample))
+    variance = float(errors @ errors)
+    return Mean(float(sample.weights @ values), variance, 0.0, variance, errors)
+
+
+def unknown_mean(values: NDArray[np.float64]) -> Mean:
+    """Return the mean of items of one group or none, which says nothing of its own error."""
+    value = float(values.mean()) if len(values) else np.nan
+    return Mean(value, np.nan, 0.0, np.nan, np.empty(0))
+
+
+def corrected_mean(values: NDArray[np.float64], proxies: Proxies, sample: LabelledSample) -> Mean:
+    """Return the prediction-powered mean of all items.
+
+    Parameters
+    ----------
+    values : (n,) array
+        Of the labelled items.
+    proxies : Proxies
+    sample : LabelledSample
+
+    Notes
+    -----
+    The mean is ``sum w (y - weight (f - F))``, with F the mean of the proxy f over the items that
+    stand for all. It is right whatever the proxy is worth, and varies least where the weight is
+    the regression of labels on proxies by group. With few labels a regression overfits. So the
+    weight that a group gets is found without that group, which leaves the mean without bias and its
+    residuals honest. And it is shrunk by ``1 - 1 / t**2``, t being the statistic of the regression,
+    and is 0 for t below 1, so that a proxy of pure noise costs next to nothing.
+
+    References
+    ----------
+    Angelopoulos, Duchi and Zrnic, PPI++ (2023); Zrnic and Candès, Cross-prediction-powered
+    inference (2024); James and Stein (1961) for the shrinkage; Efron (1982) for the jackknife.
+    """
+    of_values, of_proxies = _of_labels(values, sample), sample.deviations(proxies.labelled)
+    of_rest = float(proxies.rest @ proxies.rest)
+    if proxies.spread is not None:
+        together = float(of_values @ of_proxies)
+        weight = min(max(together / proxies.spread, 0.0), 1.0) if proxies.spread > 0 else 0.0
+        weights = np.full(sample.n_groups, weight)
+        errors = of_values - weight * of_proxies
+    else:
+        of_proxies = of_proxies - proxies.shared
+        weight, weights = _tuned(of_values, of_proxies, of_rest)
+        errors = sample.jackknifed(of_values - weights * of_proxies)
+    moved = sample.sums(proxies.labelled - proxies.means)
+    value = float(sample.weights @ values - weights @ moved)
+    of_labels = float(errors @ errors)
+    return Mean(value, of_labels + weight**2 * of_rest, weight, of_labels, errors)
+
+
+def _of_labels(values: NDArray[np.float64], sample: LabelledSample) -> NDArray[np.float64]:
+    """Deviations by group, 0 where they are nothing but rounding."""
+    found = sample.deviations(values)
+    return np.where(np.abs(found) < 1e-14, 0.0, found)
+
+
+def _tuned(
+    y: NDArray[np.float64], f: NDArray[np.float64], of_rest: float
+) -> tuple[float, NDArray[np.float64]]:
+    """Return the shrunk regression weight of all groups, and for each that of the others."""
+    products = np.stack([y * f, f * f, (y * f) ** 2, f**3 * y, f**4])
+    whole = products.sum(axis=1, keepdims=True)
+    # Of all groups first, then without each.
+    yf, ff, yyff, yfff, ffff = np.concatenate([whole, whole - products], axis=1)
+    ff = ff + of_rest
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slope = yf / ff
+        variance = np.maximum(yyff - 2 * slope * yfff + slope**2 * ffff, 0.0) / ff**2
+        shrunk = slope * (1 - variance / slope**2)
+    weights = np.where((ff > 0) & (slope > 0), np.clip(shrunk, 0.0, 1.0), 0.0)
+    return float(weights[0]), weights[1:]
