@@ -1,0 +1,225 @@
+"""All items, and estimates for the domains among them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import stats
+
+from btdagg.estimates.intervals import within
+from btdagg.estimates.likeness import Likeness, features_of, likeness
+from btdagg.estimates.mean import (
+    LabelledSample,
+    LabelProxies,
+    Mean,
+    Proxies,
+    corrected_mean,
+    labelled_mean,
+    unknown_mean,
+)
+from btdagg.estimates.quantities import QUANTITIES, MeanEstimate, ends_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from btdagg.estimates.proxy import DistinctCounts, Predictions
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """Means of one domain, with what they are made of.
+
+    Attributes
+    ----------
+    means, alone : dict of str to Mean
+        Of each quantity, with the judge and from labels alone.
+    proxies : dict of str to Proxies
+        Of each quantity; empty where no items stand for all.
+    sample : LabelledSample
+    n_items : int
+    is_published : bool
+        Whether the estimator is PPI++ as published.
+    """
+
+    means: dict[str, Mean]
+    alone: dict[str, Mean]
+    proxies: dict[str, Proxies]
+    sample: LabelledSample
+    n_items: int
+    is_published: bool
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labelled items."""
+        return len(self.sample.weights)
+
+    @property
+    def degrees_of_freedom(self) -> float:
+        """Of Student's t; without end for the normal distribution."""
+        return np.inf if self.is_published else max(self.sample.n_groups - 1, 1)
+
+    def quantile(self, level: float) -> float:
+        """Two-sided quantile at a level."""
+        return float(stats.t.ppf((1 + level) / 2, self.degrees_of_freedom))
+
+    def limits(self, quantity: str, mean: Mean, level: float) -> tuple[float, float]:
+        """Return the interval of one of the means."""
+        ends, quantile = ends_of(quantity), self.quantile(level)
+        if self.sample.n_groups < 2:
+            return ends
+        if self.is_published and mean.variance > 0:
+            half = quantile * float(np.sqrt(mean.variance))
+            if mean.value - half >= ends.least and mean.value + half <= ends.greatest:
+                return mean.value - half, mean.value + half
+        return within(mean.value, mean.variance, quantile, ends, self.sample.n_groups)
+
+    def estimates(self, level: float) -> dict[str, MeanEstimate]:
+        """Return the estimate of every quantity."""
+        found = {}
+        for quantity, mean in self.means.items():
+            alone = self.alone[quantity]
+            both = mean.variance > 0 and alone.variance > 0
+            worth = self.n_labels * alone.variance / mean.variance if both else np.nan
+            found[quantity] = self._estimate(
+                quantity, mean, level, worth, self._estimate(quantity, alone, level, self.n_labels)
+            )
+        return found
+
+    def _estimate(
+        self,
+        quantity: str,
+        mean: Mean,
+        level: float,
+        worth: float,
+        labels_only: MeanEstimate | None = None,
+    ) -> MeanEstimate:
+        ends = ends_of(quantity)
+        value = min(max(mean.value, ends.least), ends.greatest)
+        low, high = self.limits(quantity, mean, level)
+        error = float(np.sqrt(mean.variance)) if self.sample.n_groups > 1 else np.nan
+        return MeanEstimate(value, low, high, error, worth, mean.weight, labels_only)
+
+    def labels_for(self, width: float, quantity: str, level: float) -> int | None:
+        """Return how many labels would make an interval so wide; see `Estimates.labels_for`."""
+        mean, n = self.means[quantity], self.n_labels
+        scale = (2 * self.quantile(level) / width) ** 2
+        n_others = self.n_items - n
+        of_rest = mean.variance - mean.of_labels
+        wanted = np.arange(2, self.n_items)
+        variances = mean.of_labels * n / wanted + of_rest * n_others / (self.n_items - wanted)
+        alone = self.alone[quantity].variance * n / np.arange(2, self.n_items + 1)
+        variances = np.append(np.minimum(variances, alone[:-1]), alone[-1])
+        enough = np.flatnonzero(variances * scale <= 1)
+        return int(enough[0]) + 2 if len(enough) else None
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """All items, those with a label among them, and what models predict.
+
+    Attributes
+    ----------
+    items : DistinctCounts
+    labelled : (n,) array of int
+        Numbers of the labelled items, in ascending order.
+    labels : (n,) array of -1, 0, 1
+    groups : (N,) array of int or None
+        Group of each item as a number from 0; None where each is one by itself.
+    weights : (n,) array or None
+        One over the probability of each labelled item to be labelled; None in a simple sample.
+    predictions : Predictions
+    is_fixed : bool
+        Whether the model was there before the labels.
+    """
+
+    items: DistinctCounts
+    labelled: NDArray[np.int64]
+    labels: NDArray[np.int8]
+    groups: NDArray[np.int64] | None
+    weights: NDArray[np.float64] | None
+    predictions: Predictions
+    is_fixed: bool
+
+    def domain(self, inside: NDArray[np.bool_] | None = None) -> Domain:
+        """Estimate the means of the items of a domain, (N,); of all items unless it is given."""
+        rows = np.arange(len(self.labelled))
+        if inside is not None:
+            rows = np.flatnonzero(inside[self.labelled])
+        own = self.labelled[rows]
+        names, groups = np.unique(
+            own if self.groups is None else self.groups[own], return_inverse=True
+        )
+        weights = np.ones(len(rows)) if self.weights is None else self.weights[rows]
+        sample = LabelledSample(weights / max(weights.sum(), 1e-300), groups.reshape(-1), names)
+        enough = sample.n_groups > 1
+        predicted = self.predictions.tables, self.predictions.fold[rows]
+        of_labels = self._stand_ins(rows, sample, inside, *predicted) if enough else None
+        means, alone, proxies = {}, {}, {}
+        for quantity, values in QUANTITIES.items():
+            y = np.array(values)[self.labels[rows] + 1]
+            alone[quantity] = labelled_mean(y, sample) if enough else unknown_mean(y)
+            means[quantity] = alone[quantity]
+            if of_labels is not None:
+                proxies[quantity] = of_labels.of(values)
+                means[quantity] = corrected_mean(y, proxies[quantity], sample)
+        n_items = len(self.items.place) if inside is None else int(inside.sum())
+        return Domain(means, alone, proxies, sample, n_items, self.is_published)
+
+    @property
+    def is_published(self) -> bool:
+        """Whether the estimator is PPI++ as published."""
+        return self.is_fixed and self.groups is None and self.weights is None
+
+    def likeness(self, whole: Domain) -> Likeness:
+        """Compare the votes of labelled items with those of the items that stand for all."""
+        every = np.arange(len(self.labelled))
+        tables = features_of(self.items.rows)[None]
+        found = self._stand_ins(every, whole.sample, None, tables, np.zeros_like(every))
+        return likeness(found, whole.sample)
+
+    def _stand_ins(
+        self,
+        rows: NDArray[np.int64],
+        sample: LabelledSample,
+        inside: NDArray[np.bool_] | None,
+        tables: NDArray[np.float64],
+        fold: NDArray[np.int64],
+    ) -> LabelProxies | None:
+        """Return what tables, (folds, k, columns), say of items; None where none stand for all."""
+        place, k = self.items.place, len(self.items.rows)
+        stands = np.ones(len(place), dtype=np.bool_) if inside is None else inside.copy()
+        if self.weights is None:
+            # They stand for all as labelled ones do, and are independent of these.
+            stands[self.labelled] = False
+        others = np.flatnonzero(stands)
+        if not len(others):
+            return None
+        number = np.bincount(place[others], minlength=k)
+        own = place[self.labelled[rows]]
+        means = np.einsum("fkc,k->fc", tables, number / len(others))
+        shares = np.bincount(fold, weights=sample.weights, minlength=len(tables))
+        table = np.einsum("f,fkc->kc", shares, tables)
+        away = (table - number @ table / len(others)) / len(others)
+        if self.groups is None:
+            shared = np.zeros((len(rows), tables.shape[2]))
+            if self.weights is not None:
+                shared = away[own]
+                number = number - np.bincount(own, minlength=k)
+            # Those with the same votes add the same.
+            rest, names = np.sqrt(number)[:, None] * away, np.empty(0, dtype=np.int64)
+        else:
+            group = self.groups[others]
+            n_groups = int(self.groups.max()) + 1
+            columns = [np.bincount(group, column[place[others]], n_groups) for column in away.T]
+            sums = np.stack(columns, axis=1).astype(np.float64)
+            shared = sums[sample.names]
+            sums[sample.names] = 0.0
+            names = np.flatnonzero(sums.any(axis=1))
+            rest = sums[names]
+        spread = None
+        if self.is_published:
+            together = number + np.bincount(own, minlength=k)
+            spread = np.cov(tables[0].T, fweights=together) * (1 / len(rows) + 1 / len(others))
+        return LabelProxies(tables[fold, own], means[fold], shared, rest, names, spread)

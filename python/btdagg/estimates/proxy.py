@@ -1,0 +1,157 @@
+"""Proxies: what the votes of every item say of its label, by models that did not see that label."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import numpy as np
+
+from btdagg._core import InputError
+from btdagg.fit.warnings import CalibrationWarning
+from btdagg.panel import as_panel_counts
+from btdagg.validation import as_whole_counts
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from btdagg.fit.prior import Prior
+
+_N_FOLDS = 10
+_N_FOLDS_OF_PANELS = 5  # they are slower to fit
+
+
+class Predictor(Protocol):
+    """What has probabilities of labels for counts: a model, a panel, or a user's own."""
+
+    def predict_proba(self, counts: Any) -> NDArray[np.float64]:
+        """Return probabilities of B, tie and A, (n, 3)."""
+
+
+@dataclass(frozen=True, eq=False)
+class DistinctCounts:
+    """Counts of items, each distinct row once.
+
+    Attributes
+    ----------
+    rows : (k, 3) or (k, judges, 3) array of int64
+    place : (n,) array of int
+        The row of each item.
+    """
+
+    rows: NDArray[np.int64]
+    place: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, counts: ArrayLike) -> DistinctCounts:
+        """Gather the counts of items: (n, 3), or (n, judges, 3) of a panel.
+
+        Raises
+        ------
+        InputError
+            If a value is no count.
+        """
+        array: NDArray[np.int64]
+        if np.ndim(counts) == 3:
+            array = as_panel_counts(counts).astype(np.int64)
+        else:
+            array = as_whole_counts(counts).astype(np.int64)
+        if not len(array):
+            raise InputError("counts is empty, want at least one item")
+        flat = array.reshape(len(array), -1)
+        bases = [int(most) + 1 for most in flat.max(axis=0)]
+        if np.prod([float(base) for base in bases]) < 2.0**62:
+            codes = np.zeros(len(flat), dtype=np.int64)
+            for column, base in zip(flat.T, bases, strict=True):
+                codes = codes * base + column
+            _, first, place = np.unique(codes, return_index=True, return_inverse=True)
+        else:
+            _, first, place = np.unique(flat, axis=0, return_index=True, return_inverse=True)
+        return cls(array[first], place.reshape(-1).astype(np.int64, copy=False))
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """Probabilities of every distinct row of counts by every model.
+
+    Attributes
+    ----------
+    tables : (folds, k, 3) array
+        Of the models; one, if it is fixed.
+    fold : (n,) array of int
+        Which of the models did not see a labelled item.
+    """
+
+    tables: NDArray[np.float64]
+    fold: NDArray[np.int64]
+
+
+def fixed(model: Predictor, rows: NDArray[np.int64], n_labels: int) -> Predictions:
+    """Predict by a model that was there before the labels.
+
+    Raises
+    ------
+    InputError
+        If it has no `predict_proba`, or that does not return probabilities.
+    """
+    if not hasattr(model, "predict_proba"):
+        raise InputError(
+            f"model is of type {type(model).__name__}, want a DavidsonModel, a PanelModel or "
+            "something else with predict_proba"
+        )
+    found = np.asarray(model.predict_proba(rows), dtype=np.float64)
+    if found.shape != (len(rows), 3) or not np.isfinite(found).all():
+        raise InputError(
+            f"predict_proba of model returned shape {found.shape} for {len(rows)} rows of counts, "
+            "want (n, 3) of finite numbers"
+        )
+    return Predictions(found[None], np.zeros(n_labels, dtype=np.int64))
+
+
+def cross_fitted(
+    items: DistinctCounts,
+    labelled: NDArray[np.int64],
+    labels: NDArray[np.int8],
+    groups: NDArray[np.int64],
+    prior: Prior | Literal["weak"],
+    seed: int,
+) -> Predictions:
+    """Calibrate on all labels but those of one fold, for each fold of whole groups.
+
+    Parameters
+    ----------
+    items : DistinctCounts
+    labelled : (n,) array of int
+        Numbers of the labelled items.
+    labels : (n,) array of -1, 0, 1
+    groups : (n,) array of int
+        Their groups, as numbers from 0; at least two.
+    prior : Prior or "weak"
+    seed : int
+        Of the folds.
+    """
+    from btdagg.fit.calibrate import calibrate
+    from btdagg.fit.panel import calibrate_panel
+
+    is_panel = items.rows.ndim == 3
+    n_groups = int(groups.max()) + 1
+    n_folds = min(_N_FOLDS_OF_PANELS if is_panel else _N_FOLDS, n_groups)
+    fold_of_group = np.empty(n_groups, dtype=np.int64)
+    order = np.random.default_rng(seed).permutation(n_groups)
+    fold_of_group[order] = np.arange(n_groups) % n_folds
+    fold = fold_of_group[groups]
+    counts = items.rows[items.place[labelled]]
+    tables = np.empty((n_folds, len(items.rows), 3))
+    with warnings.catch_warnings():
+        # Whatever a fit is worth, the labels correct it.
+        warnings.simplefilter("ignore", CalibrationWarning)
+        for number in range(n_folds):
+            seen = fold != number
+            model: Predictor
+            if is_panel:
+                model = calibrate_panel(counts[seen], labels[seen], groups=groups[seen]).model
+            else:
+                model = calibrate(counts[seen], labels[seen], prior=prior).model
+            tables[number] = model.predict_proba(items.rows)
+    return Predictions(tables, fold)
