@@ -1,37 +1,19 @@
-"""Shares and win rates with intervals: against plain formulas."""
+"""Shares and win rates with intervals: against plain formulas, and on data drawn anew."""
+
+import itertools
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import btdagg
+from btdagg import InputError, estimate
+from btdagg.estimates import QUANTITIES
 from btdagg.estimates.intervals import Ends, within
-from btdagg.estimates.mean import LabelledSample, Proxies, corrected_mean, labelled_mean
-from btdagg.estimates.population import Population
-from btdagg.estimates.proxy import DistinctCounts, cross_fitted, fixed
+from btdagg.estimates.proxy import DistinctCounts, cross_fitted
 
-
-@pytest.mark.parametrize(("successes", "n"), [(0, 12), (1, 12), (7, 30), (30, 30)])
-def test_shares_of_independent_labels_get_wilson_s_interval(successes, n):
-    p = successes / n
-    low, high = within(p, p * (1 - p) / n, 1.96, Ends(0, 1), n)
-    expected = btdagg.evaluation.proportion_interval(successes, n)
-    assert (low, high) == pytest.approx((expected.low, expected.high), abs=1e-12)
-
-
-def test_labels_alone_have_the_plain_variance_and_good_proxies_a_smaller_one():
-    rng = np.random.default_rng(0)
-    y = rng.choice([-1.0, 0.0, 1.0], size=80)
-    every = np.arange(80)
-    sample = LabelledSample(np.full(80, 1 / 80), every, every)
-    alone = labelled_mean(y, sample)
-    assert alone.value == pytest.approx(y.mean())
-    assert alone.variance == pytest.approx(y.var(ddof=1) / 80)
-    near = y + rng.normal(0, 0.3, 80)
-    none = np.empty(0)
-    proxies = Proxies(near, np.full(80, near.mean()), np.zeros(80), none, none.astype(int))
-    corrected = corrected_mean(y, proxies, sample)
-    assert corrected.value == pytest.approx(alone.value, abs=0.01)
-    assert corrected.variance < alone.variance / 5
+MODEL = btdagg.DavidsonModel(beta=1.2, eta0=0.5, gamma=0.8)
+VALUES = {name: np.array(values) for name, values in QUANTITIES.items()}
 
 
 def drawn(n_items, n_labels, seed=0):
@@ -44,6 +26,88 @@ def drawn(n_items, n_labels, seed=0):
     chosen = rng.permutation(n_items)[:n_labels]
     labels[chosen] = gold[chosen]
     return counts, gold, labels
+
+
+def published(labels, proxies, others, level=0.95):
+    """PPI++ of a mean by its formulas, without this package."""
+    n, m = len(labels), len(others)
+    together = np.mean((labels - labels.mean()) * (proxies - proxies.mean()))
+    pooled = np.concatenate([proxies, others]).var(ddof=1)
+    weight = min(max(together / ((1 + n / m) * pooled), 0.0), 1.0)
+    value = weight * others.mean() + (labels - weight * proxies).mean()
+    error = (weight**2 * others.var() / m + (labels - weight * proxies).var() / n) ** 0.5
+    half = stats.norm.ppf((1 + level) / 2) * error
+    return value, value - half, value + half, error
+
+
+@pytest.mark.parametrize("level", [0.9, 0.95])
+def test_a_fixed_model_and_independent_items_give_the_published_estimate(level):
+    counts, _, labels = drawn(900, 120)
+    found = estimate(counts, labels, model=MODEL, level=level).estimates
+    known = ~np.isnan(labels)
+    chances = MODEL.predict_proba(counts)
+    for name, values in VALUES.items():
+        y = values[labels[known].astype(int) + 1]
+        expected = published(y, chances[known] @ values, chances[~known] @ values, level)
+        one = found[name]
+        assert (one.value, one.low, one.high, one.standard_error) == pytest.approx(
+            expected, abs=1e-10
+        )
+
+
+def by_hand(y, f, shared, rest, group):
+    """Cross-fitted weights and the jackknife by loops over groups; `f` less its mean."""
+    names = sorted(set(group))
+
+    def sums(values):
+        away = [v - values.mean() for v in values]
+        return [sum(d for d, g in zip(away, group, strict=True) if g == name) for name in names]
+
+    a = [total / len(y) for total in sums(y)]
+    b = [total / len(y) - shared.get(name, 0.0) for total, name in zip(sums(f), names, strict=True)]
+    of_rest = sum(value**2 for value in rest)
+
+    def tuned(pairs):
+        ff = sum(y**2 for _, y in pairs) + of_rest
+        slope = sum(x * y for x, y in pairs) / ff
+        if slope <= 0:
+            return 0.0
+        variance = sum((y * (x - slope * y)) ** 2 for x, y in pairs) / ff**2
+        return min(max(slope * (1 - variance / slope**2), 0.0), 1.0)
+
+    pairs = list(zip(a, b, strict=True))
+    whole = tuned(pairs)
+    value, errors = y.mean(), []
+    for place, name in enumerate(names):
+        weight = tuned(pairs[:place] + pairs[place + 1 :])
+        inside = np.array([g == name for g in group])
+        value -= weight * f[inside].sum() / len(y)
+        errors.append((a[place] - weight * b[place]) / (1 - inside.mean()))
+    n = len(names)
+    return value, (n - 1) / n * sum(e**2 for e in errors) + whole**2 * of_rest, whole
+
+
+def test_groups_are_left_out_one_by_one():
+    counts, _, labels = drawn(300, 60, seed=3)
+    group = np.random.default_rng(4).integers(0, 40, 300)
+    found = estimate(counts, labels, groups=group, model=MODEL).estimates
+    known = ~np.isnan(labels)
+    chances = MODEL.predict_proba(counts)
+    for name, values in VALUES.items():
+        y = values[labels[known].astype(int) + 1]
+        proxies, others = chances[known] @ values, chances[~known] @ values
+        of_group = dict.fromkeys(group.tolist(), 0.0)
+        away_from_mean = (others - others.mean()) / len(others)
+        for g, away in zip(group[~known].tolist(), away_from_mean, strict=True):
+            of_group[g] += away
+        seen = set(group[known].tolist())
+        rest = [away for g, away in of_group.items() if g not in seen]
+        value, variance, weight = by_hand(
+            y, proxies - others.mean(), of_group, rest, group[known].tolist()
+        )
+        one = found[name]
+        assert (one.value, one.standard_error**2) == pytest.approx((value, variance), rel=1e-10)
+        assert one.weight == pytest.approx(weight, rel=1e-10)
 
 
 def test_each_item_is_predicted_by_a_model_that_did_not_see_its_group():
@@ -62,15 +126,168 @@ def test_each_item_is_predicted_by_a_model_that_did_not_see_its_group():
         assert same.tolist() == [number == fold for number in range(10)]
 
 
-def test_a_population_has_a_mean_with_the_judge_and_one_from_labels():
-    counts, _, labels = drawn(400, 80)
-    items, labelled = DistinctCounts.of(counts), np.flatnonzero(~np.isnan(labels))
-    model = btdagg.DavidsonModel(beta=1.2, eta0=0.5, gamma=0.8)
-    predictions = fixed(model, items.rows, len(labelled))
-    gold = labels[labelled].astype(np.int8)
-    population = Population(items, labelled, gold, None, None, predictions, True)
-    whole = population.domain()
-    net = whole.means["net win rate"]
-    assert whole.alone["net win rate"].value == pytest.approx(gold.mean())
-    assert net.variance < whole.alone["net win rate"].variance
-    assert population.likeness(whole).pvalue > 0.001
+def test_labels_alone_are_the_plain_mean_with_a_jackknife():
+    _, _, labels = drawn(300, 50)
+    found = estimate(np.ones((300, 3), dtype=int), labels)
+    y = labels[~np.isnan(labels)]
+    one = found.estimates["net win rate"]
+    assert one.weight == 0
+    assert one.value == one.labels_only.value == pytest.approx(y.mean(), abs=1e-14)
+    assert one.standard_error == pytest.approx(y.std(ddof=1) / 50**0.5, rel=1e-12)
+    assert one.effective_labels == pytest.approx(50)
+    quantile = stats.t.ppf(0.975, 49)
+    expected = within(y.mean(), y.var(ddof=1) / 50, quantile, Ends(-1, 1), 50)
+    assert (one.low, one.high) == pytest.approx(expected)
+    rate = found.estimates["win rate"]
+    assert (rate.low, rate.high) == pytest.approx(((1 + one.low) / 2, (1 + one.high) / 2))
+
+
+@pytest.mark.parametrize(("successes", "n"), [(0, 12), (1, 12), (7, 30), (30, 30)])
+def test_shares_of_independent_labels_get_wilson_s_interval(successes, n):
+    p = successes / n
+    low, high = within(p, p * (1 - p) / n, 1.96, Ends(0, 1), n)
+    expected = btdagg.evaluation.proportion_interval(successes, n)
+    assert (low, high) == pytest.approx((expected.low, expected.high), abs=1e-12)
+
+
+def test_where_groups_do_not_vary_it_is_said():
+    counts, _, labels = drawn(600, 0)
+    group = np.arange(600) // 6
+    labels[:120] = np.tile([0, 0, 0, 1, -1, 1], 20)
+    found = estimate(counts, labels, groups=group)
+    tie = found.estimates["tie"]
+    assert (tie.value, tie.standard_error) == (0.5, 0.0)
+    assert tie.low < 0.35 < 0.65 < tie.high
+    assert np.isnan(tie.effective_labels)
+    assert any("same mean of" in text and "tie" in text for text in found.remarks)
+    alike = np.full(600, np.nan)
+    alike[:10] = 1
+    found = estimate(counts, alike)
+    assert found.estimates["A"].high == 1.0
+    assert 0.6 < found.estimates["A"].low < 0.8
+    assert found.estimates["tie"].low == 0.0
+
+
+def test_labels_that_were_chosen_by_their_votes_are_noticed_and_weighed():
+    counts, gold, _ = drawn(4000, 0, seed=1)
+    rng = np.random.default_rng([1, 1])
+    chance = np.where(counts[:, 2] > 3, 0.15, 0.02)
+    chosen = rng.random(4000) < chance
+    labels = np.where(chosen, gold, np.nan)
+    naive = estimate(counts, labels)
+    assert any("not like the others" in text for text in naive.remarks)
+    weighed = estimate(counts, labels, probabilities=chance)
+    assert not weighed.remarks
+    one = weighed.estimates["net win rate"]
+    assert one.low < gold.mean() < one.high
+    assert naive.estimates["net win rate"].labels_only.low > gold.mean()
+    y, w = gold[chosen], 1 / chance[chosen]
+    assert one.labels_only.value == pytest.approx((w @ y) / w.sum())
+
+
+def test_labels_chosen_by_chance_are_rarely_called_unlike():
+    told = 0
+    for seed in range(200):
+        counts, _, labels = drawn(300, 40, seed=seed)
+        told += any("not like" in text for text in estimate(counts, labels, model=MODEL).remarks)
+    assert told <= stats.binom.ppf(0.999, 200, 0.01)
+
+
+def test_by_gives_each_value_its_own_estimates_and_pairs_their_difference():
+    counts, _, labels = drawn(600, 120, seed=8)
+    by = np.where(np.arange(600) < 300, "x", "y")
+    found = estimate(counts, labels, model=MODEL, by=by)
+    alone = estimate(counts[:300], labels[:300], model=MODEL)
+    assert found.by["x"] == alone.estimates
+    difference = found.differences["x", "y"]["net win rate"]
+    x, y = (found.by[name]["net win rate"] for name in "xy")
+    assert difference.value == pytest.approx(x.value - y.value)
+    assert difference.standard_error == pytest.approx(np.hypot(x.standard_error, y.standard_error))
+    # The same items under two names differ by nothing, since their groups pair them.
+    twice = estimate(
+        np.concatenate([counts] * 2),
+        np.concatenate([labels] * 2),
+        groups=np.tile(np.arange(600), 2),
+        by=np.repeat(["x", "y"], 600),
+        model=MODEL,
+    )
+    same = twice.differences["x", "y"]["tie"]
+    assert (same.value, same.standard_error) == pytest.approx((0, 0), abs=1e-8)
+    one = twice.by["x"]["tie"]
+    assert same.high - same.low < (one.high - one.low) / 5
+
+
+def test_differences_are_corrected_for_their_number():
+    counts, _, labels = drawn(900, 300, seed=9)
+    by = np.arange(900) % 3
+    found = estimate(counts, labels, model=MODEL, by=by)
+    two = by < 2
+    pair = estimate(counts[two], labels[two], model=MODEL, by=by[two])
+    of_three = found.differences[0, 1]["net win rate"]
+    of_two = pair.differences[0, 1]["net win rate"]
+    assert of_three.value == pytest.approx(of_two.value)
+    assert of_three.high - of_three.low > 1.15 * (of_two.high - of_two.low)
+    assert of_three.pvalue >= of_two.pvalue
+    assert list(found.differences) == list(itertools.combinations([0, 1, 2], 2))
+
+
+def test_a_value_with_one_label_says_nothing():
+    counts, _, labels = drawn(300, 60)
+    by = np.zeros(300, dtype=int)
+    by[np.flatnonzero(~np.isnan(labels))[0]] = 1
+    found = estimate(counts, labels, by=by)
+    assert (found.by[1]["tie"].low, found.by[1]["tie"].high) == (0, 1)
+    assert np.isnan(found.by[1]["tie"].standard_error)
+    assert found.differences == {}
+
+
+def test_a_panel_is_a_proxy():
+    counts, _, labels = drawn(400, 80, seed=2)
+    other = np.random.default_rng(3).multinomial(8, [0.3, 0.4, 0.3], size=400)
+    panel = np.stack([counts, other], axis=1)
+    one = estimate(panel, labels).estimates["net win rate"]
+    assert one.low < one.value < one.high
+    assert 0 < one.weight <= 1
+
+
+def test_more_labels_make_an_interval_narrower():
+    counts, _, labels = drawn(20_000, 200, seed=1)
+    found = estimate(counts, labels)
+    one = found.estimates["net win rate"]
+    wanted = (one.high - one.low) / 2
+    n = found.labels_for(wanted)
+    assert 700 < n < 900
+    assert found.labels_for(0.001) is None
+    assert found.labels_for(one.high - one.low + 0.05) < 200
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"labels": [1, 2, None, None]}, r"labels\[1\] is 2, want -1, 0, 1, or NaN"),
+        ({"labels": [1, None, None, None]}, "labels has 1 label, want at least 2"),
+        ({"labels": [1, 0, None]}, "labels has 3 rows, want 4 as in counts"),
+        ({"groups": [1, 1, 2, 3]}, "labels has 1 group with labels, want at least 2"),
+        ({"probabilities": [0.5, 0, 1, 1]}, r"probabilities\[1\] is 0 and the item has a label"),
+        ({"probabilities": [0.5, 1, 0, 1]}, r"probabilities\[2\] is 0 and the item could never"),
+        ({"probabilities": [0.5, np.nan, 1, 1]}, r"probabilities\[1\] is nan"),
+        ({"level": 1.0}, "level is 1"),
+        ({"by": [1, 2, 3]}, "by has 3 rows, want 4 as in counts"),
+        ({"model": "gpt"}, "model is of type str, want a DavidsonModel"),
+        ({"counts": [[1, 2, -3]] * 4}, r"counts\[0, 2\] \(plus\) is -3"),
+        ({"counts": np.zeros((0, 3)), "labels": []}, "counts is empty"),
+    ],
+)
+def test_bad_input_is_named(change, said):
+    given = {"counts": [[1, 2, 5]] * 4, "labels": [1, 0, None, None], **change}
+    with pytest.raises(InputError, match=said):
+        estimate(given.pop("counts"), given.pop("labels"), **given)
+
+
+def test_quantities_and_widths_are_checked():
+    counts, _, labels = drawn(100, 20)
+    found = estimate(counts, labels)
+    with pytest.raises(InputError, match="quantity is 'wins', want one of A, tie"):
+        found.labels_for(0.1, "wins")
+    with pytest.raises(InputError, match="width is 3, want a number above 0 and below 2"):
+        found.labels_for(3)

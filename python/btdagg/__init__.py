@@ -14,13 +14,14 @@ from btdagg.lazy import loader
 
 TYPE_CHECKING = False  # to type checkers it is true; importing typing takes ten times as long
 if TYPE_CHECKING:
-    from btdagg import datasets, evaluation, judge, online, report, uncertainty  # noqa: F401
+    from btdagg import datasets, estimates, evaluation, judge, online, report, uncertainty  # noqa: F401
     from btdagg.aggregators import (
         confidence_weighted_vote,
         majority_vote,
         rounded_median,
         soft_self_consistency,
     )
+    from btdagg.estimates import Estimates, estimate
     from btdagg.evaluation import Protocol, RandomSplits, compare, evaluate
     from btdagg.evidence import Confidences, Evidence
     from btdagg.fit.absolute_error import MaeCalibration, calibrate_by_mae
@@ -69,6 +70,7 @@ __all__ = [
     "CalibrationWarning",
     "Confidences",
     "DavidsonModel",
+    "Estimates",
     "Evidence",
     "Features",
     "InputError",
@@ -99,6 +101,7 @@ __all__ = [
     "confidence_weighted_vote",
     "confusion_matrix",
     "discrete_ranked_probability_score",
+    "estimate",
     "evaluate",
     "fit_prior",
     "holm",
@@ -129,6 +132,7 @@ _NAMES_BY_MODULE = {
         "rounded_median",
         "soft_self_consistency",
     ),
+    "estimates": ("Estimates", "estimate"),
     "evaluation": ("Protocol", "RandomSplits", "compare", "evaluate"),
     "evidence": ("Confidences", "Evidence"),
     "fit.absolute_error": ("MaeCalibration", "calibrate_by_mae"),
@@ -171,7 +175,7 @@ _NAMES_BY_MODULE = {
     ),
     "uncertainty": ("Bootstrap", "Sandwich", "Stability", "bootstrap", "sandwich"),
 }
-_PACKAGES = ("datasets", "evaluation", "judge", "online", "report", "uncertainty")
+_PACKAGES = ("datasets", "estimates", "evaluation", "judge", "online", "report", "uncertainty")
 __getattr__ = loader(__name__, _NAMES_BY_MODULE, _PACKAGES)
 
 

@@ -1,0 +1,305 @@
+"""Shares and win rates over all items, from a few labels and the votes of a judge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from btdagg._core import InputError
+from btdagg.estimates.population import Domain, Population
+from btdagg.estimates.proxy import DistinctCounts, Predictor, cross_fitted, fixed
+from btdagg.estimates.quantities import QUANTITIES, MeanEstimate
+from btdagg.fit.intervals import as_level
+from btdagg.validation import as_groups, as_integer, as_number, as_numbers, same_length
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from btdagg.estimates.differences import Difference
+    from btdagg.fit.prior import Prior
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """Estimates over all items, and for each value of a column.
+
+    Attributes
+    ----------
+    estimates : dict of str to MeanEstimate
+        Of ``"A"``, ``"tie"``, ``"B"`` (shares of labels), ``"net win rate"`` (A minus B) and
+        ``"win rate"`` (ties as half).
+    by : dict of value to dict of str to MeanEstimate
+        The same of the items with each value of `by`.
+    n_items, n_labels, n_groups : int
+        All items; those with a label; their groups.
+    level : float
+        Of the intervals.
+    remarks : tuple of str
+        What a reader has to know before using the numbers.
+    """
+
+    estimates: dict[str, MeanEstimate]
+    by: dict[Any, dict[str, MeanEstimate]]
+    n_items: int
+    n_labels: int
+    n_groups: int
+    level: float
+    remarks: tuple[str, ...]
+    _whole: Domain = field(repr=False)
+    _parts: dict[Any, Domain] = field(repr=False, default_factory=dict)
+
+    @cached_property
+    def differences(self) -> dict[tuple[Any, Any], dict[str, Difference]]:
+        """Differences of every two values of `by`: the first less the second.
+
+        The intervals hold together for all pairs of values (Bonferroni), and p-values are corrected
+        for their number (Holm). Groups with items of both values pair them. Values without two
+        labelled groups have none.
+        """
+        from btdagg.estimates.differences import differences_of
+
+        return differences_of(self._parts, self.level)
+
+    def labels_for(self, width: float, quantity: str = "net win rate") -> int | None:
+        """How many labels, those there are among them, would make an interval so wide.
+
+        None where not even labels of all items would.
+
+        Parameters
+        ----------
+        width : float
+            From the low to the high end.
+        quantity : str
+            Key of `estimates`.
+
+        Notes
+        -----
+        The part of the variance that comes from labels falls as one over their number, and the part
+        that comes from the items without labels grows as they become fewer. Judges and weights are
+        taken to stay as they are.
+        """
+        return self._whole.labels_for(as_width(width), as_quantity(quantity), self.level)
+
+    def __str__(self) -> str:
+        lines = [f"{name} {one}" for name, one in self.estimates.items()]
+        return "\n".join([*lines, *(f"remark: {text}" for text in self.remarks)])
+
+
+def as_width(width: float) -> float:
+    """Check the width of an interval.
+
+    Raises
+    ------
+    InputError
+        If it is not above 0 and below 2.
+    """
+    number = as_number(width, "width")
+    if not 0 < number < 2:
+        raise InputError(f"width is {number:g}, want a number above 0 and below 2")
+    return number
+
+
+def estimate(
+    counts: ArrayLike,
+    labels: ArrayLike,
+    *,
+    groups: ArrayLike | None = None,
+    probabilities: ArrayLike | None = None,
+    by: ArrayLike | None = None,
+    model: Predictor | None = None,
+    prior: Prior | Literal["weak"] = "weak",
+    level: float = 0.95,
+    seed: int = 0,
+) -> Estimates:
+    """Estimate shares of labels and win rates over all items, most of which have no label.
+
+    The mean of a judge's labels has no valid interval: it is off by the judge's bias, which no
+    number of votes shows. Here the labels measure that bias. The interval is for new items of the
+    kind, and holds whatever the judge is worth; a good judge makes it narrow.
+
+    Parameters
+    ----------
+    counts : (N, 3) array of non-negative integers
+        Votes of all items in label order: minus, tie, plus; or of several judges,
+        (N, judges, 3), who are used as a panel. Or votes, as `btdagg.read_votes` returns them.
+    labels : (N,) array of -1, 0, 1, or NaN or None where there is none
+        Labels of items that were chosen by chance. With votes, labels as `btdagg.read_labels`
+        returns them.
+    groups : (N,) array, optional
+        What items share, such as their prompt. Variances are between groups.
+    probabilities : (N,) array of numbers above 0 and at most 1, optional
+        Of each item, the probability that it was chosen to be labelled; without them each item was
+        as likely as any other. NaN where there is no label will do if items are not grouped by
+        chance of being labelled.
+    by : (N,) array, optional
+        A column, such as the task: also estimate for the items of each of its values. Of votes the
+        name of a column.
+    model : DavidsonModel, PanelModel or other with `predict_proba`, optional
+        A model that was calibrated on other labels. By default models are calibrated on these,
+        and each item's probabilities are those of one that did not see its group.
+    prior : Prior or "weak"
+        Of the calibration; of no meaning with `model` or a panel.
+    level : float
+        Of the intervals.
+    seed : int
+        Of the folds.
+
+    Returns
+    -------
+    Estimates
+
+    Raises
+    ------
+    InputError
+        If shapes disagree, a value is out of range (the message names its row), or fewer than two
+        items or groups have a label.
+
+    Notes
+    -----
+    Prediction-powered inference; the weight of the judge's probabilities is tuned, see
+    `btdagg.estimates.mean.corrected_mean`. Intervals are Wilson's on the effective number of
+    labels, with a quantile of Student's t and one degree of freedom less than there are labelled
+    groups. With a fixed `model`, without `groups` and `probabilities`, estimates and
+    intervals are those of PPI++ as published, normal and symmetric, unless such an interval goes
+    past the ends of what the mean can be.
+
+    References
+    ----------
+    Angelopoulos, Duchi and Zrnic, PPI++ (2023); Zrnic and Candès (2024) for cross-fitting; Korn and
+    Graubard (1998) for shares of samples of groups.
+
+    Examples
+    --------
+    >>> counts = [[0, 2, 6], [1, 6, 1], [7, 1, 0], [1, 1, 6], [2, 1, 5], [6, 2, 0], [0, 1, 7]] * 9
+    >>> labels = [1, 0, -1, 1, None, None, None] * 9
+    >>> found = estimate(counts, labels)
+    >>> 0 < found.estimates["net win rate"].low < found.estimates["net win rate"].high < 1
+    True
+    """
+    level = as_level(level)
+    seed = as_integer(seed, "seed", 0)
+    items = DistinctCounts.of(counts)
+    gold = as_partial_labels(labels, len(items.place))
+    labelled = np.flatnonzero(~np.isnan(gold))
+    known = gold[labelled].astype(np.int8)
+    group = None if groups is None else as_groups(groups, "counts", len(gold))
+    of_label = np.arange(len(labelled)) if group is None else group[labelled]
+    n_groups = len(np.unique(of_label))
+    if n_groups < 2:
+        what = "label" if group is None else "group with labels"
+        raise InputError(
+            f"labels has {n_groups} {what}{'' if n_groups == 1 else 's'}, want at least 2"
+        )
+    weights = None if probabilities is None else _inverse(probabilities, labelled, len(gold))
+    if model is None:
+        numbers = np.unique(of_label, return_inverse=True)[1].reshape(-1)
+        predictions = cross_fitted(items, labelled, known, numbers, prior, seed)
+    else:
+        predictions = fixed(model, items.rows, len(labelled))
+    population = Population(
+        items, labelled, known, group, weights, predictions, is_fixed=model is not None
+    )
+    whole = population.domain()
+    parts: dict[Any, Domain] = {}
+    if by is not None:
+        names, numbers = _values_of(by, len(gold))
+        parts = {name: population.domain(numbers == number) for number, name in enumerate(names)}
+    return Estimates(
+        whole.estimates(level),
+        {name: part.estimates(level) for name, part in parts.items()},
+        len(gold),
+        len(labelled),
+        n_groups,
+        level,
+        _remarks(whole, population),
+        whole,
+        parts,
+    )
+
+
+def _remarks(whole: Domain, population: Population) -> tuple[str, ...]:
+    """Return what a reader has to know before using the numbers."""
+    found = [population.likeness(whole).remark]
+    still = [name for name, mean in whole.means.items() if mean.variance == 0]
+    if still:
+        found.append(
+            f"all labelled groups have the same mean of {', '.join(still)}: how groups vary is not "
+            "seen, and the interval is as if each group were one label"
+        )
+    if not whole.proxies:
+        found.append("no item is without a label: the judge adds nothing")
+    return tuple(text for text in found if text is not None)
+
+
+def as_quantity(name: str) -> str:
+    """Check the name of a quantity.
+
+    Raises
+    ------
+    InputError
+        If there is none of that name.
+    """
+    if name not in QUANTITIES:
+        raise InputError(f"quantity is {name!r}, want one of {', '.join(QUANTITIES)}")
+    return name
+
+
+def as_partial_labels(labels: ArrayLike, n_items: int) -> NDArray[np.float64]:
+    """Return labels as (N,) floats with NaN where there is none.
+
+    Raises
+    ------
+    InputError
+        If there is not one for each item, or a value is none of -1, 0, 1, NaN and None.
+    """
+    array = np.asarray(labels)
+    if array.dtype.kind == "O":
+        # Pandas has a missing value of its own.
+        absent = [one is None or type(one).__name__ == "NAType" for one in array.ravel().tolist()]
+        array = np.where(np.reshape(absent, array.shape), np.nan, array)
+    wanted = "-1, 0, 1, or NaN where there is no label"
+    found = as_numbers(array, "labels", wanted).astype(np.float64)
+    if found.ndim != 1:
+        raise InputError(f"labels has shape {found.shape}, want one dimension")
+    same_length("labels", len(found), "counts", n_items)
+    good = np.isnan(found) | np.isin(found, (-1, 0, 1))
+    if not good.all():
+        row = int(np.argmin(good))
+        raise InputError(f"labels[{row}] is {found[row]:g}, want {wanted}")
+    return found
+
+
+def _inverse(
+    probabilities: ArrayLike, labelled: NDArray[np.int64], n_items: int
+) -> NDArray[np.float64]:
+    """Return one over the probability of each labelled item."""
+    array = as_numbers(probabilities, "probabilities").astype(np.float64)
+    if array.ndim != 1:
+        raise InputError(f"probabilities has shape {array.shape}, want one dimension")
+    same_length("probabilities", len(array), "counts", n_items)
+    good = (array > 0) & (array <= 1)
+    good[np.setdiff1d(np.flatnonzero(np.isnan(array)), labelled)] = True
+    if not good.all():
+        row = int(np.argmin(good))
+        has = "has a label" if row in labelled else "could never have one"
+        raise InputError(
+            f"probabilities[{row}] is {array[row]:g} and the item {has}, want a number above 0 and "
+            "at most 1"
+        )
+    inverse: NDArray[np.float64] = 1 / array[labelled]
+    return inverse
+
+
+def _values_of(by: ArrayLike, n_items: int) -> tuple[list[Any], NDArray[np.int64]]:
+    """Return the values of a column, in order, and the number of each item's."""
+    values = np.asarray(by)
+    try:
+        numbers = as_groups(values, "counts", n_items)
+    except InputError as error:
+        raise InputError(str(error).replace("groups", "by").replace("a group", "a value")) from None
+    names = np.empty(int(numbers.max()) + 1, dtype=values.dtype)
+    names[numbers] = values
+    return names.tolist(), numbers
