@@ -21,11 +21,13 @@ from btdagg.cli.common import (
     files_read,
     filtered,
     note,
+    out,
     parse_filters,
     print_json,
     progress_bar,
     say_what_is_pooled,
 )
+from btdagg.cli.estimate import estimates_as_json, over_all_items, win_rate_line
 from btdagg.cli.panel import refuse_beside_panel, show_panel
 from btdagg.cli.prior import PriorOption, methods_with_priors, priors_beside
 from btdagg.cli.reporting import ReportOption, names, numbers, open_report, refuse_report, say_where
@@ -41,7 +43,7 @@ from btdagg.evaluation import (
 )
 from btdagg.evaluation import evaluate as run_evaluation
 from btdagg.evaluation.parts import USUAL, grouping
-from btdagg.report.sections import write_protocols, write_scores
+from btdagg.report.sections import write_estimates, write_protocols, write_scores
 from btdagg.report.study import Study, with_several
 from btdagg.tables.join import with_task
 from btdagg.tables.schema import checked, fractions
@@ -285,20 +287,26 @@ def evaluate(
     # Missing votes are among the remarks of the evaluation.
     say_what_is_pooled(study.votes, "takes", evaluation.by, missing=False)
     n_unlabelled = study.labels.n_missing
+    overall = over_all_items(study.votes, gold)
     if json:
-        print_json(evaluation_as_json(evaluation, **settings, n_unlabelled=n_unlabelled))
+        found = evaluation_as_json(evaluation, **settings, n_unlabelled=n_unlabelled)
+        print_json({**found, "estimates": overall and estimates_as_json(overall)})
     else:
         print_table(evaluation)
         for line in priors_beside(study.aggregators):
             note(line)
         if n_unlabelled:
             note(f"{n_unlabelled} rows of {gold.source} have no label and are left out")
+        if overall is not None:
+            out.print(win_rate_line(overall), soft_wrap=True)
     if report is not None:
         title = f"Evaluation of {Path(table.source).name}"
         with open_report(report, title, context, reads, force, study.sizes_used) as folder:
             write_scores(folder, evaluation)
             if not whole:
                 raise KeyboardInterrupt
+            if overall is not None:
+                write_estimates(folder, overall)
             write_protocols(folder, study)
         say_where(report)
     if not whole:

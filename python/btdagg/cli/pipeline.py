@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import btdagg
-from btdagg.cli.common import Force, Json, files_read, note, print_json, progress_bar
+from btdagg.cli.common import Force, Json, files_read, note, out, print_json, progress_bar
+from btdagg.cli.estimate import estimates_as_json, over_all_items, win_rate_line
 from btdagg.cli.fitted_files import names_of_files, save_fitted
 from btdagg.cli.judge_options import JudgeOptions, PairsFile, stopping_rule, with_judge_options
 from btdagg.cli.judge_output import say_estimate, say_rule, say_run, status_of
@@ -29,7 +30,7 @@ from btdagg.evaluation import CrossFit, GroupTest, Protocol, RandomSplits
 from btdagg.evaluation import evaluate as run_evaluation
 from btdagg.files import write_table
 from btdagg.outputs import OutputFolder
-from btdagg.report.sections import write_protocols, write_scores
+from btdagg.report.sections import write_estimates, write_protocols, write_scores
 from btdagg.report.study import Study
 
 if TYPE_CHECKING:
@@ -157,15 +158,22 @@ def run(
     except btdagg.InputError as error:
         note(f"not evaluated: {error}")
     else:
+        # Under a rule only labelled pairs have all votes.
+        overall = over_all_items(votes, gold, as_many=rule is not None)
         results["evaluation"] = evaluation_as_json(evaluation, splits=splits, seed=seed)
+        results["evaluation"]["estimates"] = overall and estimates_as_json(overall)
         folder.write(_EVALUATION, dumps(results["evaluation"], indent=2) + "\n")
         if not json:
             print_table(evaluation)
         title = f"{judging.asked.judge} on {pairs.name}"
         with open_report(page, title, context, reads, force, study.sizes_used) as report:
             write_scores(report, evaluation)
+            if overall is not None:
+                write_estimates(report, overall)
             write_protocols(report, study)
         say_where(page)
+        if not json and overall is not None:
+            out.print(win_rate_line(overall), soft_wrap=True)
     if json:
         print_json({**results, "run": found.run.as_dict()})
     return status

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from btdagg.estimates.mean import LabelledSample, LabelProxies
 
 _UNLIKE = 0.01
+_FEWER = 0.05  # share of votes by which one kind of items may have more than the other
 
 
 class Likeness(NamedTuple):
@@ -23,35 +24,48 @@ class Likeness(NamedTuple):
     pvalue : float
         Of their being alike; 1 where that cannot be tested.
     labelled, others : tuple of float
-        Mean margin (votes for A less votes for B, per vote) and mean share of ties of each.
+        Of each the mean margin (votes for A less votes for B, per vote), the mean share of ties,
+        and the mean number of votes.
     """
 
     pvalue: float
-    labelled: tuple[float, float]
-    others: tuple[float, float]
+    labelled: tuple[float, ...]
+    others: tuple[float, ...]
 
     @property
-    def remark(self) -> str | None:
+    def remarks(self) -> list[str]:
         """What to say where they differ."""
-        if not self.pvalue < _UNLIKE:
-            return None
-        (margin, ties), (margin_of_others, ties_of_others) = self.labelled, self.others
-        return (
-            f"labelled items are not like the others (p = {self.pvalue:.1g}): mean margin of votes "
-            f"{margin:+.2f} against {margin_of_others:+.2f}, share of tie votes {ties:.2f} against "
-            f"{ties_of_others:.2f}; intervals hold for items that were chosen by chance, or with "
-            "the probabilities by which they were chosen"
+        found = []
+        (margin, ties, n), (margin_of_others, ties_of_others, n_of_others) = (
+            self.labelled,
+            self.others,
         )
+        if self.pvalue < _UNLIKE:
+            found.append(
+                f"labelled items are not like the others (p = {self.pvalue:.1g}): mean margin of "
+                f"votes {margin:+.2f} against {margin_of_others:+.2f}, share of tie votes "
+                f"{ties:.2f} against {ties_of_others:.2f}; intervals hold for items that were "
+                "chosen by chance, or with the probabilities by which they were chosen"
+            )
+        if abs(n - n_of_others) > _FEWER * max(n, n_of_others):
+            found.append(
+                f"labelled items have {n:.3g} votes on the mean and the others {n_of_others:.3g}, "
+                "so the judge's probabilities err in different ways; use as many votes of each"
+            )
+        return found
 
 
 def features_of(rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return margin and share of ties of counts, (k, 3) or (k, judges, 3), as (k, 2)."""
-    counts = rows.reshape(len(rows), -1, 3).sum(axis=1)
-    n = np.maximum(counts.sum(axis=1), 1)
-    found: NDArray[np.float64] = (
-        np.stack([counts[:, 2] - counts[:, 0], counts[:, 1]], axis=1) / n[:, None]
-    )
-    return found
+    """Return margin, share of ties and number of votes of counts, as (k, 3).
+
+    Parameters
+    ----------
+    rows : (k, 3) or (k, judges, 3) array of int
+    """
+    minus, tie, plus = rows.reshape(len(rows), -1, 3).sum(axis=1).T
+    n = minus + tie + plus
+    votes = np.maximum(n, 1)
+    return np.stack([(plus - minus) / votes, tie / votes, n.astype(np.float64)], axis=1)
 
 
 def likeness(features: LabelProxies | None, sample: LabelledSample) -> Likeness:
@@ -60,27 +74,26 @@ def likeness(features: LabelProxies | None, sample: LabelledSample) -> Likeness:
     Parameters
     ----------
     features : LabelProxies or None
-        Margin and share of ties in place of probabilities.
+        What `features_of` returns, in place of probabilities.
     sample : LabelledSample
 
     References
     ----------
     Hotelling (1931), with variances between groups.
     """
-    nothing = (float("nan"), float("nan"))
     if features is None:
-        return Likeness(1.0, nothing, nothing)
+        return Likeness(1.0, (0.0,) * 3, (0.0,) * 3)
     mean = sample.weights @ features.labelled
     of_others = sample.weights @ features.means
-    errors = [sample.deviations(column) for column in features.labelled.T]
+    columns = zip(features.labelled.T[:2], features.shared.T[:2], strict=True)
     between = np.stack(
-        [sample.jackknifed(column) for column in (np.stack(errors, axis=1) - features.shared).T],
-        axis=1,
+        [sample.jackknifed(sample.deviations(own) - shared) for own, shared in columns], axis=1
     )
-    covariance = between.T @ between + features.rest.T @ features.rest
+    rest = features.rest[:, :2]
+    covariance = between.T @ between + rest.T @ rest
     rank = int(np.linalg.matrix_rank(covariance, hermitian=True))
     degrees = sample.n_groups - rank
-    away = mean - of_others
+    away = (mean - of_others)[:2]
     means = tuple(mean.tolist()), tuple(of_others.tolist())
     if rank == 0 or degrees < 1:
         return Likeness(1.0, *means)

@@ -13,7 +13,13 @@ from btdagg.estimates.population import Domain, Population
 from btdagg.estimates.proxy import DistinctCounts, Predictor, cross_fitted, fixed
 from btdagg.estimates.quantities import QUANTITIES, MeanEstimate
 from btdagg.fit.intervals import as_level
-from btdagg.validation import as_groups, as_integer, as_number, as_numbers, same_length
+from btdagg.validation import (
+    as_groups,
+    as_integer,
+    as_number,
+    as_numbers,
+    same_length,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -181,6 +187,10 @@ def estimate(
     """
     level = as_level(level)
     seed = as_integer(seed, "seed", 0)
+    if hasattr(labels, "unlabelled"):
+        counts, labels, groups, probabilities, by = _of_tables(
+            counts, labels, groups, probabilities, by
+        )
     items = DistinctCounts.of(counts)
     gold = as_partial_labels(labels, len(items.place))
     labelled = np.flatnonzero(~np.isnan(gold))
@@ -220,9 +230,30 @@ def estimate(
     )
 
 
+def _of_tables(
+    votes: Any, labels: Any, groups: Any, probabilities: Any, by: Any
+) -> tuple[Any, Any, Any, Any, Any]:
+    """Return the arrays of tables of votes and labels."""
+    from btdagg.estimates.items import all_items
+    from btdagg.tables.votes import Votes
+
+    if not isinstance(votes, Votes):
+        raise InputError(
+            "labels are a table and counts an array: pass what read_votes returned, or an array of "
+            "labels with NaN where there is none"
+        )
+    if groups is not None or probabilities is not None:
+        name = "groups" if groups is not None else "probabilities"
+        raise InputError(f"{name} is given with tables, which have a column for it")
+    if not isinstance(by, str | None):
+        raise InputError(f"by is {by!r}, want the name of a column of the votes")
+    found = all_items(votes, labels, by=by)
+    return found.counts, found.labels, found.groups, found.probabilities, found.by
+
+
 def _remarks(whole: Domain, population: Population) -> tuple[str, ...]:
     """Return what a reader has to know before using the numbers."""
-    found = [population.likeness(whole).remark]
+    found = population.likeness(whole).remarks
     still = [name for name, mean in whole.means.items() if mean.variance == 0]
     if still:
         found.append(
@@ -231,7 +262,7 @@ def _remarks(whole: Domain, population: Population) -> tuple[str, ...]:
         )
     if not whole.proxies:
         found.append("no item is without a label: the judge adds nothing")
-    return tuple(text for text in found if text is not None)
+    return tuple(found)
 
 
 def as_quantity(name: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from btdagg._core import InputError
 from btdagg.evaluation.parts import names_of
 from btdagg.evaluation.summary import remarks
-from btdagg.report import tables
+from btdagg.report import figures, tables
 from btdagg.report.questions import MOST_MAPPED, QUESTIONS, Skipped
 from btdagg.report.wording import key_of
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from btdagg.estimates import Estimates
     from btdagg.evaluation import Comparison, Scores
     from btdagg.model import DavidsonModel
     from btdagg.report.folder import ReportFolder
@@ -25,6 +26,12 @@ if TYPE_CHECKING:
 _READ = (
     "One line for each judge and task. The sections below answer further questions; open those "
     "that you have."
+)
+
+
+_ESTIMATED = (
+    "What share of all items A wins, B wins or both tie. Labels of some items, and the votes of "
+    "all: the labelled items measure how the judge errs, the votes make the intervals narrower."
 )
 
 
@@ -82,3 +89,13 @@ def _models(evaluation: Scores) -> dict[str, DavidsonModel]:
         for name, cell in zip(names_of(most), most.values(), strict=True)
         if cell.fitted is not None and cell.fitted.calibration is not None
     }
+
+
+def write_estimates(report: ReportFolder, found: Estimates, by: str | None = None) -> None:
+    """Write shares and win rates over all items, with the judge and without."""
+    report.section("estimates", "How often A wins", _ESTIMATED)
+    for remark in found.remarks:
+        report.remark(remark)
+    report.add(figures.estimates_figure(found, by), tables.estimates_table(found, by))
+    if by is not None and (differences := tables.differences_table(found, by)) is not None:
+        report.add(differences)

@@ -172,6 +172,25 @@ def _labelled(
 
 def _matches(items: pl.Series, labels: Labels) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return where items that have a label stand, and where that label does."""
+    if not len(labels.frame):
+        raise InputError(f"{labels.source}: no item has a label")
+    rows, matched = matching(items, labels)
+    if not len(rows):
+        raise InputError(
+            f"no item has both votes and a label: votes begin with {_first(items)}, "
+            f"labels of {labels.source} with {_first(labels.frame['item'])}"
+        )
+    return rows, matched
+
+
+def matching(items: pl.Series, labels: Labels) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return where items that have a row among the labels stand, and where that row does.
+
+    Raises
+    ------
+    InputError
+        If an item comes twice, on either side.
+    """
     import polars as pl
 
     labelled = labels.frame["item"]
@@ -179,8 +198,6 @@ def _matches(items: pl.Series, labels: Labels) -> tuple[NDArray[np.intp], NDArra
     voted = _keys(items, as_text, "row")
     if voted["key"].is_duplicated().any():
         raise InputError("ids has an item twice, want each once")
-    if not len(labelled):
-        raise InputError(f"{labels.source}: no item has a label")
     gold = _keys(labelled, as_text, "label")
     twice = gold.filter(pl.col("key").is_duplicated())
     if twice.height:
@@ -189,11 +206,6 @@ def _matches(items: pl.Series, labels: Labels) -> tuple[NDArray[np.intp], NDArra
             "task first"
         )
     both = voted.join(gold, on="key", maintain_order="left")
-    if not both.height:
-        raise InputError(
-            f"no item has both votes and a label: votes begin with {_first(items)}, "
-            f"labels of {labels.source} with {_first(labelled)}"
-        )
     rows, matched = (both[name].to_numpy().astype(np.intp) for name in ("row", "label"))
     return rows, matched
 

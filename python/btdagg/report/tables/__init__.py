@@ -2,6 +2,7 @@
 
 from btdagg.report.tables.answers import answers_table, methods_table
 from btdagg.report.tables.calibration import parameters_table, transfer_table
+from btdagg.report.tables.estimates import differences_table, estimates_table
 from btdagg.report.tables.judges import positional_bias_table, raters_table, tie_rate_table
 from btdagg.report.tables.labels import confusion_table, distribution_table, gold_table
 from btdagg.report.tables.scores import (
@@ -20,7 +21,9 @@ __all__ = [
     "answers_table",
     "calibration_sweep_table",
     "confusion_table",
+    "differences_table",
     "distribution_table",
+    "estimates_table",
     "gold_table",
     "methods_table",
     "order_table",

@@ -1,0 +1,273 @@
+"""`btdagg estimate`: shares of labels and win rates over all items, with intervals that hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+import btdagg
+from btdagg.cli.common import (
+    Filters,
+    Force,
+    Json,
+    LabelsFile,
+    VotesFile,
+    at_least,
+    files_read,
+    filtered,
+    note,
+    out,
+    print_json,
+    say_what_is_pooled,
+    single_votes,
+)
+from btdagg.cli.reporting import (
+    ReportOption,
+    open_report,
+    print_report_table,
+    refuse_report,
+    say_where,
+)
+from btdagg.cli.tables import Columns, tables_of
+from btdagg.estimates.items import AllItems, all_items
+from btdagg.report.tables.estimates import (
+    difference_fields,
+    differences_table,
+    estimates_table,
+    fields_of,
+)
+from btdagg.tables.join import with_task
+
+if TYPE_CHECKING:
+    from btdagg.estimates import Estimates
+    from btdagg.tables import Labels, Votes
+
+
+def estimate(
+    context: typer.Context,
+    votes: VotesFile,
+    labels: LabelsFile,
+    filters: Filters = None,
+    columns: Columns = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of the votes, such as task or language: also estimate for the items of "
+            "each of its values, and compare these.",
+            show_default=False,
+        ),
+    ] = None,
+    panel: Annotated[
+        str | None,
+        typer.Option(
+            help="Column whose values are the judges of a panel, such as judge. Otherwise the "
+            "votes of several judges are pooled.",
+            show_default=False,
+        ),
+    ] = None,
+    model: Annotated[
+        Path | None,
+        typer.Option(
+            help="A model that was calibrated on other labels than these.",
+            show_default="calibrated on these labels, each item without its group",
+        ),
+    ] = None,
+    prior: Annotated[
+        str,
+        typer.Option(
+            help="Prior of the calibration: weak, or a file from btdagg votes prior that was not "
+            "learned from these items.",
+        ),
+    ] = "weak",
+    probability: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of the labels with the probability by which an item was chosen to be "
+            "labelled.",
+            show_default="probability, if it exists",
+        ),
+    ] = None,
+    n_votes: Annotated[
+        int | None,
+        typer.Option(
+            "--votes",
+            "-n",
+            help="Use only the first N votes of each item.",
+            show_default="all",
+        ),
+    ] = None,
+    width: Annotated[
+        float | None,
+        typer.Option(
+            help="Say how many labels would make the interval of the net win rate so wide.",
+            show_default=False,
+        ),
+    ] = None,
+    level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
+    seed: Annotated[int, typer.Option(help="Seed of the folds.")] = 0,
+    report: ReportOption = None,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Estimate how often A wins, B wins and both tie over all items, from labels of some.
+
+    The items with a label measure how the judge's votes err, and the votes of the other items make
+    the interval narrower. It holds for new items of the kind whatever the judge is worth, if the
+    labelled items were chosen by chance. Items without a row among the labels, or with an empty
+    label, are those without a label. Errors are by group if the labels (also rows with an empty
+    label) or the votes have a column group.
+
+    Example: btdagg estimate votes.parquet labels.csv --filter judge=gpt-5.4 --by task
+    """
+    at_least(n_votes, "--votes", 1)
+    at_least(seed, "--seed", 0)
+    refuse_report(report, reads := files_read(context, "report"), force)
+    if model is not None and prior != "weak":
+        raise btdagg.InputError("--prior is given with --model, which needs no calibration")
+    if panel is not None and prior != "weak":
+        raise btdagg.InputError("--prior is given with --panel, which is calibrated without one")
+    raw_votes, raw_labels = tables_of(columns, votes, labels)
+    gold = btdagg.read_labels(raw_labels)
+    table = filtered(with_task(btdagg.read_votes(raw_votes), gold), filters)
+    single_votes(table, n_votes)
+    by, panel, probability = (
+        None if name is None else name.strip().lower() for name in (by, panel, probability)
+    )
+    items = all_items(table, gold, by=by, panel=panel, probability=probability, n_votes=n_votes)
+    found = btdagg.estimate(
+        items.counts,
+        items.labels,
+        groups=items.groups,
+        probabilities=items.probabilities,
+        by=items.by,
+        model=None if model is None else _model(model),
+        prior=_prior(prior),
+        level=level,
+        seed=seed,
+    )
+    wanted = None if width is None else found.labels_for(width)
+    pooled = [name for name in (by, panel) if name is not None]
+    say_what_is_pooled(table, "takes", pooled)
+    for remark in (*found.remarks, *_remarks(items, gold)):
+        note(remark)
+    if json:
+        known: dict[str, Any] = {} if width is None else {"width": width, "labels_for": wanted}
+        print_json({**estimates_as_json(found), **known})
+    else:
+        _show(found, by)
+        if width is not None:
+            out.print(_labels_wanted(found, width, wanted), soft_wrap=True)
+    if report is not None:
+        title = f"Estimates of {Path(table.source).name}"
+        with open_report(report, title, context, reads, force) as folder:
+            from btdagg.report.sections import write_estimates
+
+            write_estimates(folder, found, by)
+        say_where(report)
+
+
+def over_all_items(votes: Votes, labels: Labels, *, as_many: bool = False) -> Estimates | None:
+    """Estimate over all items for another command; None where too few of them have a label.
+
+    Parameters
+    ----------
+    votes : Votes
+    labels : Labels
+    as_many : bool
+        Use the first votes of each item, as many as there are of every item, so that labelled and
+        other items are judged alike.
+    """
+    try:
+        items = all_items(votes, labels)
+        if as_many:
+            fewest = max(int(items.counts.sum(axis=-1).min()), 1)
+            items = all_items(votes, labels, n_votes=fewest)
+        return btdagg.estimate(
+            items.counts, items.labels, groups=items.groups, probabilities=items.probabilities
+        )
+    except btdagg.InputError:
+        return None
+
+
+def win_rate_line(found: Estimates) -> str:
+    """Say in a line how often A wins."""
+    rate, tie = found.estimates["win rate"], found.estimates["tie"]
+    items = f"{found.n_items:,} items by {found.n_labels:,} labels"
+    return (
+        f"win rate of A, ties as half, over {items} and the votes: {rate.value:.3f} "
+        f"({rate.low:.3f} to {rate.high:.3f}); ties {tie.value:.3f} ({tie.low:.3f} to "
+        f"{tie.high:.3f})"
+    )
+
+
+def _show(found: Estimates, by: str | None) -> None:
+    print_report_table(estimates_table(found, by))
+    if by is not None and (differences := differences_table(found, by)) is not None:
+        print_report_table(differences)
+    out.print(win_rate_line(found), soft_wrap=True)
+
+
+def _labels_wanted(found: Estimates, width: float, wanted: int | None) -> str:
+    if wanted is None:
+        return (
+            f"net win rate: labels of all {found.n_items:,} items would not make an interval "
+            f"{width:g} wide"
+        )
+    more = wanted - found.n_labels
+    beside = f"{more:,} more" if more > 0 else f"there are {found.n_labels:,}"
+    return f"net win rate: an interval {width:g} wide takes about {wanted:,} labels, {beside}"
+
+
+def _remarks(items: AllItems, labels: Labels) -> list[str]:
+    """Return what was not used, and what was assumed."""
+    found = []
+    if items.n_without_votes:
+        found.append(
+            f"{items.n_without_votes} labels of {labels.source} are of items without votes"
+        )
+    if items.n_without_group:
+        found.append(
+            f"{items.n_without_group} items have no group and are taken as one by themselves; rows "
+            "of the labels with a group and an empty label tell it"
+        )
+    return found
+
+
+def _model(path: Path) -> btdagg.DavidsonModel | btdagg.PanelModel:
+    from btdagg.files import read_whole
+    from btdagg.panel import PANEL_FILE
+
+    if PANEL_FILE.name.encode() in read_whole(path)[:200]:
+        return btdagg.PanelModel.load(path)
+    return btdagg.DavidsonModel.load(path)
+
+
+def _prior(option: str) -> btdagg.Prior | Literal["weak"]:
+    if option == "weak":
+        return "weak"
+    if not Path(option).exists():
+        raise btdagg.InputError(f"--prior is {option!r}, want weak or a file")
+    return btdagg.Prior.load(option)
+
+
+def estimates_as_json(found: Estimates) -> dict[str, Any]:
+    """Return everything that is estimated as plain values."""
+    return {
+        "n_items": found.n_items,
+        "n_labels": found.n_labels,
+        "n_groups": found.n_groups,
+        "level": found.level,
+        "estimates": {name: fields_of(one) for name, one in found.estimates.items()},
+        "by": {
+            str(value): {name: fields_of(one) for name, one in of.items()}
+            for value, of in found.by.items()
+        },
+        "differences": [
+            {"first": str(first), "second": str(second), "quantity": name, **difference_fields(one)}
+            for (first, second), of in found.differences.items()
+            for name, one in of.items()
+        ],
+        "remarks": list(found.remarks),
+    }

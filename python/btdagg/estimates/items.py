@@ -1,0 +1,207 @@
+"""All items of a table of votes, with the labels that some of them have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from btdagg._core import InputError
+from btdagg.tables.join import labels_of, matching, with_task
+from btdagg.tables.labels import Labels
+from btdagg.tables.panel import panel_counts
+from btdagg.tables.table import require
+from btdagg.tables.votes import Votes, counts_of
+
+if TYPE_CHECKING:
+    import polars as pl
+    from numpy.typing import NDArray
+
+
+class AllItems(NamedTuple):
+    """Items with a row each, in the order of the votes, part by part.
+
+    Attributes
+    ----------
+    counts : (N, 3) or (N, judges, 3) array of int64
+    labels : (N,) array of float
+        NaN where there is none.
+    groups : (N,) array of str, or None
+        An item of which no group is known is one by itself.
+    probabilities : (N,) array of float, or None
+        NaN where there is none.
+    by : (N,) array of str, or None
+    n_without_votes : int
+        Labels of items without votes.
+    n_without_group : int
+    """
+
+    counts: NDArray[np.int64]
+    labels: NDArray[np.float64]
+    groups: NDArray[np.object_] | None
+    probabilities: NDArray[np.float64] | None
+    by: NDArray[np.object_] | None
+    n_without_votes: int
+    n_without_group: int
+
+
+def all_items(
+    votes: Votes,
+    labels: Labels,
+    *,
+    by: str | None = None,
+    panel: str | None = None,
+    probability: str | None = None,
+    n_votes: int | None = None,
+) -> AllItems:
+    """Gather the items of votes, task by task, with their labels, groups and probabilities.
+
+    Parameters
+    ----------
+    votes : Votes
+    labels : Labels
+        Rows without a label tell the groups and probabilities of their items.
+    by : str, optional
+        Column of the votes; of the labels where that is `task`.
+    panel : str, optional
+        Column that tells the judges of a panel apart.
+    probability : str, optional
+        Column of the labels with the probability that an item was chosen to be labelled; unless
+        given `probability`, if there is one.
+    n_votes : int, optional
+        Count only the first so many votes of each item.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, an item has several values of it or several groups, or no item has
+        both votes and a label.
+    """
+    votes = with_task(votes, labels)
+    columns = ["task"] if "task" in votes.columns else []
+    if by is not None and by not in columns:
+        require(votes, [by])
+        columns.append(by)
+    if probability is not None:
+        require(labels, [probability])
+    elif "probability" in labels.columns:
+        probability = "probability"
+    judges = None if panel is None else _judges(votes, panel)
+    parts = [
+        _part(part, labels, key, judges, panel, probability, n_votes)
+        for key, part in votes.partition(columns)
+    ]
+    n_labelled = sum(part.n_labels for part in parts)
+    if n_labelled == 0:
+        votes.labelled(labels, n_votes)  # says what the items of either begin with
+    whole = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _WHOLE}
+    has_groups = any(part.has_groups for part in parts)
+    # An item that is in several parts, as that of several judges, is one.
+    again = len(set(whole["groups"].tolist())) < len(whole["groups"])
+    groups = whole["groups"] if again or has_groups else None
+    values = None
+    if by is not None:
+        place = columns.index(by)
+        names = [part.key[place] for part in parts for _ in range(len(part.labels))]
+        values = np.array(names, dtype=object)
+    return AllItems(
+        whole["counts"],
+        whole["labels"],
+        groups,
+        whole["probabilities"] if probability is not None else None,
+        values,
+        max(len(labels_of(labels, votes).ids) - n_labelled, 0),
+        sum(part.n_without_group for part in parts) if has_groups else 0,
+    )
+
+
+_WHOLE = ("counts", "labels", "groups", "probabilities")
+
+
+class _TaskItems(NamedTuple):
+    key: tuple[str, ...]
+    counts: NDArray[np.int64]
+    labels: NDArray[np.float64]
+    groups: NDArray[np.object_]
+    probabilities: NDArray[np.float64]
+    n_labels: int
+    has_groups: bool
+    n_without_group: int
+
+
+def _part(
+    votes: Votes,
+    labels: Labels,
+    key: tuple[str, ...],
+    judges: Sequence[str] | None,
+    panel: str | None,
+    probability: str | None,
+    n_votes: int | None,
+) -> _TaskItems:
+    import polars as pl
+
+    if panel is None:
+        rows = votes.tally(n_votes)
+        items, counts = rows["item"], counts_of(rows)
+    else:
+        found = panel_counts(votes, judges=judges, column=panel, n_votes=n_votes)
+        items, counts = pl.Series("item", found.ids.tolist()), found.counts
+    known = _rows_of(labels, votes)
+    here, there = matching(items, known)
+    told = known.frame[there]
+    n = len(items)
+
+    def spread(values: pl.Series, empty: Any, kind: type) -> NDArray[Any]:
+        whole: NDArray[Any] = np.full(n, empty, dtype=kind)
+        whole[here] = values.to_numpy()
+        return whole
+
+    nan = float("nan")
+    gold = spread(told["label"].cast(pl.Float64).fill_null(nan), nan, np.float64)
+    chance = np.full(n, nan)
+    if probability is not None:
+        as_float = told[probability].cast(pl.Float64, strict=False)
+        chance = spread(as_float.fill_null(nan), nan, np.float64)
+    group = np.full(n, None, dtype=object)
+    if "group" in told.columns:
+        group = spread(told["group"], None, np.object_)
+    elif "group" in votes.columns:
+        group = _groups_of(votes, items)
+    alone = np.array([one is None for one in group], dtype=np.bool_)
+    # Ids of items are no names of groups: a blank, which names do not begin with, tells them apart.
+    task = votes.values("task").first() if "task" in votes.columns else ""
+    if alone.any():
+        names = items.cast(pl.String).to_list()
+        group[alone] = [f" {task} {names[int(row)]}" for row in np.flatnonzero(alone)]
+    n_labels = int(np.isfinite(gold).sum())
+    return _TaskItems(key, counts, gold, group, chance, n_labels, not alone.all(), int(alone.sum()))
+
+
+def _rows_of(labels: Labels, votes: Votes) -> Labels:
+    """All rows of the labels that are of the task of some votes, those without a label too."""
+    try:
+        labels = labels_of(labels, votes)
+    except InputError:  # another task may have labels
+        none = labels.frame.clear()
+        return Labels(none, labels.source, unlabelled=none)
+    frame = labels.frame.vstack(labels.unlabelled)
+    return Labels(frame, labels.source, unlabelled=frame.clear())
+
+
+def _groups_of(votes: Votes, items: pl.Series) -> NDArray[np.object_]:
+    """Group of each item by the votes' own column."""
+    known = votes.collect(votes.data.lazy().select("item", "group").unique()).drop_nulls()
+    twice = known.filter(known["item"].is_duplicated())
+    if twice.height:
+        raise InputError(
+            f"{votes.source}, column group: item {twice['item'][0]!r} has different groups"
+        )
+    found = items.to_frame("item").join(known, on="item", how="left", maintain_order="left")
+    return np.array(found["group"].cast(str).to_list(), dtype=object)
+
+
+def _judges(votes: Votes, panel: str) -> list[str]:
+    require(votes, [panel])
+    found: list[str] = votes.values(panel).drop_nulls().unique().sort().to_list()
+    return found

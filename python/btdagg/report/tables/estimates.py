@@ -1,0 +1,140 @@
+"""Shares and win rates over all items."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from btdagg.report.table import PivotCell, ReportTable
+from btdagg.report.wording import MISSING, counted, fixed, pvalue
+
+if TYPE_CHECKING:
+    from btdagg.estimates import Difference, Estimates, MeanEstimate
+
+_ALL = "all items"
+
+
+def estimates_table(found: Estimates, by: str | None = None) -> ReportTable:
+    """Tabulate estimates of all items, and of those with each value of a column.
+
+    Parameters
+    ----------
+    found : Estimates
+    by : str, optional
+        Name of the column.
+    """
+    title, note = "Shares of labels and win rates", _note(found)
+    if found.by:
+        every = {_ALL: found.estimates, **{str(value): one for value, one in found.by.items()}}
+        by = by or "value"
+        return ReportTable.pivot("estimates", title, note, (by,), _by_value(every, by))
+
+    def cells() -> Iterator[PivotCell]:
+        for quantity, one in found.estimates.items():
+            label, alone = (quantity,), one.labels_only
+            record = {"quantity": quantity, **fields_of(one)}
+            yield PivotCell(label, "estimate", _number(one.value), True, record)
+            yield PivotCell(label, "interval", interval_of(one))
+            if alone is not None:
+                yield PivotCell(label, "labels alone", _number(alone.value))
+                yield PivotCell(label, "their interval", interval_of(alone))
+            yield PivotCell(label, "worth in labels", _worth(one))
+
+    return ReportTable.pivot("estimates", title, note, ("of",), cells())
+
+
+def _by_value(every: Mapping[str, Mapping[str, MeanEstimate]], by: str) -> Iterator[PivotCell]:
+    for value, estimates in every.items():
+        for quantity, one in estimates.items():
+            if quantity == "win rate":  # that is half of one more than the net win rate
+                continue
+            record = {by: value, "quantity": quantity, **fields_of(one)}
+            text = f"{_number(one.value)} ({interval_of(one)})"
+            yield PivotCell((value,), quantity, text, record=record)
+        yield PivotCell((value,), "worth in labels", _worth(estimates["net win rate"]))
+
+
+def _note(found: Estimates) -> str:
+    groups = "" if found.n_groups == found.n_labels else f" in {counted(found.n_groups, 'group')}"
+    of_net = " (of the net win rate)" if found.by else ""
+    return (
+        f"{counted(found.n_items, 'item')}, {found.n_labels:,} of them with a label{groups}. "
+        f"{100 * found.level:.3g}% intervals for new items of the kind, whatever the judge is "
+        "worth. Net win rate: A less B; win rate: ties as half. Worth in labels: how many labels "
+        f"alone would give an interval as narrow{of_net}."
+    )
+
+
+def differences_table(found: Estimates, by: str) -> ReportTable | None:
+    """Tabulate differences of net win rates; None where no two values have enough labels."""
+    if not found.differences:
+        return None
+
+    def cells() -> Iterator[PivotCell]:
+        for (first, second), of in found.differences.items():
+            label = (str(first), str(second))
+            for quantity, one in of.items():
+                record = {
+                    by: first,
+                    f"less_{by}": second,
+                    "quantity": quantity,
+                    **difference_fields(one),
+                }
+                if quantity != "net win rate":
+                    continue
+                yield PivotCell(label, "difference", fixed(one.value, signed=True), True, record)
+                shown = f"{fixed(one.low, signed=True)} to {fixed(one.high, signed=True)}"
+                yield PivotCell(label, "interval", shown)
+                p = MISSING if math.isnan(one.pvalue) else pvalue(one.pvalue)
+                yield PivotCell(label, "p", p)
+
+    return ReportTable.pivot(
+        "differences",
+        f"Differences of net win rates by {by}",
+        f"Of every two values of {by}. The {100 * found.level:.3g}% intervals hold together, and p "
+        "is corrected for the number of pairs (Holm).",
+        (by, "less"),
+        cells(),
+    )
+
+
+def fields_of(one: MeanEstimate) -> dict[str, object]:
+    """Return the numbers of an estimate in full precision; what is not known is None."""
+    alone = {} if one.labels_only is None else fields_of(one.labels_only)
+    found = {
+        "value": one.value,
+        "low": one.low,
+        "high": one.high,
+        "standard_error": one.standard_error,
+        "effective_labels": one.effective_labels,
+    }
+    if one.labels_only is not None:
+        found["weight"] = one.weight
+    plain = {name: None if math.isnan(value) else value for name, value in found.items()}
+    return {**plain, **{f"labels_only_{name}": value for name, value in alone.items()}}
+
+
+def difference_fields(one: Difference) -> dict[str, object]:
+    """Return the numbers of a difference in full precision; what is not known is None."""
+    found = {
+        "value": one.value,
+        "low": one.low,
+        "high": one.high,
+        "standard_error": one.standard_error,
+        "pvalue": one.pvalue,
+    }
+    return {name: None if math.isnan(value) else value for name, value in found.items()}
+
+
+def interval_of(one: MeanEstimate) -> str:
+    """Return both ends of an interval as text."""
+    return f"{fixed(one.low)} to {fixed(one.high)}"
+
+
+def _number(value: float) -> str:
+    return MISSING if math.isnan(value) else fixed(value)
+
+
+def _worth(one: MeanEstimate) -> str:
+    return MISSING if math.isnan(one.effective_labels) else f"{one.effective_labels:,.0f}"
