@@ -114,7 +114,7 @@ def test_each_item_is_predicted_by_a_model_that_did_not_see_its_group():
     counts, gold, labels = drawn(400, 80)
     labelled = np.flatnonzero(~np.isnan(labels))
     groups = np.unique(labelled // 4, return_inverse=True)[1]
-    items = DistinctCounts.of(counts)
+    items = DistinctCounts.of(counts.astype(np.int64))
     before = cross_fitted(items, labelled, gold[labelled].astype(np.int8), groups, "weak", 0)
     assert len(before.tables) == 10
     for group in range(3):
@@ -291,3 +291,28 @@ def test_quantities_and_widths_are_checked():
         found.labels_for(0.1, "wins")
     with pytest.raises(InputError, match="width is 3, want a number above 0 and below 2"):
         found.labels_for(3)
+
+
+def test_more_votes_help_until_the_labels_are_what_is_missing():
+    rng = np.random.default_rng(0)
+    gold = rng.choice([-1, 1], size=3000)
+    chance = np.where(gold == 1, 0.62, 0.38)
+    labels = np.where(np.arange(3000) < 400, gold.astype(float), np.nan)
+
+    def voted(n_votes):
+        plus = np.random.default_rng(1).binomial(n_votes, chance)
+        return np.stack([n_votes - plus, np.zeros(3000, dtype=int), plus], axis=1)
+
+    few = estimate(voted(8), labels)
+    net = few.estimates["net win rate"]
+    wanted = few.votes_for(0.8 * (net.high - net.low))
+    assert 10 < wanted < 40
+    more = estimate(voted(wanted), labels).estimates["net win rate"]
+    assert 0.65 < (more.high - more.low) / (net.high - net.low) < 0.95
+    assert few.votes_for(0.001) is None
+    assert few.votes_for(net.high - net.low + 0.1) == 8
+    counts, _, unlike = drawn(500, 60)
+    noise = np.random.default_rng(2).permutation(counts)
+    one = estimate(noise, unlike)
+    width = one.estimates["net win rate"].high - one.estimates["net win rate"].low
+    assert one.votes_for(0.5 * width) is None

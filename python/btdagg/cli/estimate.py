@@ -101,7 +101,8 @@ def estimate(
     width: Annotated[
         float | None,
         typer.Option(
-            help="Say how many labels would make the interval of the net win rate so wide.",
+            help="Say how many labels, or votes, would make the interval of the net win rate so "
+            "wide.",
             show_default=False,
         ),
     ] = None,
@@ -147,18 +148,20 @@ def estimate(
         level=level,
         seed=seed,
     )
-    wanted = None if width is None else found.labels_for(width)
+    wanted = None if width is None else (found.labels_for(width), found.votes_for(width))
     pooled = [name for name in (by, panel) if name is not None]
     say_what_is_pooled(table, "takes", pooled)
     for remark in (*found.remarks, *_remarks(items, gold)):
         note(remark)
     if json:
-        known: dict[str, Any] = {} if width is None else {"width": width, "labels_for": wanted}
+        known: dict[str, Any] = {}
+        if wanted is not None:
+            known = {"width": width, "labels_for": wanted[0], "votes_for": wanted[1]}
         print_json({**estimates_as_json(found), **known})
     else:
         _show(found, by)
-        if width is not None:
-            out.print(_labels_wanted(found, width, wanted), soft_wrap=True)
+        if width is not None and wanted is not None:
+            out.print(_more_wanted(found, width, *wanted), soft_wrap=True)
     if report is not None:
         title = f"Estimates of {Path(table.source).name}"
         with open_report(report, title, context, reads, force) as folder:
@@ -209,15 +212,20 @@ def _show(found: Estimates, by: str | None) -> None:
     out.print(win_rate_line(found), soft_wrap=True)
 
 
-def _labels_wanted(found: Estimates, width: float, wanted: int | None) -> str:
-    if wanted is None:
-        return (
-            f"net win rate: labels of all {found.n_items:,} items would not make an interval "
-            f"{width:g} wide"
-        )
-    more = wanted - found.n_labels
-    beside = f"{more:,} more" if more > 0 else f"there are {found.n_labels:,}"
-    return f"net win rate: an interval {width:g} wide takes about {wanted:,} labels, {beside}"
+def _more_wanted(found: Estimates, width: float, n_labels: int | None, n_votes: int | None) -> str:
+    there = f"with the {found.n_labels:,} labels there are"
+    by_votes = (
+        f"no number of votes is enough {there}"
+        if n_votes is None
+        else f"or about {n_votes:,} votes an item {there}"
+    )
+    more = "" if n_labels is None else f", {n_labels - found.n_labels:,} more"
+    by_labels = (
+        f"more than labels of all {found.n_items:,} items"
+        if n_labels is None
+        else f"about {n_labels:,} labels{more if n_labels > found.n_labels else ''}"
+    )
+    return f"net win rate: an interval {width:g} wide takes {by_labels}; {by_votes}"
 
 
 def _remarks(items: AllItems, labels: Labels) -> list[str]:

@@ -170,7 +170,7 @@ def _part(
         group = _groups_of(votes, items)
     alone = np.array([one is None for one in group], dtype=np.bool_)
     # Ids of items are no names of groups: a blank, which names do not begin with, tells them apart.
-    task = votes.values("task").first() if "task" in votes.columns else ""
+    task = votes.values("task").to_list()[0] if "task" in votes.columns else ""
     if alone.any():
         names = items.cast(pl.String).to_list()
         group[alone] = [f" {task} {names[int(row)]}" for row in np.flatnonzero(alone)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg.estimates.population import Domain, Population
-from btdagg.estimates.proxy import DistinctCounts, Predictor, cross_fitted, fixed
+from btdagg.estimates.proxy import DistinctCounts, Predictor, as_any_counts, cross_fitted, fixed
 from btdagg.estimates.quantities import QUANTITIES, MeanEstimate
 from btdagg.fit.intervals import as_level
 from btdagg.validation import (
@@ -26,6 +26,49 @@ if TYPE_CHECKING:
 
     from btdagg.estimates.differences import Difference
     from btdagg.fit.prior import Prior
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """What `estimate` is given, checked."""
+
+    counts: NDArray[np.int64]
+    labels: NDArray[np.float64]
+    groups: NDArray[np.int64] | None
+    inverse: NDArray[np.float64] | None
+    model: Predictor | None
+    prior: Prior | Literal["weak"]
+    seed: int
+
+    @cached_property
+    def labelled(self) -> NDArray[np.int64]:
+        """Numbers of the labelled items."""
+        return np.flatnonzero(~np.isnan(self.labels))
+
+    def among(self, rows: NDArray[np.int64]) -> Given:
+        """Return some of the items."""
+        return replace(
+            self,
+            counts=self.counts[rows],
+            labels=self.labels[rows],
+            groups=None if self.groups is None else self.groups[rows],
+            inverse=None if self.inverse is None else self.inverse[rows],
+        )
+
+    def population(self) -> Population:
+        """Return the items with the predictions of models."""
+        items, labelled = DistinctCounts.of(self.counts), self.labelled
+        known = self.labels[labelled].astype(np.int8)
+        if self.model is None:
+            group = labelled if self.groups is None else self.groups[labelled]
+            numbers = np.unique(group, return_inverse=True)[1].reshape(-1)
+            predictions = cross_fitted(items, labelled, known, numbers, self.prior, self.seed)
+        else:
+            predictions = fixed(self.model, items.rows, len(labelled))
+        weights = None if self.inverse is None else self.inverse[labelled]
+        return Population(
+            items, labelled, known, self.groups, weights, predictions, self.model is not None
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +98,8 @@ class Estimates:
     level: float
     remarks: tuple[str, ...]
     _whole: Domain = field(repr=False)
-    _parts: dict[Any, Domain] = field(repr=False, default_factory=dict)
+    _parts: dict[Any, Domain] = field(repr=False)
+    _given: Given = field(repr=False)
 
     @cached_property
     def differences(self) -> dict[tuple[Any, Any], dict[str, Difference]]:
@@ -88,6 +132,32 @@ class Estimates:
         taken to stay as they are.
         """
         return self._whole.labels_for(as_width(width), as_quantity(quantity), self.level)
+
+    def votes_for(self, width: float, quantity: str = "net win rate") -> int | None:
+        """How many votes per item, with the labels that there are, would make an interval so wide.
+
+        None where no number would. It is a rough number, found by leaving out half of the votes.
+
+        Parameters
+        ----------
+        width : float
+            From the low to the high end.
+        quantity : str
+            Key of `estimates`.
+        """
+        from btdagg.estimates.more_votes import some_of, votes_wanted
+
+        whole, quantity = self._whole, as_quantity(quantity)
+        variance = (as_width(width) / 2 / whole.quantile(self.level)) ** 2
+        mean = whole.means[quantity]
+        some = self._given.among(some_of(self._given.labels, self._given.seed))
+        return votes_wanted(
+            lambda counts: replace(some, counts=counts).population().domain(),
+            some.counts,
+            quantity,
+            variance - (mean.variance - mean.of_labels),
+            some.seed,
+        )
 
     def __str__(self) -> str:
         lines = [f"{name} {one}" for name, one in self.estimates.items()]
@@ -191,27 +261,18 @@ def estimate(
         counts, labels, groups, probabilities, by = _of_tables(
             counts, labels, groups, probabilities, by
         )
-    items = DistinctCounts.of(counts)
-    gold = as_partial_labels(labels, len(items.place))
-    labelled = np.flatnonzero(~np.isnan(gold))
-    known = gold[labelled].astype(np.int8)
+    array = as_any_counts(counts)
+    gold = as_partial_labels(labels, len(array))
     group = None if groups is None else as_groups(groups, "counts", len(gold))
-    of_label = np.arange(len(labelled)) if group is None else group[labelled]
-    n_groups = len(np.unique(of_label))
+    inverse = None if probabilities is None else _inverse(probabilities, gold)
+    given = Given(array, gold, group, inverse, model, prior, seed)
+    n_groups = len(np.unique(given.labelled if group is None else group[given.labelled]))
     if n_groups < 2:
         what = "label" if group is None else "group with labels"
         raise InputError(
             f"labels has {n_groups} {what}{'' if n_groups == 1 else 's'}, want at least 2"
         )
-    weights = None if probabilities is None else _inverse(probabilities, labelled, len(gold))
-    if model is None:
-        numbers = np.unique(of_label, return_inverse=True)[1].reshape(-1)
-        predictions = cross_fitted(items, labelled, known, numbers, prior, seed)
-    else:
-        predictions = fixed(model, items.rows, len(labelled))
-    population = Population(
-        items, labelled, known, group, weights, predictions, is_fixed=model is not None
-    )
+    population = given.population()
     whole = population.domain()
     parts: dict[Any, Domain] = {}
     if by is not None:
@@ -221,12 +282,13 @@ def estimate(
         whole.estimates(level),
         {name: part.estimates(level) for name, part in parts.items()},
         len(gold),
-        len(labelled),
+        len(given.labelled),
         n_groups,
         level,
         _remarks(whole, population),
         whole,
         parts,
+        given,
     )
 
 
@@ -303,24 +365,22 @@ def as_partial_labels(labels: ArrayLike, n_items: int) -> NDArray[np.float64]:
     return found
 
 
-def _inverse(
-    probabilities: ArrayLike, labelled: NDArray[np.int64], n_items: int
-) -> NDArray[np.float64]:
-    """Return one over the probability of each labelled item."""
+def _inverse(probabilities: ArrayLike, labels: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return one over the probability of each item to be labelled."""
     array = as_numbers(probabilities, "probabilities").astype(np.float64)
     if array.ndim != 1:
         raise InputError(f"probabilities has shape {array.shape}, want one dimension")
-    same_length("probabilities", len(array), "counts", n_items)
-    good = (array > 0) & (array <= 1)
-    good[np.setdiff1d(np.flatnonzero(np.isnan(array)), labelled)] = True
+    same_length("probabilities", len(array), "counts", len(labels))
+    unlabelled = np.isnan(labels)
+    good = ((array > 0) & (array <= 1)) | (np.isnan(array) & unlabelled)
     if not good.all():
         row = int(np.argmin(good))
-        has = "has a label" if row in labelled else "could never have one"
+        has = "could never have a label" if unlabelled[row] else "has a label"
         raise InputError(
             f"probabilities[{row}] is {array[row]:g} and the item {has}, want a number above 0 and "
             "at most 1"
         )
-    inverse: NDArray[np.float64] = 1 / array[labelled]
+    inverse: NDArray[np.float64] = 1 / array
     return inverse
 
 

@@ -29,6 +29,20 @@ class Predictor(Protocol):
         """Return probabilities of B, tie and A, (n, 3)."""
 
 
+def as_any_counts(counts: ArrayLike) -> NDArray[np.int64]:
+    """Return counts of a judge, (n, 3), or of a panel, (n, judges, 3).
+
+    Raises
+    ------
+    InputError
+        If a value is no count, or there are no items.
+    """
+    known = as_panel_counts(counts) if np.ndim(counts) == 3 else as_whole_counts(counts)
+    if not len(known):
+        raise InputError("counts is empty, want at least one item")
+    return known.astype(np.int64)
+
+
 @dataclass(frozen=True, eq=False)
 class DistinctCounts:
     """Counts of items, each distinct row once.
@@ -44,21 +58,8 @@ class DistinctCounts:
     place: NDArray[np.int64]
 
     @classmethod
-    def of(cls, counts: ArrayLike) -> DistinctCounts:
-        """Gather the counts of items: (n, 3), or (n, judges, 3) of a panel.
-
-        Raises
-        ------
-        InputError
-            If a value is no count.
-        """
-        array: NDArray[np.int64]
-        if np.ndim(counts) == 3:
-            array = as_panel_counts(counts).astype(np.int64)
-        else:
-            array = as_whole_counts(counts).astype(np.int64)
-        if not len(array):
-            raise InputError("counts is empty, want at least one item")
+    def of(cls, array: NDArray[np.int64]) -> DistinctCounts:
+        """Gather the counts of items: (n, 3), or (n, judges, 3) of a panel."""
         flat = array.reshape(len(array), -1)
         bases = [int(most) + 1 for most in flat.max(axis=0)]
         if np.prod([float(base) for base in bases]) < 2.0**62:

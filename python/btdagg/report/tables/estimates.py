@@ -74,20 +74,13 @@ def differences_table(found: Estimates, by: str) -> ReportTable | None:
     def cells() -> Iterator[PivotCell]:
         for (first, second), of in found.differences.items():
             label = (str(first), str(second))
-            for quantity, one in of.items():
-                record = {
-                    by: first,
-                    f"less_{by}": second,
-                    "quantity": quantity,
-                    **difference_fields(one),
-                }
-                if quantity != "net win rate":
-                    continue
-                yield PivotCell(label, "difference", fixed(one.value, signed=True), True, record)
-                shown = f"{fixed(one.low, signed=True)} to {fixed(one.high, signed=True)}"
-                yield PivotCell(label, "interval", shown)
-                p = MISSING if math.isnan(one.pvalue) else pvalue(one.pvalue)
-                yield PivotCell(label, "p", p)
+            one = of["net win rate"]
+            record = {by: first, f"less_{by}": second, **difference_fields(one)}
+            yield PivotCell(label, "difference", fixed(one.value, signed=True), True, record)
+            shown = f"{fixed(one.low, signed=True)} to {fixed(one.high, signed=True)}"
+            yield PivotCell(label, "interval", shown)
+            p = MISSING if math.isnan(one.pvalue) else pvalue(one.pvalue)
+            yield PivotCell(label, "p", p)
 
     return ReportTable.pivot(
         "differences",

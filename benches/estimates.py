@@ -1,0 +1,171 @@
+"""Coverage and width of estimates of shares and win rates, and their time.
+
+On RewardBench 2's votes (read from BTDAGG_SHARED) prompts are drawn with replacement, one pair of
+each of 100 prompts is labelled, and the truth is the mean over all pairs. Simulated items come in
+groups of one to nine with ties and sides of their own; the truth is the mean of 400,000 of them.
+`--smoke` does little.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+
+import btdagg
+from btdagg.estimates import QUANTITIES, Estimates
+
+JUDGES = ("gpt-5.4", "gpt-5.4-mini", "claude-sonnet-4.6")
+TASKS = ("factuality", "focus", "math", "precise-if", "safety")
+SHOWN = ("A", "tie", "B", "net win rate")
+N_ITEMS = 2000
+
+
+def truth_of(labels: np.ndarray) -> dict[str, float]:
+    return {name: np.array(values)[labels + 1].mean() for name, values in QUANTITIES.items()}
+
+
+class Tally:
+    """How often intervals hold the truth, how wide they are, and what a label is worth."""
+
+    def __init__(self, truth: dict[str, float]) -> None:
+        self.truth = truth
+        self.hits = {name: [] for name in SHOWN}
+        self.widths, self.alone, self.worth = [], [], []
+
+    def add(self, found: Estimates) -> None:
+        for name in SHOWN:
+            one = found.estimates[name]
+            self.hits[name].append(one.low <= self.truth[name] <= one.high)
+        net = found.estimates["net win rate"]
+        assert net.labels_only is not None
+        self.widths.append(net.high - net.low)
+        self.alone.append(net.labels_only.high - net.labels_only.low)
+        self.worth.append(net.effective_labels / found.n_labels)
+
+    @property
+    def coverage(self) -> list[float]:
+        return [float(np.mean(self.hits[name])) for name in SHOWN]
+
+    def row(self, name: str) -> str:
+        covered = " ".join(f"{100 * share:7.1f}" for share in self.coverage)
+        width = np.mean(self.widths) / np.mean(self.alone)
+        return f"{name:32}{covered}{width:10.3f}{np.nanmean(self.worth):8.2f}"
+
+
+def real(folder: Path, n_draws: int) -> list[Tally]:
+    votes = btdagg.read_votes(folder / "votes.parquet")
+    votes = votes.filter({"template": "base", "temperature": "default"})
+    labels = btdagg.read_labels(folder / "labels.csv")
+    found = []
+    for judge in JUDGES:
+        for task in TASKS:
+            items = votes.filter({"judge": judge, "task": task}).labelled(labels)
+            numbers = np.unique(items.groups, return_inverse=True)[1]
+            prompts = [np.flatnonzero(numbers == number) for number in range(numbers.max() + 1)]
+            tally = Tally(truth_of(items.labels))
+            for draw in range(n_draws):
+                tally.add(one_pair_of_each(items, prompts, np.random.default_rng(draw)))
+            print(tally.row(f"{judge}, {task}"), flush=True)
+            found.append(tally)
+    return found
+
+
+def one_pair_of_each(items, prompts: list[np.ndarray], rng: np.random.Generator) -> Estimates:
+    n = len(prompts)
+    drawn = [prompts[number] for number in rng.integers(n, size=n)]
+    rows, groups = np.concatenate(drawn), np.repeat(np.arange(n), list(map(len, drawn)))
+    labels = np.full(len(rows), np.nan)
+    for group in rng.choice(n, 100, replace=False):
+        row = rng.choice(np.flatnonzero(groups == group))
+        labels[row] = items.labels[rows[row]]
+    return btdagg.estimate(items.counts[rows], labels, groups=groups)
+
+
+def simulated(rng: np.random.Generator, n_items: int, ties: float, judge: float):
+    """Counts, labels and groups; a judge of 0 does not see the label, and favours A."""
+    groups = np.repeat(np.arange(n_items), rng.integers(1, 10, n_items))[:n_items]
+    n = int(groups.max()) + 1
+    tie = rng.beta(4 * ties, 4 * (1 - ties), n)[groups]
+    lean = rng.beta(1.5, 1.2, n)[groups]
+    side = np.where(rng.random(n_items) < lean, 1, -1)
+    labels = np.where(rng.random(n_items) < tie, 0, side)
+    seen = 1.5 * judge * labels + 0.4 + 0.8 * rng.normal(size=n_items)
+    plus, minus = 1 / (1 + np.exp(0.7 - seen)), 1 / (1 + np.exp(0.7 + seen))
+    counts = rng.multinomial(8, np.stack([minus, 1 - plus - minus, plus], axis=1))
+    return counts, labels, groups
+
+
+def in_groups(n_draws: int, judge: float, ties: tuple[float, ...], wholes: tuple[bool, ...]):
+    found = []
+    for share in ties:
+        truth = truth_of(simulated(np.random.default_rng(99), 400_000, share, judge)[1])
+        for n_labels in (25, 50, 100, 400):
+            for whole in wholes:
+                tally = Tally(truth)
+                for draw in range(n_draws):
+                    rng = np.random.default_rng([draw, n_labels, whole])
+                    counts, gold, groups = simulated(rng, N_ITEMS, share, judge)
+                    chosen = rng.permutation(N_ITEMS)[:n_labels]
+                    if whole:
+                        order = rng.permutation(groups.max() + 1)
+                        enough = np.searchsorted(np.bincount(groups)[order].cumsum(), n_labels)
+                        chosen = np.isin(groups, order[: enough + 1])
+                    labels = np.full(N_ITEMS, np.nan)
+                    labels[chosen] = gold[chosen]
+                    tally.add(btdagg.estimate(counts, labels, groups=groups))
+                by = "groups" if whole else "items"
+                print(tally.row(f"{100 * share:.0f}% ties, {n_labels} labels by {by}"), flush=True)
+                found.append(tally)
+    return found
+
+
+def summary(name: str, tallies: list[Tally]) -> None:
+    covered = np.array([tally.coverage for tally in tallies])
+    worth = np.array([np.nanmean(tally.worth) for tally in tallies])
+    print(
+        f"{name}: coverage {100 * covered.mean():.1f}%, least {100 * covered.min():.1f}%; a label "
+        f"is worth {worth.mean():.2f} on the mean, {worth.max():.2f} at most\n"
+    )
+
+
+def timed(n_items: int) -> None:
+    rng = np.random.default_rng(0)
+    counts = rng.multinomial(8, [0.3, 0.3, 0.4], size=n_items)
+    labels = np.full(n_items, np.nan)
+    labels[rng.permutation(n_items)[:500]] = rng.integers(-1, 2, 500)
+    values, prompts = rng.integers(0, 20, n_items), rng.integers(0, max(n_items // 5, 1), n_items)
+    for name, options in {
+        "alone": {},
+        "20 groups": {"groups": values},
+        "by 20 values": {"by": values},
+        "by 20 values, prompts as groups": {"by": values, "groups": prompts},
+    }.items():
+        began = time.perf_counter()
+        found = btdagg.estimate(counts, labels, **options)
+        _ = found.differences
+        print(f"{n_items:,} items, 500 labels, {name}: {time.perf_counter() - began:.2f} s")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--smoke", action="store_true")
+    parser.add_argument("--draws", type=int, default=500)
+    options = parser.parse_args()
+    n_draws = 2 if options.smoke else options.draws
+    print(f"{'':32}{'A':>7}{'tie':>8}{'B':>8}{'net':>8}{'width':>10}{'worth':>8}")
+    folder = Path(os.environ.get("BTDAGG_SHARED", "../shared")) / "data" / "rb2"
+    if folder.exists():
+        summary("RewardBench 2, 100 labels", real(folder, n_draws))
+    ties = (0.3,) if options.smoke else (0.03, 0.1, 0.3, 0.6)
+    summary("simulated", in_groups(n_draws, 1.0, ties, (False, True)))
+    summary("a judge of noise", in_groups(n_draws, 0.0, (0.3,), (False,)))
+    for n_items in (10_000,) if options.smoke else (100_000, 1_000_000):
+        timed(n_items)
+
+
+if __name__ == "__main__":
+    main()
