@@ -350,7 +350,7 @@ def test_evaluate_prints_json_of_what_the_library_finds(cli, folder):
         n_votes=[2, 8],
         protocol=Protocol(RandomSplits(n_splits=4, size=15, seed=3)),
     )
-    assert list(found) == ["settings", "by", "lines", "averages", "remarks"]
+    assert list(found) == ["settings", "by", "lines", "averages", "remarks", "estimates"]
     assert found["settings"]["splits"] == 4
     assert found["settings"]["seed"] == 3
     assert found["by"] == ["judge"]

@@ -83,8 +83,8 @@ def test_a_report_has_every_section_that_the_votes_allow(cli, folder):
     found = described(folder / "out")
     assert found["status"] == "complete"
     assert [section["name"] for section in found["sections"]] == [
-        "scores", "votes", "calibration", "parameters", "labels", "transfer", "ablations",
-        "order", "ties", "behaviour",
+        "scores", "estimates", "votes", "calibration", "parameters", "labels", "transfer",
+        "ablations", "order", "ties", "behaviour",
     ]  # fmt: skip
     assert found["skipped"] == []
     assert set(found["models"]) == {"math g", "math h", "ties g", "ties h"}
@@ -205,7 +205,7 @@ def test_a_report_that_is_interrupted_keeps_its_first_sections(cli, folder, monk
     assert (status, err.splitlines()[-1]) == (130, "btdagg: interrupted")
     found = described(folder / "out")
     assert found["status"] == "interrupted"
-    assert [section["name"] for section in found["sections"]] == ["scores", "votes"]
+    assert [section["name"] for section in found["sections"]] == ["scores", "estimates", "votes"]
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,16 @@ import pyarrow as pa
 import pytest
 
 import btdagg
-from btdagg import InputError, aggregators, evaluation, online, reference, tables, uncertainty
+from btdagg import (
+    InputError,
+    aggregators,
+    estimates,
+    evaluation,
+    online,
+    reference,
+    tables,
+    uncertainty,
+)
 from btdagg.aggregators import AGGREGATORS
 from btdagg.evaluation import LabelledItems, Protocol, RandomSplits, calibration_curves
 
@@ -126,6 +135,12 @@ CASES = {
     ),
     "Evidence": lambda counts, labels: btdagg.Evidence(counts).counts,
     "Evidence.of": lambda counts, labels: btdagg.Evidence.of(counts).counts,
+    "estimate": lambda counts, labels: [
+        one.value
+        for one in btdagg.estimate(
+            counts, np.where(np.arange(len(labels)) < 30, labels, np.nan), model=MODEL
+        ).estimates.values()
+    ],
     "align": aligned,
     "compare": compared,
     "calibration_curves": curves,
@@ -286,7 +301,7 @@ def test_what_is_no_array_and_no_frame_in_memory_is_named_by_its_type(counts, ki
 
 def public_functions_that_take_counts():
     """Names of public functions, classes and methods with an argument for counts."""
-    modules = [btdagg, aggregators, evaluation, online, tables, uncertainty, reference]
+    modules = [btdagg, aggregators, estimates, evaluation, online, tables, uncertainty, reference]
     found = set()
     for module in modules:
         names = getattr(module, "__all__", None) or [n for n in vars(module) if n[0] != "_"]
@@ -342,7 +357,7 @@ def test_no_public_function_that_takes_counts_is_left_out():
 def test_no_submodule_hides_such_a_function():
     """What is in a module but not exported by its package is not public; packages are all seen."""
     packages = {m.name for m in pkgutil.iter_modules(btdagg.__path__) if m.ispkg}
-    seen = {"aggregators", "evaluation", "fit", "online", "tables", "uncertainty"}
+    seen = {"aggregators", "estimates", "evaluation", "fit", "online", "tables", "uncertainty"}
     others = packages - seen - {"cli", "datasets", "integrations", "judge", "report", "serve"}
     assert others == set()
     for name in seen:

@@ -108,8 +108,8 @@ def test_a_task_without_labels_is_skipped_once_and_the_rest_is_there(cli):
     assert cli(*EVALUATE, "--sizes", "4,8")[0] == 0
     names, skipped, _ = described()
     assert names == [
-        "scores", "votes", "calibration", "parameters", "labels", "transfer", "order", "ties",
-        "behaviour",
+        "scores", "estimates", "votes", "calibration", "parameters", "labels", "transfer",
+        "order", "ties", "behaviour",
     ]  # fmt: skip
     assert skipped.pop("v, j") == "labels.csv: no row has task 'v'; found t, u"
     assert list(skipped) == ["What prompt and temperature change"]
@@ -255,7 +255,7 @@ def test_what_breaks_off_is_called_the_rest(cli, monkeypatch):
     monkeypatch.setattr(sections, "QUESTIONS", (only,))
     assert cli(*EVALUATE)[0] == 0
     names, skipped, _ = described()
-    assert (names, skipped) == (["scores", "one"], {"One: the rest": "no more"})
+    assert (names, skipped) == (["scores", "estimates", "one"], {"One: the rest": "no more"})
 
 
 def test_a_column_that_is_named_like_a_field_is_a_line_and_leaves_no_report(cli, folder):

@@ -287,7 +287,7 @@ def evaluate(
     # Missing votes are among the remarks of the evaluation.
     say_what_is_pooled(study.votes, "takes", evaluation.by, missing=False)
     n_unlabelled = study.labels.n_missing
-    overall = over_all_items(study.votes, gold)
+    overall = over_all_items(study.votes, gold) if whole else None
     if json:
         found = evaluation_as_json(evaluation, **settings, n_unlabelled=n_unlabelled)
         print_json({**found, "estimates": overall and estimates_as_json(overall)})

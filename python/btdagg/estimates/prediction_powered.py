@@ -18,6 +18,7 @@ from btdagg.validation import (
     as_integer,
     as_number,
     as_numbers,
+    same_index,
     same_length,
 )
 
@@ -261,6 +262,7 @@ def estimate(
         counts, labels, groups, probabilities, by = _of_tables(
             counts, labels, groups, probabilities, by
         )
+    same_index(counts=counts, labels=labels, groups=groups, probabilities=probabilities, by=by)
     array = as_any_counts(counts)
     gold = as_partial_labels(labels, len(array))
     group = None if groups is None else as_groups(groups, "counts", len(gold))

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from btdagg.estimates import Estimates
     from btdagg.evaluation import Comparison, Scores
     from btdagg.model import DavidsonModel
+    from btdagg.report.figure import ReportFigure
     from btdagg.report.folder import ReportFolder
     from btdagg.report.study import Study
+    from btdagg.report.table import ReportTable
 
 
 _READ = (
@@ -96,6 +98,12 @@ def write_estimates(report: ReportFolder, found: Estimates, by: str | None = Non
     report.section("estimates", "How often A wins", _ESTIMATED)
     for remark in found.remarks:
         report.remark(remark)
-    report.add(figures.estimates_figure(found, by), tables.estimates_table(found, by))
+    exhibits: list[ReportFigure | ReportTable] = [figures.estimates_figure(found, by)]
+    exhibits.append(tables.estimates_table(found, by))
     if by is not None and (differences := tables.differences_table(found, by)) is not None:
-        report.add(differences)
+        exhibits.append(differences)
+    for exhibit in exhibits:
+        try:
+            report.add(exhibit)
+        except InputError as error:
+            report.skipped(f"How often A wins: {exhibit.title}", str(error))
