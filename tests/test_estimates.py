@@ -316,3 +316,95 @@ def test_more_votes_help_until_the_labels_are_what_is_missing():
     one = estimate(noise, unlike)
     width = one.estimates["net win rate"].high - one.estimates["net win rate"].low
     assert one.votes_for(0.5 * width) is None
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("ties", [0.03, 0.3, 0.6])
+@pytest.mark.parametrize("whole", [False, True], ids=["items", "groups"])
+def test_intervals_hold_on_groups_drawn_anew(ties, whole):
+    """400 data sets of 25, 50 or 100 labels; 3 standard errors below the 95% that is promised."""
+    truth = truth_of(in_groups(np.random.default_rng(99), 400_000, ties)[1])
+    hits = dict.fromkeys(QUANTITIES, 0)
+    n_draws = 400
+    for draw in range(n_draws):
+        rng = np.random.default_rng([draw, whole])
+        counts, gold, groups = in_groups(rng, 1500, ties)
+        n_labels = (25, 50, 100)[draw % 3]
+        chosen = rng.permutation(1500)[:n_labels]
+        if whole:
+            order = rng.permutation(groups.max() + 1)
+            enough = np.searchsorted(np.bincount(groups)[order].cumsum(), n_labels)
+            chosen = np.isin(groups, order[: enough + 1])
+        labels = np.full(1500, np.nan)
+        labels[chosen] = gold[chosen]
+        found = estimate(counts, labels, groups=groups).estimates
+        for name in QUANTITIES:
+            hits[name] += found[name].low <= truth[name] <= found[name].high
+    assert min(hits.values()) / n_draws > 0.95 - 3 * (0.95 * 0.05 / n_draws) ** 0.5
+
+
+@pytest.mark.soak
+def test_a_judge_of_noise_costs_next_to_nothing_and_a_good_one_is_worth_labels():
+    for is_noise, low, high in ((True, 0.98, 1.02), (False, 0.0, 0.85)):
+        for n_labels in (25, 100):
+            with_judge = alone = 0.0
+            for draw in range(100):
+                counts, gold, _ = drawn(1000, 0, seed=draw)
+                if is_noise:
+                    counts = np.random.default_rng(draw).permutation(counts)
+                labels = np.where(np.arange(1000) < n_labels, gold.astype(float), np.nan)
+                net = estimate(counts, labels).estimates["net win rate"]
+                with_judge += net.high - net.low
+                alone += net.labels_only.high - net.labels_only.low
+            assert low < with_judge / alone < high
+
+
+def truth_of(labels):
+    return {name: values[labels + 1].mean() for name, values in VALUES.items()}
+
+
+def in_groups(rng, n_items, ties):
+    """Counts, labels and groups of one to nine items, each with its own ties and sides."""
+    groups = np.repeat(np.arange(n_items), rng.integers(1, 10, n_items))[:n_items]
+    n = int(groups.max()) + 1
+    tie = rng.beta(4 * ties, 4 * (1 - ties), n)[groups]
+    side = np.where(rng.random(n_items) < rng.beta(1.5, 1.2, n)[groups], 1, -1)
+    gold = np.where(rng.random(n_items) < tie, 0, side)
+    seen = gold[:, None] + 0.3 + rng.normal(0, 1, (n_items, 8))
+    votes = np.where(np.abs(seen) < 0.5, 0, np.sign(seen))
+    counts = np.stack([(votes == value).sum(axis=1) for value in (-1, 0, 1)], axis=1)
+    return counts, gold, groups
+
+
+@pytest.mark.soak
+def test_intervals_hold_on_real_prompts_drawn_anew(shared):
+    """One pair of each of 100 prompts is labelled; prompts are drawn with replacement."""
+    votes = btdagg.read_votes(shared / "data/rb2/votes.parquet")
+    votes = votes.filter({"template": "base", "temperature": "default"})
+    labels = btdagg.read_labels(shared / "data/rb2/labels.csv")
+    hits, n_draws, worth = [], 80, []
+    for judge in ("gpt-5.4-mini", "claude-sonnet-4.6"):
+        for task in ("math", "precise-if", "safety"):
+            items = votes.filter({"judge": judge, "task": task}).labelled(labels)
+            prompts = np.unique(items.groups, return_inverse=True)[1]
+            of_prompt = [np.flatnonzero(prompts == one) for one in range(prompts.max() + 1)]
+            truth = truth_of(items.labels)
+            for draw in range(n_draws):
+                rng = np.random.default_rng(draw)
+                taken = rng.integers(len(of_prompt), size=len(of_prompt))
+                rows = np.concatenate([of_prompt[one] for one in taken])
+                sizes = [len(of_prompt[one]) for one in taken]
+                groups, ends = np.repeat(np.arange(len(taken)), sizes), np.cumsum(sizes)
+                known = [
+                    rng.integers(ends[one] - sizes[one], ends[one])
+                    for one in rng.choice(len(taken), 100, replace=False)
+                ]
+                some = np.full(len(rows), np.nan)
+                some[known] = items.labels[rows[known]]
+                found = estimate(items.counts[rows], some, groups=groups).estimates
+                hits.append([one.low <= truth[name] <= one.high for name, one in found.items()])
+                worth.append(found["net win rate"].effective_labels / 100)
+    shares = np.array(hits).reshape(-1, n_draws, len(QUANTITIES)).mean(axis=1)
+    assert shares.mean() > 0.93
+    assert shares.min() > 0.87
+    assert np.mean(worth) > 1.4
