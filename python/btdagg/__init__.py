@@ -14,7 +14,16 @@ from btdagg.lazy import loader
 
 TYPE_CHECKING = False  # to type checkers it is true; importing typing takes ten times as long
 if TYPE_CHECKING:
-    from btdagg import datasets, estimates, evaluation, judge, online, report, uncertainty  # noqa: F401
+    from btdagg import (  # noqa: F401
+        datasets,
+        estimates,
+        evaluation,
+        integrations,
+        judge,
+        online,
+        report,
+        uncertainty,
+    )
     from btdagg.aggregators import (
         confidence_weighted_vote,
         majority_vote,
@@ -175,7 +184,10 @@ _NAMES_BY_MODULE = {
     ),
     "uncertainty": ("Bootstrap", "Sandwich", "Stability", "bootstrap", "sandwich"),
 }
-_PACKAGES = ("datasets", "estimates", "evaluation", "judge", "online", "report", "uncertainty")
+_PACKAGES = (
+    "datasets", "estimates", "evaluation", "integrations", "judge", "online", "report",
+    "uncertainty",
+)  # fmt: skip
 __getattr__ = loader(__name__, _NAMES_BY_MODULE, _PACKAGES)
 
 
