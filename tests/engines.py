@@ -39,7 +39,7 @@ class DuckDbEngine:
     def table(self, name, kinds, rows):
         columns = ", ".join(f'"{column}" {self.types[kind]}' for column, kind in kinds.items())
         self.connection.execute(f'CREATE TABLE "{name}" ({columns})')
-        file = self.folder / f"{name}.csv"
+        file = self.folder / f"{name}.duck.csv"
         file.write_text(as_csv(rows))
         self.connection.execute(f"COPY \"{name}\" FROM '{file}' (HEADER false, NULLSTR '\\N')")
 

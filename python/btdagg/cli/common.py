@@ -18,7 +18,7 @@ from btdagg.tables import Table
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from btdagg.tables import Votes
+    from btdagg.tables import Histogram, Votes
 
 AnyTable = TypeVar("AnyTable", bound=Table)
 
@@ -135,7 +135,7 @@ def note(text: str) -> None:
 
 
 def say_what_is_pooled(
-    votes: Votes, verb: str, by: Sequence[str] = (), *, missing: bool = True
+    votes: Votes | Histogram, verb: str, by: Sequence[str] = (), *, missing: bool = True
 ) -> None:
     """Print a remark on columns whose values are pooled, and on missing votes."""
     for column in ("task", "judge", "template", "temperature"):

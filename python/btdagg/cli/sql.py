@@ -12,6 +12,7 @@ import btdagg
 from btdagg.cli.common import parse_filters
 from btdagg.cli.console import write_data
 from btdagg.files import read_whole
+from btdagg.integrations.histogram_sql import LabelsTable, histogram_query
 from btdagg.integrations.votes_sql import VotesTable
 from btdagg.panel import PANEL_FILE
 
@@ -21,13 +22,13 @@ _FILES = (".parquet", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".gz")
 
 def sql(
     model: Annotated[
-        Path,
+        Path | None,
         typer.Argument(
             metavar="MODEL",
-            help="A model from btdagg calibrate, or a panel that was saved.",
+            help="A model from btdagg calibrate, or a panel that was saved; not with --histogram.",
             show_default=False,
         ),
-    ],
+    ] = None,
     dialect: Annotated[
         str,
         typer.Option(
@@ -89,6 +90,30 @@ def sql(
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Add the columns p_minus, p_tie and p_plus.")
     ] = False,
+    histogram: Annotated[
+        bool,
+        typer.Option(
+            "--histogram",
+            help="Write the query that counts the items of each triple and label instead, for "
+            "btdagg calibrate.",
+        ),
+    ] = False,
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TABLE",
+            help="With --histogram: table of gold labels, with the column --item names.",
+            show_default=False,
+        ),
+    ] = None,
+    label: Annotated[str, typer.Option(help="With --histogram: column of the labels.")] = "label",
+    label_task: Annotated[
+        str | None,
+        typer.Option(
+            help="With --histogram: column of the tasks of the labels, if they have tasks too.",
+            show_default=False,
+        ),
+    ] = None,
     minus: Annotated[
         str | None,
         typer.Option(help="Without --votes: column that counts votes for B.", show_default="minus"),
@@ -113,7 +138,8 @@ def sql(
     """Print a SQL query that tallies votes and decides every item, or the decision alone.
 
     With --votes the query has the columns item, minus, tie, plus and label. Without it, the
-    decision is printed as one expression over three columns of counts.
+    decision is printed as one expression over three columns of counts. --histogram needs no model:
+    it writes a query of votes and labels, whose few hundred rows btdagg calibrate reads.
 
     Example: btdagg sql model.json --votes votes --sample sample --dialect postgresql
     """
@@ -126,13 +152,14 @@ def sql(
         "--numbers": numbers,
         "--probabilities": probabilities,
     }
+    of_labels = {"--labels": labels, "--label-task": label_task}
+    if not histogram:
+        _refuse(of_labels, "wants --histogram")
     if votes is None:
-        _refuse(of_votes, "wants --votes TABLE")
+        _refuse({"--histogram": histogram, **of_votes}, "wants --votes TABLE")
     else:
         _refuse(columns, "is of a table of counts, and --votes names one of single votes")
-    fitted = _load(model)
-    if isinstance(fitted, btdagg.PanelModel):
-        _refuse({**columns, "--max-votes": max_votes}, "is of a single model, and MODEL is a panel")
+    table = None
     if votes is not None:
         table = VotesTable(
             _parts(votes, dialect),
@@ -144,14 +171,29 @@ def sql(
             where=parse_filters(filters, any_case=False),
             numbers=numbers,
         )
-        if isinstance(fitted, btdagg.PanelModel):
-            written = fitted.to_sql_query(dialect, table, probabilities=probabilities)
-        else:
-            written = fitted.to_sql_query(
-                dialect, table, probabilities=probabilities, max_votes=max_votes
-            )
-    elif isinstance(fitted, btdagg.PanelModel):
-        written = fitted.to_sql(dialect)
+    if histogram and table is not None:
+        refused = {"MODEL": model, "--probabilities": probabilities, "--max-votes": max_votes}
+        _refuse(refused, "decides items, and --histogram is for calibrating")
+        if labels is None:
+            raise btdagg.InputError("--histogram wants --labels TABLE")
+        place = _parts(labels, dialect)
+        gold = LabelsTable(place, item=item, label=label, task=label_task, numbers=numbers)
+        write_data(f"{histogram_query(dialect, table, gold)}\n")
+        return
+    if model is None:
+        raise btdagg.InputError("MODEL is missing, want a model from btdagg calibrate")
+    fitted = _load(model)
+    if isinstance(fitted, btdagg.PanelModel):
+        _refuse({**columns, "--max-votes": max_votes}, "is of a single model, and MODEL is a panel")
+        written = (
+            fitted.to_sql(dialect)
+            if table is None
+            else fitted.to_sql_query(dialect, table, probabilities=probabilities)
+        )
+    elif table is not None:
+        written = fitted.to_sql_query(
+            dialect, table, probabilities=probabilities, max_votes=max_votes
+        )
     else:
         names = {name.strip("-"): column or name.strip("-") for name, column in columns.items()}
         written = fitted.to_sql(dialect, **names, max_votes=max_votes)

@@ -2,6 +2,9 @@
 
 from btdagg.lazy import loader
 
-__all__ = ["VotesTable"]
+__all__ = ["LabelsTable", "VotesTable", "histogram_query"]
 
-__getattr__ = loader(__name__, {"votes_sql": ["VotesTable"]})
+__getattr__ = loader(
+    __name__,
+    {"histogram_sql": ["LabelsTable", "histogram_query"], "votes_sql": ["VotesTable"]},
+)

@@ -1,6 +1,6 @@
 """The whole job as one SQL query: votes to counts, labels and probabilities.
 
-A vote is -1, 0 or 1 in these queries, NULL if it is missing, and `_UNREADABLE` if it is none of
+A vote is -1, 0 or 1 in these queries, NULL if it is missing, and `UNREADABLE` if it is none of
 these. A query cannot refuse a row, so an item with such a vote gets NULL for its counts and label.
 """
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from btdagg.integrations.panel_sql import _SeveralJudges
     from btdagg.integrations.sql import _Model
 
-_UNREADABLE = 2
-_SIDES = {"minus": -1, "tie": 0, "plus": 1}
+UNREADABLE = 2
+SIDES = {"minus": -1, "tie": 0, "plus": 1}
 # How databases write a number as text: 1, 1.0 and 1.00 of decimals, 1.0E0 of Trino's floats.
 _WORDS = {
     -1: ("b", "-1", "-1.0", "-1.00", "-1.0e0"),
@@ -115,13 +115,13 @@ def model_query(
     if probabilities and max_votes is not None:
         raise InputError("probabilities need mathematical functions, and max_votes does without")
     counted = [*counted_votes(table, words)]
-    found = [*_names((*table.keys, "item", *_SIDES), words), f"{label} AS {_name('label', words)}"]
+    found = [*names((*table.keys, "item", *SIDES), words), f"{label} AS {_name('label', words)}"]
     if not probabilities:
-        return _query(counted, found, "btdagg_counts")
-    u, eta = logits_in(model, words, *(_name(side, words) for side in _SIDES))
+        return query(counted, found, "btdagg_counts")
+    u, eta = logits_in(model, words, *(_name(side, words) for side in SIDES))
     found += [f"{u} AS {_name('u', words)}", f"{eta} AS {_name('eta', words)}"]
-    decided = ("btdagg_decided", _select(found, "btdagg_counts"))
-    return _with_probabilities([*counted, decided], [*table.keys, "item", *_SIDES], words)
+    decided = ("btdagg_decided", select(found, "btdagg_counts"))
+    return _with_probabilities([*counted, decided], [*table.keys, "item", *SIDES], words)
 
 
 def panel_query(
@@ -137,27 +137,27 @@ def panel_query(
     if table.judge is None:
         raise InputError("judge is None, want the column of the judges' names")
     columns = {
-        name: [f"{side} {number}" for side in _SIDES] for number, name in enumerate(model.judges)
+        name: [f"{side} {number}" for side in SIDES] for number, name in enumerate(model.judges)
     }
     terms = panel_terms(model, words, columns)
-    kept = [*(key for key in table.keys if key != "judge"), "item", *_SIDES]
+    kept = [*(key for key in table.keys if key != "judge"), "item", *SIDES]
     # Each judge's counts are of an item whose votes can all be read, or all of them are NULL.
     known = f"{_name('minus', words)} IS NOT NULL"
     with_terms = [
-        *_names(kept, words),
+        *names(kept, words),
         *(f"{term} AS {_name(name, words)}" for name, term in _panel_terms_of(terms)),
     ]
     of_row = PanelTerms(known, *(_name(name, words) for name in ("u", "eta", "doubt")))
     label = f"{panel_label(of_row, words, rounding)} AS {_name('label', words)}"
     counted = [
         *counted_votes(table, words, model.judges),
-        ("btdagg_terms", _select(with_terms, "btdagg_counts")),
+        ("btdagg_terms", select(with_terms, "btdagg_counts")),
     ]
     if not probabilities:
-        return _query(counted, [*_names(kept, words), label], "btdagg_terms")
-    found = [*_names((*kept, "u", "eta"), words), label]
+        return query(counted, [*names(kept, words), label], "btdagg_terms")
+    found = [*names((*kept, "u", "eta"), words), label]
     return _with_probabilities(
-        [*counted, ("btdagg_decided", _select(found, "btdagg_terms"))], kept, words
+        [*counted, ("btdagg_decided", select(found, "btdagg_terms"))], kept, words
     )
 
 
@@ -177,60 +177,60 @@ def counted_votes(
     columns = {**table.keys, "item": table.item}
     columns |= {f"sample {number}": column for number, column in enumerate(samples)}
     of_rows = [f"{_of(column, words)} AS {_name(name, words)}" for name, column in columns.items()]
-    vote = _vote(table, words)
+    vote = reading(_of(table.vote, words), words, numbers=table.numbers)
     if judges:
         # As names are read from files: without blanks around them.
         judge = f"TRIM(CAST({_of(table.keys['judge'], words)} AS {words.text}))"
         known = f"COALESCE({judge} IN {texts_in(judges, words)}, FALSE)"
-        vote = f"CASE WHEN {known} THEN {vote} ELSE {_UNREADABLE} END"
+        vote = f"CASE WHEN {known} THEN {vote} ELSE {UNREADABLE} END"
         of_rows[list(columns).index("judge")] = f"{judge} AS {_name('judge', words)}"
     of_rows.append(f"{vote} AS {_name('vote', words)}")
     yield (
         "btdagg_votes",
-        f"{_select(of_rows, f'{_source(table, words)} AS v')}{_conditions(table, words)}",
+        f"{select(of_rows, f'{_source(table, words)} AS v')}{_conditions(table, words)}",
     )
     rows, vote_name = "btdagg_votes", _name("vote", words)
     if samples:
         once = (
-            f"CASE WHEN MIN({vote_name}) = MAX({vote_name}) OR MAX({vote_name}) = {_UNREADABLE} "
+            f"CASE WHEN MIN({vote_name}) = MAX({vote_name}) OR MAX({vote_name}) = {UNREADABLE} "
             f"THEN MAX({vote_name}) END AS {vote_name}"
         )
-        kept = _names((*table.keys, "item"), words)
+        kept = names((*table.keys, "item"), words)
         yield (
             "btdagg_samples",
-            f"{_select([*kept, once], rows)} GROUP BY {', '.join(_names(columns, words))}",
+            f"{select([*kept, once], rows)} GROUP BY {', '.join(names(columns, words))}",
         )
         rows = "btdagg_samples"
-    keys = _names((*(key for key in table.keys if not (judges and key == "judge")), "item"), words)
-    sums = [_count(f"{vote_name} = {vote}", side, words) for side, vote in _SIDES.items()]
+    keys = names((*(key for key in table.keys if not (judges and key == "judge")), "item"), words)
+    sums = [_count(f"{vote_name} = {vote}", side, words) for side, vote in SIDES.items()]
     judge_name = _name("judge", words)
     for number, judge in enumerate(judges):
         own = f"{judge_name} = {text_in(judge, words)}"
         sums += [
             _count(f"{vote_name} = {vote} AND {own}", f"{side} {number}", words)
-            for side, vote in _SIDES.items()
+            for side, vote in SIDES.items()
         ]
-    yield "btdagg_counts", f"{_select([*keys, *sums], rows)} GROUP BY {', '.join(keys)}"
+    yield "btdagg_counts", f"{select([*keys, *sums], rows)} GROUP BY {', '.join(keys)}"
 
 
-def _vote(table: VotesTable, words: Dialect) -> str:
-    vote = _of(table.vote, words)
-    if table.numbers:
-        known = " ".join(f"WHEN {vote} = {number} THEN {number}" for number in _WORDS)
-        return f"CASE WHEN {vote} IS NULL THEN NULL {known} ELSE {_UNREADABLE} END"
-    said = f"LOWER(TRIM(CAST({vote} AS {words.text})))"
+def reading(column: str, words: Dialect, *, numbers: bool) -> str:
+    """Write a vote or a label as -1, 0, 1, NULL if it is missing, or `UNREADABLE`."""
+    if numbers:
+        known = " ".join(f"WHEN {column} = {number} THEN {number}" for number in _WORDS)
+        return f"CASE WHEN {column} IS NULL THEN NULL {known} ELSE {UNREADABLE} END"
+    said = f"LOWER(TRIM(CAST({column} AS {words.text})))"
     known = " ".join(
         f"WHEN {text_in(word, words)} THEN {number}"
         for number, several in _WORDS.items()
         for word in several
     )
-    missing = f"CASE WHEN {vote} IS NULL THEN NULL"
-    return f"{missing} ELSE CASE {said} {known} WHEN '' THEN NULL ELSE {_UNREADABLE} END END"
+    missing = f"CASE WHEN {column} IS NULL THEN NULL"
+    return f"{missing} ELSE CASE {said} {known} WHEN '' THEN NULL ELSE {UNREADABLE} END END"
 
 
 def _count(condition: str, name: str, words: Dialect) -> str:
     """Count the votes for which a condition holds, if all votes of the item can be read."""
-    readable = f"COALESCE(MAX({_name('vote', words)}), 0) < {_UNREADABLE}"
+    readable = f"COALESCE(MAX({_name('vote', words)}), 0) < {UNREADABLE}"
     return (
         f"CASE WHEN {readable} THEN COUNT(CASE WHEN {condition} THEN 1 END) END "
         f"AS {_name(name, words)}"
@@ -241,24 +241,24 @@ def _with_probabilities(
     steps: Sequence[tuple[str, str]], kept: Sequence[str], words: Dialect
 ) -> str:
     """Write the query of probabilities from u and eta, which do not overflow."""
-    names = [*_names((*kept, "label"), words)]
+    known = names((*kept, "label"), words)
     u, eta, floor = _name("u", words), _name("eta", words), number_in(_LEAST_EXPONENT, words)
     greatest = words.greatest
     top = f"{greatest}(ABS({u}), {eta})"
     odds = [
         f"EXP({greatest}({logit} - {top}, {floor})) AS {_name(f'odds {side}', words)}"
-        for side, logit in zip(_SIDES, (f"(0 - {u})", eta, u), strict=True)
+        for side, logit in zip(SIDES, (f"(0 - {u})", eta, u), strict=True)
     ]
-    minus, tie, plus = (_name(f"odds {side}", words) for side in _SIDES)
+    minus, tie, plus = (_name(f"odds {side}", words) for side in SIDES)
     missing = f"CASE WHEN {_name('label', words)} IS NULL THEN NULL"
     # Both sides first, so that mirrored items have mirrored sums.
     shares = [
         f"{missing} ELSE {one} / (({minus} + {plus}) + {tie}) END AS {_name(f'p_{side}', words)}"
-        for side, one in zip(_SIDES, (minus, tie, plus), strict=True)
+        for side, one in zip(SIDES, (minus, tie, plus), strict=True)
     ]
-    return _query(
-        [*steps, ("btdagg_odds", _select([*names, *odds], "btdagg_decided"))],
-        [*names, *shares],
+    return query(
+        [*steps, ("btdagg_odds", select([*known, *odds], "btdagg_decided"))],
+        [*known, *shares],
         "btdagg_odds",
     )
 
@@ -271,12 +271,14 @@ def _conditions(table: VotesTable, words: Dialect) -> str:
     return f" WHERE {' AND '.join(conditions)}" if conditions else ""
 
 
-def _query(steps: Sequence[tuple[str, str]], columns: Sequence[str], source: str) -> str:
+def query(steps: Sequence[tuple[str, str]], columns: Sequence[str], source: str) -> str:
+    """Write a query over subqueries."""
     above = ",\n".join(f"{name} AS (\n  {query}\n)" for name, query in steps)
-    return f"WITH {above}\n{_select(columns, source)}"
+    return f"WITH {above}\n{select(columns, source)}"
 
 
-def _select(columns: Sequence[str], source: str) -> str:
+def select(columns: Sequence[str], source: str) -> str:
+    """Write a query of one source."""
     return f"SELECT {', '.join(columns)} FROM {source}"
 
 
@@ -299,8 +301,9 @@ def _name(name: str, words: Dialect) -> str:
     return quoted(name, "column", words)
 
 
-def _names(names: Sequence[str] | Mapping[str, str], words: Dialect) -> list[str]:
-    return [_name(name, words) for name in names]
+def names(columns: Sequence[str] | Mapping[str, str], words: Dialect) -> list[str]:
+    """Quote the names of columns of a subquery."""
+    return [_name(column, words) for column in columns]
 
 
 def _several(asked: object) -> list[object]:
