@@ -1,8 +1,10 @@
 """Databases that queries are run in: tables in, rows out."""
 
 import json
+import os
 import sqlite3
 import subprocess
+import sys
 from typing import ClassVar
 
 import pytest
@@ -140,6 +142,7 @@ class SparkEngine:
 
 def spark_session():
     """A session in this process on two cores."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # of workers, which need btdagg
     from pyspark.sql import SparkSession
 
     return (
