@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from btdagg._core import InputError
 from btdagg.integrations.dialects import Dialect, dialect_named, number_in, quoted
-from btdagg.integrations.sql import LARGE_MARGIN, are_counts, as_real, require_finite
+from btdagg.integrations.sql import are_counts, as_real, lead_of, require_finite
 
 if TYPE_CHECKING:
     import numpy as np
@@ -119,8 +119,7 @@ def panel_label(terms: PanelTerms, words: Dialect, rounding: float) -> str:
     known, u, eta, doubt = terms
     # A margin below the smallest normal float has no logarithm worth the name.
     size = f"{words.greatest}(ABS({u}), {number_in(3e-308, words)})"
-    log_sinh = f"LN(2 * {words.sinh.format(size)})"
-    lead = f"(CASE WHEN {size} > {LARGE_MARGIN} THEN {size} ELSE {log_sinh} END)"
+    lead = lead_of(size, words)
     share = number_in(rounding, words)
     wins = (
         f"{lead} - {eta} > {share} * (1 + ABS({lead}) + {doubt}) AND ABS({u}) > {share} * {doubt}"

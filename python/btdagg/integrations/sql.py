@@ -80,15 +80,6 @@ def are_counts(columns: Sequence[str], words: Dialect) -> str:
     return " AND ".join(conditions)
 
 
-def logits_in(model: _Model, words: Dialect, minus: str, tie: str, plus: str) -> tuple[str, str]:
-    """Write u and eta of counts, whose exponentials the probabilities are proportional to."""
-    m, t, p = (as_real(column, words) for column in (minus, tie, plus))
-    alpha, kappa = number_in(model.alpha, words), number_in(model.kappa, words)
-    u = f"{number_in(model.beta, words)} * LN(({p} + {alpha}) / ({m} + {alpha})) / 2"
-    t_feature = f"LN(({t} + {kappa}) / ({m} + {t} + {p} + {kappa}))"
-    return u, f"{number_in(model.eta0, words)} + {number_in(model.gamma, words)} * {t_feature}"
-
-
 def require_finite(parameters: Mapping[str, float]) -> None:
     """Refuse parameters beyond which the arithmetic of some databases overflows.
 
@@ -103,18 +94,24 @@ def require_finite(parameters: Mapping[str, float]) -> None:
 
 
 def _closed_form(model: _Model, words: Dialect, minus: str, tie: str, plus: str) -> str:
-    """Compare ln(2 sinh|u|) with eta, as the core does, and with its allowance for rounding."""
-    require_finite({name: getattr(model, name) for name in ("beta", "eta0", "gamma")})
-
-    def number(value: float) -> str:
-        return number_in(value, words)
-
-    m, t, p = (as_real(column, words) for column in (minus, tie, plus))
     known = are_counts((minus, tie, plus), words)
-    if model.beta == 0:
-        return f"CASE WHEN {known} THEN 0 END"
-    alpha, kappa = number(model.alpha), number(model.kappa)
-    leader, other = (p, m) if model.beta > 0 else (m, p)
+    size, slope = size_and_slope(model, words, minus, tie, plus)
+    return label_in(model, words, known, (minus, plus), lead_of(size, words), slope)
+
+
+def size_and_slope(
+    model: _Model, words: Dialect, minus: str, tie: str, plus: str
+) -> tuple[str, str]:
+    """Write |u| and the part of eta that depends on the counts.
+
+    Raises
+    ------
+    InputError
+        If a parameter is too large.
+    """
+    require_finite({name: getattr(model, name) for name in ("beta", "eta0", "gamma")})
+    m, t, p = (as_real(column, words) for column in (minus, tie, plus))
+    alpha, kappa = number_in(model.alpha, words), number_in(model.kappa, words)
     # ½ ln of a ratio near 1 through atanh, which keeps its relative accuracy.
     near = words.atanh.format(f"ABS({p} - {m}) / ({p} + {m} + 2 * {alpha})")
     margin = (
@@ -123,18 +120,31 @@ def _closed_form(model: _Model, words: Dialect, minus: str, tie: str, plus: str)
         f"ELSE {near} END"
     )
     # A margin below the smallest normal float has no logarithm worth the name.
-    size = f"{words.greatest}({number(abs(model.beta))} * ({margin}), {number(3e-308)})"
-    lead = (
-        f"CASE WHEN {size} > {LARGE_MARGIN} THEN {size} ELSE LN(2 * {words.sinh.format(size)}) END"
-    )
-    slope = f"{number(model.gamma)} * LN(({t} + {kappa}) / ({m} + {t} + {p} + {kappa}))"
-    rounding = (
-        f"{number(8 * math.ulp(1.0))} * "
-        f"(1 + ABS({lead}) + {number(abs(model.eta0))} + ABS({slope}))"
-    )
-    wins = f"({lead}) - ({number(model.eta0)} + {slope}) > {rounding}"
+    beta, least = number_in(abs(model.beta), words), number_in(3e-308, words)
+    size = f"{words.greatest}({beta} * ({margin}), {least})"
+    gamma = number_in(model.gamma, words)
+    return size, f"{gamma} * LN(({t} + {kappa}) / ({m} + {t} + {p} + {kappa}))"
+
+
+def lead_of(size: str, words: Dialect) -> str:
+    """Write ln(2 sinh|u|)."""
+    log_sinh = f"LN(2 * {words.sinh.format(size)})"
+    return f"(CASE WHEN {size} > {LARGE_MARGIN} THEN {size} ELSE {log_sinh} END)"
+
+
+def label_in(
+    model: _Model, words: Dialect, known: str, sides: tuple[str, str], lead: str, slope: str
+) -> str:
+    """Compare ln(2 sinh|u|) with eta, as the core does, and with its allowance for rounding."""
+    if model.beta == 0:
+        return f"CASE WHEN {known} THEN 0 END"
+    m, p = (as_real(column, words) for column in sides)
+    eta0, size = number_in(model.eta0, words), number_in(abs(model.eta0), words)
+    rounding = f"{number_in(8 * math.ulp(1.0), words)} * (1 + ABS({lead}) + {size} + ABS({slope}))"
+    leader, other = (p, m) if model.beta > 0 else (m, p)
     return (
-        f"CASE WHEN {known} THEN CASE WHEN {m} = {p} THEN 0 WHEN {wins} "
+        f"CASE WHEN {known} THEN CASE WHEN {m} = {p} THEN 0 "
+        f"WHEN {lead} - ({eta0} + {slope}) > {rounding} "
         f"THEN CASE WHEN {leader} > {other} THEN 1 ELSE -1 END ELSE 0 END END"
     )
 

@@ -22,7 +22,7 @@ from btdagg.integrations.dialects import (
     texts_in,
 )
 from btdagg.integrations.panel_sql import PanelTerms, panel_label, panel_terms
-from btdagg.integrations.sql import logits_in, to_sql
+from btdagg.integrations.sql import label_in, lead_of, size_and_slope, to_sql
 
 if TYPE_CHECKING:
     from btdagg.integrations.panel_sql import _SeveralJudges
@@ -111,17 +111,36 @@ def model_query(
 ) -> str:
     """Return the query of a model; see `DavidsonModel.to_sql_query`."""
     words, table = dialect_named(dialect), _table(votes)
-    label = to_sql(model, dialect, max_votes=max_votes)
     if probabilities and max_votes is not None:
         raise InputError("probabilities need mathematical functions, and max_votes does without")
-    counted = [*counted_votes(table, words)]
-    found = [*names((*table.keys, "item", *SIDES), words), f"{label} AS {_name('label', words)}"]
+    steps = [*counted_votes(table, words)]
+    kept = [*table.keys, "item", *SIDES]
+    if max_votes is not None:
+        looked_up = to_sql(model, dialect, max_votes=max_votes)
+        return query(
+            steps, [*names(kept, words), f"{looked_up} AS {_name('label', words)}"], "btdagg_counts"
+        )
+    # Step by step, since not every database sees that a value is used several times.
+    minus, tie, plus, size, slope, lead, label, u, eta = names(
+        (*SIDES, "size", "slope", "lead", "label", "u", "eta"), words
+    )
+    sizes = size_and_slope(model, words, minus, tie, plus)
+    found = [*names(kept, words), f"{sizes[0]} AS {size}", f"{sizes[1]} AS {slope}"]
+    steps.append(("btdagg_features", select(found, "btdagg_counts")))
+    found = [*names(kept, words), size, slope, f"{lead_of(size, words)} AS {lead}"]
+    steps.append(("btdagg_margins", select(found, "btdagg_features")))
+    decided = label_in(model, words, f"{minus} IS NOT NULL", (minus, plus), lead, slope)
+    found = [*names(kept, words), f"{decided} AS {label}"]
     if not probabilities:
-        return query(counted, found, "btdagg_counts")
-    u, eta = logits_in(model, words, *(_name(side, words) for side in SIDES))
-    found += [f"{u} AS {_name('u', words)}", f"{eta} AS {_name('eta', words)}"]
-    decided = ("btdagg_decided", select(found, "btdagg_counts"))
-    return _with_probabilities([*counted, decided], [*table.keys, "item", *SIDES], words)
+        return query(steps, found, "btdagg_margins")
+    ahead, behind = (plus, minus) if model.beta > 0 else (minus, plus)
+    side = f"CASE WHEN {ahead} > {behind} THEN {size} WHEN {ahead} < {behind} THEN 0 - {size}"
+    found += [
+        f"{side} ELSE 0 * {size} END AS {u}",
+        f"{number_in(model.eta0, words)} + {slope} AS {eta}",
+    ]
+    steps.append(("btdagg_decided", select(found, "btdagg_margins")))
+    return _with_probabilities(steps, kept, words)
 
 
 def panel_query(
