@@ -156,7 +156,7 @@ def panel_query(
     if table.judge is None:
         raise InputError("judge is None, want the column of the judges' names")
     columns = {
-        name: [f"{side} {number}" for side in SIDES] for number, name in enumerate(model.judges)
+        name: [f"{side}_{number}" for side in SIDES] for number, name in enumerate(model.judges)
     }
     terms = panel_terms(model, words, columns)
     kept = [*(key for key in table.keys if key != "judge"), "item", *SIDES]
@@ -194,7 +194,7 @@ def counted_votes(
     """
     samples = table.samples
     columns = {**table.keys, "item": table.item}
-    columns |= {f"sample {number}": column for number, column in enumerate(samples)}
+    columns |= {f"sample_{number}": column for number, column in enumerate(samples)}
     of_rows = [f"{_of(column, words)} AS {_name(name, words)}" for name, column in columns.items()]
     vote = reading(_of(table.vote, words), words, numbers=table.numbers)
     if judges:
@@ -226,7 +226,7 @@ def counted_votes(
     for number, judge in enumerate(judges):
         own = f"{judge_name} = {text_in(judge, words)}"
         sums += [
-            _count(f"{vote_name} = {vote} AND {own}", f"{side} {number}", words)
+            _count(f"{vote_name} = {vote} AND {own}", f"{side}_{number}", words)
             for side, vote in SIDES.items()
         ]
     yield "btdagg_counts", f"{select([*keys, *sums], rows)} GROUP BY {', '.join(keys)}"
@@ -265,10 +265,10 @@ def _with_probabilities(
     greatest = words.greatest
     top = f"{greatest}(ABS({u}), {eta})"
     odds = [
-        f"EXP({greatest}({logit} - {top}, {floor})) AS {_name(f'odds {side}', words)}"
+        f"EXP({greatest}({logit} - {top}, {floor})) AS {_name(f'odds_{side}', words)}"
         for side, logit in zip(SIDES, (f"(0 - {u})", eta, u), strict=True)
     ]
-    minus, tie, plus = (_name(f"odds {side}", words) for side in SIDES)
+    minus, tie, plus = (_name(f"odds_{side}", words) for side in SIDES)
     missing = f"CASE WHEN {_name('label', words)} IS NULL THEN NULL"
     # Both sides first, so that mirrored items have mirrored sums.
     shares = [
