@@ -198,7 +198,7 @@ class _FromHistogram(NamedTuple):
     n_without_votes: int
 
 
-class _Given(NamedTuple):
+class _FittedTo(NamedTuple):
     """What a model is fitted to, and counts and labels of its neighbours by name."""
 
     table: Votes | Histogram
@@ -213,7 +213,7 @@ def _of_items(
     filters: Sequence[str] | None,
     n_votes: int | None,
     with_others: bool,
-) -> _Given:
+) -> _FittedTo:
     raw_votes, raw_labels = tables_of(columns, votes, labels)
     gold = btdagg.read_labels(raw_labels)
     everything = with_task(btdagg.read_votes(raw_votes), gold)
@@ -221,7 +221,7 @@ def _of_items(
     single_votes(table, n_votes)
     items = table.labelled(gold, n_votes)
     others = neighbours_of(everything, table, gold, n_votes) if with_others else None
-    return _Given(table, items, others)
+    return _FittedTo(table, items, others)
 
 
 def _of_histogram(
@@ -230,7 +230,7 @@ def _of_histogram(
     filters: Sequence[str] | None,
     n_votes: int | None,
     with_others: bool,
-) -> _Given:
+) -> _FittedTo:
     (raw,) = tables_of(columns, place)
     if "number" not in raw.columns:
         raise btdagg.InputError(
@@ -243,7 +243,7 @@ def _of_histogram(
     table = filtered(everything, filters)
     items = _FromHistogram(*table.items(), None, table.n_unlabelled, 0)
     others = neighbours_in(everything, table) if with_others else None
-    return _Given(table, items, others)
+    return _FittedTo(table, items, others)
 
 
 def _as_json(sure: btdagg.Bootstrap) -> dict[str, Any]:
