@@ -1,11 +1,13 @@
 """What several test modules share."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+import engines
 from btdagg.cli import run
 from databases import PostgreSQL, postgres_programs
 from exhibits import PNG, Figure
@@ -22,7 +24,7 @@ settings.load_profile("btdagg")
 def pytest_collection_modifyitems(items):
     """What a test is given says whether it needs a server or a browser."""
     for item in items:
-        if {"postgres", "browser"} & set(item.fixturenames):
+        if {"postgres", "browser", "spark"} & set(item.fixturenames):
             item.add_marker("integration")
 
 
@@ -108,3 +110,38 @@ def store_place(request, tmp_path):
     if request.param == "sqlite":
         return str(tmp_path / "votes.db")
     return request.getfixturevalue("postgres").database(f"votes_{os.urandom(6).hex()}")
+
+
+@pytest.fixture(scope="session")
+def spark():
+    """A Spark session; tests are skipped without Spark or Java, but not where CI runs."""
+    if os.environ.get("CI") != "true":
+        pytest.importorskip("pyspark")
+        if shutil.which("java") is None:
+            pytest.skip("Java is not installed: apt-get install default-jre-headless")
+    session = engines.spark_session()
+    yield session
+    session.stop()
+
+
+@pytest.fixture(params=engines.NAMES)
+def engine(request, tmp_path):
+    """A database that queries are run in, or translated for."""
+    name = request.param
+    if name == "postgresql":
+        yield engines.PostgresEngine(tmp_path, request.getfixturevalue("postgres"))
+    elif name == "spark":
+        yield engines.SparkEngine(tmp_path, request.getfixturevalue("spark"))
+    elif name == "clickhouse":
+        if os.environ.get("CI") != "true":
+            pytest.importorskip("chdb")
+        opened = engines.ClickHouseEngine(tmp_path)
+        yield opened
+        opened.close()
+    elif name in engines.TRANSLATED:
+        if os.environ.get("CI") != "true":
+            pytest.importorskip("sqlglot")
+        yield engines.TranslatedEngine(tmp_path, name)
+    else:
+        kind = engines.SqliteEngine if name == "sqlite" else engines.DuckDbEngine
+        yield kind(tmp_path)

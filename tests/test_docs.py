@@ -45,6 +45,11 @@ def test_blocks_of_a_page_run_as_printed(run, page):
         if os.environ.get("CI") == "true":
             pytest.fail("curl is not installed: apt-get install curl")
         pytest.skip("curl is not installed")
+    if "pyspark" in text and os.environ.get("CI") != "true":
+        for library in ("pyspark", "ray", "dask"):
+            pytest.importorskip(library)
+        if shutil.which("java") is None:
+            pytest.skip("Java is not installed: apt-get install default-jre-headless")
     run(text, page.name)
 
 

@@ -81,6 +81,22 @@ def test_so_it_is_where_python_imports_them(module):
     assert last.endswith(f"pip install 'btdagg[{extra}]'")
 
 
+def test_a_neighbour_that_is_missing_is_named_with_its_extra():
+    model = "btdagg.DavidsonModel(1, 1, 1)"
+    lines = {
+        "sklearn": "btdagg.integrations.sklearn.DavidsonClassifier",
+        "arrow": f"btdagg.integrations.arrow.BatchDecider({model}).schema(None)",
+    }
+    for extra, line in lines.items():
+        code = WITHOUT.format(modules=BEYOND_CLI) + f"import btdagg; {line}"
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=False
+        )
+        last = done.stderr.splitlines()[-1]
+        assert last.startswith("btdagg.extras.MissingExtraError: ")
+        assert last.endswith(f"pip install 'btdagg[{extra}]'")
+
+
 def test_a_module_of_our_own_that_is_missing_is_a_bug():
     with pytest.raises(ModuleNotFoundError, match=r"btdagg\.nothing"), needs("cli", "x"):
         import btdagg.nothing  # noqa: F401

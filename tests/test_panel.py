@@ -286,7 +286,7 @@ def test_votes_and_labels_as_they_were_read():
 def test_sql_decides_as_the_model_does():
     import sqlite3
 
-    from btdagg.integrations.sql import DIALECTS
+    from btdagg.integrations.dialects import DIALECTS
 
     counts, labels = panel_of(100, 3, 15, absent=0.2)
     fitted = quiet(counts, labels, judges=["x", 'y"', "z z"]).model

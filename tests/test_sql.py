@@ -279,31 +279,34 @@ def test_columns_can_be_qualified(database):
 
 
 @pytest.mark.integration
-def test_spark_decides_as_the_model_does():
-    pyspark = pytest.importorskip("pyspark")
-    session = (
-        pyspark.sql.SparkSession.builder.master("local[1]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.sql.codegen.wholeStage", "false")
-        .getOrCreate()
-    )
-    try:
-        rows = [(place, *map(int, row)) for place, row in enumerate(TRIPLES)]
-        rows += [(len(rows) + i, *row) for i, row in enumerate(NULLS)]
-        frame = session.createDataFrame(rows, "place int, minus int, tie int, plus int").cache()
-        models = MODELS[::5]
-        expressions = [
-            f"{model.to_sql('spark', max_votes=votes)} AS m{number}_{votes}"
-            for number, model in enumerate(models)
-            for votes in (None, N)
-        ]
-        found = np.array(frame.orderBy("place").selectExpr(*expressions).collect())
-    finally:
-        session.stop()
+def test_spark_decides_as_the_model_does(spark):
+    rows = [(place, *map(int, row)) for place, row in enumerate(TRIPLES)]
+    rows += [(len(rows) + i, *row) for i, row in enumerate(NULLS)]
+    frame = spark.createDataFrame(rows, "place int, minus int, tie int, plus int").cache()
+    models = MODELS[::5]
+    expressions = [
+        f"{model.to_sql('spark', max_votes=votes)} AS m{number}_{votes}"
+        for number, model in enumerate(models)
+        for votes in (None, N)
+    ]
+    found = np.array(frame.orderBy("place").selectExpr(*expressions).collect())
     wanted = np.repeat([model.decide(TRIPLES) for model in models], 2, axis=0).T
     np.testing.assert_array_equal(found[: len(TRIPLES)].astype(int), wanted)
     assert (found[len(TRIPLES) :] == None).all()  # noqa: E711  # an array's, item by item
+
+
+@pytest.mark.parametrize("max_votes", [None, N])
+def test_every_dialect_decides_every_triple_as_the_model_does(engine, max_votes):
+    rows = [*TRIPLES.tolist(), *NULLS, *NEGATIVE]
+    kinds = dict.fromkeys(("place", "minus", "tie", "plus"), "int")
+    engine.table("counts", kinds, [(place, *row) for place, row in enumerate(rows)])
+    several = engine.dialect not in ("spark", "postgresql", "sqlite", "duckdb")  # tested above
+    for model in MODELS if several else MODELS[:1]:
+        label = model.to_sql(engine.dialect, max_votes=max_votes)
+        found = engine.rows(f"SELECT {label} AS label FROM counts ORDER BY place")
+        labels = [label for (label,) in found]
+        np.testing.assert_array_equal(labels[: len(TRIPLES)], model.decide(TRIPLES), str(model))
+        assert labels[len(TRIPLES) :] == [None] * 7
 
 
 @pytest.mark.parametrize(

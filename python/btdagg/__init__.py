@@ -14,7 +14,16 @@ from btdagg.lazy import loader
 
 TYPE_CHECKING = False  # to type checkers it is true; importing typing takes ten times as long
 if TYPE_CHECKING:
-    from btdagg import datasets, estimates, evaluation, judge, online, report, uncertainty  # noqa: F401
+    from btdagg import (  # noqa: F401
+        datasets,
+        estimates,
+        evaluation,
+        integrations,
+        judge,
+        online,
+        report,
+        uncertainty,
+    )
     from btdagg.aggregators import (
         confidence_weighted_vote,
         majority_vote,
@@ -50,12 +59,14 @@ if TYPE_CHECKING:
         statistically_tied,
     )
     from btdagg.tables import (
+        Histogram,
         LabelledCounts,
         Labels,
         Ratings,
         Votes,
         align,
         read_counts,
+        read_histogram,
         read_labels,
         read_ratings,
         read_votes,
@@ -73,6 +84,7 @@ __all__ = [
     "Estimates",
     "Evidence",
     "Features",
+    "Histogram",
     "InputError",
     "LabelledCounts",
     "Labels",
@@ -112,6 +124,7 @@ __all__ = [
     "pairwise_pvalues",
     "rank_clusters",
     "read_counts",
+    "read_histogram",
     "read_labels",
     "read_ratings",
     "read_votes",
@@ -162,12 +175,14 @@ _NAMES_BY_MODULE = {
         "statistically_tied",
     ),
     "tables": (
+        "Histogram",
         "LabelledCounts",
         "Labels",
         "Ratings",
         "Votes",
         "align",
         "read_counts",
+        "read_histogram",
         "read_labels",
         "read_ratings",
         "read_votes",
@@ -175,7 +190,10 @@ _NAMES_BY_MODULE = {
     ),
     "uncertainty": ("Bootstrap", "Sandwich", "Stability", "bootstrap", "sandwich"),
 }
-_PACKAGES = ("datasets", "estimates", "evaluation", "judge", "online", "report", "uncertainty")
+_PACKAGES = (
+    "datasets", "estimates", "evaluation", "integrations", "judge", "online", "report",
+    "uncertainty",
+)  # fmt: skip
 __getattr__ = loader(__name__, _NAMES_BY_MODULE, _PACKAGES)
 
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from btdagg.integrations.votes_sql import VotesTable
+
 MODEL_FILE = FileFormat("btdagg.davidson", "model")
 _NUMBERS = ("beta", "eta0", "gamma", "alpha", "kappa")
 
@@ -238,8 +240,9 @@ class DavidsonModel(SavedAsJson):
 
         Parameters
         ----------
-        dialect : {"duckdb", "postgresql", "sqlite", "spark"}
-            SQL dialect.
+        dialect : str
+            SQL dialect: duckdb, postgresql, sqlite, spark, clickhouse, bigquery, snowflake or
+            trino.
         minus, tie, plus : str or sequence of str
             Columns of the counts, of any integer type; several parts are a qualified name such as
             ``("v", "minus")``. They are quoted, whatever characters they contain.
@@ -268,6 +271,52 @@ class DavidsonModel(SavedAsJson):
         from btdagg.integrations.sql import to_sql
 
         return to_sql(self, dialect, minus=minus, tie=tie, plus=plus, max_votes=max_votes)
+
+    def to_sql_query(
+        self,
+        dialect: str,
+        votes: VotesTable | str | Sequence[str],
+        *,
+        probabilities: bool = False,
+        max_votes: int | None = None,
+    ) -> str:
+        """Return one SQL query that decides every item of a table of votes.
+
+        Its columns are `item`, `minus`, `tie`, `plus` and `label`, after `task` and `judge` where
+        the table has those to group by.
+
+        Parameters
+        ----------
+        dialect : str
+            As of `to_sql`.
+        votes : VotesTable, str or sequence of str
+            The table and its columns (:class:`btdagg.integrations.VotesTable`), or its name if the
+            columns are `item` and `vote` and every row is one vote.
+        probabilities : bool
+            Add the columns `p_minus`, `p_tie` and `p_plus`.
+        max_votes : int, optional
+            Look decisions up; see `to_sql`.
+
+        Raises
+        ------
+        InputError
+            Where `to_sql` does; if a name is none; or if probabilities are asked for with
+            `max_votes`, which does without mathematical functions.
+
+        Notes
+        -----
+        Votes are -1, 0, 1 or B, tie, A in any case, as text or numbers. NULL and empty texts are
+        missing votes: an item that has no others is a tie, with counts of 0. If a vote of an item
+        is anything else, its counts and its label are NULL.
+
+        Examples
+        --------
+        >>> model = DavidsonModel(beta=1.2, eta0=2.0, gamma=0.8)
+        >>> query = model.to_sql_query("duckdb", "votes")
+        """
+        from btdagg.integrations.votes_sql import model_query
+
+        return model_query(self, dialect, votes, probabilities=probabilities, max_votes=max_votes)
 
     def to_json(self) -> str:
         """Return the model as versioned JSON; floats keep every bit."""

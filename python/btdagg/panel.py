@@ -18,6 +18,8 @@ from btdagg.validation import CountsItself, as_number, as_whole_counts, names_of
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from btdagg.integrations.votes_sql import VotesTable
+
 PANEL_FILE = FileFormat("btdagg.panel", "panel")
 
 # Sums of a few products are off by a few roundings; risks that differ by no more are equal.
@@ -157,8 +159,8 @@ class PanelModel(SavedAsJson):
 
         Parameters
         ----------
-        dialect : {"duckdb", "postgresql", "sqlite", "spark"}
-            SQL dialect.
+        dialect : str
+            SQL dialect, as of `DavidsonModel.to_sql`.
         columns : mapping of str to (str, str, str), optional
             Columns minus, tie and plus of each judge; ``"minus <judge>"`` and so on unless given.
 
@@ -170,6 +172,31 @@ class PanelModel(SavedAsJson):
         from btdagg.integrations.panel_sql import panel_to_sql
 
         return panel_to_sql(self, dialect, columns, _ROUNDING)
+
+    def to_sql_query(self, dialect: str, votes: VotesTable, *, probabilities: bool = False) -> str:
+        """Return one SQL query that decides every item of a table of votes.
+
+        It is as `DavidsonModel.to_sql_query` has it, with the votes of all judges in `minus`, `tie`
+        and `plus`. If a vote is of a judge who is not of the panel, its item gets NULL for its
+        counts and label.
+
+        Parameters
+        ----------
+        dialect : str
+            As of `to_sql`.
+        votes : VotesTable
+            The table and its columns, among them `judge`.
+        probabilities : bool
+            Add the columns `p_minus`, `p_tie` and `p_plus`.
+
+        Raises
+        ------
+        InputError
+            If the dialect is none, a name is none, or there is no column `judge`.
+        """
+        from btdagg.integrations.votes_sql import panel_query
+
+        return panel_query(self, dialect, votes, _ROUNDING, probabilities=probabilities)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the numbers and the provenance, if there is one, as plain values."""

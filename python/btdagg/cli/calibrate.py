@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -14,7 +15,6 @@ from btdagg.cli.common import (
     Filters,
     Force,
     Json,
-    LabelsFile,
     VotesFile,
     at_least,
     files_read,
@@ -28,6 +28,7 @@ from btdagg.cli.common import (
 from btdagg.cli.prior import (
     PriorOption,
     chosen_prior,
+    neighbours_in,
     neighbours_of,
     option_of,
     posterior_as_json,
@@ -41,11 +42,25 @@ from btdagg.outputs import OutputFile, json_kind
 from btdagg.tables.join import with_task
 from btdagg.uncertainty.refit_file import REFITS_FILE
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from btdagg.tables import Histogram, LabelledCounts, Votes
+
 
 def calibrate(
     context: typer.Context,
     votes: VotesFile,
-    labels: LabelsFile,
+    labels: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="LABELS",
+            help="Gold labels (columns item, label; optional group, task). Left out if VOTES is a "
+            "histogram of btdagg sql --histogram.",
+            show_default=False,
+        ),
+    ] = None,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Write the model to this JSON file.")
     ] = Path("model.json"),
@@ -87,6 +102,8 @@ def calibrate(
     then neighbours. --intervals and --refits refit the model to items drawn with replacement (whole
     groups, if the labels have groups).
 
+    A histogram of btdagg sql --histogram, which has counts and labels, stands for both files.
+
     Example: btdagg calibrate votes.csv labels.csv --filter judge=gpt-5.4 -o model.json
     """
     at_least(n_votes, "--votes", 1)
@@ -101,16 +118,13 @@ def calibrate(
     refits_file = None
     if refits is not None:
         refits_file = OutputFile("--refits", refits, json_kind(REFITS_FILE.name), **allowed)
-    raw_votes, raw_labels = tables_of(columns, votes, labels)
-    gold = btdagg.read_labels(raw_labels)
-    everything = with_task(btdagg.read_votes(raw_votes), gold)
-    table = filtered(everything, filters)
-    single_votes(table, n_votes)
-    items = table.labelled(gold, n_votes)
     asked = option_of(prior, intervals or refits is not None)
-    others = None
-    if asked in (None, "neighbours"):
-        others = neighbours_of(everything, table, gold, n_votes)
+    with_others = asked in (None, "neighbours")
+    if labels is None:
+        given = _of_histogram(votes, columns, filters, n_votes, with_others)
+    else:
+        given = _of_items(votes, labels, columns, filters, n_votes, with_others)
+    table, items, others = given
     known = chosen_prior(asked, others)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", btdagg.CalibrationWarning)  # printed below
@@ -131,6 +145,8 @@ def calibrate(
     if sure is not None and refits_file is not None:
         refits_file.save(sure.save)
     say_what_is_pooled(table, "fits")
+    if sure is not None and labels is None:
+        note("a histogram has no groups: intervals take items as independent of each other")
     for warning in calibration.warnings:
         note(f"warning: {warning}")
     done = what_was_done(known, asked, calibration)
@@ -170,6 +186,64 @@ def calibrate(
             out.print(f"  {name.upper() if name == 'mae' else name} {getattr(sure, name)}")
     files = output if refits is None else f"{output} and {refits}"
     out.print(f"wrote {files}", soft_wrap=True)
+
+
+class _FromHistogram(NamedTuple):
+    """Items that have votes and a label, and how many have one of them only."""
+
+    counts: NDArray[Any]
+    labels: NDArray[np.int8]
+    groups: NDArray[np.object_] | None
+    n_unlabelled: int
+    n_without_votes: int
+
+
+class _FittedTo(NamedTuple):
+    """What a model is fitted to, and counts and labels of its neighbours by name."""
+
+    table: Votes | Histogram
+    items: _FromHistogram | LabelledCounts
+    others: dict[str, tuple[object, object]] | None
+
+
+def _of_items(
+    votes: str,
+    labels: Path,
+    columns: Sequence[str] | None,
+    filters: Sequence[str] | None,
+    n_votes: int | None,
+    with_others: bool,
+) -> _FittedTo:
+    raw_votes, raw_labels = tables_of(columns, votes, labels)
+    gold = btdagg.read_labels(raw_labels)
+    everything = with_task(btdagg.read_votes(raw_votes), gold)
+    table = filtered(everything, filters)
+    single_votes(table, n_votes)
+    items = table.labelled(gold, n_votes)
+    others = neighbours_of(everything, table, gold, n_votes) if with_others else None
+    return _FittedTo(table, items, others)
+
+
+def _of_histogram(
+    place: str,
+    columns: Sequence[str] | None,
+    filters: Sequence[str] | None,
+    n_votes: int | None,
+    with_others: bool,
+) -> _FittedTo:
+    (raw,) = tables_of(columns, place)
+    if "number" not in raw.columns:
+        raise btdagg.InputError(
+            f"LABELS is missing: {raw.source} has no column 'number', which a histogram of btdagg "
+            "sql --histogram has"
+        )
+    if n_votes is not None:
+        raise btdagg.InputError(f"--votes wants single votes, and {raw.source} is a histogram")
+    everything = btdagg.read_histogram(raw)
+    table = filtered(everything, filters)
+    items = _FromHistogram(*table.items(), None, table.n_unlabelled, 0)
+    others = neighbours_in(everything, table) if with_others else None
+    return _FittedTo(table, items, others)
 
 
 def _as_json(sure: btdagg.Bootstrap) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from btdagg.tables import Table
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from btdagg.tables import Votes
+    from btdagg.tables import Histogram, Votes
 
 AnyTable = TypeVar("AnyTable", bound=Table)
 
@@ -66,8 +66,8 @@ Force = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-def parse_filters(filters: Sequence[str] | None) -> dict[str, list[str]]:
-    """Parse COLUMN=VALUE texts to the values of each column.
+def parse_filters(filters: Sequence[str] | None, *, any_case: bool = True) -> dict[str, list[str]]:
+    """Parse COLUMN=VALUE texts to the values of each column, in lower case if it is of any case.
 
     Raises
     ------
@@ -79,7 +79,8 @@ def parse_filters(filters: Sequence[str] | None) -> dict[str, list[str]]:
         column, equals, value = given.partition("=")
         if not equals or not column.strip():
             raise InputError(f"--filter is {given!r}, want COLUMN=VALUE")
-        wanted.setdefault(column.strip().lower(), []).append(value.strip())
+        name = column.strip().lower() if any_case else column.strip()
+        wanted.setdefault(name, []).append(value.strip())
     return wanted
 
 
@@ -134,7 +135,7 @@ def note(text: str) -> None:
 
 
 def say_what_is_pooled(
-    votes: Votes, verb: str, by: Sequence[str] = (), *, missing: bool = True
+    votes: Votes | Histogram, verb: str, by: Sequence[str] = (), *, missing: bool = True
 ) -> None:
     """Print a remark on columns whose values are pooled, and on missing votes."""
     for column in ("task", "judge", "template", "temperature"):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from btdagg.aggregators import Aggregator
     from btdagg.fit.prior import Prior
     from btdagg.pipeline import Fitted
-    from btdagg.tables import Labels, Votes
+    from btdagg.tables import Histogram, Labels, Votes
 
 PriorOption = Annotated[
     str | None,
@@ -113,6 +113,17 @@ def neighbours_of(
         " ".join(key): (items.evidence.counts, items.labels)
         for key, items in found.items()
         if key not in own
+    }
+
+
+def neighbours_in(everything: Histogram, used: Histogram) -> dict[str, tuple[object, object]]:
+    """Return counts and labels of the tasks and judges of a histogram that are not those used."""
+    by = [column for column in ("task", "judge") if column in everything.columns]
+    own = {key for key, _ in used.partition(by)}
+    return {
+        " ".join(key): part.items()
+        for key, part in everything.partition(by)
+        if key not in own and part.frame["label"].count()
     }
 
 

@@ -12,10 +12,10 @@ from btdagg.cli.common import note
 from btdagg.provenance import Provenance, ProvenanceWarning
 
 if TYPE_CHECKING:
-    from btdagg.tables import Votes
+    from btdagg.tables import Histogram, Votes
 
 
-def provenance_of(votes: Votes, n_votes: int | None) -> Provenance:
+def provenance_of(votes: Votes | Histogram, n_votes: int | None) -> Provenance:
     """Return the provenance of votes, with the number used per item."""
     return replace(Provenance.of(votes), n_votes=n_votes)
 

@@ -1,1 +1,11 @@
 """Where other tools meet btdagg: one file per neighbour."""
+
+from btdagg.lazy import loader
+
+__all__ = ["LabelsTable", "VotesTable", "arrow", "histogram_query", "sklearn"]
+
+__getattr__ = loader(
+    __name__,
+    {"histogram_sql": ["LabelsTable", "histogram_query"], "votes_sql": ["VotesTable"]},
+    ("arrow", "sklearn"),
+)

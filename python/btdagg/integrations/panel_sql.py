@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from btdagg._core import InputError
-from btdagg.integrations.sql import (
-    DIALECTS,
-    LARGE_MARGIN,
-    are_counts,
-    as_real,
-    number_in,
-    quoted,
-    require_finite,
-)
+from btdagg.integrations.dialects import Dialect, dialect_named, number_in, quoted
+from btdagg.integrations.sql import are_counts, as_real, lead_of, require_finite
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,13 +45,37 @@ def panel_to_sql(
 
     `rounding` is what a sum may be off by, as a share of the sizes of what is summed.
     """
-    if not isinstance(dialect, str) or dialect not in DIALECTS:
-        raise InputError(f"dialect is {dialect!r}, want one of {', '.join(DIALECTS)}")
-    words = DIALECTS[dialect]
+    words = dialect_named(dialect)
     if columns is None:
         columns = {name: [f"{side} {name}" for side in _SIDES] for name in model.judges}
     if not isinstance(columns, Mapping) or set(columns) != set(model.judges):
         raise InputError(f"columns is {columns!r}, want three for each of {list(model.judges)}")
+    found = panel_terms(model, words, columns)
+    named = [quoted(one, "columns", words) for several in columns.values() for one in several]
+    if len(set(named)) < len(named):
+        raise InputError("columns has a name twice, want three columns for each judge")
+    return panel_label(found, words, rounding)
+
+
+class PanelTerms(NamedTuple):
+    """What a panel decides by, as SQL: whether counts are counts, u, eta and the sum of sizes."""
+
+    known: str
+    u: str
+    eta: str
+    doubt: str
+
+
+def panel_terms(
+    model: _SeveralJudges, words: Dialect, columns: Mapping[str, Sequence[str]]
+) -> PanelTerms:
+    """Write the terms of counts that are in three columns for each judge.
+
+    Raises
+    ------
+    InputError
+        If a judge has not three columns, or a parameter is too large.
+    """
 
     def number(value: float) -> str:
         return number_in(value, words)
@@ -73,11 +90,6 @@ def panel_to_sql(
         known.append(f"({absent} OR {are_counts(own, words)})")
         if heard:
             votes.append([f"COALESCE({as_real(column, words)}, 0)" for column in own])
-    named_columns = [
-        quoted(one, "columns", words) for several in columns.values() for one in several
-    ]
-    if len(set(named_columns)) < len(named_columns):
-        raise InputError("columns has a name twice, want three columns for each judge")
     alpha, kappa = number(model.alpha), number(model.kappa)
     # A judge without votes has features 0, and what it would add comes from the mean of the rest.
     s = [f"(LN(({p} + {alpha}) / ({m} + {alpha})) / 2)" for m, _, p in votes]
@@ -99,14 +111,20 @@ def panel_to_sql(
     sizes = total([f"ABS({one})" for one in s], heard_beta)
     slopes = total([f"ABS({one})" for one in t], list(map(abs, heard_gamma)))
     doubt = f"({sizes} + {number(abs(model.eta0))} + {slopes})"
+    return PanelTerms(" AND ".join(known), u, eta, doubt)
+
+
+def panel_label(terms: PanelTerms, words: Dialect, rounding: float) -> str:
+    """Write the decision."""
+    known, u, eta, doubt = terms
     # A margin below the smallest normal float has no logarithm worth the name.
-    size = f"{words.greatest}(ABS({u}), {number(3e-308)})"
-    lead = f"(CASE WHEN {size} > {LARGE_MARGIN} THEN {size} ELSE LN(2 * SINH({size})) END)"
-    share = number(rounding)
+    size = f"{words.greatest}(ABS({u}), {number_in(3e-308, words)})"
+    lead = lead_of(size, words)
+    share = number_in(rounding, words)
     wins = (
         f"{lead} - {eta} > {share} * (1 + ABS({lead}) + {doubt}) AND ABS({u}) > {share} * {doubt}"
     )
     return (
-        f"CASE WHEN {' AND '.join(known)} THEN CASE WHEN {wins} "
+        f"CASE WHEN {known} THEN CASE WHEN {wins} "
         f"THEN CASE WHEN {u} > 0 THEN 1 ELSE -1 END ELSE 0 END END"
     )

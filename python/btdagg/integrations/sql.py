@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg.integrations.dialects import Dialect, Name, dialect_named, number_in, quoted
 from btdagg.validation import as_integer
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
-
-Column = str | Sequence[str]
 
 # Parameters beyond this overflow the arithmetic of some databases.
 _LARGEST = 1e100
@@ -24,50 +22,6 @@ _LARGEST = 1e100
 LARGE_MARGIN = 20
 
 _MOST_VOTES = 200
-
-
-@dataclass(frozen=True)
-class Dialect:
-    """What databases call alike things.
-
-    Attributes
-    ----------
-    quote : str
-        Around names, doubled within.
-    real : str
-        Type of 64-bit floats.
-    greatest : str
-        The larger of two numbers.
-    literal : str
-        Of a float, around its digits.
-    floor : str
-        Of a float of at least 0, its whole part.
-    is_number : str
-        Whether a column holds a number, where the type of the column does not say.
-    """
-
-    quote: str
-    real: str
-    greatest: str = "GREATEST"
-    literal: str = "{}"
-    floor: str = "FLOOR({})"
-    is_number: str = ""
-
-
-DIALECTS = {
-    "duckdb": Dialect('"', "DOUBLE"),
-    "postgresql": Dialect('"', "DOUBLE PRECISION", literal="CAST({} AS DOUBLE PRECISION)"),
-    # Of a name in double quotes that no column has, SQLite makes a text. Its columns hold values of
-    # any type, a table made of a CSV file texts alone, and a cast makes 0 of what is no number.
-    "sqlite": Dialect(
-        "`",
-        "REAL",
-        greatest="MAX",
-        floor="CAST({} AS INTEGER)",
-        is_number="(TYPEOF({0}) = 'real' OR {0} GLOB '[0-9]*' AND {0} NOT GLOB '*[^0-9]*') AND ",
-    ),
-    "spark": Dialect("`", "DOUBLE", literal="{}D"),
-}
 
 
 class _Model(Protocol):
@@ -90,15 +44,13 @@ def to_sql(
     model: _Model,
     dialect: str,
     *,
-    minus: Column = "minus",
-    tie: Column = "tie",
-    plus: Column = "plus",
+    minus: Name = "minus",
+    tie: Name = "tie",
+    plus: Name = "plus",
     max_votes: int | None = None,
 ) -> str:
     """Return the decision as one SQL expression; see `DavidsonModel.to_sql`."""
-    if not isinstance(dialect, str) or dialect not in DIALECTS:
-        raise InputError(f"dialect is {dialect!r}, want one of {', '.join(DIALECTS)}")
-    words = DIALECTS[dialect]
+    words = dialect_named(dialect)
     columns = [
         quoted(column, name, words)
         for column, name in ((minus, "minus"), (tie, "tie"), (plus, "plus"))
@@ -109,34 +61,6 @@ def to_sql(
         return _closed_form(model, words, *columns)
     n = as_integer(max_votes, "max_votes", 1, _MOST_VOTES)
     return _looked_up(model, words, n, *columns)
-
-
-def quoted(column: Column, name: str, words: Dialect) -> str:
-    """Quote a column, or the parts of a qualified one, so that it is a name and nothing else.
-
-    Raises
-    ------
-    InputError
-        If it is no text, empty, or has a NUL or a lone surrogate, which no database takes.
-    """
-    parts = [column] if isinstance(column, str) else column
-    if not isinstance(parts, Sequence) or not parts or not all(map(_is_name, parts)):
-        raise InputError(f"{name} is {column!r}, want the name of a column")
-    mark = words.quote
-    return ".".join(f"{mark}{part.replace(mark, 2 * mark)}{mark}" for part in parts)
-
-
-def _is_name(part: object) -> bool:
-    if not isinstance(part, str) or not part or "\0" in part:
-        return False
-    return not any("\ud800" <= character <= "\udfff" for character in part)
-
-
-def number_in(value: float, words: Dialect) -> str:
-    """Write a float."""
-    text = repr(float(value))
-    text = text if "e" in text else f"{text}e0"
-    return f"({words.literal.format(text)})" if value < 0 else words.literal.format(text)
 
 
 def as_real(column: str, words: Dialect) -> str:
@@ -170,35 +94,57 @@ def require_finite(parameters: Mapping[str, float]) -> None:
 
 
 def _closed_form(model: _Model, words: Dialect, minus: str, tie: str, plus: str) -> str:
-    """Compare ln(2 sinh|u|) with eta, as the core does, and with its allowance for rounding."""
-    require_finite({name: getattr(model, name) for name in ("beta", "eta0", "gamma")})
-
-    def number(value: float) -> str:
-        return number_in(value, words)
-
-    m, t, p = (as_real(column, words) for column in (minus, tie, plus))
     known = are_counts((minus, tie, plus), words)
-    if model.beta == 0:
-        return f"CASE WHEN {known} THEN 0 END"
-    alpha, kappa = number(model.alpha), number(model.kappa)
-    leader, other = (p, m) if model.beta > 0 else (m, p)
+    size, slope = size_and_slope(model, words, minus, tie, plus)
+    return label_in(model, words, known, (minus, plus), lead_of(size, words), slope)
+
+
+def size_and_slope(
+    model: _Model, words: Dialect, minus: str, tie: str, plus: str
+) -> tuple[str, str]:
+    """Write |u| and the part of eta that depends on the counts.
+
+    Raises
+    ------
+    InputError
+        If a parameter is too large.
+    """
+    require_finite({name: getattr(model, name) for name in ("beta", "eta0", "gamma")})
+    m, t, p = (as_real(column, words) for column in (minus, tie, plus))
+    alpha, kappa = number_in(model.alpha, words), number_in(model.kappa, words)
     # ½ ln of a ratio near 1 through atanh, which keeps its relative accuracy.
+    near = words.atanh.format(f"ABS({p} - {m}) / ({p} + {m} + 2 * {alpha})")
     margin = (
         f"CASE WHEN {p} > 2 * {m} + {alpha} OR {m} > 2 * {p} + {alpha} "
         f"THEN ABS(LN(({p} + {alpha}) / ({m} + {alpha}))) / 2 "
-        f"ELSE ATANH(ABS({p} - {m}) / ({p} + {m} + 2 * {alpha})) END"
+        f"ELSE {near} END"
     )
     # A margin below the smallest normal float has no logarithm worth the name.
-    size = f"{words.greatest}({number(abs(model.beta))} * ({margin}), {number(3e-308)})"
-    lead = f"CASE WHEN {size} > {LARGE_MARGIN} THEN {size} ELSE LN(2 * SINH({size})) END"
-    slope = f"{number(model.gamma)} * LN(({t} + {kappa}) / ({m} + {t} + {p} + {kappa}))"
-    rounding = (
-        f"{number(8 * math.ulp(1.0))} * "
-        f"(1 + ABS({lead}) + {number(abs(model.eta0))} + ABS({slope}))"
-    )
-    wins = f"({lead}) - ({number(model.eta0)} + {slope}) > {rounding}"
+    beta, least = number_in(abs(model.beta), words), number_in(3e-308, words)
+    size = f"{words.greatest}({beta} * ({margin}), {least})"
+    gamma = number_in(model.gamma, words)
+    return size, f"{gamma} * LN(({t} + {kappa}) / ({m} + {t} + {p} + {kappa}))"
+
+
+def lead_of(size: str, words: Dialect) -> str:
+    """Write ln(2 sinh|u|)."""
+    log_sinh = f"LN(2 * {words.sinh.format(size)})"
+    return f"(CASE WHEN {size} > {LARGE_MARGIN} THEN {size} ELSE {log_sinh} END)"
+
+
+def label_in(
+    model: _Model, words: Dialect, known: str, sides: tuple[str, str], lead: str, slope: str
+) -> str:
+    """Compare ln(2 sinh|u|) with eta, as the core does, and with its allowance for rounding."""
+    if model.beta == 0:
+        return f"CASE WHEN {known} THEN 0 END"
+    m, p = (as_real(column, words) for column in sides)
+    eta0, size = number_in(model.eta0, words), number_in(abs(model.eta0), words)
+    rounding = f"{number_in(8 * math.ulp(1.0), words)} * (1 + ABS({lead}) + {size} + ABS({slope}))"
+    leader, other = (p, m) if model.beta > 0 else (m, p)
     return (
-        f"CASE WHEN {known} THEN CASE WHEN {m} = {p} THEN 0 WHEN {wins} "
+        f"CASE WHEN {known} THEN CASE WHEN {m} = {p} THEN 0 "
+        f"WHEN {lead} - ({eta0} + {slope}) > {rounding} "
         f"THEN CASE WHEN {leader} > {other} THEN 1 ELSE -1 END ELSE 0 END END"
     )
 
@@ -224,11 +170,11 @@ def _looked_up(model: _Model, words: Dialect, n: int, minus: str, tie: str, plus
     # Before they are cast: no count is then too large for it.
     small = f"{m} <= {n} AND {t} <= {n} AND {p} <= {n}"
     # SUBSTR does not take floats.
-    m, t, p = (f"CAST({count} AS INTEGER)" for count in (m, t, p))
+    m, t, p = (f"CAST({count} AS {words.integer})" for count in (m, t, p))
     lesser = f"CASE WHEN {m} < {p} THEN {m} ELSE {p} END"
     greater = f"CASE WHEN {m} < {p} THEN {p} ELSE {m} END"
     place = f"1 + {width} * (({lesser}) * {n + 1} + ({greater}))"
-    found = f"CAST(SUBSTR('{''.join(digits)}', {place}, {width}) AS INTEGER)"
+    found = f"CAST(SUBSTR('{''.join(digits)}', {place}, {width}) AS {words.integer})"
     wins_where = f"{t} < {found}" if ties_win_late else f"{t} >= {found}"
     leader, other = (p, m) if sign > 0 else (m, p)
     return (

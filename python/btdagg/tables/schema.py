@@ -295,6 +295,16 @@ LABELS = Spec(
     {"item": ids, "label": votes, "group": groups, "task": names},
     ("task", "item"),
 )
+HISTOGRAM = Spec(
+    ("minus", "tie", "plus", "label", "number"),
+    {
+        "task": names,
+        "judge": names,
+        "label": votes,
+        **dict.fromkeys(("minus", "tie", "plus", "number"), whole_numbers),
+    },
+    (),
+)
 RATINGS = Spec(
     ("item", "rater", "vote"),
     {"item": ids, "rater": ids, "vote": votes},

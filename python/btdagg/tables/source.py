@@ -101,6 +101,11 @@ def read_table(
     table = _renamed(table, columns)
     if "item" in required:
         table = with_item(table)
+        if "item" not in table.columns and {"label", "number"} <= set(table.columns):
+            raise InputError(
+                f"{table.source}: a histogram has no items: btdagg calibrate and fit_prior use it, "
+                "and what needs single items, groups or pairs wants votes and labels"
+            )
     require(table, required)
     if not table.height:
         raise InputError(f"{table.source}: no rows")

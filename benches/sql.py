@@ -1,0 +1,171 @@
+"""Votes to labels by one DuckDB query, against DuckDB's own group-by and `btdagg decide`.
+
+The votes are those of `tables.py`: ten an item, in Parquet files, sorted integer ids, with the
+number of the sample. Each task is a process of its own, timed whole, with its peak memory; times
+are the best of two. `--votes 100000000` is the large run, of which each task runs once. `--spark`
+also runs Spark on two cores, timed within its session: the best of three runs after one that warms
+it up. `--smoke` does little.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tables import MODEL, PER_ITEM, make_votes
+
+import btdagg
+from btdagg.integrations import VotesTable
+
+# What a group-by has to do at the least: count each item's votes, repeated samples and all.
+GROUP_BY = (
+    "SELECT item, COUNT(CASE WHEN vote = -1 THEN 1 END) AS minus, "
+    "COUNT(CASE WHEN vote = 0 THEN 1 END) AS tie, COUNT(CASE WHEN vote = 1 THEN 1 END) AS plus "
+    "FROM {} GROUP BY item"
+)
+ONE_EACH = (
+    "SELECT item, COUNT(CASE WHEN vote = -1 THEN 1 END) AS minus, "
+    "COUNT(CASE WHEN vote = 0 THEN 1 END) AS tie, COUNT(CASE WHEN vote = 1 THEN 1 END) AS plus "
+    "FROM (SELECT item, sample, MIN(vote) AS vote FROM {} GROUP BY item, sample) GROUP BY item"
+)
+IN_DUCKDB = """
+import sys, duckdb
+duckdb.sql("SET threads = 2; SET preserve_insertion_order = false")
+duckdb.sql("SET temp_directory = '{folder}/spill'")
+duckdb.sql("CREATE VIEW votes AS FROM '{place}/*.parquet'")
+duckdb.sql("COPY (" + open("{folder}/query.sql").read() + ") TO '{folder}/out.parquet'")
+"""
+
+
+def whole(command: list[str], times: int) -> tuple[float, float, float]:
+    """Wall and processor time of a process in seconds, the best of some, and its peak in MB."""
+    walls, busy, peaks = [], [], []
+    for _ in range(times):
+        start = time.perf_counter()
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = status
+        if status:
+            raise SystemExit(f"{' '.join(command)} ended with {os.waitstatus_to_exitcode(status)}")
+        walls.append(time.perf_counter() - start)
+        busy.append(used.ru_utime + used.ru_stime)
+        peaks.append(used.ru_maxrss / 1024)
+    return min(walls), min(busy), max(peaks)
+
+
+def in_duckdb(folder: Path, place: Path, query: str, times: int) -> tuple[float, float, float]:
+    (folder / "query.sql").write_text(query)
+    code = IN_DUCKDB.format(folder=folder, place=place)
+    return whole([sys.executable, "-c", code], times)
+
+
+def same_labels(folder: Path) -> None:
+    """Stop unless the query and the command have decided every item alike."""
+    import duckdb
+
+    names = "item, CAST(minus AS BIGINT), CAST(tie AS BIGINT), CAST(plus AS BIGINT), label"
+    one, other = (
+        f"SELECT {names} FROM '{folder}/{name}'"
+        for name in ("by_sql.parquet", "by_command.parquet")
+    )
+    different = duckdb.sql(f"({one} EXCEPT {other}) UNION ALL ({other} EXCEPT {one})")
+    if different.limit(1).fetchall():
+        raise SystemExit("the query and btdagg decide do not agree")
+
+
+def compare(n_votes: int, folder: Path, times: int) -> Path:
+    place = folder / "votes"
+    make_votes(n_votes, place, text_ids=False, sorted_ids=True, sample=True)
+    model = btdagg.DavidsonModel(**MODEL)
+    model.save(folder / "model.json")
+    tables = {
+        "every row a vote": {"numbers": True},
+        "votes read as text": {},
+        "one vote of each sample": {"numbers": True, "sample": "sample"},
+    }
+    print(
+        f"| {n_votes:,} votes of {n_votes // PER_ITEM:,} items | wall | processor | peak | ratio |"
+    )
+    print("|---|---:|---:|---:|---:|")
+    for name, options in tables.items():
+        plain = GROUP_BY if "sample" not in options else ONE_EACH
+        peer = in_duckdb(folder, place, plain.format("votes"), times)
+        query = model.to_sql_query("duckdb", VotesTable("votes", **options))
+        ours = in_duckdb(folder, place, query, times)
+        show(f"{name}: DuckDB's group-by", peer, peer)
+        show(f"{name}: the query", ours, peer)
+    (folder / "out.parquet").rename(folder / "by_sql.parquet")
+    out = str(folder / "by_command.parquet")
+    command = [sys.executable, "-m", "btdagg", "decide", str(folder / "model.json")]
+    show(
+        "one vote of each sample: btdagg decide",
+        whole([*command, f"{place}/*.parquet", "-o", out], times),
+        peer,
+    )
+    same_labels(folder)
+    return place
+
+
+def show(name: str, found: tuple[float, float, float], peer: tuple[float, float, float]) -> None:
+    wall, busy, peak = found
+    print(
+        f"| {name} | {wall:.2f} s | {busy:.2f} s | {peak:,.0f} MB | {wall / peer[0]:.2f} |",
+        flush=True,
+    )
+
+
+def compare_in_spark(place: Path) -> None:
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    spark = (
+        builder.config("spark.driver.memory", "8g")
+        .config("spark.driver.host", "127.0.0.1")
+        .getOrCreate()
+    )
+    spark.read.parquet(str(place)).createOrReplaceTempView("votes")
+    model = btdagg.DavidsonModel(**MODEL)
+    print("\n| Spark, local[2] | wall | ratio |\n|---|---:|---:|")
+    for name, options, plain in (
+        ("every row a vote", {}, GROUP_BY),
+        ("one vote of each sample", {"sample": "sample"}, ONE_EACH),
+    ):
+        query = model.to_sql_query("spark", VotesTable("votes", numbers=True, **options))
+        seconds: dict[str, list[float]] = {"group-by": [], "query": []}
+        for _ in range(4):  # the first warms up
+            for which, text in (("group-by", plain.format("votes")), ("query", query)):
+                start = time.perf_counter()
+                spark.sql(text).write.format("noop").mode("overwrite").save()
+                seconds[which].append(time.perf_counter() - start)
+        best = {which: min(each[1:]) for which, each in seconds.items()}
+        for which, least in best.items():
+            print(
+                f"| {name}: {which} | {least:.2f} s | {least / best['group-by']:.2f} |",
+                flush=True,
+            )
+    spark.stop()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--smoke", action="store_true", help="20,000 votes")
+    parser.add_argument("--votes", type=int, default=10_000_000)
+    parser.add_argument(
+        "--spark", action="store_true", help="also Spark, which wants pyspark and Java"
+    )
+    asked = parser.parse_args()
+    n_votes = 20_000 if asked.smoke else asked.votes
+    times = 2 if 20_000 < n_votes <= 10_000_000 else 1
+    with tempfile.TemporaryDirectory() as name:
+        place = compare(n_votes, Path(name), times)
+        if asked.spark:
+            compare_in_spark(place)
+
+
+if __name__ == "__main__":
+    main()

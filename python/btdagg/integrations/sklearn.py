@@ -1,0 +1,193 @@
+"""Calibration as a scikit-learn classifier."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from btdagg._core import InputError
+from btdagg.extras import needs
+from btdagg.fit.calibrate import Calibration
+from btdagg.fit.calibrate import calibrate as _calibrate
+from btdagg.validation import as_whole_counts, in_label_order
+
+with needs("sklearn", "DavidsonClassifier"):
+    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import check_is_fitted, validate_data
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Literal
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from btdagg.fit.bounds import Bounds
+    from btdagg.fit.prior import Prior
+    from btdagg.model import DavidsonModel
+
+_LABELS = (-1, 0, 1)
+
+
+class DavidsonClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Davidson model of labels given vote counts; `fit` is `btdagg.calibrate`.
+
+    Parameters
+    ----------
+    prior : Prior, "weak" or None
+        What is known before the labels; None is the paper's fit.
+    alpha, kappa : float
+        Smoothing constants of the margin and the tie feature.
+    bounds : Bounds, optional
+        Box constraints; the paper's unless given.
+    classes : sequence of three
+        How `y` has the labels B, tie and A, in this order. ``cross_val_predict`` numbers the
+        classes for probabilities, whatever they are: give it ``DavidsonClassifier(classes=(0, 1,
+        2))``, and labels of which all three occur.
+
+    Attributes
+    ----------
+    classes_ : (3,) array
+        The classes, all of them even if a training set has fewer.
+    calibration_ : Calibration
+        The fit: warnings, DRPS and, with a prior, the posterior, which a pickle leaves out.
+    model_ : DavidsonModel
+        The fitted model, to save or to write as SQL.
+    n_features_in_ : int
+        3.
+    feature_names_in_ : (3,) array of str
+        Of a data frame: minus, tie, plus.
+
+    Notes
+    -----
+    X is an (n, 3) array of vote counts in label order, or a data frame with the columns minus, tie
+    and plus and no other, in any order. Counts are non-negative integers, so pipelines must not
+    scale or fill them in before.
+
+    `predict` gives the label of least expected absolute error, the median of the predicted
+    distribution, which need not be its most probable label.
+
+    Examples
+    --------
+    >>> counts = [[0, 2, 10], [1, 10, 1], [11, 1, 0], [4, 3, 5], [2, 1, 9], [6, 2, 4]]
+    >>> classifier = DavidsonClassifier(prior="weak").fit(counts, [1, 0, -1, 0, 1, 0])
+    >>> classifier.predict([[1, 0, 11], [5, 2, 5]]).tolist()
+    [1, 0]
+    """
+
+    def __init__(
+        self,
+        *,
+        prior: Prior | Literal["weak"] | None = None,
+        alpha: float = 1.0,
+        kappa: float = 1.0,
+        bounds: Bounds | None = None,
+        classes: Sequence[Any] = _LABELS,
+    ) -> None:
+        self.prior = prior
+        self.alpha = alpha
+        self.kappa = kappa
+        self.bounds = bounds
+        self.classes = classes
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:  # noqa: N803
+        """Fit to (n, 3) counts and (n,) labels, and return itself.
+
+        Parameters
+        ----------
+        X : (n, 3) array of non-negative integers
+            Votes per item in label order: minus, tie, plus.
+        y : (n,) array
+            Labels, of `classes`.
+        sample_weight : (n,) array of non-negative numbers, optional
+            Weight of each item; see `btdagg.calibrate`.
+
+        Raises
+        ------
+        InputError
+            If shapes disagree or a value is out of range; the message names its row.
+
+        Warns
+        -----
+        CalibrationWarning
+            As `btdagg.calibrate` does.
+        """
+        classes = np.asarray(self.classes)
+        if classes.shape != (3,) or len(set(self.classes)) < len(_LABELS):
+            raise InputError(f"classes is {self.classes!r}, want three of them: B, tie, A")
+        if y is not None:  # of which what follows says more
+            check_classification_targets(y)
+        counts, labels = self._checked(X, y, reset=True)
+        matches = labels[:, np.newaxis] == classes
+        if not matches.any(axis=1).all():
+            row = int(np.argmin(matches.any(axis=1)))
+            raise InputError(
+                f"y[{row}] is {labels[row]}, want one of the classes {', '.join(map(str, classes))}"
+            )
+        self.calibration_: Calibration = _calibrate(
+            counts,
+            matches.argmax(axis=1) - 1,
+            weights=sample_weight,
+            prior=self.prior,
+            alpha=self.alpha,
+            kappa=self.kappa,
+            bounds=self.bounds,
+        )
+        self.classes_ = classes
+        return self
+
+    @property
+    def model_(self) -> DavidsonModel:
+        """The fitted model."""
+        check_is_fitted(self)
+        return self.calibration_.model
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:  # noqa: N803
+        """Label of least expected absolute error for each item, (n,).
+
+        Raises
+        ------
+        NotFittedError
+            If it is not fitted.
+        InputError
+            If X is not an (n, 3) array of counts.
+        """
+        check_is_fitted(self)
+        labels: NDArray[Any] = self.classes_[self.model_.decide(self._counts(X)) + 1]
+        return labels
+
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803
+        """Probabilities of the three classes for each item, (n, 3); raises what `predict` does."""
+        check_is_fitted(self)
+        return self.model_.predict_proba(self._counts(X))
+
+    def _counts(self, given: ArrayLike) -> NDArray[Any]:
+        counts: NDArray[Any] = self._checked(given, reset=False)
+        return counts
+
+    def _checked(self, given: ArrayLike, *labels: ArrayLike, reset: bool) -> Any:
+        """Return counts, or counts and labels, as scikit-learn and then the package check them."""
+        ordered = in_label_order(given, "X")
+        wanted: Any = {"reset": reset, "dtype": "numeric", "ensure_min_features": len(_LABELS)}
+        checked = validate_data(self, ordered, *labels, **wanted)
+        array, *rest = checked if labels else (checked,)
+        if array.shape[1] != len(_LABELS):
+            raise InputError(f"X has shape {array.shape}, want (n, 3): minus, tie, plus")
+        counts = as_whole_counts(array)
+        return (counts, *rest) if labels else counts
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        if "calibration_" in state:  # whose posterior lives in this process
+            state["calibration_"] = replace(self.calibration_, posterior=None)
+        return state
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "calibration_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        return tags
