@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class SystemPairs:
-    """SystemPairs of systems that are compared.
+    """Pairs of systems that are compared.
 
     Attributes
     ----------
@@ -147,21 +147,22 @@ class PairStatistics:
         def loss(x: NDArray[np.float64]) -> float:
             return self.loss(whole(x)) / total + float(x[:n_systems].mean()) ** 2 / 2
 
-        x = optimize.minimize(
+        found = optimize.minimize(
             loss, np.zeros(free), jac=gradient, hess=hessian, method="trust-exact",
             options={"gtol": 1e-7},
         ).x  # fmt: skip
-        step = np.inf
+        x, step = found, np.inf
         for _ in range(_N_POLISHES):
             try:
                 moved = np.linalg.solve(hessian(x), gradient(x))
             except np.linalg.LinAlgError:
-                step = np.inf
                 break
             x, step = x - moved, float(np.abs(moved).max())
+            if not step < _FAR:
+                break
         # Towards a minimum steps become shorter; towards infinity they do not.
         if not step < _LONGEST_STEP:
-            raise InputError(self._separation(x[:n_systems]))
+            raise InputError(self._separation(found[:n_systems]))
         x[:n_systems] -= x[:n_systems].mean()
         return whole(x)
 
@@ -199,7 +200,7 @@ class PairStatistics:
 
 
 _N_POLISHES = 6
-_LONGEST_STEP = 1e-6
+_LONGEST_STEP, _FAR = 1e-6, 10.0
 
 
 def _log_total(half: NDArray[np.float64], eta: float) -> NDArray[np.float64]:
