@@ -16,7 +16,7 @@ help:
 	@echo "make demo-judge  votes from a simulated endpoint to labels and a page"
 	@echo "make test      the tests, Rust and Python"
 	@echo "make soak      tests that take long: kills, faults, load, many draws"
-	@echo "make integrations  tests that need a server, an engine, a browser or Cargo"
+	@echo "make integrations  tests that need a server, an engine, a browser, Cargo or a peer"
 	@echo "make lint      formatters, linters, type checkers"
 	@echo "make bench     kernels, and btdagg against its peers"
 	@echo "make figures   draw the figures of README and docs again"

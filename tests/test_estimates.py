@@ -1,6 +1,7 @@
 """Shares and win rates with intervals: against plain formulas, and on data drawn anew."""
 
 import itertools
+import warnings
 
 import numpy as np
 import pytest
@@ -53,6 +54,27 @@ def test_a_fixed_model_and_independent_items_give_the_published_estimate(level):
         assert (one.value, one.low, one.high, one.standard_error) == pytest.approx(
             expected, abs=1e-10
         )
+
+
+@pytest.mark.integration
+def test_and_it_is_that_of_ppi_python():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what other libraries say on import
+        import ppi_py
+
+    counts, _, labels = drawn(900, 120)
+    found = estimate(counts, labels, model=MODEL).estimates
+    known = ~np.isnan(labels)
+    chances = MODEL.predict_proba(counts)
+    for name, values in VALUES.items():
+        y = values[labels[known].astype(int) + 1]
+        given = y, chances[known] @ values, chances[~known] @ values
+        ends = ppi_py.ppi_mean_ci(*given, alpha=0.05)
+        expected = [
+            float(np.squeeze(one)) for one in (ppi_py.ppi_mean_pointestimate(*given), *ends)
+        ]
+        one = found[name]
+        assert [one.value, one.low, one.high] == pytest.approx(expected, abs=1e-10)
 
 
 def by_hand(y, f, shared, rest, group):

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         rounded_median,
         soft_self_consistency,
     )
-    from btdagg.estimates import Estimates, estimate
+    from btdagg.estimates import Estimates, SystemEstimates, estimate, estimate_systems
     from btdagg.evaluation import Protocol, RandomSplits, compare, evaluate
     from btdagg.evidence import Confidences, Evidence
     from btdagg.fit.absolute_error import MaeCalibration, calibrate_by_mae
@@ -101,6 +101,7 @@ __all__ = [
     "Ratings",
     "Sandwich",
     "Stability",
+    "SystemEstimates",
     "Votes",
     "__version__",
     "align",
@@ -114,6 +115,7 @@ __all__ = [
     "confusion_matrix",
     "discrete_ranked_probability_score",
     "estimate",
+    "estimate_systems",
     "evaluate",
     "fit_prior",
     "holm",
@@ -145,7 +147,7 @@ _NAMES_BY_MODULE = {
         "rounded_median",
         "soft_self_consistency",
     ),
-    "estimates": ("Estimates", "estimate"),
+    "estimates": ("Estimates", "SystemEstimates", "estimate", "estimate_systems"),
     "evaluation": ("Protocol", "RandomSplits", "compare", "evaluate"),
     "evidence": ("Confidences", "Evidence"),
     "fit.absolute_error": ("MaeCalibration", "calibrate_by_mae"),

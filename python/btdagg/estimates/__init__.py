@@ -3,5 +3,15 @@
 from btdagg.estimates.differences import Difference
 from btdagg.estimates.prediction_powered import Estimates, estimate
 from btdagg.estimates.quantities import QUANTITIES, MeanEstimate
+from btdagg.estimates.systems import SystemEstimate, SystemEstimates, estimate_systems
 
-__all__ = ["QUANTITIES", "Difference", "Estimates", "MeanEstimate", "estimate"]
+__all__ = [
+    "QUANTITIES",
+    "Difference",
+    "Estimates",
+    "MeanEstimate",
+    "SystemEstimate",
+    "SystemEstimates",
+    "estimate",
+    "estimate_systems",
+]

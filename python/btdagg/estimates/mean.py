@@ -181,7 +181,8 @@ def corrected_mean(values: NDArray[np.float64], proxies: Proxies, sample: Labell
         errors = of_values - weight * of_proxies
     else:
         of_proxies = of_proxies - proxies.shared
-        weight, weights = _tuned(of_values, of_proxies, of_rest)
+        products = of_values * of_proxies
+        weight, weights = tuned_weights(products, of_proxies**2, of_rest)
         errors = sample.jackknifed(of_values - weights * of_proxies)
     moved = sample.sums(proxies.labelled - proxies.means)
     value = float(sample.weights @ values - weights @ moved)
@@ -195,11 +196,20 @@ def _of_labels(values: NDArray[np.float64], sample: LabelledSample) -> NDArray[n
     return np.where(np.abs(found) < 1e-14, 0.0, found)
 
 
-def _tuned(
-    y: NDArray[np.float64], f: NDArray[np.float64], of_rest: float
+def tuned_weights(
+    yf: NDArray[np.float64], ff: NDArray[np.float64], of_rest: float
 ) -> tuple[float, NDArray[np.float64]]:
-    """Return the shrunk regression weight of all groups, and for each that of the others."""
-    products = np.stack([y * f, f * f, (y * f) ** 2, f**3 * y, f**4])
+    """Return the shrunk regression weight of all groups, and for each that of the others.
+
+    Parameters
+    ----------
+    yf, ff : (G,) arrays
+        For each group, the product of the deviations of labels and proxies, and the square of that
+        of proxies; inner products where a deviation is a vector.
+    of_rest : float
+        Sum of the squares of the groups that have no label.
+    """
+    products = np.stack([yf, ff, yf**2, yf * ff, ff**2])
     whole = products.sum(axis=1, keepdims=True)
     # Of all groups first, then without each.
     yf, ff, yyff, yfff, ffff = np.concatenate([whole, whole - products], axis=1)

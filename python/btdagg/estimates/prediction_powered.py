@@ -41,6 +41,38 @@ class Given:
     prior: Prior | Literal["weak"]
     seed: int
 
+    @classmethod
+    def of(
+        cls,
+        counts: ArrayLike,
+        labels: ArrayLike,
+        groups: ArrayLike | None,
+        probabilities: ArrayLike | None,
+        model: Predictor | None,
+        prior: Prior | Literal["weak"],
+        seed: int,
+    ) -> Given:
+        """Check arguments of `estimate`.
+
+        Raises
+        ------
+        InputError
+            As `estimate` does.
+        """
+        seed = as_integer(seed, "seed", 0)
+        array = as_any_counts(counts)
+        gold = as_partial_labels(labels, len(array))
+        group = None if groups is None else as_groups(groups, "counts", len(gold))
+        inverse = None if probabilities is None else _inverse(probabilities, gold)
+        given = cls(array, gold, group, inverse, model, prior, seed)
+        n_groups = len(np.unique(given.labelled if group is None else group[given.labelled]))
+        if n_groups < 2:
+            what = "label" if group is None else "group with labels"
+            raise InputError(
+                f"labels has {n_groups} {what}{'' if n_groups == 1 else 's'}, want at least 2"
+            )
+        return given
+
     @cached_property
     def labelled(self) -> NDArray[np.int64]:
         """Numbers of the labelled items."""
@@ -257,35 +289,24 @@ def estimate(
     True
     """
     level = as_level(level)
-    seed = as_integer(seed, "seed", 0)
     if hasattr(labels, "unlabelled"):
         counts, labels, groups, probabilities, by = _of_tables(
             counts, labels, groups, probabilities, by
         )
     same_index(counts=counts, labels=labels, groups=groups, probabilities=probabilities, by=by)
-    array = as_any_counts(counts)
-    gold = as_partial_labels(labels, len(array))
-    group = None if groups is None else as_groups(groups, "counts", len(gold))
-    inverse = None if probabilities is None else _inverse(probabilities, gold)
-    given = Given(array, gold, group, inverse, model, prior, seed)
-    n_groups = len(np.unique(given.labelled if group is None else group[given.labelled]))
-    if n_groups < 2:
-        what = "label" if group is None else "group with labels"
-        raise InputError(
-            f"labels has {n_groups} {what}{'' if n_groups == 1 else 's'}, want at least 2"
-        )
+    given = Given.of(counts, labels, groups, probabilities, model, prior, seed)
     population = given.population()
     whole = population.domain()
     parts: dict[Any, Domain] = {}
     if by is not None:
-        names, numbers = _values_of(by, len(gold))
+        names, numbers = _values_of(by, whole.n_items)
         parts = {name: population.domain(numbers == number) for number, name in enumerate(names)}
     return Estimates(
         whole.estimates(level),
         {name: part.estimates(level) for name, part in parts.items()},
-        len(gold),
-        len(given.labelled),
-        n_groups,
+        whole.n_items,
+        whole.n_labels,
+        whole.sample.n_groups,
         level,
         _remarks(whole, population),
         whole,

@@ -1,0 +1,265 @@
+"""Many systems against a baseline or each other, from a few labels and the votes of a judge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from btdagg._core import InputError
+from btdagg.estimates.orientation import place_of, systems_of, turned_domain
+from btdagg.estimates.prediction_powered import Given
+from btdagg.estimates.strengths import Comparisons, corrected_strengths
+from btdagg.fit.intervals import ParameterInterval, as_level
+from btdagg.significance import holm, rank_clusters, statistically_tied
+from btdagg.validation import same_index
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from btdagg.estimates.population import Domain, Population
+    from btdagg.estimates.proxy import Predictor
+    from btdagg.estimates.quantities import MeanEstimate
+    from btdagg.estimates.standings import Standings
+    from btdagg.fit.prior import Prior
+
+
+@dataclass(frozen=True)
+class SystemEstimate:
+    """One system among others.
+
+    Attributes
+    ----------
+    n_items, n_labels : int
+        Items with a response of the system, and those of them with a label.
+    win_rate : MeanEstimate or None
+        Share of these items that the system wins, ties as half; where there is a baseline, of those
+        against it. Of the baseline None. It is unknown (NaN, from 0 to 1) with labels of fewer than
+        two groups.
+    strength : ParameterInterval
+        On the scale of log odds: of two systems that do not tie, the first wins with odds of exp of
+        its strength less that of the second.
+    rank : int
+        Rank cluster by strength, 1 the best; see `btdagg.rank_clusters`.
+    is_tied : bool
+        Whether it cannot be told from the strongest.
+    """
+
+    n_items: int
+    n_labels: int
+    win_rate: MeanEstimate | None
+    strength: ParameterInterval
+    rank: int
+    is_tied: bool
+
+
+@dataclass(frozen=True, eq=False)
+class SystemEstimates:
+    """Systems from the strongest to the weakest.
+
+    Attributes
+    ----------
+    systems : dict of name to SystemEstimate
+    tie_parameter : ParameterInterval
+        Davidson's nu. Two systems of one strength tie with probability ``nu / (2 + nu)``.
+    pvalues : (S, S) array
+        Of two systems having one strength, two-sided, corrected for the number of pairs (Holm), in
+        the order of `systems`.
+    covariance : (S, S) array
+        Of the strengths, in the order of `systems`.
+    weight : float
+        Weight of the judge's probabilities in the strengths, from 0 (labels alone) to 1.
+    baseline : object
+        Name of the system with strength 0; None where strengths sum to 0.
+    n_items, n_labels, n_groups : int
+        All items; those with a label; their groups.
+    level : float
+        Of each interval by itself. Of ranks, 1 less it is the level of significance.
+    remarks : tuple of str
+        What a reader has to know before using the numbers.
+    """
+
+    systems: dict[Any, SystemEstimate]
+    tie_parameter: ParameterInterval
+    pvalues: NDArray[np.float64]
+    covariance: NDArray[np.float64]
+    weight: float
+    baseline: Any
+    n_items: int
+    n_labels: int
+    n_groups: int
+    level: float
+    remarks: tuple[str, ...]
+
+    def __str__(self) -> str:
+        rows = [("rank", "system", "labels", "win rate", "strength")]
+        for name, one in self.systems.items():
+            rate = "-" if one.win_rate is None else str(one.win_rate)
+            strength = str(one.strength)
+            rows.append((str(one.rank), str(name), str(one.n_labels), rate, strength))
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in rows
+        ]
+        lines.append(f"tie parameter {self.tie_parameter}")
+        return "\n".join([*lines, *(f"remark: {text}" for text in self.remarks)])
+
+
+def estimate_systems(
+    counts: ArrayLike,
+    labels: ArrayLike,
+    system_a: ArrayLike,
+    system_b: ArrayLike,
+    *,
+    groups: ArrayLike | None = None,
+    probabilities: ArrayLike | None = None,
+    baseline: Any = None,
+    model: Predictor | None = None,
+    prior: Prior | Literal["weak"] = "weak",
+    level: float = 0.95,
+) -> SystemEstimates:
+    """Rank systems whose responses were compared, from a few labels and a judge's votes of all.
+
+    Parameters
+    ----------
+    counts : (N, 3) array of non-negative integers
+        Votes of all items in label order: minus, tie, plus; or of several judges,
+        (N, judges, 3), who are used as a panel.
+    labels : (N,) array of -1, 0, 1, or NaN or None where there is none
+        Labels of items that were chosen by chance.
+    system_a, system_b : (N,) arrays
+        Names of the systems whose responses are A and B of each item.
+    groups : (N,) array, optional
+        What items share, such as their prompt. Variances are between groups.
+    probabilities : (N,) array of numbers above 0 and at most 1, optional
+        Of each item, the probability that it was chosen to be labelled; see `btdagg.estimate`.
+    baseline : object, optional
+        Name of a system: win rates are against it, and its strength is 0.
+    model, prior
+        See `btdagg.estimate`.
+    level : float
+        Of the intervals.
+
+    Returns
+    -------
+    SystemEstimates
+
+    Raises
+    ------
+    InputError
+        As `btdagg.estimate` does, and if an item compares a system with itself, the baseline is no
+        system, systems are not connected by comparisons, or a system has no finite strength because
+        it won or lost everything.
+
+    Notes
+    -----
+    A win rate is the prediction-powered mean of `btdagg.estimate` over the items of a system, each
+    turned so that the system is A. Of systems with other opponents they cannot be compared, and
+    strengths can: those of the Davidson model, in which the first of two systems wins, ties or
+    loses in proportion to ``exp(d)``, ``nu`` and ``exp(-d)``, d being half the difference of their
+    strengths. They are fitted by maximum likelihood to numbers of wins and ties that the labels
+    correct; see `btdagg.estimates.strengths.corrected_strengths`. Without any ties nu is 0, and
+    this is the model of Bradley and Terry. The covariance is the sandwich by groups, which holds
+    where the model is wrong; quantiles are Student's t with one degree of freedom less than there
+    are labelled groups. Calibrations are cross-fitted by the folds of ``estimate(seed=0)``.
+
+    References
+    ----------
+    Davidson, On extending the Bradley-Terry model to accommodate ties (1970); Angelopoulos, Duchi
+    and Zrnic, PPI++ (2023); Holm (1979).
+
+    Examples
+    --------
+    >>> counts = [[0, 2, 6], [1, 6, 1], [7, 1, 0], [5, 2, 1], [1, 1, 6], [1, 2, 5]] * 12
+    >>> labels = [1, 0, -1, -1, 1, 1, None, None, None, None, None, None] * 6
+    >>> a, b = ["x", "x", "y"] * 24, ["y", "z", "z"] * 24
+    >>> found = estimate_systems(counts, labels, a, b)
+    >>> list(found.systems)
+    ['x', 'y', 'z']
+    """
+    level = as_level(level)
+    if hasattr(labels, "unlabelled"):
+        raise InputError(
+            "labels are a table, want an array with a label or NaN for every row of counts"
+        )
+    columns = {"system_a": system_a, "system_b": system_b, "groups": groups}
+    same_index(counts=counts, labels=labels, probabilities=probabilities, **columns)
+    given = Given.of(counts, labels, groups, probabilities, model, prior, seed=0)
+    names, a, b = systems_of(system_a, system_b, len(given.labels))
+    reference = place_of(baseline, names)
+    population = given.population()
+    whole = population.domain()
+    comparisons = Comparisons.of(a, b, names)
+    fitted = corrected_strengths(population, whole.sample, comparisons).relative_to(reference)
+    strengths, degrees_of_freedom = fitted.strengths, whole.sample.n_groups - 1
+    intervals = fitted.intervals(level, degrees_of_freedom)
+    pvalues = holm(fitted.pvalues(degrees_of_freedom))
+    ranks = rank_clusters(-strengths, pvalues, 1 - level)
+    tied = statistically_tied(-strengths, pvalues, 1 - level)
+    known = np.zeros(len(a), dtype=np.bool_)
+    known[population.labelled] = True
+    systems = {}
+    order = np.argsort(-strengths, kind="stable")
+    for system in order.tolist():
+        mine = (a == system) | (b == system)
+        against = mine
+        if reference is not None:
+            against = mine & ((a == reference) | (b == reference))
+        rate = None
+        if system != reference:
+            rate = turned_domain(population, against, b == system).estimates(level)["win rate"]
+        systems[names[system]] = SystemEstimate(
+            int(mine.sum()),
+            int((mine & known).sum()),
+            rate,
+            intervals[system],
+            int(ranks[system]),
+            bool(tied[system]),
+        )
+    ordered = np.ix_(order, order)
+    return SystemEstimates(
+        systems,
+        fitted.tie_parameter(level, degrees_of_freedom),
+        pvalues[ordered],
+        fitted.covariance[:-1, :-1][ordered],
+        fitted.weight,
+        baseline,
+        whole.n_items,
+        whole.n_labels,
+        whole.sample.n_groups,
+        level,
+        _remarks(systems, fitted, population, whole),
+    )
+
+
+def _remarks(
+    systems: dict[Any, SystemEstimate], fitted: Standings, population: Population, whole: Domain
+) -> tuple[str, ...]:
+    """Return what a reader has to know before using the numbers."""
+    found = population.likeness(whole).remarks
+    bare = [name for name, one in systems.items() if one.n_labels < 2]
+    if bare:
+        found.append(
+            f"fewer than 2 labels of {_listed(bare)}: the strength rests on the judge, whose bias "
+            "is seen on other systems alone"
+        )
+    unknown = [
+        name
+        for name, one in systems.items()
+        if one.win_rate is not None and np.isnan(one.win_rate.standard_error)
+    ]
+    if unknown:
+        found.append(
+            f"no interval of the win rate of {_listed(unknown)}: it wants labels of two groups"
+        )
+    if not fitted.has_ties:
+        found.append("there are no ties: strengths are of the Bradley-Terry model")
+    if not whole.proxies:
+        found.append("no item is without a label: the judge adds nothing")
+    return tuple(found)
+
+
+def _listed(names: list[Any]) -> str:
+    return ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
