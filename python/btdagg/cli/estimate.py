@@ -30,8 +30,10 @@ from btdagg.cli.reporting import (
     refuse_report,
     say_where,
 )
+from btdagg.cli.systems import columns_of_systems, show_systems
 from btdagg.cli.tables import Columns, tables_of
 from btdagg.estimates.items import AllItems, all_items
+from btdagg.report.sections import write_estimates, write_systems
 from btdagg.report.tables.estimates import (
     difference_fields,
     differences_table,
@@ -66,6 +68,19 @@ def estimate(
             "votes of several judges are pooled.",
             show_default=False,
         ),
+    ] = None,
+    systems: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN,COLUMN",
+            help="Columns of the votes that name the systems whose responses are A and B, such as "
+            "system_a,system_b: rank the systems.",
+            show_default=False,
+        ),
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(help="With --systems: compare with this one.", show_default=False),
     ] = None,
     model: Annotated[
         Path | None,
@@ -129,6 +144,11 @@ def estimate(
         raise btdagg.InputError("--prior is given with --model, which needs no calibration")
     if panel is not None and prior != "weak":
         raise btdagg.InputError("--prior is given with --panel, which is calibrated without one")
+    if baseline is not None and systems is None:
+        raise btdagg.InputError("--baseline wants --systems")
+    for option, value in {"--by": by, "--width": width, "--seed": seed or None}.items():
+        if value is not None and systems is not None:
+            raise btdagg.InputError(f"{option} is given with --systems; want one of the two")
     raw_votes, raw_labels = tables_of(columns, votes, labels)
     gold = btdagg.read_labels(raw_labels)
     table = filtered(with_task(btdagg.read_votes(raw_votes), gold), filters)
@@ -136,21 +156,39 @@ def estimate(
     by, panel, probability = (
         None if name is None else name.strip().lower() for name in (by, panel, probability)
     )
-    items = all_items(table, gold, by=by, panel=panel, probability=probability, n_votes=n_votes)
-    found = btdagg.estimate(
-        items.counts,
-        items.labels,
-        groups=items.groups,
-        probabilities=items.probabilities,
-        by=items.by,
-        model=None if model is None else _model(model),
-        prior=_prior(prior),
-        level=level,
-        seed=seed,
+    items = all_items(
+        table,
+        gold,
+        by=by,
+        panel=panel,
+        systems=columns_of_systems(systems),
+        probability=probability,
+        n_votes=n_votes,
     )
-    wanted = None if width is None else (found.labels_for(width), found.votes_for(width))
     pooled = [name for name in (by, panel) if name is not None]
     say_what_is_pooled(table, "takes", pooled)
+    given: dict[str, Any] = {
+        "groups": items.groups,
+        "probabilities": items.probabilities,
+        "model": None if model is None else _model(model),
+        "prior": _prior(prior),
+        "level": level,
+    }
+    if items.systems is not None:
+        ranked = btdagg.estimate_systems(
+            items.counts, items.labels, *items.systems.T, baseline=baseline, **given
+        )
+        for remark in (*ranked.remarks, *_remarks(items, gold)):
+            note(remark)
+        show_systems(ranked, json=json)
+        if report is not None:
+            title = f"Systems of {Path(table.source).name}"
+            with open_report(report, title, context, reads, force) as folder:
+                write_systems(folder, ranked)
+            say_where(report)
+        return
+    found = btdagg.estimate(items.counts, items.labels, by=items.by, seed=seed, **given)
+    wanted = None if width is None else (found.labels_for(width), found.votes_for(width))
     for remark in (*found.remarks, *_remarks(items, gold)):
         note(remark)
     if json:
@@ -165,8 +203,6 @@ def estimate(
     if report is not None:
         title = f"Estimates of {Path(table.source).name}"
         with open_report(report, title, context, reads, force) as folder:
-            from btdagg.report.sections import write_estimates
-
             write_estimates(folder, found, by)
         say_where(report)
 

@@ -32,6 +32,8 @@ class AllItems(NamedTuple):
     probabilities : (N,) array of float, or None
         NaN where there is none.
     by : (N,) array of str, or None
+    systems : (N, 2) array of str, or None
+        Whose responses are A and B.
     n_without_votes : int
         Labels of items without votes.
     n_without_group : int
@@ -42,6 +44,7 @@ class AllItems(NamedTuple):
     groups: NDArray[np.object_] | None
     probabilities: NDArray[np.float64] | None
     by: NDArray[np.object_] | None
+    systems: NDArray[np.object_] | None
     n_without_votes: int
     n_without_group: int
 
@@ -52,6 +55,7 @@ def all_items(
     *,
     by: str | None = None,
     panel: str | None = None,
+    systems: tuple[str, str] | None = None,
     probability: str | None = None,
     n_votes: int | None = None,
 ) -> AllItems:
@@ -66,6 +70,8 @@ def all_items(
         Column of the votes; of the labels where that is `task`.
     panel : str, optional
         Column that tells the judges of a panel apart.
+    systems : tuple of str, optional
+        Columns of the votes that name the systems whose responses are A and B.
     probability : str, optional
         Column of the labels with the probability that an item was chosen to be labelled; unless
         given `probability`, if there is one.
@@ -87,9 +93,10 @@ def all_items(
         require(labels, [probability])
     elif "probability" in labels.columns:
         probability = "probability"
+    require(votes, systems or ())
     judges = None if panel is None else _judges(votes, panel)
     parts = [
-        _part(part, labels, key, judges, panel, probability, n_votes)
+        _part(part, labels, key, judges, panel, systems or (), probability, n_votes)
         for key, part in votes.partition(columns)
     ]
     n_labelled = sum(part.n_labels for part in parts)
@@ -111,12 +118,13 @@ def all_items(
         groups,
         whole["probabilities"] if probability is not None else None,
         values,
+        whole["systems"] if systems else None,
         max(len(labels_of(labels, votes).ids) - n_labelled, 0),
         sum(part.n_without_group for part in parts) if has_groups else 0,
     )
 
 
-_WHOLE = ("counts", "labels", "groups", "probabilities")
+_WHOLE = ("counts", "labels", "groups", "probabilities", "systems")
 
 
 class _TaskItems(NamedTuple):
@@ -125,6 +133,7 @@ class _TaskItems(NamedTuple):
     labels: NDArray[np.float64]
     groups: NDArray[np.object_]
     probabilities: NDArray[np.float64]
+    systems: NDArray[np.object_]
     n_labels: int
     has_groups: bool
     n_without_group: int
@@ -136,6 +145,7 @@ def _part(
     key: tuple[str, ...],
     judges: Sequence[str] | None,
     panel: str | None,
+    systems: Sequence[str],
     probability: str | None,
     n_votes: int | None,
 ) -> _TaskItems:
@@ -167,15 +177,19 @@ def _part(
     if "group" in told.columns:
         group = spread(told["group"], None, np.object_)
     elif "group" in votes.columns:
-        group = _groups_of(votes, items)
+        group = _values_of(votes, items, "group")
     alone = np.array([one is None for one in group], dtype=np.bool_)
     # Ids of items are no names of groups: a blank, which names do not begin with, tells them apart.
     task = votes.values("task").to_list()[0] if "task" in votes.columns else ""
     if alone.any():
         names = items.cast(pl.String).to_list()
         group[alone] = [f" {task} {names[int(row)]}" for row in np.flatnonzero(alone)]
+    names_of_systems = [_values_of(votes, items, column) for column in systems]
+    named = np.stack(names_of_systems, axis=1) if systems else np.empty((n, 0), dtype=object)
     n_labels = int(np.isfinite(gold).sum())
-    return _TaskItems(key, counts, gold, group, chance, n_labels, not alone.all(), int(alone.sum()))
+    return _TaskItems(
+        key, counts, gold, group, chance, named, n_labels, not alone.all(), int(alone.sum())
+    )
 
 
 def _rows_of(labels: Labels, votes: Votes) -> Labels:
@@ -189,16 +203,22 @@ def _rows_of(labels: Labels, votes: Votes) -> Labels:
     return Labels(frame, labels.source, unlabelled=frame.clear())
 
 
-def _groups_of(votes: Votes, items: pl.Series) -> NDArray[np.object_]:
-    """Group of each item by the votes' own column."""
-    known = votes.collect(votes.data.lazy().select("item", "group").unique()).drop_nulls()
+def _values_of(votes: Votes, items: pl.Series, column: str) -> NDArray[np.object_]:
+    """Return the value that each item has in a column of the votes, or None."""
+    import polars as pl
+
+    wanted = pl.col(column).cast(pl.String)
+    known = votes.collect(votes.data.lazy().select("item", wanted).unique()).drop_nulls()
     twice = known.filter(known["item"].is_duplicated())
     if twice.height:
+        item = twice["item"][0]
+        values = twice.filter(pl.col("item") == item)[column].sort()
         raise InputError(
-            f"{votes.source}, column group: item {twice['item'][0]!r} has different groups"
+            f"{votes.source}, column {column}: item {item!r} has {values[0]!r} and {values[1]!r}, "
+            "want one value"
         )
     found = items.to_frame("item").join(known, on="item", how="left", maintain_order="left")
-    return np.array(found["group"].cast(str).to_list(), dtype=object)
+    return np.array(found[column].to_list(), dtype=object)
 
 
 def _judges(votes: Votes, panel: str) -> list[str]:

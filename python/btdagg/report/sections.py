@@ -13,10 +13,12 @@ from btdagg.report.questions import MOST_MAPPED, QUESTIONS, Skipped
 from btdagg.report.wording import key_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import numpy as np
     from numpy.typing import NDArray
 
-    from btdagg.estimates import Estimates
+    from btdagg.estimates import Estimates, SystemEstimates
     from btdagg.evaluation import Comparison, Scores
     from btdagg.model import DavidsonModel
     from btdagg.report.figure import ReportFigure
@@ -34,6 +36,12 @@ _READ = (
 _ESTIMATED = (
     "What share of all items A wins, B wins or both tie. Labels of some items, and the votes of "
     "all: the labelled items measure how the judge errs, the votes make the intervals narrower."
+)
+
+
+_RANKED = (
+    "How strong each system is, by labels of some of its items and the votes of all. Strengths "
+    "allow for opponents, win rates do not."
 )
 
 
@@ -102,8 +110,22 @@ def write_estimates(report: ReportFolder, found: Estimates, by: str | None = Non
     exhibits.append(tables.estimates_table(found, by))
     if by is not None and (differences := tables.differences_table(found, by)) is not None:
         exhibits.append(differences)
+    _add(report, "How often A wins", exhibits)
+
+
+def write_systems(report: ReportFolder, found: SystemEstimates) -> None:
+    """Write how strong systems are, and how often each wins, with the judge and without."""
+    title = "Which system is best"
+    report.section("systems", title, _RANKED)
+    for remark in found.remarks:
+        report.remark(remark)
+    _add(report, title, [tables.systems_table(found), figures.systems_figure(found)])
+
+
+def _add(report: ReportFolder, title: str, exhibits: Iterable[ReportFigure | ReportTable]) -> None:
+    """Add tables and figures; one that cannot be written is skipped."""
     for exhibit in exhibits:
         try:
             report.add(exhibit)
         except InputError as error:
-            report.skipped(f"How often A wins: {exhibit.title}", str(error))
+            report.skipped(f"{title}: {exhibit.title}", str(error))

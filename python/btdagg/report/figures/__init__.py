@@ -2,7 +2,7 @@
 
 from btdagg.report.figures.behaviour import behaviour_figure
 from btdagg.report.figures.curves import calibration_figures, vote_figures
-from btdagg.report.figures.estimates import estimates_figure
+from btdagg.report.figures.estimates import estimates_figure, systems_figure
 from btdagg.report.figures.judges import positional_bias_figure, tie_rate_figure
 from btdagg.report.figures.labels import (
     condition_figure,
@@ -21,6 +21,7 @@ __all__ = [
     "estimates_figure",
     "gold_figure",
     "positional_bias_figure",
+    "systems_figure",
     "tie_rate_figure",
     "transfer_figure",
     "transfer_limit",

@@ -14,7 +14,7 @@ from btdagg.report.style import abridged, page_width, without_frame, wrapped
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from btdagg.estimates import Estimates, MeanEstimate
+    from btdagg.estimates import Estimates, MeanEstimate, SystemEstimates
 
 _IN_ROW = 24  # letters of a name beside a row
 _ROW = 0.36  # inches
@@ -48,6 +48,29 @@ def estimates_figure(found: Estimates, by: str | None = None) -> ReportFigure:
         f"{100 * found.level:.3g}% intervals for new items: with the judge's votes, and from the "
         f"{found.n_labels:,} labels alone.{left_out}" + abridged(rows, _IN_ROW),
         partial(_draw, rows, signed=bool(found.by)),
+    )
+
+
+def systems_figure(found: SystemEstimates) -> ReportFigure:
+    """Draw the win rates of systems from the strongest to the weakest, with the judge and without.
+
+    Parameters
+    ----------
+    found : SystemEstimates
+    """
+    rates = {str(name): one.win_rate for name, one in found.systems.items()}
+    rows = {
+        name: rate for name, rate in rates.items() if rate is not None and rate.value == rate.value
+    }
+    shown = dict(list(rows.items())[:_MOST])
+    left_out = f" The strongest {_MOST} of {len(rows)}." if len(rows) > _MOST else ""
+    against = "" if found.baseline is None else f" against {found.baseline}"
+    return ReportFigure(
+        "systems",
+        f"Win rates{against}",
+        f"{100 * found.level:.3g}% intervals of win rates, ties as half: with the judge's votes, "
+        f"and from labels alone.{left_out}" + abridged(shown, _IN_ROW),
+        partial(_draw, shown, signed=False),
     )
 
 

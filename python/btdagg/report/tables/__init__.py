@@ -14,6 +14,7 @@ from btdagg.report.tables.scores import (
     score_tables,
     vote_sweep_table,
 )
+from btdagg.report.tables.systems import systems_table
 
 __all__ = [
     "Ranks",
@@ -32,6 +33,7 @@ __all__ = [
     "pvalue_table",
     "raters_table",
     "score_tables",
+    "systems_table",
     "tie_rate_table",
     "transfer_table",
     "vote_sweep_table",
