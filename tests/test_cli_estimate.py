@@ -111,16 +111,18 @@ def test_a_panel_and_one_of_its_judges(cli, folder):
     _, labels, groups, _ = arrays()
     expected = btdagg.estimate(counts, labels, groups=groups).estimates["net win rate"]
     assert panel["value"] == pytest.approx(expected.value, abs=1e-9)
-    # Judges as values of a column judge the same items, whose labels are one.
-    found = json.loads(cli("estimate", "votes.csv", "labels.csv", "--by", "judge", "--json")[1])
-    assert found["n_labels"] == 160
-    assert found["n_groups"] < 80
 
 
-def test_items_of_several_parts_are_one_where_no_groups_are_known(cli, folder):
-    pl.read_csv("labels.csv").drop("group").write_csv("plain.csv")
-    found = json.loads(cli("estimate", "votes.csv", "plain.csv", "--by", "judge", "--json")[1])
-    assert (found["n_labels"], found["n_groups"]) == (160, 80)
+def test_groups_of_items_without_a_label_are_those_of_the_votes(cli, folder):
+    labels, votes = pl.read_csv("labels.csv"), pl.read_csv("votes.csv")
+    expected = json.loads(cli("estimate", "votes.csv", "labels.csv", "--json")[1])
+    votes.join(labels.select("item", "group"), on="item").write_csv("grouped.csv")
+    labels.drop_nulls("label").write_csv("known.csv")
+    known = json.loads(cli("estimate", "grouped.csv", "known.csv", "--json")[1])
+    assert known["estimates"] == expected["estimates"]
+    _, out, err = cli("estimate", "votes.csv", "known.csv", "--json")
+    assert json.loads(out)["estimates"] != expected["estimates"]
+    assert "220 items have no group and are taken as one by themselves" in err
 
 
 def test_a_model_or_a_prior_from_elsewhere(cli, folder):
@@ -149,6 +151,9 @@ def test_probabilities_are_a_column_of_the_labels(cli, folder):
     expected = btdagg.estimate(counts, gold, groups=groups, probabilities=chance)
     value = json.loads(out)["estimates"]["A"]["value"]
     assert value == pytest.approx(expected.estimates["A"].value, abs=1e-12)
+    labels.with_columns(probability=pl.lit("high")).write_csv("labels.csv")
+    said = one_line(*cli("estimate", "votes.csv", "labels.csv"))
+    assert "labels.csv, column probability: item 'q0' has 'high', want a number above 0" in said
     labels.with_columns(probability=pl.lit(0.0)).write_csv("labels.csv")
     said = one_line(*cli("estimate", "votes.csv", "labels.csv"))
     assert "probabilities[0] is 0" in said
@@ -158,6 +163,12 @@ def test_probabilities_are_a_column_of_the_labels(cli, folder):
     ("options", "said"),
     [
         (["--by", "language"], "votes.csv: no column 'language'"),
+        (["--by", "judge"], "column judge: item 'q0' has 'x' and 'y', want a column that says"),
+        (["--by", "vote"], "want a column that says something of items"),
+        (["--systems", "task"], "--systems is 'task', want the two columns"),
+        (["--systems", "task,task"], "--systems is 'task,task', want the two columns"),
+        (["--baseline", "m"], "--baseline wants --systems"),
+        (["--systems", "task,item", "--by", "task"], "--by is given with --systems"),
         (["--probability", "p"], "no column 'p'"),
         (["--width", "0"], "width is 0, want a number above 0 and below 2"),
         (["--level", "95"], "level is 95"),
@@ -204,3 +215,50 @@ def test_evaluate_and_its_report_end_with_the_win_rate(cli, folder):
     assert "How often A wins" in (folder / "out/index.html").read_text()
     found = json.loads(cli("evaluate", *options, "--json")[1])
     assert found["estimates"]["estimates"]["win rate"]["low"] == pytest.approx(rate.low)
+
+
+def test_tasks_of_labelled_items_alone_are_no_column_to_compare_by(cli, folder):
+    pl.read_csv("votes.csv").drop("task").write_csv("votes.csv")
+    pl.read_csv("labels.csv").drop_nulls("label").write_csv("labels.csv")
+    said = one_line(*cli("estimate", "votes.csv", "labels.csv", "--by", "task"))
+    assert "has no task, want one of every item, those without a label too" in said
+
+
+def test_an_evaluation_says_why_it_has_no_win_rate(cli, folder):
+    labels = pl.read_csv("labels.csv").with_columns(probability=pl.lit("high"))
+    labels.write_csv("labels.csv")
+    options = ("votes.csv", "labels.csv", "--protocol", "splits", "--splits", "2")
+    status, out, err = cli("evaluate", *options)
+    assert status == 0
+    assert "win rate of A" not in out
+    assert "no win rate over all items: labels.csv, column probability" in err
+
+
+def test_systems_are_ranked(cli, folder):
+    names = ["m", "n", "o"]
+    pairs = [(a, b) for a in names for b in names if a != b]
+    votes = pl.read_csv("votes.csv").with_columns(
+        number=pl.col("item").str.slice(1).cast(pl.Int64) % len(pairs)
+    )
+    votes = votes.with_columns(
+        system_a=pl.col("number").replace_strict(range(len(pairs)), [a for a, _ in pairs]),
+        system_b=pl.col("number").replace_strict(range(len(pairs)), [b for _, b in pairs]),
+    )
+    votes.write_csv("votes.csv")
+    options = ("votes.csv", "labels.csv", "--systems", "system_a,system_b")
+    counts, labels, groups, _ = arrays()
+    each = votes.unique("item", maintain_order=True)
+    expected = btdagg.estimate_systems(
+        counts, labels, each["system_a"].to_numpy(), each["system_b"].to_numpy(), groups=groups
+    )
+    found = json.loads(cli("estimate", *options, "--json")[1])
+    assert [one["system"] for one in found["systems"]] == list(expected.systems)
+    first = next(iter(expected.systems.values()))
+    assert found["systems"][0]["strength_low"] == pytest.approx(first.strength.low)
+    status, out, _ = cli("estimate", *options, "--baseline", "n", "--report", "out")
+    assert status == 0
+    assert "Systems by strength" in out
+    assert "Which system is best" in (folder / "out/index.html").read_text()
+    assert pl.read_csv("out/tables/systems.csv").height == 3
+    said = one_line(*cli("estimate", *options, "--baseline", "z"))
+    assert "baseline is 'z', want one of the systems" in said

@@ -10,7 +10,7 @@ from scipy import stats
 import btdagg
 from btdagg import InputError, estimate
 from btdagg.estimates import QUANTITIES
-from btdagg.estimates.intervals import Ends, within
+from btdagg.estimates.intervals import Ends, effective_number, wilson
 from btdagg.estimates.proxy import DistinctCounts, cross_fitted
 
 MODEL = btdagg.DavidsonModel(beta=1.2, eta0=0.5, gamma=0.8)
@@ -123,7 +123,8 @@ def test_groups_are_left_out_one_by_one():
         for g, away in zip(group[~known].tolist(), away_from_mean, strict=True):
             of_group[g] += away
         seen = set(group[known].tolist())
-        rest = [away for g, away in of_group.items() if g not in seen]
+        rest = np.array([away for g, away in of_group.items() if g not in seen])
+        rest *= (len(rest) / (len(rest) - 1)) ** 0.5
         value, variance, weight = by_hand(
             y, proxies - others.mean(), of_group, rest, group[known].tolist()
         )
@@ -158,8 +159,9 @@ def test_labels_alone_are_the_plain_mean_with_a_jackknife():
     assert one.standard_error == pytest.approx(y.std(ddof=1) / 50**0.5, rel=1e-12)
     assert one.effective_labels == pytest.approx(50)
     quantile = stats.t.ppf(0.975, 49)
-    expected = within(y.mean(), y.var(ddof=1) / 50, quantile, Ends(-1, 1), 50)
-    assert (one.low, one.high) == pytest.approx(expected)
+    n = effective_number(y.mean(), y.var(ddof=1) / 50, Ends(-1, 1))
+    low, high = wilson(y.mean(), np.array([n]), quantile, Ends(-1, 1))
+    assert (one.low, one.high) == pytest.approx((low[0], high[0]))
     rate = found.estimates["win rate"]
     assert (rate.low, rate.high) == pytest.approx(((1 + one.low) / 2, (1 + one.high) / 2))
 
@@ -167,9 +169,25 @@ def test_labels_alone_are_the_plain_mean_with_a_jackknife():
 @pytest.mark.parametrize(("successes", "n"), [(0, 12), (1, 12), (7, 30), (30, 30)])
 def test_shares_of_independent_labels_get_wilson_s_interval(successes, n):
     p = successes / n
-    low, high = within(p, p * (1 - p) / n, 1.96, Ends(0, 1), n)
+    (low,), (high,) = wilson(p, np.array([float(n)]), 1.96, Ends(0, 1))
     expected = btdagg.evaluation.proportion_interval(successes, n)
     assert (low, high) == pytest.approx((expected.low, expected.high), abs=1e-12)
+    if 1 < successes < n:
+        assert effective_number(p, p * (1 - p) / n, Ends(0, 1)) == pytest.approx(n)
+
+
+def test_an_interval_shrinks_steadily_towards_the_ends():
+    """A corrected share may lie anywhere near an end; its interval must not jump there."""
+    ends = Ends(0, 1)
+    shares = np.linspace(0, 0.05, 101)
+    highs = []
+    for p in shares:
+        n = effective_number(p, 0.01**2, ends)
+        highs.append(wilson(p, np.array([n]), 2.0, ends)[1][0])
+    assert 0.03 < highs[0] < 0.05
+    assert (np.diff(highs) > -0.002).all()
+    assert np.diff(highs).max() < 0.002
+    assert effective_number(0.005, 0.038**2, ends) > 20
 
 
 def test_where_groups_do_not_vary_it_is_said():
@@ -313,6 +331,83 @@ def test_quantities_and_widths_are_checked():
         found.labels_for(0.1, "wins")
     with pytest.raises(InputError, match="width is 3, want a number above 0 and below 2"):
         found.labels_for(3)
+    with pytest.raises(InputError, match=r"width is 1.5, want a number above 0 and below 1"):
+        found.labels_for(1.5, "tie")
+    panel = btdagg.PanelModel(judges=("x",), beta=(1.0,), gamma=(1.0,), eta0=0.5)
+    for counted, model in ((counts, panel), (counts[:, None], MODEL)):
+        with pytest.raises(InputError, match="model is"):
+            estimate(counted, labels, model=model)
+
+    class Sevens:
+        def predict_proba(self, counts):
+            return 7.0 * counts
+
+    with pytest.raises(InputError, match="no probabilities of B, tie and A"):
+        estimate(counts, labels, model=Sevens())
+
+
+def test_labels_that_are_all_alike_want_more_of_them():
+    counts, _, _ = drawn(500, 0)
+    labels = np.where(np.arange(500) < 50, 1.0, np.nan)
+    found = estimate(counts, labels)
+    width = found.estimates["A"].high - found.estimates["A"].low
+    assert 80 < found.labels_for(width / 2, "A") < 120
+
+
+@pytest.mark.parametrize("n_others", [1, 2, 4, 9, 12])
+@pytest.mark.parametrize("in_groups_of", [1, 3])
+def test_few_items_without_a_label_do_no_harm(n_others, in_groups_of):
+    """The mean of a few proxies varies more than they do around it."""
+    hits, n_draws = 0, 60
+    for draw in range(n_draws):
+        n = 60 * in_groups_of + n_others
+        counts, gold, _ = drawn(n, 0, seed=draw)
+        groups = np.arange(n) // in_groups_of
+        labels = np.where(np.arange(n) < n - n_others, gold.astype(float), np.nan)
+        found = estimate(counts, labels, groups=groups)
+        net = found.estimates["net win rate"]
+        hits += net.low <= 0.2 <= net.high
+        if n_others < 10:
+            assert net.weight == 0
+            assert any("too few for the judge" in text for text in found.remarks)
+    assert hits >= stats.binom.ppf(0.001, n_draws, 0.95)
+
+
+def test_one_label_of_each_group_is_noticed_where_sizes_differ():
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(1, 30, 200)
+    groups = np.repeat(np.arange(200), sizes)
+    counts, gold, _ = drawn(len(groups), 0)
+    first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    chosen = first[rng.permutation(200)[:80]]
+    labels = np.full(len(groups), np.nan)
+    labels[chosen] = gold[chosen]
+    found = estimate(counts, labels, groups=groups)
+    assert any("one item of each group is labelled" in text for text in found.remarks)
+    told = estimate(counts, labels, groups=groups, probabilities=80 / 200 / sizes[groups])
+    assert not any("one item of each group" in text for text in told.remarks)
+    labels = np.full(len(groups), np.nan)
+    chosen = rng.permutation(len(groups))[:80]
+    labels[chosen] = gold[chosen]
+    found = estimate(counts, labels, groups=groups)
+    assert not any("one item of each group" in text for text in found.remarks)
+
+
+def test_groups_that_differ_in_size_leave_fewer_degrees_of_freedom():
+    counts, gold, _ = drawn(400, 0)
+    labels = np.where(np.arange(400) < 60, gold.astype(float), np.nan)
+    groups = np.concatenate([np.zeros(40, dtype=int), np.arange(1, 361)])
+    found = estimate(counts, labels, groups=groups)
+    shares = np.array([40, *[1] * 20]) / 60
+    assert found._whole.degrees_of_freedom == pytest.approx(max(1 / (shares @ shares) - 1, 1))
+
+
+def test_a_fixed_model_with_few_labels_takes_student_s_t():
+    counts, _, labels = drawn(400, 40)
+    few = estimate(counts, labels, model=MODEL)
+    assert few._whole.quantile(0.95) == pytest.approx(stats.t.ppf(0.975, 39))
+    counts, _, labels = drawn(400, 50)
+    assert estimate(counts, labels, model=MODEL)._whole.quantile(0.95) == pytest.approx(1.959964)
 
 
 def test_more_votes_help_until_the_labels_are_what_is_missing():

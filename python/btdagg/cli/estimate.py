@@ -47,6 +47,9 @@ if TYPE_CHECKING:
     from btdagg.tables import Labels, Votes
 
 
+_MOST_COMPARED = 8  # values of a column whose differences are printed
+
+
 def estimate(
     context: typer.Context,
     votes: VotesFile,
@@ -166,7 +169,6 @@ def estimate(
         n_votes=n_votes,
     )
     pooled = [name for name in (by, panel) if name is not None]
-    say_what_is_pooled(table, "takes", pooled)
     given: dict[str, Any] = {
         "groups": items.groups,
         "probabilities": items.probabilities,
@@ -178,6 +180,7 @@ def estimate(
         ranked = btdagg.estimate_systems(
             items.counts, items.labels, *items.systems.T, baseline=baseline, **given
         )
+        say_what_is_pooled(table, "takes", pooled)
         for remark in (*ranked.remarks, *_remarks(items, gold)):
             note(remark)
         show_systems(ranked, json=json)
@@ -189,6 +192,7 @@ def estimate(
         return
     found = btdagg.estimate(items.counts, items.labels, by=items.by, seed=seed, **given)
     wanted = None if width is None else (found.labels_for(width), found.votes_for(width))
+    say_what_is_pooled(table, "takes", pooled)
     for remark in (*found.remarks, *_remarks(items, gold)):
         note(remark)
     if json:
@@ -208,7 +212,7 @@ def estimate(
 
 
 def over_all_items(votes: Votes, labels: Labels, *, as_many: bool = False) -> Estimates | None:
-    """Estimate over all items for another command; None where too few of them have a label.
+    """Estimate over all items for another command, and print the remarks; None where it cannot.
 
     Parameters
     ----------
@@ -223,11 +227,17 @@ def over_all_items(votes: Votes, labels: Labels, *, as_many: bool = False) -> Es
         if as_many:
             fewest = max(int(items.counts.sum(axis=-1).min()), 1)
             items = all_items(votes, labels, n_votes=fewest)
-        return btdagg.estimate(
+        found = btdagg.estimate(
             items.counts, items.labels, groups=items.groups, probabilities=items.probabilities
         )
-    except btdagg.InputError:
+    except btdagg.InputError as error:
+        note(f"no win rate over all items: {error}")
         return None
+    if items.probabilities is not None:
+        note("the win rate is by the column probability of the labels")
+    for remark in found.remarks:
+        note(f"win rate: {remark}")
+    return found
 
 
 def win_rate_line(found: Estimates) -> str:
@@ -243,8 +253,12 @@ def win_rate_line(found: Estimates) -> str:
 
 def _show(found: Estimates, by: str | None) -> None:
     print_report_table(estimates_table(found, by))
-    if by is not None and (differences := differences_table(found, by)) is not None:
-        print_report_table(differences)
+    if by is not None and len(found.by) <= _MOST_COMPARED:
+        differences = differences_table(found, by)
+        if differences is not None:
+            print_report_table(differences)
+    elif by is not None:
+        note(f"differences of {len(found.by)} values of {by} are in --json and --report")
     out.print(win_rate_line(found), soft_wrap=True)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,68 +65,46 @@ def differences_of(
     Zou and Donner (2008); Holm (1979).
     """
     known = {value: part for value, part in parts.items() if part.sample.n_groups > 1}
-    pairs = list(combinations(known, 2))
-    if not pairs:
+    if len(known) < 2:
         return {}
-    each = 1 - (1 - level) / len(pairs)
+    domains = list(known.values())
+    first, second = np.triu_indices(len(known), 1)
+    each = 1 - (1 - level) / len(first)
+    values = list(known)
+    pairs = [(values[i], values[j]) for i, j in zip(first.tolist(), second.tolist(), strict=True)]
     found: dict[tuple[Any, Any], dict[str, Difference]] = {pair: {} for pair in pairs}
+    degrees = np.array([part.degrees_of_freedom for part in domains])
     for quantity in QUANTITIES:
-        shared = _covariances(list(known.values()), quantity)
-        place = {value: number for number, value in enumerate(known)}
-        limits = {
-            value: part.limits(quantity, part.means[quantity], each)
-            for value, part in known.items()
-        }
-        rows = [
-            _difference(
-                known[first],
-                known[second],
-                quantity,
-                float(shared[place[first], place[second]]),
-                (limits[first], limits[second]),
-            )
-            for first, second in pairs
-        ]
-        tested = [number for number, row in enumerate(rows) if not np.isnan(row[4])]
-        corrected = np.full(len(rows), np.nan)
-        if tested:
-            corrected[tested] = holm([rows[number][4] for number in tested])
-        for pair, row, pvalue in zip(pairs, rows, corrected.tolist(), strict=True):
-            found[pair][quantity] = Difference(*row[:4], pvalue)
+        ends = ends_of(quantity)
+        means = [part.means[quantity] for part in domains]
+        value = np.clip([mean.value for mean in means], *ends)
+        limits = np.array([part.limits(quantity, part.means[quantity], each) for part in domains])
+        down, up = value - limits[:, 0], limits[:, 1] - value
+        covariances = _covariances(domains, quantity)
+        covariance = covariances[first, second]
+        variance = np.array([mean.variance for mean in means])
+        product = np.sqrt(variance[first] * variance[second])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            r = np.clip(np.where(product > 0, covariance / product, 0.0), -1.0, 1.0)
+            both = variance[first] + variance[second]
+            spread = variance[first] ** 2 / degrees[first] + variance[second] ** 2 / degrees[second]
+            freedom = np.where(spread > 0, both**2 / spread, np.inf)
+            away = value[first] - value[second]
+            error = np.sqrt(np.maximum(both - 2 * covariance, 0.0))
+            p = np.where(error > 0, 2 * stats.t.sf(np.abs(away) / error, freedom), np.nan)
+
+        def half(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
+            squares = one**2 + other**2 - 2 * r * one * other  # noqa: B023
+            return np.sqrt(np.maximum(squares, 0.0))
+
+        low, high = away - half(down[first], up[second]), away + half(up[first], down[second])
+        tested = ~np.isnan(p)
+        if tested.any():
+            p[tested] = holm(p[tested])
+        rows = np.stack([away, low, high, error, p], axis=1).tolist()
+        for pair, row in zip(pairs, rows, strict=True):
+            found[pair][quantity] = Difference(*row)
     return found
-
-
-def _difference(
-    first: Domain,
-    second: Domain,
-    quantity: str,
-    covariance: float,
-    limits: tuple[tuple[float, float], tuple[float, float]],
-) -> tuple[float, float, float, float, float]:
-    one, other = first.means[quantity], second.means[quantity]
-    ends = ends_of(quantity)
-    a, b = (min(max(mean.value, ends.least), ends.greatest) for mean in (one, other))
-    (low_a, high_a), (low_b, high_b) = limits
-    product = float(np.sqrt(one.variance * other.variance))
-    r = min(max(covariance / product, -1.0), 1.0) if product > 0 else 0.0
-
-    def half(up: float, down: float) -> float:
-        return float(np.sqrt(max(up**2 + down**2 - 2 * r * up * down, 0.0)))
-
-    low, high = a - b - half(a - low_a, high_b - b), a - b + half(high_a - a, b - low_b)
-    variance = max(one.variance + other.variance - 2 * covariance, 0.0)
-    if variance == 0:
-        return a - b, low, high, 0.0, np.nan
-    error = float(np.sqrt(variance))
-    pvalue = 2 * float(stats.t.sf(abs(a - b) / error, _degrees_of_freedom(first, second, quantity)))
-    return a - b, low, high, error, pvalue
-
-
-def _degrees_of_freedom(first: Domain, second: Domain, quantity: str) -> float:
-    variances = np.array([part.means[quantity].variance for part in (first, second)])
-    degrees = np.array([part.degrees_of_freedom for part in (first, second)])
-    spread = float((variances**2 / degrees).sum())
-    return float(variances.sum() ** 2 / spread) if spread > 0 else np.inf
 
 
 def _covariances(parts: list[Domain], quantity: str) -> NDArray[np.float64]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class Ends(NamedTuple):
@@ -14,41 +17,54 @@ class Ends(NamedTuple):
     greatest: float
 
 
-def within(
-    value: float, variance: float, quantile: float, ends: Ends, n_independent: int
-) -> tuple[float, float]:
-    """Wilson's interval of a mean between two ends, on its effective number of labels.
+def effective_number(value: float, variance: float, ends: Ends) -> float:
+    """Return how many independent labels, each one of two ends, would have a variance.
 
     Parameters
     ----------
-    value, variance : float
-        The mean, and its variance.
+    value : float
+        Their mean. Where it is nearer to an end than one standard error, it is taken to be that
+        far from it: a mean that is corrected can come to lie anywhere there by chance.
+    variance : float
+        Above 0.
+    ends : Ends
+    """
+    span = ends.greatest - ends.least
+    error = min(variance**0.5 / span, 0.5)
+    p = min(max((value - ends.least) / span, error), 1 - error)
+    return float(p * (1 - p) / error**2)
+
+
+def wilson(
+    value: float, n: NDArray[np.float64], quantile: float, ends: Ends
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Wilson's interval of a mean between two ends.
+
+    Parameters
+    ----------
+    value : float
+        The mean.
+    n : (k,) array, above 0
+        Effective numbers of labels.
     quantile : float
         Such as Student's t at the level and degrees of freedom wanted.
     ends : Ends
-    n_independent : int
-        Number of independent labels or groups: what the effective number is where no variance was
-        seen, because all groups have the same mean.
 
-    Notes
-    -----
-    The effective number is that of independent labels of only the two ends which would have that
-    variance.
+    Returns
+    -------
+    tuple of two (k,) arrays
+        Low and high ends.
 
     References
     ----------
-    Wilson (1927); Korn and Graubard (1998) for the effective number; Franco, Little, Louis and Slud
+    Wilson (1927); Korn and Graubard (1998) for effective numbers; Franco, Little, Louis and Slud
     (2019) compare such intervals for samples of groups.
     """
-    span = ends.greatest - ends.least
+    span, square = ends.greatest - ends.least, quantile**2
     p = min(max((value - ends.least) / span, 0.0), 1.0)
-    scaled = variance / span**2
-    at_end = p * (1 - p) == 0
-    n = n_independent if scaled == 0 or at_end else p * (1 - p) / scaled
-    n = max(n, 1e-6)
-    square = quantile**2
     centre = (p + square / (2 * n)) / (1 + square / n)
     half = quantile * np.sqrt(p * (1 - p) / n + square / (4 * n**2)) / (1 + square / n)
-    low = 0.0 if p == 0 else max(centre - half, 0.0)
-    high = 1.0 if p == 1 else min(centre + half, 1.0)
-    return float(ends.least + span * low), float(ends.least + span * high)
+    # Exactly at an end but for rounding where the mean is.
+    low = np.zeros_like(centre) if p == 0 else np.maximum(centre - half, 0.0)
+    high = np.ones_like(centre) if p == 1 else np.minimum(centre + half, 1.0)
+    return ends.least + span * low, ends.least + span * high

@@ -86,17 +86,17 @@ def all_items(
     """
     votes = with_task(votes, labels)
     columns = ["task"] if "task" in votes.columns else []
-    if by is not None and by not in columns:
-        require(votes, [by])
-        columns.append(by)
+    if by == "vote":
+        raise InputError("by is 'vote', want a column that says something of items")
+    told = [*([] if by is None else [by]), *(systems or ())]
+    require(votes, told)
     if probability is not None:
         require(labels, [probability])
     elif "probability" in labels.columns:
         probability = "probability"
-    require(votes, systems or ())
     judges = None if panel is None else _judges(votes, panel)
     parts = [
-        _part(part, labels, key, judges, panel, systems or (), probability, n_votes)
+        _part(part, labels, key, judges, panel, told, probability, n_votes)
         for key, part in votes.partition(columns)
     ]
     n_labelled = sum(part.n_labels for part in parts)
@@ -104,27 +104,20 @@ def all_items(
         votes.labelled(labels, n_votes)  # says what the items of either begin with
     whole = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _WHOLE}
     has_groups = any(part.has_groups for part in parts)
-    # An item that is in several parts, as that of several judges, is one.
-    again = len(set(whole["groups"].tolist())) < len(whole["groups"])
-    groups = whole["groups"] if again or has_groups else None
-    values = None
-    if by is not None:
-        place = columns.index(by)
-        names = [part.key[place] for part in parts for _ in range(len(part.labels))]
-        values = np.array(names, dtype=object)
+    columns_told = whole["told"].T
     return AllItems(
         whole["counts"],
         whole["labels"],
-        groups,
+        whole["groups"] if has_groups else None,
         whole["probabilities"] if probability is not None else None,
-        values,
-        whole["systems"] if systems else None,
+        columns_told[0] if by is not None else None,
+        columns_told[-2:].T if systems else None,
         max(len(labels_of(labels, votes).ids) - n_labelled, 0),
         sum(part.n_without_group for part in parts) if has_groups else 0,
     )
 
 
-_WHOLE = ("counts", "labels", "groups", "probabilities", "systems")
+_WHOLE = ("counts", "labels", "groups", "probabilities", "told")
 
 
 class _TaskItems(NamedTuple):
@@ -133,7 +126,7 @@ class _TaskItems(NamedTuple):
     labels: NDArray[np.float64]
     groups: NDArray[np.object_]
     probabilities: NDArray[np.float64]
-    systems: NDArray[np.object_]
+    told: NDArray[np.object_]
     n_labels: int
     has_groups: bool
     n_without_group: int
@@ -145,7 +138,7 @@ def _part(
     key: tuple[str, ...],
     judges: Sequence[str] | None,
     panel: str | None,
-    systems: Sequence[str],
+    told: Sequence[str],
     probability: str | None,
     n_votes: int | None,
 ) -> _TaskItems:
@@ -159,7 +152,7 @@ def _part(
         items, counts = pl.Series("item", found.ids.tolist()), found.counts
     known = _rows_of(labels, votes)
     here, there = matching(items, known)
-    told = known.frame[there]
+    rows_there = known.frame[there]
     n = len(items)
 
     def spread(values: pl.Series, empty: Any, kind: type) -> NDArray[Any]:
@@ -168,24 +161,23 @@ def _part(
         return whole
 
     nan = float("nan")
-    gold = spread(told["label"].cast(pl.Float64).fill_null(nan), nan, np.float64)
+    gold = spread(rows_there["label"].cast(pl.Float64).fill_null(nan), nan, np.float64)
     chance = np.full(n, nan)
     if probability is not None:
-        as_float = told[probability].cast(pl.Float64, strict=False)
-        chance = spread(as_float.fill_null(nan), nan, np.float64)
+        chance = spread(_numbers(rows_there, probability, labels.source), nan, np.float64)
     group = np.full(n, None, dtype=object)
-    if "group" in told.columns:
-        group = spread(told["group"], None, np.object_)
-    elif "group" in votes.columns:
-        group = _values_of(votes, items, "group")
+    if "group" in rows_there.columns:
+        group = spread(rows_there["group"], None, np.object_)
+    if "group" in votes.columns:
+        group = np.where(group == None, _values_of(votes, items, "group"), group)  # noqa: E711
     alone = np.array([one is None for one in group], dtype=np.bool_)
     # Ids of items are no names of groups: a blank, which names do not begin with, tells them apart.
     task = votes.values("task").to_list()[0] if "task" in votes.columns else ""
     if alone.any():
         names = items.cast(pl.String).to_list()
         group[alone] = [f" {task} {names[int(row)]}" for row in np.flatnonzero(alone)]
-    names_of_systems = [_values_of(votes, items, column) for column in systems]
-    named = np.stack(names_of_systems, axis=1) if systems else np.empty((n, 0), dtype=object)
+    values = [_every(_values_of(votes, items, name), name, items, votes) for name in told]
+    named = np.stack(values, axis=1) if told else np.empty((n, 0), dtype=object)
     n_labels = int(np.isfinite(gold).sum())
     return _TaskItems(
         key, counts, gold, group, chance, named, n_labels, not alone.all(), int(alone.sum())
@@ -215,10 +207,37 @@ def _values_of(votes: Votes, items: pl.Series, column: str) -> NDArray[np.object
         values = twice.filter(pl.col("item") == item)[column].sort()
         raise InputError(
             f"{votes.source}, column {column}: item {item!r} has {values[0]!r} and {values[1]!r}, "
-            "want one value"
+            "want a column that says something of items and not of their votes"
         )
     found = items.to_frame("item").join(known, on="item", how="left", maintain_order="left")
     return np.array(found[column].to_list(), dtype=object)
+
+
+def _every(
+    values: NDArray[np.object_], column: str, items: pl.Series, votes: Votes
+) -> NDArray[np.object_]:
+    """Check that every item has a value in a column of the votes."""
+    for row, value in enumerate(values.tolist()):
+        if value is None:
+            raise InputError(
+                f"{votes.source}: item {items[row]!r} has no {column}, want one of every item, "
+                "those without a label too"
+            )
+    return values
+
+
+def _numbers(rows: pl.DataFrame, column: str, source: str) -> pl.Series:
+    """Return a column of the labels as numbers, NaN where it is empty."""
+    import polars as pl
+
+    numbers = rows[column].cast(pl.Float64, strict=False)
+    bad = rows.filter(numbers.is_null() & rows[column].is_not_null())
+    if bad.height:
+        raise InputError(
+            f"{source}, column {column}: item {bad['item'][0]!r} has {bad[column][0]!r}, want a "
+            "number above 0 and at most 1"
+        )
+    return numbers.fill_null(float("nan"))
 
 
 def _judges(votes: Votes, panel: str) -> list[str]:

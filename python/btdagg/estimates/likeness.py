@@ -68,6 +68,34 @@ def features_of(rows: NDArray[np.int64]) -> NDArray[np.float64]:
     return np.stack([(plus - minus) / votes, tie / votes, n.astype(np.float64)], axis=1)
 
 
+def unlike_sizes(
+    sizes: NDArray[np.int64], mean_of_all: float, sample: LabelledSample
+) -> str | None:
+    """Say whether labelled items are of smaller or larger groups than items drawn by chance.
+
+    Parameters
+    ----------
+    sizes : (n,) array of int
+        Of the group of each labelled item.
+    mean_of_all : float
+        Mean over all items of the size of their group.
+    sample : LabelledSample
+    """
+    mean = float(sample.weights @ sizes)
+    errors = sample.jackknifed(sample.deviations(sizes.astype(np.float64)))
+    error = float(np.sqrt(errors @ errors))
+    away = abs(mean - mean_of_all)
+    if away < 1e-9 * mean_of_all:
+        return None
+    if error > 0 and 2 * stats.t.sf(away / error, sample.degrees_of_freedom) >= _UNLIKE:
+        return None
+    return (
+        f"labelled items are of groups of {mean:.3g} items on the mean, all items of "
+        f"{mean_of_all:.3g}, as where one item of each group is labelled; such labels want the "
+        "probability by which each item was chosen"
+    )
+
+
 def likeness(features: LabelProxies | None, sample: LabelledSample) -> Likeness:
     """Test whether the mean features of labelled items are those of the others.
 

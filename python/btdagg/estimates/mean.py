@@ -45,6 +45,12 @@ class LabelledSample:
         """Sums by group of what values differ from their mean by, (G,)."""
         return self.sums(values - self.weights @ values)
 
+    @property
+    def degrees_of_freedom(self) -> float:
+        """Of Student's t: those of as many equal groups as would vary as much."""
+        share = self.sums(np.ones(len(self.weights)))
+        return max(1 / float(share @ share) - 1, 1.0) if len(share) else 1.0
+
     def jackknifed(self, errors: NDArray[np.float64]) -> NDArray[np.float64]:
         """Scale errors by group so that the sum of their squares is the jackknife's variance."""
         n = self.n_groups

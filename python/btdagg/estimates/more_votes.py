@@ -49,6 +49,8 @@ def votes_wanted(
     n_votes = float(counts.sum(axis=-1).mean())
     rng = np.random.default_rng(seed)
     now = estimated(counts)
+    if quantity not in now.proxies:
+        return None
     alone, mean = now.alone[quantity].variance, now.means[quantity].of_labels
     if variance >= mean:
         return int(np.ceil(n_votes))

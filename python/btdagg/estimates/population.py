@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import stats
 
-from btdagg.estimates.intervals import within
-from btdagg.estimates.likeness import Likeness, features_of, likeness
+from btdagg.estimates.intervals import effective_number, wilson
+from btdagg.estimates.likeness import Likeness, features_of, likeness, unlike_sizes
 from btdagg.estimates.mean import (
     LabelledSample,
     LabelProxies,
@@ -19,12 +19,16 @@ from btdagg.estimates.mean import (
     labelled_mean,
     unknown_mean,
 )
-from btdagg.estimates.quantities import QUANTITIES, MeanEstimate, ends_of
+from btdagg.estimates.quantities import QUANTITIES, SHARES, MeanEstimate, ends_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from btdagg.estimates.proxy import DistinctCounts, Predictions
+
+
+_ENOUGH = 50  # labels from which the normal distribution holds
+_FEWEST = 10  # groups whose mean can stand for all
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +62,7 @@ class Domain:
     @property
     def degrees_of_freedom(self) -> float:
         """Of Student's t; without end for the normal distribution."""
-        return np.inf if self.is_published else max(self.sample.n_groups - 1, 1)
+        return np.inf if self.is_published else self.sample.degrees_of_freedom
 
     def quantile(self, level: float) -> float:
         """Two-sided quantile at a level."""
@@ -73,7 +77,21 @@ class Domain:
             half = quantile * float(np.sqrt(mean.variance))
             if mean.value - half >= ends.least and mean.value + half <= ends.greatest:
                 return mean.value - half, mean.value + half
-        return within(mean.value, mean.variance, quantile, ends, self.sample.n_groups)
+        n = self._effective(quantity, mean)
+        low, high = wilson(mean.value, np.array([n]), quantile, ends)
+        return float(low[0]), float(high[0])
+
+    def _effective(self, quantity: str, mean: Mean) -> float:
+        """Return the effective number of labels that a mean rests on."""
+        alone, ends = self.alone[quantity], ends_of(quantity)
+        if mean.variance == 0:
+            return float(self.sample.n_groups)
+        n = effective_number(mean.value, mean.variance, ends)
+        if quantity in SHARES and alone.variance > 0:
+            # Groups that are alike by design are no reason to trust a share more than that.
+            of_labels = effective_number(alone.value, alone.variance, ends)
+            n *= min(self.n_labels / of_labels, 1.0)
+        return n
 
     def estimates(self, level: float) -> dict[str, MeanEstimate]:
         """Return the estimate of every quantity."""
@@ -103,16 +121,18 @@ class Domain:
 
     def labels_for(self, width: float, quantity: str, level: float) -> int | None:
         """Return how many labels would make an interval so wide; see `Estimates.labels_for`."""
-        mean, n = self.means[quantity], self.n_labels
-        scale = (2 * self.quantile(level) / width) ** 2
-        n_others = self.n_items - n
-        of_rest = mean.variance - mean.of_labels
-        wanted = np.arange(2, self.n_items)
-        variances = mean.of_labels * n / wanted + of_rest * n_others / (self.n_items - wanted)
-        alone = self.alone[quantity].variance * n / np.arange(2, self.n_items + 1)
-        variances = np.append(np.minimum(variances, alone[:-1]), alone[-1])
-        enough = np.flatnonzero(variances * scale <= 1)
-        return int(enough[0]) + 2 if len(enough) else None
+        mean, n, ends = self.means[quantity], self.n_labels, ends_of(quantity)
+        wanted = np.arange(2, self.n_items + 1)
+        effective = self._effective(quantity, self.alone[quantity]) * wanted / n
+        if mean.variance > 0:
+            of_rest = mean.variance - mean.of_labels
+            left = np.maximum(self.n_items - wanted, 1e-9)
+            variances = mean.of_labels * n / wanted + of_rest * (self.n_items - n) / left
+            with_judge = self._effective(quantity, mean) * mean.variance / variances
+            effective = np.maximum(effective, with_judge)
+        low, high = wilson(mean.value, effective, self.quantile(level), ends)
+        enough = np.flatnonzero(high - low <= width)
+        return int(wanted[enough[0]]) if len(enough) else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,8 +189,25 @@ class Population:
 
     @property
     def is_published(self) -> bool:
-        """Whether the estimator is PPI++ as published."""
-        return self.is_fixed and self.groups is None and self.weights is None
+        """Whether the estimator is PPI++ as published, which wants enough labels."""
+        plain = self.groups is None and self.weights is None
+        return self.is_fixed and plain and len(self.labelled) >= _ENOUGH
+
+    def stand_ins(self, inside: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
+        """Return the numbers of the items that stand for all of a domain, (N,).
+
+        In a simple sample they are those without a label, who are independent of it; in another all
+        items, since those without a label are no image of all. None where they are of too few
+        groups to tell how their mean varies.
+        """
+        stands = np.ones(len(self.items.place), dtype=np.bool_) if inside is None else inside.copy()
+        if self.weights is None:
+            stands[self.labelled] = False
+        others = np.flatnonzero(stands)
+        if self.is_published:
+            return others
+        n_groups = len(others) if self.groups is None else len(np.unique(self.groups[others]))
+        return others if n_groups >= _FEWEST else others[:0]
 
     def likeness(self, whole: Domain) -> Likeness:
         """Compare the votes of labelled items with those of the items that stand for all."""
@@ -178,6 +215,13 @@ class Population:
         tables = features_of(self.items.rows)[None]
         found = self._stand_ins(every, whole.sample, None, tables, np.zeros_like(every))
         return likeness(found, whole.sample)
+
+    def sizes(self, whole: Domain) -> str | None:
+        """Say whether labelled items are of groups of other sizes than items drawn by chance."""
+        if self.groups is None or self.weights is not None:
+            return None
+        size = np.bincount(self.groups)[self.groups]
+        return unlike_sizes(size[self.labelled], float(size.mean()), whole.sample)
 
     def _stand_ins(
         self,
@@ -189,11 +233,7 @@ class Population:
     ) -> LabelProxies | None:
         """Return what tables, (folds, k, columns), say of items; None where none stand for all."""
         place, k = self.items.place, len(self.items.rows)
-        stands = np.ones(len(place), dtype=np.bool_) if inside is None else inside.copy()
-        if self.weights is None:
-            # They stand for all as labelled ones do, and are independent of these.
-            stands[self.labelled] = False
-        others = np.flatnonzero(stands)
+        others = self.stand_ins(inside)
         if not len(others):
             return None
         number = np.bincount(place[others], minlength=k)
@@ -209,6 +249,7 @@ class Population:
                 number = number - np.bincount(own, minlength=k)
             # Those with the same votes add the same.
             rest, names = np.sqrt(number)[:, None] * away, np.empty(0, dtype=np.int64)
+            m = 0 if self.is_published else number.sum()
         else:
             group = self.groups[others]
             n_groups = int(self.groups.max()) + 1
@@ -217,7 +258,9 @@ class Population:
             shared = sums[sample.names]
             sums[sample.names] = 0.0
             names = np.flatnonzero(sums.any(axis=1))
-            rest = sums[names]
+            rest, m = sums[names], len(names)
+        # Deviations from their own mean are a little too small.
+        rest = rest * np.sqrt(m / (m - 1)) if m > 1 else rest
         spread = None
         if self.is_published:
             together = number + np.bincount(own, minlength=k)

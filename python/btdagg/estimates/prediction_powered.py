@@ -11,7 +11,7 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg.estimates.population import Domain, Population
 from btdagg.estimates.proxy import DistinctCounts, Predictor, as_any_counts, cross_fitted, fixed
-from btdagg.estimates.quantities import QUANTITIES, MeanEstimate
+from btdagg.estimates.quantities import QUANTITIES, MeanEstimate, ends_of
 from btdagg.fit.intervals import as_level
 from btdagg.validation import (
     as_groups,
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
     from btdagg.estimates.differences import Difference
     from btdagg.fit.prior import Prior
+
+
+_FEW = 5  # labelled groups below which intervals are said to be untried
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +167,7 @@ class Estimates:
         that comes from the items without labels grows as they become fewer. Judges and weights are
         taken to stay as they are.
         """
-        return self._whole.labels_for(as_width(width), as_quantity(quantity), self.level)
+        return self._whole.labels_for(as_width(width, quantity), quantity, self.level)
 
     def votes_for(self, width: float, quantity: str = "net win rate") -> int | None:
         """How many votes per item, with the labels that there are, would make an interval so wide.
@@ -180,8 +183,8 @@ class Estimates:
         """
         from btdagg.estimates.more_votes import some_of, votes_wanted
 
-        whole, quantity = self._whole, as_quantity(quantity)
-        variance = (as_width(width) / 2 / whole.quantile(self.level)) ** 2
+        whole = self._whole
+        variance = (as_width(width, quantity) / 2 / whole.quantile(self.level)) ** 2
         mean = whole.means[quantity]
         some = self._given.among(some_of(self._given.labels, self._given.seed))
         return votes_wanted(
@@ -197,17 +200,18 @@ class Estimates:
         return "\n".join([*lines, *(f"remark: {text}" for text in self.remarks)])
 
 
-def as_width(width: float) -> float:
+def as_width(width: float, quantity: str) -> float:
     """Check the width of an interval.
 
     Raises
     ------
     InputError
-        If it is not above 0 and below 2.
+        If it is not above 0 and below what the quantity can be.
     """
-    number = as_number(width, "width")
-    if not 0 < number < 2:
-        raise InputError(f"width is {number:g}, want a number above 0 and below 2")
+    number, ends = as_number(width, "width"), ends_of(as_quantity(quantity))
+    most = ends.greatest - ends.least
+    if not 0 < number < most:
+        raise InputError(f"width is {number:g}, want a number above 0 and below {most:g}")
     return number
 
 
@@ -241,8 +245,8 @@ def estimate(
         What items share, such as their prompt. Variances are between groups.
     probabilities : (N,) array of numbers above 0 and at most 1, optional
         Of each item, the probability that it was chosen to be labelled; without them each item was
-        as likely as any other. NaN where there is no label will do if items are not grouped by
-        chance of being labelled.
+        as likely as any other. Those of items without a label are not used and may be NaN. Where
+        one item of each of n among G groups was labelled, it is n / G over the size of its group.
     by : (N,) array, optional
         A column, such as the task: also estimate for the items of each of its values. Of votes the
         name of a column.
@@ -271,9 +275,10 @@ def estimate(
     Prediction-powered inference; the weight of the judge's probabilities is tuned, see
     `btdagg.estimates.mean.corrected_mean`. Intervals are Wilson's on the effective number of
     labels, with a quantile of Student's t and one degree of freedom less than there are labelled
-    groups. With a fixed `model`, without `groups` and `probabilities`, estimates and
-    intervals are those of PPI++ as published, normal and symmetric, unless such an interval goes
-    past the ends of what the mean can be.
+    groups (fewer, where groups differ in size). With a fixed `model`, at least 50 labels, no
+    `groups` and no `probabilities`, estimates and intervals are those of PPI++ as published, normal
+    and symmetric, unless such an interval goes past the ends of what the mean can be. Each share
+    has a weight of its own, so that A, tie and B add up to 1 only roughly.
 
     References
     ----------
@@ -339,6 +344,12 @@ def _of_tables(
 def _remarks(whole: Domain, population: Population) -> tuple[str, ...]:
     """Return what a reader has to know before using the numbers."""
     found = population.likeness(whole).remarks
+    if (of_sizes := population.sizes(whole)) is not None:
+        found.append(of_sizes)
+    if whole.sample.n_groups < _FEW:
+        found.append(
+            f"labels of fewer than {_FEW} groups: intervals were not tried out with so few"
+        )
     still = [name for name, mean in whole.means.items() if mean.variance == 0]
     if still:
         found.append(
@@ -346,7 +357,10 @@ def _remarks(whole: Domain, population: Population) -> tuple[str, ...]:
             "seen, and the interval is as if each group were one label"
         )
     if not whole.proxies:
-        found.append("no item is without a label: the judge adds nothing")
+        n = whole.n_items - whole.n_labels
+        found.append(
+            f"{n or 'no'} items are without a label, too few for the judge to add anything"
+        )
     return tuple(found)
 
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg.fit.warnings import CalibrationWarning
-from btdagg.panel import as_panel_counts
+from btdagg.model import DavidsonModel
+from btdagg.panel import PanelModel, as_panel_counts
 from btdagg.validation import as_whole_counts
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from btdagg.fit.prior import Prior
 
+_ROUNDING = 1e-6
 _N_FOLDS = 10
 _N_FOLDS_OF_PANELS = 5  # they are slower to fit
 
@@ -101,11 +103,16 @@ def fixed(model: Predictor, rows: NDArray[np.int64], n_labels: int) -> Predictio
             f"model is of type {type(model).__name__}, want a DavidsonModel, a PanelModel or "
             "something else with predict_proba"
         )
+    if rows.ndim == 3 and isinstance(model, DavidsonModel):
+        raise InputError("model is of one judge and counts are of several, want a PanelModel")
+    if rows.ndim == 2 and isinstance(model, PanelModel):
+        raise InputError("model is a panel's and counts are of one judge, want (N, judges, 3)")
     found = np.asarray(model.predict_proba(rows), dtype=np.float64)
-    if found.shape != (len(rows), 3) or not np.isfinite(found).all():
+    good = found.shape == (len(rows), 3) and bool((found >= 0).all())
+    if not good or np.abs(found.sum(axis=1) - 1).max() > _ROUNDING:
         raise InputError(
-            f"predict_proba of model returned shape {found.shape} for {len(rows)} rows of counts, "
-            "want (n, 3) of finite numbers"
+            f"predict_proba of model returned no probabilities of B, tie and A for {len(rows)} "
+            "distinct rows of counts, want (n, 3) of numbers that add up to 1"
         )
     return Predictions(found[None], np.zeros(n_labels, dtype=np.int64))
 

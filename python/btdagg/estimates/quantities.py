@@ -15,6 +15,9 @@ QUANTITIES: dict[str, tuple[float, float, float]] = {
 }
 """Means over items of these values of the labels B, tie and A."""
 
+SHARES = ("A", "tie", "B")
+"""Those that are shares of a label."""
+
 
 def ends_of(quantity: str) -> Ends:
     """Return the least and the greatest value that a quantity can have."""

@@ -60,7 +60,7 @@ class Standings:
         parameters[:-1] -= parameters[reference]
         return Standings(parameters, (covariance + covariance.T) / 2, self.weight, reference)
 
-    def intervals(self, level: float, degrees_of_freedom: int) -> list[ParameterInterval]:
+    def intervals(self, level: float, degrees_of_freedom: float) -> list[ParameterInterval]:
         """Return the interval of each strength, by Student's t."""
         errors = _errors_of(self.covariance.diagonal())
         halves = stats.t.ppf((1 + level) / 2, degrees_of_freedom) * errors
@@ -72,7 +72,7 @@ class Standings:
                 found.append(_interval(value, float(halves[place])))
         return found
 
-    def tie_parameter(self, level: float, degrees_of_freedom: int) -> ParameterInterval:
+    def tie_parameter(self, level: float, degrees_of_freedom: float) -> ParameterInterval:
         """Return Davidson's nu with its interval, which is symmetric on the scale of logarithms."""
         if not self.has_ties:
             return ParameterInterval(0.0, np.nan, np.nan, "no ties")
@@ -83,7 +83,7 @@ class Standings:
         value, low, high = np.exp(found[:3]).tolist()
         return ParameterInterval(value, low, high, found.note)
 
-    def pvalues(self, degrees_of_freedom: int) -> NDArray[np.float64]:
+    def pvalues(self, degrees_of_freedom: float) -> NDArray[np.float64]:
         """Two-sided p-values of no difference, (S, S); 1 where groups do not vary."""
         covariance = self.covariance[:-1, :-1]
         variances = covariance.diagonal()

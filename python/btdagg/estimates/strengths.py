@@ -122,11 +122,7 @@ class _Corrected:
         tables, self.fold = population.predictions.tables, population.predictions.fold
         # Margin and ties of each distinct row, by each model.
         tables = np.stack([tables[..., 2] - tables[..., 0], tables[..., 1]], axis=-1)
-        stands = np.ones(len(place), dtype=np.bool_)
-        if population.weights is None:
-            # They stand for all as labelled ones do, and are independent of these.
-            stands[self.labelled] = False
-        self.others = np.flatnonzero(stands)
+        self.others = population.stand_ins()
         self.groups = np.arange(len(place)) if population.groups is None else population.groups
         self.pair = comparisons.pair[self.labelled]
         turned = np.stack([sign[self.labelled], np.ones(len(self.labelled))], axis=1)

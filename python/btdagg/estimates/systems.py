@@ -193,7 +193,7 @@ def estimate_systems(
     whole = population.domain()
     comparisons = Comparisons.of(a, b, names)
     fitted = corrected_strengths(population, whole.sample, comparisons).relative_to(reference)
-    strengths, degrees_of_freedom = fitted.strengths, whole.sample.n_groups - 1
+    strengths, degrees_of_freedom = fitted.strengths, whole.sample.degrees_of_freedom
     intervals = fitted.intervals(level, degrees_of_freedom)
     pvalues = holm(fitted.pvalues(degrees_of_freedom))
     ranks = rank_clusters(-strengths, pvalues, 1 - level)
@@ -257,7 +257,7 @@ def _remarks(
     if not fitted.has_ties:
         found.append("there are no ties: strengths are of the Bradley-Terry model")
     if not whole.proxies:
-        found.append("no item is without a label: the judge adds nothing")
+        found.append("too few items are without a label: the judge adds nothing")
     return tuple(found)
 
 
