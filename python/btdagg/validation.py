@@ -252,35 +252,40 @@ def rests_of(losses: ArrayLike, floats: NDArray[np.float64]) -> NDArray[np.float
     return rests.reshape(floats.shape) if rests.any() else None
 
 
-def as_groups(groups: ArrayLike, other: str, n_items: int) -> NDArray[np.int64]:
+def as_groups(
+    groups: ArrayLike, other: str, n_items: int, name: str = "groups"
+) -> NDArray[np.int64]:
     """Return the group of each item as a number from 0, in the order of the groups' names.
+
+    Errors call the groups by a name of the caller's.
 
     Raises
     ------
     InputError
         If there is not one group per item, a group is missing, or groups cannot be compared.
     """
-    names = np.asarray(unmasked(groups, "groups"))
+    names = np.asarray(unmasked(groups, name))
     if names.ndim != 1:
-        raise InputError(f"groups has shape {names.shape}, want one dimension")
-    same_length("groups", len(names), other, n_items)
+        raise InputError(f"{name} has shape {names.shape}, want one dimension")
+    same_length(name, len(names), other, n_items)
     missing = names != names
     if names.dtype.kind == "O":
-        missing |= np.array([name is None for name in names], dtype=np.bool_)
+        missing |= np.array([one is None for one in names], dtype=np.bool_)
     if missing.any():
+        what = "group" if name == "groups" else "value"
         row = int(np.argmax(missing))
-        raise InputError(f"groups[{row}] is {names[row]}, want a group for every item")
+        raise InputError(f"{name}[{row}] is {names[row]}, want a {what} for every item")
     try:
         if names.dtype.kind == "O":
             # Names repeat; a look at each distinct one is faster than sorting all.
             each = names.tolist()
-            number = {name: place for place, name in enumerate(sorted(set(each)))}
-            numbers = np.fromiter((number[name] for name in each), np.int64, len(each))
+            number = {one: place for place, one in enumerate(sorted(set(each)))}
+            numbers = np.fromiter((number[one] for one in each), np.int64, len(each))
         else:
             _, numbers = np.unique(names, return_inverse=True)
     except TypeError:
         raise InputError(
-            "groups mixes values that cannot be compared, want names of one type"
+            f"{name} mixes values that cannot be compared, want names of one type"
         ) from None
     return numbers.astype(np.int64, copy=False)
 

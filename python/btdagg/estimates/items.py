@@ -170,17 +170,17 @@ def _part(
         group = spread(rows_there["group"], None, np.object_)
     if "group" in votes.columns:
         group = np.where(group == None, _values_of(votes, items, "group"), group)  # noqa: E711
-    alone = np.array([one is None for one in group], dtype=np.bool_)
+    single = np.array([one is None for one in group], dtype=np.bool_)
     # Ids of items are no names of groups: a blank, which names do not begin with, tells them apart.
     task = votes.values("task").to_list()[0] if "task" in votes.columns else ""
-    if alone.any():
+    if single.any():
         names = items.cast(pl.String).to_list()
-        group[alone] = [f" {task} {names[int(row)]}" for row in np.flatnonzero(alone)]
+        group[single] = [f" {task} {names[int(row)]}" for row in np.flatnonzero(single)]
     values = [_every(_values_of(votes, items, name), name, items, votes) for name in told]
     named = np.stack(values, axis=1) if told else np.empty((n, 0), dtype=object)
     n_labels = int(np.isfinite(gold).sum())
     return _TaskItems(
-        key, counts, gold, group, chance, named, n_labels, not alone.all(), int(alone.sum())
+        key, counts, gold, group, chance, named, n_labels, not single.all(), int(single.sum())
     )
 
 

@@ -143,7 +143,7 @@ def labelled_mean(values: NDArray[np.float64], sample: LabelledSample) -> Mean:
         Of the labelled items.
     sample : LabelledSample
     """
-    errors = sample.jackknifed(_of_labels(values, sample))
+    errors = sample.jackknifed(_deviations_of(values, sample))
     variance = float(errors @ errors)
     return Mean(float(sample.weights @ values), variance, 0.0, variance, errors)
 
@@ -178,7 +178,7 @@ def corrected_mean(values: NDArray[np.float64], proxies: Proxies, sample: Labell
     Angelopoulos, Duchi and Zrnic, PPI++ (2023); Zrnic and Candès, Cross-prediction-powered
     inference (2024); James and Stein (1961) for the shrinkage; Efron (1982) for the jackknife.
     """
-    of_values, of_proxies = _of_labels(values, sample), sample.deviations(proxies.labelled)
+    of_values, of_proxies = _deviations_of(values, sample), sample.deviations(proxies.labelled)
     of_rest = float(proxies.rest @ proxies.rest)
     if proxies.spread is not None:
         together = float(of_values @ of_proxies)
@@ -196,7 +196,7 @@ def corrected_mean(values: NDArray[np.float64], proxies: Proxies, sample: Labell
     return Mean(value, of_labels + weight**2 * of_rest, weight, of_labels, errors)
 
 
-def _of_labels(values: NDArray[np.float64], sample: LabelledSample) -> NDArray[np.float64]:
+def _deviations_of(values: NDArray[np.float64], sample: LabelledSample) -> NDArray[np.float64]:
     """Deviations by group, 0 where they are nothing but rounding."""
     found = sample.deviations(values)
     return np.where(np.abs(found) < 1e-14, 0.0, found)

@@ -175,14 +175,14 @@ class Population:
         sample = LabelledSample(weights / max(weights.sum(), 1e-300), groups.reshape(-1), names)
         enough = sample.n_groups > 1
         predicted = self.predictions.tables, self.predictions.fold[rows]
-        of_labels = self._stand_ins(rows, sample, inside, *predicted) if enough else None
+        predictions = self._stand_ins(rows, sample, inside, *predicted) if enough else None
         means, alone, proxies = {}, {}, {}
         for quantity, values in QUANTITIES.items():
             y = np.array(values)[self.labels[rows] + 1]
             alone[quantity] = labelled_mean(y, sample) if enough else unknown_mean(y)
             means[quantity] = alone[quantity]
-            if of_labels is not None:
-                proxies[quantity] = of_labels.of(values)
+            if predictions is not None:
+                proxies[quantity] = predictions.of(values)
                 means[quantity] = corrected_mean(y, proxies[quantity], sample)
         n_items = len(self.items.place) if inside is None else int(inside.sum())
         return Domain(means, alone, proxies, sample, n_items, self.is_published)

@@ -424,10 +424,7 @@ def _inverse(probabilities: ArrayLike, labels: NDArray[np.float64]) -> NDArray[n
 def _values_of(by: ArrayLike, n_items: int) -> tuple[list[Any], NDArray[np.int64]]:
     """Return the values of a column, in order, and the number of each item's."""
     values = np.asarray(by)
-    try:
-        numbers = as_groups(values, "counts", n_items)
-    except InputError as error:
-        raise InputError(str(error).replace("groups", "by").replace("a group", "a value")) from None
+    numbers = as_groups(values, "counts", n_items, "by")
     names = np.empty(int(numbers.max()) + 1, dtype=values.dtype)
     names[numbers] = values
     return names.tolist(), numbers

@@ -94,30 +94,25 @@ def differences_table(found: Estimates, by: str) -> ReportTable | None:
 
 def fields_of(one: MeanEstimate) -> dict[str, object]:
     """Return the numbers of an estimate in full precision; what is not known is None."""
-    alone = {} if one.labels_only is None else fields_of(one.labels_only)
-    found = {
-        "value": one.value,
-        "low": one.low,
-        "high": one.high,
-        "standard_error": one.standard_error,
-        "effective_labels": one.effective_labels,
+    found = _known(one, "value", "low", "high", "standard_error", "effective_labels")
+    if one.labels_only is None:
+        return found
+    alone = fields_of(one.labels_only)
+    return {
+        **found,
+        "weight": one.weight,
+        **{f"labels_only_{name}": value for name, value in alone.items()},
     }
-    if one.labels_only is not None:
-        found["weight"] = one.weight
-    plain = {name: None if math.isnan(value) else value for name, value in found.items()}
-    return {**plain, **{f"labels_only_{name}": value for name, value in alone.items()}}
 
 
 def difference_fields(one: Difference) -> dict[str, object]:
     """Return the numbers of a difference in full precision; what is not known is None."""
-    found = {
-        "value": one.value,
-        "low": one.low,
-        "high": one.high,
-        "standard_error": one.standard_error,
-        "pvalue": one.pvalue,
-    }
-    return {name: None if math.isnan(value) else value for name, value in found.items()}
+    return _known(one, "value", "low", "high", "standard_error", "pvalue")
+
+
+def _known(one: object, *names: str) -> dict[str, object]:
+    values = {name: getattr(one, name) for name in names}
+    return {name: None if math.isnan(value) else value for name, value in values.items()}
 
 
 def interval_of(one: MeanEstimate) -> str:
