@@ -141,6 +141,16 @@ CASES = {
             counts, np.where(np.arange(len(labels)) < 30, labels, np.nan), model=MODEL
         ).estimates.values()
     ],
+    "estimate_systems": lambda counts, labels: [
+        one.strength.estimate
+        for one in btdagg.estimate_systems(
+            counts,
+            np.where(np.arange(len(labels)) < 45, labels, np.nan),
+            np.arange(len(labels)) % 2,
+            np.where(np.arange(len(labels)) % 4 < 2, 2, 1 - np.arange(len(labels)) % 2),
+            model=MODEL,
+        ).systems.values()
+    ],
     "align": aligned,
     "compare": compared,
     "calibration_curves": curves,

@@ -256,7 +256,8 @@ def test_any_text_is_a_name_in_sqlite(name):
         return
     connection = sqlite3.connect(":memory:")
     expression = DavidsonModel(1.2, 2.0, 0.8).to_sql("sqlite", minus=name, tie="t_", plus="p_")
-    if name.lower() in ("t_", "p_"):
+    # SQLite takes these two for its own in whatever quotes.
+    if name.lower() in ("t_", "p_", "true", "false"):
         return
     quoted = "`" + name.replace("`", "``") + "`"
     query = f"SELECT {expression} FROM (SELECT 0 AS {quoted}, 1 AS t_, 11 AS p_)"

@@ -200,7 +200,9 @@ def _values_of(votes: Votes, items: pl.Series, column: str) -> NDArray[np.object
     import polars as pl
 
     wanted = pl.col(column).cast(pl.String)
-    known = votes.collect(votes.data.lazy().select("item", wanted).unique()).drop_nulls()
+    known = votes.collect(
+        votes.data.lazy().select("item", wanted).unique(maintain_order=True)
+    ).drop_nulls()
     twice = known.filter(known["item"].is_duplicated())
     if twice.height:
         item = twice["item"][0]
