@@ -103,9 +103,19 @@ def test_run_learns_a_rule_from_the_labelled_pairs(cli, folder, judge_server):
     assert labels[30:].filter(few)["p_tie"].null_count() == few.sum() > 0
     assert labels[:30]["p_tie"].null_count() == 0
     assert json.loads((folder / "out/evaluation.json").read_text())["lines"][0]["n_items"] == 30
+    # Labelled pairs have more votes than the others; the win rate takes as many of each.
+    fewest = int(others.sum(axis=1).min())
+    gold = dict(pl.read_csv("labels.csv").select("item", "label").iter_rows())
+    items, first = btdagg.read_votes("out/judged_votes.parquet").counts(fewest)
+    assert set(first.sum(axis=1)) == {fewest}
+    place = np.argsort([int(item[1:]) for item in items.tolist()])
+    known = np.array([gold.get(f"q{k}", np.nan) for k in range(60)], dtype=float)
+    rate = btdagg.estimate(first[place], known).estimates["win rate"]
+    assert f"60 items by 30 labels and the votes: {rate.value:.3f} ({rate.low:.3f} to" in out
     n_calls = len(server.log())
     found = json.loads(cli(*options, "--json")[1])
     assert len(server.log()) == n_calls  # nobody was asked again
+    assert found["evaluation"]["estimates"]["estimates"]["win rate"]["low"] == rate.low
     assert found["stopped"]["n_samples"] == others.sum()
     assert found["models"][""]["rule"] == "out/rule.json"
 

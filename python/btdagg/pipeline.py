@@ -64,6 +64,8 @@ class Labelling:
         Of the pairs that a stopping rule was for.
     votes : Votes or None
         The votes of the pairs that have all `n`: under a rule, those with a label.
+    all_votes : Votes or None
+        The votes of all pairs, of which under a rule some have fewer.
     fitted : dict of str to Fitted
         By task, of which there may be one without a name.
     not_decided : dict of str to str
@@ -77,6 +79,7 @@ class Labelling:
     run: JudgeRun
     stopped: StoppedRun | None = None
     votes: Votes | None = None
+    all_votes: Votes | None = None
     fitted: dict[str, Fitted] = field(default_factory=dict)
     not_decided: dict[str, str] = field(default_factory=dict)
     decided: pl.DataFrame | None = None
@@ -198,6 +201,7 @@ class Pipeline:
             if found.run.stopped:
                 return found
             votes = self._votes(store, self.pairs)
+        found.all_votes = votes
         found.decided = label_items(votes, self.labels, found.fitted)
         n_empty = (found.decided["minus", "tie", "plus"].sum_horizontal() == 0).sum()
         if n_empty:

@@ -122,7 +122,7 @@ def run(
         found = run_asking(partial(pipeline.run, store=opened), total, options)
         for remark in (*found.notes, *priors_of(found.fitted, prior)):
             note(remark)
-        if found.decided is None or found.votes is None:
+        if found.decided is None or found.votes is None or found.all_votes is None:
             return say_run(found.run, place, json, options.allow_missing)
         everything = votes_frame(opened)
     status = status_of(found.run, options.allow_missing)
@@ -158,8 +158,7 @@ def run(
     except btdagg.InputError as error:
         note(f"not evaluated: {error}")
     else:
-        # Under a rule only labelled pairs have all votes.
-        overall = over_all_items(votes, gold, as_many=rule is not None)
+        overall = over_all_items(found.all_votes, gold, as_many=rule is not None)
         results["evaluation"] = evaluation_as_json(evaluation, splits=splits, seed=seed)
         results["evaluation"]["estimates"] = overall and estimates_as_json(overall)
         folder.write(_EVALUATION, dumps(results["evaluation"], indent=2) + "\n")
