@@ -235,8 +235,9 @@ def over_all_items(votes: Votes, labels: Labels, *, as_many: bool = False) -> Es
         return None
     if items.probabilities is not None:
         note("the win rate is by the column probability of the labels")
-    for remark in found.remarks:
-        note(f"win rate: {remark}")
+    if found.n_labels < found.n_items:  # else there is no judge in it
+        for remark in found.remarks:
+            note(f"win rate: {remark}")
     return found
 
 
