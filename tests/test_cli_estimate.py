@@ -142,6 +142,17 @@ def test_a_model_or_a_prior_from_elsewhere(cli, folder):
     assert value == pytest.approx(expected.estimates["tie"].value, abs=1e-12)
 
 
+def test_a_panel_from_elsewhere_has_its_judges_in_its_own_order(cli, folder):
+    panel = btdagg.PanelModel(judges=("y", "x"), beta=(2.0, 0.5), gamma=(1.0, 0.2), eta0=0.3)
+    panel.save("panel.json")
+    counts = np.stack([arrays("y")[0], arrays("x")[0]], axis=1)
+    _, labels, groups, _ = arrays()
+    expected = btdagg.estimate(counts, labels, groups=groups, model=panel)
+    out = cli("estimate", "votes.csv", "labels.csv", "--model", "panel.json", "--json")[1]
+    value = json.loads(out)["estimates"]["tie"]["value"]
+    assert value == pytest.approx(expected.estimates["tie"].value, abs=1e-12)
+
+
 def test_probabilities_are_a_column_of_the_labels(cli, folder):
     chance = np.where(np.arange(300) % 2, 0.2, 0.3)
     labels = pl.read_csv("labels.csv").with_columns(probability=pl.Series(chance))

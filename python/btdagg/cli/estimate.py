@@ -23,6 +23,7 @@ from btdagg.cli.common import (
     say_what_is_pooled,
     single_votes,
 )
+from btdagg.cli.fitted_files import model_or_panel
 from btdagg.cli.reporting import (
     ReportOption,
     open_report,
@@ -88,7 +89,7 @@ def estimate(
     model: Annotated[
         Path | None,
         typer.Option(
-            help="A model that was calibrated on other labels than these.",
+            help="A model, or a panel, that was calibrated on other labels than these.",
             show_default="calibrated on these labels, each item without its group",
         ),
     ] = None,
@@ -159,11 +160,16 @@ def estimate(
     by, panel, probability = (
         None if name is None else name.strip().lower() for name in (by, panel, probability)
     )
+    fitted = None if model is None else model_or_panel(model)
+    judges = None
+    if isinstance(fitted, btdagg.PanelModel):
+        panel, judges = panel or "judge", fitted.judges
     items = all_items(
         table,
         gold,
         by=by,
         panel=panel,
+        judges=judges,
         systems=columns_of_systems(systems),
         probability=probability,
         n_votes=n_votes,
@@ -172,7 +178,7 @@ def estimate(
     given: dict[str, Any] = {
         "groups": items.groups,
         "probabilities": items.probabilities,
-        "model": None if model is None else _model(model),
+        "model": fitted,
         "prior": _prior(prior),
         "level": level,
     }
@@ -292,15 +298,6 @@ def _remarks(items: AllItems, labels: Labels) -> list[str]:
             "of the labels with a group and an empty label tell it"
         )
     return found
-
-
-def _model(path: Path) -> btdagg.DavidsonModel | btdagg.PanelModel:
-    from btdagg.files import read_whole
-    from btdagg.panel import PANEL_FILE
-
-    if PANEL_FILE.name.encode() in read_whole(path)[:200]:
-        return btdagg.PanelModel.load(path)
-    return btdagg.DavidsonModel.load(path)
 
 
 def _prior(option: str) -> btdagg.Prior | Literal["weak"]:

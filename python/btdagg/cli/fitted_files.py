@@ -1,14 +1,33 @@
-"""The files of the models and rules that a run fits: one or two per task."""
+"""Files of models: those that a run fits, one or two per task, and those that a user names."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from btdagg.files import read_whole
+from btdagg.model import DavidsonModel
+from btdagg.panel import PANEL_FILE, PanelModel
 
 if TYPE_CHECKING:
     from btdagg.outputs import OutputFolder
     from btdagg.pipeline import Fitted
+
+
+def model_or_panel(path: Path) -> DavidsonModel | PanelModel:
+    """Load a model, or the model of a panel, whichever a file holds.
+
+    Raises
+    ------
+    InputError
+        If it holds neither.
+    """
+    content = read_whole(path)
+    if f'"{PANEL_FILE.name}"'.encode() in content[:200]:
+        return PanelModel.from_json(content, source=str(path))
+    return DavidsonModel.from_json(content, source=str(path))
 
 
 def names_of_files(tasks: Iterable[str]) -> dict[str, tuple[str, str]]:

@@ -11,10 +11,9 @@ import typer
 import btdagg
 from btdagg.cli.common import parse_filters
 from btdagg.cli.console import write_data
-from btdagg.files import read_whole
+from btdagg.cli.fitted_files import model_or_panel
 from btdagg.integrations.histogram_sql import LabelsTable, histogram_query
 from btdagg.integrations.votes_sql import VotesTable
-from btdagg.panel import PANEL_FILE
 
 # What a name ends with that DuckDB reads as a file, and whose dots do not divide it.
 _FILES = (".parquet", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".gz")
@@ -182,7 +181,7 @@ def sql(
         return
     if model is None:
         raise btdagg.InputError("MODEL is missing, want a model from btdagg calibrate")
-    fitted = _load(model)
+    fitted = model_or_panel(model)
     if isinstance(fitted, btdagg.PanelModel):
         _refuse({**columns, "--max-votes": max_votes}, "is of a single model, and MODEL is a panel")
         written = (
@@ -198,13 +197,6 @@ def sql(
         names = {name.strip("-"): column or name.strip("-") for name, column in columns.items()}
         written = fitted.to_sql(dialect, **names, max_votes=max_votes)
     write_data(f"{written}\n")
-
-
-def _load(path: Path) -> btdagg.DavidsonModel | btdagg.PanelModel:
-    content = read_whole(path)
-    if f'"{PANEL_FILE.name}"'.encode() in content[:200]:
-        return btdagg.PanelModel.from_json(content, source=str(path))
-    return btdagg.DavidsonModel.from_json(content, source=str(path))
 
 
 def _refuse(options: Mapping[str, object], why: str) -> None:

@@ -55,6 +55,7 @@ def all_items(
     *,
     by: str | None = None,
     panel: str | None = None,
+    judges: Sequence[str] | None = None,
     systems: tuple[str, str] | None = None,
     probability: str | None = None,
     n_votes: int | None = None,
@@ -67,9 +68,11 @@ def all_items(
     labels : Labels
         Rows without a label tell the groups and probabilities of their items.
     by : str, optional
-        Column of the votes; of the labels where that is `task`.
+        Column of the votes, of which each item has one value.
     panel : str, optional
         Column that tells the judges of a panel apart.
+    judges : sequence of str, optional
+        Those of the panel, in this order; unless given those of the column, by name.
     systems : tuple of str, optional
         Columns of the votes that name the systems whose responses are A and B.
     probability : str, optional
@@ -94,10 +97,11 @@ def all_items(
         require(labels, [probability])
     elif "probability" in labels.columns:
         probability = "probability"
-    judges = None if panel is None else _judges(votes, panel)
+    if panel is not None and judges is None:
+        judges = _judges(votes, panel)
     parts = [
-        _part(part, labels, key, judges, panel, told, probability, n_votes)
-        for key, part in votes.partition(columns)
+        _part(part, labels, judges, panel, told, probability, n_votes)
+        for _, part in votes.partition(columns)
     ]
     n_labelled = sum(part.n_labels for part in parts)
     if n_labelled == 0:
@@ -121,7 +125,6 @@ _WHOLE = ("counts", "labels", "groups", "probabilities", "told")
 
 
 class _TaskItems(NamedTuple):
-    key: tuple[str, ...]
     counts: NDArray[np.int64]
     labels: NDArray[np.float64]
     groups: NDArray[np.object_]
@@ -135,7 +138,6 @@ class _TaskItems(NamedTuple):
 def _part(
     votes: Votes,
     labels: Labels,
-    key: tuple[str, ...],
     judges: Sequence[str] | None,
     panel: str | None,
     told: Sequence[str],
@@ -180,7 +182,7 @@ def _part(
     named = np.stack(values, axis=1) if told else np.empty((n, 0), dtype=object)
     n_labels = int(np.isfinite(gold).sum())
     return _TaskItems(
-        key, counts, gold, group, chance, named, n_labels, not single.all(), int(single.sum())
+        counts, gold, group, chance, named, n_labels, not single.all(), int(single.sum())
     )
 
 
