@@ -403,6 +403,11 @@ def same_index(**arguments: Any) -> None:
             )
 
 
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN or the missing value of pandas."""
+    return value is None or type(value).__name__ == "NAType" or value != value
+
+
 def unmasked(values: Any, name: str) -> Any:
     """Return values as they are.
 

@@ -13,6 +13,7 @@ import typer
 import btdagg
 from btdagg.cli.common import (
     Filters,
+    FirstVotes,
     Force,
     Json,
     VotesFile,
@@ -66,15 +67,7 @@ def calibrate(
     ] = Path("model.json"),
     filters: Filters = None,
     columns: Columns = None,
-    n_votes: Annotated[
-        int | None,
-        typer.Option(
-            "--votes",
-            "-n",
-            help="Use only the first N votes of each item.",
-            show_default="all",
-        ),
-    ] = None,
+    n_votes: FirstVotes = None,
     intervals: Annotated[
         bool,
         typer.Option(

@@ -55,6 +55,12 @@ Filters = Annotated[
         show_default=False,
     ),
 ]
+FirstVotes = Annotated[
+    int | None,
+    typer.Option(
+        "--votes", "-n", help="Use only the first N votes of each item.", show_default="all"
+    ),
+]
 Force = Annotated[
     bool,
     typer.Option(

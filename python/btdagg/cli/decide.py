@@ -11,6 +11,7 @@ import typer
 import btdagg
 from btdagg.cli.common import (
     Filters,
+    FirstVotes,
     Force,
     Json,
     VotesFile,
@@ -65,15 +66,7 @@ def decide(
     ] = None,
     filters: Filters = None,
     columns: Columns = None,
-    n_votes: Annotated[
-        int | None,
-        typer.Option(
-            "--votes",
-            "-n",
-            help="Use only the first N votes of each item.",
-            show_default="all",
-        ),
-    ] = None,
+    n_votes: FirstVotes = None,
     refits: Annotated[
         Path | None,
         typer.Option(

@@ -10,6 +10,7 @@ import typer
 import btdagg
 from btdagg.cli.common import (
     Filters,
+    FirstVotes,
     Force,
     Json,
     LabelsFile,
@@ -108,15 +109,7 @@ def estimate(
             show_default="probability, if it exists",
         ),
     ] = None,
-    n_votes: Annotated[
-        int | None,
-        typer.Option(
-            "--votes",
-            "-n",
-            help="Use only the first N votes of each item.",
-            show_default="all",
-        ),
-    ] = None,
+    n_votes: FirstVotes = None,
     width: Annotated[
         float | None,
         typer.Option(

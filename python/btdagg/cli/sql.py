@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 import btdagg
-from btdagg.cli.common import parse_filters
+from btdagg.cli.common import Filters, parse_filters
 from btdagg.cli.console import write_data
 from btdagg.cli.fitted_files import model_or_panel
 from btdagg.integrations.histogram_sql import LabelsTable, histogram_query
@@ -70,16 +70,7 @@ def sql(
             show_default=False,
         ),
     ] = None,
-    filters: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--filter",
-            "-f",
-            metavar="COLUMN=VALUE",
-            help="Use only the votes with this value; repeat for more columns, or more values.",
-            show_default=False,
-        ),
-    ] = None,
+    filters: Filters = None,
     numbers: Annotated[
         bool,
         typer.Option(

@@ -1,9 +1,14 @@
 """Shares and win rates over all items, with intervals that hold, from a few labels."""
 
-from btdagg.estimates.differences import Difference
-from btdagg.estimates.prediction_powered import Estimates, estimate
-from btdagg.estimates.quantities import QUANTITIES, MeanEstimate
-from btdagg.estimates.systems import SystemEstimate, SystemEstimates, estimate_systems
+from typing import TYPE_CHECKING
+
+from btdagg.lazy import loader
+
+if TYPE_CHECKING:
+    from btdagg.estimates.differences import Difference
+    from btdagg.estimates.prediction_powered import Estimates, estimate
+    from btdagg.estimates.quantities import QUANTITIES, MeanEstimate
+    from btdagg.estimates.systems import SystemEstimate, SystemEstimates, estimate_systems
 
 __all__ = [
     "QUANTITIES",
@@ -15,3 +20,16 @@ __all__ = [
     "estimate",
     "estimate_systems",
 ]
+
+# Loaded when first asked for: commands that may estimate do not wait for SciPy's statistics.
+_NAMES_BY_MODULE = {
+    "differences": ("Difference",),
+    "prediction_powered": ("Estimates", "estimate"),
+    "quantities": ("QUANTITIES", "MeanEstimate"),
+    "systems": ("SystemEstimate", "SystemEstimates", "estimate_systems"),
+}
+__getattr__ = loader(__name__, _NAMES_BY_MODULE)
+
+
+def __dir__() -> list[str]:
+    return __all__

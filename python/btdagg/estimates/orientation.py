@@ -9,7 +9,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg.estimates.proxy import DistinctCounts, Predictions
-from btdagg.validation import same_length, unmasked
+from btdagg.validation import is_missing, same_length, unmasked
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -34,7 +34,7 @@ def systems_of(
             raise InputError(f"{name} has shape {array.shape}, want one dimension")
         same_length(name, len(array), "counts", n_items)
         each = array.tolist()
-        missing = {one for one in set(each) if _is_missing(one)}
+        missing = {one for one in set(each) if is_missing(one)}
         if missing:
             row = next(row for row, one in enumerate(each) if one in missing)
             raise InputError(f"{name}[{row}] is {each[row]}, want a system for every item")
@@ -55,10 +55,6 @@ def systems_of(
             "every item"
         )
     return names, a, b
-
-
-def _is_missing(name: Any) -> bool:
-    return name is None or type(name).__name__ == "NAType" or name != name
 
 
 def place_of(baseline: Any, names: list[Any]) -> int | None:

@@ -18,6 +18,7 @@ from btdagg.validation import (
     as_integer,
     as_number,
     as_numbers,
+    is_missing,
     same_index,
     same_length,
 )
@@ -387,8 +388,7 @@ def as_partial_labels(labels: ArrayLike, n_items: int) -> NDArray[np.float64]:
     """
     array = np.asarray(labels)
     if array.dtype.kind == "O":
-        # Pandas has a missing value of its own.
-        absent = [one is None or type(one).__name__ == "NAType" for one in array.ravel().tolist()]
+        absent = [is_missing(one) for one in array.ravel().tolist()]
         array = np.where(np.reshape(absent, array.shape), np.nan, array)
     wanted = "-1, 0, 1, or NaN where there is no label"
     found = as_numbers(array, "labels", wanted).astype(np.float64)
