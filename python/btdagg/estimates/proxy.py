@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg.distinct import distinct_rows
 from btdagg.fit.warnings import CalibrationWarning
 from btdagg.model import DavidsonModel
 from btdagg.panel import PanelModel, as_panel_counts
@@ -62,16 +63,8 @@ class DistinctCounts:
     @classmethod
     def of(cls, array: NDArray[np.int64]) -> DistinctCounts:
         """Gather the counts of items: (n, 3), or (n, judges, 3) of a panel."""
-        flat = array.reshape(len(array), -1)
-        bases = [int(most) + 1 for most in flat.max(axis=0)]
-        if np.prod([float(base) for base in bases]) < 2.0**62:
-            codes = np.zeros(len(flat), dtype=np.int64)
-            for column, base in zip(flat.T, bases, strict=True):
-                codes = codes * base + column
-            _, first, place = np.unique(codes, return_index=True, return_inverse=True)
-        else:
-            _, first, place = np.unique(flat, axis=0, return_index=True, return_inverse=True)
-        return cls(array[first], place.reshape(-1).astype(np.int64, copy=False))
+        first, place = distinct_rows(*array.reshape(len(array), -1).T)
+        return cls(array[first], place)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from btdagg import _core
+from btdagg.distinct import distinct_rows
 from btdagg.fit.bounds import Bounds, box_of
 from btdagg.fit.intervals import ParameterInterval, Stability, as_level
 from btdagg.validation import as_integer, as_whole_counts
@@ -163,5 +164,5 @@ class Posterior:
 def _distinct(counts: ArrayLike) -> tuple[NDArray[np.uint64], NDArray[np.intp]]:
     """Return the distinct rows of counts and where each item's are: items repeat, rows less so."""
     checked = as_whole_counts(counts).astype(np.uint64)
-    rows, place = np.unique(checked, axis=0, return_inverse=True)
-    return np.ascontiguousarray(rows), place.ravel()
+    first, place = distinct_rows(*checked.T)
+    return np.ascontiguousarray(checked[first]), place

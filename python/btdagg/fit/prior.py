@@ -12,6 +12,7 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
+from btdagg.distinct import distinct_rows
 from btdagg.files import FileFormat, read_whole, replace_file
 from btdagg.fit.calibration_set import calibration_set
 from btdagg.validation import CountsItself, as_labels, as_number, as_whole_counts, same_length
@@ -279,9 +280,9 @@ def _gathered(pair: Any, held_out: list[Any]) -> Neighbour:
         votes, gold = votes[kept], gold[kept]
         if not len(gold):
             raise InputError("leave_out leaves none of its items")
-    rows, place = np.unique(votes, axis=0, return_inverse=True)
-    table = np.bincount(3 * place.ravel() + gold + 1, minlength=3 * len(rows))
-    return Neighbour(rows, table.reshape(-1, 3))
+    first, place = distinct_rows(*votes.T)
+    table = np.bincount(3 * place + gold + 1, minlength=3 * len(first))
+    return Neighbour(votes[first], table.reshape(-1, 3))
 
 
 @lru_cache(maxsize=64)

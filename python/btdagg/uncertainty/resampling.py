@@ -11,6 +11,7 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
+from btdagg.distinct import distinct_rows
 from btdagg.fit.bounds import PARAMETERS, Bounds, box_of
 from btdagg.fit.calibrate import Calibration, calibrate
 from btdagg.fit.warnings import CalibrationWarning
@@ -149,10 +150,10 @@ def labelled_items(
     # Mean 1, so that sums of them neither overflow nor underflow.
     scaled = by_item[used] / by_item.max()
     scaled /= scaled.mean()
-    first, cell = _distinct(*table.T, known[used])
+    first, cell = distinct_rows(*table.T, known[used])
     if group is None:
         # Items of a cell that weigh the same are units of one kind.
-        kind_first, kind = _distinct(cell, scaled)
+        kind_first, kind = distinct_rows(cell, scaled)
         repeats = np.bincount(kind)
         rows, columns, values = np.arange(len(repeats)), cell[kind_first], scaled[kind_first]
     else:
@@ -171,18 +172,6 @@ def labelled_items(
         calibration=calibration,
         bounds=options.get("bounds") or Bounds(),
     )
-
-
-def _distinct(*columns: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Number the distinct rows of a table: where each is first, and the number of every row."""
-    number = np.zeros(len(columns[0]), dtype=np.intp)
-    first = number[:1]
-    for column in columns:
-        values, codes = np.unique(column, return_inverse=True)
-        _, first, number = np.unique(
-            number * len(values) + codes, return_index=True, return_inverse=True
-        )
-    return first, number
 
 
 def estimates(calibration: Calibration) -> dict[str, float]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from btdagg import _core
+from btdagg.distinct import distinct_rows
 from btdagg.fit.intervals import Stability, as_level
 from btdagg.validation import as_integer, as_whole_counts
 
@@ -30,9 +31,9 @@ def stability(
     """Decide items under each row of `thetas` (beta, eta0, gamma); see `Bootstrap.stability`."""
     level, checked = as_level(level), as_whole_counts(counts)
     n_threads = as_integer(n_threads, "n_threads", 1)
-    # Items repeat, their triples less so.
-    rows, place = np.unique(checked.astype(np.uint64), axis=0, return_inverse=True)
-    rows = np.ascontiguousarray(rows)
+    whole = checked.astype(np.uint64)
+    first, place = distinct_rows(*whole.T)
+    rows = np.ascontiguousarray(whole[first])
     found = np.empty((len(rows), 3))
     step = max(1, _HELD // len(thetas))
     for start in range(0, len(rows), step):
@@ -40,6 +41,6 @@ def stability(
         decided = _core.decide_under(thetas, model.alpha, model.kappa, part, n_threads)
         for column, label in enumerate((-1, 0, 1)):
             found[start : start + step, column] = (decided == label).mean(axis=0)
-    shares, labels = found[place.ravel()], model.decide(checked)
+    shares, labels = found[place], model.decide(checked)
     agreement = shares[np.arange(len(labels)), labels.astype(np.intp) + 1]
     return Stability(labels, shares, agreement, agreement >= level)
