@@ -506,3 +506,16 @@ def test_items_that_do_not_connect_systems_are_named():
     both = {name: np.concatenate([one, apart.get(name, one)]) for name, one in given.items()}
     with pytest.raises(InputError, match=r"by the items, systems .v., .w., .x., .y., .z. are comp"):
         estimate_systems(**both, model=MODEL)
+
+
+def test_one_label_of_each_group_is_noticed_where_sizes_differ():
+    given, _ = drawn(400, judge="good")
+    n = len(given["labels"])
+    sizes = np.tile([1, 2, 3, 20], n)
+    given["groups"] = np.repeat(np.arange(len(sizes)), sizes)[:n]
+    first = np.unique(given["groups"], return_index=True)[1]
+    gold = np.random.default_rng(0).integers(-1, 2, n)
+    given["labels"] = np.full(n, np.nan)
+    given["labels"][first] = gold[first]
+    found = estimate_systems(**given, model=MODEL)
+    assert any("one item of each group is labelled" in text for text in found.remarks)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _ENOUGH = 50  # labels from which the normal distribution holds
 _FEWEST = 10  # groups whose mean can stand for all
+_FEW = 5  # labelled groups below which intervals are said to be untried
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,12 +217,18 @@ class Population:
         found = self._stand_ins(every, whole.sample, None, tables, np.zeros_like(every))
         return likeness(found, whole.sample)
 
-    def sizes(self, whole: Domain) -> str | None:
-        """Say whether labelled items are of groups of other sizes than items drawn by chance."""
-        if self.groups is None or self.weights is not None:
-            return None
-        size = np.bincount(self.groups)[self.groups]
-        return unlike_sizes(size[self.labelled], float(size.mean()), whole.sample)
+    def remarks(self, whole: Domain) -> list[str]:
+        """Say in what labelled items are not such as an interval wants them."""
+        found = self.likeness(whole).remarks
+        if self.groups is not None and self.weights is None:
+            size = np.bincount(self.groups)[self.groups]
+            of_sizes = unlike_sizes(size[self.labelled], float(size.mean()), whole.sample)
+            found += [] if of_sizes is None else [of_sizes]
+        if whole.sample.n_groups < _FEW:
+            found.append(
+                f"labels of fewer than {_FEW} groups: intervals were not tried out with so few"
+            )
+        return found
 
     def _stand_ins(
         self,

@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from btdagg.fit.prior import Prior
 
 
-_FEW = 5  # labelled groups below which intervals are said to be untried
-
-
 @dataclass(frozen=True, eq=False)
 class Given:
     """What `estimate` is given, checked."""
@@ -344,13 +341,7 @@ def _of_tables(
 
 def _remarks(whole: Domain, population: Population) -> tuple[str, ...]:
     """Return what a reader has to know before using the numbers."""
-    found = population.likeness(whole).remarks
-    if (of_sizes := population.sizes(whole)) is not None:
-        found.append(of_sizes)
-    if whole.sample.n_groups < _FEW:
-        found.append(
-            f"labels of fewer than {_FEW} groups: intervals were not tried out with so few"
-        )
+    found = population.remarks(whole)
     still = [name for name, mean in whole.means.items() if mean.variance == 0]
     if still:
         found.append(

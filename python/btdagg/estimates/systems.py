@@ -238,7 +238,7 @@ def _remarks(
     systems: dict[Any, SystemEstimate], fitted: Standings, population: Population, whole: Domain
 ) -> tuple[str, ...]:
     """Return what a reader has to know before using the numbers."""
-    found = population.likeness(whole).remarks
+    found = population.remarks(whole)
     bare = [name for name, one in systems.items() if one.n_labels < 2]
     if bare:
         found.append(
