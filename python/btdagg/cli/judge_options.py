@@ -141,6 +141,14 @@ class JudgeOptions:
     max_cost: Annotated[
         float | None, typer.Option(help="Stop this run before it costs more.", show_default=False)
     ] = Limits.max_cost
+    shared: Annotated[
+        bool,
+        typer.Option(
+            "--shared-limits",
+            help="Rates and --max-... hold for all processes together that ask this judge, have "
+            "the same store and say so.",
+        ),
+    ] = Limits.shared
     max_wait: Annotated[
         float,
         typer.Option(help="Seconds to wait for a limit of the endpoint, before the run ends."),

@@ -38,6 +38,8 @@ class Asker:
         Who is asked, how, and how fast.
     run : JudgeRun
         In which calls, tokens and cost are counted.
+    budget : Budget
+        Caps, of this process or of all that share them.
     name : str
         What messages call the endpoint.
     halt : callable
@@ -57,13 +59,14 @@ class Asker:
         judging: Judging,
         throttle: Throttle,
         run: JudgeRun,
+        budget: Budget,
         *,
         name: str,
         halt: Callable[[str, Exception | None], None],
         most_in_a_row: int,
     ) -> None:
         self.stopping = asyncio.Event()
-        self.budget = Budget(judging.limits, judging.prices, judging.max_answer_tokens)
+        self._budget = budget
         self._client, self._judging, self._throttle = client, judging, throttle
         self._run, self._name, self._halt = run, name, halt
         self._most_in_a_row = most_in_a_row
@@ -143,15 +146,25 @@ class Asker:
 
     async def _admit(self, size: int, answers: int) -> tuple[Call, Reserved] | None:
         """Wait for a place; None if there is none any more."""
-        call = await self._throttle.admit(self._expected(size), self.stopping)
-        if call is None:
-            return None
-        reserved = await self.budget.take(size, answers)
-        if reserved is None:
-            self._throttle.answered(call)
-            self._halt(self.budget.reached, None)
-            return None
-        return call, reserved
+        while True:
+            expected = self._expected(size)
+            call = await self._throttle.admit(expected, self.stopping)
+            if call is None:
+                return None
+            reserved = None
+            try:
+                reserved = await self._budget.take(size, answers, expected)
+            finally:
+                if reserved is None:
+                    self._throttle.withdrawn(call)
+            if reserved is None:
+                self._halt(self._budget.reached, None)
+                return None
+            if not self._throttle.closed_for:
+                return call, reserved
+            # The endpoint refused another call while this one waited for its turn.
+            self._throttle.withdrawn(call)
+            self._budget.give_back(reserved)
 
     async def _request(
         self, request: ChatRequest, size: int, call: Call, reserved: Reserved
@@ -209,10 +222,11 @@ class Asker:
         if usage is None:
             self._run.n_unknown_usage += is_answer
             # What it used nobody knows; where it may have cost something, all that it could.
-            self.budget.settle(
+            self._budget.settle(
                 reserved,
                 reserved.tokens if may_cost else 0,
                 reserved.cost if may_cost else 0.0,
+                is_known=not may_cost,
             )
             return
         self._answers += 1
@@ -227,7 +241,7 @@ class Asker:
         if prices is not None and run.cost is not None:
             cost = prices.cost(usage)
             run.cost += cost
-        self.budget.settle(reserved, usage.prompt + usage.completion, cost)
+        self._budget.settle(reserved, usage.prompt + usage.completion, cost)
 
     # Faults
 

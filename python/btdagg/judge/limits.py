@@ -26,6 +26,10 @@ class Limits:
         holds even if it and all calls in flight are as large as they can be.
     max_wait : float
         Seconds for which a limit of the endpoint is waited for; the run ends where it takes longer.
+    shared : bool
+        Whether rates and caps hold for all processes together that ask a judge of this name in the
+        same store and share their limits. Caps are then on what they ask in all, and have asked
+        before.
     """
 
     concurrency: int = 16
@@ -35,6 +39,7 @@ class Limits:
     max_tokens: int | None = None
     max_cost: float | None = None
     max_wait: float = 900.0
+    shared: bool = False
 
     def __post_init__(self) -> None:
         as_integer(self.concurrency, "concurrency", 1)
@@ -50,6 +55,18 @@ class Limits:
                 as_integer(value, name, 1)
         if self.max_cost is not None and as_number(self.max_cost, "max_cost") <= 0:
             raise InputError(f"max_cost is {self.max_cost}, want more than 0")
+        if self.shared and self.of_this_process == replace(self, shared=False):
+            raise InputError(
+                "limits are shared and there are none: want requests or tokens per minute, or a "
+                "cap on calls, tokens or cost"
+            )
+
+    @property
+    def of_this_process(self) -> Limits:
+        """Those that other processes have no part in."""
+        if not self.shared:
+            return self
+        return Limits(concurrency=self.concurrency, max_wait=self.max_wait)
 
     def refuse_unbounded(self, answer_tokens: int | None, prices: Prices | None) -> None:
         """Refuse caps that could not be kept.
@@ -69,7 +86,12 @@ class Limits:
             )
 
     def less(self, calls: int, tokens: int, cost: float) -> Limits | None:
-        """Return what is left of the caps after so much of each; None where one is used up."""
+        """Return what is left of the caps after so much of each; None where one is used up.
+
+        Of shared caps the store knows what is left.
+        """
+        if self.shared:
+            return self
         used = {"max_calls": calls, "max_tokens": tokens, "max_cost": cost}
         left = {
             name: getattr(self, name) - spent
@@ -79,45 +101,82 @@ class Limits:
         return None if any(rest <= 0 for rest in left.values()) else replace(self, **left)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Reserved:
-    """What a call in flight may use at most."""
+    """What a call in flight may use at most, and the tokens that are expected of it."""
 
     tokens: int
     cost: float
+    expected: float = 0.0
+
+
+@dataclass(slots=True)
+class Spent:
+    """Calls that were made, what they have used, and what those in flight may use at most."""
+
+    calls: int = 0
+    tokens: int = 0
+    cost: float = 0.0
+    reserved_tokens: int = 0
+    reserved_cost: float = 0.0
+
+    def take(self, reserved: Reserved, calls: int = 1) -> None:
+        """Add a call in flight; with -1 calls, take back one that was not made."""
+        self.calls += calls
+        self.reserved_tokens += calls * reserved.tokens
+        self.reserved_cost += calls * reserved.cost
+
+    def settle(self, reserved: Reserved, tokens: int, cost: float) -> None:
+        """Replace what a call could have used by what it did."""
+        self.reserved_tokens -= reserved.tokens
+        self.reserved_cost -= reserved.cost
+        self.tokens += tokens
+        self.cost += cost
+
+    def reaches(self, limits: Limits, more: Reserved) -> str:
+        """Say which cap one more call could pass; empty for none."""
+        if limits.max_calls is not None and self.calls >= limits.max_calls:
+            return f"the cap of {limits.max_calls} calls is reached"
+        most = self.tokens + self.reserved_tokens + more.tokens
+        if limits.max_tokens is not None and most > limits.max_tokens:
+            return (
+                f"the cap of {limits.max_tokens} tokens is reached: {self.tokens} are used, and "
+                f"another call may need up to {more.tokens}"
+            )
+        # Reserved costs are added and taken away: what rounding leaves of them is no cost.
+        cost = self.cost + self.reserved_cost + more.cost
+        if limits.max_cost is not None and cost > limits.max_cost * (1 + 1e-12):
+            return (
+                f"the cap of {limits.max_cost:g} on the cost is reached: {self.cost:.4g} is spent, "
+                f"and another call may cost up to {more.cost:.2g}"
+            )
+        return ""
 
 
 class Budget:
-    """Caps, and what is spent and reserved of them.
+    """Caps, and what this process has spent and reserved of them.
 
     `take` waits while calls in flight may still leave room, and says no once none can.
     """
 
     def __init__(self, limits: Limits, prices: Prices | None, answer_tokens: int | None) -> None:
         limits.refuse_unbounded(answer_tokens, prices)
+        self.spent = Spent()
+        self.reached = ""
         self._limits = limits
         self._prices = prices
         self._answer_tokens = answer_tokens
         self._changed = asyncio.Event()
         self._in_flight = 0
-        self._reserved_tokens, self._reserved_cost = 0, 0.0
-        self.calls, self.tokens, self.cost = 0, 0, 0.0
-        self.reached = ""
-        self.is_capped = not (limits.max_calls is limits.max_tokens is limits.max_cost is None)
 
-    async def take(self, prompt_bytes: int, answers: int) -> Reserved | None:
+    async def take(self, prompt_bytes: int, answers: int, expected: float = 0.0) -> Reserved | None:
         """Reserve a call; None where a cap is reached."""
-        completion = (self._answer_tokens or 0) * answers
-        tokens = prompt_bytes + completion
-        cost = 0.0 if self._prices is None else self._prices.of(prompt_bytes, completion)
+        more = self._at_most(prompt_bytes, answers, expected)
         while not self.reached:
-            full = self._full(tokens, cost)
+            full = self.spent.reaches(self._limits, more)
             if not full:
-                self.calls += 1
-                self._in_flight += 1
-                self._reserved_tokens += tokens
-                self._reserved_cost += cost
-                return Reserved(tokens, cost)
+                self._begun(more)
+                return more
             if not self._in_flight:
                 self.reached = full
                 break
@@ -131,34 +190,28 @@ class Budget:
         self.reached = self.reached or "stopped"
         self._changed.set()
 
-    def settle(self, reserved: Reserved, tokens: int, cost: float) -> None:
-        """Replace what a call could have used by what it did."""
+    def give_back(self, reserved: Reserved) -> None:
+        """Take back a call that was not made."""
         self._in_flight -= 1
-        self._reserved_tokens -= reserved.tokens
-        self._reserved_cost -= reserved.cost
-        self.tokens += tokens
-        self.cost += cost
+        self.spent.take(reserved, -1)
         self._changed.set()
 
-    def _full(self, tokens: int, cost: float) -> str:
-        limits = self._limits
-        if limits.max_calls is not None and self.calls >= limits.max_calls:
-            return f"the cap of {limits.max_calls} calls is reached"
-        if (
-            limits.max_tokens is not None
-            and self.tokens + self._reserved_tokens + tokens > limits.max_tokens
-        ):
-            return (
-                f"the cap of {limits.max_tokens} tokens is reached: {self.tokens} are used, and "
-                f"another call may need up to {tokens}"
-            )
-        # Reserved costs are added and taken away: what rounding leaves of them is no cost.
-        if (
-            limits.max_cost is not None
-            and self.cost + self._reserved_cost + cost > limits.max_cost * (1 + 1e-12)
-        ):
-            return (
-                f"the cap of {limits.max_cost:g} on the cost is reached: {self.cost:.4g} is spent, "
-                f"and another call may cost up to {cost:.2g}"
-            )
-        return ""
+    def settle(
+        self, reserved: Reserved, tokens: int, cost: float, *, is_known: bool = True
+    ) -> None:
+        """Replace what a call could have used by what it did, or may have where nobody knows."""
+        self._in_flight -= 1
+        self.spent.settle(reserved, tokens, cost)
+        self._changed.set()
+
+    async def settled(self) -> None:
+        """Wait until all that was spent is written down."""
+
+    def _at_most(self, prompt_bytes: int, answers: int, expected: float) -> Reserved:
+        completion = (self._answer_tokens or 0) * answers
+        cost = 0.0 if self._prices is None else self._prices.of(prompt_bytes, completion)
+        return Reserved(prompt_bytes + completion, cost, expected)
+
+    def _begun(self, reserved: Reserved) -> None:
+        self._in_flight += 1
+        self.spent.take(reserved)

@@ -12,6 +12,7 @@ import asyncio
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from btdagg.judge.answered import answer_of, failure_of
@@ -20,8 +21,10 @@ from btdagg.judge.calls import Asked, Order
 from btdagg.judge.client import ChatClient, ChatReply, ChatRequest
 from btdagg.judge.commits import GroupCommit
 from btdagg.judge.judging import Judging
+from btdagg.judge.limits import Budget
 from btdagg.judge.retry import EndpointError
 from btdagg.judge.runs import JudgeRun
+from btdagg.judge.shared_budget import SharedBudget
 from btdagg.judge.store import Answered, Claimed, Owner, StoreError, VoteStore
 from btdagg.judge.storing import Storing
 from btdagg.judge.throttle import Throttle
@@ -118,11 +121,14 @@ class _Sampler:
         self._endpoint = endpoint
         self._run = JudgeRun(cost=None if judging.prices is None else 0.0)
         self._most_in_a_row = max(_FAILURES_LATER, 2 * limits.concurrency)
+        self._storing = Storing(store)
+        self._budget = self._budget_of(judging)
         self._asker = Asker(
             client,
             judging,
             endpoint,
             self._run,
+            self._budget,
             name=self._name,
             halt=self._halt,
             most_in_a_row=self._most_in_a_row,
@@ -140,7 +146,6 @@ class _Sampler:
         self._per_call = judging.samples_per_call
         self._queue: asyncio.Queue[_Batch | None] = asyncio.Queue(max(limits.concurrency, 1))
         self._claimed: dict[tuple[str, Order, int], Claimed] = {}
-        self._storing = Storing(store)
         self._commits = GroupCommit(self._save)
         self._error: Exception | None = None
         self._ask = 0
@@ -164,12 +169,17 @@ class _Sampler:
             self._storing.close()
             self._run.seconds = time.monotonic() - began
             self._run.charged_tokens, self._run.charged_cost = (
-                self._asker.budget.tokens,
-                self._asker.budget.cost,
+                self._budget.spent.tokens,
+                self._budget.spent.cost,
             )
         if self._error is not None:
             raise self._error
         return self._run
+
+    def _budget_of(self, judging: Judging) -> Budget:
+        budget = partial(SharedBudget, self._asked.judge, self._storing)
+        made = budget if judging.limits.shared else Budget
+        return made(judging.limits, judging.prices, judging.max_answer_tokens)
 
     async def _run_tasks(self, plan: Iterable[Work]) -> None:
         workers = [
@@ -203,7 +213,9 @@ class _Sampler:
                 self._error = StoreError(
                     f"{error}; {n_left} answers that are not in it will be asked for again"
                 )
-            if self._claimed and not isinstance(self._error, StoreError):
+            if not isinstance(self._error, StoreError):
+                self._budget.close()
+                await self._budget.settled()
                 claims = list(self._claimed.values())
                 await self._storing.commit(self._owner.give_back, self._ask, claims)
         except StoreError as error:
@@ -224,7 +236,7 @@ class _Sampler:
             self._stopping.set()
             self._works.set()
             self._voted.set()
-            self._asker.budget.close()
+            self._budget.close()
 
     async def _obey(self) -> None:
         await self._told_to_stop.wait()

@@ -84,7 +84,8 @@ class Throttle:
     Parameters
     ----------
     limits : Limits
-        `concurrency`, `requests_per_minute` and `tokens_per_minute` are never exceeded.
+        `concurrency`, `requests_per_minute` and `tokens_per_minute` are never exceeded; rates that
+        other processes share are kept to elsewhere.
     clock : callable
         Seconds, such as ``time.monotonic``.
     seed : int, optional
@@ -103,6 +104,7 @@ class Throttle:
         clock: Callable[[], float] = time.monotonic,
         seed: int | None = None,
     ) -> None:
+        limits = limits.of_this_process
         self.has_worked = False
         self._clock = clock
         self._draw = random.Random(seed)
@@ -136,6 +138,14 @@ class Throttle:
             if stopping.is_set():
                 return None
             return self._begun(tokens)
+
+    def withdrawn(self, call: Call) -> None:
+        """Note that a call was not made after all."""
+        self._ended(call, None)
+        self._requests.learned.correct(-1.0)
+        self._tokens.learned.correct(-call.tokens)
+        if self._first_again == call.began:
+            self._first_again = None  # another one goes first
 
     def answered(
         self, call: Call, tokens: float | None = None, limits: RateLimits | None = None

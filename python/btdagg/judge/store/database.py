@@ -134,10 +134,10 @@ class Database:
         """Make the tables, unless they are there."""
         if self.path is None:
             self.lock(connection, _CREATING)
-        is_new = not sa.inspect(connection).has_table(schema.about.name)
-        if is_new or not sa.inspect(connection).has_table(schema.endpoints.name):
+        there = sa.inspect(connection).get_table_names()
+        if not schema.metadata.tables.keys() <= set(there):
             schema.metadata.create_all(connection)
-        if is_new:
+        if schema.about.name not in there:
             connection.execute(schema.about.insert(), {"version": schema.VERSION})
 
     def _require_version(self, connection: Connection) -> None:
