@@ -196,7 +196,9 @@ def counted_votes(
     columns = {**table.keys, "item": table.item}
     columns |= {f"sample_{number}": column for number, column in enumerate(samples)}
     of_rows = [f"{_of(column, words)} AS {_name(name, words)}" for name, column in columns.items()]
-    vote = reading(_of(table.vote, words), words, numbers=table.numbers)
+    vote = _of(table.vote, words)
+    if samples or not table.numbers:  # other numbers than votes are found by counting
+        vote = reading(vote, words, numbers=table.numbers)
     if judges:
         # As names are read from files: without blanks around them.
         judge = f"TRIM(CAST({_of(table.keys['judge'], words)} AS {words.text}))"
@@ -249,11 +251,15 @@ def reading(column: str, words: Dialect, *, numbers: bool) -> str:
 
 def _count(condition: str, name: str, words: Dialect) -> str:
     """Count the votes for which a condition holds, if all votes of the item can be read."""
-    readable = f"COALESCE(MAX({_name('vote', words)}), 0) < {UNREADABLE}"
+    vote = _name("vote", words)
+    known = " + ".join(_how_many(f"{vote} = {number}") for number in SIDES.values())
     return (
-        f"CASE WHEN {readable} THEN COUNT(CASE WHEN {condition} THEN 1 END) END "
-        f"AS {_name(name, words)}"
+        f"CASE WHEN COUNT({vote}) = {known} THEN {_how_many(condition)} END AS {_name(name, words)}"
     )
+
+
+def _how_many(condition: str) -> str:
+    return f"COUNT(CASE WHEN {condition} THEN 1 END)"
 
 
 def _with_probabilities(
