@@ -14,6 +14,7 @@ from btdagg._core import InputError
 from btdagg.files import FileFormat, SavedAsJson
 from btdagg.fit.calibration_set import calibration_set
 from btdagg.provenance import Provenance, warn_of
+from btdagg.readable import readable
 from btdagg.validation import as_counts, as_integer, as_number
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ MODEL_FILE = FileFormat("btdagg.davidson", "model")
 _NUMBERS = ("beta", "eta0", "gamma", "alpha", "kappa")
 
 
+@readable
 class Features(NamedTuple):
     """Margin feature s and tie feature t, each (n,)."""
 

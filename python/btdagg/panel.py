@@ -13,6 +13,7 @@ from btdagg._core import InputError
 from btdagg.files import FileFormat, SavedAsJson
 from btdagg.model import DavidsonModel
 from btdagg.provenance import Provenance, warn_of
+from btdagg.readable import readable
 from btdagg.validation import CountsItself, as_number, as_whole_counts, names_of_judges
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ PANEL_FILE = FileFormat("btdagg.panel", "panel")
 _ROUNDING = 8 * math.ulp(1.0)
 
 
+@readable
 @dataclass(frozen=True)
 class PanelModel(SavedAsJson):
     """Davidson model of the votes of several judges.

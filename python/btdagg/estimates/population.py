@@ -20,6 +20,7 @@ from btdagg.estimates.mean import (
     unknown_mean,
 )
 from btdagg.estimates.quantities import QUANTITIES, SHARES, MeanEstimate, ends_of
+from btdagg.readable import readable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,6 +33,7 @@ _FEWEST = 10  # groups whose mean can stand for all
 _FEW = 5  # labelled groups below which intervals are said to be untried
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class Domain:
     """Means of one domain, with what they are made of.
@@ -136,6 +138,7 @@ class Domain:
         return int(wanted[enough[0]]) if len(enough) else None
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class Population:
     """All items, those with a label among them, and what models predict.

@@ -13,6 +13,7 @@ from btdagg.estimates.population import Domain, Population
 from btdagg.estimates.proxy import DistinctCounts, Predictor, as_any_counts, cross_fitted, fixed
 from btdagg.estimates.quantities import QUANTITIES, MeanEstimate, ends_of
 from btdagg.fit.intervals import as_level
+from btdagg.readable import readable
 from btdagg.validation import (
     as_groups,
     as_integer,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from btdagg.fit.prior import Prior
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class Given:
     """What `estimate` is given, checked."""
@@ -105,6 +107,7 @@ class Given:
         )
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class Estimates:
     """Estimates over all items, and for each value of a column.

@@ -12,6 +12,7 @@ from btdagg.estimates.orientation import place_of, systems_of, turned_domain
 from btdagg.estimates.prediction_powered import Given
 from btdagg.estimates.strengths import Comparisons, corrected_strengths
 from btdagg.fit.intervals import ParameterInterval, as_level
+from btdagg.readable import readable
 from btdagg.significance import holm, rank_clusters, statistically_tied
 from btdagg.validation import same_index
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from btdagg.fit.prior import Prior
 
 
+@readable
 @dataclass(frozen=True)
 class SystemEstimate:
     """One system among others.
@@ -54,6 +56,7 @@ class SystemEstimate:
     is_tied: bool
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class SystemEstimates:
     """Systems from the strongest to the weakest.

@@ -11,6 +11,7 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg.evaluation.intervals import Interval, mean_interval
 from btdagg.evaluation.ranking import GroupTest, Ranking, SplitTest, rank
+from btdagg.readable import readable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,6 +24,7 @@ ERRORS = np.abs(np.subtract.outer(np.arange(3), np.arange(3)))
 """Absolute error by gold label and predicted label."""
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class MethodScores:
     """Scores of one aggregator on the evaluation set of each split.
@@ -107,6 +109,7 @@ class MethodScores:
         return np.asarray(self.matrices.sum(axis=(1, 2)))
 
 
+@readable
 class Tested(NamedTuple):
     """How differences were tested, and the p-values of each pair of m methods on each split.
 
@@ -122,6 +125,7 @@ class Tested(NamedTuple):
     accuracy: NDArray[np.float64]
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """Aggregators on the same splits of the same items.
@@ -216,6 +220,7 @@ class Comparison:
         return self.tested
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class Cell:
     """One comparison, with its key and settings.

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from btdagg.evaluation.curves import Sweep
+from btdagg.readable import readable
 
 if TYPE_CHECKING:
     from btdagg.evaluation.cells import Cell
     from btdagg.evaluation.parts import Key
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class Scores:
     """The result of an evaluation of votes and labels.

@@ -16,6 +16,7 @@ from btdagg.fit.regions import items_of, least_errors
 from btdagg.fit.warnings import CalibrationWarning
 from btdagg.metrics import mean_absolute_error
 from btdagg.model import DavidsonModel
+from btdagg.readable import readable
 from btdagg.validation import as_labels, as_whole_counts, labelled
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ _MOST_ITEMS = 300
 _INWARD = 1e-6
 
 
+@readable
 @dataclass(frozen=True)
 class MaeCalibration:
     """Outcome of `calibrate_by_mae`.

@@ -17,6 +17,7 @@ from btdagg.fit.posterior import Posterior
 from btdagg.fit.warnings import CalibrationWarning, constant_of, warnings_of
 from btdagg.model import DavidsonModel
 from btdagg.provenance import Provenance
+from btdagg.readable import readable
 from btdagg.validation import CountsItself, as_integer, as_number, labelled
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from btdagg.fit.prior import Prior
 
 
+@readable
 @dataclass(frozen=True)
 class Calibration:
     """A fitted model and how the fit went.

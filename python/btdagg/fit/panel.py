@@ -21,6 +21,7 @@ from btdagg.panel import (
     probabilities,
 )
 from btdagg.provenance import Provenance
+from btdagg.readable import readable
 from btdagg.validation import (
     CountsItself,
     as_groups,
@@ -45,6 +46,7 @@ _N_FOLDS = 5
 _STARTS = ((1.3, 1.5, 0.8), (2.0, 4.0, 2.0))
 
 
+@readable
 @dataclass(frozen=True)
 class PanelCalibration:
     """A fitted panel and how the fit went.

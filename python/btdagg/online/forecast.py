@@ -15,6 +15,7 @@ from btdagg.fit.prior import Neighbour, Prior
 from btdagg.fit.warnings import CalibrationWarning
 from btdagg.online.planner import numbers
 from btdagg.online.rule import StoppingRule
+from btdagg.readable import readable
 from btdagg.validation import as_integer, as_number
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ _MOST_ITEMS = 1000
 _SIZES = (0, 10, 50, 200)
 
 
+@readable
 @dataclass(frozen=True)
 class ForecastRow:
     """Forecast for one number of votes and of labels.
@@ -57,6 +59,7 @@ class ForecastRow:
     price: float
 
 
+@readable
 @dataclass(frozen=True)
 class Forecast:
     """Forecast of a job on a new task.

@@ -14,6 +14,7 @@ from btdagg.fit.calibrate import calibrate
 from btdagg.fit.warnings import CalibrationWarning
 from btdagg.online.predictive import VoteDistribution, fit_votes
 from btdagg.online.rule import StoppingRule
+from btdagg.readable import readable
 from btdagg.validation import (
     as_integer,
     as_labels,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 RULES = ("all votes", "lossless", "risk-bounded", "cost-optimal")
 
 
+@readable
 @dataclass(frozen=True)
 class PlannedBudget:
     """Forecast for one number of votes and one rule.
@@ -65,6 +67,7 @@ class PlannedBudget:
     price: float
 
 
+@readable
 @dataclass(frozen=True)
 class Plan:
     """Forecast of a job.

@@ -14,6 +14,7 @@ from btdagg.files import FileFormat, SavedAsJson
 from btdagg.model import DavidsonModel
 from btdagg.online.predictive import VoteDistribution
 from btdagg.provenance import warn_of
+from btdagg.readable import readable
 from btdagg.validation import as_counts, as_integer, as_number, as_numbers
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ RULE_FILE = FileFormat("btdagg.stopping-rule", "stopping rule")
 _MOST_VOTES = 128
 
 
+@readable
 class StoppedVotes(NamedTuple):
     """Where items stop if their votes come one at a time.
 
@@ -40,6 +42,7 @@ class StoppedVotes(NamedTuple):
     labels: NDArray[np.int8]
 
 
+@readable
 @dataclass(frozen=True)
 class StoppingRule(SavedAsJson):
     """Whether an item may stop short of the `n` votes that its model is calibrated for.

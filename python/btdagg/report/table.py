@@ -11,6 +11,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self
 
 from btdagg._core import InputError
+from btdagg.readable import readable
 from btdagg.report.wording import MISSING, printable
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ class PivotCell(NamedTuple):
     place: int = 0
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class ReportTable:
     """A table of a report.

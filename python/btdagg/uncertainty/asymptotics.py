@@ -11,6 +11,7 @@ import numpy as np
 from btdagg.fit.bounds import PARAMETERS, Bounds, box_of
 from btdagg.fit.calibrate import Calibration
 from btdagg.fit.intervals import ParameterInterval, as_level
+from btdagg.readable import readable
 from btdagg.uncertainty.resampling import FitOptions, estimates, labelled_items
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _FLAT = 1e-8
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class Sandwich:
     """Asymptotic uncertainty of a calibration.
