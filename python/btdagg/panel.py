@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg.display import Displayed
 from btdagg.files import FileFormat, SavedAsJson
 from btdagg.model import DavidsonModel
 from btdagg.provenance import Provenance, warn_of
@@ -29,7 +30,7 @@ _ROUNDING = 8 * math.ulp(1.0)
 
 @readable
 @dataclass(frozen=True)
-class PanelModel(SavedAsJson):
+class PanelModel(SavedAsJson, Displayed):
     """Davidson model of the votes of several judges.
 
     A frozen value, as `DavidsonModel` is. `btdagg.calibrate_panel` fits it.

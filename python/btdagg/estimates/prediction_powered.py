@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg.display import Displayed, picture
 from btdagg.estimates.population import Domain, Population
 from btdagg.estimates.proxy import DistinctCounts, Predictor, as_any_counts, cross_fitted, fixed
 from btdagg.estimates.quantities import QUANTITIES, MeanEstimate, ends_of
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from btdagg.estimates.differences import Difference
     from btdagg.fit.prior import Prior
+    from btdagg.report.figure import ReportFigure
 
 
 @readable
@@ -109,7 +111,7 @@ class Given:
 
 @readable
 @dataclass(frozen=True, eq=False)
-class Estimates:
+class Estimates(Displayed):
     """Estimates over all items, and for each value of a column.
 
     Attributes
@@ -195,6 +197,16 @@ class Estimates:
             variance - (mean.variance - mean.of_labels),
             some.seed,
         )
+
+    def plot(self) -> ReportFigure:
+        """Draw the intervals with the judge and from labels alone.
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib is not installed.
+        """
+        return picture(self)
 
     def __str__(self) -> str:
         lines = [f"{name} {one}" for name, one in self.estimates.items()]

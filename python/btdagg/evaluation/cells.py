@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg.display import Displayed, picture
 from btdagg.evaluation.intervals import Interval, mean_interval
 from btdagg.evaluation.ranking import GroupTest, Ranking, SplitTest, rank
 from btdagg.readable import readable
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from btdagg.aggregators import Davidson
     from btdagg.evaluation.new_items import NewItems
     from btdagg.evaluation.parts import Key
+    from btdagg.report.figure import ReportFigure
 
 ERRORS = np.abs(np.subtract.outer(np.arange(3), np.arange(3)))
 """Absolute error by gold label and predicted label."""
@@ -127,7 +129,7 @@ class Tested(NamedTuple):
 
 @readable
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(Displayed):
     """Aggregators on the same splits of the same items.
 
     Attributes
@@ -158,6 +160,16 @@ class Comparison:
     new_items: NewItems | None = None
     baseline: int | None = None
     calibrated: tuple[int, ...] = ()
+
+    def plot(self) -> ReportFigure:
+        """Draw the confusion matrix of each method.
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib is not installed.
+        """
+        return picture(self)
 
     @property
     def n_splits(self) -> int:

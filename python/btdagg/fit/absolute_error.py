@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg.display import Displayed
 from btdagg.fit.bounds import Bounds, box_of
 from btdagg.fit.calibrate import calibrate
 from btdagg.fit.calibration_set import calibration_set
@@ -32,7 +33,7 @@ _INWARD = 1e-6
 
 @readable
 @dataclass(frozen=True)
-class MaeCalibration:
+class MaeCalibration(Displayed):
     """Outcome of `calibrate_by_mae`.
 
     Attributes

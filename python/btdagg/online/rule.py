@@ -10,6 +10,7 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
+from btdagg.display import Displayed
 from btdagg.files import FileFormat, SavedAsJson
 from btdagg.model import DavidsonModel
 from btdagg.online.predictive import VoteDistribution
@@ -44,7 +45,7 @@ class StoppedVotes(NamedTuple):
 
 @readable
 @dataclass(frozen=True)
-class StoppingRule(SavedAsJson):
+class StoppingRule(SavedAsJson, Displayed):
     """Whether an item may stop short of the `n` votes that its model is calibrated for.
 
     Made by `lossless`, `risk_bounded` or `cost_optimal`. A frozen value: equal if its parts are

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
+from btdagg.display import Displayed
 from btdagg.fit.bounds import PARAMETERS, Bounds, box_of
 from btdagg.fit.calibrate import Calibration
 from btdagg.fit.intervals import ParameterInterval, as_level
@@ -23,7 +24,7 @@ _FLAT = 1e-8
 
 @readable
 @dataclass(frozen=True, eq=False)
-class Sandwich:
+class Sandwich(Displayed):
     """Asymptotic uncertainty of a calibration.
 
     Attributes

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 
 from btdagg import _core
+from btdagg.display import Displayed
 from btdagg.fit.bounds import PARAMETERS
 from btdagg.fit.calibrate import Calibration
 from btdagg.fit.intervals import ParameterInterval, Stability, as_level
@@ -27,7 +28,7 @@ _OFTEN = 0.025
 
 @readable
 @dataclass(frozen=True, eq=False)
-class Bootstrap:
+class Bootstrap(Displayed):
     """Result of `bootstrap`: refits to resampled items.
 
     Attributes
