@@ -1,7 +1,9 @@
 """How results look in a notebook: tables and figures, text escaped, nothing run or fetched."""
 
+import os
 import subprocess
 import sys
+import warnings
 from html.parser import HTMLParser
 
 import numpy as np
@@ -14,6 +16,7 @@ from btdagg.extras import MissingExtraError
 from btdagg.integrations import notebook
 from btdagg.report import PivotCell, ReportFigure, ReportTable
 from gallery import gallery, simulated, tables_of
+from pages import ROOT
 from test_extras import WITHOUT
 
 SHOWN = (
@@ -229,3 +232,27 @@ def test_what_has_no_picture_says_so():
         notebook.figure_of({})
     assert notebook.as_html({}) is None
     assert issubclass(MissingExtraError, ImportError)
+
+
+@pytest.mark.integration
+def test_the_notebook_of_the_examples_runs_and_shows_tables_and_pictures():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if os.environ.get("CI") != "true":
+            pytest.importorskip("nbclient")
+            pytest.importorskip("ipykernel")
+        import nbclient
+        import nbformat
+
+        read = nbformat.read(ROOT / "examples" / "votes_to_win_rate.ipynb", 4)
+        code = [cell for cell in read.cells if cell.cell_type == "code"]
+        assert not any(cell.outputs or cell.execution_count for cell in code)
+        nbclient.NotebookClient(read, timeout=300, kernel_name="python3").execute()
+    shown = [output.data for cell in code for output in cell.outputs if "data" in output]
+    assert all("text/plain" in data for data in shown)
+    pictures = [data for data in shown if "<img" in data.get("text/html", "")]
+    tables = [data for data in shown if "<table>" in data.get("text/html", "")]
+    assert (len(pictures), len(tables)) == (4, 5)
+    for data in (*pictures, *tables):
+        assert Elements(data["text/html"]).tags <= HARMLESS | OF_FIGURES
+        assert "\n" not in data["text/plain"]
