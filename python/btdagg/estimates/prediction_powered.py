@@ -172,6 +172,21 @@ class Estimates(Displayed):
         """
         return self._whole.labels_for(as_width(width, quantity), quantity, self.level)
 
+    def labels_to_tell(self, bound: float, quantity: str = "net win rate") -> int | None:
+        """How many labels would tell on which side of a bound a quantity is.
+
+        They leave the bound outside of the interval, if the estimate stays as it is. None where not
+        even labels of all items would.
+
+        Parameters
+        ----------
+        bound : float
+        quantity : str
+            Key of `estimates`.
+        """
+        number = as_number(bound, "bound")
+        return self._whole.labels_to_tell(number, as_quantity(quantity), self.level)
+
     def votes_for(self, width: float, quantity: str = "net win rate") -> int | None:
         """How many votes per item, with the labels that there are, would make an interval so wide.
 
