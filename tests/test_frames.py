@@ -141,6 +141,11 @@ CASES = {
             counts, np.where(np.arange(len(labels)) < 30, labels, np.nan), model=MODEL
         ).estimates.values()
     ],
+    "not_worse": lambda counts, labels: (
+        estimates.not_worse(
+            counts, np.where(np.arange(len(labels)) < 30, labels, np.nan), model=MODEL
+        ).estimate
+    ),
     "estimate_systems": lambda counts, labels: [
         one.strength.estimate
         for one in btdagg.estimate_systems(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg.readable import readable
 from btdagg.validation import CountsItself, as_counts, same_length, unmasked
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 _SIDES = ("minus", "tie", "plus")
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class Confidences:
     """Confidences of the votes, summed up by item and label; columns in label order -1, 0, +1.
@@ -44,6 +46,7 @@ class Confidences:
         return type(self)(self.total[chosen], self.least[chosen], self.log_product[chosen])
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class Evidence:
     """What aggregators decide items by.

@@ -11,9 +11,11 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
+from btdagg.display import Displayed, picture
 from btdagg.files import FileFormat, SavedAsJson
 from btdagg.fit.calibration_set import calibration_set
 from btdagg.provenance import Provenance, warn_of
+from btdagg.readable import readable
 from btdagg.validation import as_counts, as_integer, as_number
 
 if TYPE_CHECKING:
@@ -22,11 +24,13 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from btdagg.integrations.votes_sql import VotesTable
+    from btdagg.report.figure import ReportFigure
 
 MODEL_FILE = FileFormat("btdagg.davidson", "model")
 _NUMBERS = ("beta", "eta0", "gamma", "alpha", "kappa")
 
 
+@readable
 class Features(NamedTuple):
     """Margin feature s and tie feature t, each (n,)."""
 
@@ -35,7 +39,7 @@ class Features(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DavidsonModel(SavedAsJson):
+class DavidsonModel(SavedAsJson, Displayed):
     """Bradley-Terry-Davidson model of labels given vote counts.
 
     A frozen value: equal if its numbers are equal, hashable, picklable, saved as versioned JSON.
@@ -122,6 +126,23 @@ class DavidsonModel(SavedAsJson):
             return math.exp(self.eta0)
         except OverflowError:
             return math.inf
+
+    def plot(self, n_votes: int | None = None) -> ReportFigure:
+        """Draw how every way in which votes can fall is decided.
+
+        Parameters
+        ----------
+        n_votes : int, optional
+            Votes per item; unless given as many as it was fitted for.
+
+        Raises
+        ------
+        InputError
+            If it is out of range.
+        MissingExtraError
+            If matplotlib is not installed.
+        """
+        return picture(self, n_votes)
 
     def decide(self, counts: ArrayLike, *, n_threads: int = 1) -> NDArray[np.int8]:
         """Label of least expected absolute error for each item, (n,): -1, 0 or +1."""

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg.display import Displayed
 from btdagg.files import FileFormat, SavedAsJson
 from btdagg.model import DavidsonModel
 from btdagg.provenance import Provenance, warn_of
+from btdagg.readable import readable
 from btdagg.validation import CountsItself, as_number, as_whole_counts, names_of_judges
 
 if TYPE_CHECKING:
@@ -26,8 +28,9 @@ PANEL_FILE = FileFormat("btdagg.panel", "panel")
 _ROUNDING = 8 * math.ulp(1.0)
 
 
+@readable
 @dataclass(frozen=True)
-class PanelModel(SavedAsJson):
+class PanelModel(SavedAsJson, Displayed):
     """Davidson model of the votes of several judges.
 
     A frozen value, as `DavidsonModel` is. `btdagg.calibrate_panel` fits it.

@@ -26,6 +26,7 @@ from btdagg.online import StoppingRule
 from btdagg.online.columns import settled_columns
 from btdagg.online.rule_kind import RuleKind
 from btdagg.provenance import Provenance, warn_of
+from btdagg.readable import readable
 from btdagg.tables import Labels, Votes, read_labels, read_votes
 from btdagg.tables.join import with_task
 from btdagg.tables.table import listing, refuse, text
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from btdagg.tables.source import Source
 
 
+@readable
 @dataclass(frozen=True)
 class Fitted:
     """What a task's labels give: a calibration, and the rule under which its pairs stop."""
@@ -51,6 +53,7 @@ class Fitted:
         return self.calibration.model
 
 
+@readable
 @dataclass(eq=False)
 class Labelling:
     """What came of a pipeline.
@@ -148,6 +151,9 @@ class Pipeline:
         if isinstance(self.rule, StoppingRule):
             warn_of(differences(self.pairs, judging, self.rule))
         self.tasks = _tasks(self.pairs, self.labels)
+
+    def __repr__(self) -> str:
+        return f"<Pipeline of {len(self.pairs)} pairs by {self.judging.model}>"
 
     def pairs_to_ask(self, store: VoteStore | None) -> Pairs:
         """Pairs that may need votes: all but those that a given rule has settled."""

@@ -11,6 +11,7 @@ from btdagg import _core
 from btdagg._core import InputError
 from btdagg.fit.bounds import Bounds, box_of
 from btdagg.fit.calibrate import Calibration, calibrate
+from btdagg.readable import readable
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from btdagg.fit.prior import Prior
 
 
+@readable
 @dataclass(frozen=True)
 class Davidson:
     """Davidson model fitted by minimum DRPS; the label of least expected absolute error.

@@ -9,12 +9,14 @@ from btdagg._core import InputError
 from btdagg.aggregators.base import Needs
 from btdagg.fit.absolute_error import MaeCalibration, calibrate_by_mae
 from btdagg.fit.bounds import Bounds
+from btdagg.readable import readable
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
 
+@readable
 @dataclass(frozen=True)
 class DavidsonMAE:
     """Davidson model fitted by minimum absolute error; the label of least expected absolute error.

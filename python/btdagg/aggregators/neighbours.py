@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from btdagg._core import InputError
 from btdagg.aggregators.base import Needs
 from btdagg.fit.calibrate import Calibration, calibrate
+from btdagg.readable import readable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from btdagg.fit.prior import Prior
 
 
+@readable
 @dataclass(frozen=True)
 class Neighbours:
     """Davidson model calibrated with a prior learned from neighbours.

@@ -11,11 +11,13 @@ from btdagg._core import InputError
 from btdagg.aggregators.davidson import Davidson
 from btdagg.evidence import Evidence
 from btdagg.fit.panel import PanelCalibration, calibrate_panel
+from btdagg.readable import readable
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 
+@readable
 @dataclass(frozen=True)
 class Panel:
     """The votes of several judges, each with parameters of its own; see `calibrate_panel`.
@@ -50,6 +52,7 @@ class Panel:
         return np.stack([evidence.require_judge(name) for name in self.judges], axis=1)
 
 
+@readable
 @dataclass(frozen=True)
 class OneJudge:
     """`Davidson` of the votes of one judge of a panel; `fit` sets `fitted`."""

@@ -21,6 +21,7 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg.extras import needs
 from btdagg.files import replace_file
+from btdagg.readable import readable
 from btdagg.tables import Labels, Table, read_table
 from btdagg.tables.schema import checked, ids, parse_column, whole_numbers
 from btdagg.tables.table import refuse, refuse_duplicates, text
@@ -35,6 +36,7 @@ _COLUMNS = ("id", "subset", "prompt", "chosen", "rejected")
 _FILES = (".parquet", ".jsonl", ".ndjson")
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class LabelledPairs(Table):
     """Pairs of responses to a prompt, labelled: one row per pair.

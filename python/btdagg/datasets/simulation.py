@@ -19,6 +19,7 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg.datasets.regimes import REGIMES, Regime
 from btdagg.datasets.thurstone import Thurstone
+from btdagg.readable import readable
 from btdagg.reference import features, probabilities
 from btdagg.validation import as_integer
 
@@ -33,6 +34,7 @@ _LABELLING_VOTES = 12
 _TIED = (0.3, 6.0, 0.3)
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class SimulatedVotes:
     """Votes of a simulated judge and the gold labels of its items.

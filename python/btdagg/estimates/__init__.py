@@ -6,6 +6,7 @@ from btdagg.lazy import loader
 
 if TYPE_CHECKING:
     from btdagg.estimates.differences import Difference
+    from btdagg.estimates.not_worse import NonInferiority, not_worse
     from btdagg.estimates.prediction_powered import Estimates, estimate
     from btdagg.estimates.quantities import QUANTITIES, MeanEstimate
     from btdagg.estimates.systems import SystemEstimate, SystemEstimates, estimate_systems
@@ -15,15 +16,18 @@ __all__ = [
     "Difference",
     "Estimates",
     "MeanEstimate",
+    "NonInferiority",
     "SystemEstimate",
     "SystemEstimates",
     "estimate",
     "estimate_systems",
+    "not_worse",
 ]
 
 # Loaded when first asked for: commands that may estimate do not wait for SciPy's statistics.
 _NAMES_BY_MODULE = {
     "differences": ("Difference",),
+    "not_worse": ("NonInferiority", "not_worse"),
     "prediction_powered": ("Estimates", "estimate"),
     "quantities": ("QUANTITIES", "MeanEstimate"),
     "systems": ("SystemEstimate", "SystemEstimates", "estimate_systems"),

@@ -13,11 +13,13 @@ from scipy.sparse import csr_array, diags_array
 from scipy.sparse.csgraph import connected_components
 
 from btdagg._core import InputError
+from btdagg.readable import readable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class SystemPairs:
     """Pairs of systems that are compared.
@@ -56,6 +58,7 @@ class SystemPairs:
         return np.stack([first - second, np.exp(parameters[-1] - total)], axis=1)
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class PairStatistics:
     """Sufficient statistics of the Davidson model.

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import stats
 
 from btdagg.estimates.quantities import QUANTITIES, ends_of
+from btdagg.readable import readable
 from btdagg.significance import holm
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from btdagg.estimates.population import Domain
 
 
+@readable
 @dataclass(frozen=True)
 class Difference:
     """A difference of two means, with its interval.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg.readable import readable
 from btdagg.tables.join import labels_of, matching, with_task
 from btdagg.tables.labels import Labels
 from btdagg.tables.panel import panel_counts
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+@readable
 class AllItems(NamedTuple):
     """Items with a row each, in the order of the votes, part by part.
 

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from btdagg.readable import readable
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class LabelledSample:
     """Labelled items of one domain.
@@ -59,6 +62,7 @@ class LabelledSample:
         return scaled
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class Proxies:
     """Proxies of the labelled items, and of those that stand for all.
@@ -90,6 +94,7 @@ class Proxies:
     spread: float | None = None
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class LabelProxies:
     """Proxies that are probabilities of the labels B, tie and A.
@@ -113,6 +118,7 @@ class LabelProxies:
         )
 
 
+@readable
 class Mean(NamedTuple):
     """A mean, its variance, and what that is made of.
 

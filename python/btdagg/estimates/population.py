@@ -20,6 +20,7 @@ from btdagg.estimates.mean import (
     unknown_mean,
 )
 from btdagg.estimates.quantities import QUANTITIES, SHARES, MeanEstimate, ends_of
+from btdagg.readable import readable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,6 +33,7 @@ _FEWEST = 10  # groups whose mean can stand for all
 _FEW = 5  # labelled groups below which intervals are said to be untried
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class Domain:
     """Means of one domain, with what they are made of.
@@ -122,6 +124,18 @@ class Domain:
 
     def labels_for(self, width: float, quantity: str, level: float) -> int | None:
         """Return how many labels would make an interval so wide; see `Estimates.labels_for`."""
+        wanted, low, high = self._limits_by_labels(quantity, level)
+        return _first(wanted, high - low <= width)
+
+    def labels_to_tell(self, bound: float, quantity: str, level: float) -> int | None:
+        """Return how many labels would leave a bound outside; see `Estimates.labels_to_tell`."""
+        wanted, low, high = self._limits_by_labels(quantity, level)
+        return _first(wanted, (low > bound) | (high < bound))
+
+    def _limits_by_labels(
+        self, quantity: str, level: float
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+        """Return numbers of labels up to that of the items, and the ends of their intervals."""
         mean, n, ends = self.means[quantity], self.n_labels, ends_of(quantity)
         wanted = np.arange(2, self.n_items + 1)
         effective = self._effective(quantity, self.alone[quantity]) * wanted / n
@@ -131,11 +145,14 @@ class Domain:
             variances = mean.of_labels * n / wanted + of_rest * (self.n_items - n) / left
             with_judge = self._effective(quantity, mean) * mean.variance / variances
             effective = np.maximum(effective, with_judge)
-        low, high = wilson(mean.value, effective, self.quantile(level), ends)
-        enough = np.flatnonzero(high - low <= width)
-        return int(wanted[enough[0]]) if len(enough) else None
+        return wanted, *wilson(mean.value, effective, self.quantile(level), ends)
 
 
+def _first(wanted: NDArray[np.int64], enough: NDArray[np.bool_]) -> int | None:
+    return int(wanted[enough.argmax()]) if enough.any() else None
+
+
+@readable
 @dataclass(frozen=True, eq=False)
 class Population:
     """All items, those with a label among them, and what models predict.

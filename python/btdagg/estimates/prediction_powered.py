@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg.display import Displayed, picture
 from btdagg.estimates.population import Domain, Population
 from btdagg.estimates.proxy import DistinctCounts, Predictor, as_any_counts, cross_fitted, fixed
 from btdagg.estimates.quantities import QUANTITIES, MeanEstimate, ends_of
 from btdagg.fit.intervals import as_level
+from btdagg.readable import readable
 from btdagg.validation import (
     as_groups,
     as_integer,
@@ -28,8 +30,10 @@ if TYPE_CHECKING:
 
     from btdagg.estimates.differences import Difference
     from btdagg.fit.prior import Prior
+    from btdagg.report.figure import ReportFigure
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class Given:
     """What `estimate` is given, checked."""
@@ -105,8 +109,9 @@ class Given:
         )
 
 
+@readable
 @dataclass(frozen=True, eq=False)
-class Estimates:
+class Estimates(Displayed):
     """Estimates over all items, and for each value of a column.
 
     Attributes
@@ -167,6 +172,21 @@ class Estimates:
         """
         return self._whole.labels_for(as_width(width, quantity), quantity, self.level)
 
+    def labels_to_tell(self, bound: float, quantity: str = "net win rate") -> int | None:
+        """How many labels would tell on which side of a bound a quantity is.
+
+        They leave the bound outside of the interval, if the estimate stays as it is. None where not
+        even labels of all items would.
+
+        Parameters
+        ----------
+        bound : float
+        quantity : str
+            Key of `estimates`.
+        """
+        number = as_number(bound, "bound")
+        return self._whole.labels_to_tell(number, as_quantity(quantity), self.level)
+
     def votes_for(self, width: float, quantity: str = "net win rate") -> int | None:
         """How many votes per item, with the labels that there are, would make an interval so wide.
 
@@ -192,6 +212,16 @@ class Estimates:
             variance - (mean.variance - mean.of_labels),
             some.seed,
         )
+
+    def plot(self) -> ReportFigure:
+        """Draw the intervals with the judge and from labels alone.
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib is not installed.
+        """
+        return picture(self)
 
     def __str__(self) -> str:
         lines = [f"{name} {one}" for name, one in self.estimates.items()]

@@ -13,6 +13,7 @@ from btdagg.distinct import distinct_rows
 from btdagg.fit.warnings import CalibrationWarning
 from btdagg.model import DavidsonModel
 from btdagg.panel import PanelModel, as_panel_counts
+from btdagg.readable import readable
 from btdagg.validation import as_whole_counts
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def as_any_counts(counts: ArrayLike) -> NDArray[np.int64]:
     return known.astype(np.int64)
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class DistinctCounts:
     """Counts of items, each distinct row once.
@@ -67,6 +69,7 @@ class DistinctCounts:
         return cls(array[first], place)
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class Predictions:
     """Probabilities of every distinct row of counts by every model.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from btdagg.estimates.intervals import Ends
+from btdagg.readable import readable
 
 QUANTITIES: dict[str, tuple[float, float, float]] = {
     "A": (0.0, 0.0, 1.0),
@@ -24,6 +25,7 @@ def ends_of(quantity: str) -> Ends:
     return Ends(min(QUANTITIES[quantity]), max(QUANTITIES[quantity]))
 
 
+@readable
 @dataclass(frozen=True)
 class MeanEstimate:
     """A mean over all items, with its interval.

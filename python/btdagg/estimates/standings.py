@@ -9,6 +9,7 @@ import numpy as np
 from scipy import stats
 
 from btdagg.fit.intervals import ParameterInterval
+from btdagg.readable import readable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -17,6 +18,7 @@ _ROUNDING = 1e-24  # of a variance
 _ALIKE = "labelled groups are all alike"
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class Standings:
     """Strengths and the logarithm of the tie parameter.

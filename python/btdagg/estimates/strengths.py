@@ -11,6 +11,7 @@ from scipy.sparse import csr_array, hstack
 from btdagg.estimates.davidson import PairStatistics, SystemPairs
 from btdagg.estimates.mean import LabelledSample, tuned_weights
 from btdagg.estimates.standings import Standings
+from btdagg.readable import readable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _N_TUNINGS = 2
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class Comparisons:
     """Which pair of systems each item compares.

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg.display import Displayed, picture
 from btdagg.estimates.orientation import place_of, systems_of, turned_domain
 from btdagg.estimates.prediction_powered import Given
 from btdagg.estimates.strengths import Comparisons, corrected_strengths
 from btdagg.fit.intervals import ParameterInterval, as_level
+from btdagg.readable import readable
 from btdagg.significance import holm, rank_clusters, statistically_tied
 from btdagg.validation import same_index
 
@@ -23,8 +25,10 @@ if TYPE_CHECKING:
     from btdagg.estimates.quantities import MeanEstimate
     from btdagg.estimates.standings import Standings
     from btdagg.fit.prior import Prior
+    from btdagg.report.figure import ReportFigure
 
 
+@readable
 @dataclass(frozen=True)
 class SystemEstimate:
     """One system among others.
@@ -54,8 +58,9 @@ class SystemEstimate:
     is_tied: bool
 
 
+@readable
 @dataclass(frozen=True, eq=False)
-class SystemEstimates:
+class SystemEstimates(Displayed):
     """Systems from the strongest to the weakest.
 
     Attributes
@@ -91,6 +96,16 @@ class SystemEstimates:
     n_groups: int
     level: float
     remarks: tuple[str, ...]
+
+    def plot(self) -> ReportFigure:
+        """Draw the win rates of systems, with the judge and from labels alone.
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib is not installed.
+        """
+        return picture(self)
 
     def __str__(self) -> str:
         rows = [("rank", "system", "labels", "win rate", "strength")]

@@ -10,6 +10,7 @@ import numpy as np
 
 from btdagg.evaluation.intervals import Interval
 from btdagg.evaluation.parts import Key, among_gold_ties, grouping
+from btdagg.readable import readable
 from btdagg.tables.table import require
 from btdagg.tables.votes import require_single
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from btdagg.tables import Labels, Votes
 
 
+@readable
 @dataclass(frozen=True)
 class PositionalBias:
     """Votes by the place in which the preferred response was shown.

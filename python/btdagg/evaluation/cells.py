@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg.display import Displayed, picture
 from btdagg.evaluation.intervals import Interval, mean_interval
 from btdagg.evaluation.ranking import GroupTest, Ranking, SplitTest, rank
+from btdagg.readable import readable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,11 +20,13 @@ if TYPE_CHECKING:
     from btdagg.aggregators import Davidson
     from btdagg.evaluation.new_items import NewItems
     from btdagg.evaluation.parts import Key
+    from btdagg.report.figure import ReportFigure
 
 ERRORS = np.abs(np.subtract.outer(np.arange(3), np.arange(3)))
 """Absolute error by gold label and predicted label."""
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class MethodScores:
     """Scores of one aggregator on the evaluation set of each split.
@@ -107,6 +111,7 @@ class MethodScores:
         return np.asarray(self.matrices.sum(axis=(1, 2)))
 
 
+@readable
 class Tested(NamedTuple):
     """How differences were tested, and the p-values of each pair of m methods on each split.
 
@@ -122,8 +127,9 @@ class Tested(NamedTuple):
     accuracy: NDArray[np.float64]
 
 
+@readable
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(Displayed):
     """Aggregators on the same splits of the same items.
 
     Attributes
@@ -154,6 +160,16 @@ class Comparison:
     new_items: NewItems | None = None
     baseline: int | None = None
     calibrated: tuple[int, ...] = ()
+
+    def plot(self) -> ReportFigure:
+        """Draw the confusion matrix of each method.
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib is not installed.
+        """
+        return picture(self)
 
     @property
     def n_splits(self) -> int:
@@ -216,6 +232,7 @@ class Comparison:
         return self.tested
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class Cell:
     """One comparison, with its key and settings.

@@ -12,6 +12,7 @@ from btdagg.evaluation.comparison import Options, evaluate, numbers_of_votes
 from btdagg.evaluation.parts import USUAL, Key, grouping
 from btdagg.evaluation.protocol import SPLITS
 from btdagg.evaluation.scores import Scores
+from btdagg.readable import readable
 from btdagg.tables.join import with_task
 from btdagg.tables.table import require, text
 from btdagg.tables.votes import require_single
@@ -93,6 +94,7 @@ def ablate(
     return _sorted(found, values)
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class OrderComparison:
     """Aggregators on votes in one order, in the other, and in both, with equal numbers of votes.
@@ -118,6 +120,7 @@ class OrderComparison:
     n_left_out: int
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class OrderComparisons(Scores):
     """What `compare_orders` finds: cells of the values first, second and balanced."""

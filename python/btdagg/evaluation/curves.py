@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from btdagg.evaluation.intervals import Interval
+from btdagg.readable import readable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from btdagg.evaluation.parts import Key
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class Curve:
     """Scores of one aggregator at each of k points, split by split.
@@ -51,6 +53,7 @@ class Curve:
         return tuple(point.accuracy_interval for point in self.points)
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class Sweep:
     """One figure's worth of curves.

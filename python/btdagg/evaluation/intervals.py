@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg.readable import readable
 from btdagg.validation import (
     as_groups,
     as_integer,
@@ -26,6 +27,7 @@ _Z = 1.96
 _DRAWN = 1 << 20
 
 
+@readable
 class Interval(NamedTuple):
     """A mean and its 95% interval."""
 

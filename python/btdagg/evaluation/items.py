@@ -9,6 +9,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg.evidence import Evidence
+from btdagg.readable import readable
 from btdagg.validation import as_labels, as_whole_counts, labelled, same_index, same_length
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from btdagg.evaluation.splitters import Splitter
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class LabelledItems:
     """Items with their evidence and gold labels.

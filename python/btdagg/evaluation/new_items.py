@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from btdagg.evaluation.intervals import Interval
+from btdagg.readable import readable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,6 +20,7 @@ _LEVEL = 0.95
 _WORST = {"mae": 2.0, "accuracy": 1.0}
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class NewItems:
     """What cross-fitting says of the models that would be written, on new groups of items.

@@ -15,6 +15,7 @@ from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.parts import USUAL, Part
 from btdagg.evaluation.protocol import SPLITS, Protocol
 from btdagg.evidence import Evidence
+from btdagg.readable import readable
 from btdagg.tables import LabelledCounts, Labels, Votes, align
 from btdagg.tables.join import labels_of
 from btdagg.tables.panel import panel_counts
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from btdagg.evaluation.scores import Scores
 
 
+@readable
 class PanelScores(NamedTuple):
     """Scores of a panel, of each of its judges, and of their pooled votes.
 

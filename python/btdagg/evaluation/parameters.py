@@ -15,6 +15,7 @@ from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.protocol import FEW_SPLITS, Protocol
 from btdagg.fit.calibrate import Calibration
+from btdagg.readable import readable
 from btdagg.validation import as_number
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class CorrectionRegime(StrEnum):
     MISMATCHED = "Mismatched"
 
 
+@readable
 class Spread(NamedTuple):
     """Mean and quartiles, by linear interpolation."""
 
@@ -42,6 +44,7 @@ class Spread(NamedTuple):
     high: float
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class FittedParameters:
     """What `fitted_parameters` found.

@@ -11,6 +11,7 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.neighbours import Neighbourhood
+from btdagg.readable import readable
 from btdagg.tables import LabelledCounts, Labels, Table, Votes, align
 from btdagg.tables.join import labels_of, with_task
 from btdagg.tables.table import NUMBER, require
@@ -27,6 +28,7 @@ USUAL = ("task", "judge")
 """Columns that votes are grouped by by default, if they exist."""
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class Part:
     """Votes that are evaluated together, such as those of one judge on one task.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg.readable import readable
 from btdagg.significance import (
     Method,
     Rule,
@@ -157,6 +158,7 @@ PAPER_TEST = SplitTest(method="monte-carlo", n_resamples=100, rule="mean")
 """The paper's reading: 100 random sign patterns a split, and the mean of the p-values."""
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class Ranking:
     """Methods by one score.

@@ -17,6 +17,7 @@ from btdagg.evaluation.parts import refuse_several_judges, require_columns
 from btdagg.evaluation.protocol import SPLITS, Protocol
 from btdagg.evidence import Evidence
 from btdagg.metrics import mean_absolute_error, pairwise_accuracy
+from btdagg.readable import readable
 from btdagg.tables import Labels, Ratings, Votes, align
 from btdagg.tables.table import require, text
 
@@ -31,6 +32,7 @@ _OWN = "\0own"  # decisions of the rater; no column of a source is called that
 _ROUNDING = 1e-12
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class JudgeScores:
     """Judge and rater on the same items: the evaluation set of each split.
@@ -84,6 +86,7 @@ class JudgeScores:
         return self.mae_gain.mean > _ROUNDING
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class RaterScores:
     """One rater against the majority vote of the others.
@@ -116,6 +119,7 @@ class RaterScores:
     judge: JudgeScores | None
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class LeaveOneOut:
     """What `leave_one_rater_out` found.

@@ -6,15 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from btdagg.display import Displayed, picture
 from btdagg.evaluation.curves import Sweep
+from btdagg.readable import readable
 
 if TYPE_CHECKING:
     from btdagg.evaluation.cells import Cell
     from btdagg.evaluation.parts import Key
+    from btdagg.report.figure import ReportFigure
 
 
+@readable
 @dataclass(frozen=True, eq=False)
-class Scores:
+class Scores(Displayed):
     """The result of an evaluation of votes and labels.
 
     Attributes
@@ -44,6 +48,23 @@ class Scores:
     n_sharing: int = 0
     column: str = ""
     n_left_out: Mapping[Key, int] = field(default_factory=dict)
+
+    def plot(self, choice: str | None = None) -> ReportFigure:
+        """Draw errors against numbers of votes or labels; of one number, the labels that are given.
+
+        Parameters
+        ----------
+        choice : str, optional
+            Of several figures, as of several judges, the one to draw.
+
+        Raises
+        ------
+        InputError
+            If there are several figures, and none of that name; the message lists them.
+        MissingExtraError
+            If matplotlib is not installed.
+        """
+        return picture(self, choice)
 
     def by_key(self) -> dict[Key, tuple[Cell, ...]]:
         """Cells by key."""

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg.readable import readable
 from btdagg.validation import as_groups, as_integer, as_number
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 
+@readable
 class Split(NamedTuple):
     """Indices of the items of both sets, each in ascending order."""
 

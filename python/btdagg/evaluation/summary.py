@@ -10,6 +10,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg.evaluation.intervals import Interval, mean_interval
+from btdagg.readable import readable
 
 if TYPE_CHECKING:
     from btdagg.evaluation.cells import Cell, MethodScores
@@ -41,6 +42,7 @@ _OFTEN = 0.25
 _ENOUGH = 20
 
 
+@readable
 @dataclass(frozen=True)
 class Line:
     """Scores of one method in one cell, or averaged over several.

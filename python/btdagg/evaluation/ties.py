@@ -11,6 +11,7 @@ from btdagg._core import InputError
 from btdagg.aggregators import MajorityVote
 from btdagg.evaluation.intervals import Interval, proportion_interval, share_interval
 from btdagg.evaluation.parts import among_gold_ties
+from btdagg.readable import readable
 from btdagg.tables.table import require
 from btdagg.tables.votes import require_single
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from btdagg.tables import Labels, Votes
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class TieRates:
     """Ties by two columns; a table of r rows and c columns, with averages.

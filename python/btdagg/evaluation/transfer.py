@@ -14,11 +14,13 @@ from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.intervals import Interval, mean_interval
 from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.protocol import SPLITS, Protocol
+from btdagg.readable import readable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class Transfer:
     """What `transfer_matrix` found.

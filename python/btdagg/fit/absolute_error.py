@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg.display import Displayed
 from btdagg.fit.bounds import Bounds, box_of
 from btdagg.fit.calibrate import calibrate
 from btdagg.fit.calibration_set import calibration_set
@@ -16,6 +17,7 @@ from btdagg.fit.regions import items_of, least_errors
 from btdagg.fit.warnings import CalibrationWarning
 from btdagg.metrics import mean_absolute_error
 from btdagg.model import DavidsonModel
+from btdagg.readable import readable
 from btdagg.validation import as_labels, as_whole_counts, labelled
 
 if TYPE_CHECKING:
@@ -29,8 +31,9 @@ _MOST_ITEMS = 300
 _INWARD = 1e-6
 
 
+@readable
 @dataclass(frozen=True)
-class MaeCalibration:
+class MaeCalibration(Displayed):
     """Outcome of `calibrate_by_mae`.
 
     Attributes

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg.display import Displayed, picture
 from btdagg.fit.bounds import PARAMETERS, Bounds, box_of
 from btdagg.fit.calibration_set import calibration_set
 from btdagg.fit.few_labels import FewLabels
@@ -17,6 +18,7 @@ from btdagg.fit.posterior import Posterior
 from btdagg.fit.warnings import CalibrationWarning, constant_of, warnings_of
 from btdagg.model import DavidsonModel
 from btdagg.provenance import Provenance
+from btdagg.readable import readable
 from btdagg.validation import CountsItself, as_integer, as_number, labelled
 
 if TYPE_CHECKING:
@@ -24,10 +26,12 @@ if TYPE_CHECKING:
 
     from btdagg._core import CalibrationSet
     from btdagg.fit.prior import Prior
+    from btdagg.report.figure import ReportFigure
 
 
+@readable
 @dataclass(frozen=True)
-class Calibration:
+class Calibration(Displayed):
     """A fitted model and how the fit went.
 
     Attributes
@@ -62,6 +66,23 @@ class Calibration:
     n_starts: int
     warnings: tuple[str, ...]
     posterior: Posterior | None = None
+
+    def plot(self, n_votes: int | None = None) -> ReportFigure:
+        """Draw how the model decides every way in which votes can fall, and majority vote beside.
+
+        Parameters
+        ----------
+        n_votes : int, optional
+            Votes per item; unless given as many as an item had at most.
+
+        Raises
+        ------
+        InputError
+            If it is out of range.
+        MissingExtraError
+            If matplotlib is not installed.
+        """
+        return picture(self, n_votes)
 
     def __str__(self) -> str:
         model = self.model

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from btdagg._core import InputError
+from btdagg.readable import readable
 from btdagg.validation import as_number
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+@readable
 class ParameterInterval(NamedTuple):
     """An estimate and its interval. If there is none, its ends are NaN and `note` says why."""
 
@@ -28,6 +30,7 @@ class ParameterInterval(NamedTuple):
         return f"{self.estimate:.4g} [{self.low:.4g}, {self.high:.4g}]{remark}"
 
 
+@readable
 class Stability(NamedTuple):
     """Decisions of items and what becomes of them under other parameters.
 

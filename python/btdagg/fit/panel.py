@@ -11,6 +11,7 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
+from btdagg.display import Displayed
 from btdagg.fit.bounds import Bounds, box_of
 from btdagg.fit.calibration_set import calibration_set
 from btdagg.fit.warnings import CalibrationWarning
@@ -21,6 +22,7 @@ from btdagg.panel import (
     probabilities,
 )
 from btdagg.provenance import Provenance
+from btdagg.readable import readable
 from btdagg.validation import (
     CountsItself,
     as_groups,
@@ -45,8 +47,9 @@ _N_FOLDS = 5
 _STARTS = ((1.3, 1.5, 0.8), (2.0, 4.0, 2.0))
 
 
+@readable
 @dataclass(frozen=True)
-class PanelCalibration:
+class PanelCalibration(Displayed):
     """A fitted panel and how the fit went.
 
     Attributes

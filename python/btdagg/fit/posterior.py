@@ -12,6 +12,7 @@ from btdagg import _core
 from btdagg.distinct import distinct_rows
 from btdagg.fit.bounds import Bounds, box_of
 from btdagg.fit.intervals import ParameterInterval, Stability, as_level
+from btdagg.readable import readable
 from btdagg.validation import as_integer, as_whole_counts
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 ENOUGH = 1000
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class Posterior:
     """What labels and a prior say of the parameters of a calibrated model.

@@ -15,6 +15,7 @@ from btdagg._core import InputError
 from btdagg.distinct import distinct_rows
 from btdagg.files import FileFormat, read_whole, replace_file
 from btdagg.fit.calibration_set import calibration_set
+from btdagg.readable import readable
 from btdagg.validation import CountsItself, as_labels, as_number, as_whole_counts, same_length
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ WEAK_SHARE = 0.1
 _PARTICLES, _LEAST = 1024, 32
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class Neighbour:
     """Labelled items of one neighbour, gathered: all that a prior keeps of them.
@@ -54,6 +56,7 @@ class Neighbour:
         return int(self.counts.sum(axis=1).max())
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class Prior:
     """A prior of the parameters, learned from neighbours by `fit_prior`.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from btdagg.fit.thresholds import Corners, corners, log_lead
+from btdagg.readable import readable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,6 +21,7 @@ _HALVINGS = 40
 _PORTION = 20_000
 
 
+@readable
 class LeaningItems(NamedTuple):
     """Distinct items that lean to a side, mirrored to lean to A, and what deciding them costs."""
 

@@ -26,6 +26,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from btdagg.readable import readable
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -37,6 +39,7 @@ _HALVINGS = 64
 _SLACK = 1e-12
 
 
+@readable
 class Corners(NamedTuple):
     """Corners of the regions.
 

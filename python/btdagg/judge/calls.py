@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from btdagg._core import InputError
+from btdagg.readable import readable
 from btdagg.validation import as_integer
 
 _T = TypeVar("_T")
@@ -22,6 +23,7 @@ ORDERS: tuple[Order, ...] = ("AB", "BA")
 STATUSES: tuple[Status, ...] = ("ok", "unparsed", "refused", "truncated", "empty", "failed")
 
 
+@readable
 @dataclass(frozen=True)
 class Asked:
     """What all calls of a run have in common: who is asked, and how.

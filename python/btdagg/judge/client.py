@@ -11,10 +11,12 @@ from typing import Any, Protocol
 
 from btdagg.judge.calls import Messages
 from btdagg.judge.rate_limits import RateLimits
+from btdagg.readable import readable
 
 TOO_LONG = "too_long"  # finish reason of a reply that was not read to its end
 
 
+@readable
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
     """One request for n answers.
@@ -64,6 +66,7 @@ class Usage:
     cost: float | None = None
 
 
+@readable
 @dataclass(frozen=True, slots=True)
 class ChatReply:
     """One answer.
@@ -130,6 +133,10 @@ class FunctionClient:
         self._is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
             getattr(function, "__call__", None)  # noqa: B004  an object whose __call__ is async
         )
+
+    def __repr__(self) -> str:
+        name = getattr(self._function, "__qualname__", type(self._function).__name__)
+        return f"FunctionClient({name})"
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Call the function."""

@@ -10,6 +10,7 @@ from json import dumps
 from typing import TYPE_CHECKING, Literal
 
 from btdagg._core import InputError
+from btdagg.readable import readable
 from btdagg.tables import Labels, read_labels
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ _CHOICES: dict[tuple[int, str], Literal["first", "second", "tie"]] = {
 }
 
 
+@readable
 @dataclass(frozen=True)
 class FewShot:
     """A template with examples.

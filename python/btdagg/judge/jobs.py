@@ -20,6 +20,7 @@ from btdagg.judge.runs import JudgeRun
 from btdagg.judge.sampling import sample
 from btdagg.judge.store import VoteStore
 from btdagg.judge.throttle import Throttle
+from btdagg.readable import readable
 
 if TYPE_CHECKING:
     from btdagg.tables.source import Source
@@ -126,6 +127,7 @@ async def opened(
                 await own.close()
 
 
+@readable
 @dataclass(frozen=True)
 class Estimate:
     """What a job will take, before it is begun.

@@ -19,6 +19,7 @@ from btdagg.judge.prices import Prices
 from btdagg.judge.prompts import PromptTemplate, get_template
 from btdagg.judge.verdicts import parse_verdict, vote_of
 from btdagg.judge.work import Reading, Work
+from btdagg.readable import readable
 from btdagg.validation import as_integer, as_number
 
 
@@ -59,6 +60,7 @@ class Sampling:
 SAMPLING = Sampling()
 
 
+@readable
 @dataclass(frozen=True)
 class Judging:
     """Who judges pairs, and how.

@@ -33,6 +33,7 @@ from btdagg.judge.judging import SAMPLING, Judging, digest_of_pair
 from btdagg.judge.runs import JudgeRun
 from btdagg.judge.store import VoteStore
 from btdagg.judge.work import Reading, Work
+from btdagg.readable import readable
 
 if TYPE_CHECKING:
     import asyncio
@@ -47,6 +48,7 @@ METHODS = ("greedy", "few-shot", "gsa", "usc")
 _ITEMS_AT_A_TIME = 500
 
 
+@readable
 @dataclass(frozen=True)
 class Decisions:
     """What a method decided.

@@ -120,6 +120,9 @@ class OpenAIClient:
         self._limit = "max_completion_tokens" if new else "max_tokens"
         self._structured = "json_schema"  # what structured answers are asked for by
 
+    def __repr__(self) -> str:
+        return f"OpenAIClient({self.name!r})"
+
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Send a request and read its reply.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from btdagg._core import InputError
+from btdagg.readable import readable
 from btdagg.tables import Table, read_table
 from btdagg.tables.schema import PAIRS, parse
 from btdagg.tables.source import ITEM_NAMES, with_item
@@ -28,6 +29,7 @@ _PAIRS_AT_A_TIME = 2000
 _SECRET = ("label", "vote")
 
 
+@readable
 @dataclass(frozen=True)
 class Pair:
     """Two responses to one prompt.
@@ -59,6 +61,7 @@ class Pair:
         return self.a.strip() == self.b.strip()
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class Pairs(Table):
     """Pairs in a row: has a length, is iterated and indexed like a tuple of :class:`Pair`.

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from btdagg._core import InputError
 from btdagg.judge.answer_format import AnswerFormat, Kind
+from btdagg.readable import readable
 from btdagg.tables.table import listing
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ _NAME = re.compile(r"[a-z_]\w*( \w+)*", re.IGNORECASE)
 _VERSION = 1  # of what is hashed
 
 
+@readable
 @dataclass(frozen=True)
 class PromptTemplate:
     """A prompt with places for a pair.

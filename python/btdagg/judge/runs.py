@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from btdagg.judge.limits import Limits
+from btdagg.readable import readable
 
 
+@readable
 @dataclass
 class JudgeRun:
     """What a run has done, and found done.

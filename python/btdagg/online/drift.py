@@ -14,6 +14,7 @@ import numpy as np
 from btdagg import _core
 from btdagg._core import InputError
 from btdagg.files import FileFormat, SavedAsJson
+from btdagg.readable import readable
 from btdagg.validation import as_groups, as_integer, as_number, as_numbers, in_label_order
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ _GROUP_LEVELS = 241
 FACETS = ("tie rate", "decisiveness", "side bias")
 
 
+@readable
 class Facet(NamedTuple):
     """One quantity that may change.
 
@@ -57,6 +59,7 @@ class Facet(NamedTuple):
     moved_at: int | None
 
 
+@readable
 @dataclass(frozen=True)
 class DriftReport:
     """The result of a monitor so far.
@@ -184,6 +187,12 @@ class DriftMonitor(SavedAsJson):
         for number, values in enumerate(scores):
             pool = np.bincount(self._levels(values, number), minlength=self._n_levels[number])
             self._tests.append(_core.ConformalTest(pool.tolist(), 3 * seed + number))
+
+    def __repr__(self) -> str:
+        return (
+            f"<DriftMonitor of {self._n_items} items against {self._n_reference}, "
+            f"{self._shown()} votes each, level {self.level:g}>"
+        )
 
     def observe(self, counts: ArrayLike, *, groups: ArrayLike | None = None) -> DriftReport:
         """Add items of the stream, in their order, and report.

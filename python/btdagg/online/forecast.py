@@ -10,15 +10,19 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg.display import Displayed, picture
 from btdagg.fit.calibrate import calibrate
 from btdagg.fit.prior import Neighbour, Prior
 from btdagg.fit.warnings import CalibrationWarning
 from btdagg.online.planner import numbers
 from btdagg.online.rule import StoppingRule
+from btdagg.readable import readable
 from btdagg.validation import as_integer, as_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from btdagg.report.figure import ReportFigure
 
 # Items of a neighbour that are looked at: more would change nothing that can be seen.
 _MOST_ITEMS = 1000
@@ -26,6 +30,7 @@ _MOST_ITEMS = 1000
 _SIZES = (0, 10, 50, 200)
 
 
+@readable
 @dataclass(frozen=True)
 class ForecastRow:
     """Forecast for one number of votes and of labels.
@@ -57,8 +62,9 @@ class ForecastRow:
     price: float
 
 
+@readable
 @dataclass(frozen=True)
-class Forecast:
+class Forecast(Displayed):
     """Forecast of a job on a new task.
 
     Attributes
@@ -72,6 +78,16 @@ class Forecast:
 
     rows: tuple[ForecastRow, ...]
     neighbours: tuple[str, ...]
+
+    def plot(self) -> ReportFigure:
+        """Draw the error against votes per item, by number of labels.
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib is not installed.
+        """
+        return picture(self)
 
     def __str__(self) -> str:
         priced = any(row.price for row in self.rows)

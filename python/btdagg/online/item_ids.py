@@ -10,11 +10,13 @@ import numpy as np
 from btdagg import _core
 from btdagg._core import InputError
 from btdagg.ids import as_id_array
+from btdagg.readable import readable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+@readable
 class Texts(NamedTuple):
     """Texts one after the other: UTF-8 bytes, where the first begins and where each ends."""
 

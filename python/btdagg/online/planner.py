@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg.display import Displayed, picture
 from btdagg.fit.calibrate import calibrate
 from btdagg.fit.warnings import CalibrationWarning
 from btdagg.online.predictive import VoteDistribution, fit_votes
 from btdagg.online.rule import StoppingRule
+from btdagg.readable import readable
 from btdagg.validation import (
     as_integer,
     as_labels,
@@ -29,10 +31,12 @@ if TYPE_CHECKING:
 
     from btdagg.fit.prior import Prior
     from btdagg.model import DavidsonModel
+    from btdagg.report.figure import ReportFigure
 
 RULES = ("all votes", "lossless", "risk-bounded", "cost-optimal")
 
 
+@readable
 @dataclass(frozen=True)
 class PlannedBudget:
     """Forecast for one number of votes and one rule.
@@ -65,8 +69,9 @@ class PlannedBudget:
     price: float
 
 
+@readable
 @dataclass(frozen=True)
-class Plan:
+class Plan(Displayed):
     """Forecast of a job.
 
     Attributes
@@ -80,6 +85,16 @@ class Plan:
 
     budgets: tuple[PlannedBudget, ...]
     labels: tuple[tuple[int, float], ...]
+
+    def plot(self) -> ReportFigure:
+        """Draw the expected error against the votes that items get, by rule.
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib is not installed.
+        """
+        return picture(self)
 
     def curve(self, rule: str = "all votes") -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return votes per item and expected error under a rule, each ascending by `n`.

@@ -10,10 +10,12 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
+from btdagg.display import Displayed
 from btdagg.files import FileFormat, SavedAsJson
 from btdagg.model import DavidsonModel
 from btdagg.online.predictive import VoteDistribution
 from btdagg.provenance import warn_of
+from btdagg.readable import readable
 from btdagg.validation import as_counts, as_integer, as_number, as_numbers
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ RULE_FILE = FileFormat("btdagg.stopping-rule", "stopping rule")
 _MOST_VOTES = 128
 
 
+@readable
 class StoppedVotes(NamedTuple):
     """Where items stop if their votes come one at a time.
 
@@ -40,8 +43,9 @@ class StoppedVotes(NamedTuple):
     labels: NDArray[np.int8]
 
 
+@readable
 @dataclass(frozen=True)
-class StoppingRule(SavedAsJson):
+class StoppingRule(SavedAsJson, Displayed):
     """Whether an item may stop short of the `n` votes that its model is calibrated for.
 
     Made by `lossless`, `risk_bounded` or `cost_optimal`. A frozen value: equal if its parts are

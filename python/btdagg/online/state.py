@@ -12,6 +12,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg.files import FileFormat
+from btdagg.readable import readable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 _FILE = FileFormat("btdagg.tally", "tally")
 
 
+@readable
 class TallyState(NamedTuple):
     """Parts of a tally; `parts` are ids, marks of reported items, planes and lanes."""
 

@@ -16,6 +16,7 @@ from btdagg.online.channels import number_channels
 from btdagg.online.item_ids import Texts, as_ids, check_id, ids_as_array, rows_of, shown_id
 from btdagg.online.rule import StoppingRule
 from btdagg.online.state import TallyState, pack, unpack
+from btdagg.readable import readable
 from btdagg.validation import as_integer, as_labels, as_numbers, same_index, same_length
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ _VOTES = (-1, 0, 1)
 _MAX_SAMPLE = 4095
 
 
+@readable
 class Settled(NamedTuple):
     """Items that have become settled.
 
@@ -45,6 +47,7 @@ class Settled(NamedTuple):
     counts: NDArray[np.int64]
 
 
+@readable
 class Conflict(NamedTuple):
     """A sample that came with different votes, and therefore counts for none of them."""
 
@@ -129,6 +132,10 @@ class OnlineTally:
     def __len__(self) -> int:
         with self._lock:
             return 0 if self._kernel is None else len(self._kernel)
+
+    def __repr__(self) -> str:
+        by = "" if self.model is None else f", by {self.model if self.rule is None else self.rule}"
+        return f"<OnlineTally of {len(self)} items{by}>"
 
     def add(
         self,

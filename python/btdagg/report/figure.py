@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from btdagg._core import InputError
-from btdagg.extras import needs
+from btdagg.extras import MissingExtraError, needs
+from btdagg.readable import readable
+from btdagg.report.markup import escaped
 from btdagg.report.style import NARROW, SETTINGS, page_of
 
 if TYPE_CHECKING:
@@ -24,6 +27,7 @@ _PROLOGUE = re.compile(r"\A.*?(?=<svg )", re.DOTALL)
 _STYLE_SHEET = re.compile(r"\s*<defs>\s*<style type=\"text/css\">\*\{([^}]*)\}</style>\s*</defs>")
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class ReportFigure:
     """A figure of a report. It is drawn anew for each file, so it is the same every time.
@@ -51,7 +55,7 @@ class ReportFigure:
     name: str
     title: str
     note: str
-    draw: Callable[[], Figure]
+    draw: Callable[[], Figure] = field(repr=False)
     family: str = ""
     choice: str = ""
 
@@ -79,6 +83,22 @@ class ReportFigure:
     def png(self) -> bytes:
         """Return a PNG of 200 dots per inch."""
         return self._saved(format="png", dpi=200, metadata={"Software": None})
+
+    def _repr_html_(self) -> str | None:
+        """Return the figure for a notebook; None without matplotlib.
+
+        As an image it runs no script and asks for nothing, and its names are its own.
+        """
+        try:
+            data = base64.b64encode(self.svg().encode()).decode()
+        except MissingExtraError:
+            return None
+        title, note = escaped(self.title), escaped(self.note)
+        return (
+            f'<figure style="margin: 0"><img alt="{title}" style="max-width: 100%" '
+            f'src="data:image/svg+xml;base64,{data}">'
+            f"<figcaption><strong>{title}</strong> {note}</figcaption></figure>"
+        )
 
     def _saved(self, **options: Any) -> bytes:
         file = io.BytesIO()

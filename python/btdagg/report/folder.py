@@ -91,6 +91,9 @@ class ReportFolder:
         self._contents = Contents(title, subtitle, dict(settings or {}))
         self._write()
 
+    def __repr__(self) -> str:
+        return f"ReportFolder({str(self.path)!r}, {self._contents.title!r})"
+
     def section(self, name: str, title: str, text: str = "", *, folded: bool = False) -> None:
         """Begin a section, to which everything that follows is added.
 

@@ -18,6 +18,7 @@ from btdagg.evaluation.parts import Key, Part, grouping, labelled_parts, names_o
 from btdagg.evaluation.protocol import CROSS_FITTED, Protocol
 from btdagg.evaluation.splitters import CrossFit, RandomSplits
 from btdagg.evaluation.summary import refuse_fields
+from btdagg.readable import readable
 from btdagg.tables import Votes
 from btdagg.tables.join import with_task
 from btdagg.tables.table import text
@@ -44,6 +45,7 @@ def silent(what: str) -> Iterator[Start]:
     yield lambda total: lambda: None
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class Study:
     """Votes, labels and settings of an evaluation.

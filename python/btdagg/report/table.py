@@ -6,17 +6,22 @@ import csv
 import io
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self
 
 from btdagg._core import InputError
+from btdagg.extras import MissingExtraError
+from btdagg.readable import readable
+from btdagg.report.markup import escaped
 from btdagg.report.wording import MISSING, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+_MOST_ROWS = 100  # that a notebook shows
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes for the start of one
 
@@ -89,6 +94,7 @@ class PivotCell(NamedTuple):
     place: int = 0
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class ReportTable:
     """A table of a report.
@@ -270,6 +276,20 @@ class ReportTable:
                 ]
             )
         return TEMPLATES.get_template("table.html.jinja").render(table=self, groups=groups)
+
+    def _repr_html_(self) -> str | None:
+        """Return title, table and note for a notebook; None without jinja2, where it has a repr."""
+        few = replace(self, rows=self.rows[:_MOST_ROWS])
+        try:
+            table = few.html()
+        except MissingExtraError:
+            return None
+        left_out = len(self.rows) - len(few.rows)
+        note = f"{self.note} {left_out:,} more rows." if left_out else self.note
+        return (
+            f"<p><strong>{escaped(self.title)}</strong></p>\n"
+            f'<div style="overflow-x: auto">{table}</div>\n<p>{escaped(note)}</p>'
+        )
 
     def _height(self, below: Sequence[Sequence[bool]], place: int) -> int:
         """Rows that a cell spans if it is a label; 0 if it is none."""

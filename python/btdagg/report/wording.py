@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from btdagg.evaluation import Interval
+    from btdagg.evaluation.intervals import Interval
 
 # Half a character; control characters; noncharacters, which are no XML; and what turns the order of
 # letters around, so that a name could be read as another, or as the text about it.

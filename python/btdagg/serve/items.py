@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from btdagg.readable import readable
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from btdagg.tables import Votes
 
 
+@readable
 @dataclass(frozen=True)
 class Items:
     """What a body asks to be decided.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg.readable import readable
 from btdagg.tables.schema import HISTOGRAM, parse
 from btdagg.tables.source import read_table
 from btdagg.tables.table import Table
@@ -27,6 +28,7 @@ _MOST_ITEMS = 2**31  # labelled ones, of which each is a row of the counts
 _SIDES = ["minus", "tie", "plus"]
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class Histogram(Table):
     """Counts, labels and how many items have them: one row per triple and label.

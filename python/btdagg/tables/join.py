@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg.readable import readable
 from btdagg.tables.labels import Labels
 from btdagg.tables.table import Table, as_text, text
 from btdagg.tables.votes import Votes, counts_of, ids_of
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class LabelledCounts:
     """Counts of the items that have both votes and a label, all in the same order.

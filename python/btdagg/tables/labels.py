@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from btdagg.readable import readable
 from btdagg.tables.schema import LABELS, parse
 from btdagg.tables.source import read_table
 from btdagg.tables.table import Table, refuse_duplicates
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from btdagg.tables.source import Source
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class Labels(Table):
     """Labelled items: one row per item.

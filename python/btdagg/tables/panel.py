@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg.readable import readable
 from btdagg.tables.join import align, labels_of, with_task
 from btdagg.tables.labels import Labels
 from btdagg.tables.table import require
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+@readable
 class PanelCounts(NamedTuple):
     """Counts of every item by judge.
 
@@ -35,6 +37,7 @@ class PanelCounts(NamedTuple):
     judges: tuple[str, ...]
 
 
+@readable
 class LabelledPanel(NamedTuple):
     """Counts by judge of the items that have votes and a label; see `PanelCounts`."""
 

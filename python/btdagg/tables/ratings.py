@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from btdagg.readable import readable
 from btdagg.tables.schema import RATINGS, parse
 from btdagg.tables.source import read_table
 from btdagg.tables.table import Table, without_repeats
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from btdagg.tables.source import Source
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class Ratings(Table):
     """Votes of raters, one row per rater and item, seen as a table of items by raters.

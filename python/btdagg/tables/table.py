@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from btdagg._core import InputError
+from btdagg.readable import readable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -26,6 +27,7 @@ MAX_SHOWN = 60
 NUMBER, PLACE = "\0row", "\0place"
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class Table:
     """Rows of one source.
@@ -39,7 +41,7 @@ class Table:
         Name of these rows in errors: the path, ``standard input`` or ``data frame``.
     """
 
-    data: pl.DataFrame | pl.LazyFrame = field(repr=False)
+    data: pl.DataFrame | pl.LazyFrame
     source: str
     # Names of the files and their numbers of rows, where there are several.
     files: tuple[tuple[str, int], ...] = field(default=(), repr=False, kw_only=True)

@@ -17,6 +17,7 @@ from btdagg import _core
 from btdagg._core import InputError
 from btdagg.evidence import Confidences, Evidence
 from btdagg.ids import as_id_array
+from btdagg.readable import readable
 from btdagg.tables import schema
 from btdagg.tables.schema import COUNTS, VOTES, checked, parse
 from btdagg.tables.source import read_table
@@ -57,6 +58,7 @@ _SIDES = {"minus": -1, "tie": 0, "plus": 1}
 _WITHOUT_VOTES = ("greedy", "few_shot")  # decided by calls of their own, not on the votes
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class Votes(Table, CountsItself):
     """Votes on items: one row per vote, or one row per item with counts of its votes.

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
+from btdagg.display import Displayed
 from btdagg.fit.bounds import PARAMETERS, Bounds, box_of
 from btdagg.fit.calibrate import Calibration
 from btdagg.fit.intervals import ParameterInterval, as_level
+from btdagg.readable import readable
 from btdagg.uncertainty.resampling import FitOptions, estimates, labelled_items
 
 if TYPE_CHECKING:
@@ -20,8 +22,9 @@ if TYPE_CHECKING:
 _FLAT = 1e-8
 
 
+@readable
 @dataclass(frozen=True, eq=False)
-class Sandwich:
+class Sandwich(Displayed):
     """Asymptotic uncertainty of a calibration.
 
     Attributes

@@ -11,6 +11,7 @@ from btdagg._core import InputError
 from btdagg.files import FileFormat, read_whole, replace_file
 from btdagg.fit.intervals import Stability, as_level
 from btdagg.model import MODEL_FILE, DavidsonModel
+from btdagg.readable import readable
 from btdagg.uncertainty.stability import stability
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 REFITS_FILE = FileFormat("btdagg.refits", "refits")
 
 
+@readable
 class Refits(NamedTuple):
     """Refits of a model, as `Bootstrap.save` wrote them.
 

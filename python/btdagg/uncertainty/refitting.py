@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 
 from btdagg import _core
+from btdagg.display import Displayed
 from btdagg.fit.bounds import PARAMETERS
 from btdagg.fit.calibrate import Calibration
 from btdagg.fit.intervals import ParameterInterval, Stability, as_level
+from btdagg.readable import readable
 from btdagg.uncertainty.refit_file import Refits, save_refits
 from btdagg.uncertainty.resampling import FitOptions, estimates, labelled_items
 from btdagg.uncertainty.stability import stability
@@ -24,8 +26,9 @@ if TYPE_CHECKING:
 _OFTEN = 0.025
 
 
+@readable
 @dataclass(frozen=True, eq=False)
-class Bootstrap:
+class Bootstrap(Displayed):
     """Result of `bootstrap`: refits to resampled items.
 
     Attributes

@@ -15,6 +15,7 @@ from btdagg.distinct import distinct_rows
 from btdagg.fit.bounds import PARAMETERS, Bounds, box_of
 from btdagg.fit.calibrate import Calibration, calibrate
 from btdagg.fit.warnings import CalibrationWarning
+from btdagg.readable import readable
 from btdagg.validation import (
     as_groups,
     as_integer,
@@ -46,6 +47,7 @@ class FitOptions(TypedDict, total=False):
     bounds: Bounds | None
 
 
+@readable
 @dataclass(frozen=True)
 class WeightedItems:
     """Labelled counts with a weight above 0, reduced to cells: items alike in counts and label.

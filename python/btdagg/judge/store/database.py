@@ -75,6 +75,9 @@ class Database:
             self.close()
             raise
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
     def close(self) -> None:
         """Close all connections."""
         self._engine.dispose()

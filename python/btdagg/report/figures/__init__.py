@@ -10,6 +10,7 @@ from btdagg.report.figures.labels import (
     distribution_figure,
     gold_figure,
 )
+from btdagg.report.figures.plans import forecast_figure, plan_figure
 from btdagg.report.figures.transfer import transfer_figure, transfer_limit
 
 __all__ = [
@@ -19,7 +20,9 @@ __all__ = [
     "confusion_figure",
     "distribution_figure",
     "estimates_figure",
+    "forecast_figure",
     "gold_figure",
+    "plan_figure",
     "positional_bias_figure",
     "systems_figure",
     "tie_rate_figure",

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg.evaluation.cells import Cell
 from btdagg.evaluation.intervals import Interval, difference_interval
+from btdagg.evaluation.scores import Scores
 from btdagg.evaluation.summary import Line, average, lines_of, name_of_average, record, spread
 from btdagg.report.table import PivotCell, ReportTable
 from btdagg.report.tables.common import splits_of, where
@@ -26,7 +28,7 @@ from btdagg.report.wording import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from btdagg.evaluation import Cell, Comparison, OrderComparisons, Scores
+    from btdagg.evaluation import Comparison, OrderComparisons
     from btdagg.evaluation.parts import Key
 
 Score = Literal["mae", "accuracy"]
@@ -60,6 +62,40 @@ def score_tables(scores: Scores, ranks: Ranks | None = None) -> tuple[ReportTabl
     The paper's tables of MAE and pairwise accuracy, for one judge and for several.
     """
     return _score_table(scores, "mae", ranks), _score_table(scores, "accuracy", ranks)
+
+
+def comparison_table(found: Comparison) -> ReportTable:
+    """Tabulate error and accuracy of the methods of one comparison, with their ranks.
+
+    Parameters
+    ----------
+    found : Comparison
+    """
+    shown = lines_of(Cell((), found))
+
+    def cells() -> Iterator[PivotCell]:
+        lowest = min(line.mae.mean for line in shown)
+        for line in shown:
+            label = (line.method,)
+            names = ("n_items", "method", "mae", "accuracy", "rank", "mae_less_majority")
+            best = line.mae.mean == lowest
+            yield PivotCell(label, "MAE", with_error(line.mae), best, line.fields(*names))
+            yield PivotCell(label, "accuracy", with_error(line.accuracy))
+            if found.new_items is not None:
+                less = with_error(line.mae_less_majority, signed=True)
+                yield PivotCell(label, "less majority", less)
+            if line.rank is not None:
+                yield PivotCell(label, "rank", str(line.rank))
+
+    one = Scores((), (Cell((), found),))
+    ranked = " Methods of one rank cannot be told apart." if found.tested is not None else ""
+    return ReportTable.pivot(
+        "comparison",
+        f"Methods on {found.n_items:,} labelled items",
+        _note(one).rstrip(".") + "." + ranked,
+        ("method",),
+        cells(),
+    )
 
 
 def _score_table(scores: Scores, score: Score, ranks: Ranks | None) -> ReportTable:

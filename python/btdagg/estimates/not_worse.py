@@ -1,0 +1,176 @@
+"""Whether B is not worse than A by more than a margin."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from btdagg._core import InputError
+from btdagg.estimates.prediction_powered import estimate
+from btdagg.fit.intervals import as_level
+from btdagg.readable import readable
+from btdagg.validation import as_number
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from btdagg.estimates.proxy import Predictor
+    from btdagg.fit.prior import Prior
+
+Outcome = Literal["not worse", "worse", "inconclusive"]
+
+_NET = "net win rate"
+
+
+@readable
+@dataclass(frozen=True)
+class NonInferiority:
+    """Whether B is not worse than A by more than a margin, and what that rests on.
+
+    Attributes
+    ----------
+    estimate : float
+        Net win rate of A: the share of labels for A less that for B.
+    lower, upper : float
+        One-sided bounds: each holds by itself at `level`.
+    margin : float
+        What `upper` has to be below.
+    level : float
+    n_items, n_labels : int
+        All items, and those with a label.
+    labels_wanted : int or None
+        About how many labels, those there are among them, would give an answer if the estimate
+        stays as it is; None if there is one, or if not even labels of all items would.
+    remarks : tuple of str
+        What a reader has to know before using the numbers.
+    """
+
+    estimate: float
+    lower: float
+    upper: float
+    margin: float
+    level: float
+    n_items: int
+    n_labels: int
+    labels_wanted: int | None
+    remarks: tuple[str, ...]
+
+    @property
+    def outcome(self) -> Outcome:
+        """``not worse`` (than by the margin), ``worse`` or ``inconclusive``."""
+        if self.upper < self.margin:
+            return "not worse"
+        return "worse" if self.lower > self.margin else "inconclusive"
+
+    @property
+    def passed(self) -> bool:
+        """Whether B is not worse: what is inconclusive has not passed."""
+        return self.outcome == "not worse"
+
+    def __str__(self) -> str:
+        level, rests = f"{100 * self.level:.4g}%", f"{self.n_labels:,} of {self.n_items:,} items"
+        net = f"net win rate of A {self.estimate:+.3f}"
+        rests = f"by labels of {rests}"
+        by = f"than A by more than {self.margin:g}"
+        if self.outcome == "not worse":
+            return f"B is not worse {by}: {net}, below {self.upper:+.3f} at {level}, {rests}"
+        if self.outcome == "worse":
+            return f"B is worse {by}: {net}, above {self.lower:+.3f} at {level}, {rests}"
+        return (
+            f"inconclusive whether B is worse {by}: {net}, above {self.lower:+.3f} and below "
+            f"{self.upper:+.3f}, each at {level}, {rests}; {self._wanted}"
+        )
+
+    @property
+    def _wanted(self) -> str:
+        if self.labels_wanted is None:
+            return "not even labels of all items would tell: more items are wanted"
+        more = self.labels_wanted - self.n_labels
+        return f"about {self.labels_wanted:,} labels are wanted, {more:,} more"
+
+
+def not_worse(
+    counts: ArrayLike,
+    labels: ArrayLike,
+    *,
+    margin: float = 0.02,
+    level: float = 0.95,
+    groups: ArrayLike | None = None,
+    probabilities: ArrayLike | None = None,
+    model: Predictor | None = None,
+    prior: Prior | Literal["weak"] = "weak",
+    seed: int = 0,
+) -> NonInferiority:
+    """Test whether B is not worse than A by more than a margin.
+
+    B is not worse if the upper bound of the net win rate of A is below the margin. At a level of
+    0.95, at most one in twenty of the candidates that are worse by the margin or more passes,
+    whatever the judge is worth.
+
+    Parameters
+    ----------
+    counts, labels, groups, probabilities, model, prior, seed
+        As `btdagg.estimate` takes them. A is what there is, and B the candidate.
+    margin : float
+        The most by which the share of labels for A may exceed the share for B; at least 0 and
+        below 1. With 0, B has to be better.
+    level : float
+        Of each bound alone; above 0.5 and below 1.
+
+    Returns
+    -------
+    NonInferiority
+
+    Raises
+    ------
+    InputError
+        As `btdagg.estimate`, or if the margin or level is out of range.
+
+    Notes
+    -----
+    The bounds are the ends of the two-sided interval at ``2 * level - 1``. `labels_wanted` is
+    `Estimates.labels_to_tell` of the margin.
+
+    References
+    ----------
+    Non-inferiority by one-sided intervals: Piaggio et al. (2012), the CONSORT statement.
+
+    Examples
+    --------
+    >>> counts = [[0, 2, 6], [1, 6, 1], [7, 1, 0], [6, 1, 1], [5, 1, 2], [6, 2, 0], [7, 1, 0]] * 9
+    >>> labels = [1, 0, -1, -1, None, None, None] * 9
+    >>> not_worse(counts, labels, margin=0.1).outcome
+    'not worse'
+    """
+    margin, level = as_number(margin, "margin"), as_level(level)
+    if not 0 <= margin < 1:
+        raise InputError(f"margin is {margin:g}, want a number from 0 to below 1")
+    if level <= 0.5:
+        raise InputError(f"level is {level:g}, want a number above 0.5 and below 1")
+    found = estimate(
+        counts,
+        labels,
+        groups=groups,
+        probabilities=probabilities,
+        model=model,
+        prior=prior,
+        level=2 * level - 1,
+        seed=seed,
+    )
+    net = found.estimates[_NET]
+    wanted = None
+    if net.low <= margin <= net.high:
+        wanted = found.labels_to_tell(margin, _NET)
+        if wanted is not None:  # a forecast: those that there are do not tell
+            wanted = min(max(wanted, found.n_labels + 1), found.n_items)
+    return NonInferiority(
+        net.value,
+        net.low,
+        net.high,
+        margin,
+        level,
+        found.n_items,
+        found.n_labels,
+        wanted,
+        found.remarks,
+    )

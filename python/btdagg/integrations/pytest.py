@@ -1,0 +1,174 @@
+"""A pytest plugin: the fixture `release_gate`, and what it found in JUnit, terminal and Markdown.
+
+pytest loads it by itself; it imports nothing more until a test asks for the fixture.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from btdagg._core import InputError
+from btdagg.extras import needs
+
+with needs("pytest", "a release gate"):
+    import pytest
+
+if TYPE_CHECKING:
+    from btdagg.estimates import NonInferiority
+    from btdagg.report.table import ReportTable
+
+__all__ = ["ReleaseGate", "release_gate"]
+
+_OPTION = "--btdagg-summary"
+_HEADING = "### Release gates\n"
+_NUMBERS = ("estimate", "lower", "upper", "margin", "level", "n_items", "n_labels")
+
+
+class ReleaseGate(Protocol):
+    """What the fixture `release_gate` is."""
+
+    def __call__(
+        self, votes: Any, labels: Any, *, name: str = "", **options: Any
+    ) -> NonInferiority:
+        """Fail the test unless B is not worse than A by more than a margin.
+
+        Parameters
+        ----------
+        votes, labels
+            As `btdagg.estimates.not_worse` takes them.
+        name : str
+            Of the gate; the test's unless given.
+        **options
+            Margin, level and others of `btdagg.estimates.not_worse`.
+        """
+
+
+@pytest.fixture
+def release_gate(request: pytest.FixtureRequest) -> ReleaseGate:
+    """Fail the test unless B is not worse than A by more than a margin."""
+    properties = request.node.user_properties
+
+    def gate(votes: Any, labels: Any, *, name: str = "", **options: Any) -> NonInferiority:
+        from btdagg.estimates import not_worse
+
+        properties.append(("gate", name or request.node.name))
+        try:
+            found = not_worse(votes, labels, **options)
+        except InputError as error:
+            properties.extend([("outcome", "no answer"), ("message", str(error))])
+            pytest.fail(str(error), pytrace=False)
+        properties.extend((number, getattr(found, number)) for number in _NUMBERS)
+        if found.labels_wanted is not None:
+            properties.append(("labels_wanted", found.labels_wanted))
+        message = "; ".join([str(found), *found.remarks])
+        properties.extend([("outcome", found.outcome), ("message", message)])
+        if not found.passed:
+            pytest.fail(message, pytrace=False)
+        return found
+
+    return gate
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option for the table."""
+    parser.getgroup("btdagg").addoption(
+        _OPTION,
+        metavar="FILE",
+        help="write a Markdown table of the release gates to this file",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Follow the tests, but in workers of pytest-xdist, whose reports come here too."""
+    if hasattr(config, "workerinput"):
+        return
+    file = config.getoption(_OPTION)
+    config.pluginmanager.register(_Gates(None if file is None else Path(file)), "btdagg gates")
+
+
+class _Gates:
+    """The gates of a run, in the order of their tests."""
+
+    def __init__(self, file: Path | None) -> None:
+        self._file = file
+        self._by_test: dict[str, list[dict[str, Any]]] = {}
+        if file is None:
+            return
+        if not file.absolute().parent.is_dir():
+            raise pytest.UsageError(f"{_OPTION} is {file}, and its folder is not there")
+        if file.is_dir():
+            raise pytest.UsageError(f"{_OPTION} is {file}, a folder, want a file")
+        if file.exists() and (text := file.read_bytes()) and not text.startswith(_HEADING.encode()):
+            raise pytest.UsageError(
+                f"{_OPTION} is {file}, a file that it did not write; want another name"
+            )
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take the gates of a test; where it is run again, of its last run."""
+        if report.when != "call":
+            return
+        found: list[dict[str, Any]] = []
+        gate: dict[str, Any] = {}
+        for name, value in report.user_properties:
+            gate[name] = value
+            if name == "gate":
+                gate = {name: value}
+            elif name == "message" and {"gate", "outcome"} <= gate.keys():  # the last of a gate
+                found.append(gate)
+                gate = {}
+        self._by_test[report.nodeid] = found
+
+    @property
+    def _all(self) -> list[dict[str, Any]]:
+        return [gate for found in self._by_test.values() for gate in found]
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print a line for each gate."""
+        if self._all:
+            terminalreporter.section("release gates")
+        for gate in self._all:
+            terminalreporter.write_line(f"{gate['gate']}: {gate['message']}")
+
+    def pytest_sessionfinish(self) -> None:
+        """Write the table."""
+        if self._file is None:
+            return
+        from btdagg.files import replacing
+
+        gates = self._all
+        text = _table(gates).markdown() if gates else f"{_HEADING}\nNo release gate was run.\n"
+        with replacing(self._file) as file:
+            file.write(text.encode())
+
+
+def _table(gates: list[dict[str, Any]]) -> ReportTable:
+    from btdagg.report.table import PivotCell, ReportTable
+    from btdagg.report.wording import MISSING, fixed
+
+    cells = []
+    for place, gate in enumerate(gates):
+        known = "estimate" in gate
+        label = (str(gate["gate"]),)
+        cells.append(PivotCell(label, "outcome", gate["outcome"], True, dict(gate), place))
+        if not known:
+            cells.append(PivotCell(label, "why", gate["message"], place=place))
+            continue
+        low, high = (fixed(gate[end], signed=True) for end in ("lower", "upper"))
+        for column, text in (
+            ("net win rate of A", fixed(gate["estimate"], signed=True)),
+            ("bounds", f"{low} to {high}, each at {100 * gate['level']:.4g}%"),
+            ("margin", f"{gate['margin']:g}"),
+            ("labels", f"{gate['n_labels']:,} of {gate['n_items']:,}"),
+            ("labels wanted", f"{gate['labels_wanted']:,}" if "labels_wanted" in gate else MISSING),
+        ):
+            cells.append(PivotCell(label, column, text, place=place))
+    return ReportTable.pivot(
+        "release-gates",
+        _HEADING.removeprefix("### ").strip(),
+        "B is not worse than A by more than the margin where the upper bound of the net win rate "
+        "of A is below it, and worse where the lower bound is above. What is inconclusive has not "
+        "passed. The bounds are one-sided.",
+        ("gate",),
+        cells,
+    )
