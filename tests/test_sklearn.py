@@ -20,6 +20,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import btdagg
 from btdagg import Bounds, CalibrationWarning, InputError, calibrate, fit_prior
 from btdagg.integrations.sklearn import DavidsonClassifier
+from test_votes_sql import triples
 
 COLUMNS = "X has other than three columns"
 COUNTS = "X has fractions or negative numbers, which are no counts"
@@ -112,7 +113,7 @@ def test_it_fits_and_decides_as_calibrate_does(prior):
     one = DavidsonClassifier(prior=prior, alpha=0.5, kappa=2.0).fit(COUNTED, LABELS)
     assert one.model_ == model
     assert one.calibration_.n_labels == 300
-    new = items(100, seed=3)[0]
+    new = np.concatenate([items(100, seed=3)[0], list(triples(30))])
     np.testing.assert_array_equal(one.predict(new), model.decide(new))
     np.testing.assert_array_equal(one.predict_proba(new), model.predict_proba(new))
     assert one.classes_.tolist() == [-1, 0, 1]
