@@ -1,0 +1,353 @@
+"""Epochs of Inspect (inspect_ai) as votes: reducers, metrics and an early stopper."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cache
+from logging import getLogger
+from typing import TYPE_CHECKING, Any
+
+from btdagg._core import InputError
+from btdagg.extras import needs
+from btdagg.integrations.inspect_scores import (
+    NAMES,
+    By,
+    Tallied,
+    Words,
+    as_decider,
+    as_words,
+    interval,
+    label_score,
+    vote_of_value,
+    votes_of,
+)
+from btdagg.online.rule import StoppingRule
+from btdagg.tables.labels import Labels
+
+# Inspect looks up the types of metrics when it runs, so they are imported here.
+with needs("inspect", "btdagg.integrations.inspect"):
+    from inspect_ai.scorer import (
+        Metric,
+        SampleScore,
+        Score,
+        ScoreReducer,
+        Value,
+        metric,
+        score_reducer,
+    )
+    from inspect_ai.util import EarlyStop
+
+if TYPE_CHECKING:
+    from inspect_ai.dataset import Sample
+    from inspect_ai.log import EvalSpec
+
+__all__ = [
+    "StopByRule",
+    "calibrated",
+    "judge_win_rate",
+    "tallied",
+    "win_rate",
+]
+
+MODEL_VARIABLE = "BTDAGG_MODEL"
+
+
+# Reducers
+
+
+@score_reducer  # type: ignore[untyped-decorator]
+def calibrated(
+    model: str | os.PathLike[str] | By | None = None, *, words: Words | None = None
+) -> ScoreReducer:
+    """Reduce the epochs of a sample, each a vote or one vote by order, to the calibrated label.
+
+    Parameters
+    ----------
+    model : path, DavidsonModel or StoppingRule, optional
+        What decides; a rule where epochs are stopped by it. Where Inspect makes the reducer by its
+        name, ``btdagg/calibrated``, it is the file that the environment variable BTDAGG_MODEL
+        names.
+    words : mapping of str to -1, 0, 1 or None, optional
+        What values mean that are not -1, 0, 1, A, tie or B; None is a missing vote.
+
+    Returns
+    -------
+    ScoreReducer
+        Its scores are labels -1, 0, 1, so that Inspect's ``mean()`` of them is the net win rate;
+        `answer` has them in words, and the metadata counts, probabilities and whether the rule
+        stops there. A sample without a readable vote is unscored.
+
+    Raises
+    ------
+    InputError
+        If the model cannot be read; while reducing, if a score is no vote.
+    """
+    given = model if model is not None else os.environ.get(MODEL_VARIABLE)
+    if given is None:
+        raise InputError(
+            "calibrated has no model, want calibrated('model.json'), or its file in the "
+            f"environment variable {MODEL_VARIABLE}"
+        )
+    return _reducer(as_decider(given), words)
+
+
+@score_reducer  # type: ignore[untyped-decorator]
+def tallied(*, words: Words | None = None) -> ScoreReducer:
+    """Reduce the epochs of a sample to the majority vote; its counts are in the metadata.
+
+    For `win_rate` with human labels where there is no model yet.
+
+    Parameters
+    ----------
+    words : mapping of str to -1, 0, 1 or None, optional
+        As of `calibrated`.
+    """
+    return _reducer(None, words)
+
+
+def _reducer(by: By | None, words: Words | None) -> ScoreReducer:
+    known = as_words(words)
+
+    def reduce(scores: list[Score]) -> Score:
+        votes = [vote for score in scores for vote in votes_of(score, known)]
+        return label_score(by, Tallied.of(votes))
+
+    return reduce
+
+
+# Metrics
+
+
+@metric(scores="reduced")  # type: ignore[untyped-decorator]
+def win_rate(
+    labels: str | Labels,
+    *,
+    groups: str | None = None,
+    quantity: str = "net win rate",
+    words: Words | None = None,
+    level: float = 0.95,
+) -> Metric:
+    """Estimate how often A wins, from labels by people of some samples and the votes of all.
+
+    It is `btdagg.estimate`: the interval is for new samples of the kind and holds whatever the
+    judge is worth.
+
+    Parameters
+    ----------
+    labels : str or Labels
+        Labels of samples that were chosen by chance: the key of the samples' metadata, which may be
+        absent or None, or what `btdagg.read_labels` returns.
+    groups : str, optional
+        Key of the metadata for what samples share, such as their prompt. Variances are between
+        groups.
+    quantity : str
+        ``net win rate``, ``win rate`` (ties as half), ``A``, ``tie`` or ``B``.
+    words : mapping of str to -1, 0, 1 or None, optional
+        As of `calibrated`, for labels in the metadata.
+    level : float
+        Of the interval.
+
+    Returns
+    -------
+    Metric
+        Its value is a mapping such as ``{"net win rate": 0.1, "low": -0.1, "high": 0.3, "labels":
+        20}``. All but the number of labels are NaN with fewer than two labels or groups of them;
+        and, with a warning, where epochs were not reduced by `calibrated` or `tallied` and their
+        means are no votes.
+
+    Raises
+    ------
+    InputError
+        If there is no such quantity; when it is computed, if a label cannot be read, or a sample
+        has no such group.
+    """
+    known = as_words(words)
+
+    def gold(scores: list[SampleScore], decided: list[int | None]) -> list[int | None]:
+        if isinstance(labels, Labels):
+            by_item = dict(zip(map(str, labels.ids), labels.labels.tolist(), strict=True))
+            return [by_item.get(str(one.sample_id)) for one in scores]
+        said = [(one.sample_metadata or {}).get(labels) for one in scores]
+        return [
+            vote_of_value(value, known, f"sample {one.sample_id!r}, {labels}")
+            for value, one in zip(said, scores, strict=True)
+        ]
+
+    return _metric(gold, groups, quantity, level, counted=True)
+
+
+@metric(scores="reduced")  # type: ignore[untyped-decorator]
+def judge_win_rate(
+    *, groups: str | None = None, quantity: str = "net win rate", level: float = 0.95
+) -> Metric:
+    """Estimate how often A would win on new samples if the judge's labels were the truth.
+
+    The interval is one of the judge and not of the truth, from which it may be far off by what the
+    judge gets wrong on every sample. `win_rate` has an interval of the truth.
+
+    Parameters
+    ----------
+    groups, quantity, level
+        As of `win_rate`.
+
+    Returns
+    -------
+    Metric
+        A mapping as of `win_rate`, without the number of labels. The labels are those of
+        `calibrated`, or of the majority of the votes.
+
+    Raises
+    ------
+    InputError
+        As `win_rate` does.
+    """
+    return _metric(lambda scores, decided: decided, groups, quantity, level, counted=False)
+
+
+def _metric(
+    gold: Callable[[list[SampleScore], list[int | None]], list[int | None]],
+    groups: str | None,
+    quantity: str,
+    level: float,
+    *,
+    counted: bool,
+) -> Metric:
+    from btdagg.estimates.quantities import QUANTITIES
+    from btdagg.fit.intervals import as_level
+
+    as_level(level)
+    if quantity not in QUANTITIES:
+        raise InputError(f"quantity is {quantity!r}, want one of {', '.join(QUANTITIES)}")
+
+    def compute(scores: list[SampleScore]) -> Value:
+        reduced = [_reduced(score.score) for score in scores]
+        group = None if groups is None else [_group(score, groups) for score in scores]
+        labels = gold(scores, [None if one is None else one[1] for one in reduced])
+        told = {"labels": sum(label is not None for label in labels)} if counted else {}
+        counts = [one[0] for one in reduced if one is not None]
+        if len(counts) < len(scores):
+            _warn_of_means()
+            counts, labels = [], []
+        return {**interval(counts, labels, group, quantity, level), **told}
+
+    return compute
+
+
+@cache
+def _warn_of_means() -> None:
+    """Say it once: Inspect computes metrics again and again while samples are completed."""
+    getLogger(__name__).warning(
+        "win rates want votes and got their means: want Epochs(n, calibrated(model)) or tallied()"
+    )
+
+
+def _reduced(score: Score) -> tuple[list[int], int | None] | None:
+    """Return counts and the label by them; None if a score is a mean of votes."""
+    told = (score.metadata or {}).get("counts")
+    if isinstance(told, dict) and score.value in NAMES:
+        return list(told.values()), int(score.value)
+    try:
+        votes = Tallied.of(votes_of(score, as_words(None)))
+    except InputError:
+        return None
+    label = label_score(None, votes).value
+    return list(votes.counts), int(label) if label in NAMES else None
+
+
+def _group(score: SampleScore, key: str) -> str:
+    found = (score.sample_metadata or {}).get(key)
+    if found is None:
+        raise InputError(f"sample {score.sample_id!r}: metadata has no {key!r}, want its group")
+    return str(found)
+
+
+# Early stopping
+
+
+class StopByRule:
+    """Leaves out epochs of samples that a rule says are settled: ``Task(early_stopping=...)``.
+
+    With epochs in series the votes are those of the rule, no more. Epochs of a sample that run
+    at the same time cannot know of each other and cost some of what it saves.
+
+    Parameters
+    ----------
+    rule : StoppingRule or path
+    scorer : str, optional
+        Name of the scorer whose scores are the votes; of a task with one scorer, that one.
+    words : mapping of str to -1, 0, 1 or None, optional
+        As of `calibrated`.
+
+    Raises
+    ------
+    InputError
+        If the rule cannot be read. When a task starts, if it has several scorers and none is named
+        or none has that name, or if another task uses this stopper at the time.
+    """
+
+    def __init__(
+        self,
+        rule: str | os.PathLike[str] | StoppingRule,
+        *,
+        scorer: str | None = None,
+        words: Words | None = None,
+    ) -> None:
+        found = as_decider(rule)
+        if not isinstance(found, StoppingRule):
+            raise InputError(f"rule is {rule!r}, a model, want a stopping rule")
+        self.rule = found
+        self._named, self._words = scorer, as_words(words)
+        self._scorer: str | None = scorer
+        self._running: tuple[str, str] | None = None
+        self._votes: dict[str | int, dict[int, Tallied]] = {}
+        self._left_out = 0
+
+    async def start_task(self, task: EvalSpec, samples: list[Sample], epochs: int) -> str:
+        """Begin without votes; see Inspect's EarlyStopping."""
+        run, this = task.run_id, task.task_id
+        if self._running is not None and self._running[0] == run and self._running[1] != this:
+            raise InputError(
+                f"task {task.task!r}: another task of this run uses this StopByRule, want one each"
+            )
+        names = [one.name.rpartition("/")[2] for one in task.scorers or []]
+        self._scorer = self._named or (names[0] if len(names) == 1 else None)
+        if self._scorer not in names:
+            listed = ", ".join(names) or "none"
+            raise InputError(f"scorer is {self._named!r}, want one of the task's: {listed}")
+        self._running, self._votes, self._left_out = (run, this), {}, 0
+        return f"btdagg {self.rule.kind}"
+
+    async def schedule_sample(self, id: str | int, epoch: int) -> EarlyStop | None:
+        """Leave out an epoch of a sample that is settled."""
+        known = Tallied.sum(self._votes.get(id, {}).values())
+        if sum(known.counts) < self.rule.n and not self.rule.stops_one(*known.counts):
+            return None
+        self._left_out += 1
+        score = label_score(self.rule, known)
+        reason = f"settled after {sum(known.counts)} votes: {score.answer}"
+        return EarlyStop(id=id, epoch=epoch, reason=reason, metadata=score.metadata)
+
+    async def complete_sample(
+        self, id: str | int, epoch: int, scores: dict[str, SampleScore]
+    ) -> None:
+        """Count the votes of an epoch."""
+        if self._scorer in scores:
+            where = f"sample {id!r}, epoch {epoch}"
+            votes = votes_of(scores[self._scorer].score, self._words, where)
+            self._votes.setdefault(id, {})[epoch] = Tallied.of(votes)
+
+    async def complete_task(self) -> dict[str, Any]:
+        """Return what was spent and saved."""
+        self._running = None
+        epochs = [one for by_epoch in self._votes.values() for one in by_epoch.values()]
+        spent = Tallied.sum(epochs)
+        return {
+            "rule": self.rule.kind,
+            "n": self.rule.n,
+            "samples": len(self._votes),
+            "epochs": len(epochs),
+            "epochs_left_out": self._left_out,
+            "votes": sum(spent.counts),
+            "votes_missing": spent.missing,
+        }
