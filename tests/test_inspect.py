@@ -2,11 +2,18 @@
 
 # ruff: noqa: E402  # without inspect-ai nothing of this is run
 
+import contextlib
+import json
 import math
 import os
 import re
+import socket
 import subprocess
 import sys
+import time
+from pathlib import Path
+from urllib.parse import quote
+from urllib.request import urlopen
 
 import numpy as np
 import pytest
@@ -21,6 +28,7 @@ if os.environ.get("CI") != "true":
 
 from inspect_ai import Epochs, Task, eval
 from inspect_ai.dataset import Sample
+from inspect_ai.log import ProvenanceData, invalidate_samples, read_eval_log
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
 from inspect_ai.scorer import Score, mean, scorer
 from inspect_ai.solver import generate
@@ -29,8 +37,12 @@ from btdagg.integrations.inspect import (
     StopByRule,
     calibrated,
     judge_win_rate,
+    missing_by_status,
+    read_inspect_labels,
+    read_inspect_votes,
     tallied,
     win_rate,
+    write_inspect_labels,
 )
 
 MODEL = DavidsonModel(beta=1.2, eta0=0.5, gamma=0.8)
@@ -368,3 +380,210 @@ def test_a_stopper_is_of_one_task_and_one_scorer(folder, tmp_path):
     failed = [found for found in logs if found.status == "error"]
     assert len(failed) == 1
     assert "another task of this run uses this StopByRule" in failed[0].error.message
+
+
+# Logs into votes
+
+
+def test_votes_of_a_log_are_its_scores(log):
+    for source in (log, log.location, [Path(log.location)]):
+        votes = read_inspect_votes(source, columns={"group": "prompt"})
+        assert votes.columns == ["item", "vote", "sample", "judge", "task", "status", "group"]
+        ids, counts = votes.counts()
+        order = np.argsort([int(item[1:]) for item in ids])
+        np.testing.assert_array_equal(counts[order], COUNTS)
+        assert set(votes.frame["sample"]) == set(range(1, 9))
+        assert set(votes.frame["status"]) == {"ok"}
+        assert missing_by_status(votes) == {}
+    labels = read_inspect_labels(log, "gold", columns={"group": "prompt"})
+    assert (len(labels.ids), labels.n_missing) == (20, 30)
+    known = dict(zip(labels.ids, labels.labels, strict=True))
+    assert known == {f"q{row}": LABELS[row] for row in range(20)}
+    found = btdagg.estimate(votes, labels).estimates["net win rate"]
+    values = {name: one.value for name, one in log.results.scores[0].metrics.items()}
+    assert found.value == pytest.approx(values["net win rate2"], abs=0.1)
+
+
+def test_why_votes_are_missing_is_counted(tmp_path):
+    def value(sample, epoch):
+        if sample == "q0" and epoch == 1:
+            raise ValueError("the judge is ill")
+        return {1: "N", 2: Score.unscored(reason="refusal")}.get(epoch, 1) if sample == "q1" else 1
+
+    found = run(tmp_path, told(value), epochs=3, dataset=samples(4), fail_on_error=False)
+    third = next(one for one in found.samples if (one.id, one.epoch) == ("q2", 3))
+    found = invalidate_samples(found, [third.uuid], ProvenanceData(author="me"))
+    votes = read_inspect_votes(found)
+    why = {"error": 1, "invalidated": 1, "no answer": 1, "refusal": 1}
+    assert missing_by_status(votes) == why
+    assert votes.tally().rows_by_key("item")["q0"] == [(0, 0, 2)]
+    assert votes.tally()["tie"].sum() == 0
+
+
+def test_runs_add_up_and_what_a_log_repeats_counts_once(tmp_path):
+    first = run(tmp_path, told(VOTES), epochs=2)
+    time.sleep(1.1)  # the name of a log tells its order by seconds
+    second = run(tmp_path, told(VOTES[:, 2:]), epochs=3)
+    votes = read_inspect_votes(tmp_path)
+    assert votes.height == 250
+    assert sorted(set(votes.frame["sample"])) == [1, 2, 3, 4, 5]
+    ids, counts = votes.counts(4)
+    rows = [int(item[1:]) for item in ids]
+    wanted = np.stack([(VOTES[:, :4] == side).sum(axis=1) for side in (-1, 0, 1)], axis=1)
+    np.testing.assert_array_equal(counts, wanted[rows])
+    assert read_inspect_votes([first, second, first.location]).height == 250
+
+
+def test_whole_numbers_stay_ids_and_words_are_read(tmp_path):
+    dataset = [Sample(input="p", metadata={"row": 0}, target="B"), Sample(input="p", target="same")]
+    found = run(tmp_path, told(lambda *_: "C"), epochs=2, dataset=dataset)
+    with pytest.raises(InputError, match=r"sample 1, epoch 1, told: 'C', want -1, 0, 1 or A, tie"):
+        read_inspect_votes(found)
+    votes = read_inspect_votes(found, words={"c": -1})
+    assert votes.counts()[0].tolist() == [1, 2]
+    assert votes.counts()[1].tolist() == [[2, 0, 0]] * 2
+    assert read_inspect_labels(found).labels.tolist() == [-1, 0]
+
+
+def test_faults_of_logs_are_named(log, tmp_path):
+    (tmp_path / "bad.eval").write_text("no log")
+    (tmp_path / "empty").mkdir()
+    for source, message in {
+        tmp_path / "absent.eval": r"absent\.eval: no such file",
+        tmp_path / "bad.eval": r"bad\.eval: no log of Inspect: ",
+        tmp_path / "empty": "empty: no logs of Inspect in this folder",
+    }.items():
+        with pytest.raises(InputError, match=message):
+            read_inspect_votes(source)
+    with pytest.raises(InputError, match="no scores of 'grade'; found verdict"):
+        read_inspect_votes(log, scorer="grade")
+    with pytest.raises(InputError, match=r"columns\['group'\] is 'g', which no sample's metadata"):
+        read_inspect_votes(log, columns={"group": "g"})
+    with pytest.raises(InputError, match="columns names vote, which votes have already"):
+        read_inspect_votes(log, columns={"vote": "prompt"})
+    two = log.model_copy(deep=True)
+    two.samples[0].scores["other"] = Score(value=1)
+    with pytest.raises(InputError, match="scores of verdict, other, want one, or scorer="):
+        read_inspect_votes(two)
+    two.samples[0].metadata["gold"] = "A" if two.samples[0].metadata["gold"] != 1 else "B"
+    with pytest.raises(InputError, match="in another epoch or log"):
+        read_inspect_labels(two, "gold")
+
+
+# Labels into logs
+
+
+@pytest.fixture(scope="module")
+def written(log, folder):
+    output = folder / "written" / "calibrated.eval"
+    output.parent.mkdir()
+    write_inspect_labels(log.location, folder / "model.json", output)
+    return output
+
+
+def test_labels_are_written_beside_the_votes(log, written):
+    found = read_eval_log(str(written))
+    before = read_eval_log(log.location)
+    rows = [sample.metadata["row"] for sample in found.samples]
+    labels = MODEL.decide(COUNTS)
+    scores = [sample.scores["calibrated"] for sample in found.samples]
+    assert [score.value for score in scores] == labels[rows].tolist()
+    assert list(scores[0].metadata["counts"].values()) == COUNTS[rows[0]].tolist()
+    (edit,) = scores[0].history
+    assert edit.provenance.author == f"btdagg {btdagg.__version__}"
+    assert edit.provenance.reason == "label by the votes of the scorer verdict"
+    assert [one.scores["verdict"] for one in found.samples] == [
+        one.scores["verdict"] for one in before.samples
+    ]
+    assert found.results.scores[:-1] == before.results.scores
+    added = found.results.scores[-1]
+    assert (added.name, added.reducer, added.scored_samples) == (
+        "calibrated", "btdagg/calibrated", 50,
+    )  # fmt: skip
+    wanted = before.results.scores[0].metrics
+    for name in ("net win rate", "low", "high"):
+        assert added.metrics[name].value == pytest.approx(wanted[name].value, abs=1e-12)
+    assert len(found.reductions) == len(before.reductions) + 1
+    assert [score.value for score in reduced(found, -1)] == labels.tolist()
+    assert found.metadata["btdagg"]["calibrated"]["scorer"] == "verdict"
+    np.testing.assert_array_equal(
+        read_inspect_votes(found).counts()[1], read_inspect_votes(before).counts()[1]
+    )
+
+
+def test_no_file_is_replaced_unless_asked(log, folder, written, tmp_path):
+    original = Path(log.location).read_bytes()
+    for output in (Path(log.location), written):
+        with pytest.raises(InputError, match=r"which exists, want another name or force=True"):
+            write_inspect_labels(log, MODEL, output)
+    with pytest.raises(InputError, match=r"want a name that ends in \.eval or \.json"):
+        write_inspect_labels(log, MODEL, tmp_path / "log.csv")
+    with pytest.raises(InputError, match="name is 'verdict', a score of the log already"):
+        write_inspect_labels(log, MODEL, tmp_path / "x.eval", name="verdict")
+    assert list(tmp_path.iterdir()) == []
+    in_memory = log.model_dump_json()
+    write_inspect_labels(log, MODEL, tmp_path / "log.json")
+    assert log.model_dump_json() == in_memory
+    assert Path(log.location).read_bytes() == original
+    assert len(read_eval_log(str(tmp_path / "log.json")).samples) == 400
+
+
+def test_labels_of_an_earlier_call_are_replaced_and_stay_in_the_history(written, tmp_path):
+    copy = tmp_path / "copy.eval"
+    copy.write_bytes(written.read_bytes())
+    other = DavidsonModel(beta=0.4, eta0=2, gamma=0)
+    write_inspect_labels(copy, other, copy, force=True)
+    found = read_eval_log(str(copy))
+    assert [score.value for score in reduced(found, -1)] == other.decide(COUNTS).tolist()
+    assert other.decide(COUNTS).tolist() != MODEL.decide(COUNTS).tolist()
+    assert len(found.samples[0].scores["calibrated"].history) == 2
+    assert [score.name for score in found.results.scores].count("calibrated") == 1
+
+
+def test_a_rule_and_what_has_no_vote_are_written(tmp_path):
+    rule = RULES["risk-bounded"]
+    source = run(tmp_path, told(lambda sample, _: "N" if sample == "q0" else 1), epochs=6,
+                 dataset=samples(3))  # fmt: skip
+    write_inspect_labels(source, rule, tmp_path / "out.eval")
+    found = read_eval_log(str(tmp_path / "out.eval"))
+    scores = reduced(found, -1)
+    assert math.isnan(scores[0].value)
+    assert [score.value for score in scores[1:]] == [rule.decide_one(0, 0, 6)] * 2
+    assert scores[1].metadata["settled"]
+    assert found.results.scores[-1].unscored_samples == 1
+
+
+# The viewer
+
+
+def test_the_log_opens_in_the_viewer(written, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [Path(sys.executable).with_name("inspect"), "view", "start", "--log-dir",
+               written.parent, "--host", "127.0.0.1", "--port", port]  # fmt: skip
+    with (tmp_path / "said").open("wb") as said:
+        server = subprocess.Popen(list(map(str, command)), stdout=said, stderr=said)
+    try:
+        page = _get(f"http://127.0.0.1:{port}/", server)
+        assert b"<title>Inspect View</title>" in page
+        files = json.loads(_get(f"http://127.0.0.1:{port}/api/log-files", server))["files"]
+        assert [Path(one["name"]).name for one in files] == ["calibrated.eval"]
+        name = quote(files[0]["name"], safe="")
+        found = json.loads(_get(f"http://127.0.0.1:{port}/api/logs/{name}", server))
+        assert [one["name"] for one in found["results"]["scores"]][-1] == "calibrated"
+        scores = [sample["scores"]["calibrated"] for sample in found["samples"]]
+        rows = [sample["metadata"]["row"] for sample in found["samples"]]
+        assert [score["value"] for score in scores] == MODEL.decide(COUNTS)[rows].tolist()
+    finally:
+        server.terminate()
+        server.wait(20)
+
+
+def _get(url, server):
+    end = time.monotonic() + 60
+    while True:
+        assert server.poll() is None
+        with contextlib.suppress(ConnectionRefusedError, OSError), urlopen(url, timeout=30) as page:
+            return page.read()
+        assert time.monotonic() < end, f"{url} does not answer"
+        time.sleep(0.1)

@@ -10,6 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from btdagg._core import InputError
 from btdagg.extras import needs
+from btdagg.integrations.inspect_logs import (
+    missing_by_status,
+    read_inspect_labels,
+    read_inspect_votes,
+    write_inspect_labels,
+)
 from btdagg.integrations.inspect_scores import (
     NAMES,
     By,
@@ -46,8 +52,12 @@ __all__ = [
     "StopByRule",
     "calibrated",
     "judge_win_rate",
+    "missing_by_status",
+    "read_inspect_labels",
+    "read_inspect_votes",
     "tallied",
     "win_rate",
+    "write_inspect_labels",
 ]
 
 MODEL_VARIABLE = "BTDAGG_MODEL"
