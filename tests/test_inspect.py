@@ -38,6 +38,7 @@ from btdagg.integrations.inspect import (
     calibrated,
     judge_win_rate,
     missing_by_status,
+    pairwise,
     read_inspect_labels,
     read_inspect_votes,
     tallied,
@@ -179,7 +180,7 @@ def test_labels_and_probabilities_are_those_of_the_model_on_the_counts(log):
 def test_inspect_finds_what_is_registered_by_its_entry_point(folder):
     code = """
 from inspect_ai._util.registry import registry_lookup
-for kind, names in {"score_reducer": ["calibrated", "tallied"],
+for kind, names in {"score_reducer": ["calibrated", "tallied"], "scorer": ["pairwise"],
                     "metric": ["win_rate", "judge_win_rate"]}.items():
     for name in names:
         assert registry_lookup(kind, f"btdagg/{name}") is not None, name
@@ -382,6 +383,116 @@ def test_a_stopper_is_of_one_task_and_one_scorer(folder, tmp_path):
     assert "another task of this run uses this StopByRule" in failed[0].error.message
 
 
+# The pairwise scorer
+
+
+PAIR = {"a": "good", "b": "bad", "label": 1}
+
+
+def by_response(messages):
+    """Prefers the good response wherever it is shown, and will not say so of an odd pair."""
+    text = messages[-1].text
+    first, second = (re.search(rf"<response_{side}>\s*(\S+)", text)[1] for side in "ab")
+    if "odd" in text and first == "good":
+        return "It is not for me to say."
+    return f"So be it.\n[[{'A' if first == 'good' else 'B' if second == 'good' else 'TIE'}]]"
+
+
+def judged(folder, *pairs, reducer=None, epochs=1, judge=by_response, **options):
+    dataset = [
+        Sample(input=text, id=f"q{row}", target="bad", metadata=metadata)
+        for row, (text, metadata) in enumerate(pairs)
+    ]
+    return run(
+        folder,
+        pairwise("a", "b", **options),
+        reducer,
+        epochs=epochs,
+        dataset=dataset,
+        options={"model": mock(judge)},
+    )
+
+
+def test_both_orders_are_asked_and_flipped(tmp_path):
+    pairs = [("even", PAIR), ("even", {"a": "bad", "b": "good"}), ("even", {"a": "x", "b": "y"})]
+    found = judged(tmp_path, *pairs, ("odd", PAIR), reducer=calibrated(MODEL), epochs=2)
+    scores = [sample.scores["pairwise"] for sample in found.samples if sample.epoch == 1]
+    assert [score.value for score in scores[:3]] == [
+        {"AB": side, "BA": side} for side in (1, -1, 0)
+    ]
+    assert math.isnan(scores[3].value["AB"])
+    assert scores[3].value["BA"] == 1
+    assert scores[3].answer == "AB: -, BA: A"
+    assert "It is not for me to say." in scores[3].explanation
+    counts = [list(score.metadata["counts"].values()) for score in reduced(found)]
+    assert counts == [[0, 0, 4], [4, 0, 0], [0, 4, 0], [0, 0, 2]]
+    assert found.results.scores[0].metrics["net win rate"].group == "judge_win_rate"
+    votes = read_inspect_votes(found)
+    assert votes.tally().select("minus", "tie", "plus").rows() == [tuple(one) for one in counts]
+    assert missing_by_status(votes) == {"unparsed": 2}
+    assert votes.values("order").to_list() == ["AB", "BA"]
+    assert votes.values("judge").to_list() == ["mockllm/model"]
+
+
+def test_a_judge_that_prefers_the_first_gives_one_vote_each_way(tmp_path):
+    found = judged(tmp_path, ("even", PAIR), judge=lambda messages: "[[A]]")
+    assert found.samples[0].scores["pairwise"].value == {"AB": 1, "BA": -1}
+    assert found.results.scores[0].scored_samples == 1
+
+
+def test_orders_may_alternate_by_epoch(tmp_path):
+    found = judged(tmp_path, ("odd", PAIR), reducer=tallied(), epochs=3, orders="alternate")
+    scores = [sample.scores["pairwise"] for sample in found.samples]
+    assert [score.reason for score in scores] == ["grader_failed", None, "grader_failed"]
+    assert scores[1].value == 1
+    frame = read_inspect_votes(found).frame
+    assert frame.select("sample", "order", "vote", "status").rows() == [
+        (1, "AB", None, "unparsed"),
+        (2, "BA", 1, "ok"),
+        (3, "AB", None, "unparsed"),
+    ]
+
+
+def test_a_judge_sees_the_responses_and_no_label(tmp_path):
+    seen = []
+
+    def answer(messages):
+        seen.append("\n".join(message.text for message in messages))
+        return "[[TIE]]"
+
+    dataset = [Sample(input="Say hi", target="Hello", metadata={"label": "SECRET", "x": "Hi"})]
+    model = get_model("mockllm/model", custom_outputs=[said("Good day")])
+    judges = {"grader": mock(answer)}
+    options = {"model": model, "model_roles": judges}
+    found = run(tmp_path, pairwise(), epochs=1, dataset=dataset, solver=generate(), options=options)
+    assert found.samples[0].scores["pairwise"].value == {"AB": 0, "BA": 0}
+    assert all("Say hi" in text and "SECRET" not in text for text in seen)
+    places = [(text.index("Good day"), text.index("Hello")) for text in seen]
+    assert sorted(first < second for first, second in places) == [False, True]
+
+
+def test_an_answer_that_is_cut_off_is_no_vote(tmp_path):
+    def cut(*_):
+        found = said("[[A]]")
+        found.choices[0].stop_reason = "max_tokens"
+        return found
+
+    dataset = [Sample(input="p", metadata=PAIR)]
+    options = {"model": get_model("mockllm/model", custom_outputs=cut)}
+    found = run(tmp_path, pairwise("a", "b"), epochs=1, dataset=dataset, options=options)
+    assert found.samples[0].scores["pairwise"].reason == "grader_failed"
+    assert missing_by_status(read_inspect_votes(found)) == {"truncated": 2}
+
+
+def test_faults_of_a_pairwise_scorer_are_named(tmp_path):
+    with pytest.raises(InputError, match="orders is 'AB', want both or alternate"):
+        pairwise(orders="AB")
+    with pytest.raises(InputError, match="template is 'none', want one of"):
+        pairwise(template="none")
+    found = judged(tmp_path, ("even", {"a": "good", "b": " "}))
+    assert r"sample 'q0', metadata['b']: ' ', want a text" in found.error.message.replace("\\", "")
+
+
 # Logs into votes
 
 
@@ -418,6 +529,26 @@ def test_why_votes_are_missing_is_counted(tmp_path):
     assert missing_by_status(votes) == why
     assert votes.tally().rows_by_key("item")["q0"] == [(0, 0, 2)]
     assert votes.tally()["tie"].sum() == 0
+
+
+def test_an_error_lacks_a_vote_of_each_order(tmp_path):
+    @scorer(metrics=[])
+    def ill():
+        ask = pairwise("a", "b")
+
+        async def score(state, target):
+            if state.sample_id == "q0":
+                raise ValueError("the judge is ill")
+            return await ask(state, target)
+
+        return score
+
+    dataset = [Sample(input="p", id=f"q{row}", metadata=PAIR) for row in range(2)]
+    options = {"model": mock(by_response)}
+    found = run(tmp_path, ill(), epochs=2, dataset=dataset, fail_on_error=False, options=options)
+    votes = read_inspect_votes(found)
+    assert missing_by_status(votes) == {"error": 4}
+    assert votes.frame.filter(item="q0")["order"].to_list() == ["AB", "BA"] * 2
 
 
 def test_runs_add_up_and_what_a_log_repeats_counts_once(tmp_path):

@@ -1,4 +1,4 @@
-"""Epochs of Inspect (inspect_ai) as votes: reducers, metrics and an early stopper."""
+"""Epochs of Inspect (inspect_ai) as votes: reducers, metrics, an early stopper and a scorer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from functools import cache
 from logging import getLogger
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from btdagg._core import InputError
 from btdagg.extras import needs
@@ -17,7 +17,9 @@ from btdagg.integrations.inspect_logs import (
     write_inspect_labels,
 )
 from btdagg.integrations.inspect_scores import (
+    ANSWERS,
     NAMES,
+    ORDERS,
     By,
     Tallied,
     Words,
@@ -33,26 +35,36 @@ from btdagg.tables.labels import Labels
 
 # Inspect looks up the types of metrics when it runs, so they are imported here.
 with needs("inspect", "btdagg.integrations.inspect"):
+    from inspect_ai.model import ChatMessageSystem, ChatMessageUser, Model, get_model
     from inspect_ai.scorer import (
         Metric,
         SampleScore,
         Score,
+        Scorer,
         ScoreReducer,
+        Target,
         Value,
         metric,
         score_reducer,
+        scorer,
     )
-    from inspect_ai.util import EarlyStop
+    from inspect_ai.solver import TaskState
+    from inspect_ai.util import EarlyStop, collect
 
 if TYPE_CHECKING:
     from inspect_ai.dataset import Sample
     from inspect_ai.log import EvalSpec
+
+    from btdagg.judge.pairs import Pair
+    from btdagg.judge.prompts import PromptTemplate
+    from btdagg.judge.verdicts import Verdict
 
 __all__ = [
     "StopByRule",
     "calibrated",
     "judge_win_rate",
     "missing_by_status",
+    "pairwise",
     "read_inspect_labels",
     "read_inspect_votes",
     "tallied",
@@ -61,6 +73,7 @@ __all__ = [
 ]
 
 MODEL_VARIABLE = "BTDAGG_MODEL"
+_STOP_REASONS = {"max_tokens": "length", "model_length": "length"}
 
 
 # Reducers
@@ -361,3 +374,121 @@ class StopByRule:
             "votes": sum(spent.counts),
             "votes_missing": spent.missing,
         }
+
+
+# Scorer
+
+
+@scorer(metrics=[judge_win_rate()])  # type: ignore[untyped-decorator]
+def pairwise(
+    a: str = "output",
+    b: str = "target",
+    *,
+    template: str | os.PathLike[str] | PromptTemplate = "response",
+    orders: Literal["both", "alternate"] = "both",
+    reference: str | None = None,
+    model: str | Model | None = None,
+    model_role: str | None = "grader",
+) -> Scorer:
+    """Ask a model which of two responses is better, with either shown first.
+
+    Parameters
+    ----------
+    a, b : str
+        Where the responses are: ``output`` is what the model answered, ``target`` the target of the
+        sample, anything else a key of its metadata.
+    template : str, path or PromptTemplate
+        A name or a .toml file, as of `btdagg judge --template`. What it names besides the responses
+        comes from the metadata of the sample; ``{prompt}`` is its input.
+    orders : "both" or "alternate"
+        Both orders in each epoch, which gives two votes; or AB in the first epoch, BA in the
+        second, and so on, which gives one.
+    reference : str, optional
+        Key of the metadata for a good response, for templates with ``{reference}``.
+    model : str or Model, optional
+        The judge; else the model of the role.
+    model_role : str, optional
+        The role of the judge; the model that is evaluated if none is bound to it.
+
+    Returns
+    -------
+    Scorer
+        With both orders its value is ``{"AB": 1, "BA": 0}``, votes from A's point of view, of which
+        an answer without a readable verdict is NaN; else one vote. A score without a vote is
+        unscored, with the reason ``grader_failed``. The answers are its explanation.
+
+    Raises
+    ------
+    InputError
+        If there is no such template or order; while scoring, if a sample lacks a text.
+    """
+    from btdagg.judge.prompts import get_template
+    from btdagg.judge.verdicts import parse_verdict
+
+    prompt = get_template(template)
+    if orders not in ("both", "alternate"):
+        raise InputError(f"orders is {orders!r}, want both or alternate")
+
+    async def score(state: TaskState, target: Target) -> Score:
+        judge = get_model(model) if model is not None else get_model(role=model_role)
+        pair = _pair(state, target, a, b, reference)
+        shown = ORDERS if orders == "both" else (ORDERS[(state.epoch - 1) % 2],)
+
+        async def ask(order: str) -> tuple[str, Verdict]:
+            messages = [
+                _MESSAGES[one["role"]](one["content"]) for one in prompt.render(pair, order)
+            ]
+            reply = await judge.generate(messages)
+            why = reply.stop_reason
+            verdict = parse_verdict(
+                reply.completion, prompt.answer, finish_reason=_STOP_REASONS.get(why, why)
+            )
+            return reply.completion, verdict
+
+        replies = dict(zip(shown, await collect(*map(ask, shown)), strict=True))
+        return _pairwise_score(replies, {"judge": str(judge), "template": prompt.name})
+
+    return score
+
+
+_MESSAGES = {
+    "system": lambda text: ChatMessageSystem(content=text),
+    "user": lambda text: ChatMessageUser(content=text),
+}
+
+
+def _pair(state: TaskState, target: Target, a: str, b: str, reference: str | None) -> Pair:
+    from btdagg.judge.pairs import Pair
+
+    def text(name: str) -> str:
+        if name == "output":
+            return str(state.output.completion)
+        found = target.text if name == "target" else state.metadata.get(name)
+        if not isinstance(found, str) or not found.strip():
+            place = "target" if name == "target" else f"metadata[{name!r}]"
+            raise InputError(f"sample {state.sample_id!r}, {place}: {found!r}, want a text")
+        return found
+
+    fields = {name: str(value) for name, value in state.metadata.items()}
+    good = "" if reference is None else text(reference)
+    return Pair(str(state.sample_id), text(a), text(b), state.input_text, good, fields)
+
+
+def _pairwise_score(replies: dict[str, tuple[str, Verdict]], told: dict[str, Any]) -> Score:
+    from btdagg.judge.verdicts import vote_of
+
+    votes = {order: vote_of(verdict, order) for order, (_, verdict) in replies.items()}
+    answers = {
+        order: {"status": verdict.status, "reason": verdict.reason}
+        for order, (_, verdict) in replies.items()
+    }
+    said: dict[str, Any] = {
+        "explanation": "\n\n".join(f"{order}:\n{text}" for order, (text, _) in replies.items()),
+        "metadata": {**told, ANSWERS: answers},
+    }
+    if all(vote is None for vote in votes.values()):
+        return Score.unscored(reason="grader_failed", **said)
+    by_order = {order: float("nan") if vote is None else vote for order, vote in votes.items()}
+    value = by_order if len(by_order) > 1 else next(iter(by_order.values()))
+    words = (f"{order}: {'-' if vote is None else NAMES[vote]}" for order, vote in votes.items())
+    return Score(value=value, answer=", ".join(words), **said)
