@@ -26,7 +26,8 @@ pytestmark = pytest.mark.integration
 if os.environ.get("CI") != "true":
     pytest.importorskip("inspect_ai")
 
-from inspect_ai import Epochs, Task, eval
+import yaml
+from inspect_ai import Epochs, Task, eval, eval_retry
 from inspect_ai.dataset import Sample
 from inspect_ai.log import ProvenanceData, invalidate_samples, read_eval_log
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
@@ -188,9 +189,20 @@ for kind, names in {"score_reducer": ["calibrated", "tallied"], "scorer": ["pair
     subprocess.run([sys.executable, "-c", code], check=True, cwd=folder)
 
 
+def test_the_entry_for_the_list_of_extensions_is_of_its_form():
+    """Its docs/extensions/generate.py reads these keys, and puts other categories last."""
+    root = Path(__file__).parents[1]
+    (entry,) = yaml.safe_load((root / "examples/inspect/extension.yml").read_text())
+    assert set(entry) == {"name", "description", "author", "categories"}
+    assert all(re.fullmatch(r"\[.+\]\(https://.+\)", entry[key]) for key in ("name", "author"))
+    assert set(entry["categories"]) <= {"Sandboxes", "Analysis", "Frameworks", "Tooling"}
+    page = entry["name"].partition("/blob/main/")[2].rstrip(")")
+    assert (root / page).is_file()
+
+
 def test_by_its_name_the_reducer_uses_the_model_of_the_environment(folder, tmp_path, monkeypatch):
     with pytest.raises(
-        InputError, match=r"want calibrated\('model.json'\), or its .* BTDAGG_MODEL"
+        InputError, match=r"want calibrated\('model.json'\) or, .* variable BTDAGG_MODEL"
     ):
         calibrated()
     monkeypatch.setenv("BTDAGG_MODEL", str(folder / "model.json"))
@@ -563,6 +575,51 @@ def test_runs_add_up_and_what_a_log_repeats_counts_once(tmp_path):
     wanted = np.stack([(VOTES[:, :4] == side).sum(axis=1) for side in (-1, 0, 1)], axis=1)
     np.testing.assert_array_equal(counts, wanted[rows])
     assert read_inspect_votes([first, second, first.location]).height == 250
+
+
+RETRIED = """
+import os
+from inspect_ai import Epochs, Task, task
+from inspect_ai.dataset import Sample
+from inspect_ai.scorer import Score, mean, scorer
+from btdagg.integrations.inspect import StopByRule, calibrated
+
+@scorer(metrics=[mean()])
+def judge():
+    async def score(state, target):
+        if "ILL" in os.environ and (state.sample_id, state.epoch) == ("b", 3):
+            raise ValueError("the judge is ill")
+        return Score(value=1)
+    return score
+
+@task
+def retried():
+    dataset = [Sample(input="x", id=name) for name in "ab"]
+    epochs = Epochs(8, calibrated("rule.json"))
+    stopper = StopByRule("rule.json")
+    return Task(dataset, solver=[], scorer=judge(), epochs=epochs, early_stopping=stopper)
+"""
+
+
+def test_a_retried_run_is_one_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("retried.py").write_text(RETRIED)
+    RULES["lossless"].save("rule.json")
+    monkeypatch.setenv("BTDAGG_MODEL", "rule.json")
+    monkeypatch.setenv("ILL", "1")
+    options = {"display": "none", "log_dir": "logs", "max_samples": 1}
+    (failed,) = eval("retried.py", model="mockllm/model", **options)
+    assert failed.status == "error"
+    monkeypatch.delenv("ILL")
+    (done,) = eval_retry(failed, **options)
+    needed = int(RULES["lossless"].follow([[1] * 8]).n_votes[0])
+    assert done.status == "success", done.error
+    assert done.results.early_stopping.metadata["votes"] == 2 * needed
+    for source in ("logs", [done, failed]):
+        votes = read_inspect_votes(source)
+        assert missing_by_status(votes) == {}
+        assert votes.counts()[1].tolist() == [[0, 0, needed]] * 2
+    assert missing_by_status(read_inspect_votes(failed))["error"] > 0
 
 
 def test_whole_numbers_stay_ids_and_words_are_read(tmp_path):

@@ -88,9 +88,9 @@ def calibrated(
     Parameters
     ----------
     model : path, DavidsonModel or StoppingRule, optional
-        What decides; a rule where epochs are stopped by it. Where Inspect makes the reducer by its
-        name, ``btdagg/calibrated``, it is the file that the environment variable BTDAGG_MODEL
-        names.
+        What decides; a rule where epochs are stopped by it. Where Inspect knows the reducer by its
+        name alone, ``btdagg/calibrated``, as ``inspect eval-retry`` does, it is the file that the
+        environment variable BTDAGG_MODEL names.
     words : mapping of str to -1, 0, 1 or None, optional
         What values mean that are not -1, 0, 1, A, tie or B; None is a missing vote.
 
@@ -109,8 +109,8 @@ def calibrated(
     given = model if model is not None else os.environ.get(MODEL_VARIABLE)
     if given is None:
         raise InputError(
-            "calibrated has no model, want calibrated('model.json'), or its file in the "
-            f"environment variable {MODEL_VARIABLE}"
+            "calibrated has no model, want calibrated('model.json') or, where Inspect knows the "
+            f"reducer by name alone as eval-retry does, the environment variable {MODEL_VARIABLE}"
         )
     return _reducer(as_decider(given), words)
 

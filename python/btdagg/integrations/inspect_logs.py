@@ -71,8 +71,8 @@ def read_inspect_votes(
     Parameters
     ----------
     logs : EvalLog, path, or iterable of them
-        A folder stands for all logs in it. What a retried log repeats of an earlier one counts
-        once; another run of a task adds to its votes.
+        A folder stands for all logs in it. Retries of a run, and copies of its log, are one run;
+        another run of a task adds to its votes.
     scorer : str, optional
         Name of the scores that are the votes; not needed where there is one.
     words : mapping of str to -1, 0, 1 or None, optional
@@ -102,7 +102,7 @@ def read_inspect_votes(
         raise InputError(f"columns names {listing(sorted(reserved))}, which votes have already")
     rows: list[dict[str, Any]] = []
     last: Counter[str] = Counter()
-    for log in _new_samples(logs):
+    for log in _runs(logs):
         named, task = _scorer_of(log, scorer), log.eval.task
         judged = [(sample, _votes_of_sample(sample, named, known)) for sample in log.samples or []]
         shown = {sample.epoch: [vote.order for vote in votes] for sample, votes in judged if votes}
@@ -158,7 +158,7 @@ def read_inspect_labels(
     """
     known, extra = as_words(words), dict(columns or {})
     rows: dict[str, dict[str, Any]] = {}
-    for log in _new_samples(logs):
+    for log in _runs(logs):
         for sample in log.samples or []:
             target = sample.target if isinstance(sample.target, str) else "".join(sample.target)
             said = target if label == "target" else sample.metadata.get(label)
@@ -301,15 +301,18 @@ def _add_results(log: EvalLog, name: str, scores: Mapping[str | int, Score]) -> 
 # Reading
 
 
-def _new_samples(logs: Log | Iterable[Log]) -> Iterator[EvalLog]:
-    """Read logs, each without the samples that an earlier one has."""
-    seen: set[str] = set()
+def _runs(logs: Log | Iterable[Log]) -> Iterator[EvalLog]:
+    """Read logs: one for each run, which has one log more for each time that it was retried."""
+    attempts: dict[str, list[EvalLog]] = {}
     for log in _each(logs):
         found = _read(log)
-        samples = [one for one in found.samples or [] if one.uuid is None or one.uuid not in seen]
-        seen.update(one.uuid for one in samples if one.uuid is not None)
-        if samples or not seen:
-            yield found.model_copy(update={"samples": samples})
+        attempts.setdefault(found.eval.task_id or found.eval.eval_id, []).append(found)
+    for several in attempts.values():
+        *earlier, last = sorted(several, key=lambda log: log.eval.created)
+        # What failed was asked again, unless a rule had settled it by then.
+        worked = [one for log in earlier for one in log.samples or [] if one.error is None]
+        samples = {(one.id, one.epoch): one for one in [*worked, *(last.samples or [])]}
+        yield last.model_copy(update={"samples": list(samples.values())})
 
 
 def _each(logs: Log | Iterable[Log]) -> Iterator[Log]:
