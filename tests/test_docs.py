@@ -45,6 +45,8 @@ def test_blocks_of_a_page_run_as_printed(run, page):
         if os.environ.get("CI") == "true":
             pytest.fail("curl is not installed: apt-get install curl")
         pytest.skip("curl is not installed")
+    if "\ninspect " in text and os.environ.get("CI") != "true":
+        pytest.importorskip("inspect_ai")
     if "pyspark" in text and os.environ.get("CI") != "true":
         for library in ("pyspark", "ray", "dask"):
             pytest.importorskip(library)

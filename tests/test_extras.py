@@ -37,7 +37,7 @@ sys.meta_path.insert(0, Missing())
 """
 BEYOND_CLI = ["sqlalchemy", "openai", "httpx2", "psycopg", "jinja2", "matplotlib", "sklearn",
               "fastapi", "starlette", "anyio", "uvicorn", "h11", "prometheus_client",
-              "pyarrow"]  # fmt: skip
+              "pyarrow", "inspect_ai"]  # fmt: skip
 EVALUATE = "evaluate votes.csv labels.csv --splits 2"
 
 
@@ -54,7 +54,7 @@ EVALUATE = "evaluate votes.csv labels.csv --splits 2"
         (f"{EVALUATE} --report out", ["jinja2"], "report"),
         (f"{EVALUATE} --methods isotonic", BEYOND_CLI, "isotonic"),
         ("serve model.json", BEYOND_CLI, "serve"),
-        *(("serve model.json", [name], "serve") for name in BEYOND_CLI[7:]),
+        *(("serve model.json", [name], "serve") for name in BEYOND_CLI[7:14]),
         ("--help", ["typer"], "cli"),
         ("--help", ["rich"], "cli"),
         (EVALUATE, ["polars"], "tables"),
@@ -85,6 +85,7 @@ def test_a_neighbour_that_is_missing_is_named_with_its_extra():
     model = "btdagg.DavidsonModel(1, 1, 1)"
     lines = {
         "sklearn": "btdagg.integrations.sklearn.DavidsonClassifier",
+        "inspect": "btdagg.integrations.inspect.calibrated",
         "arrow": f"btdagg.integrations.arrow.BatchDecider({model}).schema(None)",
     }
     for extra, line in lines.items():

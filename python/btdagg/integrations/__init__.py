@@ -2,10 +2,19 @@
 
 from btdagg.lazy import loader
 
-__all__ = ["LabelsTable", "VotesTable", "arrow", "histogram_query", "notebook", "pytest", "sklearn"]
+__all__ = [
+    "LabelsTable",
+    "VotesTable",
+    "arrow",
+    "histogram_query",
+    "inspect",
+    "notebook",
+    "pytest",
+    "sklearn",
+]
 
 __getattr__ = loader(
     __name__,
     {"histogram_sql": ["LabelsTable", "histogram_query"], "votes_sql": ["VotesTable"]},
-    ("arrow", "notebook", "pytest", "sklearn"),
+    ("arrow", "inspect", "notebook", "pytest", "sklearn"),
 )

@@ -16,7 +16,7 @@ from btdagg.tables.table import AnyTable, Table, as_text, refuse, require
 if TYPE_CHECKING:
     import polars as pl
 
-_VOTE_WORDS = {"a": 1, "tie": 0, "same": 0, "b": -1}
+VOTE_WORDS = {"a": 1, "tie": 0, "same": 0, "b": -1}
 _TOO_LARGE = 2**53  # from here on float64, the way from text to numbers, skips whole numbers
 
 
@@ -182,7 +182,7 @@ def votes(table: Table, column: str) -> Parser:
     value: pl.Expr = pl.when(number.is_between(-1, 1) & _is_whole(number)).then(
         number.cast(pl.Int8, strict=False)
     )
-    for word, vote in _VOTE_WORDS.items():
+    for word, vote in VOTE_WORDS.items():
         value = pl.when(words == word).then(pl.lit(vote, pl.Int8)).otherwise(value)
     checks = [(value.is_null() & (words != ""), "-1, 0, 1 or A, tie, B")]
     if kind.is_float() or kind == pl.Boolean:

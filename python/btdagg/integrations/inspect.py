@@ -1,0 +1,494 @@
+"""Epochs of Inspect (inspect_ai) as votes: reducers, metrics, an early stopper and a scorer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cache
+from logging import getLogger
+from typing import TYPE_CHECKING, Any, Literal
+
+from btdagg._core import InputError
+from btdagg.extras import needs
+from btdagg.integrations.inspect_logs import (
+    missing_by_status,
+    read_inspect_labels,
+    read_inspect_votes,
+    write_inspect_labels,
+)
+from btdagg.integrations.inspect_scores import (
+    ANSWERS,
+    NAMES,
+    ORDERS,
+    By,
+    Tallied,
+    Words,
+    as_decider,
+    as_words,
+    interval,
+    label_score,
+    vote_of_value,
+    votes_of,
+)
+from btdagg.online.rule import StoppingRule
+from btdagg.tables.labels import Labels
+
+# Inspect looks up the types of metrics when it runs, so they are imported here.
+with needs("inspect", "btdagg.integrations.inspect"):
+    from inspect_ai.model import ChatMessageSystem, ChatMessageUser, Model, get_model
+    from inspect_ai.scorer import (
+        Metric,
+        SampleScore,
+        Score,
+        Scorer,
+        ScoreReducer,
+        Target,
+        Value,
+        metric,
+        score_reducer,
+        scorer,
+    )
+    from inspect_ai.solver import TaskState
+    from inspect_ai.util import EarlyStop, collect
+
+if TYPE_CHECKING:
+    from inspect_ai.dataset import Sample
+    from inspect_ai.log import EvalSpec
+
+    from btdagg.judge.pairs import Pair
+    from btdagg.judge.prompts import PromptTemplate
+    from btdagg.judge.verdicts import Verdict
+
+__all__ = [
+    "StopByRule",
+    "calibrated",
+    "judge_win_rate",
+    "missing_by_status",
+    "pairwise",
+    "read_inspect_labels",
+    "read_inspect_votes",
+    "tallied",
+    "win_rate",
+    "write_inspect_labels",
+]
+
+MODEL_VARIABLE = "BTDAGG_MODEL"
+_STOP_REASONS = {"max_tokens": "length", "model_length": "length"}
+
+
+# Reducers
+
+
+@score_reducer  # type: ignore[untyped-decorator]
+def calibrated(
+    model: str | os.PathLike[str] | By | None = None, *, words: Words | None = None
+) -> ScoreReducer:
+    """Reduce the epochs of a sample, each a vote or one vote by order, to the calibrated label.
+
+    Parameters
+    ----------
+    model : path, DavidsonModel or StoppingRule, optional
+        What decides; a rule where epochs are stopped by it. Where Inspect knows the reducer by its
+        name alone, ``btdagg/calibrated``, as ``inspect eval-retry`` does, it is the file that the
+        environment variable BTDAGG_MODEL names.
+    words : mapping of str to -1, 0, 1 or None, optional
+        What values mean that are not -1, 0, 1, A, tie or B; None is a missing vote.
+
+    Returns
+    -------
+    ScoreReducer
+        Its scores are labels -1, 0, 1, so that Inspect's ``mean()`` of them is the net win rate;
+        `answer` has them in words, and the metadata counts, probabilities and whether the rule
+        stops there. A sample without a readable vote is unscored.
+
+    Raises
+    ------
+    InputError
+        If the model cannot be read; while reducing, if a score is no vote.
+    """
+    given = model if model is not None else os.environ.get(MODEL_VARIABLE)
+    if given is None:
+        raise InputError(
+            "calibrated has no model, want calibrated('model.json') or, where Inspect knows the "
+            f"reducer by name alone as eval-retry does, the environment variable {MODEL_VARIABLE}"
+        )
+    return _reducer(as_decider(given), words)
+
+
+@score_reducer  # type: ignore[untyped-decorator]
+def tallied(*, words: Words | None = None) -> ScoreReducer:
+    """Reduce the epochs of a sample to the majority vote; its counts are in the metadata.
+
+    For `win_rate` with human labels where there is no model yet.
+
+    Parameters
+    ----------
+    words : mapping of str to -1, 0, 1 or None, optional
+        As of `calibrated`.
+    """
+    return _reducer(None, words)
+
+
+def _reducer(by: By | None, words: Words | None) -> ScoreReducer:
+    known = as_words(words)
+
+    def reduce(scores: list[Score]) -> Score:
+        votes = [vote for score in scores for vote in votes_of(score, known)]
+        return label_score(by, Tallied.of(votes))
+
+    return reduce
+
+
+# Metrics
+
+
+@metric(scores="reduced")  # type: ignore[untyped-decorator]
+def win_rate(
+    labels: str | Labels,
+    *,
+    groups: str | None = None,
+    quantity: str = "net win rate",
+    words: Words | None = None,
+    level: float = 0.95,
+) -> Metric:
+    """Estimate how often A wins, from labels by people of some samples and the votes of all.
+
+    It is `btdagg.estimate`: the interval is for new samples of the kind and holds whatever the
+    judge is worth.
+
+    Parameters
+    ----------
+    labels : str or Labels
+        Labels of samples that were chosen by chance: the key of the samples' metadata, which may be
+        absent or None, or what `btdagg.read_labels` returns.
+    groups : str, optional
+        Key of the metadata for what samples share, such as their prompt. Variances are between
+        groups.
+    quantity : str
+        ``net win rate``, ``win rate`` (ties as half), ``A``, ``tie`` or ``B``.
+    words : mapping of str to -1, 0, 1 or None, optional
+        As of `calibrated`, for labels in the metadata.
+    level : float
+        Of the interval.
+
+    Returns
+    -------
+    Metric
+        Its value is a mapping such as ``{"net win rate": 0.1, "low": -0.1, "high": 0.3, "labels":
+        20}``. All but the number of labels are NaN with fewer than two labels or groups of them;
+        and, with a warning, where epochs were not reduced by `calibrated` or `tallied` and their
+        means are no votes.
+
+    Raises
+    ------
+    InputError
+        If there is no such quantity; when it is computed, if a label cannot be read, or a sample
+        has no such group.
+    """
+    known = as_words(words)
+
+    def gold(scores: list[SampleScore], decided: list[int | None]) -> list[int | None]:
+        if isinstance(labels, Labels):
+            by_item = dict(zip(map(str, labels.ids), labels.labels.tolist(), strict=True))
+            return [by_item.get(str(one.sample_id)) for one in scores]
+        said = [(one.sample_metadata or {}).get(labels) for one in scores]
+        return [
+            vote_of_value(value, known, f"sample {one.sample_id!r}, {labels}")
+            for value, one in zip(said, scores, strict=True)
+        ]
+
+    return _metric(gold, groups, quantity, level, counted=True)
+
+
+@metric(scores="reduced")  # type: ignore[untyped-decorator]
+def judge_win_rate(
+    *, groups: str | None = None, quantity: str = "net win rate", level: float = 0.95
+) -> Metric:
+    """Estimate how often A would win on new samples if the judge's labels were the truth.
+
+    The interval is one of the judge and not of the truth, from which it may be far off by what the
+    judge gets wrong on every sample. `win_rate` has an interval of the truth.
+
+    Parameters
+    ----------
+    groups, quantity, level
+        As of `win_rate`.
+
+    Returns
+    -------
+    Metric
+        A mapping as of `win_rate`, without the number of labels. The labels are those of
+        `calibrated`, or of the majority of the votes.
+
+    Raises
+    ------
+    InputError
+        As `win_rate` does.
+    """
+    return _metric(lambda scores, decided: decided, groups, quantity, level, counted=False)
+
+
+def _metric(
+    gold: Callable[[list[SampleScore], list[int | None]], list[int | None]],
+    groups: str | None,
+    quantity: str,
+    level: float,
+    *,
+    counted: bool,
+) -> Metric:
+    from btdagg.estimates.quantities import QUANTITIES
+    from btdagg.fit.intervals import as_level
+
+    as_level(level)
+    if quantity not in QUANTITIES:
+        raise InputError(f"quantity is {quantity!r}, want one of {', '.join(QUANTITIES)}")
+
+    def compute(scores: list[SampleScore]) -> Value:
+        reduced = [_reduced(score.score) for score in scores]
+        group = None if groups is None else [_group(score, groups) for score in scores]
+        labels = gold(scores, [None if one is None else one[1] for one in reduced])
+        told = {"labels": sum(label is not None for label in labels)} if counted else {}
+        counts = [one[0] for one in reduced if one is not None]
+        if len(counts) < len(scores):
+            _warn_of_means()
+            counts, labels = [], []
+        return {**interval(counts, labels, group, quantity, level), **told}
+
+    return compute
+
+
+@cache
+def _warn_of_means() -> None:
+    """Say it once: Inspect computes metrics again and again while samples are completed."""
+    getLogger(__name__).warning(
+        "win rates want votes and got their means: want Epochs(n, calibrated(model)) or tallied()"
+    )
+
+
+def _reduced(score: Score) -> tuple[list[int], int | None] | None:
+    """Return counts and the label by them; None if a score is a mean of votes."""
+    told = (score.metadata or {}).get("counts")
+    if isinstance(told, dict) and score.value in NAMES:
+        return list(told.values()), int(score.value)
+    try:
+        votes = Tallied.of(votes_of(score, as_words(None)))
+    except InputError:
+        return None
+    label = label_score(None, votes).value
+    return list(votes.counts), int(label) if label in NAMES else None
+
+
+def _group(score: SampleScore, key: str) -> str:
+    found = (score.sample_metadata or {}).get(key)
+    if found is None:
+        raise InputError(f"sample {score.sample_id!r}: metadata has no {key!r}, want its group")
+    return str(found)
+
+
+# Early stopping
+
+
+class StopByRule:
+    """Leaves out epochs of samples that a rule says are settled: ``Task(early_stopping=...)``.
+
+    With epochs in series the votes are those of the rule, no more. Epochs of a sample that run
+    at the same time cannot know of each other and cost some of what it saves.
+
+    Parameters
+    ----------
+    rule : StoppingRule or path
+    scorer : str, optional
+        Name of the scorer whose scores are the votes; of a task with one scorer, that one.
+    words : mapping of str to -1, 0, 1 or None, optional
+        As of `calibrated`.
+
+    Raises
+    ------
+    InputError
+        If the rule cannot be read. When a task starts, if it has several scorers and none is named
+        or none has that name, or if another task uses this stopper at the time.
+    """
+
+    def __init__(
+        self,
+        rule: str | os.PathLike[str] | StoppingRule,
+        *,
+        scorer: str | None = None,
+        words: Words | None = None,
+    ) -> None:
+        found = as_decider(rule)
+        if not isinstance(found, StoppingRule):
+            raise InputError(f"rule is {rule!r}, a model, want a stopping rule")
+        self.rule = found
+        self._named, self._words = scorer, as_words(words)
+        self._scorer: str | None = scorer
+        self._running: tuple[str, str] | None = None
+        self._votes: dict[str | int, dict[int, Tallied]] = {}
+        self._left_out = 0
+
+    async def start_task(self, task: EvalSpec, samples: list[Sample], epochs: int) -> str:
+        """Begin without votes; see Inspect's EarlyStopping."""
+        run, this = task.run_id, task.task_id
+        if self._running is not None and self._running[0] == run and self._running[1] != this:
+            raise InputError(
+                f"task {task.task!r}: another task of this run uses this StopByRule, want one each"
+            )
+        names = [one.name.rpartition("/")[2] for one in task.scorers or []]
+        self._scorer = self._named or (names[0] if len(names) == 1 else None)
+        if self._scorer not in names:
+            listed = ", ".join(names) or "none"
+            raise InputError(f"scorer is {self._named!r}, want one of the task's: {listed}")
+        self._running, self._votes, self._left_out = (run, this), {}, 0
+        return f"btdagg {self.rule.kind}"
+
+    async def schedule_sample(self, id: str | int, epoch: int) -> EarlyStop | None:
+        """Leave out an epoch of a sample that is settled."""
+        known = Tallied.sum(self._votes.get(id, {}).values())
+        if sum(known.counts) < self.rule.n and not self.rule.stops_one(*known.counts):
+            return None
+        self._left_out += 1
+        score = label_score(self.rule, known)
+        reason = f"settled after {sum(known.counts)} votes: {score.answer}"
+        return EarlyStop(id=id, epoch=epoch, reason=reason, metadata=score.metadata)
+
+    async def complete_sample(
+        self, id: str | int, epoch: int, scores: dict[str, SampleScore]
+    ) -> None:
+        """Count the votes of an epoch."""
+        if self._scorer in scores:
+            where = f"sample {id!r}, epoch {epoch}"
+            votes = votes_of(scores[self._scorer].score, self._words, where)
+            self._votes.setdefault(id, {})[epoch] = Tallied.of(votes)
+
+    async def complete_task(self) -> dict[str, Any]:
+        """Return what was spent and saved."""
+        self._running = None
+        epochs = [one for by_epoch in self._votes.values() for one in by_epoch.values()]
+        spent = Tallied.sum(epochs)
+        return {
+            "rule": self.rule.kind,
+            "n": self.rule.n,
+            "samples": len(self._votes),
+            "epochs": len(epochs),
+            "epochs_left_out": self._left_out,
+            "votes": sum(spent.counts),
+            "votes_missing": spent.missing,
+        }
+
+
+# Scorer
+
+
+@scorer(metrics=[judge_win_rate()])  # type: ignore[untyped-decorator]
+def pairwise(
+    a: str = "output",
+    b: str = "target",
+    *,
+    template: str | os.PathLike[str] | PromptTemplate = "response",
+    orders: Literal["both", "alternate"] = "both",
+    reference: str | None = None,
+    model: str | Model | None = None,
+    model_role: str | None = "grader",
+) -> Scorer:
+    """Ask a model which of two responses is better, with either shown first.
+
+    Parameters
+    ----------
+    a, b : str
+        Where the responses are: ``output`` is what the model answered, ``target`` the target of the
+        sample, anything else a key of its metadata.
+    template : str, path or PromptTemplate
+        A name or a .toml file, as of `btdagg judge --template`. What it names besides the responses
+        comes from the metadata of the sample; ``{prompt}`` is its input.
+    orders : "both" or "alternate"
+        Both orders in each epoch, which gives two votes; or AB in the first epoch, BA in the
+        second, and so on, which gives one.
+    reference : str, optional
+        Key of the metadata for a good response, for templates with ``{reference}``.
+    model : str or Model, optional
+        The judge; else the model of the role.
+    model_role : str, optional
+        The role of the judge; the model that is evaluated if none is bound to it.
+
+    Returns
+    -------
+    Scorer
+        With both orders its value is ``{"AB": 1, "BA": 0}``, votes from A's point of view, of which
+        an answer without a readable verdict is NaN; else one vote. A score without a vote is
+        unscored, with the reason ``grader_failed``. The answers are its explanation.
+
+    Raises
+    ------
+    InputError
+        If there is no such template or order; while scoring, if a sample lacks a text.
+    """
+    from btdagg.judge.prompts import get_template
+    from btdagg.judge.verdicts import parse_verdict
+
+    prompt = get_template(template)
+    if orders not in ("both", "alternate"):
+        raise InputError(f"orders is {orders!r}, want both or alternate")
+
+    async def score(state: TaskState, target: Target) -> Score:
+        judge = get_model(model) if model is not None else get_model(role=model_role)
+        pair = _pair(state, target, a, b, reference)
+        shown = ORDERS if orders == "both" else (ORDERS[(state.epoch - 1) % 2],)
+
+        async def ask(order: str) -> tuple[str, Verdict]:
+            messages = [
+                _MESSAGES[one["role"]](one["content"]) for one in prompt.render(pair, order)
+            ]
+            reply = await judge.generate(messages)
+            why = reply.stop_reason
+            verdict = parse_verdict(
+                reply.completion, prompt.answer, finish_reason=_STOP_REASONS.get(why, why)
+            )
+            return reply.completion, verdict
+
+        replies = dict(zip(shown, await collect(*map(ask, shown)), strict=True))
+        return _pairwise_score(replies, {"judge": str(judge), "template": prompt.name})
+
+    return score
+
+
+_MESSAGES = {
+    "system": lambda text: ChatMessageSystem(content=text),
+    "user": lambda text: ChatMessageUser(content=text),
+}
+
+
+def _pair(state: TaskState, target: Target, a: str, b: str, reference: str | None) -> Pair:
+    from btdagg.judge.pairs import Pair
+
+    def text(name: str) -> str:
+        if name == "output":
+            return str(state.output.completion)
+        found = target.text if name == "target" else state.metadata.get(name)
+        if not isinstance(found, str) or not found.strip():
+            place = "target" if name == "target" else f"metadata[{name!r}]"
+            raise InputError(f"sample {state.sample_id!r}, {place}: {found!r}, want a text")
+        return found
+
+    fields = {name: str(value) for name, value in state.metadata.items()}
+    good = "" if reference is None else text(reference)
+    return Pair(str(state.sample_id), text(a), text(b), state.input_text, good, fields)
+
+
+def _pairwise_score(replies: dict[str, tuple[str, Verdict]], told: dict[str, Any]) -> Score:
+    from btdagg.judge.verdicts import vote_of
+
+    votes = {order: vote_of(verdict, order) for order, (_, verdict) in replies.items()}
+    answers = {
+        order: {"status": verdict.status, "reason": verdict.reason}
+        for order, (_, verdict) in replies.items()
+    }
+    said: dict[str, Any] = {
+        "explanation": "\n\n".join(f"{order}:\n{text}" for order, (text, _) in replies.items()),
+        "metadata": {**told, ANSWERS: answers},
+    }
+    if all(vote is None for vote in votes.values()):
+        return Score.unscored(reason="grader_failed", **said)
+    by_order = {order: float("nan") if vote is None else vote for order, vote in votes.items()}
+    value = by_order if len(by_order) > 1 else next(iter(by_order.values()))
+    words = (f"{order}: {'-' if vote is None else NAMES[vote]}" for order, vote in votes.items())
+    return Score(value=value, answer=", ".join(words), **said)
