@@ -2,10 +2,10 @@
 
 from btdagg.lazy import loader
 
-__all__ = ["LabelsTable", "VotesTable", "arrow", "histogram_query", "sklearn"]
+__all__ = ["LabelsTable", "VotesTable", "annotations", "arrow", "histogram_query", "sklearn"]
 
 __getattr__ = loader(
     __name__,
     {"histogram_sql": ["LabelsTable", "histogram_query"], "votes_sql": ["VotesTable"]},
-    ("arrow", "sklearn"),
+    ("annotations", "arrow", "sklearn"),
 )
