@@ -9,7 +9,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # What to install, where that is not the name that is imported.
-_PACKAGES = {"huggingface_hub": "huggingface-hub", "sklearn": "scikit-learn"}
+_PACKAGES = {
+    "huggingface_hub": "huggingface-hub",
+    "mlflow": "mlflow-skinny",
+    "opentelemetry": "opentelemetry-sdk",
+    "phoenix": "arize-phoenix-client",
+    "sklearn": "scikit-learn",
+}
 
 
 class MissingExtraError(ImportError):

@@ -2,10 +2,18 @@
 
 from btdagg.lazy import loader
 
-__all__ = ["LabelsTable", "VotesTable", "annotations", "arrow", "histogram_query", "sklearn"]
+__all__ = [
+    "LabelsTable",
+    "VotesTable",
+    "annotations",
+    "arrow",
+    "histogram_query",
+    "mlflow",
+    "sklearn",
+]
 
 __getattr__ = loader(
     __name__,
     {"histogram_sql": ["LabelsTable", "histogram_query"], "votes_sql": ["VotesTable"]},
-    ("annotations", "arrow", "sklearn"),
+    ("annotations", "arrow", "mlflow", "sklearn"),
 )

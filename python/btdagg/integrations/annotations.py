@@ -412,7 +412,7 @@ def _targets(
 
 
 def _as_json(metadata: Mapping[str, Any] | None) -> str | None:
-    return json.dumps(dict(metadata), ensure_ascii=False) if metadata else None
+    return json.dumps(dict(metadata), ensure_ascii=False, sort_keys=True) if metadata else None
 
 
 def _as_cell(value: object) -> str | None:
