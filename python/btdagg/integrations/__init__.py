@@ -9,11 +9,12 @@ __all__ = [
     "arrow",
     "histogram_query",
     "mlflow",
+    "phoenix",
     "sklearn",
 ]
 
 __getattr__ = loader(
     __name__,
     {"histogram_sql": ["LabelsTable", "histogram_query"], "votes_sql": ["VotesTable"]},
-    ("annotations", "arrow", "mlflow", "sklearn"),
+    ("annotations", "arrow", "mlflow", "phoenix", "sklearn"),
 )
