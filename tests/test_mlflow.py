@@ -83,7 +83,7 @@ def everything(traces):
     return frame_of(
         [
             annotation(one, identifier="0", score=0.1 + 0.2, explanation="1\n2", created=NOON),
-            annotation(one, "tie", identifier="1", metadata={"order": "BA", "sample": 1}),
+            annotation(one, "tie", score=0, identifier="1", metadata={"order": "BA", "sample": 1}),
             annotation(one, None, identifier="2", score=-1),
             annotation(one, None, identifier="3", explanation="no verdict"),
             annotation(one, None, identifier="4", metadata={

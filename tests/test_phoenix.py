@@ -93,7 +93,7 @@ def everything(spans):
     return frame_of(
         [
             annotation(one, identifier="0", score=0.1 + 0.2, explanation="A is\nbetter"),
-            annotation(one, "tie", identifier="1", metadata={"order": "BA", "sample": 1}),
+            annotation(one, "tie", score=0, identifier="1", metadata={"order": "BA", "sample": 1}),
             annotation(one, None, identifier="2", score=-1),
             annotation(one, None, identifier="3", explanation="no verdict"),
             annotation(one, None, identifier="4", metadata={"btdagg.error": {"code": "TIMEOUT"}}),

@@ -8,6 +8,7 @@ __all__ = [
     "annotations",
     "arrow",
     "histogram_query",
+    "langfuse",
     "mlflow",
     "phoenix",
     "sklearn",
@@ -16,5 +17,5 @@ __all__ = [
 __getattr__ = loader(
     __name__,
     {"histogram_sql": ["LabelsTable", "histogram_query"], "votes_sql": ["VotesTable"]},
-    ("annotations", "arrow", "mlflow", "phoenix", "sklearn"),
+    ("annotations", "arrow", "langfuse", "mlflow", "phoenix", "sklearn"),
 )

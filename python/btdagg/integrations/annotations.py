@@ -53,6 +53,7 @@ COLUMNS = (
 KINDS = ("LLM", "HUMAN", "CODE")
 # No two annotations agree in these.
 IDENTITY = ("trace_id", "span_id", "name", "annotator_kind", "annotator", "identifier")
+_CONTENT = ("label", "score", "explanation", "metadata")
 # In the metadata of a server: what it has no field for. In those of the frame: why there is no
 # label, where the annotator failed.
 OWN, ERROR = "btdagg.annotation", "btdagg.error"
@@ -304,6 +305,11 @@ def frame_of(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
     kinds |= {"score": pl.Float64, "created": pl.Datetime("ms", "UTC")}
     cells = [{**row, "metadata": _as_json(row.get("metadata"))} for row in rows]
     return pl.DataFrame(cells, schema=kinds)
+
+
+def says_the_same(row: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Return whether two rows of the same identity have equal content."""
+    return all(row[key] == other[key] for key in _CONTENT)
 
 
 def rows_of(annotations: Source) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -16,6 +16,7 @@ from btdagg.integrations.annotations import (
     annotations_of,
     frame_of,
     rows_of,
+    says_the_same,
     votes_of,
 )
 from btdagg.model import DavidsonModel
@@ -43,7 +44,6 @@ EXPECTATION, VALUE = "mlflow.expectation", "mlflow.value"
 
 _KINDS = {"LLM_JUDGE": "LLM", "HUMAN": "HUMAN", "CODE": "CODE"}
 _SOURCES = {kind: source for source, kind in _KINDS.items()}
-_CONTENT = ("label", "score", "explanation", "metadata")
 
 
 def read(traces: Iterable[Trace] | None = None, **search: Any) -> pl.DataFrame:
@@ -104,8 +104,7 @@ def write(annotations: Source) -> None:
         if there is None:
             known[trace_id][_identity(row)] = mlflow.log_assessment(trace_id, _assessment(row))
             continue
-        before = _row(there)
-        if all((before.get(key) or None) == (row[key] or None) for key in _CONTENT):
+        if says_the_same(_row(there), row):
             continue
         new = _assessment(row, there)
         if type(new) is not type(there):
@@ -245,4 +244,4 @@ def _assessment(row: Mapping[str, Any], there: Assessment | None = None) -> Asse
 
 def _json(own: Mapping[str, Any]) -> str:
     """Return what MLflow has no field for, as it is kept in its metadata."""
-    return json.dumps({key: value for key, value in own.items() if value or key == "identifier"})
+    return json.dumps({k: v for k, v in own.items() if k == "identifier" or v not in (None, [])})
