@@ -10,6 +10,7 @@ __all__ = [
     "histogram_query",
     "langfuse",
     "mlflow",
+    "opentelemetry",
     "phoenix",
     "sklearn",
 ]
@@ -17,5 +18,5 @@ __all__ = [
 __getattr__ = loader(
     __name__,
     {"histogram_sql": ["LabelsTable", "histogram_query"], "votes_sql": ["VotesTable"]},
-    ("annotations", "arrow", "langfuse", "mlflow", "phoenix", "sklearn"),
+    ("annotations", "arrow", "langfuse", "mlflow", "opentelemetry", "phoenix", "sklearn"),
 )
