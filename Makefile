@@ -86,10 +86,11 @@ $(VENV)/.figures: $(SOURCES) | $(VENV)/.created
 	$(BIN)/python -m pip install --quiet --editable ".[$(EXTRAS)]"
 	@touch $@
 
-# Phoenix's server wants another graphql-core than MLflow's, so each has an environment.
+# Phoenix's server wants another graphql-core than MLflow's, so each has an environment. Compiling all
+# that it brings takes longer than what a server compiles as it starts.
 $(VENV)-phoenix/.installed:
 	$(PYTHON) -m venv $(VENV)-phoenix
-	$(VENV)-phoenix/bin/python -m pip install --quiet "arize-phoenix>=20"
+	$(VENV)-phoenix/bin/python -m pip install --quiet --no-compile "arize-phoenix>=20"
 	@touch $@
 
 # Stamped only once pip works: Debian's Python without python3-venv leaves half an environment.

@@ -15,6 +15,9 @@ from judge_endpoints import Endpoint
 from simulated_judge import SimulatedJudge
 from trace_servers import MLflowServer, PhoenixServer, has_mlflow, phoenix_program
 
+# Libraries that report how they are used; nothing that tests do leaves this machine.
+os.environ["MLFLOW_DISABLE_TELEMETRY"] = os.environ["DO_NOT_TRACK"] = "true"
+
 # Examples of a property; `make soak` tries the second.
 settings.register_profile("btdagg", deadline=None, max_examples=50)
 settings.register_profile("soak", deadline=None, max_examples=1000)

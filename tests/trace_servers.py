@@ -74,7 +74,7 @@ class MLflowServer(_Server):
                 self._folder / "artifacts"]  # fmt: skip
 
     def environment(self, port):
-        return {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
+        return {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
 
 
 class PhoenixServer(_Server):
