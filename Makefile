@@ -39,7 +39,7 @@ soak: $(VENV)/.test
 	$(PYTEST) -m "soak and not integration"
 	$(PYTEST) --hypothesis-profile soak tests/test_properties.py
 
-integrations: $(VENV)/.integrations
+integrations: $(VENV)/.integrations $(VENV)-phoenix/.installed
 	$(PYTEST) -m integration
 
 lint: $(VENV)/.lint
@@ -86,6 +86,13 @@ $(VENV)/.figures: $(SOURCES) | $(VENV)/.created
 	$(BIN)/python -m pip install --quiet --editable ".[$(EXTRAS)]"
 	@touch $@
 
+# Phoenix's server wants another graphql-core than MLflow's, so each has an environment. Compiling all
+# that it brings takes longer than what a server compiles as it starts.
+$(VENV)-phoenix/.installed:
+	$(PYTHON) -m venv $(VENV)-phoenix
+	$(VENV)-phoenix/bin/python -m pip install --quiet --no-compile "arize-phoenix>=20"
+	@touch $@
+
 # Stamped only once pip works: Debian's Python without python3-venv leaves half an environment.
 $(VENV)/.created:
 	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
@@ -93,4 +100,4 @@ $(VENV)/.created:
 	@touch $@
 
 clean:
-	rm -rf $(VENV) target demo
+	rm -rf $(VENV) $(VENV)-phoenix target demo

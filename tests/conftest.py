@@ -13,6 +13,10 @@ from databases import PostgreSQL, postgres_programs
 from exhibits import PNG, Figure
 from judge_endpoints import Endpoint
 from simulated_judge import SimulatedJudge
+from trace_servers import MLflowServer, PhoenixServer, has_mlflow, phoenix_program
+
+# Libraries that report how they are used; nothing that tests do leaves this machine.
+os.environ["MLFLOW_DISABLE_TELEMETRY"] = os.environ["DO_NOT_TRACK"] = "true"
 
 # Examples of a property; `make soak` tries the second.
 settings.register_profile("btdagg", deadline=None, max_examples=50)
@@ -24,7 +28,8 @@ settings.load_profile("btdagg")
 def pytest_collection_modifyitems(items):
     """What a test is given says whether it needs a server or a browser."""
     for item in items:
-        if {"postgres", "browser", "spark"} & set(item.fixturenames):
+        servers = {"postgres", "browser", "spark", "mlflow_server", "phoenix_server"}
+        if servers & set(item.fixturenames):
             item.add_marker("integration")
 
 
@@ -122,6 +127,26 @@ def spark():
     session = engines.spark_session()
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def mlflow_server():
+    """URL of MLflow's server; tests are skipped without it, but not where CI runs."""
+    if os.environ.get("CI") != "true" and not has_mlflow():
+        pytest.skip("MLflow is not installed: make integrations installs it")
+    server = MLflowServer()
+    yield server.url
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def phoenix_server():
+    """URL of Phoenix's server; tests are skipped without it, but not where CI runs."""
+    if os.environ.get("CI") != "true" and not phoenix_program().exists():
+        pytest.skip("Phoenix is not installed: make integrations installs it")
+    server = PhoenixServer()
+    yield server.url
+    server.stop()
 
 
 @pytest.fixture(params=engines.NAMES)

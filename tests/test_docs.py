@@ -38,7 +38,7 @@ def run(tmp_path, judge_url):
 
 @pytest.mark.integration
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_blocks_of_a_page_run_as_printed(run, page):
+def test_blocks_of_a_page_run_as_printed(run, page, request, monkeypatch):
     text = page.read_text(encoding="utf-8")
     assert blocks(text)
     if "\ncurl " in text and shutil.which("curl") is None:
@@ -52,6 +52,12 @@ def test_blocks_of_a_page_run_as_printed(run, page):
             pytest.importorskip(library)
         if shutil.which("java") is None:
             pytest.skip("Java is not installed: apt-get install default-jre-headless")
+    if "import mlflow" in text:
+        if os.environ.get("CI") != "true":
+            for library in ("langfuse", "opentelemetry.sdk", "phoenix.client"):
+                pytest.importorskip(library)
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", request.getfixturevalue("mlflow_server"))
+        monkeypatch.setenv("PHOENIX_ENDPOINT", request.getfixturevalue("phoenix_server"))
     run(text, page.name)
 
 

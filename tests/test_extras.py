@@ -37,7 +37,8 @@ sys.meta_path.insert(0, Missing())
 """
 BEYOND_CLI = ["sqlalchemy", "openai", "httpx2", "psycopg", "jinja2", "matplotlib", "sklearn",
               "fastapi", "starlette", "anyio", "uvicorn", "h11", "prometheus_client",
-              "pyarrow", "inspect_ai"]  # fmt: skip
+              "pyarrow"]  # fmt: skip
+NEIGHBOURS = ["httpx", "inspect_ai", "langfuse", "mlflow", "opentelemetry", "phoenix"]
 EVALUATE = "evaluate votes.csv labels.csv --splits 2"
 
 
@@ -87,15 +88,26 @@ def test_a_neighbour_that_is_missing_is_named_with_its_extra():
         "sklearn": "btdagg.integrations.sklearn.DavidsonClassifier",
         "inspect": "btdagg.integrations.inspect.calibrated",
         "arrow": f"btdagg.integrations.arrow.BatchDecider({model}).schema(None)",
+        "langfuse": "btdagg.integrations.langfuse.read",
+        "mlflow": "btdagg.integrations.mlflow.read",
+        "opentelemetry": "btdagg.integrations.opentelemetry.emit",
+        "phoenix": "btdagg.integrations.phoenix.read",
     }
     for extra, line in lines.items():
-        code = WITHOUT.format(modules=BEYOND_CLI) + f"import btdagg; {line}"
+        code = WITHOUT.format(modules=[*BEYOND_CLI, *NEIGHBOURS]) + f"import btdagg; {line}"
         done = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=False
         )
         last = done.stderr.splitlines()[-1]
         assert last.startswith("btdagg.extras.MissingExtraError: ")
         assert last.endswith(f"pip install 'btdagg[{extra}]'")
+
+
+def test_no_neighbour_is_imported_before_it_is_named():
+    before = WITHOUT.format(modules=NEIGHBOURS)
+    assert ended("--help", before=before)[0] == 0
+    code = before + "import btdagg.integrations.annotations; print(btdagg.integrations.__all__)"
+    subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
 
 
 def test_a_module_of_our_own_that_is_missing_is_a_bug():

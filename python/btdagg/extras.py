@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 _PACKAGES = {
     "huggingface_hub": "huggingface-hub",
     "inspect_ai": "inspect-ai",
+    "mlflow": "mlflow-skinny",
+    "opentelemetry": "opentelemetry-sdk",
+    "phoenix": "arize-phoenix-client",
     "sklearn": "scikit-learn",
 }
 

@@ -5,10 +5,15 @@ from btdagg.lazy import loader
 __all__ = [
     "LabelsTable",
     "VotesTable",
+    "annotations",
     "arrow",
     "histogram_query",
     "inspect",
+    "langfuse",
+    "mlflow",
     "notebook",
+    "opentelemetry",
+    "phoenix",
     "pytest",
     "sklearn",
 ]
@@ -16,5 +21,16 @@ __all__ = [
 __getattr__ = loader(
     __name__,
     {"histogram_sql": ["LabelsTable", "histogram_query"], "votes_sql": ["VotesTable"]},
-    ("arrow", "inspect", "notebook", "pytest", "sklearn"),
+    (
+        "annotations",
+        "arrow",
+        "inspect",
+        "langfuse",
+        "mlflow",
+        "notebook",
+        "opentelemetry",
+        "phoenix",
+        "pytest",
+        "sklearn",
+    ),
 )

@@ -224,6 +224,12 @@ def amounts(table: Table, column: str) -> Parser:
     return _measured(number, (number >= 0) & number.is_finite(), "a number of at least 0")
 
 
+def finite_numbers(table: Table, column: str) -> Parser:
+    """Finite numbers as Float64; empty ones are null."""
+    number = _floats(table, column)
+    return _measured(number, number.is_finite(), "a number, or nothing")
+
+
 def orders(table: Table, column: str) -> Parser:
     """Orders of presentation, AB or BA in any case."""
     import polars as pl

@@ -1,0 +1,447 @@
+"""One frame of annotations for every tool that keeps traces: votes and labels out, decisions in.
+
+An annotation is what somebody said of a trace or a span. `mlflow`, `phoenix` and `langfuse` beside
+this file read and write the frame, `opentelemetry` emits it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from btdagg._core import InputError
+from btdagg.extras import needs
+from btdagg.tables import schema
+from btdagg.tables.labels import Labels, read_labels
+from btdagg.tables.schema import Kind, Parser, parse, parse_column
+from btdagg.tables.source import read_table
+from btdagg.tables.table import (
+    NUMBER,
+    Table,
+    as_text,
+    listing,
+    refuse,
+    refuse_duplicates,
+    require,
+    shown,
+    without_repeats,
+)
+from btdagg.tables.votes import Votes, read_votes
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from btdagg.model import DavidsonModel
+    from btdagg.tables.source import Source
+
+COLUMNS = (
+    "trace_id",
+    "span_id",
+    "name",
+    "label",
+    "score",
+    "explanation",
+    "annotator_kind",
+    "annotator",
+    "identifier",
+    "metadata",
+    "created",
+)
+KINDS = ("LLM", "HUMAN", "CODE")
+# No two annotations agree in these.
+IDENTITY = ("trace_id", "span_id", "name", "annotator_kind", "annotator", "identifier")
+_CONTENT = ("label", "score", "explanation", "metadata")
+# In the metadata of a server: what it has no field for. In those of the frame: why there is no
+# label, where the annotator failed.
+OWN, ERROR = "btdagg.annotation", "btdagg.error"
+
+_OF_VOTES = ("order", "sample", "template", "temperature", "task", "confidence")
+_OF_LABELS = ("group", "task")
+_WORDS = {-1: "B", 0: "tie", 1: "A"}
+_SIDES = ("minus", "tie", "plus")
+_WANTED = "-1, 0, 1 or A, tie, B"
+_WORD, _VOTE = "\0word", "\0vote"  # no column of a source is called that
+_STATUSES = ("unparsed", "empty", "failed")
+
+
+def read_annotations(annotations: Source) -> Table:
+    """Check a frame of annotations, and give it all of its columns.
+
+    Parameters
+    ----------
+    annotations : data frame, mapping of column name to values, path or Table
+        One row an annotation. Required are `name`, `annotator_kind` (LLM, HUMAN or CODE), and
+        `trace_id` or `span_id`; known too are `label`, `score`, `explanation`, `annotator`,
+        `identifier` (tells annotations of the same target, name and annotator apart), `metadata`
+        (text: a JSON object) and `created` (times, UTC where they have no zone). Others are kept.
+
+    Returns
+    -------
+    Table
+        The columns `COLUMNS`: text, but for `score` (Float64) and `created` (milliseconds, UTC).
+
+    Raises
+    ------
+    InputError
+        If a column is missing or a value is not what its column holds; the message names the row.
+    """
+    import polars as pl
+
+    name = None if isinstance(annotations, (str, os.PathLike)) else "annotations"
+    table = read_table(annotations, ["name", "annotator_kind"], name=name)
+    absent = [column for column in COLUMNS if column not in table.columns]
+    table = table.with_columns(pl.lit(None, pl.String).alias(column) for column in absent)
+    kinds: dict[str, Kind] = {
+        **dict.fromkeys(COLUMNS, schema.names),
+        "label": schema.texts,
+        "explanation": schema.texts,
+        "score": schema.finite_numbers,
+        "annotator_kind": _kinds,
+        "created": _times,
+    }
+    table = parse(table, kinds)
+    refuse(table, pl.col("name").is_null(), "name", "a name")
+    untargeted = pl.col("trace_id").is_null() & pl.col("span_id").is_null()
+    refuse(table, untargeted, "trace_id", "a trace, or a span in span_id")
+    for number, text in table.numbered().select(NUMBER, "metadata").drop_nulls().iter_rows():
+        try:
+            good = isinstance(json.loads(text), dict)
+        except ValueError:
+            good = False
+        if not good:
+            place = table.where(number)
+            raise InputError(f"{place}, column metadata: got {shown(text)}, want a JSON object")
+    return table
+
+
+def votes_of(
+    annotations: Source,
+    *,
+    name: str | None = None,
+    kind: str = "LLM",
+    item: str = "trace_id",
+    words: Mapping[str, object] | None = None,
+) -> Votes:
+    """Make votes of judges' annotations.
+
+    Parameters
+    ----------
+    annotations
+        As `read_annotations` takes them.
+    name : str, optional
+        Name of the annotations that are votes; needed where those of this kind have several names.
+    kind : str
+        Kind of annotator: LLM, HUMAN or CODE.
+    item : str
+        Column with the item that an annotation is of.
+    words : mapping of str to -1, 0, 1 or A, tie, B; optional
+        What other words mean, such as ``{"first": "A", "second": "B"}``, in any case.
+
+    Returns
+    -------
+    Votes
+        One vote per annotation: its label, or its score where it has no label. Every one counts,
+        unless the metadata have a key `sample`. `status` is ``ok``, or says why a vote is missing
+        (see `unreadable`). `judge` is the annotator, and the keys `order`, `sample`, `template`,
+        `temperature`, `task` and `confidence` of metadata are the columns of these names.
+
+    Raises
+    ------
+    InputError
+        If no annotation is of this kind and name, or an item is missing; and as `read_annotations`
+        and `btdagg.read_votes` do.
+
+    Examples
+    --------
+    >>> votes = votes_of({"trace_id": ["x", "x", "x"], "name": ["better"] * 3,
+    ...                   "annotator_kind": ["LLM"] * 3, "label": ["A", "tie", "unsure"]})
+    >>> votes.tally().row(0), unreadable(votes)
+    (('x', 0, 1, 1), {'unparsed': 1})
+    """
+    import polars as pl
+
+    table = _read(_chosen(annotations, name, kind, item, _OF_VOTES), words)
+    failed = pl.Series([ERROR in json.loads(text or "{}") for text in table.frame["metadata"]])
+    status = (
+        pl.when(failed)
+        .then(pl.lit("failed"))
+        .when(pl.col(_VOTE).is_not_null())
+        .then(pl.lit("ok"))
+        .when(pl.col(_WORD).is_null())
+        .then(pl.lit("empty"))
+        .otherwise(pl.lit("unparsed"))
+    )
+    vote = pl.when(~failed).then(pl.col(_VOTE))
+    table = _without_words(table.with_columns([status.alias("status"), vote.alias("vote")]))
+    if table.frame["annotator"].null_count() < table.height:
+        table = table.with_columns([pl.col("annotator").alias("judge")])
+    return read_votes(table)
+
+
+def unreadable(votes: Votes) -> dict[str, int]:
+    """Count the missing votes of `votes_of` by why they are missing.
+
+    Returns
+    -------
+    dict of str to int
+        ``unparsed``, where the label is no vote; ``empty``, where there is neither label nor score;
+        ``failed``, where the annotator recorded an error instead.
+    """
+    found = Counter(votes.frame["status"].to_list())
+    return {status: found[status] for status in _STATUSES if found[status]}
+
+
+def labels_of(
+    annotations: Source,
+    *,
+    name: str | None = None,
+    kind: str = "HUMAN",
+    item: str = "trace_id",
+    words: Mapping[str, object] | None = None,
+) -> Labels:
+    """Make gold labels of people's annotations.
+
+    Parameters
+    ----------
+    annotations, name, kind, item, words
+        As of `votes_of`.
+
+    Returns
+    -------
+    Labels
+        One per item. The keys `group` and `task` of metadata are the columns of these names.
+
+    Raises
+    ------
+    InputError
+        If a label is no word that is known, or two annotations of an item differ: the message names
+        the rows; and as `votes_of` does.
+    """
+    import polars as pl
+
+    table = _read(_chosen(annotations, name, kind, item, _OF_LABELS), words)
+    known = f"{listing(list(words))} or {_WANTED}" if words else _WANTED
+    unknown = pl.col(_VOTE).is_null() & pl.col(_WORD).is_not_null()
+    for column in ("label", "score"):
+        refuse(table, unknown & pl.col(column).is_not_null(), column, known)
+    table = _without_words(table.with_columns([pl.col(_VOTE).alias("label")]))
+    return read_labels(without_repeats(table, schema.LABELS.key_of(table), "label"))
+
+
+def annotations_of(
+    votes: Source,
+    model: DavidsonModel,
+    *,
+    name: str = "calibrated",
+    item: str = "trace_id",
+    targets: Source | None = None,
+    annotator: str = "btdagg",
+) -> pl.DataFrame:
+    """Decide items, and return the decisions as annotations.
+
+    Parameters
+    ----------
+    votes : Votes, or what `btdagg.read_votes` reads
+    model : DavidsonModel
+    name : str
+        Name of the new annotations.
+    item : str
+        Column in which the items are traces or spans, or one of `targets`.
+    targets : annotations, optional
+        Where each item is looked up, such as the annotations that the votes came from. Without them
+        `item` is `trace_id` or `span_id`.
+    annotator : str
+
+    Returns
+    -------
+    polars.DataFrame
+        One annotation per item, of kind CODE: the label A, tie or B, its score 1, 0 or -1, the
+        counts and probabilities in words and, under minus, tie, plus, p_minus, p_tie and p_plus, as
+        metadata.
+
+    Raises
+    ------
+    InputError
+        If an item has no target or several; and as `btdagg.read_votes` does.
+    """
+    read = votes if isinstance(votes, Votes) else read_votes(votes)
+    ids, counts = read.counts()
+    items = [str(each) for each in ids.tolist()]
+    found = _targets(items, item, targets)
+    rows = []
+    labels, probabilities = model.decide(counts).tolist(), model.predict_proba(counts).tolist()
+    for each, label, n, p in zip(items, labels, counts.tolist(), probabilities, strict=True):
+        said = ", ".join(f"{count} {_WORDS[k - 1]}" for k, count in enumerate(n))
+        sure = ", ".join(f"{_WORDS[k - 1]} {share:.3f}" for k, share in enumerate(p))
+        metadata = dict(zip(_SIDES, n, strict=True))
+        metadata |= {f"p_{side}": share for side, share in zip(_SIDES, p, strict=True)}
+        rows.append(
+            found[each]
+            | {
+                "name": name,
+                "label": _WORDS[label],
+                "score": float(label),
+                "explanation": f"votes: {said}; probabilities: {sure}",
+                "annotator_kind": "CODE",
+                "annotator": annotator,
+                "metadata": metadata,
+            }
+        )
+    return frame_of(rows)
+
+
+# For the files that read and write a server
+
+
+def frame_of(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
+    """Make a frame of annotations, whose metadata are mappings; what a row lacks is null."""
+    with needs("tables", "annotations"):
+        import polars as pl
+
+    kinds: dict[str, Any] = dict.fromkeys(COLUMNS, pl.String)
+    kinds |= {"score": pl.Float64, "created": pl.Datetime("ms", "UTC")}
+    cells = [{**row, "metadata": _as_json(row.get("metadata"))} for row in rows]
+    return pl.DataFrame(cells, schema=kinds)
+
+
+def says_the_same(row: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Return whether two rows of the same identity have equal content."""
+    return all(row[key] == other[key] for key in _CONTENT)
+
+
+def rows_of(annotations: Source) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the place of each annotation, for errors, and its values; metadata are mappings.
+
+    Raises
+    ------
+    InputError
+        As `read_annotations` does; and if two annotations agree in `IDENTITY`.
+    """
+    table = read_annotations(annotations)
+    refuse_duplicates(table, IDENTITY)
+    for row in table.numbered().select(NUMBER, *COLUMNS).iter_rows(named=True):
+        place, metadata = table.where(row.pop(NUMBER)), json.loads(row["metadata"] or "{}")
+        if OWN in metadata:
+            raise InputError(f"{place}, column metadata: key {OWN!r} is used by btdagg itself")
+        yield place, row | {"metadata": metadata}
+
+
+def _chosen(
+    annotations: Source, name: str | None, kind: str, item: str, keys: Iterable[str]
+) -> Table:
+    """Return annotations of one kind and name, with the column `item` and those of metadata."""
+    import polars as pl
+
+    table = read_annotations(annotations)
+    require(table, [item])
+    if kind not in KINDS:
+        raise InputError(f"kind is {kind!r}, want {', '.join(KINDS)}")
+    if name is None:
+        table = table.filter({"annotator_kind": kind})
+        names = table.values("name").to_list()
+        if len(names) > 1:
+            found = listing(names)
+            raise InputError(f"{table.source}: {kind} annotations have several names: {found}")
+    else:
+        table = table.filter({"name": name}).filter({"annotator_kind": kind})
+    refuse(table, pl.col(item).is_null(), item, "an item")
+    metadata = [json.loads(text or "{}") for text in table.frame["metadata"]]
+    added: list[Any] = [pl.col(item).alias("item")]
+    for key in keys:
+        if key not in table.columns and any(key in each for each in metadata):
+            values = [_as_cell(each.get(key)) for each in metadata]
+            added.append(pl.Series(key, values, dtype=pl.String))
+    return table.with_columns(added)
+
+
+def _read(table: Table, words: Mapping[str, object] | None) -> Table:
+    """Add what each annotation says, null if nothing; and the vote that it is, null if none."""
+    import polars as pl
+
+    score = pl.col("score")
+    whole = score.cast(pl.Int64, strict=False).cast(pl.String)
+    number = pl.when(score == score.floor()).then(whole).otherwise(score.cast(pl.String))
+    label = pl.col("label").str.strip_chars()
+    word = pl.coalesce(pl.when(label != "").then(label), number)
+    meant = word.str.to_lowercase().replace(_vote_words(words))
+    table = table.with_columns([word.alias(_WORD), meant.alias(_VOTE)])
+    return table.with_columns([schema.votes(table, _VOTE).value.alias(_VOTE)])
+
+
+def _vote_words(words: Mapping[str, object] | None) -> dict[str, str]:
+    """Return the vote, as a number in text, that each word means in lower case."""
+    import polars as pl
+
+    if words is None:
+        return {}
+    if not isinstance(words, Mapping):
+        raise InputError(f"words is {words!r}, want a mapping of words to votes")
+    said = [str(word).strip().lower() for word in words]
+    given = Table(pl.DataFrame({"vote": [str(vote) for vote in words.values()]}), "words")
+    votes = parse_column(given, "vote", schema.votes)
+    return {word: str(vote) for word, vote in zip(said, votes, strict=True)}
+
+
+def _without_words(table: Table) -> Table:
+    return table.renumbered(table.data.drop(_WORD, _VOTE))
+
+
+def _targets(
+    items: list[str], item: str, targets: Source | None
+) -> dict[str, dict[str, str | None]]:
+    """Return the trace and span of each item."""
+    if targets is None:
+        if item not in ("trace_id", "span_id"):
+            raise InputError(f"item is {item!r}, want targets in which items are looked up")
+        return {each: {item: each} for each in items}
+    table = read_annotations(targets)
+    require(table, [item])
+    known: dict[str, dict[str, str | None]] = {}
+    keys = table.collect(table.data.lazy().select(as_text(table, item)))[item]
+    places = table.numbered().select("trace_id", "span_id", NUMBER).iter_rows()
+    for each, (trace, span, number) in zip(keys, places, strict=True):
+        if item == "trace_id":
+            span = None
+        target = {"trace_id": trace, "span_id": span}
+        if each is not None and known.setdefault(each, target) != target:
+            raise InputError(
+                f"{table.where(number)}: {item} {each!r} is on another target, trace {trace} span "
+                f"{span}; want one for each item"
+            )
+    absent = [each for each in items if each not in known]
+    if absent:
+        raise InputError(f"{table.source}: no row has {item} {absent[0]!r}, which has votes")
+    return known
+
+
+def _as_json(metadata: Mapping[str, Any] | None) -> str | None:
+    return json.dumps(dict(metadata), ensure_ascii=False, sort_keys=True) if metadata else None
+
+
+def _as_cell(value: object) -> str | None:
+    return value if value is None or isinstance(value, str) else json.dumps(value)
+
+
+def _kinds(table: Table, column: str) -> Parser:
+    import polars as pl
+
+    value = as_text(table, column).str.strip_chars().str.to_uppercase()
+    known = value.is_in(KINDS).fill_null(False)
+    return Parser(value, known, pl.when(known).then(value), [(~known, ", ".join(KINDS))])
+
+
+def _times(table: Table, column: str) -> Parser:
+    import polars as pl
+
+    kind = table.schema[column]
+    if isinstance(kind, pl.Datetime):
+        value = pl.col(column).dt.replace_time_zone(kind.time_zone or "UTC")
+        value = value.dt.convert_time_zone("UTC").dt.cast_time_unit("ms")
+        return Parser(value, pl.lit(True), value)
+    words = as_text(table, column)
+    value = words.str.to_datetime(time_unit="ms", time_zone="UTC", strict=False)
+    bad = value.is_null() & (words != "").fill_null(False)
+    return Parser(value, ~bad, value, [(bad, "a time such as 2026-01-31T12:00:00Z")])

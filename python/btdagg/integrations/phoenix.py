@@ -1,0 +1,145 @@
+"""Annotations of Phoenix's spans."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from btdagg._core import InputError
+from btdagg.extras import needs
+from btdagg.integrations.annotations import OWN, frame_of, rows_of
+
+with needs("phoenix", "reading Phoenix's spans"):
+    import httpx
+    from phoenix.client import Client
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from btdagg.tables.source import Source
+
+_MOST_SPANS = 10**9  # Phoenix gives 100 unless told
+_AT_ONCE = 100
+_NOTES = "note"  # a name that Phoenix keeps for notes of people
+_RESULT = ("label", "score", "explanation")
+
+
+def read(
+    client: Client | None = None,
+    *,
+    project: str = "default",
+    spans: Iterable[Mapping[str, Any]] | None = None,
+) -> pl.DataFrame:
+    """Read the annotations of spans.
+
+    Parameters
+    ----------
+    client : phoenix.client.Client, optional
+        One of the server that Phoenix's environment variables name, unless given.
+    project : str
+    spans : iterable of spans, optional
+        As `client.spans.get_spans` returns them: all of the project, unless given.
+
+    Returns
+    -------
+    polars.DataFrame
+        Annotations (see `btdagg.integrations.annotations`), without notes. `created` is when
+        Phoenix got an annotation first. `annotator` is what btdagg wrote, or the user's id.
+    """
+    client = client or Client()
+    if spans is None:
+        spans = client.spans.get_spans(project_identifier=project, limit=_MOST_SPANS)
+    traces = {span["context"]["span_id"]: span["context"]["trace_id"] for span in spans}
+    if not traces:
+        return frame_of([])
+    found = client.spans.get_span_annotations(span_ids=traces, project_identifier=project)
+    rows = [_row(each, traces) for each in found]
+    return frame_of(sorted(rows, key=lambda row: row["created"]))
+
+
+def write(annotations: Source, client: Client | None = None) -> None:
+    """Log annotations on their spans.
+
+    Phoenix keeps one annotation of each span, name and identifier, and replaces it by what is
+    written later, so writing twice changes nothing.
+
+    Parameters
+    ----------
+    annotations
+        As `btdagg.integrations.annotations.read_annotations` takes them. Where there is no
+        `identifier` the annotator is it. Phoenix sets `created` by itself.
+    client : phoenix.client.Client, optional
+        As of `read`.
+
+    Raises
+    ------
+    InputError
+        If a span is not known or not given, a name is ``note``, or two rows would be the same
+        annotation; the message names the row. Rows before an unknown span may have been written.
+    """
+    client = client or Client()
+    rows: list[tuple[str, dict[str, Any]]] = []
+    places: dict[tuple[str, str, str], str] = {}
+    for place, row in list(rows_of(annotations)):
+        if row["span_id"] is None:
+            raise InputError(f"{place}, column span_id: got nothing, want a span")
+        if row["name"] == _NOTES:
+            raise InputError(f"{place}, column name: got {_NOTES!r}, which Phoenix keeps for notes")
+        data = _data(row)
+        key = data["span_id"], data["name"], data["identifier"]
+        if key in places:
+            raise InputError(
+                f"{places[key]} and {place}: both would be annotation {row['name']!r} of span "
+                f"{row['span_id']}; want identifiers that tell them apart"
+            )
+        places[key] = place
+        rows.append((place, data))
+    for start in range(0, len(rows), _AT_ONCE):
+        part = rows[start : start + _AT_ONCE]
+        try:
+            client.spans.log_span_annotations(span_annotations=[d for _, d in part], sync=True)
+        except httpx.HTTPStatusError as error:
+            said = error.response.text
+            if error.response.status_code != httpx.codes.NOT_FOUND:
+                raise
+            for place, data in part:
+                if data["span_id"] in said:
+                    raise InputError(
+                        f"{place}, column span_id: Phoenix has no span {data['span_id']!r}"
+                    ) from None
+            raise
+
+
+def _row(annotation: Mapping[str, Any], traces: Mapping[str, str]) -> dict[str, Any]:
+    metadata = dict(annotation.get("metadata") or {})
+    own = metadata.pop(OWN, {})
+    result = annotation.get("result") or {}
+    return {
+        "trace_id": traces[annotation["span_id"]],
+        "span_id": annotation["span_id"],
+        "name": annotation["name"],
+        **{key: result.get(key) for key in _RESULT},
+        "annotator_kind": annotation["annotator_kind"],
+        "annotator": own.get("annotator", annotation.get("user_id")),
+        "identifier": own.get("identifier", annotation.get("identifier") or None),
+        "metadata": metadata,
+        "created": datetime.fromisoformat(annotation["created_at"]),
+    }
+
+
+def _data(row: Mapping[str, Any]) -> dict[str, Any]:
+    identifier = row["identifier"] or row["annotator"] or ""
+    own = {}
+    if row["annotator"] is not None:
+        own["annotator"] = row["annotator"]
+    if identifier != (row["identifier"] or ""):
+        own["identifier"] = row["identifier"]
+    return {
+        "name": row["name"],
+        "annotator_kind": row["annotator_kind"],
+        "span_id": row["span_id"],
+        "result": {key: row[key] for key in _RESULT if row[key] is not None},
+        "metadata": row["metadata"] | ({OWN: own} if own else {}),
+        "identifier": identifier,
+    }
