@@ -114,7 +114,7 @@ def compare(n_votes: int, folder: Path, times: int) -> Path:
 def show(name: str, found: tuple[float, float, float], peer: tuple[float, float, float]) -> None:
     wall, busy, peak = found
     print(
-        f"| {name} | {wall:.2f} s | {busy:.2f} s | {peak:,.0f} MB | {wall / peer[0]:.2f} |",
+        f"| {name} | {wall:.2f} s | {busy:.2f} s | {peak:,.0f} MB | {busy / peer[1]:.2f} |",
         flush=True,
     )
 

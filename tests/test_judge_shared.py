@@ -17,7 +17,10 @@ from btdagg.judge.limits import Limits, Reserved, Spent
 from btdagg.judge.prices import Prices
 from btdagg.judge.retry import ChatError
 from btdagg.judge.sampling import sample
+from btdagg.judge.shared_budget import SharedBudget
 from btdagg.judge.store import StoreError, VoteStore, schema
+from btdagg.judge.store.shared_use import SharedUse
+from btdagg.judge.storing import Storing
 from judging import ASKED, plan_of, read, start, statuses_of
 
 
@@ -96,7 +99,7 @@ def test_a_cap_is_on_what_all_have_asked(store_place):
     runs = run_all(store_place, judge, Limits(8, max_calls=25, shared=True), n=3)
     assert len(judge.moments) == 25
     assert {run.stopped for run in runs} == {
-        "the cap of 25 calls is reached, by all processes that share it"
+        "the cap of 25 calls is reached; all processes share the cap"
     }
     # One that comes later has no calls of its own, but what a higher cap leaves.
     run_all(store_place, judge, Limits(8, max_calls=25, shared=True))
@@ -125,28 +128,28 @@ def test_what_the_dead_had_in_flight_counts_as_used(store_place):
     with VoteStore(store_place) as store:
         with store.owner() as owner:
             calls = [Reserved(400, 0.0), Reserved(400, 0.0), Reserved(400, 0.0)]
-            places = owner.take_places("sim", limits, calls, Spent(), 0.0)
+            places = owner.share("sim", limits).take(calls, Spent(), 0.0)
             owner.commit()
             assert len(places.seconds) == 2
             assert places.again > 0
             with store.owner() as other:
                 # The other lives, and may use less than it could.
-                places = other.take_places("sim", limits, calls, Spent(), 0.0)
+                places = other.share("sim", limits).take(calls, Spent(), 0.0)
                 assert (places.seconds, places.reached) == ([], "")
                 other.commit()
         with store.owner() as other:
-            places = other.take_places("sim", limits, calls, Spent(), 0.0)
+            places = other.share("sim", limits).take(calls, Spent(), 0.0)
             other.commit()
     assert places.reached == (
-        "the cap of 1000 tokens is reached: 800 are used, and another call may need up to 400, by "
-        "all processes that share it"
+        "the cap of 1000 tokens is reached: 800 are used, and another call may need up to 400; all "
+        "processes share the cap"
     )
 
 
 def test_rates_are_those_of_whoever_is_at_work(store_place):
     def take(owner, rate):
         limits = Limits(requests_per_minute=rate, shared=True)
-        owner.take_places("sim", limits, [Reserved(1, 0.0)], Spent(), 0.0)
+        owner.share("sim", limits).take([Reserved(1, 0.0)], Spent(), 0.0)
         owner.commit()
 
     with VoteStore(store_place) as store:
@@ -155,8 +158,8 @@ def test_rates_are_those_of_whoever_is_at_work(store_place):
             with store.owner() as other, pytest.raises(StoreError) as error:
                 take(other, 600)
             assert str(error.value).endswith(
-                "requests_per_minute is 600, want 60 as the other processes that share the limits "
-                "of sim and are at work"
+                "requests_per_minute is 600, want 60: other running processes share that limit of "
+                "sim"
             )
         with store.owner() as other:
             take(other, 600)
@@ -201,9 +204,35 @@ def test_a_broken_store_ends_all_who_wait(tmp_path, monkeypatch):
     def broken(*_):
         raise StoreError("no more")
 
-    monkeypatch.setattr("btdagg.judge.store.owner.SharedUse.take", broken)
+    monkeypatch.setattr(SharedUse, "take", broken)
     with pytest.raises(StoreError, match="no more"):
         run_all(tmp_path / "v.db", Judge(), Limits(8, max_calls=5, shared=True))
+
+
+def test_use_that_cannot_be_written_is_told_to_whoever_asks_next(tmp_path, monkeypatch):
+    take = SharedUse.take
+
+    def broken(self, calls, spent, tokens):
+        if not calls:
+            raise StoreError("no more")
+        return take(self, calls, spent, tokens)
+
+    async def main():
+        with VoteStore(tmp_path / "v.db") as store, store.owner() as owner:
+            storing = Storing(store)
+            storing.owner = owner
+            limits = Limits(max_calls=1000, shared=True)
+            budget = SharedBudget("sim", storing, limits, None, None)
+            budget.settle(await budget.take(10, 1), 10, 0.0)
+            await asyncio.sleep(1.0)  # nobody waits when what was used is written
+            with pytest.raises(StoreError, match="no more"):
+                await asyncio.wait_for(budget.take(10, 1), 5)
+            with pytest.raises(StoreError, match="no more"):
+                await budget.settled()
+            storing.close()
+
+    monkeypatch.setattr(SharedUse, "take", broken)
+    asyncio.run(main())
 
 
 def test_there_has_to_be_something_to_share(cli, tmp_path):

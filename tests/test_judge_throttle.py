@@ -78,6 +78,7 @@ def ask_all(server, n_calls, workers, *, latency=0.05, units=lambda draw: 1, at=
                 size = units(draw)
                 while True:
                     call = await throttle.admit(size, stopping)
+                    assert throttle.made(call)
                     if at is not None:
                         at(server, loop.time())
                     refused = server.refuses(loop.time(), size)
@@ -258,6 +259,7 @@ def test_headers_are_kept_to_before_anything_is_refused():
         async def work():
             while log.count(None) < 160:
                 call = await throttle.admit(1, asyncio.Event())
+                throttle.made(call)
                 refused = bucket.refuses(loop.time())
                 log.append(refused)
                 left = math.floor(bucket.left)
@@ -365,3 +367,30 @@ def test_a_run_says_what_it_waits_for(tmp_path):
     virtual_time.run(main())
     assert ("rate limit (HTTP 429: slow down)", 42) in seen
     assert seen[-1][0] == ""
+
+
+def test_a_call_that_waits_elsewhere_is_not_made_once_another_was_refused():
+    async def main():
+        loop = asyncio.get_running_loop()
+        throttle = Throttle(Limits(4), clock=loop.time, seed=1)
+        one, other = [await throttle.admit(1, asyncio.Event()) for _ in range(2)]
+        assert throttle.made(one)
+        throttle.refused(one, retry_after=10.0)
+        await asyncio.sleep(3)
+        assert not throttle.made(other)
+        # The first to go after the pause waits elsewhere as well: nobody overtakes it.
+        first = await throttle.admit(1, asyncio.Event())
+        assert loop.time() >= 10
+        waiting = asyncio.create_task(throttle.admit(1, asyncio.Event()))
+        await asyncio.sleep(100)
+        assert not waiting.done()
+        assert throttle.made(first)
+        assert first.began >= 110
+        throttle.refused(first)
+        assert throttle.closed_for > 0
+        await asyncio.sleep(1)
+        throttle.made(await waiting)
+        throttle.answered(waiting.result())
+        assert throttle.made(await throttle.admit(1, asyncio.Event()))
+
+    virtual_time.run(main())

@@ -160,10 +160,8 @@ class Asker:
             if reserved is None:
                 self._halt(self._budget.reached, None)
                 return None
-            if not self._throttle.closed_for:
+            if self._throttle.made(call):
                 return call, reserved
-            # The endpoint refused another call while this one waited for its turn.
-            self._throttle.withdrawn(call)
             self._budget.give_back(reserved)
 
     async def _request(

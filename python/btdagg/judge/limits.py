@@ -19,7 +19,8 @@ class Limits:
     concurrency : int
         Calls at the same time.
     requests_per_minute, tokens_per_minute : float, optional
-        Evenly spread, without bursts. Tokens are those sent and received: an estimate until the
+        Evenly spread, without bursts; shared ones are kept to within a few per cent over any ten
+        seconds. Tokens are those sent and received: an estimate until the
         reply is there, and what it says from then on.
     max_calls, max_tokens, max_cost : optional
         Caps on what this run asks, repeats after faults included. A call is made only if the cap
@@ -186,7 +187,7 @@ class Budget:
         return None
 
     def close(self) -> None:
-        """Let nobody wait any more."""
+        """Release all who wait."""
         self.reached = self.reached or "stopped"
         self._changed.set()
 

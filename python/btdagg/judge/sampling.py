@@ -213,9 +213,9 @@ class _Sampler:
                 self._error = StoreError(
                     f"{error}; {n_left} answers that are not in it will be asked for again"
                 )
+            self._budget.close()
+            await self._budget.settled()
             if not isinstance(self._error, StoreError):
-                self._budget.close()
-                await self._budget.settled()
                 claims = list(self._claimed.values())
                 await self._storing.commit(self._owner.give_back, self._ask, claims)
         except StoreError as error:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Sequence
 from contextlib import suppress
 
 from btdagg.judge.limits import Budget, Limits, Reserved, Spent
 from btdagg.judge.prices import Prices
-from btdagg.judge.store.shared_use import Places
+from btdagg.judge.store.shared_use import Places, SharedUse
 from btdagg.judge.storing import Storing
 
 _LATE = 0.2  # seconds after its moment within which a call may still be made
@@ -47,27 +48,28 @@ class SharedBudget(Budget):
         self._exchanging: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
         self._error: Exception | None = None
+        self._use: SharedUse | None = None
+        self._loop = asyncio.get_running_loop()
 
     async def take(self, prompt_bytes: int, answers: int, expected: float = 0.0) -> Reserved | None:
         """Reserve a call and wait until it may be made; None where a cap is reached."""
-        loop = asyncio.get_running_loop()
         more = self._at_most(prompt_bytes, answers, expected)
         while not self.reached:
             moment = await self._place(more)
             if moment is None:
                 break
             try:
-                await asyncio.sleep(moment - loop.time())
+                await asyncio.sleep(moment - self._loop.time())
             except asyncio.CancelledError:
                 self.give_back(more)
                 raise
-            if not self.reached and loop.time() <= moment + _LATE:
+            if not self.reached and self._loop.time() <= moment + _LATE:
                 return more
             self.give_back(more)  # made now, it would come on top of those of others
         return None
 
     def close(self) -> None:
-        """Let nobody wait any more."""
+        """Release all who wait."""
         super().close()
         self._wake.set()
         self._release(None)
@@ -102,7 +104,9 @@ class SharedBudget(Budget):
 
     async def _place(self, call: Reserved) -> float | None:
         """The moment at which a call may be made; None where none may any more."""
-        place: asyncio.Future[float | None] = asyncio.get_running_loop().create_future()
+        place: asyncio.Future[float | None] = self._loop.create_future()
+        if self._error is not None:
+            raise self._error
         if not self._waiting:
             self._wake.set()
         self._waiting.append((call, place))
@@ -110,7 +114,7 @@ class SharedBudget(Budget):
         try:
             moment = await place
         except asyncio.CancelledError:
-            if not place.cancelled() and place.result() is not None:
+            if not place.cancelled() and not place.exception() and place.result() is not None:
                 self._not_made(call)
             raise
         if moment is not None:
@@ -145,19 +149,12 @@ class SharedBudget(Budget):
         self._waiting.clear()
         news, self._news = self._news, Spent()
         tokens, self._more_tokens = self._more_tokens, 0.0
-        places = Places([])
+        calls = [call for call, _ in asked]
+        now, places = 0.0, Places([])
         try:
-            places = await self._storing.commit(
-                self._storing.owner.take_places,
-                self._judge,
-                self._limits,
-                [call for call, _ in asked],
-                news,
-                tokens,
-            )
+            now, places = await self._storing.commit(self._take, calls, news, tokens)
         finally:
             self._waiting.extendleft(reversed(asked[len(places.seconds) :]))
-        now = asyncio.get_running_loop().time()
         for seconds, (call, place) in zip(places.seconds, asked, strict=False):
             if place.done():
                 self._not_made(call)  # whoever waited does not any more
@@ -167,6 +164,13 @@ class SharedBudget(Budget):
         if self.reached:
             self._release(None)
         return places.again
+
+    def _take(self, calls: Sequence[Reserved], news: Spent, tokens: float) -> tuple[float, Places]:
+        """Take places, and the time from which they count: a commit may take long."""
+        if self._use is None:
+            self._use = self._storing.owner.share(self._judge, self._limits)
+        places = self._use.take(calls, news, tokens)
+        return self._loop.time(), places
 
     async def _pause(self, seconds: float) -> None:
         """Sleep, but not beyond the end of the run, nor while somebody begins to wait."""

@@ -76,6 +76,7 @@ class Call:
 
     began: float
     tokens: float
+    is_made: bool = False
 
 
 class Throttle:
@@ -118,7 +119,7 @@ class Throttle:
         self._n_backoffs = 0
         self._refused_first = self._requests, -math.inf  # which rate, and when the call was made
         self._closed_until = -math.inf
-        self._first_again: float | None = None  # when a call went first after the pause
+        self._first_again: Call | None = None  # that goes first after the pause
         self._patience = 0.25  # seconds after which a call that is refused would have been
         self._limited_since: float | None = None
 
@@ -128,7 +129,7 @@ class Throttle:
         return max(self._closed_until - self._clock(), 0.0)
 
     async def admit(self, tokens: float, stopping: asyncio.Event) -> Call | None:
-        """Wait until a call may be made; None where all is to stop before."""
+        """Wait until a call may be made, which `made` then confirms; None where all is to stop."""
         async with self._turn:
             while (seconds := self._wait()) > _MOMENT:
                 if stopping.is_set():
@@ -139,12 +140,24 @@ class Throttle:
                 return None
             return self._begun(tokens)
 
+    def made(self, call: Call) -> bool:
+        """Note that an admitted call is made now; False if it may not be any more.
+
+        It may have waited for a cap, or for its turn among processes, while another was refused.
+        """
+        if call.began < self._closed_until - _MOMENT:
+            self.withdrawn(call)
+            return False
+        call.began, call.is_made = self._clock(), True
+        self._changed.set()
+        return True
+
     def withdrawn(self, call: Call) -> None:
-        """Note that a call was not made after all."""
+        """Note that an admitted call is not made after all."""
         self._ended(call, None)
         self._requests.learned.correct(-1.0)
         self._tokens.learned.correct(-call.tokens)
-        if self._first_again == call.began:
+        if self._first_again is call:
             self._first_again = None  # another one goes first
 
     def answered(
@@ -215,19 +228,22 @@ class Throttle:
         seconds = max(self._closed_until - now, self._requests.wait(now), self._tokens.wait(now))
         if not self._n_backoffs or seconds > 0 or self._first_again is None:
             return seconds
-        seconds = self._first_again + self._patience - now
+        if not self._first_again.is_made:
+            return math.inf
+        seconds = self._first_again.began + self._patience - now
         if seconds <= 0:
             self._reopened()
         return max(seconds, 0.0)
 
     def _begun(self, tokens: float) -> Call:
         now = self._clock()
+        call = Call(now, tokens)
         if self._n_backoffs and self._first_again is None:
-            self._first_again = now
+            self._first_again = call
         self._requests.take(now, 1)
         self._tokens.take(now, tokens)
         self._under_way += 1
-        return Call(now, tokens)
+        return call
 
     def _ended(self, call: Call, limits: RateLimits | None) -> float:
         now = self._clock()

@@ -15,12 +15,12 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
 
 from btdagg.judge.calls import Messages, Order
-from btdagg.judge.limits import Limits, Reserved, Spent
+from btdagg.judge.limits import Limits
 from btdagg.judge.store import schema
 from btdagg.judge.store.database import Database, in_parts
 from btdagg.judge.store.locks import FileLocks, OwnerLocks, SessionLocks
 from btdagg.judge.store.records import Answered, Claimed, StoreError
-from btdagg.judge.store.shared_use import Places, SharedUse
+from btdagg.judge.store.shared_use import SharedUse
 
 CLAIMING = 0x636C616D  # advisory lock: one claims at a time
 
@@ -36,7 +36,6 @@ class Owner:
         self._keep_exchanges = keep_exchanges
         self._connection = connection
         self._dead: set[int] = set()
-        self._shared: SharedUse | None = None
         with connection.begin():
             # Numbered before it is locked; nobody looks for the lock before it has claims.
             made = connection.execute(schema.owners.insert(), {"started": time.time()})
@@ -203,16 +202,9 @@ class Owner:
                 insert = self._db.insert(schema.endpoints).on_conflict_do_nothing()
                 self._connection.execute(insert, values)
 
-    def take_places(
-        self, judge: str, limits: Limits, calls: Sequence[Reserved], spent: Spent, tokens: float
-    ) -> Places:
-        """Take places for calls within limits that are shared; see `SharedUse`."""
-        with self._db.plainly():
-            if self._shared is None:
-                self._shared = SharedUse(
-                    self._db, self._connection, self.id, self._is_dead, judge, limits
-                )
-            return self._shared.take(calls, spent, tokens)
+    def share(self, judge: str, limits: Limits) -> SharedUse:
+        """Join the processes that share limits for a judge; once."""
+        return SharedUse(self._db, self._connection, self.id, self._is_dead, judge, limits)
 
     def keep_messages(self, ask: int, sent: Mapping[tuple[str, Order], Messages]) -> None:
         """Keep what is sent of items, if exchanges are kept."""

@@ -81,12 +81,15 @@ class SharedUse:
         self._judge, self._limits = judge, limits
         rates = {name: getattr(limits, name) for name in _RATES}
         begun = {"judge": judge, **rates, "next_request": 0.0, "next_token": 0.0}
-        connection.execute(database.insert(schema.shared_limits).on_conflict_do_nothing(), begun)
-        known = self._locked()
-        if rates != {name: known[name] for name in _RATES}:
-            self._change(rates, known)
         nothing = {"judge": judge, "owner": owner, **asdict(Spent())}
-        connection.execute(database.insert(schema.shared_use).on_conflict_do_nothing(), nothing)
+        with database.plainly():
+            connection.execute(
+                database.insert(schema.shared_limits).on_conflict_do_nothing(), begun
+            )
+            known = self._locked()
+            if rates != {name: known[name] for name in _RATES}:
+                self._change(rates, known)
+            connection.execute(schema.shared_use.insert(), nothing)
 
     def take(self, calls: Sequence[Reserved], spent: Spent, tokens: float) -> Places:
         """Take places for calls, as far as caps leave room for each at its largest.
@@ -99,6 +102,10 @@ class SharedUse:
         tokens : float
             That earlier calls had more (or fewer) than was expected of them.
         """
+        with self._db.plainly():
+            return self._take(calls, spent, tokens)
+
+    def _take(self, calls: Sequence[Reserved], spent: Spent, tokens: float) -> Places:
         known = self._locked()
         used, total = self._uses(spent)
         now = self._now()
@@ -141,8 +148,8 @@ class SharedUse:
         if any(not self._is_dead(owner) for owner in self._others()):
             name = next(name for name in _RATES if rates[name] != known[name])
             raise StoreError(
-                f"{self._db.name}: {name} is {_shown(rates[name])}, want {_shown(known[name])} as "
-                f"the other processes that share the limits of {self._judge} and are at work"
+                f"{self._db.name}: {name} is {_shown(rates[name])}, want {_shown(known[name])}: "
+                f"other running processes share that limit of {self._judge}"
             )
         table = schema.shared_limits
         self._connection.execute(table.update().where(table.c.judge == self._judge), rates)
@@ -165,7 +172,7 @@ class SharedUse:
         # Of calls that were in flight when their process died nobody knows what they used.
         tokens, cost = total.tokens + total.reserved_tokens, total.cost + total.reserved_cost
         reached = Spent(total.calls, tokens, cost).reaches(self._limits, call)
-        return Places(found, reached=f"{reached}, by all processes that share it")
+        return Places(found, reached=f"{reached}; all processes share the cap")
 
     def _others(self, in_flight: bool = False) -> list[int]:
         """Other processes, or those that had calls in flight when they were last heard of."""
