@@ -5,8 +5,10 @@ import json
 import polars as pl
 import pytest
 
+import btdagg
 from btdagg import InputError
 from btdagg.importing import FORMATS, read
+from commands import ended, one_line
 
 
 @pytest.fixture(autouse=True)
@@ -63,6 +65,73 @@ def test_flipped_rows_have_the_order_that_says_so():
     assert rows(found, "item", "vote", "order") == [("x", 1, "AB"), ("y", -1, "BA")]
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--map item=id,vote=winer", "--map vote=winer: no column 'winer'; votes.csv has id, "
+         "winner, order, who"),
+        ("--map item=id,vote=winner", "votes.csv, row 1, column winner: got 'model_a', want -1, 0, "
+         "1 or A, tie, B; --words draw=tie,model_a=A says what they may mean"),
+        ("--map item=id,vote=winner --words model_a=A", "votes.csv, row 4, column winner: got "
+         "'draw', want model_a or -1, 0, 1 or A, tie, B; --words draw=tie says what they may mean"),
+        ("--map item=id,vote=who", "votes.csv, row 1, column who: got 'j', want -1, 0, 1 or A, "
+         "tie, B; --words j=tie (or =A, =B, =missing) says what it means"),
+        ("--map item=id,vote=winner --words model_a=C",
+         "--words is 'model_a=C', want WORD=A, WORD=B, WORD=tie or WORD=missing, separated by "
+         "commas"),
+        ("--map item=id,vote=winner --words model_a=A,draw=tie --flip-where order=ba2",
+         "--flip-where order=ba2: no row of votes.csv has that; found AB, BA"),
+        ("--map item=id,vote=winner --flip-where side=BA",
+         "--flip-where side: no column 'side'; votes.csv has id, winner, order, who"),
+        ("--map vote=order --words AB=A,BA=B,id=tie --map item=id,group=who,nothing",
+         "--map is 'item=id,group=who,nothing', want NAME=VALUE"),
+        ("", "votes.csv: no format that is known ("),
+        ("--format other", "--format is 'other', want one of "),
+        ("--map item=id", "votes.csv: no column of votes; found id, winner, order, who; name it, "
+         "as in --map item=id,vote=winner"),
+        ("--map vote=winner,group=who", "votes.csv: no column for 'system_a'; found id, winner, "),
+        ("--map item=id,vote=winner --as labelled", "kind is 'labelled', want one of votes, "),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_map_is_said_with_column_and_value(cli, options, message):
+    if options == "--map vote=winner,group=who":
+        winners = {name: values for name, values in WINNERS.items() if name != "id"}
+        table(**winners)
+        message = message.replace("id, winner", "winner")
+    else:
+        table(**WINNERS)
+    said = one_line(*cli("import", "votes.csv", "-o", "out.csv", *options.split()))
+    assert said.startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [("C", "--words c=tie says"), ("draw", "--words draw=tie says"),
+     ("A>B", "--words 'a>b=A' says"), ("A=B", "--words a=b=tie says"),
+     ("error", "--words error=missing says"), ("b>>a", "--words 'b>>a=B' says")],
+)  # fmt: skip
+def test_a_hint_can_be_typed_as_it_stands(cli, word, hint):
+    import shlex
+
+    table(item=["x"], vote=[word])
+    said = one_line(*cli("import", "votes.csv", "-o", "out.csv"))
+    assert hint in said
+    option = said.partition("; ")[2].removesuffix(" says what they may mean")
+    status, _, err = cli("import", "votes.csv", "-o", "out.csv", *shlex.split(option))
+    assert status == 0, err
+
+
+def test_words_that_are_missing_votes_are_counted_and_no_ties(cli):
+    table(item=["x", "x", "x", "y"], vote=["A", "N/A", "", "tie"])
+    status, out, err = cli("import", "votes.csv", "-o", "out.csv", "--words", "n/a=missing")
+    assert (status, out) == (0, "table: 2 votes of 2 items; wrote out.csv\n")
+    assert err == "not read: 1 unparsed, 1 empty; these are missing votes, not ties\n"
+    found = pl.read_csv("out.csv")
+    assert found["vote"].to_list() == [1, None, None, 0]
+    assert found["status"].to_list() == ["ok", "unparsed", "empty", "ok"]
+    assert btdagg.read_votes("out.csv").n_missing == 2
+
+
 def test_texts_are_read_by_the_parser_of_answers():
     said = ["Both fine. [[A]]", "I prefer [[C]]", "Verdict: B", "no idea", "", "I'm sorry, I can't"]
     file = table(item=["a", "b", "c", "d", "e", "f"], judgment=said,
@@ -110,6 +179,26 @@ def test_a_pair_is_one_item_whoever_is_shown_first():
     ]
 
 
+def test_labels_and_ratings_of_a_table(cli):
+    table(item=["x", "x", "y"], who=["p", "q", "p"], gold=["A", "B", "tie"])
+    asked = ("import", "votes.csv", "--map", "label=gold", "-o", "gold.csv")
+    assert cli(*asked)[:2] == (0, "table: 2 labels; wrote gold.csv\n")
+    labels = btdagg.read_labels("gold.csv")
+    assert (labels.ids.tolist(), labels.labels.tolist()) == (["x", "y"], [0, 0])
+    assert cli("import", "votes.csv", "--map", "vote=gold,rater=who", "-o", "people.csv")[0] == 0
+    assert btdagg.read_ratings("people.csv").raters.tolist() == ["p", "q"]
+    assert cli(*asked, "--as", "votes")[0] == 0  # what it wrote before it may replace
+
+
+def test_a_users_own_table_is_left_alone(cli):
+    table(item=["x"], vote=["A"])
+    table("mine.csv", item=["x"], label=["A"])
+    assert "a file that this command did not write" in one_line(
+        *cli("import", "votes.csv", "-o", "mine.csv")
+    )
+    assert "a file that is read" in one_line(*cli("import", "votes.csv", "-o", "votes.csv"))
+
+
 def test_json_is_one_object_lines_or_a_list():
     votes = [{"id": "x", "vote": "A"}, {"id": "y", "vote": "B"}]
     for file in (lines(votes), document(votes), document({"data": votes}, "data.json"),
@@ -125,3 +214,30 @@ def test_a_format_that_is_named_is_checked(name):
     file = table(other=["x"])
     with pytest.raises(InputError, match=r"not in the format|no column of votes"):
         read(file, name)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [("x.jsonl", "", "x.jsonl: empty file"), ("x.json", "3", "x.json: want a JSON object, or a"),
+     ("x.json", "{", "x.json, row 1: got '{', want a JSON object"),
+     ("x.jsonl", "[1]\n", "x.jsonl, row 1: got '[1]', want a JSON object"),
+     ("x.html", "<p>", "x.html: cannot read this kind of file, want "),
+     ("-", "", "standard input cannot be imported, want a file")],
+)  # fmt: skip
+def test_files_that_cannot_be_read(cli, folder, name, text, message):
+    if name != "-":
+        (folder / name).write_text(text)
+    assert one_line(*cli("import", name, "-o", "out.csv")).startswith(message)
+
+
+def test_nothing_of_a_judge_is_loaded_for_a_table():
+    table(item=["x"], vote=["A"])
+    check = """
+import atexit, sys
+atexit.register(lambda: print(*sorted(m for m in sys.modules)))
+"""
+    status, out, err = ended("import", "votes.csv", "-o", "out.csv", before=check)
+    assert status == 0, err
+    loaded = out.splitlines()[-1].split()
+    assert "btdagg.importing.mapped" in loaded
+    assert not {"sqlalchemy", "openai", "btdagg.judge.store", "btdagg.evaluation"} & set(loaded)
