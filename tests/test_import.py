@@ -86,6 +86,7 @@ def test_flipped_rows_have_the_order_that_says_so():
         ("--map vote=order --words AB=A,BA=B,id=tie --map item=id,group=who,nothing",
          "--map is 'item=id,group=who,nothing', want NAME=VALUE"),
         ("", "votes.csv: no format that is known ("),
+        ("--format lmsys", "votes.csv: not in the format lmsys; found id, order, who, winner"),
         ("--format other", "--format is 'other', want one of "),
         ("--map item=id", "votes.csv: no column of votes; found id, winner, order, who; name it, "
          "as in --map item=id,vote=winner"),
@@ -206,7 +207,150 @@ def test_json_is_one_object_lines_or_a_list():
         assert rows(read(file), "item", "vote") == [("x", 1), ("y", -1)], file
 
 
+# Formats
+
+
+def test_lmsys_votes_of_people_are_ratings():
+    arena = {"question_id": ["1", "2", "3"], "model_a": ["x", "y", "x"], "model_b": ["y", "x", "z"],
+             "winner": ["model_a", "model_a", "tie (bothbad)"], "judge": ["arena_user_1"] * 3,
+             "turn": [1, 1, 1]}  # fmt: skip
+    found = read(table(**arena))
+    assert (found.formats, found.kind) == (("lmsys",), "ratings")
+    assert rows(found, "item", "rater", "vote", "order", "system_a", "group") == [
+        ("1|1|x|y", "arena_user_1", 1, "AB", "x", "1"),
+        ("2|1|x|y", "arena_user_1", -1, "BA", "x", "2"),
+        ("3|1|x|z", "arena_user_1", 0, "AB", "x", "3"),
+    ]
+    judged = arena | {"judge": ["gpt4_pair"] * 3}
+    found = read(table(**judged))
+    assert (found.kind, found.frame["judge"].to_list()) == ("votes", ["gpt4_pair"] * 3)
+
+
+def test_mt_bench_humans_as_ratings_and_labels(cli):
+    humans = [
+        {"question_id": 81, "model_a": "b", "model_b": "a", "winner": winner, "judge": judge,
+         "conversation_a": [{"content": "hi", "role": "user"}], "turn": 1}
+        for winner, judge in [("model_a", "expert_1"), ("model_a", "author_2"), ("tie", "expert_3")]
+    ]  # fmt: skip
+    assert cli("import", lines(humans), "-o", "people.csv")[0] == 0
+    ratings = btdagg.read_ratings("people.csv")
+    assert ratings.frame["vote"].to_list() == [-1, -1, 0]
+    assert cli("import", lines(humans), "--as", "labels", "-o", "gold.csv")[0] == 0
+    labels = btdagg.read_labels("gold.csv")
+    assert (labels.ids.tolist(), labels.labels.tolist()) == (["81|1|a|b"], [-1])
+    assert labels.groups.tolist() == ["81"]
+
+
+def test_human_preferences_have_a_column_for_each_winner():
+    columns = {"id": [1, 2, 3], "model_a": ["x"] * 3, "model_b": ["y"] * 3,
+               "winner_model_a": [1, 0, 0], "winner_model_b": [0, 0, 1],
+               "winner_tie": [0, 1, 0]}  # fmt: skip
+    found = read(table(**columns))
+    assert (found.formats, found.kind) == (("lmsys",), "ratings")
+    assert found.frame["vote"].to_list() == [1, 0, -1]
+    columns["winner_tie"] = [0, 0, 0]
+    with pytest.raises(InputError, match=r"votes.csv, row 2, column winner_tie: got 0, want a 1"):
+        read(table(**columns))
+
+
+def game(g1, g2, first="m2", second="m1", **more):
+    return {"question_id": 81, "model_1": first, "model_2": second, "g1_winner": g1,
+            "g2_winner": g2, "judge": ["gpt-4", "pair-v2"], "g1_user_prompt": "",
+            "g2_user_prompt": "", "g1_judgment": "", "g2_judgment": "", "turn": 1,
+            "tstamp": 1.0, **more}  # fmt: skip
+
+
+def test_fastchat_pairs_are_two_votes_each():
+    judged = [game("model_1", "tie"), game("error", "error", g1_judgment="I say **[[B]]**",
+                                           g2_judgment="$ERROR$")]  # fmt: skip
+    found = read(lines(judged))
+    assert found.formats == ("fastchat",)
+    # m1 comes first: what was model_1 is B here, and was shown first in game 1.
+    assert rows(found, "item", "vote", "order", "sample", "status") == [
+        ("81|1|m1|m2", -1, "BA", 0, "ok"),
+        ("81|1|m1|m2", 0, "AB", 0, "ok"),
+        ("81|1|m1|m2", 1, "BA", 1, "ok"),
+        ("81|1|m1|m2", None, "AB", 1, "failed"),
+    ]
+    assert set(rows(found, "judge", "template", "group")) == {("gpt-4", "pair-v2", "81")}
+    with pytest.raises(InputError, match="row 1: g2_winner is 'A', want model_1, model_2, tie or"):
+        read(lines([game("tie", "A")]))
+    with pytest.raises(InputError, match="row 2: no 'model_2'; found "):
+        read(lines([game("tie", "tie"), {"question_id": 1, "model_1": "x"}]))
+
+
+def test_fastchat_compares_scores_once():
+    found = read(lines([game("model_2", "model_2", m1_score=4, m2_score=9)]))
+    assert rows(found, "item", "vote", "margin") == [("81|1|m1|m2", 1, 5.0)]
+
+
+def test_fastchat_scores_of_single_answers():
+    scores = [("m1", 8), ("m2", 5.5), ("m3", -1)]
+    judged = [{"question_id": 81, "model": model, "judge": ["gpt-4", "single-v1"],
+               "user_prompt": "", "judgment": "Rating: [[8]]", "score": score,
+               "turn": 2, "tstamp": 1.0}
+              for model, score in scores]  # fmt: skip
+    found = read(lines(judged))
+    assert found.formats == ("fastchat-scores",)
+    assert rows(found, "item", "vote", "margin") == [
+        ("81|2|m1|m2", 1, 2.5), ("81|2|m1|m3", None, None), ("81|2|m2|m3", None, None),
+    ]  # fmt: skip
+    assert dict(found.unread) == {"unparsed": 2}
+
+
+def test_arena_hard_shows_the_baseline_first_and_swaps():
+    games = [{"score": "A>>B", "judgment": {"answer": "[[A>>B]]"}, "prompt": []},
+             {"score": "B>A", "judgment": {"answer": "[[B>A]]"}, "prompt": []}]  # fmt: skip
+    one = {"uid": "q", "category": "hard_prompt", "judge": "gpt-4.1", "model": "m",
+           "baseline": "o3", "games": games}  # fmt: skip
+    two = one | {"uid": "r", "games": [{"score": None}, None]}
+    found = read(lines([one, two]))
+    assert found.formats == ("arena-hard",)
+    # A is m here, o3 is B: both games went to o3.
+    assert rows(found, "item", "vote", "margin", "order", "status", "task") == [
+        ("q|m|o3", -1, 2.0, "BA", "ok", "hard_prompt"),
+        ("q|m|o3", -1, 1.0, "AB", "ok", "hard_prompt"),
+        ("r|m|o3", None, None, "BA", "unparsed", "hard_prompt"),
+        ("r|m|o3", None, None, "AB", "failed", "hard_prompt"),
+    ]
+
+
+def test_arena_hard_of_before_does_not_name_the_baseline():
+    games = [{"user_prompt": "", "judgment": "", "score": "A=B"}] * 2
+    file = lines([{"question_id": "q", "model": "m", "judge": "gpt-4", "games": games}])
+    found = read(file)
+    assert found.frame["item"].to_list() == ["q|baseline|m"] * 2
+    assert found.remarks == ("the files do not name the baseline: --set baseline=NAME does",)
+    found = read(file, constants={"baseline": "gpt-4-0314", "judge": "other"})
+    assert set(rows(found, "item", "judge", "vote")) == {("q|gpt-4-0314|m", "other", 0)}
+    assert found.remarks == ()
+
+
 # All of them
+
+
+def test_the_estimate_of_systems_takes_what_was_imported(cli):
+    winners = ["model_1"] * 30 + ["model_2"] * 20 + ["tie"] * 10
+    judged = [game(w, w, "x", "y", question_id=k) for k, w in enumerate(winners)]
+    assert cli("import", lines(judged), "-o", "votes.parquet")[0] == 0
+    people = [{"question_id": k, "model_a": "x", "model_b": "y", "winner": w, "judge": "expert_1",
+               "turn": 1} for k, w in enumerate(["model_a", "tie", "model_b"] * 10)]  # fmt: skip
+    assert cli("import", lines(people, "p.jsonl"), "--as", "labels", "-o", "labels.csv")[0] == 0
+    status, out, err = cli("estimate", "votes.parquet", "labels.csv", "--systems",
+                           "system_a,system_b", "--json")  # fmt: skip
+    assert status == 0, err
+    assert json.loads(out)["n_labels"] == 30
+
+
+def test_formats_may_be_mixed_but_not_judges_and_people():
+    judged = lines([game("tie", "tie")], "a.jsonl")
+    people = lines([{"question_id": 1, "model_a": "x", "model_b": "y", "winner": "tie",
+                     "judge": "expert_1"}], "b.jsonl")  # fmt: skip
+    with pytest.raises(InputError, match="some votes are of judges, some of people"):
+        read([judged, people])
+    found = read([judged, people], kind="votes")
+    assert found.formats == ("fastchat", "lmsys")
+    assert found.frame["judge"].to_list() == ["gpt-4", "gpt-4", "expert_1"]
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -214,6 +358,13 @@ def test_a_format_that_is_named_is_checked(name):
     file = table(other=["x"])
     with pytest.raises(InputError, match=r"not in the format|no column of votes"):
         read(file, name)
+
+
+def test_a_folder_is_its_files(folder):
+    (folder / "judged").mkdir()
+    lines([game("tie", "tie")], "judged/b.jsonl")
+    lines([game("tie", "tie", question_id=7)], "judged/a.jsonl")
+    assert read("judged").frame["group"].to_list() == ["7", "7", "81", "81"]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import polars as pl
 
 from btdagg._core import InputError
-from btdagg.importing import mapped
+from btdagg.importing import arena_hard, fastchat, lmsys, mapped
 from btdagg.importing.content import Content
 from btdagg.importing.options import ImportOptions
 from btdagg.tables.table import listing
@@ -33,7 +33,16 @@ class Format(NamedTuple):
 
 TABLE = Format("table", mapped.is_table, mapped.read_mapped)
 # In the order in which they are tried: the more a format asks for, the earlier.
-FORMATS = {one.name: one for one in (TABLE,)}
+FORMATS = {
+    one.name: one
+    for one in (
+        Format("arena-hard", arena_hard.is_arena_hard, arena_hard.read_arena_hard),
+        Format("fastchat", fastchat.is_fastchat, fastchat.read_fastchat),
+        Format("fastchat-scores", fastchat.is_fastchat_scores, fastchat.read_fastchat_scores),
+        Format("lmsys", lmsys.is_lmsys, lmsys.read_lmsys),
+        TABLE,
+    )
+}
 
 
 def format_of(content: Content, named: str | None, options: ImportOptions) -> Format:
