@@ -326,6 +326,151 @@ def test_arena_hard_of_before_does_not_name_the_baseline():
     assert found.remarks == ()
 
 
+def completion(*texts, finish_reason="stop", refusal=None):
+    """The body of a response, made by OpenAI's own types."""
+    from openai.types.chat import ChatCompletion
+
+    choices = [
+        {"index": k, "finish_reason": finish_reason, "logprobs": None,
+         "message": {"role": "assistant", "content": text, "refusal": refusal}}
+        for k, text in enumerate(texts)
+    ]  # fmt: skip
+    made = {"id": "c", "object": "chat.completion", "created": 1, "model": "gpt-5.4",
+            "choices": choices}  # fmt: skip
+    return ChatCompletion.model_validate(made).model_dump()
+
+
+def request(custom_id, body=None, status=200):
+    response = {"status_code": status, "request_id": "r", "body": body or {"error": {}}}
+    return {"id": "batch_req_1", "custom_id": custom_id, "response": response, "error": None}
+
+
+def test_openai_batch_outputs():
+    expired = {"id": "b", "custom_id": "q4-AB-0", "response": None,
+               "error": {"code": "batch_expired", "message": "too late"}}  # fmt: skip
+    file = lines([
+        request("q1-AB-0", completion("[[A]]")),
+        request("q1-BA-0", completion("[[A]]")),
+        request("q-2-AB-0", completion("[[TIE]]")),
+        request("q-2-BA-3", completion("[[A", finish_reason="length")),
+        request("q3-AB-0", completion(None, refusal="No.")),
+        request("q3-BA-0", status=500),
+        expired,
+    ])  # fmt: skip
+    found = read(file)
+    assert found.formats == ("openai-batch",)
+    assert rows(found, "item", "order", "sample", "vote", "status") == [
+        ("q1", "AB", 0, 1, "ok"), ("q1", "BA", 0, -1, "ok"), ("q-2", "AB", 0, 0, "ok"),
+        ("q-2", "BA", 3, None, "truncated"), ("q3", "AB", 0, None, "refused"),
+        ("q3", "BA", 0, None, "failed"), ("q4", "AB", 0, None, "failed"),
+    ]  # fmt: skip
+    assert set(found.frame["judge"]) == {"gpt-5.4"}
+    assert dict(found.unread) == {"failed": 2, "truncated": 1, "refused": 1}
+
+
+def test_ids_of_requests_can_be_made_in_any_way():
+    file = lines([request("BA:x:y:1", completion("[[A]]", "[[B]]"))])
+    found = read(file, custom_id="{order}:{group}:{item}:{sample}")
+    assert rows(found, "item", "group", "order", "sample", "vote") == [
+        ("y", "x", "BA", 2, -1), ("y", "x", "BA", 3, 1),
+    ]  # fmt: skip
+    with pytest.raises(
+        InputError, match=r"row 1: custom_id is 'BA:x:y:1', want \{item\}-\{order\}$"
+    ):
+        read(file, custom_id="{item}-{order}")
+    with pytest.raises(InputError, match=r"--custom-id is '\{order\}', want \{item\} in it"):
+        read(file, custom_id="{order}")
+    found = read(lines([request("x", completion("[[A]]"))] * 2))
+    assert rows(found, "item", "sample", "vote") == [("x", 0, 1), ("x", 1, 1)]
+    assert found.remarks == ("custom_id does not tell the order: A is taken to be shown first",)
+
+
+def test_batches_of_the_responses_endpoint():
+    from openai.types.responses import Response
+
+    def body(*parts, **more):
+        message = {"id": "m", "type": "message", "role": "assistant", "status": "completed",
+                   "content": list(parts)}  # fmt: skip
+        made = {"id": "r", "object": "response", "created_at": 1, "model": "gpt-5.4",
+                "output": [{"id": "t", "type": "reasoning", "summary": []}, message],
+                "parallel_tool_calls": True, "tool_choice": "auto", "tools": []}  # fmt: skip
+        return Response.model_validate(made | more).model_dump(mode="json")
+
+    text = {"type": "output_text", "text": "So: [[B]]", "annotations": []}
+    cut = {"incomplete_details": {"reason": "max_output_tokens"}}
+    found = read(lines([
+        request("x-AB", body(text)),
+        request("x-BA", body(text, **cut)),
+        request("y-AB", body({"type": "refusal", "refusal": "No."})),
+    ]))  # fmt: skip
+    assert rows(found, "item", "order", "vote", "status") == [
+        ("x", "AB", -1, "ok"), ("x", "BA", None, "truncated"), ("y", "AB", None, "refused"),
+    ]  # fmt: skip
+
+
+def graded(prompt, test, text, *components, provider="openai:gpt-5.4-mini", **more):
+    """A result as promptfoo's schema has it."""
+    asserted = [part["assertion"] for part in components]
+    found = {"pass": True, "score": 1, "reason": "", "componentResults": list(components)}
+    return {"promptIdx": prompt, "testIdx": test, "promptId": "p",
+            "testCase": {"vars": {"q": text}, "assert": asserted},
+            "provider": {"id": provider, "label": ""}, "prompt": {"raw": "", "label": ""},
+            "vars": {"q": text}, "response": {"output": "o"}, "success": True, "score": 1,
+            "latencyMs": 1, "gradingResult": found, "namedScores": {}, **more}  # fmt: skip
+
+
+def component(kind, passed, score, **assertion):
+    return {"pass": passed, "score": score, "reason": "r",
+            "assertion": {"type": kind, "value": "v", **assertion}}  # fmt: skip
+
+
+def promptfoo(results, **config):
+    return document({"evalId": "e", "results": {"version": 3, "timestamp": "t", "prompts": [],
+                     "results": results, "stats": {}}, "config": config})  # fmt: skip
+
+
+def test_promptfoo_selections():
+    best = component("select-best", True, 1, provider="openai:gpt-5.4")
+    other = component("select-best", False, 0, provider="openai:gpt-5.4")
+    found = read(promptfoo([
+        graded(0, 0, "x", other, provider="z"), graded(1, 0, "x", best, provider="y"),
+        graded(2, 0, "x", other, provider="w"),
+        graded(0, 1, "x", best, provider="z"), graded(1, 1, "x", other, provider="y"),
+        graded(2, 1, "x", other, provider="w"),
+        graded(0, 2, "failed", other, provider="z"), graded(1, 2, "failed", other, provider="y"),
+    ]))  # fmt: skip
+    assert found.formats == ("promptfoo",)
+    assert sorted(rows(found, "item", "sample", "vote", "order", "status"), key=str) == [
+        ("test-0|select-best|w|y", 0, -1, "BA", "ok"),
+        ("test-0|select-best|w|z", 1, -1, "BA", "ok"),
+        ("test-0|select-best|y|z", 0, 1, "BA", "ok"),
+        ("test-0|select-best|y|z", 1, -1, "BA", "ok"),
+        ("test-2|select-best|y|z", 0, None, "BA", "failed"),
+    ]
+    assert set(rows(found, "judge", "task")) == {("openai:gpt-5.4", "select-best")}
+
+
+def test_promptfoo_scores_of_a_rubric():
+    grader = {"defaultTest": {"options": {"provider": {"id": "judge"}}}}
+    failed = graded(1, 1, "y", provider="same")
+    failed["testCase"]["assert"] = [{"type": "llm-rubric", "value": "v", "metric": "helpful"}]
+    results = [
+        graded(0, 0, "x", component("llm-rubric", True, 0.9, metric="helpful"),
+               component("equals", True, 1), provider="same"),
+        graded(1, 0, "x", component("llm-rubric", False, 0.25, metric="helpful"), provider="same"),
+        graded(0, 1, "y", component("llm-rubric", False, 0.25, metric="helpful"), provider="same"),
+        failed,
+    ]  # fmt: skip
+    found = read(promptfoo(results, **grader))
+    assert rows(found, "item", "vote", "judge", "status", "system_b") == [
+        ("test-0|helpful|same prompt 0|same prompt 1", 1, "judge", "ok", "same prompt 1"),
+        ("test-1|helpful|same prompt 0|same prompt 1", None, "judge", "failed", "same prompt 1"),
+    ]
+    assert found.frame["margin"].to_list() == [pytest.approx(0.65), None]
+    with pytest.raises(InputError, match="no two outputs of a test have results of 'other' of"):
+        read(promptfoo(results), name="other")
+
+
 # All of them
 
 

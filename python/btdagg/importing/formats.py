@@ -8,7 +8,7 @@ from typing import NamedTuple
 import polars as pl
 
 from btdagg._core import InputError
-from btdagg.importing import arena_hard, fastchat, lmsys, mapped
+from btdagg.importing import arena_hard, fastchat, lmsys, mapped, openai_batch, promptfoo
 from btdagg.importing.content import Content
 from btdagg.importing.options import ImportOptions
 from btdagg.tables.table import listing
@@ -36,10 +36,12 @@ TABLE = Format("table", mapped.is_table, mapped.read_mapped)
 FORMATS = {
     one.name: one
     for one in (
+        Format("openai-batch", openai_batch.is_openai_batch, openai_batch.read_openai_batch),
         Format("arena-hard", arena_hard.is_arena_hard, arena_hard.read_arena_hard),
         Format("fastchat", fastchat.is_fastchat, fastchat.read_fastchat),
         Format("fastchat-scores", fastchat.is_fastchat_scores, fastchat.read_fastchat_scores),
         Format("lmsys", lmsys.is_lmsys, lmsys.read_lmsys),
+        Format("promptfoo", promptfoo.is_promptfoo, promptfoo.read_promptfoo),
         TABLE,
     )
 }
