@@ -17,6 +17,17 @@ from btdagg.tables.table import shown
 
 _WINNERS = {"model_1": 1, "model_2": -1, "tie": 0}
 _NO_ANSWER = "$ERROR$"  # what FastChat keeps in place of an answer
+_ABOUT = {"group": pl.String, "turn": pl.String, "judge": pl.String, "template": pl.String}
+_GAME = {
+    **_ABOUT,
+    "system_a": pl.String,
+    "system_b": pl.String,
+    "vote": pl.Int8,
+    "status": pl.String,
+    "order": pl.String,
+    "margin": pl.Float64,
+}
+_SCORE = {**_ABOUT, "system": pl.String, "score": pl.Float64, "status": pl.String}
 _TAGS = AnswerFormat(tie="C")
 
 
@@ -33,7 +44,7 @@ def is_fastchat_scores(content: Content) -> bool:
 def read_fastchat(content: Content, _: ImportOptions) -> tuple[pl.DataFrame, None]:
     """Read two votes of each pair, one in each order; one where scores were compared."""
     rows = [row for number, each in content.objects() for row in _games(content, number, each)]
-    return _frame(rows), None
+    return pl.DataFrame(rows, schema=_GAME, orient="row"), None
 
 
 def read_fastchat_scores(content: Content, _: ImportOptions) -> tuple[pl.DataFrame, None]:
@@ -45,30 +56,24 @@ def read_fastchat_scores(content: Content, _: ImportOptions) -> tuple[pl.DataFra
             raise InputError(
                 f"{content.name}, row {number}: score is {shown(score)}, want a number"
             )
-        failed = _NO_ANSWER in str(each.get("judgment"))
-        rows.append(
-            {
-                "group": str(question),
-                "system": str(model),
-                "score": None if score < 0 else float(score),
-                "status": "failed" if failed else "unparsed",
-                **_about(each),
-            }
-        )
-    return votes_of_scores(_frame(rows)), None
+        status = "failed" if _NO_ANSWER in str(each.get("judgment")) else "unparsed"
+        known = None if score < 0 else float(score)
+        rows.append((str(question), *_about(each), str(model), known, status))
+    return votes_of_scores(pl.DataFrame(rows, schema=_SCORE, orient="row")), None
 
 
-def _games(content: Content, number: int, each: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _games(content: Content, number: int, each: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
+    """Yield the values of `_GAME` for each comparison."""
     keys = ("question_id", "model_1", "model_2", "g1_winner", "g2_winner")
     question, first, second, *winners = values_of(content, number, each, *keys)
-    pair = {"group": str(question), "system_a": str(first), "system_b": str(second)}
+    pair = (str(question), *_about(each), str(first), str(second))
     if "m1_score" in each:  # each answer was scored alone: one comparison, not two
         scores = (each["m1_score"], each["m2_score"])
         known = min(scores) >= 0
         difference = scores[0] - scores[1]
         vote = _WINNERS[winners[0]] if known else None
         margin = abs(difference) if known else None
-        yield {**pair, **_about(each), "vote": vote, "margin": margin, "order": None}
+        yield *pair, vote, None, None, margin
         return
     for order, winner, key in zip(("AB", "BA"), winners, ("g1", "g2"), strict=True):
         vote, status = _WINNERS.get(winner), None
@@ -81,16 +86,14 @@ def _games(content: Content, number: int, each: Mapping[str, Any]) -> Iterator[d
             text = each.get(f"{key}_judgment")
             vote = vote_in(text, _TAGS, order)
             status = "failed" if _NO_ANSWER in str(text) else "unparsed"
-        yield {**pair, **_about(each), "vote": vote, "status": status, "order": order}
+        yield *pair, vote, status, order, None
 
 
-def _about(each: Mapping[str, Any]) -> dict[str, Any]:
+def _about(each: Mapping[str, Any]) -> tuple[str | None, str | None, str | None]:
+    """Return turn, judge and template."""
     judge = each.get("judge")
     model, template = (
         (judge[0], judge[1]) if isinstance(judge, list) and len(judge) > 1 else (judge, None)
     )
-    return {"judge": model, "template": template, "turn": each.get("turn")}
-
-
-def _frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
-    return pl.DataFrame(rows, infer_schema_length=None)
+    turn = each.get("turn")
+    return None if turn is None else str(turn), model, template

@@ -7,6 +7,8 @@ other columns are those of docs/data.md, as far as the format has them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import polars as pl
 
 from btdagg.aggregators.majority import majority_vote
@@ -22,11 +24,11 @@ _FIRST = (
     *("group", "system_a", "system_b", "confidence", "margin"),
 )
 _LAST = ("status", "format")
-_WAY = ("item", "judge", "rater", "order", "template", "temperature", "task")
+_WAY = ("judge", "order", "template", "temperature", "task")
 
 
 def as_one(parts: list[pl.DataFrame]) -> pl.DataFrame:
-    """Join what was read of several files, and finish it: sides, ids, samples, columns."""
+    """Join what was read of several files, and finish it: statuses, sides and ids."""
     texts: tuple[str, ...] = _TEXTS
     if any("item" in part and not part["item"].dtype.is_integer() for part in parts):
         texts = ("item", *_TEXTS)
@@ -48,18 +50,7 @@ def as_one(parts: list[pl.DataFrame]) -> pl.DataFrame:
         made = _with_items(_turned(frame.filter(pl.col("item").is_null()).drop("item")))
         there = frame.filter(pl.col("item").is_not_null())
         frame = pl.concat([there, made], how="diagonal_relaxed")
-    if "sample" not in frame:
-        frame = frame.with_columns(sample=pl.lit(None, pl.Int64))
-    key = [name for name in _WAY if name in frame]
-    # Samples that a format does not number are numbered as they come, after those that it does.
-    last = pl.col("sample").max().over(key).fill_null(-1)
-    place = pl.col("sample").is_null().cum_sum().over(key)
-    frame = frame.with_columns(sample=pl.coalesce("sample", (last + place).cast(pl.Int64)))
-    first = [name for name in _FIRST if name in frame]
-    others = [name for name in frame.columns if name not in (*_FIRST, *_LAST, "turn")]
-    ordered = [name for name in (*first, *others, *_LAST) if name in frame]
-    empty = {name for name in ordered if frame[name].null_count() == frame.height} - {"vote"}
-    return frame.select(name for name in ordered if name not in empty)
+    return frame
 
 
 def _turned(frame: pl.DataFrame) -> pl.DataFrame:
@@ -82,12 +73,38 @@ def _with_items(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(item=item)
 
 
+def as_votes(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return rows of judges, as `read_votes` takes them.
+
+    Samples that a format does not number are numbered as they come, after those that it does.
+    """
+    known = "sample" in frame
+    if not known or frame["sample"].null_count():
+        present = [name for name in _WAY if name in frame]
+        varying = frame.select(pl.col(present).n_unique() > 1).row(0) if present else ()
+        key = ["item", *(name for name, varies in zip(present, varying, strict=True) if varies)]
+        number = pl.int_range(pl.len()).over(key)
+        if known:
+            last = pl.col("sample").max().over(key).fill_null(-1)
+            place = pl.col("sample").is_null().cum_sum().over(key)
+            number = pl.coalesce("sample", last + place)
+        frame = frame.with_columns(sample=number.cast(pl.Int64))
+    return _ordered(frame, _FIRST)
+
+
 def as_ratings(frame: pl.DataFrame) -> pl.DataFrame:
     """Return rows of raters, as `read_ratings` takes them."""
     if "rater" not in frame:
         frame = frame.rename({"judge": "rater"})
-    front = ["item", "rater", "vote"]
-    return frame.select(*front, pl.exclude(*front, "sample"))
+    return _ordered(frame.drop("sample", strict=False), ("item", "rater", "vote", *_FIRST[2:]))
+
+
+def _ordered(frame: pl.DataFrame, first: Sequence[str]) -> pl.DataFrame:
+    """Return the columns that have a value: first those that each table has, last the format."""
+    known = dict.fromkeys((*first, *frame.columns))
+    named = [name for name in known if name in frame and name not in (*_LAST, "turn")]
+    empty = {name for name in named if frame[name].null_count() == frame.height} - {"vote"}
+    return frame.select(*(name for name in named if name not in empty), *_LAST)
 
 
 def as_labels(frame: pl.DataFrame) -> pl.DataFrame:

@@ -29,7 +29,8 @@ def is_openai_batch(content: Content) -> bool:
 def read_openai_batch(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str | None]:
     """Read a vote of each answer: chat completions, or responses."""
     pattern = _pattern(options.custom_id) if options.custom_id else _usual(content)
-    rows: list[dict[str, Any]] = []
+    names = list(pattern.groupindex)
+    rows: list[tuple[Any, ...]] = []
     texts: list[Said] = []
     for number, each in content.objects():
         (custom_id,) = values_of(content, number, each, "custom_id")
@@ -43,23 +44,24 @@ def read_openai_batch(content: Content, options: ImportOptions) -> tuple[pl.Data
                     "'{item}-{order}-{sample}' says how ids are made"
                 )
             )
-        named = found.groupdict()
         body = _body(each)
-        for choice, said in enumerate(_answers(body, named.get("order") or "AB")):
+        order = found["order"] if "order" in names else "AB"
+        for choice, said in enumerate(_answers(body, order)):
             texts.append(said)
-            rows.append({**named, "choice": choice, "judge": body.get("model")})
+            rows.append((*found.groups(), choice, body.get("model")))
     found_in = heard(texts, options.answer)
-    frame = pl.DataFrame(rows, infer_schema_length=None).with_columns(
+    schema = dict.fromkeys(names, pl.String) | {"choice": pl.Int64, "judge": pl.String}
+    frame = pl.DataFrame(rows, schema=schema, orient="row").with_columns(
         vote=pl.Series(found_in.votes, dtype=pl.Int8),
         status=pl.Series(found_in.statuses, dtype=pl.String),
         confidence=pl.Series(found_in.confidences, dtype=pl.Float64),
     )
     hint = found_in.hint
-    if "sample" in frame:
+    if "sample" in names:
         n_choices = pl.col("choice").max() + 1
         sample = pl.col("sample").cast(pl.Int64) * n_choices + pl.col("choice")
         frame = frame.with_columns(sample=sample)
-    if "order" not in frame or frame["order"].null_count():
+    if "order" not in names:
         hint = hint or "custom_id does not tell the order: A is taken to be shown first"
     # A request that failed does not say which model would have answered.
     judges = frame["judge"].drop_nulls().unique()

@@ -14,7 +14,7 @@ import polars as pl
 from btdagg._core import InputError
 from btdagg.importing.content import Content, files_in
 from btdagg.importing.formats import format_of
-from btdagg.importing.frames import as_labels, as_one, as_ratings
+from btdagg.importing.frames import as_labels, as_one, as_ratings, as_votes
 from btdagg.importing.options import ImportOptions
 from btdagg.importing.words import as_words
 from btdagg.tables.votes import Votes, read_votes
@@ -154,4 +154,4 @@ def _of_kind(frame: pl.DataFrame, kind: str | None) -> tuple[pl.DataFrame, str]:
     if people:
         rater = [pl.col("rater")] if "judge" not in frame else [pl.coalesce("judge", "rater")]
         frame = frame.with_columns(rater[0].alias("judge")).drop("rater")
-    return frame, kind
+    return as_votes(frame), kind
