@@ -7,8 +7,11 @@ import pytest
 
 import btdagg
 from btdagg import InputError
-from btdagg.importing import FORMATS, read
+from btdagg.importing import FORMATS, read, store_votes
+from btdagg.judge import Judging
+from btdagg.judge.store import VoteStore, summaries, votes_frame
 from commands import ended, one_line
+from judging import pairs_of
 
 
 @pytest.fixture(autouse=True)
@@ -469,6 +472,133 @@ def test_promptfoo_scores_of_a_rubric():
     assert found.frame["margin"].to_list() == [pytest.approx(0.65), None]
     with pytest.raises(InputError, match="no two outputs of a test have results of 'other' of"):
         read(promptfoo(results), name="other")
+
+
+# Into a store
+
+
+def batch_of(pairs, n=2, word="[[A]]"):
+    """Outputs of a batch over pairs, n samples in each order."""
+    return lines([request(f"{pair.item}-{order}-{k}", completion(word))
+                  for pair in pairs for order in ("AB", "BA") for k in range(n)])  # fmt: skip
+
+
+def test_judging_goes_on_where_imported_votes_end(cli, judge_server):
+    server = judge_server()
+    pairs = pairs_of(6)
+    pairs.frame.write_ndjson("pairs.jsonl")
+    judge = ("judge", "pairs.jsonl", "--model", "gpt-5.4", "--base-url", server.url, "-s", "v.db")
+    file = batch_of(list(pairs)[:4])
+    imported = ("import", file, "--store", "v.db", "-t", "response", "--pairs", "pairs.jsonl")
+    status, out, err = cli(*imported)
+    assert (status, err) == (0, "")
+    assert out == (
+        "openai-batch: 16 votes of 4 items by 1 judge; v.db: 16 new samples, 0 there already\n"
+    )
+    assert cli(*imported)[1].endswith("v.db: 0 new samples, 16 there already\n")
+    status, _, err = cli(*judge, "-n", "4")
+    assert status == 0, err
+    assert len(server.log()) == 2 * 4  # of two pairs alone
+    assert cli(*judge, "-n", "6")[0] == 0
+    assert len(server.log()) == 2 * 4 + 6 * 2
+    with VoteStore("v.db", create=False) as store:
+        (summary,) = summaries(store)
+    assert (summary.judge, summary.template, summary.n_votes) == ("gpt-5.4", "response", 36)
+    assert cli("votes", "v.db", "-o", "all.csv")[0] == 0
+    assert btdagg.read_votes("all.csv").counts()[1].sum() == 36
+
+
+def test_texts_that_are_not_known_are_those_that_come_first(cli, judge_server):
+    server = judge_server()
+    pairs_of(3).frame.write_ndjson("pairs.jsonl")
+    judge = ("judge", "pairs.jsonl", "--model", "gpt-5.4", "--base-url", server.url, "-n", "2",
+             "-s", "v.db")  # fmt: skip
+    assert cli("import", batch_of(pairs_of(3), 1), "-s", "v.db", "-t", "response")[0] == 0
+    status, _, err = cli(*judge)
+    assert status == 0, err
+    assert server.log() == []
+    pairs_of(3).frame.with_columns(a=pl.lit("other")).write_ndjson("pairs.jsonl")
+    assert "item 'q0' is there with other texts" in one_line(*cli(*judge))
+
+
+def test_a_template_of_their_own_for_votes_asked_in_another_way(cli):
+    status, out, err = cli("import", lines([game("model_1", "error")]), "-s", "v.db")
+    assert (status, err) == (0, "not read: 1 unparsed; these are missing votes, not ties\n")
+    with VoteStore("v.db", create=False) as store:
+        (summary,) = summaries(store)
+    assert (summary.judge, summary.template, summary.temperature) == ("gpt-4", "pair-v2", None)
+    assert summary.statuses == {"ok": 1, "unparsed": 1}
+    # A vote takes the place of a sample without one, and nothing that of a vote.
+    status, out, err = cli("import", lines([game("error", "model_1")]), "-s", "v.db")
+    assert out.endswith("v.db: 1 new samples, 1 there already\n")
+    with VoteStore("v.db", create=False) as store:
+        assert votes_frame(store).select("order", "vote", "attempts").sort("order").rows() == [
+            ("AB", -1, 2), ("BA", -1, 1),
+        ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("b.jsonl", "want --output, a file to write, or --store, a vote store"),
+        ("b.jsonl -o x.csv -t response", "--template wants --store"),
+        ("b.jsonl -o x.csv --pairs p.jsonl", "--pairs wants --store"),
+        ("b.jsonl -s v.db --temperature 1", "--temperature wants --template"),
+        ("b.jsonl -s v.db -t nothing", "template is 'nothing', want "),
+        ("b.jsonl -s v.db -t response --temperature warm", "--temperature is 'warm', want a num"),
+        ("votes.csv -s v.db", "a store wants the judge of every vote, which the files do not tell"
+         ": --set judge=NAME"),
+        ("votes.csv -s v.db --set judge=j", "a store wants the order of every vote, which the "
+         "files do not tell: --set order=AB, if A was shown first"),
+        ("people.jsonl -s v.db", "a store holds votes of judges, and these are ratings; --as vot"),
+        ("b.jsonl -s v.db --pairs p.jsonl -t response", "item 'q1' is not among the pairs"),
+    ],
+)  # fmt: skip
+def test_what_a_store_does_not_take(cli, folder, options, message):
+    import shutil
+
+    shutil.move(batch_of(pairs_of(2)), "b.jsonl")
+    pairs_of(1).frame.write_ndjson("p.jsonl")
+    table(item=["x"], vote=["A"])
+    lines([{"id": 1, "model_a": "x", "model_b": "y", "winner": "tie"}], "people.jsonl")
+    assert one_line(*cli("import", *options.split())).startswith(message)
+    assert not (folder / "v.db").exists()
+
+
+def test_another_vote_for_a_sample_is_refused_and_nothing_written(cli):
+    pairs = pairs_of(2)
+    assert cli("import", batch_of(list(pairs)[:1]), "-s", "v.db", "-t", "response")[0] == 0
+    again = ("import", batch_of(pairs, word="[[B]]"), "-s", "v.db", "-t", "response")
+    assert one_line(*cli(*again)) == (
+        "v.db: item 'q0', order AB, sample 0 has vote 1, and -1 is imported; import the files of "
+        "several runs in one command, so that their samples are counted on"
+    )
+    with VoteStore("v.db", create=False) as store:
+        assert votes_frame(store)["item"].to_list() == ["q0"] * 4
+
+
+def test_samples_that_others_are_asking_for_are_left_alone(cli):
+    pairs = list(pairs_of(1))
+    asked = Judging("gpt-5.4").asked
+    with VoteStore("v.db") as store, store.owner() as owner:
+        owner.claim(store.ask_of(asked), {"q0": [("AB", 0)]})
+        owner.commit()
+        status, out, err = cli("import", batch_of(pairs, 1), "-s", "v.db", "-t", "response")
+        assert (status, err) == (
+            0,
+            "1 samples are being asked for by others, and were left alone\n",
+        )
+        assert out.endswith("v.db: 1 new samples, 0 there already\n")
+
+
+def test_margins_from_0_to_1_are_confidences_in_a_store():
+    columns = {"score_a": "ours", "score_b": "theirs"}
+    constants = {"judge": "j", "order": "AB"}
+    for name, scale, expected in (("one.db", 1.0, 0.25), ("ten.db", 10.0, None)):
+        file = table(item=["x"], ours=[0.75 * scale], theirs=[0.5 * scale])
+        store_votes(read(file, columns=columns, constants=constants), name)
+        with VoteStore(name, create=False) as store:
+            assert votes_frame(store).select("vote", "confidence").rows() == [(1, expected)]
 
 
 # All of them

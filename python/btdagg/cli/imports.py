@@ -15,7 +15,7 @@ from btdagg.outputs import OutputFile, table_kind
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from btdagg.importing import Imported
+    from btdagg.importing import Imported, Stored
 
 
 def import_(
@@ -34,6 +34,15 @@ def import_(
             "--output",
             "-o",
             help="Write a table: .parquet, .csv, .tsv, .jsonl or .ndjson.",
+            show_default=False,
+        ),
+    ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            "--store",
+            "-s",
+            help="Write into a vote store: a file (SQLite), or postgresql://user@host/database.",
             show_default=False,
         ),
     ] = None,
@@ -104,6 +113,29 @@ def import_(
             show_default=False,
         ),
     ] = None,
+    template: Annotated[
+        str | None,
+        typer.Option(
+            "--template",
+            "-t",
+            help="Template that the judge was asked by, for a store in which btdagg judge goes on.",
+            show_default=False,
+        ),
+    ] = None,
+    temperature: Annotated[
+        str | None,
+        typer.Option(
+            help='With --template: a number, or "default" for the endpoint\'s own.',
+            show_default="0.5",
+        ),
+    ] = None,
+    pairs: Annotated[
+        Path | None,
+        typer.Option(
+            help="Pairs that were judged (columns item, a, b), for a store that knows their texts.",
+            show_default=False,
+        ),
+    ] = None,
     force: Force = False,
     json: Json = False,
 ) -> None:
@@ -118,12 +150,19 @@ def import_(
     from btdagg.importing import read
     from btdagg.importing.words import parse_words
 
-    if output is None:
-        raise InputError("want --output, the file to write")
-    if output.suffix.lower() not in TABLE_SUFFIXES:
-        raise InputError(f"--output is {output}, want a name in {', '.join(TABLE_SUFFIXES)}")
-    reads = files_read(context, "output")
-    target = OutputFile("--output", output, table_kind(_is_imported), reads=reads, force=force)
+    if output is None and store is None:
+        raise InputError("want --output, a file to write, or --store, a vote store")
+    for option, value in (("template", template), ("pairs", pairs)):
+        if store is None and value is not None:
+            raise InputError(f"--{option} wants --store")
+    if template is None and temperature is not None:
+        raise InputError("--temperature wants --template")
+    target = None
+    if output is not None:
+        if output.suffix.lower() not in TABLE_SUFFIXES:
+            raise InputError(f"--output is {output}, want a name in {', '.join(TABLE_SUFFIXES)}")
+        reads = files_read(context, "output")
+        target = OutputFile("--output", output, table_kind(_is_imported), reads=reads, force=force)
     flipped = _pairs(flip_where, "--flip-where", split=False)
     if len({column for column, _ in flipped}) > 1:
         raise InputError("--flip-where names two columns, want one")
@@ -138,11 +177,31 @@ def import_(
         name=name,
         custom_id=custom_id,
     )
-    target.save(lambda path: write_table(found.frame, path, path.suffix))
-    _say(found, output, json=json)
+    stored = None if store is None else _store(found, store, template, temperature, pairs)
+    if target is not None:
+        target.save(lambda path: write_table(found.frame, path, path.suffix))
+    _say(found, output, store, stored, json=json)
 
 
-def _say(found: Imported, output: Path, *, json: bool) -> None:
+def _store(
+    found: Imported, store: str, template: str | None, temperature: str | None, pairs: Path | None
+) -> Stored:
+    from btdagg.cli.judge_options import parsed_temperature
+    from btdagg.importing import store_votes
+    from btdagg.judge.judging import Judging
+    from btdagg.judge.pairs import read_pairs
+
+    judging = None
+    if template is not None:
+        given = Judging.temperature if temperature is None else parsed_temperature(temperature)
+        judging = Judging("imported", template=template, temperature=given)
+    texts = None if pairs is None else read_pairs(pairs)
+    return store_votes(found, store, judging=judging, pairs=texts)
+
+
+def _say(
+    found: Imported, output: Path | None, store: str | None, stored: Stored | None, *, json: bool
+) -> None:
     n_items = found.frame["item"].n_unique()
     if json:
         print_json(
@@ -153,7 +212,8 @@ def _say(found: Imported, output: Path, *, json: bool) -> None:
                 "n_items": n_items,
                 "unread": dict(found.unread),
                 "remarks": list(found.remarks),
-                "output": str(output),
+                "output": None if output is None else str(output),
+                "store": None if stored is None else stored._asdict(),
             }
         )
         return
@@ -162,10 +222,15 @@ def _say(found: Imported, output: Path, *, json: bool) -> None:
         if column in found.frame:
             n = found.frame[column].n_unique()
             who += f" by {n} {column}{'s' if n > 1 else ''}"
+    wrote = [] if output is None else [f"wrote {output}"]
+    if stored is not None:
+        wrote.append(f"{store}: {stored.n_new} new samples, {stored.n_there} there already")
     out.print(
-        f"{', '.join(found.formats)}: {found.n_votes} {found.kind}{who}; wrote {output}",
+        f"{', '.join(found.formats)}: {found.n_votes} {found.kind}{who}; {'; '.join(wrote)}",
         soft_wrap=True,
     )
+    if stored is not None and stored.n_elsewhere:
+        note(f"{stored.n_elsewhere} samples are being asked for by others, and were left alone")
     if found.unread:
         listed = ", ".join(f"{n} {status}" for status, n in found.unread.items())
         note(f"not read: {listed}; these are missing votes, not ties")
