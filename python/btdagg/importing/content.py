@@ -166,7 +166,8 @@ def files_in(place: str | os.PathLike[str]) -> list[str]:
         for name in names
         if suffix_of(name) in FOLDER_SUFFIXES
     )
-    return found or [path]
+    logs = [file for file in found if suffix_of(file) == ".eval"]  # other files beside are no logs
+    return logs or found or [path]
 
 
 def _is_list(value: object) -> bool:

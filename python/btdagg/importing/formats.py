@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import polars as pl
 
 from btdagg._core import InputError
-from btdagg.importing import arena_hard, fastchat, lmsys, mapped, openai_batch, promptfoo
+from btdagg.importing import (
+    arena_hard,
+    fastchat,
+    inspect_logs,
+    lmsys,
+    mapped,
+    openai_batch,
+    promptfoo,
+)
 from btdagg.importing.content import Content
 from btdagg.importing.options import ImportOptions
 from btdagg.tables.table import listing
@@ -23,25 +31,47 @@ class Format(NamedTuple):
     recognizes : callable
         Returns whether a file has it.
     read : callable
-        Returns the rows of a file, and a remark on what would let more be read.
+        Returns the rows of files, and remarks on what would let more be read.
+    maps : bool
+        Whether columns can be named by the user.
     """
 
     name: str
     recognizes: Callable[[Content], bool]
-    read: Callable[[Content, ImportOptions], tuple[pl.DataFrame, str | None]]
+    read: Callable[[Sequence[Content], ImportOptions], tuple[list[pl.DataFrame], list[str]]]
+    maps: bool = False
 
 
-TABLE = Format("table", mapped.is_table, mapped.read_mapped)
+def _one_by_one(
+    name: str,
+    recognizes: Callable[[Content], bool],
+    read: Callable[[Content, ImportOptions], tuple[pl.DataFrame, str | None]],
+    *,
+    maps: bool = False,
+) -> Format:
+    """Return a format in which a file says nothing of another."""
+
+    def several(
+        contents: Sequence[Content], options: ImportOptions
+    ) -> tuple[list[pl.DataFrame], list[str]]:
+        found = [read(content, options) for content in contents]
+        return [frame for frame, _ in found], [remark for _, remark in found if remark]
+
+    return Format(name, recognizes, several, maps)
+
+
+TABLE = _one_by_one("table", mapped.is_table, mapped.read_mapped, maps=True)
 # In the order in which they are tried: the more a format asks for, the earlier.
 FORMATS = {
     one.name: one
     for one in (
-        Format("openai-batch", openai_batch.is_openai_batch, openai_batch.read_openai_batch),
-        Format("arena-hard", arena_hard.is_arena_hard, arena_hard.read_arena_hard),
-        Format("fastchat", fastchat.is_fastchat, fastchat.read_fastchat),
-        Format("fastchat-scores", fastchat.is_fastchat_scores, fastchat.read_fastchat_scores),
-        Format("lmsys", lmsys.is_lmsys, lmsys.read_lmsys),
-        Format("promptfoo", promptfoo.is_promptfoo, promptfoo.read_promptfoo),
+        Format("inspect", inspect_logs.is_inspect, inspect_logs.read_inspect, maps=True),
+        _one_by_one("openai-batch", openai_batch.is_openai_batch, openai_batch.read_openai_batch),
+        _one_by_one("arena-hard", arena_hard.is_arena_hard, arena_hard.read_arena_hard),
+        _one_by_one("fastchat", fastchat.is_fastchat, fastchat.read_fastchat),
+        _one_by_one("fastchat-scores", fastchat.is_fastchat_scores, fastchat.read_fastchat_scores),
+        _one_by_one("lmsys", lmsys.is_lmsys, lmsys.read_lmsys),
+        _one_by_one("promptfoo", promptfoo.is_promptfoo, promptfoo.read_promptfoo),
         TABLE,
     )
 }
@@ -61,9 +91,10 @@ def format_of(content: Content, named: str | None, options: ImportOptions) -> Fo
         if not FORMATS[named].recognizes(content) and named != TABLE.name:
             raise InputError(f"{content.name}: not in the format {named}{_found(content)}")
         return FORMATS[named]
-    if options.columns:
+    known = (one for one in FORMATS.values() if one.maps or not options.columns)
+    found = next((one for one in known if one.recognizes(content)), None)
+    if found is None and options.columns:
         return TABLE
-    found = next((one for one in FORMATS.values() if one.recognizes(content)), None)
     if found is None:
         raise InputError(
             f"{content.name}: no format that is known ({', '.join(FORMATS)}){_found(content)}; "

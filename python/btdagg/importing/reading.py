@@ -13,7 +13,7 @@ import polars as pl
 
 from btdagg._core import InputError
 from btdagg.importing.content import Content, files_in
-from btdagg.importing.formats import format_of
+from btdagg.importing.formats import Format, format_of
 from btdagg.importing.frames import as_labels, as_one, as_ratings, as_votes
 from btdagg.importing.options import ImportOptions
 from btdagg.importing.words import as_words
@@ -120,24 +120,25 @@ def read(
         columns or {}, as_words(words), flip_where, constants or {}, name, custom_id
     )
     several = [files] if isinstance(files, str | os.PathLike) else list(files)
-    parts, formats, remarks = [], [], []
-    for path in (path for place in several for path in files_in(place)):
-        content = Content(path)
-        one = format_of(content, format, options)
-        part, remark = one.read(content, options)
-        fixed = {c: pl.lit(value) for c, value in options.constants.items() if c != "baseline"}
-        parts.append(part.with_columns(**fixed, format=pl.lit(one.name)))
-        formats.append(one.name)
-        remarks += [] if remark is None else [remark]
-    if not parts:
+    contents = [Content(path) for place in several for path in files_in(place)]
+    if not contents:
         raise InputError("files is empty, want one or more")
+    of_format: dict[Format, list[Content]] = {}
+    for content in contents:
+        of_format.setdefault(format_of(content, format, options), []).append(content)
+    fixed = {c: pl.lit(value) for c, value in options.constants.items() if c != "baseline"}
+    parts: list[pl.DataFrame] = []
+    remarks: list[str] = []
+    for one, some in of_format.items():
+        found, said = one.read(some, options)
+        parts += [part.with_columns(**fixed, format=pl.lit(one.name)) for part in found]
+        remarks += said
     rows = as_one(parts)
     missing = Counter(rows.filter(pl.col("vote").is_null())["status"].to_list())
     unread = dict(missing.most_common())
-    frame, found = _of_kind(rows, kind or ("labels" if "label" in options.columns else None))
-    return Imported(
-        frame, found, tuple(dict.fromkeys(formats)), unread, tuple(dict.fromkeys(remarks))
-    )
+    frame, what = _of_kind(rows, kind or ("labels" if "label" in options.columns else None))
+    names = tuple(one.name for one in of_format)
+    return Imported(frame, what, names, unread, tuple(dict.fromkeys(remarks)))
 
 
 def _of_kind(frame: pl.DataFrame, kind: str | None) -> tuple[pl.DataFrame, str]:
