@@ -230,7 +230,7 @@ def _say(
         soft_wrap=True,
     )
     if stored is not None and stored.n_elsewhere:
-        note(f"{stored.n_elsewhere} samples are being asked for by others, and were left alone")
+        note(f"left alone, since others are asking for them: {stored.n_elsewhere} samples")
     if found.unread:
         listed = ", ".join(f"{n} {status}" for status, n in found.unread.items())
         note(f"not read: {listed}; these are missing votes, not ties")

@@ -54,7 +54,16 @@ def _one_by_one(
     def several(
         contents: Sequence[Content], options: ImportOptions
     ) -> tuple[list[pl.DataFrame], list[str]]:
-        found = [read(content, options) for content in contents]
+        found = []
+        for content in contents:
+            try:
+                found.append(read(content, options))
+            except (AttributeError, KeyError, TypeError) as error:
+                if not content.is_json:
+                    raise
+                raise InputError(
+                    f"{content.name}: not as the format {name} has it, or damaged: {error}"
+                ) from None
         return [frame for frame, _ in found], [remark for _, remark in found if remark]
 
     return Format(name, recognizes, several, maps)

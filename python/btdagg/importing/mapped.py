@@ -30,8 +30,10 @@ _PAIR = ("group", "system_a", "system_b")
 
 
 def is_table(content: Content) -> bool:
-    """Whether a file has columns that votes have."""
-    return bool(content.columns & {"item", *ITEM_NAMES}) and "vote" in content.columns
+    """Whether a file has the columns of votes, or of scores of responses, under their names."""
+    columns = content.columns
+    scored = {"system", "score"} <= columns and bool(columns & {"group", "item"})
+    return scored or (bool(columns & {"item", *ITEM_NAMES}) and "vote" in columns)
 
 
 def read_mapped(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str | None]:
@@ -51,7 +53,7 @@ def read_mapped(content: Content, options: ImportOptions) -> tuple[pl.DataFrame,
         its = next((name for name in free if name not in names.values()), None)
         names |= {} if its is None else {"item": its}
     verdict = _verdict(names, table)
-    _require_items(names, verdict, table)
+    _require_items({**names, **options.constants}, verdict, table)
     flipped = _flipped(table, options)
     table, hint = _with_verdict(table, names, verdict, flipped, options)
     kept = [

@@ -17,12 +17,14 @@ from btdagg.importing.formats import Format, format_of
 from btdagg.importing.frames import as_labels, as_one, as_ratings, as_votes
 from btdagg.importing.options import ImportOptions
 from btdagg.importing.words import as_words
+from btdagg.readable import readable
 from btdagg.tables.votes import Votes, read_votes
 
 Place = str | os.PathLike[str]
 KINDS = ("votes", "ratings", "labels")
 
 
+@readable
 @dataclass(frozen=True, eq=False)
 class Imported:
     """What was read of files.
