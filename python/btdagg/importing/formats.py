@@ -16,6 +16,7 @@ from btdagg.importing import (
     mapped,
     openai_batch,
     promptfoo,
+    traces,
 )
 from btdagg.importing.content import Content
 from btdagg.importing.options import ImportOptions
@@ -81,6 +82,8 @@ FORMATS = {
         _one_by_one("fastchat-scores", fastchat.is_fastchat_scores, fastchat.read_fastchat_scores),
         _one_by_one("lmsys", lmsys.is_lmsys, lmsys.read_lmsys),
         _one_by_one("promptfoo", promptfoo.is_promptfoo, promptfoo.read_promptfoo),
+        _one_by_one("phoenix", traces.is_phoenix, traces.read_phoenix, maps=True),
+        _one_by_one("langfuse", traces.is_langfuse, traces.read_langfuse, maps=True),
         TABLE,
     )
 }

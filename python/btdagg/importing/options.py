@@ -25,6 +25,8 @@ class ImportOptions:
         Columns that have one value in all rows.
     name : str or None
         Which annotations or scorer, where there are several.
+    kind : str or None
+        What is wanted: votes, ratings or labels.
     custom_id : str or None
         How ids of requests are made, such as ``{item}-{order}-{sample}``.
     """
@@ -34,6 +36,7 @@ class ImportOptions:
     flip_where: tuple[str, Sequence[str]] | None = None
     constants: Mapping[str, str] = field(default_factory=dict)
     name: str | None = None
+    kind: str | None = None
     custom_id: str | None = None
 
     @property

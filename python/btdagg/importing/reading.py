@@ -119,7 +119,7 @@ def read(
     if kind is not None and kind not in KINDS:
         raise InputError(f"kind is {kind!r}, want one of {', '.join(KINDS)}")
     options = ImportOptions(
-        columns or {}, as_words(words), flip_where, constants or {}, name, custom_id
+        columns or {}, as_words(words), flip_where, constants or {}, name, kind, custom_id
     )
     several = [files] if isinstance(files, str | os.PathLike) else list(files)
     contents = [Content(path) for place in several for path in files_in(place)]
