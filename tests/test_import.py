@@ -174,8 +174,13 @@ def test_scores_may_have_their_names_and_a_system_be_constant():
     assert rows(found, "item", "vote") == [("p|base|m", 1)]
 
 
+def test_ids_of_responses_are_no_ids_of_pairs():
+    file = table(item=["r1", "r2"], group=["p", "p"], system=["m1", "m2"], score=[2, 1])
+    assert rows(read(file), "item", "vote") == [("p|m1|m2", 1)]
+
+
 def test_two_scores_in_a_row_are_a_vote():
-    file = table(item=["x", "y"], ours=[7.5, 3], theirs=[5, 3])
+    file = table(item=["x", "y"], ours=[7.5, 3], theirs=[5, 3], margin=[9, 9])
     found = read(file, columns={"score_a": "ours", "score_b": "theirs"})
     assert rows(found, "item", "vote", "margin") == [("x", 1, 2.5), ("y", 0, 0.0)]
 

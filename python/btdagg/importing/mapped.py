@@ -59,7 +59,7 @@ def read_mapped(content: Content, options: ImportOptions) -> tuple[pl.DataFrame,
     kept = [
         pl.col(column).alias(name)
         for name, column in names.items()
-        if name not in VERDICTS or name == "score"
+        if (name not in VERDICTS or name == "score") and f"\0{name}" not in table.columns
     ]
     added = [
         pl.col(f"\0{c}").alias(c) for c in ("vote", "status", "margin") if f"\0{c}" in table.columns
@@ -70,7 +70,8 @@ def read_mapped(content: Content, options: ImportOptions) -> tuple[pl.DataFrame,
     found = parse(found, {n: k for n, k in _KINDS.items() if n in names or n == "order"})
     frame = found.frame
     if verdict == "score":
-        frame = votes_of_scores(frame.rename({"item": "group"}) if "group" not in names else frame)
+        prompts = frame if "group" in names else frame.rename({"item": "group"})
+        frame = votes_of_scores(prompts.drop("item", strict=False))
     return frame, hint
 
 
