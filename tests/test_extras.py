@@ -50,6 +50,9 @@ EVALUATE = "evaluate votes.csv labels.csv --splits 2"
         ("judge pairs.jsonl --model m -n 2 --dry-run", ["sqlalchemy"], "judge"),
         ("run pairs.jsonl --labels labels.csv --model m -n 2", ["sqlalchemy"], "judge"),
         ("votes x.db", BEYOND_CLI, "judge"),
+        ("import log.eval -o new.csv", BEYOND_CLI, "inspect"),
+        ("import votes.csv -s x.db --set judge=j --set order=AB", BEYOND_CLI, "judge"),
+        ("import votes.csv -o new.csv", ["polars"], "tables"),
         ("votes postgresql://localhost/votes", ["psycopg"], "postgres"),
         (f"{EVALUATE} --report out", BEYOND_CLI, "report"),
         (f"{EVALUATE} --report out", ["jinja2"], "report"),
@@ -66,6 +69,7 @@ def test_a_missing_library_is_named_with_the_extra_that_brings_it(folder, line, 
     before = WITHOUT.format(modules=missing)
     message = one_line(*ended(*line.split(), before=before))
     names = "|".join(missing).replace("sklearn", "scikit-learn")
+    names = names.replace("inspect_ai", "inspect-ai")
     assert re.search(rf" needs ({names}): pip install 'btdagg\[{extra}\]'$", message)
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         datasets,
         estimates,
         evaluation,
+        importing,
         integrations,
         judge,
         online,
@@ -193,7 +194,7 @@ _NAMES_BY_MODULE = {
     "uncertainty": ("Bootstrap", "Sandwich", "Stability", "bootstrap", "sandwich"),
 }
 _PACKAGES = (
-    "datasets", "estimates", "evaluation", "integrations", "judge", "online", "report",
+    "datasets", "estimates", "evaluation", "importing", "integrations", "judge", "online", "report",
     "uncertainty",
 )  # fmt: skip
 __getattr__ = loader(__name__, _NAMES_BY_MODULE, _PACKAGES)

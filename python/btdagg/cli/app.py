@@ -11,10 +11,10 @@ from typer.core import TyperGroup
 from btdagg import __version__
 
 # Modules of commands that are not called like the command.
-_MODULES = {"run": "pipeline"}
+_MODULES = {"run": "pipeline", "import": "imports"}
 COMMANDS = (
-    "demo", "run", "judge", "votes", "evaluate", "calibrate", "estimate", "plan", "decide",
-    "raters", "sql", "serve",
+    "demo", "run", "judge", "import", "votes", "evaluate", "calibrate", "estimate", "plan",
+    "decide", "raters", "sql", "serve",
 )  # fmt: skip
 """Names of the commands, as `btdagg --help` lists them."""
 
@@ -30,7 +30,9 @@ class _Commands(TyperGroup):
         if cmd_name in self.commands and self.commands[cmd_name] is None:
             module = import_module(f"btdagg.cli.{_MODULES.get(cmd_name, cmd_name)}")
             alone = typer.Typer(add_completion=False, rich_markup_mode=self.rich_markup_mode)
-            alone.command(cmd_name)(getattr(module, cmd_name))
+            # A name that Python keeps for itself has an underscore.
+            function = getattr(module, cmd_name, None) or getattr(module, f"{cmd_name}_")
+            alone.command(cmd_name)(function)
             self.commands[cmd_name] = typer.main.get_command(alone)
         return self.commands.get(cmd_name)
 

@@ -228,7 +228,7 @@ class JudgeOptions:
             **{
                 **same,
                 "values": _parsed_values(self.values),
-                "temperature": _parsed_temperature(self.temperature),
+                "temperature": parsed_temperature(self.temperature),
                 "again": _parsed_statuses(self.again),
                 "extra": _parsed_fields(self.extra_body),
                 "limits": limits,
@@ -290,7 +290,8 @@ def with_judge_options(command: Callable[..., int]) -> Callable[..., int]:
     return called
 
 
-def _parsed_temperature(text: str) -> float | None:
+def parsed_temperature(text: str) -> float | None:
+    """Parse --temperature; None leaves it to the endpoint."""
     try:
         return None if text == "default" else float(text)
     except ValueError:

@@ -204,7 +204,7 @@ def is_store(place: str) -> bool:
     if "://" in place:
         return True
     if place == STANDARD_INPUT or not os.path.exists(place):
-        return place != STANDARD_INPUT and _kind(place) not in _KINDS
+        return place != STANDARD_INPUT and suffix_of(place) not in _KINDS
     return _begins_like_sqlite(place)
 
 
@@ -216,7 +216,7 @@ def _begins_like_sqlite(place: str) -> bool:
         return False
 
 
-def _kind(place: str) -> str:
+def suffix_of(place: str) -> str:
     """Suffix of a path that says how its content is read, the .gz of a text file left out."""
     plain, suffix = os.path.splitext(place.lower())
     inner = os.path.splitext(plain)[1]
@@ -236,19 +236,19 @@ def _read_place(place: str, name: str | None) -> Table:
             raise InputError(f"{name}: cannot be read: a folder without .parquet files")
         return _scan_parquet(files, name)
     if (
-        _kind(place) == ".parquet"
+        suffix_of(place) == ".parquet"
         and not os.path.exists(place)
         and (files := sorted(glob(place, recursive=True)))
     ):
         return _scan_parquet(files, name)
-    if place != STANDARD_INPUT and _kind(place) not in _KINDS:
+    if place != STANDARD_INPUT and suffix_of(place) not in _KINDS:
         raise InputError(f"{name}: cannot read this kind of file, want {listing(_KINDS)}")
-    if _kind(place) == ".parquet" and os.path.isfile(place) and os.path.getsize(place):
+    if suffix_of(place) == ".parquet" and os.path.isfile(place) and os.path.getsize(place):
         return _scan_parquet([place], name)
-    content = _content(place, name)
+    content = content_of(place, name)
     if not content or content.isspace():
         raise InputError(f"{name}: empty file")
-    kind = _kind_of_content(content) if place == STANDARD_INPUT else _kind(place)
+    kind = _kind_of_content(content) if place == STANDARD_INPUT else suffix_of(place)
     if kind == ".parquet":
         return _scan_parquet([io.BytesIO(content)], name)
     if kind in (".csv", ".tsv"):
@@ -258,7 +258,8 @@ def _read_place(place: str, name: str | None) -> Table:
     return _tidy(_frame(frame), name)
 
 
-def _content(place: str, name: str) -> bytes:
+def content_of(place: str, name: str) -> bytes:
+    """Bytes of a file, unpacked, or of standard input; `name` is what errors call it."""
     if place == STANDARD_INPUT:
         content = sys.stdin.buffer.read() if sys.stdin else b""
     else:
@@ -287,7 +288,8 @@ def _kind_of_content(content: bytes) -> str:
     return ".tsv" if b"\t" in text.partition(b"\n")[0] else ".csv"
 
 
-def _decoded(content: bytes, name: str) -> str:
+def decoded(content: bytes, name: str) -> str:
+    """Text of a file in UTF-8; an error names the line."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -303,7 +305,7 @@ def _read_csv(content: bytes, name: str, separator: str) -> Table:
         # The header is read as a row: polars would rename the second of two equal column names.
         frame = pl.read_csv(lines, separator=separator, has_header=False, infer_schema=False)
     except pl.exceptions.PolarsError:
-        _decoded(content, name)
+        decoded(content, name)
         _blank_rows(lines.decode(), separator, name)
         raise InputError(f"{name}: a quote inside a value, or one that is not closed") from None
     header = [cell or "" for cell in frame.row(0)]
@@ -359,9 +361,9 @@ def _jsonl_by_line(lines: bytes, name: str) -> pl.DataFrame:
 
     parts: dict[str, list[pl.Series | list[object]]] = {}
     n_parts = 0
-    left = enumerate(_lines_of(lines), start=1)
+    left = enumerate(lines_of(lines), start=1)
     while rows := [
-        _json_object(line, name, number) for number, line in islice(left, _ROWS_AT_A_TIME)
+        json_object(line, name, number) for number, line in islice(left, _ROWS_AT_A_TIME)
     ]:
         for key in dict.fromkeys(key for row in rows for key in row):
             before = parts.setdefault(key, [])
@@ -376,7 +378,7 @@ def _jsonl_by_line(lines: bytes, name: str) -> pl.DataFrame:
     return pl.DataFrame([_joined(key, several, name) for key, several in parts.items()])
 
 
-def _lines_of(content: bytes) -> Iterator[bytes]:
+def lines_of(content: bytes) -> Iterator[bytes]:
     """Lines without copying the content; line ends that end it begin no further line.
 
     Not splitlines(): inside a string, JSON may hold other line ends, such as U+2028.
@@ -461,7 +463,8 @@ def _n_nulls(frame: pl.DataFrame) -> int:
     return sum(column.null_count() for column in frame)
 
 
-def _json_object(line: bytes, source: str, number: int) -> dict[str, Any]:
+def json_object(line: bytes, source: str, number: int) -> dict[str, Any]:
+    """Object in a line of JSON; an error names the source and the row."""
     try:
         text = line.decode()
     except UnicodeDecodeError:

@@ -52,6 +52,8 @@ class Owner:
     def know_items(self, known: Sequence[tuple[str, str, str | None]]) -> None:
         """Write down items with the digest of their texts, and the task where there is one.
 
+        An empty digest says that the texts are not known. The first that come are then its texts.
+
         Raises
         ------
         StoreError
@@ -68,8 +70,16 @@ class Owner:
             query = sa.select(table.c.item, table.c.digest)
             named = [item for item, _, _ in known]
             there = dict(in_parts(self._connection, query, table.c.item, named))
+            found = [
+                {"i": item, "mark": mark} for item, mark, _ in known if mark and not there[item]
+            ]
+            if found:
+                unknown = sa.and_(table.c.item == sa.bindparam("i"), table.c.digest == "")
+                statement = table.update().where(unknown).values(digest=sa.bindparam("mark"))
+                self._connection.execute(statement, found)
+                there = dict(in_parts(self._connection, query, table.c.item, named))
         for item, mark, _ in known:
-            if there[item] != mark:
+            if mark and there[item] != mark:
                 raise StoreError(
                     f"{self._db.name}: item {item!r} is there with other texts; give it another "
                     "id, or use another store"

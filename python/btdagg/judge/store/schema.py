@@ -48,7 +48,8 @@ endpoints = Table(
     Column("endpoint", String, primary_key=True),
 )
 
-# The texts of an item by their digest, so that other texts do not go by the same id.
+# The texts of an item by their digest, so that other texts do not go by the same id. The digest is
+# empty while the texts of imported votes are not known.
 items = Table(
     "btdagg_items",
     metadata,

@@ -1,0 +1,99 @@
+"""Judgments of FastChat's MT-Bench: two games of a pair, or scores of single answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import polars as pl
+
+from btdagg._core import InputError
+from btdagg.importing.content import Content, values_of
+from btdagg.importing.options import ImportOptions
+from btdagg.importing.scores import votes_of_scores
+from btdagg.importing.texts import vote_in
+from btdagg.judge.answer_format import AnswerFormat
+from btdagg.tables.table import shown
+
+_WINNERS = {"model_1": 1, "model_2": -1, "tie": 0}
+_NO_ANSWER = "$ERROR$"  # what FastChat keeps in place of an answer
+_ABOUT = {"group": pl.String, "turn": pl.String, "judge": pl.String, "template": pl.String}
+_GAME = {
+    **_ABOUT,
+    "system_a": pl.String,
+    "system_b": pl.String,
+    "vote": pl.Int8,
+    "status": pl.String,
+    "order": pl.String,
+    "margin": pl.Float64,
+}
+_SCORE = {**_ABOUT, "system": pl.String, "score": pl.Float64, "status": pl.String}
+_TAGS = AnswerFormat(tie="C")
+
+
+def is_fastchat(content: Content) -> bool:
+    """Whether games have winners."""
+    return {"question_id", "model_1", "model_2", "g1_winner"} <= content.columns
+
+
+def is_fastchat_scores(content: Content) -> bool:
+    """Whether single answers have scores."""
+    return {"question_id", "model", "judge", "score", "judgment"} <= content.columns
+
+
+def read_fastchat(content: Content, _: ImportOptions) -> tuple[pl.DataFrame, None]:
+    """Read two votes of each pair, one in each order; one where scores were compared."""
+    rows = [row for number, each in content.objects() for row in _games(content, number, each)]
+    return pl.DataFrame(rows, schema=_GAME, orient="row"), None
+
+
+def read_fastchat_scores(content: Content, _: ImportOptions) -> tuple[pl.DataFrame, None]:
+    """Read scores of answers, and compare every two models."""
+    rows = []
+    for number, each in content.objects():
+        question, model, score = values_of(content, number, each, "question_id", "model", "score")
+        if not isinstance(score, int | float) or isinstance(score, bool):
+            raise InputError(
+                f"{content.name}, row {number}: score is {shown(score)}, want a number"
+            )
+        status = "failed" if _NO_ANSWER in str(each.get("judgment")) else "unparsed"
+        known = None if score < 0 else float(score)
+        rows.append((str(question), *_about(each), str(model), known, status))
+    return votes_of_scores(pl.DataFrame(rows, schema=_SCORE, orient="row")), None
+
+
+def _games(content: Content, number: int, each: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
+    """Yield the values of `_GAME` for each comparison."""
+    keys = ("question_id", "model_1", "model_2", "g1_winner", "g2_winner")
+    question, first, second, *winners = values_of(content, number, each, *keys)
+    pair = (str(question), *_about(each), str(first), str(second))
+    if "m1_score" in each:  # each answer was scored alone: one comparison, not two
+        scores = (each["m1_score"], each["m2_score"])
+        known = min(scores) >= 0
+        difference = scores[0] - scores[1]
+        vote = _WINNERS[winners[0]] if known else None
+        margin = abs(difference) if known else None
+        yield *pair, vote, None, None, margin
+        return
+    for order, winner, key in zip(("AB", "BA"), winners, ("g1", "g2"), strict=True):
+        vote, status = _WINNERS.get(winner), None
+        if vote is None:
+            if winner != "error":
+                raise InputError(
+                    f"{content.name}, row {number}: {key}_winner is {shown(winner)}, want "
+                    "model_1, model_2, tie or error"
+                )
+            text = each.get(f"{key}_judgment")
+            vote = vote_in(text, _TAGS, order)
+            status = "failed" if _NO_ANSWER in str(text) else "unparsed"
+        yield *pair, vote, status, order, None
+
+
+def _about(each: Mapping[str, Any]) -> tuple[str | None, str | None, str | None]:
+    """Return turn, judge and template."""
+    judge = each.get("judge")
+    model, template = (
+        (judge[0], judge[1]) if isinstance(judge, list) and len(judge) > 1 else (judge, None)
+    )
+    turn = each.get("turn")
+    return None if turn is None else str(turn), model, template

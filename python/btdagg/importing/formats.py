@@ -1,0 +1,120 @@
+"""The formats that are known, and which of them a file has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import polars as pl
+
+from btdagg._core import InputError
+from btdagg.importing import (
+    arena_hard,
+    fastchat,
+    inspect_logs,
+    lmsys,
+    mapped,
+    openai_batch,
+    promptfoo,
+    traces,
+)
+from btdagg.importing.content import Content
+from btdagg.importing.options import ImportOptions
+from btdagg.tables.table import listing
+
+
+class Format(NamedTuple):
+    """A format.
+
+    Attributes
+    ----------
+    name : str
+    recognizes : callable
+        Returns whether a file has it.
+    read : callable
+        Returns the rows of files, and remarks on what would let more be read.
+    maps : bool
+        Whether columns can be named by the user.
+    """
+
+    name: str
+    recognizes: Callable[[Content], bool]
+    read: Callable[[Sequence[Content], ImportOptions], tuple[list[pl.DataFrame], list[str]]]
+    maps: bool = False
+
+
+def _one_by_one(
+    name: str,
+    recognizes: Callable[[Content], bool],
+    read: Callable[[Content, ImportOptions], tuple[pl.DataFrame, str | None]],
+    *,
+    maps: bool = False,
+) -> Format:
+    """Return a format in which a file says nothing of another."""
+
+    def several(
+        contents: Sequence[Content], options: ImportOptions
+    ) -> tuple[list[pl.DataFrame], list[str]]:
+        found = []
+        for content in contents:
+            try:
+                found.append(read(content, options))
+            except (AttributeError, KeyError, TypeError) as error:
+                if not content.is_json:
+                    raise
+                raise InputError(
+                    f"{content.name}: not as the format {name} has it, or damaged: {error}"
+                ) from None
+        return [frame for frame, _ in found], [remark for _, remark in found if remark]
+
+    return Format(name, recognizes, several, maps)
+
+
+TABLE = _one_by_one("table", mapped.is_table, mapped.read_mapped, maps=True)
+# In the order in which they are tried: the more a format asks for, the earlier.
+FORMATS = {
+    one.name: one
+    for one in (
+        Format("inspect", inspect_logs.is_inspect, inspect_logs.read_inspect, maps=True),
+        _one_by_one("openai-batch", openai_batch.is_openai_batch, openai_batch.read_openai_batch),
+        _one_by_one("arena-hard", arena_hard.is_arena_hard, arena_hard.read_arena_hard),
+        _one_by_one("fastchat", fastchat.is_fastchat, fastchat.read_fastchat),
+        _one_by_one("fastchat-scores", fastchat.is_fastchat_scores, fastchat.read_fastchat_scores),
+        _one_by_one("lmsys", lmsys.is_lmsys, lmsys.read_lmsys),
+        _one_by_one("promptfoo", promptfoo.is_promptfoo, promptfoo.read_promptfoo),
+        _one_by_one("phoenix", traces.is_phoenix, traces.read_phoenix, maps=True),
+        _one_by_one("langfuse", traces.is_langfuse, traces.read_langfuse, maps=True),
+        TABLE,
+    )
+}
+
+
+def format_of(content: Content, named: str | None, options: ImportOptions) -> Format:
+    """Return the format that is named, or else the one that a file has.
+
+    Raises
+    ------
+    InputError
+        If there is no such format, or none recognizes the file.
+    """
+    if named is not None:
+        if named not in FORMATS:
+            raise InputError(f"--format is {named!r}, want one of {', '.join(FORMATS)}")
+        if not FORMATS[named].recognizes(content) and named != TABLE.name:
+            raise InputError(f"{content.name}: not in the format {named}{_found(content)}")
+        return FORMATS[named]
+    known = (one for one in FORMATS.values() if one.maps or not options.columns)
+    found = next((one for one in known if one.recognizes(content)), None)
+    if found is None and options.columns:
+        return TABLE
+    if found is None:
+        raise InputError(
+            f"{content.name}: no format that is known ({', '.join(FORMATS)}){_found(content)}; "
+            "name the columns, as in --map item=id,vote=winner"
+        )
+    return found
+
+
+def _found(content: Content) -> str:
+    keys = content.columns if content.document is None else content.document
+    return f"; found {listing(sorted(keys))}" if keys else ""

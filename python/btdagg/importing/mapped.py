@@ -1,0 +1,167 @@
+"""Any table, whose columns are named by the user."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from btdagg._core import InputError
+from btdagg.importing.content import Content
+from btdagg.importing.options import ImportOptions
+from btdagg.importing.scores import votes_of_scores
+from btdagg.importing.texts import Said, heard
+from btdagg.importing.words import VOTE, voted
+from btdagg.tables import schema
+from btdagg.tables.schema import parse
+from btdagg.tables.source import ITEM_NAMES
+from btdagg.tables.table import Table, as_text, listing, text
+
+VERDICTS = ("vote", "label", "answer", "score", "score_a")
+_KINDS: dict[str, schema.Kind] = {
+    "item": schema.ids,
+    **{name: kind for name, kind in schema.VOTES.kinds.items() if name not in ("item", "vote")},
+    **dict.fromkeys(("rater", "group", "system", "system_a", "system_b"), schema.names),
+    "confidence": schema.fractions,
+    "margin": schema.amounts,
+    **dict.fromkeys(("score", "score_a", "score_b"), schema.finite_numbers),
+}
+_PAIR = ("group", "system_a", "system_b")
+
+
+def is_table(content: Content) -> bool:
+    """Whether a file has the columns of votes, or of scores of responses, under their names."""
+    columns = content.columns
+    scored = {"system", "score"} <= columns and bool(columns & {"group", "item"})
+    return scored or (bool(columns & {"item", *ITEM_NAMES}) and "vote" in columns)
+
+
+def read_mapped(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str | None]:
+    """Read the columns that a user names, and those that have the names of docs/data.md."""
+    columns = {name.lower(): column.strip().lower() for name, column in options.columns.items()}
+    table = content.table()
+    for name, column in columns.items():
+        if column not in table.columns:
+            raise InputError(
+                f"--map {name}={column}: no column {column!r}; {table.source} has "
+                f"{listing(table.columns)}"
+            )
+    known = [name for name in (*_KINDS, *VERDICTS, "temperature") if name in table.columns]
+    names = {name: name for name in known if name not in columns.values()} | columns
+    if "item" not in names:
+        free = (name for name in ITEM_NAMES if name in table.columns)
+        its = next((name for name in free if name not in names.values()), None)
+        names |= {} if its is None else {"item": its}
+    verdict = _verdict(names, table)
+    _require_items({**names, **options.constants}, verdict, table)
+    flipped = _flipped(table, options)
+    table, hint = _with_verdict(table, names, verdict, flipped, options)
+    kept = [
+        pl.col(column).alias(name)
+        for name, column in names.items()
+        if (name not in VERDICTS or name == "score") and f"\0{name}" not in table.columns
+    ]
+    added = [
+        pl.col(f"\0{c}").alias(c) for c in ("vote", "status", "margin") if f"\0{c}" in table.columns
+    ]
+    if flipped is not None and "order" not in names:
+        added.append(pl.when(flipped).then(pl.lit("BA")).otherwise(pl.lit("AB")).alias("order"))
+    found = Table(table.rows.select("\0row", *kept, *added), table.source, files=table.files)
+    found = parse(found, {n: k for n, k in _KINDS.items() if n in names or n == "order"})
+    frame = found.frame
+    if verdict == "score":
+        prompts = frame if "group" in names else frame.rename({"item": "group"})
+        frame = votes_of_scores(prompts.drop("item", strict=False))
+    return frame, hint
+
+
+def _verdict(names: Mapping[str, str], table: Table) -> str:
+    found = next((name for name in VERDICTS if name in names), None)
+    if found is None:
+        raise InputError(
+            f"{table.source}: no column of votes; found {listing(table.columns)}; name it, as in "
+            "--map item=id,vote=winner (or answer= for texts, score= for scores of responses)"
+        )
+    if found == "score_a" and "score_b" not in names:
+        raise InputError("--map score_a wants score_b too")
+    return found
+
+
+def _require_items(names: Mapping[str, str], verdict: str, table: Table) -> None:
+    if verdict == "score":
+        wanted = [("system",), ("group", "item")]
+    else:
+        wanted = [("item", *_PAIR)] if "item" in names else [(name,) for name in _PAIR]
+    for several in wanted:
+        if not any(name in names for name in several):
+            raise InputError(
+                f"{table.source}: no column for {several[0]!r}; found {listing(table.columns)}; "
+                + (
+                    "scores of responses want --map group=...,system=...,score=..."
+                    if verdict == "score"
+                    else "votes want --map item=..., or group=...,system_a=...,system_b=..."
+                )
+            )
+
+
+def _flipped(table: Table, options: ImportOptions) -> pl.Expr | None:
+    """Whether a row calls A what was shown second."""
+    if options.flip_where is None:
+        return None
+    name, values = options.flip_where
+    column = name.strip().lower()
+    if column not in table.columns:
+        raise InputError(
+            f"--flip-where {name}: no column {column!r}; {table.source} has "
+            f"{listing(table.columns)}"
+        )
+    there = table.values(column).fill_null("").unique(maintain_order=True).to_list()
+    wanted = [value.strip().lower() for value in values]
+    for value, one in zip(values, wanted, strict=True):
+        if one not in (each.strip().lower() for each in there):
+            raise InputError(
+                f"--flip-where {column}={value}: no row of {table.source} has that; found "
+                f"{listing(there)}"
+            )
+    shown = as_text(table, column).fill_null("").str.strip_chars().str.to_lowercase()
+    return shown.is_in(wanted)
+
+
+def _with_verdict(
+    table: Table,
+    names: Mapping[str, str],
+    verdict: str,
+    flipped: pl.Expr | None,
+    options: ImportOptions,
+) -> tuple[Table, str | None]:
+    """Add the columns of what each row says, under names that no column has."""
+    hint = None
+    if verdict == "score":
+        return table, None
+    if verdict == "answer":
+        said = heard(map(Said, text(table, names["answer"])), options.answer)
+        vote = pl.Series(said.votes, dtype=pl.Int8)
+        table = Table(table.frame, table.source).with_columns(
+            [pl.Series("\0status", said.statuses), vote.alias(VOTE)]
+        )
+        hint = said.hint
+    elif verdict == "score_a":
+        table = table.with_columns(
+            [pl.col(names[name]).alias(f"\0{name}") for name in ("score_a", "score_b")]
+        )
+        kinds = {f"\0{name}": schema.finite_numbers for name in ("score_a", "score_b")}
+        table = parse(table, kinds)
+        difference = pl.col("\0score_a") - pl.col("\0score_b")
+        table = table.with_columns(
+            [difference.sign().cast(pl.Int8).alias(VOTE), difference.abs().alias("\0margin")]
+        )
+    else:
+        table = voted(table, names[verdict], options.words)
+        blank = as_text(table, names[verdict]).fill_null("").str.strip_chars() == ""
+        status = pl.when(blank).then(pl.lit("empty"))
+        table = table.with_columns([status.alias("\0status")])
+    if flipped is not None:
+        table = table.with_columns(
+            [pl.when(flipped).then(-pl.col(VOTE)).otherwise(VOTE).alias(VOTE)]
+        )
+    return table, hint

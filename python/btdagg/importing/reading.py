@@ -1,0 +1,160 @@
+"""Files of other tools as votes, ratings or labels."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import polars as pl
+
+from btdagg._core import InputError
+from btdagg.importing.content import Content, files_in
+from btdagg.importing.formats import Format, format_of
+from btdagg.importing.frames import as_labels, as_one, as_ratings, as_votes
+from btdagg.importing.options import ImportOptions
+from btdagg.importing.words import as_words
+from btdagg.readable import readable
+from btdagg.tables.votes import Votes, read_votes
+
+Place = str | os.PathLike[str]
+KINDS = ("votes", "ratings", "labels")
+
+
+@readable
+@dataclass(frozen=True, eq=False)
+class Imported:
+    """What was read of files.
+
+    Attributes
+    ----------
+    frame : polars.DataFrame
+        Votes (`item`, `vote`), ratings (`item`, `rater`, `vote`) or labels (`item`, `label`), and
+        the columns of docs/data.md that the files tell. `status` is ``ok``, or says why a vote is
+        missing, and `format` which format a row comes from.
+    kind : "votes", "ratings" or "labels"
+    formats : tuple of str
+        Formats of the files.
+    unread : mapping of str to int
+        How many votes are missing, by why, the most frequent first.
+    remarks : tuple of str
+        What would let more be read.
+    """
+
+    frame: pl.DataFrame
+    kind: str
+    formats: tuple[str, ...]
+    unread: Mapping[str, int]
+    remarks: tuple[str, ...] = ()
+
+    @cached_property
+    def votes(self) -> Votes:
+        """The rows as votes; as ratings and labels they are votes of people."""
+        names = {"vote": "label"} if self.kind == "labels" else None
+        return read_votes(self.frame, columns=names)
+
+    @property
+    def n_votes(self) -> int:
+        """Number of votes, or labels, that are not missing."""
+        column = "label" if self.kind == "labels" else "vote"
+        return self.frame.height - self.frame[column].null_count()
+
+
+def read(
+    files: Place | Iterable[Place],
+    format: str | None = None,
+    *,
+    columns: Mapping[str, str] | None = None,
+    words: Mapping[str, object] | None = None,
+    flip_where: tuple[str, Sequence[str]] | None = None,
+    constants: Mapping[str, str] | None = None,
+    kind: Literal["votes", "ratings", "labels"] | None = None,
+    name: str | None = None,
+    custom_id: str | None = None,
+) -> Imported:
+    """Read votes that other tools have collected.
+
+    Parameters
+    ----------
+    files : path or iterable of paths
+        A folder stands for the files in it.
+    format : str, optional
+        One of `btdagg.importing.FORMATS`; recognized by the content unless given.
+    columns : mapping of str to str, optional
+        Columns of a table by the names of docs/data.md, such as ``{"item": "id", "vote":
+        "winner"}``. `answer` are texts with a verdict, `score` (with `group` and `system`) scores
+        of responses, `score_a` and `score_b` scores of both.
+    words : mapping of str to -1, 0, 1, A, tie, B or None; optional
+        What words mean that are no votes, such as ``{"draw": "tie"}``; None is a missing vote. Of
+        texts, the words of verdicts, one for each vote.
+    flip_where : tuple of str and sequence of str, optional
+        Column, and its values in rows that call A what was shown second: ``("order", ["BA"])``.
+    constants : mapping of str to str, optional
+        Columns that have one value in all rows, such as ``{"judge": "gpt-5.4"}``.
+    kind : "votes", "ratings" or "labels", optional
+        What to return: ratings where the votes are people's, votes otherwise. Labels are what most
+        votes of an item say.
+    name : str, optional
+        Which annotations, scores or assertions, where a file has several.
+    custom_id : str, optional
+        How the ids of requests in a batch are made, such as ``"{item}-{order}-{sample}"``.
+
+    Returns
+    -------
+    Imported
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read, its format is not recognized, or a word or column is not known.
+
+    Examples
+    --------
+    >>> found = read("judged.csv", columns={"item": "id", "vote": "winner"})  # doctest: +SKIP
+    >>> found.votes.counts(), found.unread  # doctest: +SKIP
+    """
+    if kind is not None and kind not in KINDS:
+        raise InputError(f"kind is {kind!r}, want one of {', '.join(KINDS)}")
+    options = ImportOptions(
+        columns or {}, as_words(words), flip_where, constants or {}, name, kind, custom_id
+    )
+    several = [files] if isinstance(files, str | os.PathLike) else list(files)
+    contents = [Content(path) for place in several for path in files_in(place)]
+    if not contents:
+        raise InputError("files is empty, want one or more")
+    of_format: dict[Format, list[Content]] = {}
+    for content in contents:
+        of_format.setdefault(format_of(content, format, options), []).append(content)
+    fixed = {c: pl.lit(value) for c, value in options.constants.items() if c != "baseline"}
+    parts: list[pl.DataFrame] = []
+    remarks: list[str] = []
+    for one, some in of_format.items():
+        found, said = one.read(some, options)
+        parts += [part.with_columns(**fixed, format=pl.lit(one.name)) for part in found]
+        remarks += said
+    rows = as_one(parts)
+    missing = Counter(rows.filter(pl.col("vote").is_null())["status"].to_list())
+    unread = dict(missing.most_common())
+    frame, what = _of_kind(rows, kind or ("labels" if "label" in options.columns else None))
+    names = tuple(one.name for one in of_format)
+    return Imported(frame, what, names, unread, tuple(dict.fromkeys(remarks)))
+
+
+def _of_kind(frame: pl.DataFrame, kind: str | None) -> tuple[pl.DataFrame, str]:
+    people = "rater" in frame
+    if people and "judge" in frame and kind != "votes":
+        raise InputError("some votes are of judges, some of people; import their files apart")
+    kind = kind or ("ratings" if people else "votes")
+    if kind == "labels":
+        return as_labels(frame), kind
+    if kind == "ratings":
+        if not people and "judge" not in frame:
+            raise InputError("ratings want a column for rater: --map rater=..., or --set rater=...")
+        return as_ratings(frame), kind
+    if people:
+        rater = [pl.col("rater")] if "judge" not in frame else [pl.coalesce("judge", "rater")]
+        frame = frame.with_columns(rater[0].alias("judge")).drop("rater")
+    return as_votes(frame), kind

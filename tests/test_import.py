@@ -1,0 +1,698 @@
+"""Votes of other tools: formats, sides and orders, words, and what could not be read."""
+
+import json
+
+import polars as pl
+import pytest
+
+import btdagg
+from btdagg import InputError
+from btdagg.importing import FORMATS, read, store_votes
+from btdagg.judge import Judging
+from btdagg.judge.store import VoteStore, summaries, votes_frame
+from commands import ended, one_line
+from judging import pairs_of
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def lines(rows, name="rows.jsonl"):
+    with open(name, "w", encoding="utf-8") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
+    return name
+
+
+def document(value, name="document.json"):
+    with open(name, "w", encoding="utf-8") as file:
+        json.dump(value, file)
+    return name
+
+
+def table(name="votes.csv", **columns):
+    pl.DataFrame(columns).write_csv(name)
+    return name
+
+
+def rows(found, *columns):
+    return found.frame.select(columns).rows()
+
+
+# Any table
+
+
+WINNERS = {"id": ["q1", "q1", "q2", "q2"], "winner": ["model_a", "model_a", "Tie ", "draw"],
+           "order": ["AB", "BA", "AB", "BA"], "who": ["j", "j", "k", "k"]}  # fmt: skip
+WORDS = {"model_a": "A", "model_b": "B", "draw": "tie"}
+
+
+def test_a_table_by_a_map():
+    found = read(table(**WINNERS), columns={"item": "id", "vote": "winner", "judge": "who"},
+                 words=WORDS, flip_where=("order", ["BA"]))  # fmt: skip
+    assert rows(found, "item", "vote", "judge", "order", "sample") == [
+        ("q1", 1, "j", "AB", 0),
+        ("q1", -1, "j", "BA", 0),
+        ("q2", 0, "k", "AB", 0),
+        ("q2", 0, "k", "BA", 0),
+    ]
+    assert (found.kind, found.formats, dict(found.unread)) == ("votes", ("table",), {})
+    assert found.votes.counts()[1].tolist() == [[1, 0, 1], [0, 2, 0]]
+
+
+def test_flipped_rows_have_the_order_that_says_so():
+    found = read(table(id=["x", "y"], vote=["A", "A"], swapped=["no", "yes"]),
+                 columns={"item": "id"}, flip_where=("swapped", ["yes"]))  # fmt: skip
+    assert rows(found, "item", "vote", "order") == [("x", 1, "AB"), ("y", -1, "BA")]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--map item=id,vote=winer", "--map vote=winer: no column 'winer'; votes.csv has id, "
+         "winner, order, who"),
+        ("--map item=id,vote=winner", "votes.csv, row 1, column winner: got 'model_a', want -1, 0, "
+         "1 or A, tie, B; --words draw=tie,model_a=A says what they may mean"),
+        ("--map item=id,vote=winner --words model_a=A", "votes.csv, row 4, column winner: got "
+         "'draw', want model_a or -1, 0, 1 or A, tie, B; --words draw=tie says what they may mean"),
+        ("--map item=id,vote=who", "votes.csv, row 1, column who: got 'j', want -1, 0, 1 or A, "
+         "tie, B; --words j=tie (or =A, =B, =missing) says what it means"),
+        ("--map item=id,vote=winner --words model_a=C",
+         "--words is 'model_a=C', want WORD=A, WORD=B, WORD=tie or WORD=missing, separated by "
+         "commas"),
+        ("--map item=id,vote=winner --words model_a=A,draw=tie --flip-where order=ba2",
+         "--flip-where order=ba2: no row of votes.csv has that; found AB, BA"),
+        ("--map item=id,vote=winner --flip-where side=BA",
+         "--flip-where side: no column 'side'; votes.csv has id, winner, order, who"),
+        ("--map vote=order --words AB=A,BA=B,id=tie --map item=id,group=who,nothing",
+         "--map is 'item=id,group=who,nothing', want NAME=VALUE"),
+        ("", "votes.csv: no format that is known ("),
+        ("--format lmsys", "votes.csv: not in the format lmsys; found id, order, who, winner"),
+        ("--format other", "--format is 'other', want one of "),
+        ("--map item=id", "votes.csv: no column of votes; found id, winner, order, who; name it, "
+         "as in --map item=id,vote=winner"),
+        ("--map vote=winner,group=who", "votes.csv: no column for 'system_a'; found id, winner, "),
+        ("--map item=id,vote=winner --as labelled", "kind is 'labelled', want one of votes, "),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_map_is_said_with_column_and_value(cli, options, message):
+    if options == "--map vote=winner,group=who":
+        winners = {name: values for name, values in WINNERS.items() if name != "id"}
+        table(**winners)
+        message = message.replace("id, winner", "winner")
+    else:
+        table(**WINNERS)
+    said = one_line(*cli("import", "votes.csv", "-o", "out.csv", *options.split()))
+    assert said.startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [("C", "--words c=tie says"), ("draw", "--words draw=tie says"),
+     ("A>B", "--words 'a>b=A' says"), ("A=B", "--words a=b=tie says"),
+     ("error", "--words error=missing says"), ("b>>a", "--words 'b>>a=B' says")],
+)  # fmt: skip
+def test_a_hint_can_be_typed_as_it_stands(cli, word, hint):
+    import shlex
+
+    table(item=["x"], vote=[word])
+    said = one_line(*cli("import", "votes.csv", "-o", "out.csv"))
+    assert hint in said
+    option = said.partition("; ")[2].removesuffix(" says what they may mean")
+    status, _, err = cli("import", "votes.csv", "-o", "out.csv", *shlex.split(option))
+    assert status == 0, err
+
+
+def test_words_that_are_missing_votes_are_counted_and_no_ties(cli):
+    table(item=["x", "x", "x", "y"], vote=["A", "N/A", "", "tie"])
+    status, out, err = cli("import", "votes.csv", "-o", "out.csv", "--words", "n/a=missing")
+    assert (status, out) == (0, "table: 2 votes of 2 items; wrote out.csv\n")
+    assert err == "not read: 1 unparsed, 1 empty; these are missing votes, not ties\n"
+    found = pl.read_csv("out.csv")
+    assert found["vote"].to_list() == [1, None, None, 0]
+    assert found["status"].to_list() == ["ok", "unparsed", "empty", "ok"]
+    assert btdagg.read_votes("out.csv").n_missing == 2
+
+
+def test_texts_are_read_by_the_parser_of_answers():
+    said = ["Both fine. [[A]]", "I prefer [[C]]", "Verdict: B", "no idea", "", "I'm sorry, I can't"]
+    file = table(item=["a", "b", "c", "d", "e", "f"], judgment=said,
+                 order=["AB", "AB", "BA", "AB", "AB", "AB"])  # fmt: skip
+    found = read(file, columns={"answer": "judgment"}, flip_where=("order", ["BA"]))
+    assert rows(found, "item", "vote", "status") == [
+        ("a", 1, "ok"), ("b", None, "unparsed"), ("c", 1, "ok"), ("d", None, "unparsed"),
+        ("e", None, "empty"), ("f", None, "refused"),
+    ]  # fmt: skip
+    assert dict(found.unread) == {"unparsed": 2, "empty": 1, "refused": 1}
+    assert found.remarks == ("answers that say [[C]]: 1; --words c=tie says what they may mean",)
+    found = read(file, columns={"answer": "judgment"}, words={"c": "tie"})
+    assert found.frame["vote"].to_list() == [1, 0, -1, None, None, None]
+
+
+def test_scores_of_responses_become_votes_of_pairs_with_a_margin():
+    file = table(prompt=["p", "p", "p", "p", "p", "r", "r"],
+                 model=["m2", "m1", "m3", "m1", "m2", "m1", "m2"],
+                 rating=["7", "5.5", "7", "9", "8", "3", ""])  # fmt: skip
+    found = read(file, columns={"group": "prompt", "system": "model", "score": "rating"})
+    assert sorted(rows(found, "item", "system_a", "system_b", "sample", "vote", "margin")) == [
+        ("p|m1|m2", "m1", "m2", 0, -1, 1.5),
+        ("p|m1|m2", "m1", "m2", 1, 1, 1.0),
+        ("p|m1|m3", "m1", "m3", 0, -1, 1.5),
+        ("p|m2|m3", "m2", "m3", 0, 0, 0.0),
+        ("r|m1|m2", "m1", "m2", 0, None, None),
+    ]
+    assert dict(found.unread) == {"unparsed": 1}
+
+
+def test_scores_may_have_their_names_and_a_system_be_constant():
+    file = table(item=["p", "p"], system=["m1", "m2"], score=[1, 2])
+    assert rows(read(file), "item", "vote") == [("p|m1|m2", -1)]
+    file = table(group=["p"], system_b=["m"], vote=["A"])
+    found = read(file, columns={"vote": "vote"}, constants={"system_a": "base"})
+    assert rows(found, "item", "vote") == [("p|base|m", 1)]
+
+
+def test_ids_of_responses_are_no_ids_of_pairs():
+    file = table(item=["r1", "r2"], group=["p", "p"], system=["m1", "m2"], score=[2, 1])
+    assert rows(read(file), "item", "vote") == [("p|m1|m2", 1)]
+
+
+def test_two_scores_in_a_row_are_a_vote():
+    file = table(item=["x", "y"], ours=[7.5, 3], theirs=[5, 3], margin=[9, 9])
+    found = read(file, columns={"score_a": "ours", "score_b": "theirs"})
+    assert rows(found, "item", "vote", "margin") == [("x", 1, 2.5), ("y", 0, 0.0)]
+
+
+def test_a_pair_is_one_item_whoever_is_shown_first():
+    file = table(q=["1", "1"], first=["x", "y"], second=["y", "x"], better=["A", "A"],
+                 order=["AB", "AB"])  # fmt: skip
+    names = {"group": "q", "system_a": "first", "system_b": "second", "vote": "better"}
+    found = read(file, columns=names)
+    assert rows(found, "item", "system_a", "system_b", "vote", "order") == [
+        ("1|x|y", "x", "y", 1, "AB"),
+        ("1|x|y", "x", "y", -1, "BA"),
+    ]
+
+
+def test_labels_and_ratings_of_a_table(cli):
+    table(item=["x", "x", "y"], who=["p", "q", "p"], gold=["A", "B", "tie"])
+    asked = ("import", "votes.csv", "--map", "label=gold", "-o", "gold.csv")
+    assert cli(*asked)[:2] == (0, "table: 2 labels; wrote gold.csv\n")
+    labels = btdagg.read_labels("gold.csv")
+    assert (labels.ids.tolist(), labels.labels.tolist()) == (["x", "y"], [0, 0])
+    assert cli("import", "votes.csv", "--map", "vote=gold,rater=who", "-o", "people.csv")[0] == 0
+    assert btdagg.read_ratings("people.csv").raters.tolist() == ["p", "q"]
+    assert cli(*asked, "--as", "votes")[0] == 0  # what it wrote before it may replace
+
+
+def test_a_users_own_table_is_left_alone(cli):
+    table(item=["x"], vote=["A"])
+    table("mine.csv", item=["x"], label=["A"])
+    assert "a file that this command did not write" in one_line(
+        *cli("import", "votes.csv", "-o", "mine.csv")
+    )
+    assert "a file that is read" in one_line(*cli("import", "votes.csv", "-o", "votes.csv"))
+
+
+def test_json_is_one_object_lines_or_a_list():
+    votes = [{"id": "x", "vote": "A"}, {"id": "y", "vote": "B"}]
+    for file in (lines(votes), document(votes), document({"data": votes}, "data.json"),
+                 lines(votes, "lines.json")):  # fmt: skip
+        assert rows(read(file), "item", "vote") == [("x", 1), ("y", -1)], file
+
+
+# Formats
+
+
+def test_lmsys_votes_of_people_are_ratings():
+    arena = {"question_id": ["1", "2", "3"], "model_a": ["x", "y", "x"], "model_b": ["y", "x", "z"],
+             "winner": ["model_a", "model_a", "tie (bothbad)"], "judge": ["arena_user_1"] * 3,
+             "turn": [1, 1, 1]}  # fmt: skip
+    found = read(table(**arena))
+    assert (found.formats, found.kind) == (("lmsys",), "ratings")
+    assert rows(found, "item", "rater", "vote", "order", "system_a", "group") == [
+        ("1|1|x|y", "arena_user_1", 1, "AB", "x", "1"),
+        ("2|1|x|y", "arena_user_1", -1, "BA", "x", "2"),
+        ("3|1|x|z", "arena_user_1", 0, "AB", "x", "3"),
+    ]
+    judged = arena | {"judge": ["gpt4_pair"] * 3}
+    found = read(table(**judged))
+    assert (found.kind, found.frame["judge"].to_list()) == ("votes", ["gpt4_pair"] * 3)
+
+
+def test_mt_bench_humans_as_ratings_and_labels(cli):
+    humans = [
+        {"question_id": 81, "model_a": "b", "model_b": "a", "winner": winner, "judge": judge,
+         "conversation_a": [{"content": "hi", "role": "user"}], "turn": 1}
+        for winner, judge in [("model_a", "expert_1"), ("model_a", "author_2"), ("tie", "expert_3")]
+    ]  # fmt: skip
+    assert cli("import", lines(humans), "-o", "people.csv")[0] == 0
+    ratings = btdagg.read_ratings("people.csv")
+    assert ratings.frame["vote"].to_list() == [-1, -1, 0]
+    assert cli("import", lines(humans), "--as", "labels", "-o", "gold.csv")[0] == 0
+    labels = btdagg.read_labels("gold.csv")
+    assert (labels.ids.tolist(), labels.labels.tolist()) == (["81|1|a|b"], [-1])
+    assert labels.groups.tolist() == ["81"]
+
+
+def test_human_preferences_have_a_column_for_each_winner():
+    columns = {"id": [1, 2, 3], "model_a": ["x"] * 3, "model_b": ["y"] * 3,
+               "winner_model_a": [1, 0, 0], "winner_model_b": [0, 0, 1],
+               "winner_tie": [0, 1, 0]}  # fmt: skip
+    found = read(table(**columns))
+    assert (found.formats, found.kind) == (("lmsys",), "ratings")
+    assert found.frame["vote"].to_list() == [1, 0, -1]
+    columns["winner_tie"] = [0, 0, 0]
+    with pytest.raises(InputError, match=r"votes.csv, row 2, column winner_tie: got 0, want a 1"):
+        read(table(**columns))
+
+
+def game(g1, g2, first="m2", second="m1", **more):
+    return {"question_id": 81, "model_1": first, "model_2": second, "g1_winner": g1,
+            "g2_winner": g2, "judge": ["gpt-4", "pair-v2"], "g1_user_prompt": "",
+            "g2_user_prompt": "", "g1_judgment": "", "g2_judgment": "", "turn": 1,
+            "tstamp": 1.0, **more}  # fmt: skip
+
+
+def test_fastchat_pairs_are_two_votes_each():
+    judged = [game("model_1", "tie"), game("error", "error", g1_judgment="I say **[[B]]**",
+                                           g2_judgment="$ERROR$")]  # fmt: skip
+    found = read(lines(judged))
+    assert found.formats == ("fastchat",)
+    # m1 comes first: what was model_1 is B here, and was shown first in game 1.
+    assert rows(found, "item", "vote", "order", "sample", "status") == [
+        ("81|1|m1|m2", -1, "BA", 0, "ok"),
+        ("81|1|m1|m2", 0, "AB", 0, "ok"),
+        ("81|1|m1|m2", 1, "BA", 1, "ok"),
+        ("81|1|m1|m2", None, "AB", 1, "failed"),
+    ]
+    assert set(rows(found, "judge", "template", "group")) == {("gpt-4", "pair-v2", "81")}
+    with pytest.raises(InputError, match="row 1: g2_winner is 'A', want model_1, model_2, tie or"):
+        read(lines([game("tie", "A")]))
+    with pytest.raises(InputError, match="row 2: no 'model_2'; found "):
+        read(lines([game("tie", "tie"), {"question_id": 1, "model_1": "x"}]))
+
+
+def test_fastchat_compares_scores_once():
+    found = read(lines([game("model_2", "model_2", m1_score=4, m2_score=9)]))
+    assert rows(found, "item", "vote", "margin") == [("81|1|m1|m2", 1, 5.0)]
+
+
+def test_fastchat_scores_of_single_answers():
+    scores = [("m1", 8), ("m2", 5.5), ("m3", -1)]
+    judged = [{"question_id": 81, "model": model, "judge": ["gpt-4", "single-v1"],
+               "user_prompt": "", "judgment": "Rating: [[8]]", "score": score,
+               "turn": 2, "tstamp": 1.0}
+              for model, score in scores]  # fmt: skip
+    found = read(lines(judged))
+    assert found.formats == ("fastchat-scores",)
+    assert rows(found, "item", "vote", "margin") == [
+        ("81|2|m1|m2", 1, 2.5), ("81|2|m1|m3", None, None), ("81|2|m2|m3", None, None),
+    ]  # fmt: skip
+    assert dict(found.unread) == {"unparsed": 2}
+
+
+def test_arena_hard_shows_the_baseline_first_and_swaps():
+    games = [{"score": "A>>B", "judgment": {"answer": "[[A>>B]]"}, "prompt": []},
+             {"score": "B>A", "judgment": {"answer": "[[B>A]]"}, "prompt": []}]  # fmt: skip
+    one = {"uid": "q", "category": "hard_prompt", "judge": "gpt-4.1", "model": "m",
+           "baseline": "o3", "games": games}  # fmt: skip
+    two = one | {"uid": "r", "games": [{"score": None}, None]}
+    found = read(lines([one, two]))
+    assert found.formats == ("arena-hard",)
+    # A is m here, o3 is B: both games went to o3.
+    assert rows(found, "item", "vote", "margin", "order", "status", "task") == [
+        ("q|m|o3", -1, 2.0, "BA", "ok", "hard_prompt"),
+        ("q|m|o3", -1, 1.0, "AB", "ok", "hard_prompt"),
+        ("r|m|o3", None, None, "BA", "unparsed", "hard_prompt"),
+        ("r|m|o3", None, None, "AB", "failed", "hard_prompt"),
+    ]
+
+
+def test_arena_hard_of_before_does_not_name_the_baseline():
+    games = [{"user_prompt": "", "judgment": "", "score": "A=B"}] * 2
+    file = lines([{"question_id": "q", "model": "m", "judge": "gpt-4", "games": games}])
+    found = read(file)
+    assert found.frame["item"].to_list() == ["q|baseline|m"] * 2
+    assert found.remarks == ("the files do not name the baseline: --set baseline=NAME does",)
+    found = read(file, constants={"baseline": "gpt-4-0314", "judge": "other"})
+    assert set(rows(found, "item", "judge", "vote")) == {("q|gpt-4-0314|m", "other", 0)}
+    assert found.remarks == ()
+
+
+def completion(*texts, finish_reason="stop", refusal=None):
+    """The body of a response, made by OpenAI's own types."""
+    from openai.types.chat import ChatCompletion
+
+    choices = [
+        {"index": k, "finish_reason": finish_reason, "logprobs": None,
+         "message": {"role": "assistant", "content": text, "refusal": refusal}}
+        for k, text in enumerate(texts)
+    ]  # fmt: skip
+    made = {"id": "c", "object": "chat.completion", "created": 1, "model": "gpt-5.4",
+            "choices": choices}  # fmt: skip
+    return ChatCompletion.model_validate(made).model_dump()
+
+
+def request(custom_id, body=None, status=200):
+    response = {"status_code": status, "request_id": "r", "body": body or {"error": {}}}
+    return {"id": "batch_req_1", "custom_id": custom_id, "response": response, "error": None}
+
+
+def test_openai_batch_outputs():
+    expired = {"id": "b", "custom_id": "q4-AB-0", "response": None,
+               "error": {"code": "batch_expired", "message": "too late"}}  # fmt: skip
+    file = lines([
+        request("q1-AB-0", completion("[[A]]")),
+        request("q1-BA-0", completion("[[A]]")),
+        request("q-2-AB-0", completion("[[TIE]]")),
+        request("q-2-BA-3", completion("[[A", finish_reason="length")),
+        request("q3-AB-0", completion(None, refusal="No.")),
+        request("q3-BA-0", status=500),
+        expired,
+    ])  # fmt: skip
+    found = read(file)
+    assert found.formats == ("openai-batch",)
+    assert rows(found, "item", "order", "sample", "vote", "status") == [
+        ("q1", "AB", 0, 1, "ok"), ("q1", "BA", 0, -1, "ok"), ("q-2", "AB", 0, 0, "ok"),
+        ("q-2", "BA", 3, None, "truncated"), ("q3", "AB", 0, None, "refused"),
+        ("q3", "BA", 0, None, "failed"), ("q4", "AB", 0, None, "failed"),
+    ]  # fmt: skip
+    assert set(found.frame["judge"]) == {"gpt-5.4"}
+    assert dict(found.unread) == {"failed": 2, "truncated": 1, "refused": 1}
+
+
+def test_ids_of_requests_can_be_made_in_any_way():
+    file = lines([request("BA:x:y:1", completion("[[A]]", "[[B]]"))])
+    found = read(file, custom_id="{order}:{group}:{item}:{sample}")
+    assert rows(found, "item", "group", "order", "sample", "vote") == [
+        ("y", "x", "BA", 2, -1), ("y", "x", "BA", 3, 1),
+    ]  # fmt: skip
+    with pytest.raises(
+        InputError, match=r"row 1: custom_id is 'BA:x:y:1', want \{item\}-\{order\}$"
+    ):
+        read(file, custom_id="{item}-{order}")
+    with pytest.raises(InputError, match=r"--custom-id is '\{order\}', want \{item\} in it"):
+        read(file, custom_id="{order}")
+    found = read(lines([request("x", completion("[[A]]"))] * 2))
+    assert rows(found, "item", "sample", "vote") == [("x", 0, 1), ("x", 1, 1)]
+    assert found.remarks == ("custom_id does not tell the order: A is taken to be shown first",)
+
+
+def test_batches_of_the_responses_endpoint():
+    from openai.types.responses import Response
+
+    def body(*parts, **more):
+        message = {"id": "m", "type": "message", "role": "assistant", "status": "completed",
+                   "content": list(parts)}  # fmt: skip
+        made = {"id": "r", "object": "response", "created_at": 1, "model": "gpt-5.4",
+                "output": [{"id": "t", "type": "reasoning", "summary": []}, message],
+                "parallel_tool_calls": True, "tool_choice": "auto", "tools": []}  # fmt: skip
+        return Response.model_validate(made | more).model_dump(mode="json")
+
+    text = {"type": "output_text", "text": "So: [[B]]", "annotations": []}
+    cut = {"incomplete_details": {"reason": "max_output_tokens"}}
+    found = read(lines([
+        request("x-AB", body(text)),
+        request("x-BA", body(text, **cut)),
+        request("y-AB", body({"type": "refusal", "refusal": "No."})),
+    ]))  # fmt: skip
+    assert rows(found, "item", "order", "vote", "status") == [
+        ("x", "AB", -1, "ok"), ("x", "BA", None, "truncated"), ("y", "AB", None, "refused"),
+    ]  # fmt: skip
+
+
+def graded(prompt, test, text, *components, provider="openai:gpt-5.4-mini", **more):
+    """A result as promptfoo's schema has it."""
+    asserted = [part["assertion"] for part in components]
+    found = {"pass": True, "score": 1, "reason": "", "componentResults": list(components)}
+    return {"promptIdx": prompt, "testIdx": test, "promptId": "p",
+            "testCase": {"vars": {"q": text}, "assert": asserted},
+            "provider": {"id": provider, "label": ""}, "prompt": {"raw": "", "label": ""},
+            "vars": {"q": text}, "response": {"output": "o"}, "success": True, "score": 1,
+            "latencyMs": 1, "gradingResult": found, "namedScores": {}, **more}  # fmt: skip
+
+
+def component(kind, passed, score, **assertion):
+    return {"pass": passed, "score": score, "reason": "r",
+            "assertion": {"type": kind, "value": "v", **assertion}}  # fmt: skip
+
+
+def promptfoo(results, **config):
+    return document({"evalId": "e", "results": {"version": 3, "timestamp": "t", "prompts": [],
+                     "results": results, "stats": {}}, "config": config})  # fmt: skip
+
+
+def test_promptfoo_selections():
+    best = component("select-best", True, 1, provider="openai:gpt-5.4")
+    other = component("select-best", False, 0, provider="openai:gpt-5.4")
+    found = read(promptfoo([
+        graded(0, 0, "x", other, provider="z"), graded(1, 0, "x", best, provider="y"),
+        graded(2, 0, "x", other, provider="w"),
+        graded(0, 1, "x", best, provider="z"), graded(1, 1, "x", other, provider="y"),
+        graded(2, 1, "x", other, provider="w"),
+        graded(0, 2, "failed", other, provider="z"), graded(1, 2, "failed", other, provider="y"),
+    ]))  # fmt: skip
+    assert found.formats == ("promptfoo",)
+    assert sorted(rows(found, "item", "sample", "vote", "order", "status"), key=str) == [
+        ("test-0|select-best|w|y", 0, -1, "BA", "ok"),
+        ("test-0|select-best|w|z", 1, -1, "BA", "ok"),
+        ("test-0|select-best|y|z", 0, 1, "BA", "ok"),
+        ("test-0|select-best|y|z", 1, -1, "BA", "ok"),
+        ("test-2|select-best|y|z", 0, None, "BA", "failed"),
+    ]
+    assert set(rows(found, "judge", "task")) == {("openai:gpt-5.4", "select-best")}
+
+
+def test_promptfoo_scores_of_a_rubric():
+    grader = {"defaultTest": {"options": {"provider": {"id": "judge"}}}}
+    failed = graded(1, 1, "y", provider="same")
+    failed["testCase"]["assert"] = [{"type": "llm-rubric", "value": "v", "metric": "helpful"}]
+    results = [
+        graded(0, 0, "x", component("llm-rubric", True, 0.9, metric="helpful"),
+               component("equals", True, 1), provider="same"),
+        graded(1, 0, "x", component("llm-rubric", False, 0.25, metric="helpful"), provider="same"),
+        graded(0, 1, "y", component("llm-rubric", False, 0.25, metric="helpful"), provider="same"),
+        failed,
+    ]  # fmt: skip
+    found = read(promptfoo(results, **grader))
+    assert rows(found, "item", "vote", "judge", "status", "system_b") == [
+        ("test-0|helpful|same prompt 0|same prompt 1", 1, "judge", "ok", "same prompt 1"),
+        ("test-1|helpful|same prompt 0|same prompt 1", None, "judge", "failed", "same prompt 1"),
+    ]
+    assert found.frame["margin"].to_list() == [pytest.approx(0.65), None]
+    with pytest.raises(InputError, match="no two outputs of a test have results of 'other' of"):
+        read(promptfoo(results), name="other")
+
+
+# Into a store
+
+
+def batch_of(pairs, n=2, word="[[A]]"):
+    """Outputs of a batch over pairs, n samples in each order."""
+    return lines([request(f"{pair.item}-{order}-{k}", completion(word))
+                  for pair in pairs for order in ("AB", "BA") for k in range(n)])  # fmt: skip
+
+
+def test_judging_goes_on_where_imported_votes_end(cli, judge_server):
+    server = judge_server()
+    pairs = pairs_of(6)
+    pairs.frame.write_ndjson("pairs.jsonl")
+    judge = ("judge", "pairs.jsonl", "--model", "gpt-5.4", "--base-url", server.url, "-s", "v.db")
+    file = batch_of(list(pairs)[:4])
+    imported = ("import", file, "--store", "v.db", "-t", "response", "--pairs", "pairs.jsonl")
+    status, out, err = cli(*imported)
+    assert (status, err) == (0, "")
+    assert out == (
+        "openai-batch: 16 votes of 4 items by 1 judge; v.db: 16 new samples, 0 there already\n"
+    )
+    assert cli(*imported)[1].endswith("v.db: 0 new samples, 16 there already\n")
+    status, _, err = cli(*judge, "-n", "4")
+    assert status == 0, err
+    assert len(server.log()) == 2 * 4  # of two pairs alone
+    assert cli(*judge, "-n", "6")[0] == 0
+    assert len(server.log()) == 2 * 4 + 6 * 2
+    with VoteStore("v.db", create=False) as store:
+        (summary,) = summaries(store)
+    assert (summary.judge, summary.template, summary.n_votes) == ("gpt-5.4", "response", 36)
+    assert cli("votes", "v.db", "-o", "all.csv")[0] == 0
+    assert btdagg.read_votes("all.csv").counts()[1].sum() == 36
+
+
+def test_texts_that_are_not_known_are_those_that_come_first(cli, judge_server):
+    server = judge_server()
+    pairs_of(3).frame.write_ndjson("pairs.jsonl")
+    judge = ("judge", "pairs.jsonl", "--model", "gpt-5.4", "--base-url", server.url, "-n", "2",
+             "-s", "v.db")  # fmt: skip
+    assert cli("import", batch_of(pairs_of(3), 1), "-s", "v.db", "-t", "response")[0] == 0
+    status, _, err = cli(*judge)
+    assert status == 0, err
+    assert server.log() == []
+    pairs_of(3).frame.with_columns(a=pl.lit("other")).write_ndjson("pairs.jsonl")
+    assert "item 'q0' is there with other texts" in one_line(*cli(*judge))
+
+
+def test_a_template_of_their_own_for_votes_asked_in_another_way(cli):
+    status, out, err = cli("import", lines([game("model_1", "error")]), "-s", "v.db")
+    assert (status, err) == (0, "not read: 1 unparsed; these are missing votes, not ties\n")
+    with VoteStore("v.db", create=False) as store:
+        (summary,) = summaries(store)
+    assert (summary.judge, summary.template, summary.temperature) == ("gpt-4", "pair-v2", None)
+    assert summary.statuses == {"ok": 1, "unparsed": 1}
+    # A vote takes the place of a sample without one, and nothing that of a vote.
+    status, out, err = cli("import", lines([game("error", "model_1")]), "-s", "v.db")
+    assert out.endswith("v.db: 1 new samples, 1 there already\n")
+    with VoteStore("v.db", create=False) as store:
+        assert votes_frame(store).select("order", "vote", "attempts").sort("order").rows() == [
+            ("AB", -1, 2), ("BA", -1, 1),
+        ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("b.jsonl", "want --output, a file to write, or --store, a vote store"),
+        ("b.jsonl -o x.csv -t response", "--template wants --store"),
+        ("b.jsonl -o x.csv --pairs p.jsonl", "--pairs wants --store"),
+        ("b.jsonl -s v.db --temperature 1", "--temperature wants --template"),
+        ("b.jsonl -s v.db -t nothing", "template is 'nothing', want "),
+        ("b.jsonl -s v.db -t response --temperature warm", "--temperature is 'warm', want a num"),
+        ("votes.csv -s v.db", "a store wants the judge of every vote, which the files do not tell"
+         ": --set judge=NAME"),
+        ("votes.csv -s v.db --set judge=j", "a store wants the order of every vote, which the "
+         "files do not tell: --set order=AB, if A was shown first"),
+        ("people.jsonl -s v.db", "a store holds votes of judges, and these are ratings; --as vot"),
+        ("b.jsonl -s v.db --pairs p.jsonl -t response", "item 'q1' is not among the pairs"),
+    ],
+)  # fmt: skip
+def test_what_a_store_does_not_take(cli, folder, options, message):
+    import shutil
+
+    shutil.move(batch_of(pairs_of(2)), "b.jsonl")
+    pairs_of(1).frame.write_ndjson("p.jsonl")
+    table(item=["x"], vote=["A"])
+    lines([{"id": 1, "model_a": "x", "model_b": "y", "winner": "tie"}], "people.jsonl")
+    assert one_line(*cli("import", *options.split())).startswith(message)
+    assert not (folder / "v.db").exists()
+
+
+def test_another_vote_for_a_sample_is_refused_and_nothing_written(cli):
+    pairs = pairs_of(2)
+    assert cli("import", batch_of(list(pairs)[:1]), "-s", "v.db", "-t", "response")[0] == 0
+    again = ("import", batch_of(pairs, word="[[B]]"), "-s", "v.db", "-t", "response")
+    assert one_line(*cli(*again)) == (
+        "v.db: item 'q0', order AB, sample 0 has vote 1, and -1 is imported; import the files of "
+        "several runs in one command, so that their samples are counted on"
+    )
+    with VoteStore("v.db", create=False) as store:
+        assert votes_frame(store)["item"].to_list() == ["q0"] * 4
+
+
+def test_samples_that_others_are_asking_for_are_left_alone(cli):
+    pairs = list(pairs_of(1))
+    asked = Judging("gpt-5.4").asked
+    with VoteStore("v.db") as store, store.owner() as owner:
+        owner.claim(store.ask_of(asked), {"q0": [("AB", 0)]})
+        owner.commit()
+        status, out, err = cli("import", batch_of(pairs, 1), "-s", "v.db", "-t", "response")
+        assert status == 0
+        assert err == "left alone, since others are asking for them: 1 samples\n"
+        assert out.endswith("v.db: 1 new samples, 0 there already\n")
+
+
+def test_margins_from_0_to_1_are_confidences_in_a_store():
+    columns = {"score_a": "ours", "score_b": "theirs"}
+    constants = {"judge": "j", "order": "AB"}
+    for name, scale, expected in (("one.db", 1.0, 0.25), ("ten.db", 10.0, None)):
+        file = table(item=["x"], ours=[0.75 * scale], theirs=[0.5 * scale])
+        store_votes(read(file, columns=columns, constants=constants), name)
+        with VoteStore(name, create=False) as store:
+            assert votes_frame(store).select("vote", "confidence").rows() == [(1, expected)]
+
+
+# All of them
+
+
+@pytest.mark.parametrize("name", ["vicuna80", "mtbench_order"])
+def test_real_votes_are_the_same_imported(shared, name):
+    file = shared / "data" / name / "votes.csv"
+    found = read(file)
+    assert (found.kind, found.formats) == ("votes", ("table",))
+    assert found.votes.tally().sort("item").equals(btdagg.read_votes(file).tally().sort("item"))
+
+
+@pytest.mark.parametrize(
+    "row",
+    [{"custom_id": "x", "response": "no"}, {"custom_id": "x", "response": {"body": {"choices": 3}}},
+     game("tie", "tie", m1_score="x", m2_score=1),
+     {"uid": 1, "model": "m", "judge": "j", "games": ["A>B"]}],
+)  # fmt: skip
+def test_damage_is_no_bug(cli, row):
+    assert "or damaged: " in one_line(*cli("import", lines([row]), "-o", "out.csv"))
+
+
+def test_the_estimate_of_systems_takes_what_was_imported(cli):
+    winners = ["model_1"] * 30 + ["model_2"] * 20 + ["tie"] * 10
+    judged = [game(w, w, "x", "y", question_id=k) for k, w in enumerate(winners)]
+    assert cli("import", lines(judged), "-o", "votes.parquet")[0] == 0
+    people = [{"question_id": k, "model_a": "x", "model_b": "y", "winner": w, "judge": "expert_1",
+               "turn": 1} for k, w in enumerate(["model_a", "tie", "model_b"] * 10)]  # fmt: skip
+    assert cli("import", lines(people, "p.jsonl"), "--as", "labels", "-o", "labels.csv")[0] == 0
+    status, out, err = cli("estimate", "votes.parquet", "labels.csv", "--systems",
+                           "system_a,system_b", "--json")  # fmt: skip
+    assert status == 0, err
+    assert json.loads(out)["n_labels"] == 30
+
+
+def test_formats_may_be_mixed_but_not_judges_and_people():
+    judged = lines([game("tie", "tie")], "a.jsonl")
+    people = lines([{"question_id": 1, "model_a": "x", "model_b": "y", "winner": "tie",
+                     "judge": "expert_1"}], "b.jsonl")  # fmt: skip
+    with pytest.raises(InputError, match="some votes are of judges, some of people"):
+        read([judged, people])
+    found = read([judged, people], kind="votes")
+    assert found.formats == ("fastchat", "lmsys")
+    assert found.frame["judge"].to_list() == ["gpt-4", "gpt-4", "expert_1"]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_format_that_is_named_is_checked(name):
+    file = table(other=["x"])
+    with pytest.raises(InputError, match=r"not in the format|no column of votes"):
+        read(file, name)
+
+
+def test_a_folder_is_its_files(folder):
+    (folder / "judged").mkdir()
+    lines([game("tie", "tie")], "judged/b.jsonl")
+    lines([game("tie", "tie", question_id=7)], "judged/a.jsonl")
+    assert read("judged").frame["group"].to_list() == ["7", "7", "81", "81"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [("x.jsonl", "", "x.jsonl: empty file"), ("x.json", "3", "x.json: want a JSON object, or a"),
+     ("x.json", "{", "x.json, row 1: got '{', want a JSON object"),
+     ("x.jsonl", "[1]\n", "x.jsonl, row 1: got '[1]', want a JSON object"),
+     ("x.html", "<p>", "x.html: cannot read this kind of file, want "),
+     ("-", "", "standard input cannot be imported, want a file")],
+)  # fmt: skip
+def test_files_that_cannot_be_read(cli, folder, name, text, message):
+    if name != "-":
+        (folder / name).write_text(text)
+    assert one_line(*cli("import", name, "-o", "out.csv")).startswith(message)
+
+
+def test_nothing_of_a_judge_is_loaded_for_a_table():
+    table(item=["x"], vote=["A"])
+    check = """
+import atexit, sys
+atexit.register(lambda: print(*sorted(m for m in sys.modules)))
+"""
+    status, out, err = ended("import", "votes.csv", "-o", "out.csv", before=check)
+    assert status == 0, err
+    loaded = out.splitlines()[-1].split()
+    assert "btdagg.importing.mapped" in loaded
+    assert not {"sqlalchemy", "openai", "btdagg.judge.store", "btdagg.evaluation"} & set(loaded)
