@@ -9,7 +9,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # What to install, where that is not the name that is imported.
-_PACKAGES = {"huggingface_hub": "huggingface-hub", "sklearn": "scikit-learn"}
+_PACKAGES = {
+    "google": "google-genai",
+    "huggingface_hub": "huggingface-hub",
+    "sklearn": "scikit-learn",
+}
 
 
 class MissingExtraError(ImportError):

@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING
 from btdagg.lazy import loader
 
 if TYPE_CHECKING:
-    from btdagg.judge.client import ChatReply, ChatRequest, FunctionClient
+    from btdagg.judge.anthropic_client import AnthropicClient
+    from btdagg.judge.client import ChatReply, ChatRequest, FunctionClient, Usage
+    from btdagg.judge.gemini_client import GeminiClient
     from btdagg.judge.jobs import Estimate, estimate, judge
     from btdagg.judge.judging import Judging
     from btdagg.judge.limits import Limits
@@ -19,10 +21,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "TEMPLATES",
+    "AnthropicClient",
     "ChatReply",
     "ChatRequest",
     "Estimate",
     "FunctionClient",
+    "GeminiClient",
     "JudgeRun",
     "Judging",
     "Limits",
@@ -31,6 +35,7 @@ __all__ = [
     "Pairs",
     "Prices",
     "PromptTemplate",
+    "Usage",
     "Verdict",
     "VoteStore",
     "estimate",
@@ -44,7 +49,9 @@ __all__ = [
 
 # Loaded when first asked for: reading pairs needs neither the store's nor the client's library.
 _NAMES_BY_MODULE = {
-    "client": ("ChatReply", "ChatRequest", "FunctionClient"),
+    "anthropic_client": ("AnthropicClient",),
+    "client": ("ChatReply", "ChatRequest", "FunctionClient", "Usage"),
+    "gemini_client": ("GeminiClient",),
     "jobs": ("Estimate", "estimate", "judge"),
     "judging": ("Judging",),
     "limits": ("Limits",),
