@@ -11,7 +11,9 @@ from btdagg.judge.client import ChatRequest
 from btdagg.judge.rate_limits import Allowance
 from btdagg.judge.retry import ChatError
 from btdagg.judge.verdicts import parse_verdict
+from commands import one_line
 from judge_dialects import DIALECTS, KEY, Answer, Fault
+from judging import pairs_of, rows_of
 
 MESSAGES = (
     {"role": "system", "content": "You compare."},
@@ -336,3 +338,23 @@ def test_limits_of_anthropic_are_read():
     limits = complete(anthropic.client(answer)).limits
     assert limits.requests == Allowance(50, 49, 30)
     assert limits.tokens is None
+
+
+def test_the_command_asks_by_each_protocol(cli, dialect, endpoint, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    server = endpoint(lambda _: (200, dialect.reply(Answer("[[B]]"))))
+    url = server.url if dialect.name == "openai" else server.url.removesuffix("/v1")
+    pairs_of(3).frame.write_ndjson("pairs.jsonl")
+    command = ["judge", "pairs.jsonl", "-m", "m", "-n", "2", "-s", "v.db", "--base-url", url]
+    status, out, err = cli(*command, "--client", dialect.name)
+    assert status == 0, err
+    assert "6 new votes" in out
+    assert sorted(row["vote"] for row in rows_of("v.db")) == [-1] * 3 + [1] * 3
+    assert len(server.requests) == 6
+    # Another protocol is another address, or the same that has to be said to be.
+    monkeypatch.delenv(dialect.variable)
+    if dialect in NATIVE:
+        line = one_line(*cli(*command[:-2], "--client", dialect.name))
+        assert line == f"environment variable {dialect.variable} is not set, want an API key"
+    line = one_line(*cli(*command, "--client", "claude"))
+    assert line == "--client is 'claude', want one of openai, anthropic, gemini"
