@@ -112,6 +112,24 @@ class EndpointClient(ABC):
             await self._closed(pool.client)
             await pool.http_client.aclose()  # not every library closes what it was given
 
+    def long_reader(self) -> tuple[Any, httpx2.AsyncClient]:
+        """Return a client of the library that reads replies of any length; the caller closes it.
+
+        The other one is what it sends by, and what is to be closed.
+        """
+        http_client = self._http_client()
+        http_client.event_hooks = {}
+        return self._library_client(http_client), http_client
+
+    def explained(self, error: Exception, model: str = "") -> ChatError:
+        """Return the fault that an exception of the library stands for."""
+        return self._explained(error, ChatRequest((), model))
+
+    @property
+    def faults(self) -> Faults:
+        """What puts errors into words."""
+        return self._faults
+
     def hidden(self, text: str) -> str:
         """Return a text without the key, should it hold it."""
         return self._faults.hidden(text)

@@ -10,8 +10,9 @@ from functools import cached_property, partial
 from typing import Any, Protocol
 
 from btdagg._core import InputError
+from btdagg.judge.answer_format import AnswerFormat
 from btdagg.judge.calls import STATUSES, Asked, Messages, Order, digest_of, samples_of
-from btdagg.judge.client import ChatReply
+from btdagg.judge.client import ChatReply, ChatRequest
 from btdagg.judge.confidence import sequence_probability
 from btdagg.judge.limits import Limits
 from btdagg.judge.pairs import Pair
@@ -219,6 +220,21 @@ class Judging:
         said = f"{first['content']}\n\n{others[0]['content']}"
         return [{**others[0], "content": said}, *others[1:]]
 
+    def request(self, work: Work, order: Order) -> ChatRequest:
+        """What is asked about an item in an order."""
+        return ChatRequest(
+            self.messages(work.messages(order)),
+            self.model,
+            temperature=self.asked.temperature,
+            top_p=self.top_p,
+            thinking_budget=self.thinking_budget,
+            max_tokens=self.max_answer_tokens,
+            reasoning_effort=self.asked.reasoning_effort,
+            logprobs=self.logprobs,
+            response_format=work.response_format or self.prompt.answer.response_format,
+            extra=self.extra,
+        )
+
     @property
     def logprobs(self) -> bool:
         """Whether to ask for the log-probability of each token."""
@@ -230,18 +246,22 @@ class Judging:
 
     def read(self, reply: ChatReply, order: Order) -> Reading:
         """What an answer says."""
-        answer = self.prompt.answer
-        verdict = parse_verdict(
-            reply.text,
-            answer,
-            finish_reason=reply.finish_reason,
-            refusal=reply.text if reply.finish_reason == "refusal" else None,
-        )
-        confidence = verdict.confidence
-        if confidence is None and not answer.confidence and reply.token_logprobs:
-            with suppress(InputError):  # log-probabilities that are none
-                confidence = sequence_probability(reply.token_logprobs)
-        return Reading(verdict.status, vote_of(verdict, order), confidence, verdict.reason)
+        return read_answer(self.prompt.answer, reply, order)
+
+
+def read_answer(answer: AnswerFormat, reply: ChatReply, order: Order) -> Reading:
+    """Return what an answer says, given the form that was asked for."""
+    verdict = parse_verdict(
+        reply.text,
+        answer,
+        finish_reason=reply.finish_reason,
+        refusal=reply.text if reply.finish_reason == "refusal" else None,
+    )
+    confidence = verdict.confidence
+    if confidence is None and not answer.confidence and reply.token_logprobs:
+        with suppress(InputError):  # log-probabilities that are none
+            confidence = sequence_probability(reply.token_logprobs)
+    return Reading(verdict.status, vote_of(verdict, order), confidence, verdict.reason)
 
 
 def digest_of_pair(pair: Pair) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import time
 from collections.abc import Mapping
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     import openai
 
 KEY_VARIABLE = "OPENAI_API_KEY"
+OWN_ADDRESS = "https://api.openai.com/v1"
 
 _NO_KEY = "none"  # what servers of one's own are sent where there is no key
 _PATH = "/chat/completions"
@@ -74,10 +76,8 @@ class OpenAIClient(EndpointClient):
         self._base_url = base_url
         faults = Faults(self._key, key_variable, openai)
         super().__init__(faults, stream=stream, timeout=timeout, transport=transport)
-        self.name = without_credentials(str(self._pools[0].client.base_url))
-        # OpenAI's own models that think take the new name alone, other servers know the old.
-        new = self.name.startswith("https://api.openai.com")
-        self._limit = "max_completion_tokens" if new else "max_tokens"
+        self.name = address_of(base_url)
+        self._limit = limit_at(self.name)
         self._structured = "json_schema"  # what structured answers are asked for by
 
     def _library_client(self, http_client: httpx2.AsyncClient) -> openai.AsyncOpenAI:
@@ -107,26 +107,7 @@ class OpenAIClient(EndpointClient):
         return False
 
     def _body(self, request: ChatRequest) -> dict[str, Any]:
-        body: dict[str, Any] = {"model": request.model, "messages": request.messages}
-        for name in ("temperature", "top_p", "reasoning_effort", "seed"):
-            value = getattr(request, name)
-            if value is not None:
-                body[name] = value
-        if request.max_tokens is not None:
-            body[self._limit] = request.max_tokens
-        if request.thinking_budget is not None:
-            body["thinking"] = {"type": "enabled", "budget_tokens": request.thinking_budget}
-        if request.response_format is not None and self._structured:
-            is_schema = self._structured == "json_schema"
-            plain = {"type": "json_object"}
-            body["response_format"] = request.response_format if is_schema else plain
-        if request.n > 1:
-            body["n"] = request.n
-        if request.logprobs:
-            body["logprobs"] = True
-        if request.extra:
-            body.update(request.extra)
-        return body
+        return body_of(request, self._limit, self._structured)
 
     # Replies
 
@@ -148,15 +129,27 @@ class OpenAIClient(EndpointClient):
             # OpenRouter and others put an error in a reply that says 200.
             if "error" in value and not value.get("choices"):
                 raise self._faults.refused(value["error"])
-            usage = usage_of(value.get("usage"))
-            model = str(value.get("model") or "")
-            replies = [
+            reply = self.read(value, latency)
+        except (KeyError, TypeError, AttributeError, ValueError):
+            raise self._faults.no_completion(response) from None
+        return replace(reply, limits=RateLimits.of(response.headers))
+
+    def read(self, value: Mapping[str, Any], latency: float = 0.0) -> ChatReply:
+        """Return the reply that a completion, as it is sent, stands for.
+
+        Raises
+        ------
+        KeyError, TypeError, AttributeError, ValueError
+            If it is none.
+        """
+        usage = usage_of(value.get("usage"))
+        model = str(value.get("model") or "")
+        return together(
+            [
                 self._answer(choice, usage if place == 0 else None, latency, model)
                 for place, choice in enumerate(value["choices"])
             ]
-        except (KeyError, TypeError, AttributeError, ValueError):
-            raise self._faults.no_completion(response) from None
-        return replace(together(replies), limits=RateLimits.of(response.headers))
+        )
 
     def _answer(
         self, choice: Mapping[str, Any], usage: Usage | None, latency: float, model: str
@@ -242,3 +235,50 @@ class OpenAIClient(EndpointClient):
             for place in range(len(texts))
         ]
         return replace(together(replies), limits=RateLimits.of(stream.response.headers))
+
+
+def address_of(base_url: str | None) -> str:
+    """Return the address, without credentials, that a client with this base URL asks."""
+    return without_credentials(base_url or os.environ.get("OPENAI_BASE_URL") or OWN_ADDRESS)
+
+
+def limit_at(address: str) -> str:
+    """Return what an endpoint calls the limit on the tokens of an answer.
+
+    OpenAI's own models that think take the new name alone, other servers know the old.
+    """
+    is_new = address.startswith(OWN_ADDRESS.removesuffix("/v1"))
+    return "max_completion_tokens" if is_new else "max_tokens"
+
+
+def body_of(
+    request: ChatRequest, limit: str = "max_tokens", structured: str = "json_schema"
+) -> dict[str, Any]:
+    """Return the body of a request.
+
+    Parameters
+    ----------
+    request : ChatRequest
+    limit : str
+        Field of the limit on the tokens of an answer; see `limit_at`.
+    structured : ``json_schema``, ``json_object`` or empty
+        What structured answers are asked for by.
+    """
+    body: dict[str, Any] = {"model": request.model, "messages": request.messages}
+    for name in ("temperature", "top_p", "reasoning_effort", "seed"):
+        value = getattr(request, name)
+        if value is not None:
+            body[name] = value
+    if request.max_tokens is not None:
+        body[limit] = request.max_tokens
+    if request.thinking_budget is not None:
+        body["thinking"] = {"type": "enabled", "budget_tokens": request.thinking_budget}
+    if request.response_format is not None and structured:
+        is_schema = structured == "json_schema"
+        plain = {"type": "json_object"}
+        body["response_format"] = request.response_format if is_schema else plain
+    if request.n > 1:
+        body["n"] = request.n
+    if request.logprobs:
+        body["logprobs"] = True
+    return {**body, **request.extra}
