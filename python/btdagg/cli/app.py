@@ -13,7 +13,7 @@ from btdagg import __version__
 # Modules of commands that are not called like the command.
 _MODULES = {"run": "pipeline"}
 COMMANDS = (
-    "demo", "run", "judge", "votes", "evaluate", "calibrate", "estimate", "plan", "decide",
+    "demo", "run", "judge", "batch", "votes", "evaluate", "calibrate", "estimate", "plan", "decide",
     "raters", "sql", "serve",
 )  # fmt: skip
 """Names of the commands, as `btdagg --help` lists them."""
@@ -29,9 +29,12 @@ class _Commands(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name in self.commands and self.commands[cmd_name] is None:
             module = import_module(f"btdagg.cli.{_MODULES.get(cmd_name, cmd_name)}")
-            alone = typer.Typer(add_completion=False, rich_markup_mode=self.rich_markup_mode)
-            alone.command(cmd_name)(getattr(module, cmd_name))
-            self.commands[cmd_name] = typer.main.get_command(alone)
+            found = getattr(module, cmd_name)
+            if not isinstance(found, typer.Typer):
+                alone = typer.Typer(add_completion=False, rich_markup_mode=self.rich_markup_mode)
+                alone.command(cmd_name)(found)
+                found = alone
+            self.commands[cmd_name] = typer.main.get_command(found)
         return self.commands.get(cmd_name)
 
 

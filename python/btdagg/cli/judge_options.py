@@ -133,6 +133,13 @@ class JudgeOptions:
         bool,
         typer.Option("--stream", help="Have answers sent in parts; for models that think long."),
     ] = False
+    batch: Annotated[
+        bool,
+        typer.Option(
+            "--batch",
+            help="Ask by OpenAI-style batches, at half the price, and wait: hours, at most a day.",
+        ),
+    ] = Judging.batch
     concurrency: Annotated[
         int, typer.Option("--concurrency", "-c", help="Calls at the same time.")
     ] = Limits.concurrency
@@ -229,6 +236,9 @@ class JudgeOptions:
             raise InputError(f"--allow-missing is {self.allow_missing:g}, want a share from 0 to 1")
         if self.protocol not in PROTOCOLS:
             raise InputError(f"--client is {self.protocol!r}, want one of {', '.join(PROTOCOLS)}")
+        if self.batch and (self.stream or self.protocol != "openai"):
+            other = "--stream" if self.stream else f"--client {self.protocol}"
+            raise InputError(f"{other} is not for --batch, which OpenAI-style endpoints answer")
         for name in ("max_calls", "max_tokens", "samples_per_call"):
             at_least(getattr(self, name), f"--{name.replace('_', '-')}", 1)
         same = {

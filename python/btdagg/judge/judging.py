@@ -110,6 +110,8 @@ class Judging:
         Answers to ask for in one request, where the endpoint gives several.
     again : collection of statuses
         Samples that are there without a vote and are to be asked for again.
+    batch : bool
+        Whether to ask by batches, at half the prices: all at once, for answers within a day.
     same_endpoint : bool
         Whether the endpoint is the same judge as that of the votes which the store has of it.
     grace : float
@@ -147,6 +149,7 @@ class Judging:
     max_attempts: int = 8
     samples_per_call: int = 1
     again: Collection[str] = ()
+    batch: bool = False
     same_endpoint: bool = False
     grace: float = 5.0
     method: Method = SAMPLING
@@ -179,6 +182,10 @@ class Judging:
                     f"status to retry is {status!r}, want one of {', '.join(STATUSES[1:])}"
                 )
         self.limits.refuse_unbounded(self.max_answer_tokens, self.prices)
+        if self.batch and self.samples_per_call > 1:
+            raise InputError(f"samples_per_call is {self.samples_per_call}, want 1 in batches")
+        if self.batch and self.limits.shared:
+            raise InputError("limits are shared, which those of batches cannot be")
 
     @cached_property
     def prompt(self) -> PromptTemplate:
@@ -234,6 +241,13 @@ class Judging:
             response_format=work.response_format or self.prompt.answer.response_format,
             extra=self.extra,
         )
+
+    @property
+    def paid(self) -> Prices | None:
+        """Prices as they are paid: half of those given where it asks by batches."""
+        if self.prices is None or not self.batch:
+            return self.prices
+        return Prices(self.prices.prompt / 2, self.prices.completion / 2)
 
     @property
     def logprobs(self) -> bool:
