@@ -6,6 +6,7 @@ from btdagg.lazy import loader
 
 if TYPE_CHECKING:
     from btdagg.judge.anthropic_client import AnthropicClient
+    from btdagg.judge.batch_client import BatchClient, VllmClient
     from btdagg.judge.client import ChatReply, ChatRequest, FunctionClient, Usage
     from btdagg.judge.gemini_client import GeminiClient
     from btdagg.judge.jobs import Estimate, estimate, judge
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "TEMPLATES",
     "AnthropicClient",
+    "BatchClient",
     "ChatReply",
     "ChatRequest",
     "Estimate",
@@ -37,6 +39,7 @@ __all__ = [
     "PromptTemplate",
     "Usage",
     "Verdict",
+    "VllmClient",
     "VoteStore",
     "estimate",
     "get_template",
@@ -50,6 +53,7 @@ __all__ = [
 # Loaded when first asked for: reading pairs needs neither the store's nor the client's library.
 _NAMES_BY_MODULE = {
     "anthropic_client": ("AnthropicClient",),
+    "batch_client": ("BatchClient", "VllmClient"),
     "client": ("ChatReply", "ChatRequest", "FunctionClient", "Usage"),
     "gemini_client": ("GeminiClient",),
     "jobs": ("Estimate", "estimate", "judge"),
