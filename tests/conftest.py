@@ -11,6 +11,7 @@ import engines
 from btdagg.cli import run
 from databases import PostgreSQL, postgres_programs
 from exhibits import PNG, Figure
+from judge_dialects import DIALECTS, KEY
 from judge_endpoints import Endpoint
 from simulated_judge import SimulatedJudge
 from trace_servers import MLflowServer, PhoenixServer, has_mlflow, phoenix_program
@@ -94,6 +95,19 @@ def endpoint():
     yield start
     for server in started:
         server.stop()
+
+
+@pytest.fixture
+def keys(monkeypatch):
+    """A key of each protocol that judges are asked by."""
+    for dialect in DIALECTS:
+        monkeypatch.setenv(dialect.variable, KEY)
+
+
+@pytest.fixture(params=DIALECTS, ids=repr)
+def dialect(request, keys):
+    """Each protocol that judges are asked by."""
+    return request.param
 
 
 @pytest.fixture(scope="session")

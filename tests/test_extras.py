@@ -35,9 +35,9 @@ class Missing:
 
 sys.meta_path.insert(0, Missing())
 """
-BEYOND_CLI = ["sqlalchemy", "openai", "httpx2", "psycopg", "jinja2", "matplotlib", "sklearn",
-              "fastapi", "starlette", "anyio", "uvicorn", "h11", "prometheus_client",
-              "pyarrow"]  # fmt: skip
+BEYOND_CLI = ["sqlalchemy", "openai", "anthropic", "google", "httpx2", "psycopg", "jinja2",
+              "matplotlib", "sklearn", "fastapi", "starlette", "anyio", "uvicorn", "h11",
+              "prometheus_client", "pyarrow"]  # fmt: skip
 NEIGHBOURS = ["httpx", "inspect_ai", "langfuse", "mlflow", "opentelemetry", "phoenix"]
 EVALUATE = "evaluate votes.csv labels.csv --splits 2"
 
@@ -47,6 +47,8 @@ EVALUATE = "evaluate votes.csv labels.csv --splits 2"
     [
         ("judge pairs.jsonl --model m -n 2", BEYOND_CLI, "judge"),
         ("judge pairs.jsonl --model m -n 2", ["openai"], "judge"),
+        ("judge pairs.jsonl --model m -n 2 --client anthropic", ["anthropic"], "anthropic"),
+        ("judge pairs.jsonl --model m -n 2 --client gemini", ["google"], "gemini"),
         ("judge pairs.jsonl --model m -n 2 --dry-run", ["sqlalchemy"], "judge"),
         ("run pairs.jsonl --labels labels.csv --model m -n 2", ["sqlalchemy"], "judge"),
         ("votes x.db", BEYOND_CLI, "judge"),
@@ -58,7 +60,7 @@ EVALUATE = "evaluate votes.csv labels.csv --splits 2"
         (f"{EVALUATE} --report out", ["jinja2"], "report"),
         (f"{EVALUATE} --methods isotonic", BEYOND_CLI, "isotonic"),
         ("serve model.json", BEYOND_CLI, "serve"),
-        *(("serve model.json", [name], "serve") for name in BEYOND_CLI[7:14]),
+        *(("serve model.json", [name], "serve") for name in BEYOND_CLI[9:]),
         ("--help", ["typer"], "cli"),
         ("--help", ["rich"], "cli"),
         (EVALUATE, ["polars"], "tables"),
@@ -68,8 +70,7 @@ EVALUATE = "evaluate votes.csv labels.csv --splits 2"
 def test_a_missing_library_is_named_with_the_extra_that_brings_it(folder, line, missing, extra):
     before = WITHOUT.format(modules=missing)
     message = one_line(*ended(*line.split(), before=before))
-    names = "|".join(missing).replace("sklearn", "scikit-learn")
-    names = names.replace("inspect_ai", "inspect-ai")
+    names = "|".join(missing).replace("sklearn", "scikit-learn").replace("google", "google-genai")
     assert re.search(rf" needs ({names}): pip install 'btdagg\[{extra}\]'$", message)
 
 

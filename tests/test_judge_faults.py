@@ -1,6 +1,7 @@
 """Whose fault it is: of a pair, whose votes are marked, or of the endpoint, which ends the run."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -8,20 +9,14 @@ from btdagg.judge.calls import digest_of, samples_of
 from btdagg.judge.client import FunctionClient
 from btdagg.judge.judging import Judging
 from btdagg.judge.limits import Limits
-from btdagg.judge.openai_client import OpenAIClient
 from btdagg.judge.retry import ChatError, EndpointError
 from btdagg.judge.sampling import sample
 from btdagg.judge.store import VoteStore
 from btdagg.judge.work import Work
-from judge_endpoints import completion, error
+from judge_dialects import Answer, Fault
 from judging import ASKED, plan_of, read, rows_of, statuses_of
 
 TOO_LONG = "This model's maximum context length is 4096 tokens. Please reduce the length."
-
-
-@pytest.fixture(autouse=True)
-def key(monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-tests-0123456789")
 
 
 def run_on(place, client, plan, **settings):
@@ -47,46 +42,106 @@ def plan_with_long_pairs(n_items, long):
 
 
 def of_short_pairs(asked):
-    if len(asked["messages"][-1]["content"]) > 5000:
-        return 400, error(TOO_LONG, code="context_length_exceeded")
-    return 200, completion()
+    return Fault(400, TOO_LONG) if len(asked.text) > 5000 else Answer()
 
 
 @pytest.mark.parametrize("first", [0, 25, 50])
-def test_ten_pairs_that_are_too_long_cost_no_other_vote(tmp_path, endpoint, first):
+def test_ten_pairs_that_are_too_long_cost_no_other_vote(tmp_path, dialect, first):
     long = range(first, first + 10)
-    server = endpoint(of_short_pairs)
+    client = dialect.client(of_short_pairs)
     place = tmp_path / "v.db"
-    done = run_on(place, OpenAIClient(server.url), plan_with_long_pairs(60, long))
+    done = run_on(place, client, plan_with_long_pairs(60, long))
     assert done.stopped == ""
     assert done.statuses == {"ok": 200, "failed": 40}
     assert done.n_pair_faults == 40
-    assert done.n_calls == len(server.requests) == 240 + done.n_canaries
+    assert done.n_calls == len(client.asked) == 240 + done.n_canaries
     assert done.n_canaries <= 2
     failed = [row for row in rows_of(place) if row["status"] == "failed"]
     assert {row["item"] for row in failed} == {f"q{number}" for number in long}
     assert {row["reason"] for row in failed} == {f"HTTP 400: {TOO_LONG}"}
     # They are marked, so nobody asks for them again unless told to.
-    again = run_on(place, OpenAIClient(server.url), plan_with_long_pairs(60, long))
+    again = run_on(place, dialect.client(of_short_pairs), plan_with_long_pairs(60, long))
     assert again.n_calls == 0
 
 
-def test_a_refused_parameter_marks_nothing_and_the_corrected_command_completes(tmp_path, endpoint):
+def test_a_refused_parameter_marks_nothing_and_the_corrected_command_completes(tmp_path, dialect):
     def answer(asked):
-        if "temperature" in asked:
-            return 400, error("Unsupported value: 'temperature'", param="temperature")
-        return 200, completion()
+        if "temperature" in {**asked.body, **asked.body.get("generationConfig", {})}:
+            return Fault(400, "Unsupported value: 'temperature'")
+        return Answer()
 
-    server, place = endpoint(answer), tmp_path / "v.db"
+    client, place = dialect.client(answer), tmp_path / "v.db"
     with pytest.raises(EndpointError, match="refuses a short request, too: HTTP 400: Unsupported"):
-        run_on(place, OpenAIClient(server.url), plan_of(20))
-    assert len(server.requests) <= 2
+        run_on(place, client, plan_of(20))
+    assert len(client.asked) <= 2
     assert rows_of(place) == []
 
     async def answers(request):
         return "[[A]]"
 
     assert run_on(place, FunctionClient(answers), plan_of(20)).statuses == {"ok": 80}
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (Fault(401, "no", "wrong_key"), "refuses the key of {}"),
+        (Fault(404, "no m"), "knows no such path or no model 'm'"),
+        (Fault(400, "", "quota"), "out of quota"),
+    ],
+)
+def test_what_no_further_call_can_help_ends_the_run(tmp_path, dialect, said, words):
+    if said.kind == "quota" and dialect.name == "gemini":
+        pytest.skip("the Gemini API says of its quotas that they are limits")
+    place = tmp_path / "v.db"
+    client = dialect.client(lambda _: said)
+    with pytest.raises(EndpointError, match=words.format(dialect.variable)) as caught:
+        run_on(place, client, plan_of(20))
+    assert str(caught.value).startswith(f"{dialect.address}")
+    assert len(client.asked) == 1
+    assert rows_of(place) == []
+
+
+@pytest.mark.parametrize(
+    ("fault", "limited"),
+    [(Fault(429, "slow", retry_after=0.1), True), (Fault(500, "ache"), False)],
+)
+def test_what_passes_loses_no_vote(tmp_path, dialect, fault, limited):
+    seen = set()
+
+    def answer(asked):
+        if len(seen) < 3 and asked.text not in seen:
+            seen.add(asked.text)
+            return fault
+        return Answer()
+
+    place = tmp_path / "v.db"
+    client = dialect.client(answer)
+    done = run_on(place, client, plan_of(10), max_attempts=5)
+    assert done.statuses == statuses_of(place) == {"ok": 40}
+    assert len(client.asked) == done.n_calls == 43
+    assert (done.n_limited, done.n_retries) == (3 * limited, 3)
+
+
+def test_refusals_and_cut_answers_have_their_status_and_usage_is_kept(tmp_path, dialect):
+    finish = {"q0": "refused", "q1": "blocked", "q2": "length"}
+
+    def answer(asked):
+        item = asked.text.split()[0]
+        return Answer("[[A]]", finish.get(item, "stop"), "hm", 100, 50, 40, 64)
+
+    judging = Judging("m")
+
+    def read_as_btdagg_does(reply, order):
+        return judging.read(reply, order)
+
+    plan = [replace(work, read=read_as_btdagg_does) for work in plan_of(5)]
+    place = tmp_path / "v.db"
+    done = run_on(place, dialect.client(answer), plan)
+    assert done.statuses == {"ok": 8, "refused": 8, "truncated": 4}
+    assert (done.prompt_tokens, done.cached_tokens) == (2000, 1280)
+    assert (done.completion_tokens, done.reasoning_tokens) == (1000, 800)
+    assert {row["completion_tokens"] for row in rows_of(place)} == {50}
 
 
 def test_an_endpoint_that_takes_to_refusing_everything_ends_the_run(tmp_path):

@@ -10,11 +10,12 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from judging import pairs_of, statuses_of
+from judging import pairs_of, start, statuses_of
 
 LLMOCK = shutil.which("llmock", path=str(Path(sys.executable).parent)) or shutil.which("llmock")
 
@@ -120,3 +121,57 @@ def test_pairs_beyond_the_context_window(cli, tmp_path, monkeypatch, llmock):
     assert status == 0, err
     assert json.loads(out)["n_pair_faults"] == 6
     assert statuses_of("v.db") == {"ok": 34, "failed": 6}
+
+
+def got(url):
+    with urllib.request.urlopen(url, timeout=30) as reply:
+        return reply.read()
+
+
+def bought(url):
+    """How often each request was asked by a batch, as the server's own files say."""
+    found = Counter()
+    after = ""
+    while True:
+        page = json.loads(got(f"{url}/batches?limit=5{after}"))
+        for batch in page["data"]:
+            content = got(f"{url}/files/{batch['input_file_id']}/content")
+            found.update(json.loads(line)["custom_id"] for line in content.splitlines())
+        if not page["has_more"]:
+            return found
+        after = f"&after={page['last_id']}"
+
+
+def test_batches_killed_between_their_steps_and_within(cli, tmp_path, monkeypatch, llmock):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    pairs_of(20).frame.write_ndjson("pairs.jsonl")
+    url = llmock()
+    asking = ["pairs.jsonl", "--model", "gpt-4o", "-n", "4", "--base-url", url]
+    # Step by step, each a process of its own that is killed as it goes, and done again.
+    for step in (["write", *asking], ["send"], ["collect", "--wait"]):
+        for tenths in (6, 9, 12):
+            process = start(tmp_path, "batch", *step)
+            time.sleep(tenths / 10)
+            process.kill()
+            process.communicate()
+        process = start(tmp_path, "batch", *step)
+        _, err = process.communicate(timeout=120)
+        assert process.returncode == 0, err
+    assert statuses_of("votes.db").total() == 80
+    asked = bought(url)
+    assert (len(asked), set(asked.values())) == (80, {1})
+    # All of it in one command, for more votes.
+    command = ["judge", "pairs.jsonl", "--model", "gpt-4o", "-n", "8", "--base-url", url, "--batch",
+               "--allow-missing", "1"]  # fmt: skip
+    for tenths in range(6, 40, 3):
+        process = start(tmp_path, *command)
+        time.sleep(tenths / 10)
+        process.kill()
+        process.communicate()
+    process = start(tmp_path, *command)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    assert statuses_of("votes.db").total() == 160
+    asked = bought(url)
+    assert (len(asked), set(asked.values())) == (160, {1})

@@ -83,6 +83,7 @@ def test_what_is_imported_is_a_declared_dependency():
     wanted = chain(project["dependencies"], *project["optional-dependencies"].values())
     declared = {re.match(r"[\w-]+", need)[0].lower().replace("-", "_") for need in wanted}
     other_names = {
+        "google": "google_genai",
         "opentelemetry": "opentelemetry_api",
         "phoenix": "arize_phoenix_client",
         "sklearn": "scikit_learn",

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 # What to install, where that is not the name that is imported.
 _PACKAGES = {
+    "google": "google-genai",
     "huggingface_hub": "huggingface-hub",
     "inspect_ai": "inspect-ai",
     "mlflow": "mlflow-skinny",

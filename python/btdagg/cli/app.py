@@ -13,7 +13,7 @@ from btdagg import __version__
 # Modules of commands that are not called like the command.
 _MODULES = {"run": "pipeline", "import": "imports"}
 COMMANDS = (
-    "demo", "run", "judge", "import", "votes", "evaluate", "calibrate", "estimate", "plan",
+    "demo", "run", "judge", "batch", "import", "votes", "evaluate", "calibrate", "estimate", "plan",
     "decide", "raters", "sql", "serve",
 )  # fmt: skip
 """Names of the commands, as `btdagg --help` lists them."""
@@ -29,11 +29,13 @@ class _Commands(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name in self.commands and self.commands[cmd_name] is None:
             module = import_module(f"btdagg.cli.{_MODULES.get(cmd_name, cmd_name)}")
-            alone = typer.Typer(add_completion=False, rich_markup_mode=self.rich_markup_mode)
             # A name that Python keeps for itself has an underscore.
-            function = getattr(module, cmd_name, None) or getattr(module, f"{cmd_name}_")
-            alone.command(cmd_name)(function)
-            self.commands[cmd_name] = typer.main.get_command(alone)
+            found = getattr(module, cmd_name, None) or getattr(module, f"{cmd_name}_")
+            if not isinstance(found, typer.Typer):
+                alone = typer.Typer(add_completion=False, rich_markup_mode=self.rich_markup_mode)
+                alone.command(cmd_name)(found)
+                found = alone
+            self.commands[cmd_name] = typer.main.get_command(found)
         return self.commands.get(cmd_name)
 
 

@@ -90,6 +90,8 @@ def judge(
     if rule is not None and method != "sample":
         raise InputError("--stop is for --method sample")
     judging = options.judging()
+    if options.batch and method == "usc":
+        raise InputError("--method usc is not for --batch: it reads answers in a way of its own")
     raw = tables_of(columns, pairs, *([] if labels is None else [labels]))
     several = read_pairs(raw[0])
     judging.prompt.check(several)

@@ -16,12 +16,13 @@ from btdagg._core import InputError
 from btdagg.cli.common import at_least
 from btdagg.cli.stopping import load_rule
 from btdagg.judge.calls import STATUSES
+from btdagg.judge.clients import PROTOCOLS
 from btdagg.judge.judging import Judging
 from btdagg.judge.limits import Limits
 from btdagg.judge.prices import Prices
 
 if TYPE_CHECKING:
-    from btdagg.judge.openai_client import OpenAIClient
+    from btdagg.judge.endpoint_client import EndpointClient
     from btdagg.online import StoppingRule
     from btdagg.online.rule_kind import RuleKind
 
@@ -46,13 +47,23 @@ class JudgeOptions:
     base_url: Annotated[
         str | None,
         typer.Option(
-            help="Of any OpenAI-compatible endpoint, such as http://localhost:8000/v1.",
-            show_default="OpenAI's own",
+            help="Of any OpenAI-compatible endpoint, such as http://localhost:8000/v1; or of "
+            "another one with the protocol of --client.",
+            show_default="the provider's own",
         ),
     ] = None
+    protocol: Annotated[
+        str,
+        typer.Option("--client", help=f"Protocol of the endpoint: {', '.join(PROTOCOLS)}."),
+    ] = PROTOCOLS[0]
     key_variable: Annotated[
-        str, typer.Option("--api-key-env", help="Environment variable that holds the API key.")
-    ] = "OPENAI_API_KEY"
+        str | None,
+        typer.Option(
+            "--api-key-env",
+            help="Environment variable that holds the API key.",
+            show_default="OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY",
+        ),
+    ] = None
     n: Annotated[int, typer.Option("-n", help="Votes per pair, half of them in each order.")] = (
         Judging.n
     )
@@ -122,6 +133,13 @@ class JudgeOptions:
         bool,
         typer.Option("--stream", help="Have answers sent in parts; for models that think long."),
     ] = False
+    batch: Annotated[
+        bool,
+        typer.Option(
+            "--batch",
+            help="Ask by OpenAI-style batches, at half the price, and wait: hours, at most a day.",
+        ),
+    ] = Judging.batch
     concurrency: Annotated[
         int, typer.Option("--concurrency", "-c", help="Calls at the same time.")
     ] = Limits.concurrency
@@ -216,6 +234,11 @@ class JudgeOptions:
         """
         if not 0 <= self.allow_missing <= 1:
             raise InputError(f"--allow-missing is {self.allow_missing:g}, want a share from 0 to 1")
+        if self.protocol not in PROTOCOLS:
+            raise InputError(f"--client is {self.protocol!r}, want one of {', '.join(PROTOCOLS)}")
+        if self.batch and (self.stream or self.protocol != "openai"):
+            other = "--stream" if self.stream else f"--client {self.protocol}"
+            raise InputError(f"{other} is not for --batch, which OpenAI-style endpoints answer")
         for name in ("max_calls", "max_tokens", "samples_per_call"):
             at_least(getattr(self, name), f"--{name.replace('_', '-')}", 1)
         same = {
@@ -236,11 +259,12 @@ class JudgeOptions:
             }
         )
 
-    def client(self) -> OpenAIClient:
+    def client(self) -> EndpointClient:
         """The endpoint that is asked."""
-        from btdagg.judge.openai_client import OpenAIClient
+        from btdagg.judge.clients import client_of
 
-        return OpenAIClient(
+        return client_of(
+            self.protocol,
             self.base_url,
             key_variable=self.key_variable,
             stream=self.stream,

@@ -95,6 +95,8 @@ def say_run(run: JudgeRun, store: str, json: bool, allowed: float) -> int:
             f"{run.n_calls} calls ({run.n_retries} repeated), {_tokens(run)}{cost}; store {shown}",
             soft_wrap=True,
         )
+    if run.n_batched:
+        note(f"{run.n_batched} samples are in batches under way: btdagg batch list")
     if run.n_without_vote:
         of_pairs = (
             f" ({run.n_pair_faults} since the endpoint refuses their pair)"

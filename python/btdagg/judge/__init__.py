@@ -5,7 +5,10 @@ from typing import TYPE_CHECKING
 from btdagg.lazy import loader
 
 if TYPE_CHECKING:
-    from btdagg.judge.client import ChatReply, ChatRequest, FunctionClient
+    from btdagg.judge.anthropic_client import AnthropicClient
+    from btdagg.judge.batch_client import BatchClient, VllmClient
+    from btdagg.judge.client import ChatReply, ChatRequest, FunctionClient, Usage
+    from btdagg.judge.gemini_client import GeminiClient
     from btdagg.judge.jobs import Estimate, estimate, judge
     from btdagg.judge.judging import Judging
     from btdagg.judge.limits import Limits
@@ -19,10 +22,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "TEMPLATES",
+    "AnthropicClient",
+    "BatchClient",
     "ChatReply",
     "ChatRequest",
     "Estimate",
     "FunctionClient",
+    "GeminiClient",
     "JudgeRun",
     "Judging",
     "Limits",
@@ -31,7 +37,9 @@ __all__ = [
     "Pairs",
     "Prices",
     "PromptTemplate",
+    "Usage",
     "Verdict",
+    "VllmClient",
     "VoteStore",
     "estimate",
     "get_template",
@@ -44,7 +52,10 @@ __all__ = [
 
 # Loaded when first asked for: reading pairs needs neither the store's nor the client's library.
 _NAMES_BY_MODULE = {
-    "client": ("ChatReply", "ChatRequest", "FunctionClient"),
+    "anthropic_client": ("AnthropicClient",),
+    "batch_client": ("BatchClient", "VllmClient"),
+    "client": ("ChatReply", "ChatRequest", "FunctionClient", "Usage"),
+    "gemini_client": ("GeminiClient",),
     "jobs": ("Estimate", "estimate", "judge"),
     "judging": ("Judging",),
     "limits": ("Limits",),

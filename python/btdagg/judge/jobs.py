@@ -7,9 +7,11 @@ import os
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from btdagg._core import InputError
+from btdagg.judge.batching import judge_by_batches
 from btdagg.judge.calls import ORDERS, Status, batched
 from btdagg.judge.client import ChatClient
 from btdagg.judge.judging import Judging
@@ -84,6 +86,15 @@ async def judge(
     pairs = pairs if isinstance(pairs, Pairs) else read_pairs(pairs)
     judging.prompt.check(pairs)
     async with opened(store, client, judging.timeout, base_url, key_variable) as (place, asked):
+        if judging.batch:
+            return await judge_by_batches(
+                partial(judging.plan, pairs),
+                judging,
+                client=asked,
+                store=place,
+                stop=stop,
+                watch=watch,
+            )
         return await sample(
             judging.plan(pairs),
             judging.asked,
@@ -181,8 +192,8 @@ def estimate(pairs: Pairs, judging: Judging, store: VoteStore | None = None) -> 
                     prompt_tokens += calls * estimated_tokens(work.messages(order))
     completion = None if per_answer is None else round(per_answer * n_answers)
     cost = None
-    if judging.prices is not None and completion is not None:
-        cost = judging.prices.of(prompt_tokens, completion)
+    if judging.paid is not None and completion is not None:
+        cost = judging.paid.of(prompt_tokens, completion)
     return Estimate(len(pairs), n_wanted, n_there, n_calls, prompt_tokens, completion, cost)
 
 

@@ -10,8 +10,9 @@ from functools import cached_property, partial
 from typing import Any, Protocol
 
 from btdagg._core import InputError
+from btdagg.judge.answer_format import AnswerFormat
 from btdagg.judge.calls import STATUSES, Asked, Messages, Order, digest_of, samples_of
-from btdagg.judge.client import ChatReply
+from btdagg.judge.client import ChatReply, ChatRequest
 from btdagg.judge.confidence import sequence_probability
 from btdagg.judge.limits import Limits
 from btdagg.judge.pairs import Pair
@@ -111,6 +112,8 @@ class Judging:
         Answers to ask for in one request, where the endpoint gives several.
     again : collection of statuses
         Samples that are there without a vote and are to be asked for again.
+    batch : bool
+        Whether to ask by batches, at half the prices: all at once, for answers within a day.
     same_endpoint : bool
         Whether the endpoint is the same judge as that of the votes which the store has of it.
     grace : float
@@ -148,6 +151,7 @@ class Judging:
     max_attempts: int = 8
     samples_per_call: int = 1
     again: Collection[str] = ()
+    batch: bool = False
     same_endpoint: bool = False
     grace: float = 5.0
     method: Method = SAMPLING
@@ -180,6 +184,10 @@ class Judging:
                     f"status to retry is {status!r}, want one of {', '.join(STATUSES[1:])}"
                 )
         self.limits.refuse_unbounded(self.max_answer_tokens, self.prices)
+        if self.batch and self.samples_per_call > 1:
+            raise InputError(f"samples_per_call is {self.samples_per_call}, want 1 in batches")
+        if self.batch and self.limits.shared:
+            raise InputError("limits are shared, which those of batches cannot be")
 
     @cached_property
     def prompt(self) -> PromptTemplate:
@@ -221,6 +229,28 @@ class Judging:
         said = f"{first['content']}\n\n{others[0]['content']}"
         return [{**others[0], "content": said}, *others[1:]]
 
+    def request(self, work: Work, order: Order) -> ChatRequest:
+        """What is asked about an item in an order."""
+        return ChatRequest(
+            self.messages(work.messages(order)),
+            self.model,
+            temperature=self.asked.temperature,
+            top_p=self.top_p,
+            thinking_budget=self.thinking_budget,
+            max_tokens=self.max_answer_tokens,
+            reasoning_effort=self.asked.reasoning_effort,
+            logprobs=self.logprobs,
+            response_format=work.response_format or self.prompt.answer.response_format,
+            extra=self.extra,
+        )
+
+    @property
+    def paid(self) -> Prices | None:
+        """Prices as they are paid: half of those given where it asks by batches."""
+        if self.prices is None or not self.batch:
+            return self.prices
+        return Prices(self.prices.prompt / 2, self.prices.completion / 2)
+
     @property
     def logprobs(self) -> bool:
         """Whether to ask for the log-probability of each token."""
@@ -232,18 +262,22 @@ class Judging:
 
     def read(self, reply: ChatReply, order: Order) -> Reading:
         """What an answer says."""
-        answer = self.prompt.answer
-        verdict = parse_verdict(
-            reply.text,
-            answer,
-            finish_reason=reply.finish_reason,
-            refusal=reply.text if reply.finish_reason == "refusal" else None,
-        )
-        confidence = verdict.confidence
-        if confidence is None and not answer.confidence and reply.token_logprobs:
-            with suppress(InputError):  # log-probabilities that are none
-                confidence = sequence_probability(reply.token_logprobs)
-        return Reading(verdict.status, vote_of(verdict, order), confidence, verdict.reason)
+        return read_answer(self.prompt.answer, reply, order)
+
+
+def read_answer(answer: AnswerFormat, reply: ChatReply, order: Order) -> Reading:
+    """Return what an answer says, given the form that was asked for."""
+    verdict = parse_verdict(
+        reply.text,
+        answer,
+        finish_reason=reply.finish_reason,
+        refusal=reply.text if reply.finish_reason == "refusal" else None,
+    )
+    confidence = verdict.confidence
+    if confidence is None and not answer.confidence and reply.token_logprobs:
+        with suppress(InputError):  # log-probabilities that are none
+            confidence = sequence_probability(reply.token_logprobs)
+    return Reading(verdict.status, vote_of(verdict, order), confidence, verdict.reason)
 
 
 def digest_of_pair(pair: Pair) -> str:

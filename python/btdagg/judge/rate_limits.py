@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 import re
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from email.utils import parsedate_to_datetime
 
 
 @dataclass(frozen=True)
@@ -31,21 +34,35 @@ class RateLimits:
 
     @classmethod
     def of(cls, headers: Mapping[str, str]) -> RateLimits | None:
-        """Read ``x-ratelimit-*`` headers; None where there are none that can be read."""
+        """Read ``x-ratelimit-*`` headers, or Anthropic's; None where none can be read."""
         found = cls(*(_allowance(headers, kind) for kind in ("requests", "tokens")))
         return None if found == cls() else found
 
 
 def _allowance(headers: Mapping[str, str], kind: str) -> Allowance | None:
-    values = [headers.get(f"x-ratelimit-{name}-{kind}") for name in ("limit", "remaining", "reset")]
+    names = ("limit", "remaining", "reset")
+    values = [headers.get(f"x-ratelimit-{name}-{kind}") for name in names]
+    if not any(values):
+        values = [headers.get(f"anthropic-ratelimit-{kind}-{name}") for name in names]
     try:
         limit, left = (float(value or "nan") for value in values[:2])
     except ValueError:
         return None
     seconds = seconds_of(values[2])
+    if seconds is None:
+        seconds = _seconds_until(values[2], headers.get("date"))
     if seconds is None or not 0 <= left <= limit < math.inf or seconds <= 0 or not limit:
         return None
     return Allowance(limit, left, seconds)
+
+
+def _seconds_until(moment: str | None, now: str | None) -> float | None:
+    """Seconds to a moment of RFC 3339, by the clock of whoever says it if that is known."""
+    try:
+        then = datetime.fromisoformat(moment or "").timestamp()
+        return then - (parsedate_to_datetime(now).timestamp() if now else time.time())
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|h|m|s|d|)")

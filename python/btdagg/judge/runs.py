@@ -22,6 +22,8 @@ class JudgeRun:
         Samples of this run that are in the store, by status.
     there : Counter of str
         Samples wanted that were in the store before, by status.
+    n_batched : int
+        Samples wanted that are in batches under way.
     n_items, n_wanted : int
         Items and samples looked at so far.
     n_calls, n_retries, n_limited, n_canaries : int
@@ -54,6 +56,7 @@ class JudgeRun:
 
     statuses: Counter[str] = field(default_factory=Counter)
     there: Counter[str] = field(default_factory=Counter)
+    n_batched: int = 0
     n_items: int = 0
     n_wanted: int = 0
     n_calls: int = 0
@@ -132,7 +135,8 @@ _SUMS = (
 
 def total_of(runs: Sequence[JudgeRun]) -> JudgeRun:
     """Return several runs, of which the last may have ended early, as one."""
-    total = JudgeRun(stopped=runs[-1].stopped, is_useless=runs[-1].is_useless)
+    last = runs[-1]
+    total = JudgeRun(stopped=last.stopped, is_useless=last.is_useless, n_batched=last.n_batched)
     for name in _SUMS:
         setattr(total, name, sum(getattr(run, name) for run in runs))
     for run in runs:

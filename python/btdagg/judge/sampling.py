@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -25,11 +25,11 @@ from btdagg.judge.limits import Budget
 from btdagg.judge.retry import EndpointError
 from btdagg.judge.runs import JudgeRun
 from btdagg.judge.shared_budget import SharedBudget
-from btdagg.judge.store import Answered, Claimed, Owner, StoreError, VoteStore
+from btdagg.judge.store import BATCHED, Answered, Claimed, Owner, StoreError, VoteStore
 from btdagg.judge.storing import Storing
 from btdagg.judge.throttle import Throttle
 from btdagg.judge.usefulness import Usefulness
-from btdagg.judge.work import Reader, Work
+from btdagg.judge.work import Reader, Work, stretches_of
 
 # Samples that are looked up and claimed at a time, unless there are more workers.
 _STRETCH = 128
@@ -43,7 +43,7 @@ _TELL = 0.5  # seconds between looks at what is waited for
 INTERRUPTED = "interrupted"
 
 
-class _Batch(NamedTuple):
+class _Bundle(NamedTuple):
     """Samples of an item and order that are asked for in one request."""
 
     claimed: list[Claimed]
@@ -144,7 +144,7 @@ class _Sampler:
         # of the endpoint.
         self._unsettled: list[Answered] = []
         self._per_call = judging.samples_per_call
-        self._queue: asyncio.Queue[_Batch | None] = asyncio.Queue(max(limits.concurrency, 1))
+        self._queue: asyncio.Queue[_Bundle | None] = asyncio.Queue(max(limits.concurrency, 1))
         self._claimed: dict[tuple[str, Order, int], Claimed] = {}
         self._commits = GroupCommit(self._save)
         self._error: Exception | None = None
@@ -273,7 +273,7 @@ class _Sampler:
     async def _feed(self, plan: Iterable[Work]) -> None:
         try:
             elsewhere: list[Work] = []
-            for stretch in _stretches(plan, max(_STRETCH, self._judging.limits.concurrency)):
+            for stretch in stretches_of(plan, max(_STRETCH, self._judging.limits.concurrency)):
                 if self._stopping.is_set():
                     return
                 known = [(work.item, work.digest, work.task) for work in stretch if work.digest]
@@ -286,7 +286,7 @@ class _Sampler:
                 await self._sleep(wait)
                 wait = min(2 * wait, longest)
                 left, elsewhere = elsewhere, []
-                for stretch in _stretches(left, _STRETCH):
+                for stretch in stretches_of(left, _STRETCH):
                     elsewhere += await self._take(stretch, ())
         except Exception as error:
             self._halt("an error", error)
@@ -304,6 +304,7 @@ class _Sampler:
         claimed, elsewhere, there = await self._storing.commit(
             self._owner.claim, self._ask, wanted, again
         )
+        self._run.n_batched += there.pop(BATCHED, 0)
         self._run.there.update(there)
         requests: dict[tuple[str, Order], ChatRequest] = {}
         by_place: dict[tuple[str, Order], list[Claimed]] = {}
@@ -311,13 +312,13 @@ class _Sampler:
             self._claimed[each.item, each.order, each.sample] = each
             by_place.setdefault((each.item, each.order), []).append(each)
         for item, order in by_place:
-            requests[item, order] = self._request(works[item], order)
+            requests[item, order] = self._judging.request(works[item], order)
         sent = {place: request.messages for place, request in requests.items()}
         await self._storing.commit(self._owner.keep_messages, self._ask, sent)
         reads = {item: work.read or self._read for item, work in works.items()}
         batches = {
             place: [
-                _Batch(several[first : first + self._per_call], requests[place], reads[place[0]])
+                _Bundle(several[first : first + self._per_call], requests[place], reads[place[0]])
                 for first in range(0, len(several), self._per_call)
             ]
             for place, several in by_place.items()
@@ -331,21 +332,6 @@ class _Sampler:
                 break
             await self._queue.put(batch)
         return [replace(works[item], wanted=samples) for item, samples in elsewhere.items()]
-
-    def _request(self, work: Work, order: Order) -> ChatRequest:
-        judging = self._judging
-        return ChatRequest(
-            judging.messages(work.messages(order)),
-            judging.model,
-            temperature=self._asked.temperature,
-            top_p=judging.top_p,
-            thinking_budget=judging.thinking_budget,
-            max_tokens=judging.max_answer_tokens,
-            reasoning_effort=self._asked.reasoning_effort,
-            logprobs=judging.logprobs,
-            response_format=work.response_format or judging.prompt.answer.response_format,
-            extra=judging.extra,
-        )
 
     # Asking
 
@@ -366,7 +352,7 @@ class _Sampler:
             self._works.set()
             self._voted.set()  # there may be none to come
 
-    async def _serve(self, batch: _Batch) -> None:
+    async def _serve(self, batch: _Bundle) -> None:
         left = batch.claimed
         while left and not self._stopping.is_set():
             answered = await self._answers_to(batch, left[: self._per_call])
@@ -388,7 +374,9 @@ class _Sampler:
             self._run.waits_for, self._run.waits_seconds = self._asker.state()
             self._watch(self._run)
 
-    async def _answers_to(self, batch: _Batch, claimed: Sequence[Claimed]) -> list[Answered] | None:
+    async def _answers_to(
+        self, batch: _Bundle, claimed: Sequence[Claimed]
+    ) -> list[Answered] | None:
         """Ask until there are answers to the first of these samples; None if the run ends."""
         request = batch.request
         if len(claimed) > 1:
@@ -467,17 +455,3 @@ class _Sampler:
             await self._storing.commit(self._owner.know_endpoint, self._ask, address)
             self._is_known = True
         await self._storing.commit(self._owner.save, self._ask, answered)
-
-
-def _stretches(plan: Iterable[Work], n_samples: int) -> Iterator[list[Work]]:
-    """Work by the stretch: at least so many samples each, but for the last."""
-    stretch: list[Work] = []
-    n = 0
-    for work in plan:
-        stretch.append(work)
-        n += len(work.wanted)
-        if n >= n_samples:
-            yield stretch
-            stretch, n = [], 0
-    if stretch:
-        yield stretch

@@ -122,6 +122,8 @@ async def judge_by_rule(
         runs.append(await ask(pairs, asking, stop=stop, watch=watch))
         if runs[-1].stopped or not runs[-1].n_wanted:
             break
+        if runs[-1].n_batched and not runs[-1].statuses:  # all that is wanted is in batches
+            break
         limits = runs[-1].left_of(limits)
     total = total_of(runs)
     if len(runs) > 1 and total.stopped.startswith("the cap of"):
@@ -130,7 +132,7 @@ async def judge_by_rule(
     n_settled, after = by_rule.state_of(judging, pairs)
     total.there = before - Counter(by_rule.repeated.values())
     total.statuses = after - total.there
-    total.n_items, total.n_wanted = len(pairs), after.total()
+    total.n_items, total.n_wanted = len(pairs), after.total() + total.n_batched
     return StoppedRun(total, len(pairs), n_settled, after.total(), judging.n * len(pairs))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -49,3 +49,17 @@ class Work:
     task: str | None = None
     read: Reader | None = None
     response_format: Mapping[str, Any] | None = None
+
+
+def stretches_of(plan: Iterable[Work], n_samples: int) -> Iterator[list[Work]]:
+    """Work by the stretch: at least so many samples each, but for the last."""
+    stretch: list[Work] = []
+    n = 0
+    for work in plan:
+        stretch.append(work)
+        n += len(work.wanted)
+        if n >= n_samples:
+            yield stretch
+            stretch, n = [], 0
+    if stretch:
+        yield stretch

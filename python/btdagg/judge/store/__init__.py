@@ -3,13 +3,16 @@
 from btdagg.extras import needs
 
 with needs("judge", "the vote store"):
+    from btdagg.judge.store.batches import Batch
     from btdagg.judge.store.export import Summary, export, summaries, votes_frame
-    from btdagg.judge.store.owner import Owner
+    from btdagg.judge.store.owner import BATCHED, Owner
     from btdagg.judge.store.records import Answered, Claimed, NoStoreError, StoreError
     from btdagg.judge.store.store import VoteStore
 
 __all__ = [
+    "BATCHED",
     "Answered",
+    "Batch",
     "Claimed",
     "NoStoreError",
     "Owner",

@@ -17,12 +17,14 @@ from sqlalchemy.exc import DBAPIError
 from btdagg.judge.calls import Messages, Order
 from btdagg.judge.limits import Limits
 from btdagg.judge.store import schema
+from btdagg.judge.store.batches import Batches, batch_owners
 from btdagg.judge.store.database import Database, in_parts
 from btdagg.judge.store.locks import FileLocks, OwnerLocks, SessionLocks
 from btdagg.judge.store.records import Answered, Claimed, StoreError
 from btdagg.judge.store.shared_use import SharedUse
 
 CLAIMING = 0x636C616D  # advisory lock: one claims at a time
+BATCHED = "batched"
 
 
 class Owner:
@@ -36,6 +38,7 @@ class Owner:
         self._keep_exchanges = keep_exchanges
         self._connection = connection
         self._dead: set[int] = set()
+        self._batches: set[int] = set()  # owners that are batches
         with connection.begin():
             # Numbered before it is locked; nobody looks for the lock before it has claims.
             made = connection.execute(schema.owners.insert(), {"started": time.time()})
@@ -107,7 +110,7 @@ class Owner:
         elsewhere : dict of item to list of (order, sample)
             Samples that others are asking for at the moment.
         there : dict of status to int
-            Samples that are there and stay.
+            Samples that are there and stay; those in batches under way as `BATCHED`.
         """
         votes = schema.votes
         claimed: list[Claimed] = []
@@ -130,6 +133,8 @@ class Owner:
                 (row[0], row[1], row[2]): (row[3], row[4], row[5])
                 for row in in_parts(self._connection, query, votes.c.item, list(wanted))
             }
+            if any(owner is not None for _, owner, _ in found.values()):
+                self._batches = batch_owners(self._connection)
             for item, samples in wanted.items():
                 for order, sample in samples:
                     row = found.get((item, order, sample))
@@ -140,7 +145,9 @@ class Owner:
                     status, owner, attempts = row
                     if owner == self.id:
                         continue
-                    if owner is not None and not self._is_dead(owner):
+                    if owner in self._batches:
+                        there[BATCHED] += 1
+                    elif owner is not None and not self._is_dead(owner):
                         elsewhere[item].append((order, sample))
                     elif owner is not None or status is None or status in again:
                         claimed.append(Claimed(item, order, sample, attempts))
@@ -153,8 +160,8 @@ class Owner:
                 self._connection.execute(_take(ask, self.id), taken)
         return claimed, elsewhere, there
 
-    def save(self, ask: int, answered: Sequence[Answered]) -> None:
-        """Write what came of samples that this owner claimed.
+    def save(self, ask: int, answered: Sequence[Answered], owner: int | None = None) -> None:
+        """Write what came of samples that this owner claimed, or a batch.
 
         Raises
         ------
@@ -184,9 +191,10 @@ class Owner:
             for each in answered
         ]
         with self._db.plainly():
-            if self._connection.execute(_finish(ask, self.id), rows).rowcount != len(rows):
+            finish = _finish(ask, self.id if owner is None else owner)
+            if rows and self._connection.execute(finish, rows).rowcount != len(rows):
                 raise StoreError(f"{self._db.name}: another process has taken over our claims")
-            if self._keep_exchanges:
+            if self._keep_exchanges and rows:
                 self._connection.execute(
                     self._upsert_exchange(),
                     [
@@ -242,6 +250,11 @@ class Owner:
             with self._db.plainly():
                 self._connection.execute(votes.delete().where(mine, votes.c.status.is_(None)), rows)
                 self._connection.execute(votes.update().where(mine).values(owner=None), rows)
+
+    @property
+    def batches(self) -> Batches:
+        """The batches of the store, as this owner may change them."""
+        return Batches(self._db, self._connection, self.id, self._is_dead)
 
     def commit(self) -> None:
         """Make durable what was done since the last time."""

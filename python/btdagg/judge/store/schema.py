@@ -95,6 +95,30 @@ shared_use = Table(
 )
 
 
+# Requests that are asked together, by a file. What is in one is claimed by a number of its own, as
+# if by an owner, but one that does not live and so does not die: hours pass between processes that
+# send and collect it. `holder` is the process that is at it; the price is what its tokens cost.
+batches = Table(
+    "btdagg_batches",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("owner", Integer, ForeignKey(owners.c.id), nullable=False, unique=True),
+    Column("ask", Integer, ForeignKey(asks.c.id), nullable=False),
+    Column("state", String(10), nullable=False),
+    Column("holder", Integer),
+    Column("n_requests", Integer, nullable=False),
+    Column("file", String, nullable=False),
+    Column("endpoint", String, nullable=False),
+    Column("answer", Text, nullable=False),
+    Column("price_in", Float),
+    Column("price_out", Float),
+    Column("input_file", String),
+    Column("remote", String),
+    Column("created", Float, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+
 def _key() -> tuple[Column[int], Column[str], Column[str], Column[int]]:
     return (
         Column("ask", Integer, ForeignKey(asks.c.id), primary_key=True, autoincrement=False),

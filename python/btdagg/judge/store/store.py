@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from btdagg.judge.calls import Asked, Order, Status
 from btdagg.judge.store import schema
+from btdagg.judge.store.batches import OPEN, Batch, batches_of
 from btdagg.judge.store.database import Database, in_parts
 from btdagg.judge.store.owner import Owner
 from btdagg.judge.store.records import VOTES, StoreError
@@ -161,6 +162,13 @@ class VoteStore(Database):
                 self._refuse_vote(row[4], row)
                 found.setdefault(row[0], {})[row[1], row[2]] = (row[3], row[4])
         return found
+
+    def batches(self, states: Collection[str] = OPEN) -> list[Batch]:
+        """Batches in some states, the oldest first; unless given, those that are not done with."""
+        with self.reading() as connection:
+            if not sa.inspect(connection).has_table(schema.batches.name):
+                return []  # a store of before
+            return batches_of(connection, states)
 
     def votes_of(self, asked: Asked, items: Iterable[str]) -> dict[str, list[int]]:
         """Votes by item."""

@@ -1,0 +1,320 @@
+"""Votes by batches: written, sent and collected, by processes that may die at any instant."""
+
+import json
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from batch_server import BatchServer, answer_b
+from btdagg.judge import batch_steps, batching
+from btdagg.judge.batch_files import BatchWriter
+from btdagg.judge.store import VoteStore
+from commands import one_line
+from judge_endpoints import completion, error
+from judging import pairs_of, rows_of, start, statuses_of
+
+USAGE = {"prompt_tokens": 1000, "completion_tokens": 100}
+
+
+@pytest.fixture
+def server(monkeypatch, tmp_path):
+    """A server of batches, and a folder with ten pairs to work in."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-tests-0123456789")
+    for module in (batching, batch_steps):
+        monkeypatch.setattr(module, "LOOK_AGAIN", (0.01, 0.02))
+    monkeypatch.setattr(batch_steps, "_ARRIVED_AFTER", 0.05)
+    pairs_of(10).frame.write_ndjson("pairs.jsonl")
+    made = BatchServer()
+    yield made
+    made.stop()
+
+
+def asking(server, *options, n=4):
+    return ["pairs.jsonl", "-m", "m", "-n", str(n), "--base-url", server.url, *options]
+
+
+def json_of(status_out_err, status=0):
+    assert status_out_err[0] == status, status_out_err
+    return json.loads(status_out_err[1])
+
+
+def test_step_by_step(cli, server):
+    written = json_of(cli("batch", "write", *asking(server), "--json"))
+    (batch,) = written["batches"]
+    assert (batch["n_requests"], batch["state"], written["n_wanted"]) == (40, "written", 40)
+    lines = [json.loads(line) for line in Path(batch["file"]).read_text().splitlines()]
+    assert len({line["custom_id"] for line in lines}) == len(lines) == 40
+    assert lines[0]["body"]["model"] == "m"
+    assert lines[0]["body"]["temperature"] == 0.5
+    # They are claimed: nobody else writes or asks for them, not even a process of its own.
+    again = json_of(cli("batch", "write", *asking(server), "--json"))
+    assert (again["batches"], again["n_batched"]) == ([], 40)
+    run = json_of(cli("judge", *asking(server), "--json"), 3)
+    assert (run["n_calls"], run["n_batched"], run["is_done"]) == (0, 40, False)
+    assert server.calls == []
+    status, _, err = cli("batch", "collect")
+    assert status == 3
+    assert "batch 1 is not sent: btdagg batch send 1" in err
+    assert cli("batch", "send") == (0, "batch 1: sent as batch_0\n", "")
+    assert cli("batch", "send") == (0, "batch 1: sent before as batch_0\n", "")
+    assert server.calls == ["upload", "create"]
+    status, out, _ = cli("batch", "collect")
+    assert (status, out) == (3, "batch 1: in_progress, 0 of 0 requests are done\n")
+    (found,) = json_of(cli("batch", "collect", "--json"))
+    assert (found["statuses"], found["n_freed"]) == ({"ok": 40}, 0)
+    # Of the answer [[B]] half are for the one shown second with A first.
+    assert sorted(row["vote"] for row in rows_of("votes.db")) == [-1] * 20 + [1] * 20
+    assert {row["owner"] for row in rows_of("votes.db")} == {None}
+    assert cli("batch", "collect") == (0, "no batch is under way\n", "")
+    assert cli("batch", "list") == (0, "no batch is under way\n", "")
+    # A larger n goes on, by calls or by batches.
+    more = json_of(cli("batch", "write", *asking(server, n=6), "--json"))
+    assert (more["n_requests"], more["there"]) == (20, {"ok": 40})
+
+
+def test_a_judge_that_waits_pays_half(cli, server):
+    prices = ["--price-in", "2", "--price-out", "8"]
+    dry = json_of(cli("judge", *asking(server, "--batch", "--dry-run", "--json"), *prices,
+                      "--max-answer-tokens", "100"))  # fmt: skip
+    run = json_of(cli("judge", *asking(server, "--batch", "--json"), *prices))
+    assert (run["is_complete"], run["statuses"], run["n_calls"]) == (True, {"ok": 40}, 40)
+    paid = 40 * (1000 * 2 + 100 * 8) / 1e6 / 2
+    assert run["cost"] == pytest.approx(paid)
+    assert sum(row["cost"] for row in rows_of("votes.db")) == pytest.approx(paid)
+    assert dry["cost"] == pytest.approx((dry["prompt_tokens"] * 2 + 40 * 100 * 8) / 1e6 / 2)
+    assert run["prompt_tokens"] == 40_000
+    # It is as if it had been asked call by call: the same votes, and no more calls.
+    assert json_of(cli("judge", *asking(server, "--json")))["n_calls"] == 0
+    assert set(server.asked.values()) == {1}
+
+
+def test_a_pipeline_by_batches(cli, server, figures_not_drawn):
+    items = pl.read_ndjson("pairs.jsonl")["item"]
+    labels = [(0, -1, 1)[k % 3] for k in range(10)]
+    pl.DataFrame({"item": items, "label": labels}).head(6).write_csv("labels.csv")
+
+    def answer(body):
+        shown = body["messages"][-1]["content"].split("<response_")[1:]
+        odd = [int(part.split("= ")[1].split(".")[0]) % 2 for part in shown]
+        return 200, completion(("[[TIE]]", "[[A]]", "[[B]]")[odd[1] - odd[0]], usage=USAGE)
+
+    server.answer = answer
+    options = ["--labels", "labels.csv", "--batch", "--stop", "epsilon=0.2", "-o", "out", "--json"]
+    found = json_of(cli("run", *asking(server, *options)))
+    assert found["n_items"] == 10
+    assert set(server.asked.values()) == {1}
+    assert len(server.batches) >= 2  # those with labels, then the others in rounds
+
+
+def test_there_are_as_many_files_as_it_takes(cli, server, monkeypatch):
+    def at_most(requests, size):
+        limited = {**BatchWriter.__init__.__kwdefaults__}
+        limited |= {"most_requests": requests, "most_bytes": size}
+        monkeypatch.setattr(BatchWriter.__init__, "__kwdefaults__", limited)
+
+    at_most(15, 10**8)
+    written = json_of(cli("batch", "write", *asking(server), "--json"))
+    assert [each["n_requests"] for each in written["batches"]] == [15, 15, 10]
+    size = max(map(len, Path(written["batches"][0]["file"]).read_bytes().splitlines()))
+    assert cli("batch", "cancel", 2)[:2] == (0, "batch 2: 15 samples are free\n")
+    at_most(50_000, 4 * size)
+    written = json_of(cli("batch", "write", *asking(server), "--json"))
+    assert sum(each["n_requests"] for each in written["batches"]) == 15
+    for each in written["batches"]:
+        assert Path(each["file"]).stat().st_size <= 4 * size
+    assert cli("batch", "send")[0] == 0
+    assert cli("batch", "collect", "--wait")[0] == 0
+    assert statuses_of("votes.db") == {"ok": 40}
+    assert set(server.asked.values()) == {1}
+
+
+def test_a_cap_ends_a_file(cli, server):
+    status, out, err = cli("batch", "write", *asking(server, "--max-calls", "7"))
+    assert (status, out.split(",")[0]) == (3, "batch 1: 7 requests")
+    assert "stopped early: the cap of 7 calls is reached" in err
+    assert len(rows_of("votes.db")) == 7  # the others are anyone's
+
+
+def test_what_came_without_an_answer_is_free_and_what_is_refused_is_marked(cli, server):
+    def answer(body):
+        text = body["messages"][-1]["content"]
+        said = {
+            "0 + 0": (400, error("too long", code="context_length_exceeded")),
+            "1 + 1": "batch_expired",
+            "2 + 2": (500, error("ache")),
+            "3 + 3": (400, error("The filter.", code="content_filter")),
+            "4 + 4": (200, {"nothing": 1}),
+            "5 + 5": (200, completion("[[A]]", "length", USAGE)),
+            "6 + 6": (429, error("slow")),
+        }
+        return next((told for sum_, told in said.items() if sum_ in text), answer_b(body))
+
+    server.answer, server.status = answer, "expired"
+    cli("batch", "write", *asking(server))
+    cli("batch", "send")
+    (found,) = json_of(cli("batch", "collect", "--wait", "--json"))
+    assert found["statuses"] == {"ok": 12, "failed": 4, "refused": 4, "truncated": 4}
+    assert found["n_freed"] == 16
+    assert found["why"] == {
+        "batch_expired": 4,
+        "HTTP 500: ache": 4,
+        "the result is no chat completion": 4,
+        "HTTP 429: slow": 4,
+    }
+    failed = {row["reason"] for row in rows_of("votes.db") if row["status"] == "failed"}
+    assert failed == {"HTTP 400: too long"}
+    # The same command asks for what is free, and for that alone.
+    server.answer = answer_b
+    assert json_of(cli("batch", "write", *asking(server), "--json"))["n_requests"] == 16
+    # Those that are marked come by --retry.
+    retried = json_of(cli("batch", "write", *asking(server, "--retry", "all"), "--json"))
+    assert (retried["n_requests"], retried["n_batched"]) == (12, 16)
+    cli("batch", "send")
+    cli("batch", "collect", "--wait")
+    assert statuses_of("votes.db") == {"ok": 40}
+    assert {row["attempts"] for row in rows_of("votes.db")} == {1, 2}
+
+
+def test_a_judge_that_waits_asks_again_for_what_was_lost(cli, server):
+    left = [5, 3]
+
+    def answer(body):
+        if left and left[0]:
+            left[0] -= 1
+            return "batch_expired"
+        return answer_b(body)
+
+    server.answer = answer
+    run = json_of(cli("judge", *asking(server, "--batch", "--json")))
+    assert (run["is_complete"], run["statuses"]) == (True, {"ok": 40})
+    assert len(server.batches) == 2
+    assert sorted(server.asked.values()) == [1] * 35 + [2] * 5  # of the five one was not answered
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "said"),
+    [
+        (lambda _: (401, error("no")), "completed", "refuses the key"),
+        (lambda _: (400, error("no temperature")), "completed", "HTTP 400: no temperature"),
+        (answer_b, "failed", "batch 1 failed: token_limit: Enqueued too much."),
+    ],
+)
+def test_where_nothing_works_nothing_is_marked(cli, server, answer, status, said):
+    server.answer, server.status = answer, status
+    line = one_line(*cli("judge", *asking(server, "--batch")))
+    assert said in line
+    assert rows_of("votes.db") == []
+    server.answer, server.status = answer_b, "completed"
+    assert json_of(cli("judge", *asking(server, "--batch", "--json")))["is_complete"]
+
+
+def test_faults_of_the_endpoint_pass(cli, server):
+    server.faults = {
+        "upload": [500, 429],
+        "create": ["lost", 503],
+        "look": [500],
+        "content": [500],
+        "list": [500],
+    }
+    run = json_of(cli("judge", *asking(server, "--batch", "--json")))
+    assert run["is_complete"]
+    # One creation was lost on its way back: it was found, not made again.
+    assert len(server.batches) == 1
+    assert set(server.asked.values()) == {1}
+
+
+def test_cancelling(cli, server):
+    server.looks = 100
+    cli("batch", "write", *asking(server))
+    cli("batch", "send")
+    assert cli("batch", "list")[1].startswith("batch 1: sent, 40 requests, batch_0 at http://127")
+    said = "batch 1: ends at the endpoint; btdagg batch collect 1\n"
+    assert cli("batch", "cancel", 1)[:2] == (0, said)
+    server.answer = lambda _: "batch_cancelled"
+    assert cli("batch", "collect")[0] == 0
+    assert statuses_of("votes.db") == {"ok": 40}  # which were answered by then
+    line = one_line(*cli("batch", "cancel", 1))
+    assert line == "votes.db: no batch 1 is under way: btdagg batch list"
+    cli("batch", "write", *asking(server, n=6))
+    assert cli("batch", "cancel", 2)[1] == "batch 2: 20 samples are free\n"
+    cli("batch", "write", *asking(server, n=6))
+    cli("batch", "send")
+    assert cli("batch", "cancel", 3, "--forget")[1] == "batch 3: 20 samples are free\n"
+    assert len(rows_of("votes.db")) == 40
+
+
+def test_a_file_that_is_gone(cli, server):
+    written = json_of(cli("batch", "write", *asking(server), "--json"))
+    Path(written["batches"][0]["file"]).unlink()
+    line = one_line(*cli("batch", "send"))
+    assert line.endswith("it is of batch 1, and btdagg batch cancel 1 frees what is in it")
+    assert cli("batch", "cancel", 1)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--client", "anthropic"], "--client anthropic is not for --batch"),
+        (["--stream"], "--stream is not for --batch"),
+        (["--samples-per-call", "2"], "samples_per_call is 2, want 1 in batches"),
+        (
+            ["--shared-limits", "--max-calls", "9"],
+            "limits are shared, which those of batches cannot be",
+        ),
+        (
+            ["--method", "usc"],
+            "--method usc is not for --batch: it reads answers in a way of its own",
+        ),
+    ],
+)
+def test_what_does_not_go_with_batches(cli, server, options, said):
+    assert said in one_line(*cli("judge", *asking(server, "--batch", *options)))
+
+
+PLACES = [f"{step}:{when}" for step in ("upload", "create", "look", "content")
+          for when in ("before", "after")]  # fmt: skip
+OFTEN = ("create:after", "content:after")  # the others take `make soak`
+
+
+@pytest.mark.parametrize(
+    "place",
+    [place if place in OFTEN else pytest.param(place, marks=pytest.mark.soak) for place in PLACES],
+)
+def test_killed_at_any_step_it_goes_on_and_buys_nothing_twice(cli, server, tmp_path, place):
+    server.die_at = place
+    command = ["judge", *asking(server, "--batch")]
+    server.victim = start(tmp_path, *command)
+    assert server.victim.wait(timeout=60) < 0
+    server.victim.communicate()
+    assert server.die_at == ""
+    assert len(server.batches) <= 1
+    with VoteStore("votes.db", create=False) as store:
+        (batch,) = store.batches()
+    state = {"upload": "written", "create": "sending"}.get(place.partition(":")[0], "sent")
+    assert batch.state == state
+    # What is under way is nobody else's, although no process lives that claimed it.
+    run = json_of(cli("judge", *asking(server), "--json"), 3)
+    assert (run["n_calls"], run["n_batched"]) == (0, 40)
+    assert cli(*command)[0] == 0
+    assert statuses_of("votes.db") == {"ok": 40}
+    assert set(server.asked.values()) == {1}
+    assert len(server.batches) == 1
+
+
+@pytest.mark.soak
+def test_killed_again_and_again(server, tmp_path):
+    server.looks = 3
+    command = ["judge", *asking(server, "--batch")]
+    for tenth in range(5, 60):
+        process = start(tmp_path, *command)
+        time.sleep(tenth / 10 % 3)
+        process.kill()
+        process.communicate()
+    process = start(tmp_path, *command)
+    assert process.communicate(timeout=120)[1].count("error") == 0
+    assert process.returncode == 0
+    assert statuses_of("votes.db") == {"ok": 40}
+    assert set(server.asked.values()) == {1}

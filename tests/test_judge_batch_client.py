@@ -1,0 +1,163 @@
+"""Engines that answer many requests in one call. With an accelerator:
+
+BTDAGG_VLLM_MODEL=Qwen/Qwen3-0.6B python -m pytest tests/test_judge_batch_client.py
+"""
+
+import asyncio
+import os
+import sys
+import types
+from dataclasses import dataclass, field
+
+import pytest
+
+from btdagg.judge import BatchClient, Judging, Limits, VllmClient, judge
+from btdagg.judge.client import ChatReply, ChatRequest
+from btdagg.judge.retry import ChatError
+from judging import pairs_of, rows_of, statuses_of
+
+
+def run_on(place, client, n_items=50, **options):
+    judging = Judging("m", n=4, limits=Limits(64), **options)
+    return asyncio.run(judge(pairs_of(n_items), judging, store=place, client=client))
+
+
+def test_calls_that_come_together_are_one(tmp_path):
+    sizes = []
+
+    def answer(requests):
+        sizes.append(len(requests))
+        return ["<think>hm</think>[[A]]"] * len(requests)
+
+    run = run_on(tmp_path / "v.db", BatchClient(answer))
+    assert run.statuses == {"ok": 200}
+    assert sum(sizes) == 200
+    assert sizes[0] == 1  # until the first has worked
+    assert max(sizes) == 64
+    assert len(sizes) < 15
+
+
+def test_whose_fault_it_is_is_found(tmp_path):
+    def answer(requests):
+        if any("7 + 7" in request.messages[-1]["content"] for request in requests):
+            raise ValueError("The prompt is longer\nthan the context.")
+        return [ChatReply("[[A]]") for _ in requests]
+
+    place = tmp_path / "v.db"
+    run = run_on(place, BatchClient(answer), 20)
+    assert run.statuses == {"ok": 76, "failed": 4}
+    failed = {row["item"]: row["reason"] for row in rows_of(place) if row["status"] == "failed"}
+    assert failed == {"q7": "The prompt is longer than the context."}
+
+
+def test_what_a_function_may_return(tmp_path):
+    async def answer(requests):
+        return [ChatError("busy") if len(requests) > 5 else "[[B]]" for _ in requests]
+
+    async def too_few(requests):
+        return []
+
+    async def ask(function, n):
+        client = BatchClient(function, most=6)
+        asked = [client.complete(ChatRequest((), "m")) for _ in range(n)]
+        found = await asyncio.gather(*asked, return_exceptions=True)
+        await client.close()
+        return [str(each) if isinstance(each, Exception) else each.text for each in found]
+
+    assert asyncio.run(ask(answer, 8)) == ["busy"] * 6 + ["[[B]]"] * 2
+    assert asyncio.run(ask(too_few, 2)) == ["0 answers to 2 requests"] * 2
+
+
+# What VllmClient takes of vLLM: names and types of its LLM.chat
+
+
+@dataclass
+class SamplingParams:
+    n: int = 1
+    temperature: float = 1.0
+    top_p: float = 1.0
+    seed: int | None = None
+    max_tokens: int | None = 16
+    logprobs: int | None = None
+    structured_outputs: object = None
+    top_k: int = 0
+
+
+@dataclass
+class Logprob:
+    logprob: float
+
+
+@dataclass
+class CompletionOutput:
+    text: str
+    token_ids: list
+    logprobs: list | None
+    finish_reason: str = "stop"
+
+
+@dataclass
+class RequestOutput:
+    outputs: list
+    prompt_token_ids: list = field(default_factory=lambda: [1, 2, 3])
+    num_cached_tokens: int = 2
+
+
+class Llm:
+    def __init__(self):
+        self.calls = []
+
+    def chat(self, messages, sampling_params, use_tqdm=True, chat_template_kwargs=None):
+        self.calls.append((messages, sampling_params, use_tqdm, chat_template_kwargs))
+        return [
+            RequestOutput([
+                CompletionOutput("<think>hm</think>[[A]]", [5, 6], [
+                    {5: Logprob(-0.5)}, {6: Logprob(-0.25)}
+                ] if each.logprobs == 0 else None)
+                for _ in range(each.n)
+            ])
+            for each in sampling_params
+        ]  # fmt: skip
+
+
+@pytest.fixture
+def vllm(monkeypatch):
+    module = types.ModuleType("vllm")
+    module.SamplingParams = SamplingParams
+    parameters = types.ModuleType("vllm.sampling_params")
+    parameters.StructuredOutputsParams = lambda json: json
+    monkeypatch.setitem(sys.modules, "vllm", module)
+    monkeypatch.setitem(sys.modules, "vllm.sampling_params", parameters)
+
+
+def test_what_vllm_is_asked_and_what_is_read_of_it(tmp_path, vllm):
+    llm, place = Llm(), tmp_path / "v.db"
+    options = {"confidence": "logprobs", "request_seed": 7, "extra": {"top_k": 20}}
+    run = run_on(place, VllmClient(llm), structured=True, reasoning_effort="low", **options)
+    assert run.statuses.total() == 200
+    assert (run.prompt_tokens, run.completion_tokens, run.cached_tokens) == (600, 400, 400)
+    assert len(llm.calls) < 15
+    messages, parameters, use_tqdm, kwargs = llm.calls[0]
+    assert [message["role"] for message in messages[0]] == ["system", "user"]
+    first = parameters[0]
+    assert (first.temperature, first.max_tokens, first.logprobs) == (0.5, None, 0)
+    assert (first.seed, first.top_k) == (7, 20)
+    assert first.structured_outputs["type"] == "object"
+    assert (use_tqdm, kwargs) == (False, {"reasoning_effort": "low"})
+
+    plain = run_on(tmp_path / "w.db", VllmClient(llm), samples_per_call=2)
+    assert plain.statuses == {"ok": 200}
+    assert plain.n_calls == 100
+
+
+MODEL = os.environ.get("BTDAGG_VLLM_MODEL")
+
+
+@pytest.mark.skipif(not MODEL, reason="BTDAGG_VLLM_MODEL names no model; it takes an accelerator")
+def test_a_model_in_this_process(tmp_path):
+    from vllm import LLM
+
+    client = VllmClient(LLM(MODEL, max_model_len=4096))
+    run = run_on(tmp_path / "v.db", client, max_answer_tokens=1024)
+    assert run.is_done
+    assert statuses_of(tmp_path / "v.db")["ok"] > 0
