@@ -291,6 +291,14 @@ def test_without_two_labels_or_votes_there_is_no_interval(tmp_path, caplog):
     assert "want Epochs(n, calibrated(model)) or tallied()" in caplog.text
 
 
+def test_labels_of_several_tasks_are_refused_where_they_differ():
+    table = {"item": ["q0", "q0", "q1"], "task": ["a", "b", "a"], "label": [1, -1, 1]}
+    with pytest.raises(InputError, match=r"labels has 1 and -1 for item 'q0', want those of one"):
+        win_rate(btdagg.read_labels(table))
+    win_rate(btdagg.read_labels(table).filter({"task": "a"}))
+    win_rate(btdagg.read_labels({**table, "label": [1, 1, 1]}))
+
+
 def test_faults_of_metrics_are_named(tmp_path):
     with pytest.raises(InputError, match="quantity is 'wins', want one of A, tie, B"):
         win_rate("gold", quantity="wins")
@@ -392,7 +400,14 @@ def test_a_stopper_is_of_one_task_and_one_scorer(folder, tmp_path):
     logs = eval(tasks, model=mock(lambda _: ""), display="none", log_dir=str(tmp_path), max_tasks=2)
     failed = [found for found in logs if found.status == "error"]
     assert len(failed) == 1
-    assert "another task of this run uses this StopByRule" in failed[0].error.message
+    said = failed[0].error.message
+    assert "another task was begun with this StopByRule; give each task its own" in said
+
+
+def test_a_rule_that_asks_for_no_vote_is_refused():
+    rule = StoppingRule.cost_optimal(MODEL, 8, FULL, price=10.0)
+    with pytest.raises(InputError, match="rule is cost-optimal and stops before the first vote"):
+        StopByRule(rule)
 
 
 # The pairwise scorer
@@ -556,11 +571,70 @@ def test_an_error_lacks_a_vote_of_each_order(tmp_path):
         return score
 
     dataset = [Sample(input="p", id=f"q{row}", metadata=PAIR) for row in range(2)]
-    options = {"model": mock(by_response)}
+    options = {"model": get_model("mockllm/x"), "model_roles": {"grader": mock(by_response)}}
     found = run(tmp_path, ill(), epochs=2, dataset=dataset, fail_on_error=False, options=options)
     votes = read_inspect_votes(found)
     assert missing_by_status(votes) == {"error": 4}
     assert votes.frame.filter(item="q0")["order"].to_list() == ["AB", "BA"] * 2
+    assert set(votes.frame["judge"]) == {"mockllm/model"}
+
+
+def test_a_run_that_failed_as_a_whole_lacks_all_of_its_votes(tmp_path):
+    def ill(sample, epoch):
+        raise ValueError("the judge is ill")
+
+    failed = run(tmp_path, told(ill), epochs=2, dataset=samples(2), fail_on_error=False)
+    for options in ({}, {"scorer": "told"}):
+        assert missing_by_status(read_inspect_votes(failed, **options)) == {"error": 4}
+    with pytest.raises(InputError, match="no scores of 'other'; found told"):
+        read_inspect_votes(failed, scorer="other")
+    run(tmp_path, told(VOTES), epochs=3, dataset=samples(2))
+    votes = read_inspect_votes(tmp_path)
+    assert missing_by_status(votes) == {"error": 4}
+    assert (votes.height, votes.counts()[1].sum()) == (10, 6)
+
+
+def test_runs_without_samples_are_left_out(tmp_path):
+    run(tmp_path, told(VOTES), epochs=2, dataset=samples(2))
+    stopper = StopByRule(RULES["lossless"], scorer="other")
+    empty = run(tmp_path, told(VOTES), dataset=samples(2), early_stopping=stopper)
+    assert not empty.samples
+    with pytest.warns(UserWarning, match=r"left out, as they have no samples: .*\.eval") as said:
+        assert read_inspect_votes(tmp_path).height == 4
+    assert said[0].filename == __file__
+    for alone in (empty, empty.location):
+        with pytest.raises(InputError, match=r"\.eval: no log has samples"):
+            read_inspect_votes(alone)
+    with pytest.raises(InputError, match=r"\.eval: the log has no samples"):
+        write_inspect_labels(empty, MODEL, tmp_path / "out.eval")
+
+
+def test_runs_that_evaluate_several_models_are_refused_unless_they_are_the_judges(tmp_path):
+    dataset = [Sample(input="p", id="q0", metadata=PAIR)]
+    graded, alone = (
+        [
+            run(
+                tmp_path,
+                scorer,
+                epochs=1,
+                dataset=dataset,
+                options={"model": get_model(f"mockllm/{name}"), "model_roles": roles},
+            )
+            for name in "xy"
+        ]
+        for scorer, roles in (
+            (pairwise("a", "b"), {"grader": mock(by_response)}),
+            (told(lambda *_: 1), None),
+        )
+    )
+    said = r"runs of the task 'task' evaluate mockllm/x, mockllm/y, whose responses differ"
+    with pytest.raises(InputError, match=said):
+        read_inspect_votes(graded)
+    assert read_inspect_votes([graded[0], graded[0].location]).height == 2
+    assert set(read_inspect_votes(alone).frame["judge"]) == {"mockllm/x", "mockllm/y"}
+    graded[0].eval.model = "mockllm/model"  # which was the judge: of the other run too
+    with pytest.raises(InputError, match="evaluate mockllm/model, mockllm/y"):
+        read_inspect_votes(graded)
 
 
 def test_runs_add_up_and_what_a_log_repeats_counts_once(tmp_path):
