@@ -206,8 +206,8 @@ def test_by_its_name_the_reducer_uses_the_model_of_the_environment(folder, tmp_p
     ):
         calibrated()
     monkeypatch.setenv("BTDAGG_MODEL", str(folder / "model.json"))
-    found = run(tmp_path, told(VOTES), "btdagg/calibrated")
-    assert [score.value for score in reduced(found)] == MODEL.decide(COUNTS).tolist()
+    found = run(tmp_path, told(VOTES), "btdagg/calibrated", dataset=samples(8))
+    assert [score.value for score in reduced(found)] == MODEL.decide(COUNTS[:8]).tolist()
 
 
 def test_an_unreadable_score_is_missing_and_never_a_tie():
@@ -269,16 +269,17 @@ def test_intervals_are_those_of_estimate(log):
 
 
 def test_labels_may_be_a_table_and_need_no_model(folder, tmp_path):
-    table = btdagg.read_labels({"item": [f"q{row}" for row in range(30)], "label": LABELS[:30]})
-    found = run(tmp_path, told(VOTES), tallied(), metrics=[win_rate(table, quantity="A")])
-    gold = np.where(np.arange(50) < 30, LABELS, np.nan)
-    wanted = btdagg.estimate(COUNTS, gold).estimates["A"]
+    table = btdagg.read_labels({"item": [f"q{row}" for row in range(9)], "label": LABELS[:9]})
+    metrics = [win_rate(table, quantity="A")]
+    found = run(tmp_path, told(VOTES), tallied(), dataset=samples(15), metrics=metrics)
+    gold = np.where(np.arange(15) < 9, LABELS[:15], np.nan)
+    wanted = btdagg.estimate(COUNTS[:15], gold).estimates["A"]
     values = {name: one.value for name, one in found.results.scores[0].metrics.items()}
-    assert values == {"A": wanted.value, "low": wanted.low, "high": wanted.high, "labels": 30}
+    assert values == {"A": wanted.value, "low": wanted.low, "high": wanted.high, "labels": 9}
 
 
 def test_without_two_labels_or_votes_there_is_no_interval(tmp_path, caplog):
-    gold = samples(gold=[1, *[None] * 49])
+    gold = samples(6, gold=[1, *[None] * 5])
     metrics = [win_rate("gold"), judge_win_rate()]
     one, means = (
         run(tmp_path, told(VOTES), reducer, dataset=gold, metrics=metrics).results.scores[0].metrics
@@ -304,7 +305,7 @@ def test_faults_of_metrics_are_named(tmp_path):
         win_rate("gold", quantity="wins")
     with pytest.raises(InputError, match="level"):
         judge_win_rate(level=2)
-    gold = samples(gold=["better"] * 50)
+    gold = samples(3, gold=["better"] * 3)
     for metric, message in {
         win_rate("gold"): r"sample 'q\d+', gold: 'better', want -1, 0, 1 or A, tie, B",
         judge_win_rate(groups="prompt"): r"sample 'q\d+': metadata has no 'prompt', want its group",
@@ -328,28 +329,29 @@ RULES = {
 @pytest.mark.parametrize("name", RULES)
 def test_epochs_in_series_cost_what_the_rule_says(tmp_path, name):
     rule = RULES[name]
-    wanted = rule.follow(VOTES)
+    wanted = rule.follow(VOTES[:16])
     found = run(
         tmp_path,
         told(VOTES),
         calibrated(rule),
+        dataset=samples(16),
         early_stopping=StopByRule(rule),
         options={"max_samples": 1},
     )
     assert found.status == "success"
-    spent = np.zeros(50, dtype=int)
+    spent = np.zeros(16, dtype=int)
     np.add.at(spent, [sample.metadata["row"] for sample in found.samples], 1)
     np.testing.assert_array_equal(spent, wanted.n_votes)
-    assert 50 < spent.sum() < 400
+    assert 16 < spent.sum() < 128
     scores = reduced(found)
     assert [score.value for score in scores] == wanted.labels.tolist()
     assert all(score.metadata["settled"] for score in scores)
     assert ("change_risk" in scores[0].metadata) == (rule.votes is not None)
     summary = found.results.early_stopping
     assert summary.manager == f"btdagg {rule.kind}"
-    assert len(summary.early_stops) == 400 - spent.sum()
+    assert len(summary.early_stops) == 128 - spent.sum()
     assert summary.metadata["votes"] == spent.sum()
-    assert summary.metadata["epochs_left_out"] == 400 - spent.sum()
+    assert summary.metadata["epochs_left_out"] == 128 - spent.sum()
     assert summary.early_stops[0].reason.startswith("settled after ")
 
 
@@ -638,17 +640,17 @@ def test_runs_that_evaluate_several_models_are_refused_unless_they_are_the_judge
 
 
 def test_runs_add_up_and_what_a_log_repeats_counts_once(tmp_path):
-    first = run(tmp_path, told(VOTES), epochs=2)
+    first = run(tmp_path, told(VOTES), epochs=2, dataset=samples(10))
     time.sleep(1.1)  # the name of a log tells its order by seconds
-    second = run(tmp_path, told(VOTES[:, 2:]), epochs=3)
+    second = run(tmp_path, told(VOTES[:, 2:]), epochs=3, dataset=samples(10))
     votes = read_inspect_votes(tmp_path)
-    assert votes.height == 250
+    assert votes.height == 50
     assert sorted(set(votes.frame["sample"])) == [1, 2, 3, 4, 5]
     ids, counts = votes.counts(4)
     rows = [int(item[1:]) for item in ids]
     wanted = np.stack([(VOTES[:, :4] == side).sum(axis=1) for side in (-1, 0, 1)], axis=1)
     np.testing.assert_array_equal(counts, wanted[rows])
-    assert read_inspect_votes([first, second, first.location]).height == 250
+    assert read_inspect_votes([first, second, first.location]).height == 50
 
 
 RETRIED = """

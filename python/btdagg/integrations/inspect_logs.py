@@ -358,7 +358,7 @@ def _read(log: Log, whole: bool = False) -> EvalLog:
 
 
 def _place(log: EvalLog) -> str:
-    return log.location or log.eval.task
+    return str(log.location or log.eval.task)
 
 
 def _ours(log: EvalLog) -> dict[str, Any]:
