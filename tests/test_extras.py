@@ -71,6 +71,7 @@ def test_a_missing_library_is_named_with_the_extra_that_brings_it(folder, line, 
     before = WITHOUT.format(modules=missing)
     message = one_line(*ended(*line.split(), before=before))
     names = "|".join(missing).replace("sklearn", "scikit-learn").replace("google", "google-genai")
+    names = names.replace("inspect_ai", "inspect-ai")
     assert re.search(rf" needs ({names}): pip install 'btdagg\[{extra}\]'$", message)
 
 

@@ -206,8 +206,8 @@ def test_by_its_name_the_reducer_uses_the_model_of_the_environment(folder, tmp_p
     ):
         calibrated()
     monkeypatch.setenv("BTDAGG_MODEL", str(folder / "model.json"))
-    found = run(tmp_path, told(VOTES), "btdagg/calibrated")
-    assert [score.value for score in reduced(found)] == MODEL.decide(COUNTS).tolist()
+    found = run(tmp_path, told(VOTES), "btdagg/calibrated", dataset=samples(8))
+    assert [score.value for score in reduced(found)] == MODEL.decide(COUNTS[:8]).tolist()
 
 
 def test_an_unreadable_score_is_missing_and_never_a_tie():
@@ -269,16 +269,17 @@ def test_intervals_are_those_of_estimate(log):
 
 
 def test_labels_may_be_a_table_and_need_no_model(folder, tmp_path):
-    table = btdagg.read_labels({"item": [f"q{row}" for row in range(30)], "label": LABELS[:30]})
-    found = run(tmp_path, told(VOTES), tallied(), metrics=[win_rate(table, quantity="A")])
-    gold = np.where(np.arange(50) < 30, LABELS, np.nan)
-    wanted = btdagg.estimate(COUNTS, gold).estimates["A"]
+    table = btdagg.read_labels({"item": [f"q{row}" for row in range(9)], "label": LABELS[:9]})
+    metrics = [win_rate(table, quantity="A")]
+    found = run(tmp_path, told(VOTES), tallied(), dataset=samples(15), metrics=metrics)
+    gold = np.where(np.arange(15) < 9, LABELS[:15], np.nan)
+    wanted = btdagg.estimate(COUNTS[:15], gold).estimates["A"]
     values = {name: one.value for name, one in found.results.scores[0].metrics.items()}
-    assert values == {"A": wanted.value, "low": wanted.low, "high": wanted.high, "labels": 30}
+    assert values == {"A": wanted.value, "low": wanted.low, "high": wanted.high, "labels": 9}
 
 
 def test_without_two_labels_or_votes_there_is_no_interval(tmp_path, caplog):
-    gold = samples(gold=[1, *[None] * 49])
+    gold = samples(6, gold=[1, *[None] * 5])
     metrics = [win_rate("gold"), judge_win_rate()]
     one, means = (
         run(tmp_path, told(VOTES), reducer, dataset=gold, metrics=metrics).results.scores[0].metrics
@@ -291,12 +292,20 @@ def test_without_two_labels_or_votes_there_is_no_interval(tmp_path, caplog):
     assert "want Epochs(n, calibrated(model)) or tallied()" in caplog.text
 
 
+def test_labels_of_several_tasks_are_refused_where_they_differ():
+    table = {"item": ["q0", "q0", "q1"], "task": ["a", "b", "a"], "label": [1, -1, 1]}
+    with pytest.raises(InputError, match=r"labels has 1 and -1 for item 'q0', want those of one"):
+        win_rate(btdagg.read_labels(table))
+    win_rate(btdagg.read_labels(table).filter({"task": "a"}))
+    win_rate(btdagg.read_labels({**table, "label": [1, 1, 1]}))
+
+
 def test_faults_of_metrics_are_named(tmp_path):
     with pytest.raises(InputError, match="quantity is 'wins', want one of A, tie, B"):
         win_rate("gold", quantity="wins")
     with pytest.raises(InputError, match="level"):
         judge_win_rate(level=2)
-    gold = samples(gold=["better"] * 50)
+    gold = samples(3, gold=["better"] * 3)
     for metric, message in {
         win_rate("gold"): r"sample 'q\d+', gold: 'better', want -1, 0, 1 or A, tie, B",
         judge_win_rate(groups="prompt"): r"sample 'q\d+': metadata has no 'prompt', want its group",
@@ -320,28 +329,29 @@ RULES = {
 @pytest.mark.parametrize("name", RULES)
 def test_epochs_in_series_cost_what_the_rule_says(tmp_path, name):
     rule = RULES[name]
-    wanted = rule.follow(VOTES)
+    wanted = rule.follow(VOTES[:16])
     found = run(
         tmp_path,
         told(VOTES),
         calibrated(rule),
+        dataset=samples(16),
         early_stopping=StopByRule(rule),
         options={"max_samples": 1},
     )
     assert found.status == "success"
-    spent = np.zeros(50, dtype=int)
+    spent = np.zeros(16, dtype=int)
     np.add.at(spent, [sample.metadata["row"] for sample in found.samples], 1)
     np.testing.assert_array_equal(spent, wanted.n_votes)
-    assert 50 < spent.sum() < 400
+    assert 16 < spent.sum() < 128
     scores = reduced(found)
     assert [score.value for score in scores] == wanted.labels.tolist()
     assert all(score.metadata["settled"] for score in scores)
     assert ("change_risk" in scores[0].metadata) == (rule.votes is not None)
     summary = found.results.early_stopping
     assert summary.manager == f"btdagg {rule.kind}"
-    assert len(summary.early_stops) == 400 - spent.sum()
+    assert len(summary.early_stops) == 128 - spent.sum()
     assert summary.metadata["votes"] == spent.sum()
-    assert summary.metadata["epochs_left_out"] == 400 - spent.sum()
+    assert summary.metadata["epochs_left_out"] == 128 - spent.sum()
     assert summary.early_stops[0].reason.startswith("settled after ")
 
 
@@ -392,7 +402,14 @@ def test_a_stopper_is_of_one_task_and_one_scorer(folder, tmp_path):
     logs = eval(tasks, model=mock(lambda _: ""), display="none", log_dir=str(tmp_path), max_tasks=2)
     failed = [found for found in logs if found.status == "error"]
     assert len(failed) == 1
-    assert "another task of this run uses this StopByRule" in failed[0].error.message
+    said = failed[0].error.message
+    assert "another task was begun with this StopByRule; give each task its own" in said
+
+
+def test_a_rule_that_asks_for_no_vote_is_refused():
+    rule = StoppingRule.cost_optimal(MODEL, 8, FULL, price=10.0)
+    with pytest.raises(InputError, match="rule is cost-optimal and stops before the first vote"):
+        StopByRule(rule)
 
 
 # The pairwise scorer
@@ -556,25 +573,84 @@ def test_an_error_lacks_a_vote_of_each_order(tmp_path):
         return score
 
     dataset = [Sample(input="p", id=f"q{row}", metadata=PAIR) for row in range(2)]
-    options = {"model": mock(by_response)}
+    options = {"model": get_model("mockllm/x"), "model_roles": {"grader": mock(by_response)}}
     found = run(tmp_path, ill(), epochs=2, dataset=dataset, fail_on_error=False, options=options)
     votes = read_inspect_votes(found)
     assert missing_by_status(votes) == {"error": 4}
     assert votes.frame.filter(item="q0")["order"].to_list() == ["AB", "BA"] * 2
+    assert set(votes.frame["judge"]) == {"mockllm/model"}
+
+
+def test_a_run_that_failed_as_a_whole_lacks_all_of_its_votes(tmp_path):
+    def ill(sample, epoch):
+        raise ValueError("the judge is ill")
+
+    failed = run(tmp_path, told(ill), epochs=2, dataset=samples(2), fail_on_error=False)
+    for options in ({}, {"scorer": "told"}):
+        assert missing_by_status(read_inspect_votes(failed, **options)) == {"error": 4}
+    with pytest.raises(InputError, match="no scores of 'other'; found told"):
+        read_inspect_votes(failed, scorer="other")
+    run(tmp_path, told(VOTES), epochs=3, dataset=samples(2))
+    votes = read_inspect_votes(tmp_path)
+    assert missing_by_status(votes) == {"error": 4}
+    assert (votes.height, votes.counts()[1].sum()) == (10, 6)
+
+
+def test_runs_without_samples_are_left_out(tmp_path):
+    run(tmp_path, told(VOTES), epochs=2, dataset=samples(2))
+    stopper = StopByRule(RULES["lossless"], scorer="other")
+    empty = run(tmp_path, told(VOTES), dataset=samples(2), early_stopping=stopper)
+    assert not empty.samples
+    with pytest.warns(UserWarning, match=r"left out, as they have no samples: .*\.eval") as said:
+        assert read_inspect_votes(tmp_path).height == 4
+    assert said[0].filename == __file__
+    for alone in (empty, empty.location):
+        with pytest.raises(InputError, match=r"\.eval: no log has samples"):
+            read_inspect_votes(alone)
+    with pytest.raises(InputError, match=r"\.eval: the log has no samples"):
+        write_inspect_labels(empty, MODEL, tmp_path / "out.eval")
+
+
+def test_runs_that_evaluate_several_models_are_refused_unless_they_are_the_judges(tmp_path):
+    dataset = [Sample(input="p", id="q0", metadata=PAIR)]
+    graded, alone = (
+        [
+            run(
+                tmp_path,
+                scorer,
+                epochs=1,
+                dataset=dataset,
+                options={"model": get_model(f"mockllm/{name}"), "model_roles": roles},
+            )
+            for name in "xy"
+        ]
+        for scorer, roles in (
+            (pairwise("a", "b"), {"grader": mock(by_response)}),
+            (told(lambda *_: 1), None),
+        )
+    )
+    said = r"runs of the task 'task' evaluate mockllm/x, mockllm/y, whose responses differ"
+    with pytest.raises(InputError, match=said):
+        read_inspect_votes(graded)
+    assert read_inspect_votes([graded[0], graded[0].location]).height == 2
+    assert set(read_inspect_votes(alone).frame["judge"]) == {"mockllm/x", "mockllm/y"}
+    graded[0].eval.model = "mockllm/model"  # which was the judge: of the other run too
+    with pytest.raises(InputError, match="evaluate mockllm/model, mockllm/y"):
+        read_inspect_votes(graded)
 
 
 def test_runs_add_up_and_what_a_log_repeats_counts_once(tmp_path):
-    first = run(tmp_path, told(VOTES), epochs=2)
+    first = run(tmp_path, told(VOTES), epochs=2, dataset=samples(10))
     time.sleep(1.1)  # the name of a log tells its order by seconds
-    second = run(tmp_path, told(VOTES[:, 2:]), epochs=3)
+    second = run(tmp_path, told(VOTES[:, 2:]), epochs=3, dataset=samples(10))
     votes = read_inspect_votes(tmp_path)
-    assert votes.height == 250
+    assert votes.height == 50
     assert sorted(set(votes.frame["sample"])) == [1, 2, 3, 4, 5]
     ids, counts = votes.counts(4)
     rows = [int(item[1:]) for item in ids]
     wanted = np.stack([(VOTES[:, :4] == side).sum(axis=1) for side in (-1, 0, 1)], axis=1)
     np.testing.assert_array_equal(counts, wanted[rows])
-    assert read_inspect_votes([first, second, first.location]).height == 250
+    assert read_inspect_votes([first, second, first.location]).height == 50
 
 
 RETRIED = """

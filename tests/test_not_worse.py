@@ -1,5 +1,7 @@
 """Whether B is not worse than A by a margin: bounds, outcomes, and how often it is wrong."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -45,27 +47,30 @@ def test_outcomes_follow_from_the_bounds(lead, n_labels, outcome):
     assert (found.upper < 0.05) == (outcome == "not worse")
     assert (found.lower > 0.05) == (outcome == "worse")
     assert (found.labels_wanted is None) == (outcome != "inconclusive")
-    assert str(found).startswith(f"{'B is ' * (outcome != 'inconclusive')}{outcome}")
+    begins = "cannot tell whether B is worse" if outcome == "inconclusive" else f"B is {outcome}"
+    assert str(found).startswith(f"{begins} than A by more than 0.05: ")
 
 
 def test_messages_say_what_is_known():
     passed = not_worse(*drawn(1000, 300, -0.2), margin=0.05)
     assert str(passed) == (
-        f"B is not worse than A by more than 0.05: net win rate of A {passed.estimate:+.3f}, below "
-        f"{passed.upper:+.3f} at 95%, by labels of 300 of 1,000 items"
+        f"B is not worse than A by more than 0.05: net win rate of A {passed.estimate:+.3f}, "
+        f"one-sided 95% upper bound {passed.upper:+.3f} (300 of 1,000 items labelled)"
     )
     worse = not_worse(*drawn(1000, 300, 0.3), level=0.99)
     assert str(worse) == (
-        f"B is worse than A by more than 0.02: net win rate of A {worse.estimate:+.3f}, above "
-        f"{worse.lower:+.3f} at 99%, by labels of 300 of 1,000 items"
+        f"B is worse than A by more than 0.02: net win rate of A {worse.estimate:+.3f}, "
+        f"one-sided 99% lower bound {worse.lower:+.3f} (300 of 1,000 items labelled)"
     )
     few = not_worse(*drawn(1000, 30, 0.0), margin=0.05)
     assert str(few) == (
-        f"inconclusive whether B is worse than A by more than 0.05: net win rate of A "
-        f"{few.estimate:+.3f}, above {few.lower:+.3f} and below {few.upper:+.3f}, each at 95%, by "
-        f"labels of 30 of 1,000 items; about {few.labels_wanted:,} labels are wanted, "
-        f"{few.labels_wanted - 30:,} more"
+        f"cannot tell whether B is worse than A by more than 0.05: net win rate of A "
+        f"{few.estimate:+.3f}, one-sided 95% bounds {few.lower:+.3f} and {few.upper:+.3f} (30 of "
+        f"1,000 items labelled); about {few.labels_wanted - 30:,} more labels are needed, "
+        f"{few.labels_wanted:,} in all"
     )
+    one = dataclasses.replace(few, labels_wanted=31)
+    assert str(one).endswith("; about 1 more label is needed, 31 in all")
 
 
 def test_the_labels_that_are_wanted_are_those_of_an_interval_that_ends_at_the_margin():
@@ -87,7 +92,7 @@ def test_where_no_number_of_labels_would_tell_it_is_said():
         found = not_worse(counts[:, ::-1], -labels, margin=-at)
     assert found.outcome == "inconclusive"
     assert found.labels_wanted is None
-    assert str(found).endswith("not even labels of all items would tell: more items are wanted")
+    assert str(found).endswith("; even with all items labelled it could not be told; add items")
 
 
 def test_two_labels_are_no_ground_to_pass():

@@ -1,11 +1,14 @@
 """Reprs: a line for each object, whatever its size; nothing computed, nothing raised."""
 
 import ast
+from collections import Counter, defaultdict
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import btdagg
@@ -77,6 +80,34 @@ def test_a_repr_does_not_grow_with_the_data_and_does_not_look_at_it():
     assert text.startswith("Found(ids=<object (1000,)>, by_name={'system 199999': Found(ids=<obj")
     assert len(text) < 500
     assert "<Untouchable instance at" in text  # and does not raise
+
+
+class Container(Untouchable):
+    def __len__(self):
+        return 10**6
+
+
+def test_containers_of_other_kinds_are_not_looked_at():
+    @readable
+    class Found(NamedTuple):
+        held: Any
+
+    many = {number: Untouchable() for number in reversed(range(1000))}
+    few = {"a": 1}
+    for held, text in [
+        (Container(), "<Container>"),
+        (pl.Series([1] * 1000), "<Series>"),
+        (pa.table({"x": [1]}), "<Table>"),
+        (many.keys(), "<dict_keys>"),
+        (Counter(few), "{'a': 1}"),
+        (defaultdict(int, few), "{'a': 1}"),
+        (MappingProxyType(few), "{'a': 1}"),
+    ]:
+        assert repr(Found(held)) == f"Found(held={text})"
+    assert repr(Found(defaultdict(None, dict.fromkeys(range(10**6))))) == (
+        "Found(held={0: None, 1: None, 2: None, 3: None, 4: None, ...})"
+    )
+    assert repr(Found(defaultdict(None, many))).startswith("Found(held={999: <Untouchable instance")
 
 
 def test_text_of_users_is_cut_and_stays_on_its_line():

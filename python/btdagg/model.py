@@ -133,7 +133,7 @@ class DavidsonModel(SavedAsJson, Displayed):
         Parameters
         ----------
         n_votes : int, optional
-            Votes per item; unless given as many as it was fitted for.
+            Votes per item; unless given as many as it was fitted for, 50 at most.
 
         Raises
         ------

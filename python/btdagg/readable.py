@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from itertools import islice
 from reprlib import Repr
@@ -28,7 +29,7 @@ class _Brief(Repr):
     def repr_float(self, value: float, level: int) -> str:
         return f"{value:.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
 
-    def repr_dict(self, value: dict[Any, Any], level: int) -> str:
+    def repr_dict(self, value: Mapping[Any, Any], level: int) -> str:
         if level <= 0 and value:
             return "{...}"
         parts = [  # in its own order: sorting a large one would take long
@@ -55,6 +56,10 @@ class _Brief(Repr):
             return self.of_fields(value, names, level, _INNER)
         if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):  # a scalar of NumPy
             return self.repr1(value.item(), level)
+        if isinstance(value, Mapping):
+            return self.repr_dict(value, level)
+        if hasattr(type(value), "__len__") and not isinstance(value, str | bytes):
+            return f"<{type(value).__name__}>"  # its own repr may write out all that it holds
         return super().repr_instance(value, level)
 
     def of_fields(self, value: Any, names: tuple[str, ...], level: int, most: float) -> str:
@@ -75,8 +80,9 @@ _BRIEF = _Brief()
 def readable(cls: AnyClass) -> AnyClass:
     """Give a dataclass or named tuple a repr of one line, whatever its fields hold.
 
-    Arrays are written as type and shape, collections up to the fourth entry, numbers with four
-    digits. Nothing is computed, and nothing is read from a file.
+    Arrays are written as type and shape, collections of Python up to the fourth entry, mappings up
+    to the fifth, numbers with four digits, and other containers as their type. Nothing is computed,
+    and nothing is read from a file. What is no container is written as its own repr, cut.
     """
     names = _names_of(cls)
 

@@ -68,25 +68,29 @@ class NonInferiority:
         return self.outcome == "not worse"
 
     def __str__(self) -> str:
-        level, rests = f"{100 * self.level:.4g}%", f"{self.n_labels:,} of {self.n_items:,} items"
-        net = f"net win rate of A {self.estimate:+.3f}"
-        rests = f"by labels of {rests}"
-        by = f"than A by more than {self.margin:g}"
-        if self.outcome == "not worse":
-            return f"B is not worse {by}: {net}, below {self.upper:+.3f} at {level}, {rests}"
-        if self.outcome == "worse":
-            return f"B is worse {by}: {net}, above {self.lower:+.3f} at {level}, {rests}"
+        found, bound = {
+            "not worse": ("B is not worse", f"upper bound {self.upper:+.3f}"),
+            "worse": ("B is worse", f"lower bound {self.lower:+.3f}"),
+            "inconclusive": (
+                "cannot tell whether B is worse",
+                f"bounds {self.lower:+.3f} and {self.upper:+.3f}",
+            ),
+        }[self.outcome]
         return (
-            f"inconclusive whether B is worse {by}: {net}, above {self.lower:+.3f} and below "
-            f"{self.upper:+.3f}, each at {level}, {rests}; {self._wanted}"
+            f"{found} than A by more than {self.margin:g}: net win rate of A {self.estimate:+.3f}, "
+            f"one-sided {100 * self.level:.4g}% {bound} ({self.n_labels:,} of {self.n_items:,} "
+            f"items labelled){self._wanted}"
         )
 
     @property
     def _wanted(self) -> str:
+        if self.outcome != "inconclusive":
+            return ""
         if self.labels_wanted is None:
-            return "not even labels of all items would tell: more items are wanted"
+            return "; even with all items labelled it could not be told; add items"
         more = self.labels_wanted - self.n_labels
-        return f"about {self.labels_wanted:,} labels are wanted, {more:,} more"
+        needed = "label is" if more == 1 else "labels are"
+        return f"; about {more:,} more {needed} needed, {self.labels_wanted:,} in all"
 
 
 def not_worse(

@@ -182,14 +182,14 @@ def win_rate(
     Raises
     ------
     InputError
-        If there is no such quantity; when it is computed, if a label cannot be read, or a sample
-        has no such group.
+        If there is no such quantity, or an item has two labels, as of two tasks; when it is
+        computed, if a label cannot be read, or a sample has no such group.
     """
     known = as_words(words)
+    by_item = _label_by_item(labels) if isinstance(labels, Labels) else {}
 
     def gold(scores: list[SampleScore], decided: list[int | None]) -> list[int | None]:
         if isinstance(labels, Labels):
-            by_item = dict(zip(map(str, labels.ids), labels.labels.tolist(), strict=True))
             return [by_item.get(str(one.sample_id)) for one in scores]
         said = [(one.sample_metadata or {}).get(labels) for one in scores]
         return [
@@ -198,6 +198,17 @@ def win_rate(
         ]
 
     return _metric(gold, groups, quantity, level, counted=True)
+
+
+def _label_by_item(labels: Labels) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for item, label in zip(map(str, labels.ids), labels.labels.tolist(), strict=True):
+        if found.setdefault(item, label) != label:
+            raise InputError(
+                f"labels has {found[item]} and {label} for item {item!r}, want those of one task: "
+                "labels.filter({'task': ...})"
+            )
+    return found
 
 
 @metric(scores="reduced")  # type: ignore[untyped-decorator]
@@ -292,7 +303,8 @@ class StopByRule:
     """Leaves out epochs of samples that a rule says are settled: ``Task(early_stopping=...)``.
 
     With epochs in series the votes are those of the rule, no more. Epochs of a sample that run
-    at the same time cannot know of each other and cost some of what it saves.
+    at the same time cannot know of each other and cost some of what it saves. Inspect asks it only
+    where samples are logged (``log_samples=True``, its default).
 
     Parameters
     ----------
@@ -305,8 +317,9 @@ class StopByRule:
     Raises
     ------
     InputError
-        If the rule cannot be read. When a task starts, if it has several scorers and none is named
-        or none has that name, or if another task uses this stopper at the time.
+        If the rule cannot be read, or stops before the first vote. When a task starts, if it has
+        several scorers and none is named or none has that name, or if another task of the run was
+        begun with this stopper.
     """
 
     def __init__(
@@ -319,6 +332,11 @@ class StopByRule:
         found = as_decider(rule)
         if not isinstance(found, StoppingRule):
             raise InputError(f"rule is {rule!r}, a model, want a stopping rule")
+        if found.stops_one(0, 0, 0):
+            raise InputError(
+                f"rule is {found.kind} and stops before the first vote: no sample would have a "
+                "score; want one that asks for votes"
+            )
         self.rule = found
         self._named, self._words = scorer, as_words(words)
         self._scorer: str | None = scorer
@@ -331,7 +349,8 @@ class StopByRule:
         run, this = task.run_id, task.task_id
         if self._running is not None and self._running[0] == run and self._running[1] != this:
             raise InputError(
-                f"task {task.task!r}: another task of this run uses this StopByRule, want one each"
+                f"task {task.task!r}: another task was begun with this StopByRule; give each task "
+                "its own"
             )
         names = [one.name.rpartition("/")[2] for one in task.scorers or []]
         self._scorer = self._named or (names[0] if len(names) == 1 else None)

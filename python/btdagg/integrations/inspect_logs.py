@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -72,7 +73,7 @@ def read_inspect_votes(
     ----------
     logs : EvalLog, path, or iterable of them
         A folder stands for all logs in it. Retries of a run, and copies of its log, are one run;
-        another run of a task adds to its votes.
+        another run of a task adds to its votes. Runs without samples are left out, with a warning.
     scorer : str, optional
         Name of the scores that are the votes; not needed where there is one.
     words : mapping of str to -1, 0, 1 or None, optional
@@ -93,8 +94,9 @@ def read_inspect_votes(
     Raises
     ------
     InputError
-        If a log cannot be read or has no samples, if it has several scorers and none is named, if
-        a score is no vote (the message names sample and epoch), or no sample has such metadata.
+        If a log cannot be read, or none has samples; if it has several scorers and none is named;
+        if a score is no vote (the message names sample and epoch); if runs of a task evaluate
+        different models, which are not the judges; or if no sample has such metadata.
     """
     known, extra = as_words(words), dict(columns or {})
     reserved = {"item", "vote", "sample", "judge", "status", "order"} & set(extra)
@@ -102,8 +104,11 @@ def read_inspect_votes(
         raise InputError(f"columns names {listing(sorted(reserved))}, which votes have already")
     rows: list[dict[str, Any]] = []
     last: Counter[str] = Counter()
+    runs: dict[str, set[tuple[str, str]]] = {}
     for log in _runs(logs):
         named, task = _scorer_of(log, scorer), log.eval.task
+        judge = _judge_of(log, named)
+        _check_evaluated(log, judge, runs.setdefault(task, set()))
         judged = [(sample, _votes_of_sample(sample, named, known)) for sample in log.samples or []]
         shown = {sample.epoch: [vote.order for vote in votes] for sample, votes in judged if votes}
         for sample, votes in judged:
@@ -117,7 +122,7 @@ def read_inspect_votes(
                         "item": sample.id,
                         "vote": vote.vote,
                         "sample": last[task] + sample.epoch,
-                        "judge": told.get("judge", log.eval.model),
+                        "judge": told.get("judge", judge),
                         "task": task,
                         "status": vote.status,
                         "order": vote.order,
@@ -213,7 +218,7 @@ def write_inspect_labels(
         Name of the new score. Labels of an earlier call under this name are replaced, and stay in
         the history of the score.
     force : bool
-        Whether to replace a file that is there, and be it the log itself.
+        Whether to replace a file that is there, even the log itself.
 
     Returns
     -------
@@ -234,8 +239,10 @@ def write_inspect_labels(
     if target.exists() and not force:
         raise InputError(f"output is {target}, which exists, want another name or force=True")
     found = _read(log, whole=True)
+    if not found.samples:
+        raise InputError(f"{_place(found)}: the log has no samples")
     named, earlier = _scorer_of(found, scorer), _ours(found)
-    samples = found.samples or []
+    samples = found.samples
     if name == named or any(name in (one.scores or {}) and name not in earlier for one in samples):
         raise InputError(f"name is {name!r}, a score of the log already, want another")
     known = as_words(words)
@@ -302,12 +309,22 @@ def _add_results(log: EvalLog, name: str, scores: Mapping[str | int, Score]) -> 
 
 
 def _runs(logs: Log | Iterable[Log]) -> Iterator[EvalLog]:
-    """Read logs: one for each run, which has one log more for each time that it was retried."""
+    """Read logs: one for each run with samples, which has one log more for each retry."""
     attempts: dict[str, list[EvalLog]] = {}
     for log in _each(logs):
         found = _read(log)
         attempts.setdefault(found.eval.task_id or found.eval.eval_id, []).append(found)
+    empty = [
+        several[-1] for several in attempts.values() if not any(one.samples for one in several)
+    ]
+    places = listing([_place(log) for log in empty])
+    if len(empty) == len(attempts):
+        raise InputError(f"{places or 'logs'}: no log has samples")
+    if empty:
+        warnings.warn(f"left out, as they have no samples: {places}", stacklevel=3)
     for several in attempts.values():
+        if not any(one.samples for one in several):
+            continue
         *earlier, last = sorted(several, key=lambda log: log.eval.created)
         # What failed was asked again, unless a rule had settled it by then.
         worked = [one for log in earlier for one in log.samples or [] if one.error is None]
@@ -329,19 +346,19 @@ def _each(logs: Log | Iterable[Log]) -> Iterator[Log]:
 
 def _read(log: Log, whole: bool = False) -> EvalLog:
     if isinstance(log, EvalLog):
-        found, name = log.model_copy(deep=True) if whole else log, log.location or log.eval.task
-    else:
-        name = os.fspath(log)
-        try:
-            found = read_eval_log(name, exclude_fields=None if whole else _NOT_READ)
-        except FileNotFoundError:
-            raise InputError(f"{name}: no such file") from None
-        except (OSError, ValueError, KeyError, BadZipFile) as error:
-            why = str(error).partition("\n")[0]
-            raise InputError(f"{name}: no log of Inspect: {why}") from None
-    if not found.samples:
-        raise InputError(f"{name}: the log has no samples")
-    return found
+        return log.model_copy(deep=True) if whole else log
+    name = os.fspath(log)
+    try:
+        return read_eval_log(name, exclude_fields=None if whole else _NOT_READ)
+    except FileNotFoundError:
+        raise InputError(f"{name}: no such file") from None
+    except (OSError, ValueError, KeyError, BadZipFile) as error:
+        why = str(error).partition("\n")[0]
+        raise InputError(f"{name}: no log of Inspect: {why}") from None
+
+
+def _place(log: EvalLog) -> str:
+    return str(log.location or log.eval.task)
 
 
 def _ours(log: EvalLog) -> dict[str, Any]:
@@ -352,8 +369,10 @@ def _ours(log: EvalLog) -> dict[str, Any]:
 def _scorer_of(log: EvalLog, scorer: str | None) -> str:
     """Return the name of the scores that are the votes."""
     names = dict.fromkeys(name for sample in log.samples or [] for name in sample.scores or {})
+    if not names:  # all samples failed
+        names = dict.fromkeys(one.name.rpartition("/")[2] for one in log.eval.scorers or [])
     found = [name for name in names if name not in _ours(log)]
-    place = log.location or log.eval.task
+    place = _place(log)
     if scorer is None and len(found) != 1:
         raise InputError(
             f"{place}: scores of {listing(found) or 'no scorer'}, want one, or scorer="
@@ -361,6 +380,29 @@ def _scorer_of(log: EvalLog, scorer: str | None) -> str:
     if scorer is not None and scorer not in names:
         raise InputError(f"{place}: no scores of {scorer!r}; found {listing(names) or 'none'}")
     return scorer or found[0]
+
+
+def _judge_of(log: EvalLog, scorer: str) -> str:
+    """Return the judge that most scores of a log tell, or the evaluated model if none does."""
+    scores = [(sample.scores or {}).get(scorer) for sample in log.samples or []]
+    told = Counter(
+        one.metadata["judge"] for one in scores if one and "judge" in (one.metadata or {})
+    )
+    return str(told.most_common(1)[0][0]) if told else log.eval.model
+
+
+def _check_evaluated(log: EvalLog, judge: str, known: set[tuple[str, str]]) -> None:
+    """Refuse runs of a task on responses of several models, unless those were the judges.
+
+    `known` has the models that runs so far evaluated, each with the judge; it is added to.
+    """
+    known.add((log.eval.model, judge))
+    models = sorted({model for model, _ in known})
+    if len(models) > 1 and any(model != by for model, by in known):
+        raise InputError(
+            f"{_place(log)}: runs of the task {log.eval.task!r} evaluate {listing(models)}, whose "
+            "responses differ; want logs of one of them"
+        )
 
 
 def _votes_of_sample(

@@ -7,6 +7,7 @@ notebook shows its repr.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from btdagg._core import InputError
@@ -31,6 +32,7 @@ Parts = Iterator[ReportTable | str]
 """Tables, and what a reader has to know besides."""
 
 _USUAL_VOTES = 8  # of a map of a model that does not know how many it was fitted for
+_MOST_VOTES = 50  # of a map unless asked for more: with 400 it takes minutes
 
 
 def as_html(found: object) -> str | None:
@@ -150,9 +152,14 @@ def _maps(found: Calibration, n_votes: int | None) -> ReportFigure:
 
 def _drawn(several: Mapping[str, Any], n_votes: int | None, known: int | None) -> ReportFigure:
     """Draw maps of what decides by counts; a model does, as aggregators do."""
-    return figures.behaviour_figure(
-        several, (known or _USUAL_VOTES) if n_votes is None else n_votes
+    fitted = known or _USUAL_VOTES
+    figure = figures.behaviour_figure(
+        several, min(fitted, _MOST_VOTES) if n_votes is None else n_votes
     )
+    if n_votes is None and fitted > _MOST_VOTES:
+        more = f" Items have up to {fitted:,} votes; plot(n_votes={fitted}) draws those, slowly."
+        figure = replace(figure, note=figure.note + more)
+    return figure
 
 
 def _curves(found: Scores, choice: str | None) -> ReportFigure:

@@ -22,6 +22,7 @@ __all__ = ["ReleaseGate", "release_gate"]
 
 _OPTION = "--btdagg-summary"
 _HEADING = "### Release gates\n"
+_OURS = pytest.StashKey[list[tuple[str, Any]]]()  # properties that gates have added to a test
 _NUMBERS = ("estimate", "lower", "upper", "margin", "level", "n_items", "n_labels")
 
 
@@ -47,27 +48,45 @@ class ReleaseGate(Protocol):
 @pytest.fixture
 def release_gate(request: pytest.FixtureRequest) -> ReleaseGate:
     """Fail the test unless B is not worse than A by more than a margin."""
-    properties = request.node.user_properties
+    ours = request.node.stash.setdefault(_OURS, [])
+
+    def add(*several: tuple[str, Any]) -> None:
+        ours.extend(several)
+        request.node.user_properties.extend(several)
 
     def gate(votes: Any, labels: Any, *, name: str = "", **options: Any) -> NonInferiority:
         from btdagg.estimates import not_worse
 
-        properties.append(("gate", name or request.node.name))
+        add(("gate", name or request.node.name))
         try:
             found = not_worse(votes, labels, **options)
         except InputError as error:
-            properties.extend([("outcome", "no answer"), ("message", str(error))])
+            add(("outcome", "no answer"), ("message", str(error)))
             pytest.fail(str(error), pytrace=False)
-        properties.extend((number, getattr(found, number)) for number in _NUMBERS)
+        except Exception as error:
+            why = f"{type(error).__name__}: {error}".partition("\n")[0]
+            add(("outcome", "error"), ("message", why))
+            raise
+        add(*((number, getattr(found, number)) for number in _NUMBERS))
         if found.labels_wanted is not None:
-            properties.append(("labels_wanted", found.labels_wanted))
+            add(("labels_wanted", found.labels_wanted))
         message = "; ".join([str(found), *found.remarks])
-        properties.extend([("outcome", found.outcome), ("message", message)])
+        add(("outcome", found.outcome), ("message", message))
         if not found.passed:
             pytest.fail(message, pytrace=False)
         return found
 
     return gate
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Forget the gates of an earlier run of the test, which is the same item."""
+    ours = item.stash.get(_OURS, [])
+    item.user_properties[:] = [
+        one for one in item.user_properties if not any(one is mine for mine in ours)
+    ]
+    ours.clear()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -105,9 +124,7 @@ class _Gates:
             )
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Take the gates of a test; where it is run again, of its last run."""
-        if report.when != "call":
-            return
+        """Take the gates of a test, those in its fixtures too; if it is re-run, of its last run."""
         found: list[dict[str, Any]] = []
         gate: dict[str, Any] = {}
         for name, value in report.user_properties:
