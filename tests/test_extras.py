@@ -52,7 +52,7 @@ EVALUATE = "evaluate votes.csv labels.csv --splits 2"
         ("judge pairs.jsonl --model m -n 2 --dry-run", ["sqlalchemy"], "judge"),
         ("run pairs.jsonl --labels labels.csv --model m -n 2", ["sqlalchemy"], "judge"),
         ("votes x.db", BEYOND_CLI, "judge"),
-        ("import log.eval -o new.csv", BEYOND_CLI, "inspect"),
+        ("import log.eval -o new.csv", ["inspect_ai"], "inspect"),
         ("import votes.csv -s x.db --set judge=j --set order=AB", BEYOND_CLI, "judge"),
         ("import votes.csv -o new.csv", ["polars"], "tables"),
         ("votes postgresql://localhost/votes", ["psycopg"], "postgres"),
