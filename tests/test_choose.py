@@ -176,6 +176,11 @@ def test_votes_bring_their_names():
         ({"n": 3, "design": "best"}, "design is 'best', want simple or stratified"),
         ({"n": 3, "seed": -1}, "seed is -1, want an integer of at least 0"),
         ({"n": 3, "ids": list("abcdeag")}, "ids[5] is 'a' as ids[0] is, want each item once"),
+        ({"n": 3, "ids": [*"abcdef", None]}, "ids[6] is None, want text as the others"),
+        (
+            {"n": 3, "ids": np.arange(7) / 2},
+            "ids has dtype float64, want integers or strings",
+        ),
         ({"n": 3, "ids": list("abc")}, "ids has 3 rows, want 7 as in counts"),
         ({"n": 3, "groups": ["x"] * 7}, "groups has 'x' alone, want at least two groups"),
         ({"n": 3, "groups": ["x", "y"]}, "groups has 2 rows, want 7 as in counts"),

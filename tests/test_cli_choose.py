@@ -126,6 +126,11 @@ def test_items_of_several_tasks_are_known_by_both(cli, folder):
     more = drawn(cli, "-n", "390", "--after", "to_label.csv", name="more.csv")
     assert more.select("task", "item").unique().height == 390
     assert more[:310].select("task", "item").equals(found.select("task", "item"))
+    # Names that occur once are the same without the task.
+    both.filter(task="x").write_csv("votes.csv")
+    by_item = choose(btdagg.read_votes("votes.csv"), 60)
+    found = drawn(cli, "-n", "60", name="one.csv")
+    assert found["item"].to_list() == btdagg.read_votes("votes.csv").ids[by_item.rows].tolist()
 
 
 def test_what_is_printed(cli, folder):

@@ -168,13 +168,18 @@ def choose(
 
 def _names_of(ids: ArrayLike, n_items: int) -> NDArray[Any]:
     """Return ids, each of which occurs once."""
-    names = as_id_array(ids, unsigned=True)
+    names = as_id_array(ids, unsigned=True, name="ids")
     same_length("ids", len(names), "counts", n_items)
-    seen: dict[str, int] = {}
-    for row, name in enumerate(names.tolist()):
-        first = seen.setdefault(str(name), row)
-        if first != row:
-            raise InputError(f"ids[{row}] is {name!r} as ids[{first}] is, want each item once")
+    if names.dtype.kind == "O":
+        for row, name in enumerate(names):
+            if not isinstance(name, str):
+                raise InputError(f"ids[{row}] is {name!r}, want text as the others")
+    texts = list(map(str, names.tolist()))
+    if len(set(texts)) < len(texts):
+        seen: dict[str, int] = {}
+        row = next(row for row, text in enumerate(texts) if seen.setdefault(text, row) < row)
+        first = seen[texts[row]]
+        raise InputError(f"ids[{row}] is {texts[row]!r} as ids[{first}] is, want each item once")
     return names
 
 

@@ -143,10 +143,10 @@ class Drawing:
         return chosen, pl.concat([kept, added], how="diagonal")
 
     def _chosen(self, n: int, design: Design, seed: int) -> ChosenItems:
-        ids, tasks = self.items["item"].to_list(), None
-        if "task" in self.items.columns:
-            tasks = self.items["task"].to_list()
-            ids = [f"{task or ''}\0{item}" for task, item in zip(tasks, ids, strict=True)]
+        ids = self.items["item"].to_list()
+        if self.items["item"].is_duplicated().any():  # in several tasks
+            tasks = self.items["task"].fill_null("").to_list()
+            ids = [f"{task}\0{item}" for task, item in zip(tasks, ids, strict=True)]
         groups = None if self._group is None else self.items["group"].to_list()
         return choose(self.counts, n, ids=ids, groups=groups, design=design, seed=seed)
 
