@@ -25,7 +25,8 @@ from commands import one_line
 pytestmark = pytest.mark.usefixtures("figures_not_drawn")
 
 COMMANDS = [
-    "demo", "run", "judge", "import", "votes", "evaluate", "calibrate", "plan", "decide", "raters",
+    "demo", "run", "judge", "import", "votes", "choose", "evaluate", "calibrate", "plan", "decide",
+    "raters",
     "sql", "serve",
 ]  # fmt: skip
 SAMPLE = simulate("wmt-en-de", 120, 8, seed=1)
@@ -96,7 +97,7 @@ def test_the_examples_work_and_leave_the_gold_labels_alone(cli, folder):
         votes.write_csv(name) if name.endswith("csv") else votes.write_parquet(name)
     gold = (folder / "labels.csv").read_bytes()
     (folder / "model.json").unlink()
-    for command in ("evaluate", "calibrate", "decide", "plan"):
+    for command in ("choose", "evaluate", "calibrate", "decide", "plan"):
         status, _, err = cli(*example_of(command, cli)[1:])
         assert status == 0, err
     assert (folder / "model.json").exists()

@@ -156,6 +156,9 @@ CASES = {
             model=MODEL,
         ).systems.values()
     ],
+    "choose": lambda counts, labels: estimates.choose(
+        counts, 20, design="stratified"
+    ).strata.tolist(),
     "align": aligned,
     "compare": compared,
     "calibration_curves": curves,

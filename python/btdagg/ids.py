@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def as_id_array(items: Any, *, unsigned: bool) -> NDArray[Any]:
+def as_id_array(items: Any, *, unsigned: bool, name: str = "items") -> NDArray[Any]:
     """Return ids as an array of integers, of NumPy's fixed-width strings, or of objects.
 
     Whether each object is a str is left to the compiled code that takes them, which names the row.
@@ -24,6 +24,8 @@ def as_id_array(items: Any, *, unsigned: bool) -> NDArray[Any]:
     items : (m,) array of integers or strings
     unsigned : bool
         Whether integers may go up to 2**64 where none is negative.
+    name : str
+        What errors call them.
 
     Raises
     ------
@@ -35,25 +37,25 @@ def as_id_array(items: Any, *, unsigned: bool) -> NDArray[Any]:
         array = np.empty(len(items), dtype=object)  # NumPy's own strings lose trailing NULs
         array[:] = items
         return array
-    array = np.asarray(unmasked(items, "items"))
+    array = np.asarray(unmasked(items, name))
     if array.ndim != 1:
-        raise InputError(f"items has shape {array.shape}, want one dimension")
+        raise InputError(f"{name} has shape {array.shape}, want one dimension")
     if is_list and array.dtype.kind == "U":
-        raise InputError("items mixes strings and numbers, want one kind")
+        raise InputError(f"{name} mixes strings and numbers, want one kind")
     if array.dtype.kind in "OT":
         ids = array.tolist()
         if not ids or isinstance(ids[0], str):
             return array
         if not all(_is_integer(item) for item in ids):
-            raise InputError("items has dtype object, want integers or strings")
-        _refuse_wide(ids, unsigned=unsigned)
+            raise InputError(f"{name} has dtype object, want integers or strings")
+        _refuse_wide(ids, name, unsigned=unsigned)
         array = np.asarray(ids)
     if is_list and array.dtype.kind == "f":
-        _refuse_wide(items, unsigned=unsigned)  # of either sign and too far apart
+        _refuse_wide(items, name, unsigned=unsigned)  # of either sign and too far apart
     if array.size == 0 and array.dtype.kind != "U":
         return np.empty(0, dtype=np.int64)
     if array.dtype.kind not in "iuU":
-        raise InputError(f"items has dtype {array.dtype}, want integers or strings")
+        raise InputError(f"{name} has dtype {array.dtype}, want integers or strings")
     return array
 
 
@@ -61,12 +63,13 @@ def _is_integer(item: object) -> bool:
     return isinstance(item, int | np.integer) and not isinstance(item, bool)
 
 
-def _refuse_wide(ids: Iterable[object], *, unsigned: bool) -> None:
+def _refuse_wide(ids: Iterable[object], name: str, *, unsigned: bool) -> None:
     """Raise an `InputError` for the first integer that does not fit in 64 bits with the others.
 
     Parameters
     ----------
     ids : iterable of objects
+    name : str
     unsigned : bool
         Whether ids may go up to 2**64 where none is negative.
     """
@@ -75,4 +78,4 @@ def _refuse_wide(ids: Iterable[object], *, unsigned: bool) -> None:
     for row, item in whole.items():
         if not -(2**63) <= item < 2**n_bits:
             limit = "of at least -2**63" if item < 0 else f"below 2**{n_bits}"
-            raise InputError(f"items[{row}] is {item}, want an integer {limit}")
+            raise InputError(f"{name}[{row}] is {item}, want an integer {limit}")

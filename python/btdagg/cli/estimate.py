@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import numpy as np
 import typer
 
 import btdagg
@@ -35,6 +36,7 @@ from btdagg.cli.reporting import (
 from btdagg.cli.systems import columns_of_systems, show_systems
 from btdagg.cli.tables import Columns, tables_of
 from btdagg.estimates.items import AllItems, all_items
+from btdagg.estimates.to_label import COLUMNS, with_probabilities
 from btdagg.report.sections import write_estimates, write_systems
 from btdagg.report.tables.estimates import (
     difference_fields,
@@ -43,6 +45,7 @@ from btdagg.report.tables.estimates import (
     fields_of,
 )
 from btdagg.tables.join import with_task
+from btdagg.tables.source import read_table
 
 if TYPE_CHECKING:
     from btdagg.estimates import Estimates
@@ -109,6 +112,22 @@ def estimate(
             show_default="probability, if it exists",
         ),
     ] = None,
+    drawn: Annotated[
+        Path | None,
+        typer.Option(
+            help="The file of btdagg choose by which the labelled items were drawn, where the "
+            "labels are in another: it has the probabilities.",
+            show_default=False,
+        ),
+    ] = None,
+    simple_sample: Annotated[
+        bool,
+        typer.Option(
+            "--simple-sample",
+            help="Say that the labelled items are a simple random sample of all items. Labels "
+            "without a probability are taken as one, with a remark.",
+        ),
+    ] = False,
     n_votes: FirstVotes = None,
     width: Annotated[
         float | None,
@@ -128,9 +147,9 @@ def estimate(
 
     The items with a label measure how the judge's votes err, and the votes of the other items make
     the interval narrower. It holds for new items of the kind whatever the judge is worth, if the
-    labelled items were chosen by chance. Items without a row among the labels, or with an empty
-    label, are those without a label. Errors are by group if the labels (also rows with an empty
-    label) or the votes have a column group.
+    labelled items were drawn by chance, as btdagg choose draws them. Items without a row among the
+    labels, or with an empty label, are those without a label. Errors are by group if the labels
+    (also rows with an empty label) or the votes have a column group.
 
     Example: btdagg estimate votes.parquet labels.csv --filter judge=gpt-5.4 --by task
     """
@@ -146,8 +165,22 @@ def estimate(
     for option, value in {"--by": by, "--width": width, "--seed": seed or None}.items():
         if value is not None and systems is not None:
             raise btdagg.InputError(f"{option} is given with --systems; want one of the two")
+    if simple_sample and (drawn is not None or probability is not None):
+        other = "--drawn" if drawn is not None else "--probability"
+        raise btdagg.InputError(f"--simple-sample is given with {other}; want one of the two")
+    if drawn is not None and probability is not None:
+        raise btdagg.InputError("--probability is given with --drawn; want one of the two")
     raw_votes, raw_labels = tables_of(columns, votes, labels)
     gold = btdagg.read_labels(raw_labels)
+    n_not_labelled = 0
+    if drawn is not None:
+        gold, n_not_labelled = with_probabilities(gold, read_table(drawn, []))
+    elif simple_sample and "probability" in gold.columns:
+        raise btdagg.InputError(
+            f"--simple-sample is given, and {gold.source} has a column probability"
+        )
+    elif set(COLUMNS) - {"task", "group"} <= set(gold.columns):
+        n_not_labelled = gold.n_missing
     table = filtered(with_task(btdagg.read_votes(raw_votes), gold), filters)
     single_votes(table, n_votes)
     by, panel, probability = (
@@ -168,6 +201,17 @@ def estimate(
         n_votes=n_votes,
     )
     pooled = [name for name in (by, panel) if name is not None]
+    remarks = _remarks(items, gold)
+    if n_not_labelled:
+        remarks.append(
+            f"{n_not_labelled} items of {drawn or gold.source} were drawn and have no label; if "
+            "people left out those that were hard, the labels are no sample of all items"
+        )
+    if items.probabilities is None and not simple_sample and np.isnan(items.labels).any():
+        remarks.append(
+            f"{gold.source} does not say how its items were drawn, and they are taken as a simple "
+            "random sample (--simple-sample says that they are; btdagg choose draws one)"
+        )
     given: dict[str, Any] = {
         "groups": items.groups,
         "probabilities": items.probabilities,
@@ -180,7 +224,7 @@ def estimate(
             items.counts, items.labels, *items.systems.T, baseline=baseline, **given
         )
         say_what_is_pooled(table, "takes", pooled)
-        for remark in (*ranked.remarks, *_remarks(items, gold)):
+        for remark in (*ranked.remarks, *remarks):
             note(remark)
         show_systems(ranked, json=json)
         if report is not None:
@@ -192,7 +236,7 @@ def estimate(
     found = btdagg.estimate(items.counts, items.labels, by=items.by, seed=seed, **given)
     wanted = None if width is None else (found.labels_for(width), found.votes_for(width))
     say_what_is_pooled(table, "takes", pooled)
-    for remark in (*found.remarks, *_remarks(items, gold)):
+    for remark in (*found.remarks, *remarks):
         note(remark)
     if json:
         known: dict[str, Any] = {}

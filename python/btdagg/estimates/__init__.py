@@ -9,16 +9,19 @@ if TYPE_CHECKING:
     from btdagg.estimates.not_worse import NonInferiority, not_worse
     from btdagg.estimates.prediction_powered import Estimates, estimate
     from btdagg.estimates.quantities import QUANTITIES, MeanEstimate
+    from btdagg.estimates.sample_design import ChosenItems, choose
     from btdagg.estimates.systems import SystemEstimate, SystemEstimates, estimate_systems
 
 __all__ = [
     "QUANTITIES",
+    "ChosenItems",
     "Difference",
     "Estimates",
     "MeanEstimate",
     "NonInferiority",
     "SystemEstimate",
     "SystemEstimates",
+    "choose",
     "estimate",
     "estimate_systems",
     "not_worse",
@@ -30,6 +33,7 @@ _NAMES_BY_MODULE = {
     "not_worse": ("NonInferiority", "not_worse"),
     "prediction_powered": ("Estimates", "estimate"),
     "quantities": ("QUANTITIES", "MeanEstimate"),
+    "sample_design": ("ChosenItems", "choose"),
     "systems": ("SystemEstimate", "SystemEstimates", "estimate_systems"),
 }
 __getattr__ = loader(__name__, _NAMES_BY_MODULE)

@@ -173,14 +173,14 @@ def _part(
     if "group" in rows_there.columns:
         group = spread(rows_there["group"], None, np.object_)
     if "group" in votes.columns:
-        group = np.where(group == None, _values_of(votes, items, "group"), group)  # noqa: E711
+        group = np.where(group == None, values_of(votes, items, "group"), group)  # noqa: E711
     single = np.array([one is None for one in group], dtype=np.bool_)
     # Ids of items are no names of groups: a blank, which names do not begin with, tells them apart.
     task = votes.values("task").to_list()[0] if "task" in votes.columns else ""
     if single.any():
         names = items.cast(pl.String).to_list()
         group[single] = [f" {task} {names[int(row)]}" for row in np.flatnonzero(single)]
-    values = [_every(_values_of(votes, items, name), name, items, votes) for name in told]
+    values = [every_value(values_of(votes, items, name), name, items, votes) for name in told]
     named = np.stack(values, axis=1) if told else np.empty((n, 0), dtype=object)
     n_labels = int(np.isfinite(gold).sum())
     return _TaskItems(
@@ -199,7 +199,7 @@ def _rows_of(labels: Labels, votes: Votes) -> Labels:
     return Labels(frame, labels.source, unlabelled=frame.clear())
 
 
-def _values_of(votes: Votes, items: pl.Series, column: str) -> NDArray[np.object_]:
+def values_of(votes: Votes, items: pl.Series, column: str) -> NDArray[np.object_]:
     """Return the value that each item has in a column of the votes, or None."""
     import polars as pl
 
@@ -219,7 +219,7 @@ def _values_of(votes: Votes, items: pl.Series, column: str) -> NDArray[np.object
     return np.array(found[column].to_list(), dtype=object)
 
 
-def _every(
+def every_value(
     values: NDArray[np.object_], column: str, items: pl.Series, votes: Votes
 ) -> NDArray[np.object_]:
     """Check that every item has a value in a column of the votes."""

@@ -1,0 +1,186 @@
+"""`btdagg choose`: draw the items to label."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+import btdagg
+from btdagg.cli.common import (
+    Filters,
+    Force,
+    Json,
+    VotesFile,
+    files_read,
+    filtered,
+    out,
+    print_json,
+    say_what_is_pooled,
+)
+from btdagg.cli.console import write_data
+from btdagg.cli.tables import Columns, tables_of
+from btdagg.estimates.sample_design import WHOLE, ChosenItems, Design
+from btdagg.estimates.to_label import COLUMNS, Drawing, is_untouched
+from btdagg.files import TABLE_SUFFIXES, write_table
+from btdagg.outputs import OutputFile, table_kind
+from btdagg.report.table import Entry
+from btdagg.tables.source import read_table
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def choose(
+    context: typer.Context,
+    votes: VotesFile,
+    n: Annotated[
+        int,
+        typer.Option(
+            "--number",
+            "-n",
+            help="How many items to draw, those of --after among them; with --group, how many "
+            "groups.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Write the items to this file: .csv, .tsv, .jsonl, .ndjson or .parquet.",
+            show_default="standard output, as CSV",
+        ),
+    ] = None,
+    design: Annotated[
+        str | None,
+        typer.Option(
+            help="simple: any items are as likely as any others. stratified: each stratum of items "
+            "with like votes has its share.",
+            show_default="simple, or that of --after",
+        ),
+    ] = None,
+    group: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of the votes, such as prompt: draw whole groups of items that share a "
+            "value.",
+            show_default="single items",
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="Seed of the draw.", show_default="0, or that of --after"),
+    ] = None,
+    after: Annotated[
+        Path | None,
+        typer.Option(
+            help="Top up: a file that this command wrote, with its labels. Its rows come first, "
+            "with the probabilities of the larger sample.",
+            show_default=False,
+        ),
+    ] = None,
+    filters: Filters = None,
+    columns: Columns = None,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Draw the items to label by chance, and write with what probability each was drawn.
+
+    The columns are item, task and group where there are any, stratum, probability, design, seed,
+    round and an empty label to fill in. btdagg estimate reads the file as it is then. The same
+    votes and seed give the same items on every machine, whatever the order of the rows.
+
+    Example: btdagg choose votes.csv -n 50 -o to_label.csv
+    """
+    if output is not None and output.suffix.lower() not in TABLE_SUFFIXES:
+        wanted = ", ".join(TABLE_SUFFIXES)
+        raise btdagg.InputError(f"--output is {output}, want a name in {wanted}")
+    to_label = None
+    if output is not None:
+        reads = files_read(context, "output")
+        to_label = OutputFile("--output", output, _may_replace, reads=reads, force=force)
+    places = [votes] if after is None else [votes, after]
+    raw_votes, *before = tables_of(columns, *places)
+    table = filtered(btdagg.read_votes(raw_votes), filters)
+    drawing = Drawing(table, None if group is None else group.strip().lower())
+    by = cast("Design | None", design)
+    if before:
+        chosen, frame = drawing.more(n, before[0], by, seed)
+    else:
+        chosen, frame = drawing.first(n, by or "simple", seed or 0)
+    say_what_is_pooled(table, "takes", ["task"])
+    if output is None or to_label is None:
+        write_data(frame.write_ndjson() if json else frame.write_csv())
+        return
+    to_label.save(lambda path: write_table(frame, path, path.suffix))
+    if json:
+        print_json({**_as_json(chosen, frame, group), "output": str(output)})
+        return
+    _show(chosen, frame, group, output)
+
+
+def _may_replace(path: Path) -> bool:
+    """Whether a file is one that this command wrote, and nobody has added a label since."""
+    if not table_kind(lambda columns: set(columns) <= set(COLUMNS) and "stratum" in columns)(path):
+        return False
+    if is_untouched(read_table(path, []).frame):
+        return True
+    raise btdagg.InputError(
+        f"--output is {path}, which has labels; want another name, or --force to replace it"
+    )
+
+
+def _show(chosen: ChosenItems, frame: pl.DataFrame, group: str | None, output: Path) -> None:
+    strata = _strata(chosen)
+    what = "item" if group is None else "group"
+    if list(strata) != [WHOLE]:
+        header = ["stratum", f"{what}s", "drawn", "probability"]
+        rows = [
+            [
+                Entry(name),
+                Entry(f"{one['n_units']:,}"),
+                Entry(f"{one['n']:,}"),
+                Entry(f"{one['probability']:.3f}"),
+            ]
+            for name, one in strata.items()
+        ]
+        out.print_rows(header, rows, 1)
+    n_new = int((frame["round"] == frame["round"].max()).sum())
+    items = "" if group is None else f" with {frame.height:,} items"
+    added = f", {n_new:,} items of them new" if n_new < frame.height else ""
+    share = "" if len(strata) > 1 else f", probability {chosen.n / chosen.n_units:.3g}"
+    out.print(
+        f"drew {chosen.n:,} of {chosen.n_units:,} {what}s{items}{added}: {chosen.design} sample, "
+        f"seed {chosen.seed}{share}; wrote {output}",
+        soft_wrap=True,
+    )
+
+
+def _as_json(chosen: ChosenItems, frame: pl.DataFrame, group: str | None) -> dict[str, Any]:
+    return {
+        "design": chosen.design,
+        "seed": chosen.seed,
+        "unit": "item" if group is None else "group",
+        "n": chosen.n,
+        "n_units": chosen.n_units,
+        "n_items": frame.height,
+        "n_new_items": int((frame["round"] == frame["round"].max()).sum()),
+        "strata": [{"stratum": name, **one} for name, one in _strata(chosen).items()],
+    }
+
+
+def _strata(chosen: ChosenItems) -> dict[str, dict[str, Any]]:
+    """Return how many units each stratum has, and how many were drawn."""
+    import numpy as np
+
+    drawn = np.unique(chosen.units[chosen.rows])
+    units, first = np.unique(chosen.units, return_index=True)
+    strata, found = chosen.strata[first], {}
+    for name in sorted(set(strata.tolist())):
+        inside = strata == name
+        n, n_units = int(np.isin(units[inside], drawn).sum()), int(inside.sum())
+        found[name] = {"n_units": n_units, "n": n, "probability": n / n_units}
+    return found

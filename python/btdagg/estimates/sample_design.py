@@ -1,0 +1,216 @@
+"""Which items to label: random samples whose inclusion probabilities are known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+
+from btdagg._core import InputError
+from btdagg.aggregators.majority import majority_vote
+from btdagg.estimates.proxy import as_any_counts
+from btdagg.ids import as_id_array
+from btdagg.readable import readable
+from btdagg.validation import CountsItself, as_groups, as_integer, same_index, same_length
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+Design = Literal["simple", "stratified"]
+DESIGNS: tuple[Design, ...] = get_args(Design)
+
+WHOLE = "all"
+"""Name of the one stratum of a simple sample."""
+
+_NO_VOTES = "no votes"
+_STRATA = tuple(f"{label} {lead}" for label in ("B", "tie", "A") for lead in ("divided", "clear"))
+
+
+@readable
+@dataclass(frozen=True, eq=False)
+class ChosenItems:
+    """A random sample of items.
+
+    Attributes
+    ----------
+    rows : (m,) array of int64
+        Numbers of the chosen items, in the order in which they were drawn: those of the first k
+        units are the sample of k units.
+    probabilities : (N,) array
+        Of every item, the probability of being chosen.
+    strata : (N,) array of str
+        Stratum of every item.
+    units : (N,) array of int64
+        Number of what is drawn as a whole: of the item, or of its group.
+    design : str
+    seed : int
+    n : int
+        Number of units drawn.
+    """
+
+    rows: NDArray[np.int64]
+    probabilities: NDArray[np.float64]
+    strata: NDArray[np.object_]
+    units: NDArray[np.int64]
+    design: Design
+    seed: int
+    n: int
+
+    @property
+    def n_units(self) -> int:
+        """Number of units that there are."""
+        return int(self.units.max()) + 1
+
+
+def choose(
+    counts: ArrayLike,
+    n: int,
+    *,
+    ids: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    design: Design = "simple",
+    seed: int = 0,
+) -> ChosenItems:
+    """Choose items to label by chance, with probabilities that `btdagg.estimate` takes.
+
+    A larger sample of the same items, design and seed has all items of a smaller one. So a sample
+    is topped up by choosing again with a larger `n`.
+
+    Parameters
+    ----------
+    counts : (N, 3) array of non-negative integers
+        Votes of all items in label order: minus, tie, plus; or of several judges,
+        (N, judges, 3), which are pooled. Or votes, as `btdagg.read_votes` returns them.
+    n : int
+        How many items to choose; with `groups`, how many groups.
+    ids : (N,) array of integers or str, optional
+        Names of the items, each once; those of the votes, or row numbers, unless given. An item is
+        chosen by its name, wherever it stands.
+    groups : (N,) array of integers or str, optional
+        Draw whole groups, such as all items of a prompt.
+    design : "simple" or "stratified"
+        Whether any n items are as likely as any others; or each stratum of items with like votes
+        has its share of the sample, and at least one item.
+    seed : int
+
+    Returns
+    -------
+    ChosenItems
+
+    Raises
+    ------
+    InputError
+        If shapes disagree, a count is invalid, an id comes twice, all items are of one group, or
+        `n` is more than there are, or fewer than there are strata.
+
+    Notes
+    -----
+    Each unit has a permanent random number, a hash of the seed and its name, and the n units with
+    the smallest numbers are a simple sample. In a stratum with N units the n smallest are chosen,
+    so the inclusion probability is exactly n / N. Strata are the label with the most votes, by
+    whether it has three quarters of the votes (clear) or not (divided); of a group, those of its
+    votes together. The sample is shared out in proportion to the strata by Huntington and Hill's
+    method, which never takes a unit away from a stratum as the sample grows, and of all ways to
+    share it out has the least variance if strata vary alike.
+
+    References
+    ----------
+    Ohlsson, Coordination of samples using permanent random numbers (1995); Wright, The equivalence
+    of Neyman optimum allocation for sampling and equal proportions for apportioning the U.S. House
+    of Representatives (2012).
+
+    Examples
+    --------
+    >>> counts = [[0, 2, 6], [1, 6, 1], [7, 1, 0], [1, 1, 6], [2, 1, 5], [6, 2, 0], [0, 1, 7]]
+    >>> chosen = choose(counts, 3)
+    >>> len(chosen.rows), round(float(chosen.probabilities[0]), 3)
+    (3, 0.429)
+    >>> set(chosen.rows) < set(choose(counts, 5).rows)
+    True
+    """
+    if design not in DESIGNS:
+        raise InputError(f"design is {design!r}, want {' or '.join(DESIGNS)}")
+    seed, n = as_integer(seed, "seed", 0), as_integer(n, "n", 1)
+    same_index(counts=counts, ids=ids, groups=groups)
+    if isinstance(counts, CountsItself):
+        of_votes, counts = counts.counts()
+        ids = of_votes if ids is None else ids
+    array = as_any_counts(counts)
+    array = array.reshape(len(array), -1, 3).sum(axis=1)
+    names = _names_of(np.arange(len(array)) if ids is None else ids, len(array))
+    what = "items"
+    units, keys = np.arange(len(array)), names
+    if groups is not None:
+        what, units = "groups", as_groups(groups, "counts", len(array))
+        keys = np.empty(int(units.max()) + 1, dtype=object)
+        keys[units] = np.asarray(groups)
+        if len(keys) < 2:
+            raise InputError(f"groups has {keys[0]!r} alone, want at least two groups")
+        array = np.stack([np.bincount(units, column) for column in array.T], axis=1)
+    strata = _strata_of(array) if design == "stratified" else np.full(len(array), WHOLE, object)
+    if n > len(array):
+        raise InputError(f"n is {n}, want at most {len(array)}, as many as there are {what}")
+    order, stratum, sizes = _drawn(keys, strata, seed)
+    if n < len(sizes):
+        raise InputError(f"n is {n}, want at least {len(sizes)}, one of the {what} of each stratum")
+    drawn = order[:n]
+    share = np.bincount(stratum[drawn], minlength=len(sizes)) / sizes
+    place = np.full(len(array), len(array))
+    place[drawn] = np.arange(n)
+    by_name = np.argsort(names, kind="stable")
+    in_order = by_name[np.argsort(place[units[by_name]], kind="stable")]
+    rows = in_order[: np.count_nonzero(place[units] < n)]
+    return ChosenItems(rows, share[stratum][units], strata[units], units, design, seed, n)
+
+
+def _names_of(ids: ArrayLike, n_items: int) -> NDArray[Any]:
+    """Return ids, each of which occurs once."""
+    names = as_id_array(ids, unsigned=True, name="ids")
+    same_length("ids", len(names), "counts", n_items)
+    if names.dtype.kind == "O":
+        for row, name in enumerate(names):
+            if not isinstance(name, str):
+                raise InputError(f"ids[{row}] is {name!r}, want text as the others")
+    texts = list(map(str, names.tolist()))
+    if len(set(texts)) < len(texts):
+        seen: dict[str, int] = {}
+        row = next(row for row, text in enumerate(texts) if seen.setdefault(text, row) < row)
+        first = seen[texts[row]]
+        raise InputError(f"ids[{row}] is {texts[row]!r} as ids[{first}] is, want each item once")
+    return names
+
+
+def _strata_of(counts: NDArray[Any]) -> NDArray[np.object_]:
+    """Name the stratum of counts, (k, 3)."""
+    n_votes = counts.sum(axis=1)
+    is_clear = 4 * counts.max(axis=1) >= 3 * n_votes
+    named = np.array(_STRATA, dtype=object)[2 * (majority_vote(counts) + 1) + is_clear]
+    return np.where(n_votes == 0, _NO_VOTES, named)
+
+
+def _drawn(
+    keys: NDArray[Any], strata: NDArray[np.object_], seed: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the order in which all units are drawn, their strata as numbers, and their sizes."""
+    stratum = as_groups(strata, "counts", len(keys))
+    sizes = np.bincount(stratum)
+    numbers = np.fromiter(_random_numbers(keys.tolist(), seed), np.uint64, len(keys))
+    by_key = np.argsort(keys, kind="stable")  # should two numbers ever be the same
+    mixed = by_key[np.argsort(numbers[by_key], kind="stable")]
+    mixed = mixed[np.argsort(stratum[mixed], kind="stable")]
+    rank = np.arange(len(keys)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    of = stratum[mixed]
+    # The first unit of every stratum comes before the second of any.
+    with np.errstate(divide="ignore"):
+        priority = sizes[of] / np.sqrt(rank * (rank + 1.0))
+    return mixed[np.lexsort((of, -sizes[of], -priority))], stratum, sizes
+
+
+def _random_numbers(keys: Iterable[object], seed: int) -> Iterable[int]:
+    """Yield a number below 2**64 for each name, which is the same on every machine."""
+    for key in keys:
+        digest = blake2b(f"{seed} {key}".encode(errors="surrogatepass"), digest_size=8).digest()
+        yield int.from_bytes(digest, "big")

@@ -1,0 +1,330 @@
+"""The table of items to label: how they were drawn, beside each, and more of them later."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from btdagg._core import InputError
+from btdagg.estimates.items import every_value, values_of
+from btdagg.estimates.sample_design import DESIGNS, ChosenItems, Design, choose
+from btdagg.tables.schema import LABELS, Spec, fractions, names, parse, whole_numbers
+from btdagg.tables.table import Table, refuse_duplicates, require
+from btdagg.tables.votes import Votes, counts_of
+from btdagg.validation import as_integer
+
+if TYPE_CHECKING:
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from btdagg.tables.labels import Labels
+
+COLUMNS = ("item", "task", "group", "stratum", "probability", "design", "seed", "round", "label")
+"""Columns of the table, `task` and `group` where there are any. Labels are filled in by people."""
+
+_ROUNDING = 1e-9  # of probabilities that went through other programs
+_MOST = 2**53 - 1  # whole numbers that a table can hold
+
+_DRAWN = Spec(
+    ("item", "stratum", "probability", "design", "seed", "round"),
+    {
+        **LABELS.kinds,
+        "stratum": names,
+        "probability": fractions,
+        "design": names,
+        "seed": whole_numbers,
+        "round": whole_numbers,
+    },
+    LABELS.key,
+)
+
+
+class Drawing:
+    """Items of votes, ready to be drawn.
+
+    Parameters
+    ----------
+    votes : Votes
+    group : str, optional
+        Column of the votes: draw whole groups.
+
+    Raises
+    ------
+    InputError
+        If there is no such column, or an item has none or several values of it.
+    """
+
+    def __init__(self, votes: Votes, group: str | None = None) -> None:
+        import polars as pl
+
+        if group is not None:
+            require(votes, [group])
+        self.source, self._group = votes.source, group
+        has_task = "task" in votes.columns
+        parts, counts = [], []
+        for _, part in votes.partition(["task"] if has_task else []):
+            rows = part.tally()
+            told: dict[str, Any] = {}
+            if has_task:
+                told["task"] = [part.values("task").to_list()[0]] * rows.height
+            if group is not None:
+                items = rows["item"]
+                told["group"] = every_value(values_of(part, items, group), group, items, part)
+            parts.append(rows.select("item").with_columns(**_texts(told)))
+            counts.append(counts_of(rows))
+        self.items: pl.DataFrame = pl.concat(parts)
+        self.counts: NDArray[np.int64] = np.concatenate(counts)
+
+    def first(self, n: int, design: Design, seed: int) -> tuple[ChosenItems, pl.DataFrame]:
+        """Draw a sample, and return it with its table.
+
+        Raises
+        ------
+        InputError
+            As `choose` does.
+        """
+        chosen = self._chosen(n, design, as_integer(seed, "seed", 0, _MOST))
+        return chosen, self._table(chosen, round_=1)
+
+    def more(
+        self, n: int, after: Table, design: Design | None = None, seed: int | None = None
+    ) -> tuple[ChosenItems, pl.DataFrame]:
+        """Top up a sample to n units, and return all of it with its table.
+
+        Rows of before come first, as they stand there and with whatever is written beside them, but
+        with the probabilities of the larger sample.
+
+        Parameters
+        ----------
+        n : int
+            How many there will be, those of before among them.
+        after : Table
+            What `first` or `more` returned before, perhaps with labels and other columns.
+        design : str, optional
+            That of before.
+        seed : int, optional
+            That of before.
+
+        Raises
+        ------
+        InputError
+            If design, seed or groups are others than before, rows of before were removed or added,
+            or they were drawn from other items or votes; and as `choose` does.
+        """
+        import polars as pl
+
+        before = parse_drawn(after)
+        self._refuse_other_columns(before)
+        drawn_by = cast("Design", _single(before, "design", design))
+        drawn_with = int(_single(before, "seed", seed))
+        if drawn_by not in DESIGNS:
+            raise InputError(
+                f"{before.source}, column design: {drawn_by!r}, want {' or '.join(DESIGNS)}"
+            )
+        place = self._places(before)
+        units = self._chosen(1, "simple", drawn_with).units[place]
+        n_before, what = len(np.unique(units)), "items" if self._group is None else "groups"
+        if n <= n_before:
+            raise InputError(
+                f"n is {n}, want more than the {n_before} {what} that {before.source} has"
+            )
+        self._refuse_another_draw(before, place, n_before)
+        chosen = self._chosen(n, drawn_by, drawn_with)
+        new = chosen.rows[~np.isin(chosen.rows, place)]
+        rounds = before.frame["round"]
+        kept = self._table(replace(chosen, rows=place), rounds)
+        beside = [name for name in after.columns if name not in COLUMNS[:-1]]
+        kept = kept.drop(beside, strict=False).hstack(after.frame.select(beside))
+        added = self._table(replace(chosen, rows=new), int(cast("int", rounds.max())) + 1)
+        added = added.drop("label") if "label" in beside else added
+        return chosen, pl.concat([kept, added], how="diagonal")
+
+    def _chosen(self, n: int, design: Design, seed: int) -> ChosenItems:
+        ids = self.items["item"].to_list()
+        if self.items["item"].is_duplicated().any():  # in several tasks
+            tasks = self.items["task"].fill_null("").to_list()
+            ids = [f"{task}\0{item}" for task, item in zip(tasks, ids, strict=True)]
+        groups = None if self._group is None else self.items["group"].to_list()
+        return choose(self.counts, n, ids=ids, groups=groups, design=design, seed=seed)
+
+    def _table(self, chosen: ChosenItems, round_: int | pl.Series) -> pl.DataFrame:
+        import polars as pl
+
+        return self.items[chosen.rows].with_columns(
+            stratum=pl.Series(chosen.strata[chosen.rows].tolist(), dtype=pl.String),
+            probability=pl.Series(chosen.probabilities[chosen.rows]),
+            design=pl.lit(chosen.design),
+            seed=pl.lit(chosen.seed, pl.Int64),
+            round=pl.lit(round_, pl.Int64) if isinstance(round_, int) else round_,
+            label=pl.lit(None, pl.Int8),
+        )
+
+    def _refuse_other_columns(self, before: Table) -> None:
+        for column in ("task", "group"):
+            here, there = column in self.items.columns, column in before.columns
+            if here != there:
+                has, lacks = (self.source, before.source) if here else (before.source, self.source)
+                if column == "group":
+                    has, lacks = ("--group is given", f"{lacks} was drawn by item") if here else (
+                        f"{has} was drawn by group", "no --group is given"
+                    )  # fmt: skip
+                    raise InputError(f"{has}, and {lacks}; want the same as before")
+                raise InputError(f"{has} has a column {column}, and {lacks} has none")
+
+    def _places(self, before: Table) -> NDArray[np.int64]:
+        """Return the numbers of the items of before."""
+        key = [name for name in ("task", "item") if name in self.items.columns]
+        here = self.items.select(*_keys(self.items, key)).with_row_index("\0place")
+        there = before.frame.select(*_keys(before.frame, key))
+        joined = there.join(here, on=key, how="left", maintain_order="left", nulls_equal=True)
+        places = joined["\0place"]
+        if places.null_count():
+            item = before.frame["item"][int(places.is_null().arg_true()[0])]
+            raise InputError(
+                f"{before.source}: item {item!r} has no votes in {self.source}, want the votes "
+                "that it was drawn from"
+            )
+        return places.to_numpy().astype(np.int64)
+
+    def _refuse_another_draw(self, before: Table, place: NDArray[np.int64], n: int) -> None:
+        """Check that the rows of before are what is drawn again, all n units of it."""
+        design, seed = before.frame["design"][0], before.frame["seed"][0]
+        again = self._chosen(n, design, seed)
+        if self._is_like(before, place, again) and len(place) == len(again.rows):
+            return
+        source, items = before.source, self.items["item"]
+        what = "items" if self._group is None else "groups"
+        now = f"want the votes that it was drawn from; {self.source} has {again.n_units:,} {what}"
+        known, strata = before.frame["probability"].to_numpy(), before.frame["stratum"].to_list()
+        chances = dict(zip(strata, known.tolist(), strict=True))
+        first = np.unique(again.units, return_index=True)[1]
+        said = np.nansum([chances.get(name, 0.0) for name in again.strata[first]])
+        if n < round(said) <= again.n_units:
+            whole = self._chosen(round(said), design, seed)
+            if self._is_like(before, place, whole):
+                item = items[int(np.setdiff1d(whole.rows, place)[0])]
+                raise InputError(
+                    f"{source}: item {item!r} was drawn and is missing, want all rows, with an "
+                    "empty label where there is none"
+                )
+        for row, item in enumerate(place.tolist()):
+            if strata[row] != again.strata[item]:
+                raise InputError(
+                    f"{source}: item {items[item]!r} has stratum {strata[row]!r}, and by its votes "
+                    f"it is {again.strata[item]!r}; {now}"
+                )
+        for row, item in enumerate(place.tolist()):
+            if not abs(known[row] - again.probabilities[item]) <= _ROUNDING:
+                raise InputError(
+                    f"{source}: item {items[item]!r} has probability {known[row]:.6g}, and it "
+                    f"would be {again.probabilities[item]:.6g}; {now}"
+                )
+        other = items[int(np.setdiff1d(place, again.rows)[0])]
+        raise InputError(f"{source}: item {other!r} is not among those that are drawn; {now}")
+
+    def _is_like(self, before: Table, place: NDArray[np.int64], drawn: ChosenItems) -> bool:
+        """Whether the rows of before are among those of a sample, as they stand there."""
+        known = before.frame["probability"].to_numpy()
+        return (
+            bool(np.isin(place, drawn.rows).all())
+            and before.frame["stratum"].to_list() == drawn.strata[place].tolist()
+            and bool((np.abs(known - drawn.probabilities[place]) <= _ROUNDING).all())
+        )
+
+
+def parse_drawn(table: Table) -> Table:
+    """Check a table of items that were drawn.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, a value is invalid, an item comes twice, or there are no rows.
+    """
+    require(table, _DRAWN.required)
+    rows = parse(table, _DRAWN.kinds)
+    refuse_duplicates(rows, _DRAWN.key_of(rows))
+    if not rows.frame.height:
+        raise InputError(f"{table.source} has no rows, want items that were drawn")
+    return rows
+
+
+def with_probabilities(labels: Labels, drawn: Table) -> tuple[Labels, int]:
+    """Give labels the probabilities of a table of items that were drawn.
+
+    Parameters
+    ----------
+    labels : Labels
+    drawn : Table
+
+    Returns
+    -------
+    tuple of Labels and int
+        With a column `probability`; and how many of the drawn items have no label.
+
+    Raises
+    ------
+    InputError
+        If the labels have probabilities already, an item was not drawn and has a label, or the
+        table is no such table.
+    """
+    known = parse_drawn(drawn)
+    if "probability" in labels.columns:
+        raise InputError(f"{labels.source} has a column probability, and {known.source} another")
+    both = set(labels.columns) & set(known.columns)
+    key = [name for name in ("task", "item") if name in both]
+    table = known.frame.select(*_keys(known.frame, key), "probability")
+
+    def joined(frame: pl.DataFrame) -> pl.Series:
+        keys = frame.select(*_keys(frame, key))
+        found = keys.join(table, on=key, how="left", maintain_order="left", nulls_equal=True)
+        return found["probability"]
+
+    if table.select(key).is_duplicated().any():
+        raise InputError(f"{known.source} has tasks, and {labels.source} does not name them")
+    chances = joined(labels.frame)
+    if chances.null_count():
+        item = labels.frame["item"][int(chances.is_null().arg_true()[0])]
+        raise InputError(
+            f"{labels.source}: item {item!r} has a label and is not among those drawn in "
+            f"{known.source}"
+        )
+    return replace(
+        labels,
+        data=labels.frame.with_columns(chances),
+        unlabelled=labels.unlabelled.with_columns(joined(labels.unlabelled)),
+    ), table.height - len(chances)
+
+
+def is_untouched(frame: pl.DataFrame) -> bool:
+    """Whether a table is as it was first written: with these columns, and no label yet."""
+    wanted = [name for name in COLUMNS if name in frame.columns]
+    return frame.columns == wanted and frame["label"].null_count() == frame.height
+
+
+def _single(before: Table, column: str, given: object) -> Any:
+    """Return the one value of a column, which is that of an option if it is given."""
+    values = before.frame[column].unique(maintain_order=True).to_list()
+    if len(values) > 1 or values[0] is None:
+        raise InputError(
+            f"{before.source}, column {column}: {values[0]!r} and {values[-1]!r}, want one value"
+        )
+    if given is not None and given != values[0]:
+        raise InputError(
+            f"{column} is {given!r}, and {before.source} was drawn with {column} {values[0]!r}"
+        )
+    return values[0]
+
+
+def _keys(frame: pl.DataFrame, key: Sequence[str]) -> list[pl.Expr]:
+    import polars as pl
+
+    return [pl.col(name).cast(pl.String).str.strip_chars() for name in key]
+
+
+def _texts(columns: dict[str, Any]) -> dict[str, pl.Series]:
+    import polars as pl
+
+    return {name: pl.Series(list(values), dtype=pl.String) for name, values in columns.items()}
