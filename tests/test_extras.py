@@ -37,7 +37,7 @@ sys.meta_path.insert(0, Missing())
 """
 BEYOND_CLI = ["sqlalchemy", "openai", "httpx2", "psycopg", "jinja2", "matplotlib", "sklearn",
               "fastapi", "starlette", "anyio", "uvicorn", "h11", "prometheus_client",
-              "pyarrow", "inspect_ai"]  # fmt: skip
+              "pyarrow", "inspect_ai", "krippendorff", "markdown_it", "nh3"]  # fmt: skip
 EVALUATE = "evaluate votes.csv labels.csv --splits 2"
 
 
@@ -70,12 +70,20 @@ def test_a_missing_library_is_named_with_the_extra_that_brings_it(folder, line, 
 
 @pytest.mark.parametrize(
     "module",
-    ["serve", "serve.arrow", "judge.store", "judge.store.export", "report.folder", "report.page"],
+    [
+        "labelling",
+        "serve",
+        "serve.arrow",
+        "judge.store",
+        "judge.store.export",
+        "report.folder",
+        "report.page",
+    ],
 )
 def test_so_it_is_where_python_imports_them(module):
     code = WITHOUT.format(modules=BEYOND_CLI) + f"import btdagg.{module}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    extra = module.partition(".")[0]
+    extra = {"labelling": "label"}.get(module, module.partition(".")[0])
     last = done.stderr.splitlines()[-1]
     assert last.startswith("btdagg.extras.MissingExtraError: ")
     assert last.endswith(f"pip install 'btdagg[{extra}]'")

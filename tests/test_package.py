@@ -82,7 +82,7 @@ def test_what_is_imported_is_a_declared_dependency():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     wanted = chain(project["dependencies"], *project["optional-dependencies"].values())
     declared = {re.match(r"[\w-]+", need)[0].lower().replace("-", "_") for need in wanted}
-    other_names = {"sklearn": "scikit_learn"}
+    other_names = {"markdown_it": "markdown_it_py", "sklearn": "scikit_learn"}
     found = {name.partition(".")[0] for tree in TREES.values() for name in imported_by(tree)}
     foreign = found - sys.stdlib_module_names - {"btdagg"}
     assert {name for name in foreign if other_names.get(name, name) not in declared} == set()

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 _PACKAGES = {
     "huggingface_hub": "huggingface-hub",
     "inspect_ai": "inspect-ai",
+    "markdown_it": "markdown-it-py",
     "sklearn": "scikit-learn",
 }
 
