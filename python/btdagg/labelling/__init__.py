@@ -3,12 +3,15 @@
 from btdagg.extras import needs
 
 with needs("label", "labelling"):
+    import h11  # noqa: F401
     import krippendorff  # noqa: F401
     import sqlalchemy  # noqa: F401
 
     from btdagg.labelling.agreement import Agreement, agreement
+    from btdagg.labelling.app import label_app
     from btdagg.labelling.assignment import Assignment
     from btdagg.labelling.outcome import Outcome
+    from btdagg.labelling.server import LabelServer, serve_labels
     from btdagg.labelling.session import Session
     from btdagg.labelling.store import Answer, LabelStore
 
@@ -16,8 +19,11 @@ __all__ = [
     "Agreement",
     "Answer",
     "Assignment",
+    "LabelServer",
     "LabelStore",
     "Outcome",
     "Session",
     "agreement",
+    "label_app",
+    "serve_labels",
 ]
