@@ -25,8 +25,8 @@ from commands import one_line
 pytestmark = pytest.mark.usefixtures("figures_not_drawn")
 
 COMMANDS = [
-    "demo", "run", "judge", "votes", "evaluate", "calibrate", "plan", "decide", "raters", "sql",
-    "serve",
+    "demo", "run", "label", "judge", "votes", "evaluate", "calibrate", "plan", "decide", "raters",
+    "sql", "serve",
 ]  # fmt: skip
 SAMPLE = simulate("wmt-en-de", 120, 8, seed=1)
 MODEL = DavidsonModel(beta=1.2, eta0=0.3, gamma=0.8)

@@ -38,6 +38,7 @@ sys.meta_path.insert(0, Missing())
 BEYOND_CLI = ["sqlalchemy", "openai", "httpx2", "psycopg", "jinja2", "matplotlib", "sklearn",
               "fastapi", "starlette", "anyio", "uvicorn", "h11", "prometheus_client",
               "pyarrow", "inspect_ai", "krippendorff", "markdown_it", "nh3"]  # fmt: skip
+LABELLING = ["sqlalchemy", "starlette", "anyio", "uvicorn", "h11", "krippendorff", "nh3"]
 EVALUATE = "evaluate votes.csv labels.csv --splits 2"
 
 
@@ -55,6 +56,8 @@ EVALUATE = "evaluate votes.csv labels.csv --splits 2"
         (f"{EVALUATE} --methods isotonic", BEYOND_CLI, "isotonic"),
         ("serve model.json", BEYOND_CLI, "serve"),
         *(("serve model.json", [name], "serve") for name in BEYOND_CLI[7:14]),
+        ("label pairs.jsonl -o human.csv", BEYOND_CLI, "label"),
+        *(("label pairs.jsonl -o human.csv", [name], "label") for name in LABELLING),
         ("--help", ["typer"], "cli"),
         ("--help", ["rich"], "cli"),
         (EVALUATE, ["polars"], "tables"),

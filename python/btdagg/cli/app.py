@@ -13,7 +13,7 @@ from btdagg import __version__
 # Modules of commands that are not called like the command.
 _MODULES = {"run": "pipeline"}
 COMMANDS = (
-    "demo", "run", "judge", "votes", "evaluate", "calibrate", "estimate", "plan", "decide",
+    "demo", "run", "label", "judge", "votes", "evaluate", "calibrate", "estimate", "plan", "decide",
     "raters", "sql", "serve",
 )  # fmt: skip
 """Names of the commands, as `btdagg --help` lists them."""
