@@ -117,7 +117,7 @@ class LabelProcess:
     def until_written(self, n_rows):
         """Wait for the file to have so many rows."""
         end = time.monotonic() + 20
-        while pl.read_csv(self.output).height != n_rows:
+        while not self.output.exists() or pl.read_csv(self.output).height != n_rows:
             assert time.monotonic() < end
             time.sleep(0.05)
 

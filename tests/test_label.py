@@ -180,6 +180,15 @@ def test_the_estimate_comes_with_the_last_planned_label(tmp_path, start):
     assert line in out.splitlines()
 
 
+def test_a_server_that_ends_before_the_first_label_can_be_started_again(tmp_path, start):
+    pairs_file(tmp_path, 3)
+    for _ in range(2):
+        status, out, err = start().stop()
+        assert (status, err) == (0, "")
+        assert out.splitlines()[-1].startswith(f"nothing to write to {tmp_path / 'human.csv'} yet")
+    assert not (tmp_path / "human.csv").exists()
+
+
 def test_before_that_there_is_none(tmp_path, start):
     pairs_file(tmp_path, 6)
     server = start("-n", 5)
@@ -220,7 +229,9 @@ def test_labels_that_the_store_does_not_have_are_not_overwritten(cli, tmp_path):
     text = "item,rater,label,seconds,note\ngpt-9-000,Ada,1,2.0,\n"
     output.write_text(text)
     (tmp_path / "mine.csv").write_text("item,label\nx,1\n")
-    LabelStore(tmp_path / "human.db").close()
+    store, session = session_of(tmp_path, read_pairs(tmp_path / "pairs.jsonl"))
+    with store:
+        session.keep("Ben", session.view("Ben")["key"], "tie", 1, "")
     arguments = ["label", tmp_path / "pairs.jsonl", "--export", "-s", tmp_path / "human.db"]
     status, _, err = cli(*arguments, "-o", output)
     assert status == 2
@@ -244,11 +255,13 @@ def test_labels_that_the_store_does_not_have_are_not_overwritten(cli, tmp_path):
         (["--items", "twice.csv"], "twice.csv"),
         (["--items", "chance.csv"], "probability"),
         (["--export"], "human.db: no such file"),
+        (["--export", "-s", "new.db"], "new.db: has no label to write"),
     ],
 )
 def test_bad_options_are_refused_in_one_line(cli, tmp_path, monkeypatch, options, message):
     monkeypatch.chdir(tmp_path)
     pairs_file(tmp_path, 4)
+    LabelStore("new.db").close()
     (tmp_path / "other.csv").write_text("item\nother\n")
     (tmp_path / "twice.csv").write_text("item\ngpt-9-000\ngpt-9-000\n")
     (tmp_path / "chance.csv").write_text("item,probability\ngpt-9-000,2\n")

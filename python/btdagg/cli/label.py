@@ -182,17 +182,22 @@ def label(
             return kept
 
         def write() -> None:
-            frame = outcome.table(wanted())
-            file.save(lambda path: write_table(frame, path, path.suffix))
+            if found := wanted():  # a table without rows is none
+                frame = outcome.table(found)
+                file.save(lambda path: write_table(frame, path, path.suffix))
 
+        if export and not opened.answers():
+            raise InputError(f"{opened.name}: has no label to write")
         write()
         if not export:
             say = partial(out.print, soft_wrap=True)
             serve_labels(session, server, write, lambda address: say(f"open {address}"))
             write()
-        for line in outcome.lines([each for each in wanted() if each.item in assignment]):
+        found = wanted()
+        for line in outcome.lines([each for each in found if each.item in assignment]):
             out.print(line, soft_wrap=True)
-        out.print(f"wrote {output}; the labels are kept in {opened.name}", soft_wrap=True)
+        written = f"wrote {output}" if found else f"nothing to write to {output} yet"
+        out.print(f"{written}; the labels are kept in {opened.name}", soft_wrap=True)
 
 
 def _chosen(table: Table) -> pl.DataFrame:

@@ -52,9 +52,13 @@ def label_app(session: Session, access: Access, kept: Callable[[], object]) -> S
 
     async def label(request: Request) -> JSONResponse:
         said = _said(await request.body())
-        await anyio.to_thread.run_sync(partial(session.keep, **said))
-        kept()
-        return JSONResponse(await anyio.to_thread.run_sync(session.view, said["rater"]))
+
+        def work() -> dict[str, Any]:
+            session.keep(**said)
+            kept()
+            return session.view(said["rater"])
+
+        return JSONResponse(await anyio.to_thread.run_sync(work))
 
     async def bad_input(_: Request, error: Exception) -> JSONResponse:
         return JSONResponse({"detail": str(error)[:500]}, 422)

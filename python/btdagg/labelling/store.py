@@ -115,8 +115,8 @@ class LabelStore(Database):
             self.close()
             raise
 
-    def keep(self, answer: Answer) -> None:
-        """Keep an answer in place of an earlier one of the rater to the item; it is durable then.
+    def keep(self, *answers: Answer) -> None:
+        """Keep answers, each in place of an earlier one of the rater to the item; all are durable.
 
         Raises
         ------
@@ -130,7 +130,7 @@ class LabelStore(Database):
             set_={name: statement.excluded[name] for name in kept},
         )
         with self.plainly(), self._engine.begin() as connection:
-            connection.execute(statement, asdict(answer))
+            connection.execute(statement, [asdict(each) for each in answers])
 
     def answers(self, rater: str | None = None) -> list[Answer]:
         """All answers by item and rater, or those of one rater."""
