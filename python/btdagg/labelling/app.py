@@ -54,9 +54,9 @@ def label_app(session: Session, access: Access, kept: Callable[[], object]) -> S
         said = _said(await request.body())
 
         def work() -> dict[str, Any]:
-            session.keep(**said)
+            following = session.keep(**said)
             kept()
-            return session.view(said["rater"])
+            return following
 
         return JSONResponse(await anyio.to_thread.run_sync(work))
 

@@ -59,16 +59,21 @@ class Assignment:
             raise InputError(f"-n is {n_items}, and there are {len(items)} items to label")
         self.items = list(items)[:n_items]
         self._of_key = {self._key(item): item for item in self.items}
+        self._places = {item: place for place, item in enumerate(self.items)}
 
     def __len__(self) -> int:
         return len(self.items)
 
     def __contains__(self, item: str) -> bool:
-        return self._key(item) in self._of_key
+        return item in self._places
 
     def pair(self, item: str) -> Pair:
         """The texts of an item."""
         return self.pairs[self._rows[item]]
+
+    def place(self, item: str) -> int:
+        """Where an item is among those to be labelled, from 0."""
+        return self._places[item]
 
     def known(self, item: str) -> bool:
         """Whether an item is a pair, to be labelled or not."""

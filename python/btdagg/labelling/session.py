@@ -15,7 +15,7 @@ from btdagg.labelling.store import Answer, LabelStore
 from btdagg.report.wording import LABEL_NAMES, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable
 
     from btdagg.labelling.assignment import Assignment
     from btdagg.labelling.outcome import Outcome
@@ -47,6 +47,9 @@ class Session:
 
     def __init__(self, store: LabelStore, assignment: Assignment, outcome: Outcome) -> None:
         self._store, self._assignment, self._outcome = store, assignment, outcome
+        # Of each rater, as of the last time that the page was loaded: to read all anew for every
+        # label would take longer than to keep it.
+        self._progress: dict[str, _Progress] = {}
         for each in store.answers():
             if not assignment.known(each.item):
                 continue
@@ -64,27 +67,14 @@ class Session:
         InputError
             If the name of the rater or the key is none.
         """
-        rater = rater_name(rater)
-        known = {item: (label, seconds) for item, label, seconds in self._store.brief(rater)}
-        items = self._assignment.items
-        answered = [item for item in items if item in known]
-        progress = {
-            "n_items": len(items),
-            "n_answered": len(answered),
-            "n_skipped": sum(known[item][0] is None for item in answered),
-            "seconds_per_item": (median(known[item][1] for item in answered) if answered else None),
-        }
+        rater, assignment = rater_name(rater), self._assignment
+        done = self._progress[rater] = _Progress(assignment, self._store.brief(rater))
         if key is not None:
-            item = self._item(key)
-        else:
-            item = next((item for item in items if item not in known), "")
-            if len(answered) == len(items):
-                last = self._assignment.key(items[-1]) if items else None
-                return {"done": True, "previous": last, **progress, **self._summary(rater)}
-        return {"done": False, **progress, **self._pair(item, rater), **self._places(item, known)}
+            return self._shown(self._item(key), rater, done)
+        return self._next(rater, done)
 
-    def keep(self, rater: str, key: str, choice: str, seconds: float, note: str) -> None:
-        """Keep what a rater chose; it is durable when this returns.
+    def keep(self, rater: str, key: str, choice: str, seconds: float, note: str) -> dict[str, Any]:
+        """Keep what a rater chose, and return the next item; what was chosen is durable then.
 
         Raises
         ------
@@ -102,17 +92,23 @@ class Session:
         label = {"first": 1, "tie": 0, "second": -1, "skip": None}[choice]
         if label is not None and sides == "BA":
             label = -label
+        seconds = min(float(seconds), _MOST_SECONDS)
         self._store.keep(
             Answer(
                 item=item,
                 rater=rater,
                 label=label,
-                seconds=min(float(seconds), _MOST_SECONDS),
+                seconds=seconds,
                 note=_storable(note.strip()),
                 sides=sides,
                 texts=texts_digest(self._assignment.pair(item)),
             )
         )
+        done = self._progress.get(rater)
+        if done is None:  # since the start of the server
+            return self.view(rater)
+        done.add(item, label, seconds)
+        return self._next(rater, done)
 
     def differences(self, rater: str, key: str) -> dict[str, str]:
         """Return both responses as they are shown to a rater, with marks where they differ."""
@@ -148,15 +144,25 @@ class Session:
         found["note"] = "" if said is None else said.note
         return found
 
-    def _places(self, item: str, known: Mapping[str, object]) -> dict[str, Any]:
+    def _next(self, rater: str, done: _Progress) -> dict[str, Any]:
         items = self._assignment.items
-        place = items.index(item)
-        before = self._assignment.key(items[place - 1]) if place else None
-        after = place + 1 < len(items) and item in known
+        item = done.first_open()
+        if item is not None:
+            return self._shown(item, rater, done)
+        last = self._assignment.key(items[-1]) if items else None
+        return {"done": True, "previous": last, **done.figures(), **self._summary(rater)}
+
+    def _shown(self, item: str, rater: str, done: _Progress) -> dict[str, Any]:
+        items, key = self._assignment.items, self._assignment.key
+        place = self._assignment.place(item)
+        is_followed = place + 1 < len(items) and done.has(item)
         return {
+            "done": False,
+            **done.figures(),
+            **self._pair(item, rater),
             "place": place + 1,
-            "previous": before,
-            "next": self._assignment.key(items[place + 1]) if after else None,
+            "previous": key(items[place - 1]) if place else None,
+            "next": key(items[place + 1]) if is_followed else None,
         }
 
     def _summary(self, rater: str) -> dict[str, Any]:
@@ -167,7 +173,7 @@ class Session:
         of_rater = [
             {
                 "key": self._assignment.key(item),
-                "place": self._assignment.items.index(item) + 1,
+                "place": self._assignment.place(item) + 1,
                 "labels": {
                     name: self._in_words(label, item, rater) for name, label in labels.items()
                 },
@@ -186,6 +192,41 @@ class Session:
         if name == "tie":
             return "tie"
         return f"response {self._assignment.sides(item, rater).index(name) + 1}"
+
+
+class _Progress:
+    """How far a rater is."""
+
+    def __init__(
+        self, assignment: Assignment, said: Iterable[tuple[str, int | None, float]]
+    ) -> None:
+        self._items = assignment.items
+        self._said = {item: (label, seconds) for item, label, seconds in said if item in assignment}
+        self._n_skipped = sum(label is None for label, _ in self._said.values())
+        self._first = 0
+
+    def has(self, item: str) -> bool:
+        return item in self._said
+
+    def add(self, item: str, label: int | None, seconds: float) -> None:
+        before = self._said.get(item, (0, 0.0))
+        self._n_skipped += (label is None) - (before[0] is None)
+        self._said[item] = label, seconds
+
+    def first_open(self) -> str | None:
+        """The first item without an answer; nothing takes an answer back."""
+        while self._first < len(self._items) and self._items[self._first] in self._said:
+            self._first += 1
+        return self._items[self._first] if self._first < len(self._items) else None
+
+    def figures(self) -> dict[str, Any]:
+        seconds = [seconds for _, seconds in self._said.values()]
+        return {
+            "n_items": len(self._items),
+            "n_answered": len(self._said),
+            "n_skipped": self._n_skipped,
+            "seconds_per_item": median(seconds) if seconds else None,
+        }
 
 
 def rater_name(name: object) -> str:
