@@ -49,7 +49,7 @@ class Session:
         self._store, self._assignment, self._outcome = store, assignment, outcome
         # Of each rater, as of the last time that the page was loaded: to read all anew for every
         # label would take longer than to keep it.
-        self._progress: dict[str, _Progress] = {}
+        self._progress: dict[str, _RaterProgress] = {}
         for each in store.answers():
             if not assignment.known(each.item):
                 continue
@@ -68,7 +68,7 @@ class Session:
             If the name of the rater or the key is none.
         """
         rater, assignment = rater_name(rater), self._assignment
-        done = self._progress[rater] = _Progress(assignment, self._store.brief(rater))
+        done = self._progress[rater] = _RaterProgress(assignment, self._store.brief(rater))
         if key is not None:
             return self._shown(self._item(key), rater, done)
         return self._next(rater, done)
@@ -144,7 +144,7 @@ class Session:
         found["note"] = "" if said is None else said.note
         return found
 
-    def _next(self, rater: str, done: _Progress) -> dict[str, Any]:
+    def _next(self, rater: str, done: _RaterProgress) -> dict[str, Any]:
         items = self._assignment.items
         item = done.first_open()
         if item is not None:
@@ -152,7 +152,7 @@ class Session:
         last = self._assignment.key(items[-1]) if items else None
         return {"done": True, "previous": last, **done.figures(), **self._summary(rater)}
 
-    def _shown(self, item: str, rater: str, done: _Progress) -> dict[str, Any]:
+    def _shown(self, item: str, rater: str, done: _RaterProgress) -> dict[str, Any]:
         items, key = self._assignment.items, self._assignment.key
         place = self._assignment.place(item)
         is_followed = place + 1 < len(items) and done.has(item)
@@ -194,7 +194,7 @@ class Session:
         return f"response {self._assignment.sides(item, rater).index(name) + 1}"
 
 
-class _Progress:
+class _RaterProgress:
     """How far a rater is."""
 
     def __init__(
