@@ -54,7 +54,7 @@ lint: $(VENV)/.lint
 
 # Each prints a table; with --smoke it shows that it runs.
 BENCHES := peers tables local_minima few_labels panel forecast significance evaluation new_items \
-	estimates choose refits online inspect_epochs judge serve sql importing
+	estimates choose refits online inspect_epochs judge serve labelling sql importing
 
 bench: $(VENV)/.test
 	cargo bench --locked -p btdagg

@@ -25,8 +25,8 @@ from commands import one_line
 pytestmark = pytest.mark.usefixtures("figures_not_drawn")
 
 COMMANDS = [
-    "demo", "run", "judge", "import", "votes", "choose", "evaluate", "calibrate", "plan", "decide",
-    "raters",
+    "demo", "run", "choose", "label", "judge", "import", "votes", "evaluate", "calibrate", "plan",
+    "decide", "raters",
     "sql", "serve",
 ]  # fmt: skip
 SAMPLE = simulate("wmt-en-de", 120, 8, seed=1)

@@ -39,6 +39,7 @@ BEYOND_CLI = ["sqlalchemy", "openai", "anthropic", "google", "httpx2", "psycopg"
               "matplotlib", "sklearn", "fastapi", "starlette", "anyio", "uvicorn", "h11",
               "prometheus_client", "pyarrow"]  # fmt: skip
 NEIGHBOURS = ["httpx", "inspect_ai", "langfuse", "mlflow", "opentelemetry", "phoenix"]
+LABELLING = ["sqlalchemy", "starlette", "anyio", "uvicorn", "h11", "krippendorff", "nh3"]
 EVALUATE = "evaluate votes.csv labels.csv --splits 2"
 
 
@@ -61,6 +62,8 @@ EVALUATE = "evaluate votes.csv labels.csv --splits 2"
         (f"{EVALUATE} --methods isotonic", BEYOND_CLI, "isotonic"),
         ("serve model.json", BEYOND_CLI, "serve"),
         *(("serve model.json", [name], "serve") for name in BEYOND_CLI[9:]),
+        ("label pairs.jsonl -o human.csv", [*BEYOND_CLI, *LABELLING], "label"),
+        *(("label pairs.jsonl -o human.csv", [name], "label") for name in LABELLING),
         ("--help", ["typer"], "cli"),
         ("--help", ["rich"], "cli"),
         (EVALUATE, ["polars"], "tables"),
@@ -77,12 +80,20 @@ def test_a_missing_library_is_named_with_the_extra_that_brings_it(folder, line, 
 
 @pytest.mark.parametrize(
     "module",
-    ["serve", "serve.arrow", "judge.store", "judge.store.export", "report.folder", "report.page"],
+    [
+        "labelling",
+        "serve",
+        "serve.arrow",
+        "judge.store",
+        "judge.store.export",
+        "report.folder",
+        "report.page",
+    ],
 )
 def test_so_it_is_where_python_imports_them(module):
     code = WITHOUT.format(modules=BEYOND_CLI) + f"import btdagg.{module}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    extra = module.partition(".")[0]
+    extra = {"labelling": "label"}.get(module, module.partition(".")[0])
     last = done.stderr.splitlines()[-1]
     assert last.startswith("btdagg.extras.MissingExtraError: ")
     assert last.endswith(f"pip install 'btdagg[{extra}]'")

@@ -84,6 +84,7 @@ def test_what_is_imported_is_a_declared_dependency():
     declared = {re.match(r"[\w-]+", need)[0].lower().replace("-", "_") for need in wanted}
     other_names = {
         "google": "google_genai",
+        "markdown_it": "markdown_it_py",
         "opentelemetry": "opentelemetry_api",
         "phoenix": "arize_phoenix_client",
         "sklearn": "scikit_learn",

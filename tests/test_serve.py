@@ -21,13 +21,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from btdagg import DavidsonModel, InputError, Provenance, read_votes
+from btdagg.listening import bound
 from btdagg.serve import Settings
 from btdagg.serve.arrow import CONTENT_TYPE, read_stream, write_stream
 from btdagg.serve.bodies import Items, read_items
 from btdagg.serve.gate import Buckets
 from btdagg.serve.models import ModelFile, digest
 from btdagg.serve.provenance_check import ProvenanceCheck
-from btdagg.serve.server import bound
 
 MODEL = DavidsonModel(1.2, 2.0, 0.8)
 OTHER = DavidsonModel(3.0, -1.0, 0.1)

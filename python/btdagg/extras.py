@@ -13,6 +13,7 @@ _PACKAGES = {
     "google": "google-genai",
     "huggingface_hub": "huggingface-hub",
     "inspect_ai": "inspect-ai",
+    "markdown_it": "markdown-it-py",
     "mlflow": "mlflow-skinny",
     "opentelemetry": "opentelemetry-sdk",
     "phoenix": "arize-phoenix-client",

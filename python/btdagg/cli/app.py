@@ -13,9 +13,8 @@ from btdagg import __version__
 # Modules of commands that are not called like the command.
 _MODULES = {"run": "pipeline", "import": "imports"}
 COMMANDS = (
-    "demo", "run", "judge", "batch", "import", "votes", "choose", "evaluate", "calibrate",
-    "estimate", "plan",
-    "decide", "raters", "sql", "serve",
+    "demo", "run", "choose", "label", "judge", "batch", "import", "votes", "evaluate", "calibrate",
+    "estimate", "plan", "decide", "raters", "sql", "serve",
 )  # fmt: skip
 """Names of the commands, as `btdagg --help` lists them."""
 

@@ -24,7 +24,7 @@ def page(contents: Contents) -> str:
         version=__version__,
         policy=f"default-src 'none'; script-src {script_hash(script)}; style-src 'unsafe-inline'; "
         "img-src data:; base-uri 'none'; form-action 'none'",
-        css=asset("page.css"),
+        css=asset("colours.css") + asset("page.css"),
         formats={"md": "Markdown", "csv": "CSV", "tex": "LaTeX", "svg": "SVG", "png": "PNG"},
         decision_map=decision_map(contents.models, contents.n_votes),
         script=script,

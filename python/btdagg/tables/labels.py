@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from btdagg.readable import readable
-from btdagg.tables.schema import LABELS, parse
+from btdagg.tables.schema import LABELS, ids, parse
 from btdagg.tables.source import read_table
 from btdagg.tables.table import Table, refuse_duplicates
 from btdagg.tables.votes import ids_of
@@ -82,6 +82,9 @@ def read_labels(source: Source, *, columns: Mapping[str, str] | None = None) -> 
         required. A label is -1, 0 or 1 (+1: A is better), or A, tie or same, B in any case; an
         empty label leaves the item unlabelled. Optional are `task` and `group`; items of one group
         are split together. Other columns are kept. Spaces around ids, tasks and groups are ignored.
+        With a column `rater`, an item may have a row per rater, as `btdagg label` writes them: its
+        label is their majority, a tie if labels share the most (:func:`btdagg.majority_vote`), and
+        other columns are those of its first row.
     columns : mapping of str to str, optional
         Names of columns in the source by the names above, such as ``{"label": "gold"}``.
 
@@ -93,11 +96,38 @@ def read_labels(source: Source, *, columns: Mapping[str, str] | None = None) -> 
     ------
     InputError
         If the source cannot be read, a label is invalid, a group is empty, or an item occurs twice
-        (in the same task, if there are tasks).
+        (in the same task, if there are tasks, and of the same rater, if there are raters).
     """
     rows = parse(read_table(source, LABELS.required, columns=columns), LABELS.kinds)
+    if "rater" in rows.columns:
+        rows = _by_majority(rows)
     refuse_duplicates(rows, LABELS.key_of(rows))
     return _split(rows)
+
+
+def _by_majority(rows: Table) -> Table:
+    """Return one row per item where raters have one each."""
+    import polars as pl
+
+    rows = parse(rows, {"rater": ids})
+    key = LABELS.key_of(rows)
+    refuse_duplicates(rows, [*key, "rater"])
+    frame, label = rows.numbered(), pl.col("label")
+    if frame.select(pl.struct(key).is_unique().all()).item():
+        return rows
+    minus, tie, plus = ((label == value).sum() for value in (-1, 0, 1))
+    majority = (
+        pl.when((plus > tie) & (plus > minus))
+        .then(1)
+        .when((minus > tie) & (minus > plus))
+        .then(-1)
+        .when(label.count() > 0)
+        .then(0)
+        .cast(pl.Int8)
+    )
+    columns = [name for name in frame.columns if name not in ("rater", *key)]
+    first = [majority.alias(name) if name == "label" else pl.col(name).first() for name in columns]
+    return rows.renumbered(frame.group_by(key, maintain_order=True).agg(first))
 
 
 def _split(rows: Table) -> Labels:

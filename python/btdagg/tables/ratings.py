@@ -11,7 +11,7 @@ import numpy as np
 
 from btdagg.readable import readable
 from btdagg.tables.schema import RATINGS, parse
-from btdagg.tables.source import read_table
+from btdagg.tables.source import read_table, with_item
 from btdagg.tables.table import Table, without_repeats
 from btdagg.tables.votes import ids_of
 
@@ -86,8 +86,8 @@ def read_ratings(source: Source, *, columns: Mapping[str, str] | None = None) ->
     ----------
     source : path, data frame, or mapping of column name to values
         See :func:`btdagg.tables.read_table`. Columns `item` (or `id`, `item_id`), `rater` and
-        `vote` are required; votes are as in :func:`btdagg.read_votes`. Other columns are
-        kept. Spaces around ids are ignored.
+        `vote` (or `label`, as `btdagg label` writes it) are required; votes are as in
+        :func:`btdagg.read_votes`. Other columns are kept. Spaces around ids are ignored.
     columns : mapping of str to str, optional
         Names of columns in the source by the names above, such as ``{"rater": "annotator"}``.
 
@@ -101,7 +101,10 @@ def read_ratings(source: Source, *, columns: Mapping[str, str] | None = None) ->
         If the source cannot be read, a vote is invalid, or a rater has two different votes on an
         item. A repeated equal vote counts once.
     """
-    rows = parse(read_table(source, RATINGS.required, columns=columns), RATINGS.kinds)
+    table = with_item(read_table(source, [], columns=columns))
+    if "vote" not in table.columns and "label" in table.columns:
+        table = table.renumbered(table.data.rename({"label": "vote"}))
+    rows = parse(read_table(table, RATINGS.required), RATINGS.kinds)
     ratings = Ratings(rows.data, rows.source, files=rows.files)
     return without_repeats(ratings, RATINGS.key_of(ratings), "vote")
 

@@ -1,0 +1,251 @@
+"""`btdagg label`: a page on which people label pairs."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from btdagg._core import InputError
+from btdagg.cli.common import Force, at_least, files_read, note, out
+from btdagg.cli.tables import Columns, tables_of
+from btdagg.files import TABLE_SUFFIXES, write_table
+from btdagg.outputs import OutputFile, table_kind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import polars as pl
+
+    from btdagg.judge.pairs import Pairs
+    from btdagg.labelling import Answer, LabelStore
+    from btdagg.tables import Table
+
+TOKEN = "BTDAGG_LABEL_TOKEN"
+
+_FIRST = ["item", "rater", "label", "seconds", "note"]
+_CARRIED = ("probability", "group", "task")
+
+
+def label(
+    context: typer.Context,
+    pairs: Annotated[
+        str,
+        typer.Argument(
+            metavar="PAIRS",
+            help="Pairs (columns item, a, b; optional prompt, reference): .jsonl, .csv, .tsv or "
+            ".parquet.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Write the labels to this file: .csv, .tsv, .jsonl, .ndjson or .parquet. It "
+            "follows the labels as they come.",
+            show_default=False,
+        ),
+    ],
+    items: Annotated[
+        Path | None,
+        typer.Option(
+            help="Items to label, in this order (column item; optional probability and group, "
+            "which go to the labels).",
+            show_default="all pairs, in a random order",
+        ),
+    ] = None,
+    n_items: Annotated[
+        int | None,
+        typer.Option("--number", "-n", help="Label the first N items.", show_default="all"),
+    ] = None,
+    votes: Annotated[
+        str | None,
+        typer.Option(
+            help="Votes of the judge, for the estimate that is shown at the end. No rater sees "
+            "a vote.",
+            show_default=False,
+        ),
+    ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            "--store",
+            "-s",
+            help="Where labels are kept: a file (SQLite), or postgresql://user@host/database.",
+            show_default="the output's name with .db",
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            help="Seed of the order of items and of sides; the store keeps it.", show_default="0"
+        ),
+    ] = None,
+    rater: Annotated[
+        str | None,
+        typer.Option(help="Write the labels of this rater alone.", show_default="of all"),
+    ] = None,
+    export: Annotated[
+        bool, typer.Option("--export", help="Write what the store has, and serve no page.")
+    ] = False,
+    host: Annotated[
+        str,
+        typer.Option(
+            help="Address to listen on. One that others reach wants --certificate and --key, or "
+            "--behind-proxy."
+        ),
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port; 0 for any that is free.")] = 8000,
+    certificate: Annotated[
+        Path | None, typer.Option(help="Certificate (PEM), to serve HTTPS.", show_default=False)
+    ] = None,
+    key: Annotated[
+        Path | None, typer.Option(help="Key of the certificate (PEM).", show_default=False)
+    ] = None,
+    behind_proxy: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="A proxy serves the page by HTTPS under this name (and :port, unless 443).",
+            show_default=False,
+        ),
+    ] = None,
+    columns: Columns = None,
+    force: Force = False,
+) -> None:
+    """Label pairs by hand, on a page in the browser; Ctrl-C ends it.
+
+    Open the address that is printed. A label is in the store before the page shows the next pair;
+    run the command again to go on. Raters give their names on the page, and several can work at
+    the same time. Responses are shown in a random order, without ids or names of models.
+
+    The columns are item, rater, label, seconds, note. A skip has no label. Commands that read
+    labels take the majority of the raters, and a tie where labels share the most.
+
+    The address has a token, which is new each time unless the environment variable
+    BTDAGG_LABEL_TOKEN has one.
+
+    Example: btdagg label pairs.jsonl -o human.csv -n 50
+    """
+    if output.suffix.lower() not in TABLE_SUFFIXES:
+        raise InputError(f"--output is {output}, want a name in {', '.join(TABLE_SUFFIXES)}")
+    at_least(n_items, "-n", 1)
+    at_least(seed, "--seed", 0)
+    place = store if store is not None else str(output.with_suffix(".db"))
+    reads = [*files_read(context, "output"), place]
+    file = OutputFile("--output", output, table_kind(_is_labels), reads=reads, force=force)
+    from btdagg.extras import needs
+
+    with needs("label", "labelling"):
+        import krippendorff  # noqa: F401  # before all that takes time
+        import sqlalchemy  # noqa: F401
+    from btdagg.labelling import (
+        Assignment,
+        LabelServer,
+        LabelStore,
+        Outcome,
+        Session,
+        serve_labels,
+    )
+
+    server = LabelServer(host, port, certificate, key, behind_proxy, os.environ.get(TOKEN))
+    from btdagg.judge.pairs import read_pairs
+    from btdagg.tables import read_votes
+
+    raw = tables_of(columns, pairs, *(each for each in (items, votes) if each is not None))
+    several = read_pairs(raw[0])
+    chosen = None if items is None else _chosen(raw[1])
+    of_judge = None if votes is None else read_votes(raw[-1])
+    if n_identical := several.n_identical:
+        note(f"{n_identical} pairs of {pairs} have the same text on both sides")
+    with LabelStore(place, create=not export, seed=seed) as opened:
+        order = None if chosen is None else chosen["item"].to_list()
+        assignment = Assignment(several, opened.seed, order, n_items)
+        outcome = Outcome(assignment, _carried(several, chosen), of_judge)
+        session = Session(opened, assignment, outcome)
+        if not force:
+            _refuse_to_lose(file.path, opened)
+
+        def wanted() -> Sequence[Answer]:
+            found = opened.answers()
+            if rater is None:
+                return found
+            kept = [each for each in found if each.rater == rater]
+            if not kept and (export or found):
+                names = ", ".join(sorted({each.rater for each in found})) or "nobody"
+                raise InputError(f"--rater is {rater!r}, and labels are by {names}")
+            return kept
+
+        def write() -> None:
+            if found := wanted():  # a table without rows is none
+                frame = outcome.table(found)
+                file.save(lambda path: write_table(frame, path, path.suffix))
+
+        if export and not opened.answers():
+            raise InputError(f"{opened.name}: has no label to write")
+        write()
+        if not export:
+            say = partial(out.print, soft_wrap=True)
+            serve_labels(session, server, write, lambda address: say(f"open {address}"))
+            write()
+        found = wanted()
+        for line in outcome.lines([each for each in found if each.item in assignment]):
+            out.print(line, soft_wrap=True)
+        written = f"wrote {output}" if found else f"nothing to write to {output} yet"
+        out.print(f"{written}; the labels are kept in {opened.name}", soft_wrap=True)
+
+
+def _chosen(table: Table) -> pl.DataFrame:
+    """Items to label with what goes to their labels; ids as text."""
+    import polars as pl
+
+    from btdagg.tables.schema import fractions, groups, ids, names, parse
+    from btdagg.tables.source import with_item
+    from btdagg.tables.table import refuse_duplicates, require
+
+    table = with_item(table)
+    require(table, ["item"])
+    kinds = {"item": ids, "probability": fractions, "group": groups, "task": names}
+    table = parse(table, kinds)
+    refuse_duplicates(table, ["item"])
+    kept = [name for name in _CARRIED if name in table.columns]
+    return table.frame.select(pl.col("item").cast(pl.String), *kept)
+
+
+def _carried(pairs: Pairs, chosen: pl.DataFrame | None) -> pl.DataFrame | None:
+    """What goes to the labels besides what raters say, by item."""
+    import polars as pl
+
+    there = [] if chosen is None else chosen.columns
+    more = [name for name in ("group", "task") if name in pairs.columns and name not in there]
+    frame = pairs.frame.select(pl.col("item").cast(pl.String), *more)
+    if chosen is not None:
+        frame = frame.join(chosen, on="item", how="left")
+    return frame if frame.width > 1 else None
+
+
+def _refuse_to_lose(path: Path, store: LabelStore) -> None:
+    """Refuse a file with labels that the store does not have: they would be gone."""
+    from btdagg.tables import read_table
+
+    if not path.is_file() or not path.stat().st_size:
+        return
+    kept = {(each.item, each.rater) for each in store.answers()}
+    frame = read_table(path, ["item", "rater"]).frame
+    for item, rater in frame.select("item", "rater").iter_rows():
+        if (str(item), str(rater)) not in kept:
+            raise InputError(
+                f"--output is {path}, with a label of item {item!r} by {rater} that {store.name} "
+                "does not have; want the store that it came from, another name, or --force to "
+                "replace it"
+            )
+
+
+def _is_labels(columns: list[str]) -> bool:
+    """Whether a table has the columns that this command writes."""
+    return columns[:5] == _FIRST and set(columns[5:]) <= set(_CARRIED)

@@ -1,0 +1,29 @@
+"""Labels made by people: a page that shows pairs, and a store that keeps what raters say."""
+
+from btdagg.extras import needs
+
+with needs("label", "labelling"):
+    import h11  # noqa: F401
+    import krippendorff  # noqa: F401
+    import sqlalchemy  # noqa: F401
+
+    from btdagg.labelling.agreement import Agreement, agreement
+    from btdagg.labelling.app import label_app
+    from btdagg.labelling.assignment import Assignment
+    from btdagg.labelling.outcome import Outcome
+    from btdagg.labelling.server import LabelServer, serve_labels
+    from btdagg.labelling.session import Session
+    from btdagg.labelling.store import Answer, LabelStore
+
+__all__ = [
+    "Agreement",
+    "Answer",
+    "Assignment",
+    "LabelServer",
+    "LabelStore",
+    "Outcome",
+    "Session",
+    "agreement",
+    "label_app",
+    "serve_labels",
+]

@@ -1,0 +1,163 @@
+"""Where labels are kept: tables of their own in a vote store, SQLite or PostgreSQL."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from btdagg.judge.store.database import Database
+from btdagg.judge.store.records import VOTES, StoreError
+from btdagg.judge.store.soundness import refuse_unsound
+
+_CREATING = 0x6C61626C  # advisory lock: one makes the tables
+
+metadata = sa.MetaData()
+
+# One row: the seed of the order of items and sides.
+_sheets = sa.Table(
+    "btdagg_labelling",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("seed", sa.BigInteger, nullable=False),
+)
+
+# What a rater said of an item. No label is a skip. `sides` is AB where A was the first response.
+_labels = sa.Table(
+    "btdagg_labels",
+    metadata,
+    sa.Column("item", sa.String, primary_key=True),
+    sa.Column("rater", sa.String, primary_key=True),
+    sa.Column("label", sa.SmallInteger),
+    sa.Column("seconds", sa.Float, nullable=False),
+    sa.Column("note", sa.Text, nullable=False),
+    sa.Column("sides", sa.String(2), nullable=False),
+    sa.Column("texts", sa.String(64), nullable=False),
+    sa.Index("btdagg_labels_rater", "rater"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a rater said of an item.
+
+    Attributes
+    ----------
+    item, rater : str
+    label : -1, 0, 1 or None
+        None where the rater skipped the item.
+    seconds : float
+        For which the rater had the pair before their eyes.
+    note : str
+    sides : str
+        ``AB`` if A was the first response on the page, else ``BA``.
+    texts : str
+        Digest of what was shown.
+    """
+
+    item: str
+    rater: str
+    label: int | None
+    seconds: float
+    note: str
+    sides: str
+    texts: str
+
+
+class LabelStore(Database):
+    """Labels in SQLite or PostgreSQL. What `keep` has returned from is on the disk.
+
+    Parameters
+    ----------
+    place : path or URL
+        As of a vote store, which it may be too.
+    create : bool
+        Whether to make what is not there.
+    seed : int, optional
+        Seed of the order of items and sides, which the store keeps; 0 unless given.
+
+    Attributes
+    ----------
+    seed : int
+
+    Raises
+    ------
+    StoreError
+        If it cannot be opened, is damaged, or has another seed.
+    """
+
+    def __init__(
+        self, place: str | os.PathLike[str], *, create: bool = True, seed: int | None = None
+    ) -> None:
+        super().__init__(place, create=create)
+        try:
+            if create:
+                self._make_labels(seed or 0)
+            with self.reading() as connection:
+                if not sa.inspect(connection).has_table(_labels.name):
+                    raise StoreError(f"{self.name}: has no labels")
+                refuse_unsound(connection, self.name, [_labels])
+                wrong = sa.select(_labels).where(_labels.c.label.not_in(VOTES)).limit(1)
+                if (row := connection.execute(wrong).first()) is not None:
+                    raise StoreError(
+                        f"{self.name}: item {row.item!r}, rater {row.rater!r}: label is "
+                        f"{row.label}, want -1, 0 or 1, or nothing"
+                    )
+                self.seed = int(connection.execute(sa.select(_sheets.c.seed)).scalar_one())
+            if seed is not None and seed != self.seed:
+                raise StoreError(
+                    f"{self.name}: its items and sides are in the order of seed {self.seed}, and "
+                    f"seed is {seed}; want the same seed, or another store"
+                )
+        except BaseException:
+            self.close()
+            raise
+
+    def keep(self, *answers: Answer) -> None:
+        """Keep answers, each in place of an earlier one of the rater to the item; all are durable.
+
+        Raises
+        ------
+        StoreError
+            If it cannot be written; what was kept before is as it was.
+        """
+        statement = self.insert(_labels)
+        kept = ("label", "seconds", "note", "sides", "texts")
+        statement = statement.on_conflict_do_update(
+            index_elements=["item", "rater"],
+            set_={name: statement.excluded[name] for name in kept},
+        )
+        with self.plainly(), self._engine.begin() as connection:
+            connection.execute(statement, [asdict(each) for each in answers])
+
+    def answers(self, rater: str | None = None) -> list[Answer]:
+        """All answers by item and rater, or those of one rater."""
+        query = sa.select(_labels).order_by(_labels.c.item, _labels.c.rater)
+        if rater is not None:
+            query = query.where(_labels.c.rater == rater)
+        return [Answer(*row) for row in self._rows(query)]
+
+    def answer(self, item: str, rater: str) -> Answer | None:
+        """What a rater said of an item, if anything."""
+        query = sa.select(_labels).where(_labels.c.item == item, _labels.c.rater == rater)
+        return next((Answer(*row) for row in self._rows(query)), None)
+
+    def brief(self, rater: str) -> list[tuple[str, int | None, float]]:
+        """Item, label and seconds of everything that a rater answered."""
+        query = sa.select(_labels.c.item, _labels.c.label, _labels.c.seconds)
+        return [tuple(row) for row in self._rows(query.where(_labels.c.rater == rater))]
+
+    def _rows(self, query: sa.Select[Any]) -> list[Any]:
+        with self.reading() as connection:
+            return list(connection.execute(query))
+
+    def _make_labels(self, seed: int) -> None:
+        with self.plainly(), self._engine.begin() as connection:
+            if self.path is None:
+                self.lock(connection, _CREATING)
+            metadata.create_all(connection)
+            connection.execute(
+                self.insert(_sheets).on_conflict_do_nothing(), {"id": 1, "seed": seed}
+            )

@@ -1,0 +1,355 @@
+"""The page of `btdagg label` in headless Chromium: by keyboard, hostile texts, states, audit."""
+
+import itertools
+import json
+import os
+import time
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from browser import launched
+from labelling import HOSTILE, LabelProcess, pairs_file
+
+WIDTHS = {"wide": (1400, 900), "narrow": (390, 844)}
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with launched() as found:
+        yield found
+
+
+@pytest.fixture
+def serve(tmp_path):
+    """Start `btdagg label` on the pairs of the folder; what is left is killed."""
+    started = []
+
+    def serve(*options, **more):
+        started.append(LabelProcess(tmp_path, *options, **more))
+        return started[-1]
+
+    yield serve
+    for each in started:
+        each.kill()
+
+
+def wait(page, condition, argument=None):
+    """Wait for an expression, or a function of an argument; the policy forbids the driver's way."""
+    end = time.monotonic() + 30
+    while not page.evaluate(condition, argument):
+        assert time.monotonic() < end, condition
+        page.wait_for_timeout(10)
+
+
+def press(page, key):
+    """Press a key, and wait for what the page then says."""
+    before = page.evaluate("document.getElementById('status').textContent")
+    page.keyboard.press(key)
+    wait(page, "before => document.getElementById('status').textContent !== before", before)
+
+
+class Rater:
+    """Somebody with a browser of their own, who uses the keyboard alone."""
+
+    def __init__(self, browser, server, name, *, size="wide", scheme="light"):
+        width, height = WIDTHS[size]
+        self.context = browser.new_context(
+            viewport={"width": width, "height": height}, color_scheme=scheme
+        )
+        self.page = self.context.new_page()
+        self.said, self.asked = [], []
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("dialog", lambda dialog: (self.said.append("dialog"), dialog.accept()))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.name = name
+        self.enter(server)
+
+    def enter(self, server):
+        """Open the address that was printed, and give the name if it is asked for."""
+        self.page.goto(server.address)
+        self.page.wait_for_url(f"http://127.0.0.1:{server.port}/")
+        self.page.wait_for_selector("#start:not([hidden]), #work:not([hidden])")
+        if self.page.is_visible("#rater"):
+            self.page.keyboard.type(self.name)
+            self.page.keyboard.press("Enter")
+        self.settle()
+
+    def settle(self):
+        self.page.wait_for_selector("#work:not([hidden]), #done:not([hidden])")
+        wait(self.page, "!document.body.hasAttribute('aria-busy')")
+
+    def place(self):
+        return self.page.inner_text("#place")
+
+    def press(self, key):
+        """Press a key, and wait for what it leads to."""
+        before = self.page.evaluate("document.getElementById('status').textContent")
+        self.page.keyboard.press(key)
+        wait(
+            self.page, "before => document.getElementById('status').textContent !== before", before
+        )
+        self.settle()
+
+    def is_done(self):
+        return self.page.is_visible("#done")
+
+    def chosen(self, key):
+        """Item and label that a key stands for, by what is on the page."""
+        number = int(self.page.inner_text("#prompt").split()[2])
+        first = "A" if "says A of" in self.page.inner_text("#first") else "B"
+        other = {"A": "B", "B": "A"}[first]
+        label = {"1": first, "2": other, "t": "tie", "s": None}[key]
+        return f"gpt-9-{number:03}", {"A": 1, "tie": 0, "B": -1, None: None}[label]
+
+
+def test_forty_pairs_by_keyboard_with_a_reload_a_killed_server_and_a_second_rater(
+    browser, serve, tmp_path
+):
+    pairs_file(tmp_path, 40)
+    server = serve()
+    ada = Rater(browser, server, "Ada Lovelace")
+    ben, kept = None, {}
+    for count, key in zip(itertools.count(), itertools.cycle("12ts1")):
+        if ada.is_done():
+            break
+        assert ada.place() == f"Pair {count + 1} of 40"
+        item, label = ada.chosen(key)
+        assert (item, "Ada Lovelace") not in kept
+        kept[item, "Ada Lovelace"] = label
+        if count == 9:
+            sides = ada.page.inner_text("#first")
+            ada.page.reload()
+            ada.settle()
+            assert ada.page.inner_text("#first") == sides
+        if count == 15:  # the choice is made while nobody answers
+            server.kill()
+            ada.page.keyboard.press(key)
+            ada.page.wait_for_selector("#trouble:not([hidden])")
+            assert "Not kept yet. The server does not answer." in ada.page.inner_text("#why")
+            server = serve("--port", server.port)
+            ada.press("Enter")  # the button to try again has the focus
+            assert ada.page.is_hidden("#trouble")
+            continue
+        ada.press(key)
+        if count in (20, 21, 22):
+            ben = ben or Rater(browser, server, "Ben")
+            item, label = ben.chosen("2")
+            kept[item, "Ben"] = label
+            ben.press("2")
+    assert len(kept) == 43
+    ada.press("z")  # back to the last, which is changed, not doubled
+    assert "you chose" in ada.place()
+    item, label = ada.chosen("t")
+    kept[item, "Ada Lovelace"] = label
+    ada.press("t")
+    assert ada.is_done()
+    refused = [text for text in ada.said if "ERR_CONNECTION_REFUSED" not in text]
+    assert refused == ben.said == []
+    assert server.stop()[0] == 0
+    rows = [(row["item"], row["rater"], row["label"]) for row in server.rows()]
+    assert len(rows) == 43
+    assert {(item, rater): label for item, rater, label in rows} == kept
+    assert all(0 < row["seconds"] < 60 or row["label"] is None for row in server.rows()
+               if row["seconds"])  # fmt: skip
+    ada.context.close()
+    ben.context.close()
+
+
+def test_texts_cannot_run_load_or_leave(browser, serve, tmp_path):
+    pairs_file(tmp_path, len(HOSTILE), texts=HOSTILE)
+    server = serve()
+    rater = Rater(browser, server, "Ada")
+    for _ in HOSTILE:
+        for key in ("d", "d", "m", "m"):
+            rater.page.keyboard.press(key)
+            rater.settle()
+        assert rater.page.evaluate("window.ran") is None
+        inside = rater.page.evaluate(
+            "[...document.querySelectorAll('.text *')].filter(one => one.attributes.length > "
+            "(one.tagName === 'OL')).length"
+        )
+        assert inside == 0
+        assert (
+            rater.page.locator(".text :is(a, img, script, style, iframe, svg, form)").count() == 0
+        )
+        assert rater.page.locator("#choices button").count() == 4
+        rater.press("1")
+    assert rater.is_done()
+    assert rater.said == []
+    assert all(
+        url.startswith((f"http://127.0.0.1:{server.port}/", "data:,")) for url in rater.asked
+    )
+    rater.context.close()
+
+
+def test_the_policy_itself_stops_what_would_run(browser, serve, tmp_path):
+    """As if a text had come through: nothing of it runs, and nothing is fetched."""
+    pairs_file(tmp_path, 2)
+    server = serve()
+    rater = Rater(browser, server, "Ada")
+    rater.page.evaluate(
+        """document.getElementById('first').innerHTML = `<img src=x onerror="window.ran = 1">
+        <iframe srcdoc="<script>parent.ran = 1</script>"></iframe>
+        <form action="http://example.org/"><button id="send">x</button></form>
+        <a id="link" href="javascript:window.ran = 1">x</a>`;
+        const script = document.createElement('script');
+        script.textContent = 'window.ran = 1';
+        document.body.append(script);
+        document.getElementById('send').click();
+        document.getElementById('link').click();"""
+    )
+    rater.page.wait_for_timeout(300)
+    assert rater.page.evaluate("window.ran") is None
+    assert rater.page.url == f"http://127.0.0.1:{server.port}/"
+    assert any("Content Security Policy" in text for text in rater.said)
+    rater.context.close()
+
+
+def test_keys_notes_scrolling_and_other_helps(browser, serve, tmp_path):
+    long = [f"{'word ' * 40}\n\n" * 60]
+    pairs_file(tmp_path, 3, texts=long, b="short\n\n" * 200, reference="It is so.")
+    server = serve()
+    rater = Rater(browser, server, "Ada")
+    page = rater.page
+    assert page.evaluate("document.activeElement.id") == "place"
+    page.evaluate("document.getElementById('first').scrollTop = 1e6")
+    wait(
+        page,
+        "() => { const b = document.getElementById('second');"
+        " return Math.abs(b.scrollTop - (b.scrollHeight - b.clientHeight)) < 2; }",
+    )
+    page.uncheck("#together")
+    page.evaluate("document.getElementById('first').scrollTop = 0")
+    page.wait_for_timeout(100)
+    assert page.evaluate("document.getElementById('second').scrollTop") > 0
+    page.keyboard.press("n")
+    page.keyboard.type("t1 2s")  # keys are text here
+    page.keyboard.press("Escape")
+    page.keyboard.press("d")
+    page.wait_for_selector("#first mark")
+    page.keyboard.press("d")
+    assert page.locator("#first mark").count() == 0
+    page.keyboard.press("m")
+    assert page.locator("#first pre").count() == 1
+    page.keyboard.press("m")
+    page.uncheck("#keys")
+    page.keyboard.press("1")
+    page.wait_for_timeout(100)
+    assert rater.place() == "Pair 1 of 3"
+    page.check("#keys")
+    rater.press("1")
+    rater.press("z")
+    assert page.input_value("#note") == "t1 2s"
+    assert page.get_attribute("[aria-pressed=true]", "data-choice") == "first"
+    rater.press("x")
+    assert rater.place() == "Pair 2 of 3"
+    server.until_written(1)
+    assert server.rows()[0]["note"] == "t1 2s"
+    assert rater.said == []
+    rater.context.close()
+
+
+@contextmanager
+def states(browser, serve, size, scheme):
+    """A rater, and the names of states with what leads there."""
+    server = serve("-n", 3)
+    with closing(Rater(browser, server, "Ada", size=size, scheme=scheme).context) as context:
+        (page,) = context.pages
+
+        def others():
+            for choice in ("first", "second", "tie"):
+                server.label("Ben", server.item("Ben"), choice)
+            for key in "21s":
+                press(page, key)
+            page.wait_for_selector("#done:not([hidden])")
+
+        def again():
+            server.kill()
+            page.click("#review")
+            page.wait_for_selector("#trouble:not([hidden])")
+
+        def named():
+            page.evaluate("sessionStorage.clear()")
+            page.reload()
+            page.wait_for_selector("#start:not([hidden])")
+
+        def back():
+            page.fill("#rater", "Ada")
+            page.keyboard.press("Enter")
+            page.wait_for_selector("#work:not([hidden])")
+
+        def differ():
+            page.keyboard.press("d")
+            page.wait_for_selector("#first mark")
+
+        yield page, {
+            "pair": lambda: None,
+            "differences": differ,
+            "note": lambda: (page.keyboard.press("d"), page.keyboard.press("n")),
+            "start": named,
+            "again": back,
+            "done": others,
+            "trouble": again,
+        }  # fmt: skip
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", WIDTHS)
+def test_no_state_has_a_finding_of_the_audit(browser, serve, tmp_path, size, scheme):
+    if os.environ.get("CI") != "true":
+        pytest.importorskip("axe_playwright_python")
+    from axe_playwright_python.sync_playwright import Axe
+
+    text = (
+        "# Title\n\nSome **bold** `code`.\n\n```\nx = 1\n```\n\n> quoted\n\n|a|b|\n|-|-|\n|1|2|\n\n"
+    )
+    pairs_file(tmp_path, 5, texts=[text + "More of it. " * 300], reference="A reference.")
+    pictures = os.environ.get("BTDAGG_PICTURES")  # a folder, to look at the states
+    with states(browser, serve, size, scheme) as (page, leading):
+        for name, lead in leading.items():
+            lead()
+            if pictures:
+                page.screenshot(path=Path(pictures) / f"label-{size}-{scheme}-{name}.png")
+            found = Axe().run(page).response
+            assert len(found["passes"]) > 10
+            assert [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]] == [], name
+            wide = page.evaluate("document.documentElement.scrollWidth")
+            assert wide <= WIDTHS[size][0], name  # nothing sticks out
+
+
+def test_a_name_is_asked_for_and_refused_if_it_is_none(browser, serve, tmp_path):
+    pairs_file(tmp_path, 2)
+    server = serve()
+    rater = Rater(browser, server, "Ada")
+    rater.page.click("#leave")
+    rater.page.wait_for_selector("#start:not([hidden])")
+    rater.page.fill("#rater", "a\u202eb")
+    rater.page.keyboard.press("Enter")
+    rater.page.wait_for_selector("#trouble:not([hidden])")
+    assert "rater is no name" in rater.page.inner_text("#why")
+    rater.context.close()
+
+
+def test_pairs_that_differ_are_shown_again(browser, serve, tmp_path):
+    pairs_file(tmp_path, 3)
+    server = serve()
+    for _ in range(3):
+        server.label("Ben", server.item("Ben"), "tie")
+    rater = Rater(browser, server, "Ada")
+    for key in "1tt":
+        rater.press(key)
+    assert "Ada: response 1, Ben: tie" in rater.page.inner_text("#disputed")
+    rater.page.click("#disputed button")
+    rater.page.wait_for_selector("#work:not([hidden])")
+    rater.settle()
+    assert rater.place() == "Pair 1 of 3 · you chose response 1"
+    rater.press("t")
+    assert rater.page.is_hidden("#disputes")
+    server.stop()
+    assert pl.read_csv(server.output)["label"].to_list() == [0] * 6
+    assert json.dumps(server.rows()).count('"Ben"') == 3
+    rater.context.close()
