@@ -43,7 +43,6 @@ class StoppedVotes(NamedTuple):
     labels: NDArray[np.int8]
 
 
-@readable
 @dataclass(frozen=True)
 class StoppingRule(SavedAsJson, Displayed):
     """Whether an item may stop short of the `n` votes that its model is calibrated for.
