@@ -38,11 +38,11 @@ test: $(VENV)/.test
 	$(PYTEST)
 
 soak: $(VENV)/.test
-	$(PYTEST) -m "soak and not integration"
+	$(PYTEST) -m soak
 	$(PYTEST) --hypothesis-profile soak tests/test_properties.py
 
 integrations: $(VENV)/.integrations $(VENV)-phoenix/.installed
-	$(PYTEST) -m integration
+	$(PYTEST) -m "integration and not soak"
 
 lint: $(VENV)/.lint
 	cargo fmt --all --check

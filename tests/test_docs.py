@@ -13,8 +13,9 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 CRATE = ROOT / "rust/btdagg"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def judge_url(tmp_path_factory):
+    """A judge of the page's own: what it answers depends on what it was asked before."""
     server = SimulatedJudge(tmp_path_factory.mktemp("judge"))
     yield server.url
     server.stop()
