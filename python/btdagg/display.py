@@ -23,6 +23,20 @@ class Displayed:
         return html
 
 
+class Drawn(Displayed):
+    """A displayed result that has one figure."""
+
+    def plot(self) -> ReportFigure:
+        """Draw the figure of the result; its `svg` and `png` are for files.
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib is not installed.
+        """
+        return picture(self)
+
+
 def picture(found: object, *options: Any) -> ReportFigure:
     """Return the figure of a result.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -154,6 +155,11 @@ class SavedAsJson:
             If the file cannot be read, is of another kind or of a later version.
         """
         return cls.from_json(read_whole(path), source=str(path))
+
+
+def digest_of(saved: SavedAsJson) -> str:
+    """Return what tells a model or rule from all others, 16 hexadecimal digits."""
+    return hashlib.sha256(saved.to_json().encode()).hexdigest()[:16]
 
 
 def write_table(frame: pl.DataFrame, target: Path | IO[bytes], suffix: str) -> None:

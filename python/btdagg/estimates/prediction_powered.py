@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.display import Displayed, picture
+from btdagg.display import Drawn
 from btdagg.estimates.population import Domain, Population
 from btdagg.estimates.proxy import DistinctCounts, Predictor, as_any_counts, cross_fitted, fixed
 from btdagg.estimates.quantities import QUANTITIES, MeanEstimate, ends_of
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from btdagg.estimates.differences import Difference
     from btdagg.fit.prior import Prior
-    from btdagg.report.figure import ReportFigure
 
 
 @readable
@@ -111,7 +110,7 @@ class Given:
 
 @readable
 @dataclass(frozen=True, eq=False)
-class Estimates(Displayed):
+class Estimates(Drawn):
     """Estimates over all items, and for each value of a column.
 
     Attributes
@@ -212,16 +211,6 @@ class Estimates(Displayed):
             variance - (mean.variance - mean.of_labels),
             some.seed,
         )
-
-    def plot(self) -> ReportFigure:
-        """Draw the intervals with the judge and from labels alone.
-
-        Raises
-        ------
-        MissingExtraError
-            If matplotlib is not installed.
-        """
-        return picture(self)
 
     def __str__(self) -> str:
         lines = [f"{name} {one}" for name, one in self.estimates.items()]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.display import Displayed, picture
+from btdagg.display import Drawn
 from btdagg.estimates.orientation import place_of, systems_of, turned_domain
 from btdagg.estimates.prediction_powered import Given
 from btdagg.estimates.strengths import Comparisons, corrected_strengths
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from btdagg.estimates.quantities import MeanEstimate
     from btdagg.estimates.standings import Standings
     from btdagg.fit.prior import Prior
-    from btdagg.report.figure import ReportFigure
 
 
 @readable
@@ -60,7 +59,7 @@ class SystemEstimate:
 
 @readable
 @dataclass(frozen=True, eq=False)
-class SystemEstimates(Displayed):
+class SystemEstimates(Drawn):
     """Systems from the strongest to the weakest.
 
     Attributes
@@ -96,16 +95,6 @@ class SystemEstimates(Displayed):
     n_groups: int
     level: float
     remarks: tuple[str, ...]
-
-    def plot(self) -> ReportFigure:
-        """Draw the win rates of systems, with the judge and from labels alone.
-
-        Raises
-        ------
-        MissingExtraError
-            If matplotlib is not installed.
-        """
-        return picture(self)
 
     def __str__(self) -> str:
         rows = [("rank", "system", "labels", "win rate", "strength")]

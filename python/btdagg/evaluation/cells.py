@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.display import Displayed, picture
+from btdagg.display import Drawn
 from btdagg.evaluation.intervals import Interval, mean_interval
 from btdagg.evaluation.ranking import GroupTest, Ranking, SplitTest, rank
 from btdagg.readable import readable
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from btdagg.aggregators import Davidson
     from btdagg.evaluation.new_items import NewItems
     from btdagg.evaluation.parts import Key
-    from btdagg.report.figure import ReportFigure
 
 ERRORS = np.abs(np.subtract.outer(np.arange(3), np.arange(3)))
 """Absolute error by gold label and predicted label."""
@@ -129,7 +128,7 @@ class Tested(NamedTuple):
 
 @readable
 @dataclass(frozen=True, eq=False)
-class Comparison(Displayed):
+class Comparison(Drawn):
     """Aggregators on the same splits of the same items.
 
     Attributes
@@ -160,16 +159,6 @@ class Comparison(Displayed):
     new_items: NewItems | None = None
     baseline: int | None = None
     calibrated: tuple[int, ...] = ()
-
-    def plot(self) -> ReportFigure:
-        """Draw the confusion matrix of each method.
-
-        Raises
-        ------
-        MissingExtraError
-            If matplotlib is not installed.
-        """
-        return picture(self)
 
     @property
     def n_splits(self) -> int:

@@ -73,7 +73,7 @@ class Calibration(Displayed):
         Parameters
         ----------
         n_votes : int, optional
-            Votes per item; unless given as many as an item had at most.
+            Votes per item; unless given as many as an item had at most, up to 50.
 
         Raises
         ------

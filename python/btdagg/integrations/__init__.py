@@ -2,12 +2,9 @@
 
 from btdagg.lazy import loader
 
-__all__ = [
-    "LabelsTable",
-    "VotesTable",
+_NEIGHBOURS = (
     "annotations",
     "arrow",
-    "histogram_query",
     "inspect",
     "langfuse",
     "mlflow",
@@ -16,21 +13,12 @@ __all__ = [
     "phoenix",
     "pytest",
     "sklearn",
-]
+)
+
+__all__ = ["LabelsTable", "VotesTable", "histogram_query", *_NEIGHBOURS]
 
 __getattr__ = loader(
     __name__,
     {"histogram_sql": ["LabelsTable", "histogram_query"], "votes_sql": ["VotesTable"]},
-    (
-        "annotations",
-        "arrow",
-        "inspect",
-        "langfuse",
-        "mlflow",
-        "notebook",
-        "opentelemetry",
-        "phoenix",
-        "pytest",
-        "sklearn",
-    ),
+    _NEIGHBOURS,
 )

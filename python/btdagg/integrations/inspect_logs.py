@@ -13,7 +13,7 @@ from zipfile import BadZipFile
 
 from btdagg._core import InputError, __version__
 from btdagg.extras import needs
-from btdagg.files import read_whole, replacing
+from btdagg.files import digest_of, read_whole, replacing
 from btdagg.integrations.inspect_scores import (
     NAMES,
     By,
@@ -22,7 +22,6 @@ from btdagg.integrations.inspect_scores import (
     Words,
     as_decider,
     as_words,
-    digest_of,
     interval,
     label_score,
     vote_of_value,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from btdagg._core import InputError
 from btdagg.extras import needs
-from btdagg.files import read_whole
+from btdagg.files import digest_of, read_whole
 from btdagg.model import DavidsonModel
 from btdagg.online.rule import RULE_FILE, StoppingRule
 from btdagg.tables.schema import VOTE_WORDS
@@ -158,11 +157,6 @@ def as_decider(model: str | os.PathLike[str] | By) -> By:
     is_rule = f'"{RULE_FILE.name}"'.encode() in content[:200]
     kind = StoppingRule if is_rule else DavidsonModel
     return kind.from_json(content, source=str(model))
-
-
-def digest_of(by: By) -> str:
-    """Return a digest by which a log says which model or rule decided."""
-    return hashlib.sha256(by.to_json().encode()).hexdigest()[:16]
 
 
 def label_score(by: By | None, tallied: Tallied) -> Score:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.display import Displayed, picture
+from btdagg.display import Drawn
 from btdagg.fit.calibrate import calibrate
 from btdagg.fit.prior import Neighbour, Prior
 from btdagg.fit.warnings import CalibrationWarning
@@ -22,7 +22,6 @@ from btdagg.validation import as_integer, as_number
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from btdagg.report.figure import ReportFigure
 
 # Items of a neighbour that are looked at: more would change nothing that can be seen.
 _MOST_ITEMS = 1000
@@ -64,7 +63,7 @@ class ForecastRow:
 
 @readable
 @dataclass(frozen=True)
-class Forecast(Displayed):
+class Forecast(Drawn):
     """Forecast of a job on a new task.
 
     Attributes
@@ -78,16 +77,6 @@ class Forecast(Displayed):
 
     rows: tuple[ForecastRow, ...]
     neighbours: tuple[str, ...]
-
-    def plot(self) -> ReportFigure:
-        """Draw the error against votes per item, by number of labels.
-
-        Raises
-        ------
-        MissingExtraError
-            If matplotlib is not installed.
-        """
-        return picture(self)
 
     def __str__(self) -> str:
         priced = any(row.price for row in self.rows)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.display import Displayed, picture
+from btdagg.display import Drawn
 from btdagg.fit.calibrate import calibrate
 from btdagg.fit.warnings import CalibrationWarning
 from btdagg.online.predictive import VoteDistribution, fit_votes
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from btdagg.fit.prior import Prior
     from btdagg.model import DavidsonModel
-    from btdagg.report.figure import ReportFigure
 
 RULES = ("all votes", "lossless", "risk-bounded", "cost-optimal")
 
@@ -71,7 +70,7 @@ class PlannedBudget:
 
 @readable
 @dataclass(frozen=True)
-class Plan(Displayed):
+class Plan(Drawn):
     """Forecast of a job.
 
     Attributes
@@ -85,16 +84,6 @@ class Plan(Displayed):
 
     budgets: tuple[PlannedBudget, ...]
     labels: tuple[tuple[int, float], ...]
-
-    def plot(self) -> ReportFigure:
-        """Draw the expected error against the votes that items get, by rule.
-
-        Raises
-        ------
-        MissingExtraError
-            If matplotlib is not installed.
-        """
-        return picture(self)
 
     def curve(self, rule: str = "all votes") -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return votes per item and expected error under a rule, each ascending by `n`.

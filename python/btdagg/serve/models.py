@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from btdagg.files import digest_of
 from btdagg.model import DavidsonModel
 from btdagg.serve.provenance_check import ProvenanceCheck
 
@@ -63,15 +63,10 @@ class ModelFile:
         return _stamp(self.path) != self._stamp
 
 
-def digest(model: DavidsonModel) -> str:
-    """Return what tells a model from all others, 16 hexadecimal digits."""
-    return hashlib.sha256(model.to_json().encode()).hexdigest()[:16]
-
-
 def _load(path: Path) -> ServedModel:
     model = DavidsonModel.load(path)
     check = ProvenanceCheck(model.provenance)
-    return ServedModel(replace(model, provenance=None), digest(model), check)
+    return ServedModel(replace(model, provenance=None), digest_of(model), check)
 
 
 def _stamp(path: Path) -> tuple[int, ...]:
