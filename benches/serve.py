@@ -30,13 +30,13 @@ from typing import Any
 import numpy as np
 
 from btdagg import DavidsonModel
+from btdagg.files import digest_of
 from btdagg.serve.arrow import CONTENT_TYPE, read_stream, write_stream
-from btdagg.serve.models import digest
 
 TOKEN = "a-token"
 MAX_BODY = 1 << 20
 MODELS = [DavidsonModel(0.4 + 0.2 * i, 2.5 - 0.4 * i, 0.3 * i) for i in range(8)]
-BY_DIGEST = {digest(model): model for model in MODELS}
+BY_DIGEST = {digest_of(model): model for model in MODELS}
 COMPARED = ("200", "401", "413", "422")
 
 

@@ -6,6 +6,7 @@ BTDAGG_VLLM_MODEL=Qwen/Qwen3-0.6B python -m pytest tests/test_judge_batch_client
 import asyncio
 import os
 import sys
+import time
 import types
 from dataclasses import dataclass, field
 
@@ -29,12 +30,37 @@ def test_calls_that_come_together_are_one(tmp_path):
         sizes.append(len(requests))
         return ["<think>hm</think>[[A]]"] * len(requests)
 
-    run = run_on(tmp_path / "v.db", BatchClient(answer))
+    # As patient as a slow machine needs.
+    run = run_on(tmp_path / "v.db", BatchClient(answer, wait=0.5))
     assert run.statuses == {"ok": 200}
     assert sum(sizes) == 200
     assert sizes[0] == 1  # until the first has worked
     assert max(sizes) == 64
     assert len(sizes) < 15
+
+
+def test_who_was_answered_is_waited_for():
+    """One call that left alone does not keep the others apart from it for good."""
+    sizes = []
+
+    def answer(requests):
+        sizes.append(len(requests))
+        time.sleep({1: 0.1, 2: 4.0}.get(len(sizes), 0.0))
+        return ["[[A]]"] * len(requests)
+
+    async def asks(client, n_calls, pause):
+        for _ in range(n_calls):
+            await client.complete(ChatRequest((), "m"))
+            await asyncio.sleep(pause)  # as long as it takes to write what was answered
+
+    async def run():
+        client = BatchClient(answer, wait=0.005)
+        first = asyncio.create_task(asks(client, 3, 0.0))
+        await asyncio.sleep(0.03)
+        await asyncio.gather(first, *(asks(client, 2, 0.02) for _ in range(7)))
+
+    asyncio.run(run())
+    assert sizes == [1, 8, 8]
 
 
 def test_whose_fault_it_is_is_found(tmp_path):

@@ -21,12 +21,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from btdagg import DavidsonModel, InputError, Provenance, read_votes
+from btdagg.files import digest_of
 from btdagg.listening import bound
 from btdagg.serve import Settings
 from btdagg.serve.arrow import CONTENT_TYPE, read_stream, write_stream
 from btdagg.serve.bodies import Items, read_items
 from btdagg.serve.gate import Buckets
-from btdagg.serve.models import ModelFile, digest
+from btdagg.serve.models import ModelFile
 from btdagg.serve.provenance_check import ProvenanceCheck
 
 MODEL = DavidsonModel(1.2, 2.0, 0.8)
@@ -120,7 +121,7 @@ COUNTS = [[0, 1, 11], [5, 2, 5], [12, 0, 0]]
 
 def test_counts_are_decided(scorer):
     status, found = scorer.post("/v1/decide", {"counts": COUNTS})
-    assert (status, found) == (200, {"model": digest(MODEL), "labels": [1, 0, -1]})
+    assert (status, found) == (200, {"model": digest_of(MODEL), "labels": [1, 0, -1]})
     minus, tie, plus = (list(column) for column in zip(*COUNTS, strict=True))
     body = {"minus": minus, "tie": tie, "plus": plus, "item": ["x", "y", "z"]}
     status, found = scorer.post("/v1/decide?probabilities=true", body)
@@ -133,7 +134,7 @@ def test_counts_are_decided(scorer):
 def test_votes_are_tallied_and_a_missing_one_is_no_tie(scorer):
     body = {"item": [7, 8, 7, 7], "vote": ["A", None, 1, -1]}
     wanted = {
-        "model": digest(MODEL),
+        "model": digest_of(MODEL),
         "items": [7, 8],
         "counts": [[1, 0, 2], [0, 0, 0]],
         "n_missing": 1,
@@ -169,9 +170,9 @@ def test_arrow_streams_are_answered_in_kind(scorer, n_rows):
         "POST", "/v1/decide?probabilities=1", body, {"Content-Type": CONTENT_TYPE}
     )
     assert (status, headers["content-type"]) == (200, CONTENT_TYPE)
-    assert headers["x-btdagg-model"] == digest(MODEL)
+    assert headers["x-btdagg-model"] == digest_of(MODEL)
     table = pa.ipc.open_stream(content).read_all()
-    assert table.schema.metadata == {b"model": digest(MODEL).encode()}
+    assert table.schema.metadata == {b"model": digest_of(MODEL).encode()}
     assert table["item"].to_pylist() == items
     assert table["label"].to_pylist() == MODEL.decide(counts).tolist()
     assert table["p_tie"].to_pylist() == MODEL.predict_proba(counts)[:, 1].tolist()
@@ -477,7 +478,7 @@ def test_large_bodies_are_413_before_they_are_read(scorer):
 def test_health_metrics_and_pages(scorer):
     assert scorer.ask("GET", "/healthz")[2] == b'{"status":"ok"}'
     status, _, content = scorer.ask("GET", "/readyz")
-    assert (status, json.loads(content)) == (200, {"status": "ready", "model": digest(MODEL)})
+    assert (status, json.loads(content)) == (200, {"status": "ready", "model": digest_of(MODEL)})
     scorer.post("/v1/decide", {"counts": [[1, 2]]})
     text = scorer.ask("GET", "/metrics")[2].decode()
     assert 'btdagg_requests_total{path="/v1/decide",status="422"}' in text
@@ -616,7 +617,7 @@ def test_a_model_that_changes_is_used_and_a_broken_one_is_not(start):
         return json.loads(scorer.ask("GET", "/readyz")[2])["model"]
 
     OTHER.save(scorer.model)
-    until(lambda: served() == digest(OTHER))
+    until(lambda: served() == digest_of(OTHER))
     assert (
         scorer.post("/v1/decide", {"counts": [[0, 1, 2]]})[1]["labels"]
         == OTHER.decide([[0, 1, 2]]).tolist()
@@ -626,20 +627,20 @@ def test_a_model_that_changes_is_used_and_a_broken_one_is_not(start):
     status, found = scorer.post("/v1/reload", {})
     assert status == 422
     assert "not JSON" in found["detail"]
-    assert served() == digest(OTHER)
+    assert served() == digest_of(OTHER)
     scorer.model.unlink()
     assert scorer.post("/v1/reload", {})[0] == 422
-    assert served() == digest(OTHER)
+    assert served() == digest_of(OTHER)
 
 
 def test_reload_by_request_and_by_signal(start):
     scorer = start("--reload-every", "1000")
     OTHER.save(scorer.model)
-    assert scorer.post("/v1/reload", {}) == (200, {"model": digest(OTHER), "changed": True})
-    assert scorer.post("/v1/reload", {}) == (200, {"model": digest(OTHER), "changed": False})
+    assert scorer.post("/v1/reload", {}) == (200, {"model": digest_of(OTHER), "changed": True})
+    assert scorer.post("/v1/reload", {}) == (200, {"model": digest_of(OTHER), "changed": False})
     MODEL.save(scorer.model)
     scorer.process.send_signal(signal.SIGHUP)
-    until(lambda: json.loads(scorer.ask("GET", "/readyz")[2])["model"] == digest(MODEL))
+    until(lambda: json.loads(scorer.ask("GET", "/readyz")[2])["model"] == digest_of(MODEL))
 
 
 def test_what_was_accepted_is_finished_at_shutdown(start):
@@ -726,7 +727,7 @@ def test_a_reload_says_whether_the_model_changed(tmp_path):
     assert not served.is_stale()
     OTHER.save(file)
     assert served.reload()
-    assert served.current.digest == digest(OTHER)
+    assert served.current.digest == digest_of(OTHER)
     file.write_text("{}")
     with pytest.raises(InputError, match="no btdagg model"):
         served.reload()
@@ -738,15 +739,15 @@ def test_answers_say_where_items_are_not_what_the_model_was_fitted_to(start):
     scorer = start("--reload-every", "1000")
     model = replace(MODEL, provenance=known)
     model.save(scorer.model)
-    assert scorer.post("/v1/reload", {}) == (200, {"model": digest(model), "changed": True})
-    assert digest(model) != digest(MODEL)
+    assert scorer.post("/v1/reload", {}) == (200, {"model": digest_of(model), "changed": True})
+    assert digest_of(model) != digest_of(MODEL)
     assert json.loads(scorer.ask("GET", "/v1/model")[2]) == {
-        "model": digest(model),
+        "model": digest_of(model),
         **MODEL.numbers,
         "provenance": {"n_votes": 12, "n_labels": 50, "judge": ["g"]},
     }
     page = scorer.ask("GET", "/docs")[2].decode()
-    assert f"Model {digest(model)}, fitted to 12 votes an item, 50 labels, judge g." in page
+    assert f"Model {digest_of(model)}, fitted to 12 votes an item, 50 labels, judge g." in page
     # As many votes, or fewer, which may be missing, are no difference.
     for counts in (COUNTS, [[0, 0, 1]], []):
         status, found = scorer.post("/v1/decide", {"counts": counts})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
@@ -29,7 +30,9 @@ class BatchClient:
     most : int
         Requests of a call. There are no more than calls at the same time, `Limits.concurrency`.
     wait : float
-        Seconds without a further request after which those that have come are asked.
+        Seconds without a further request after which those that have come are asked. A fiftieth of
+        what the last call took, where that is longer, as long as fewer have come than it answered:
+        who was answered asks again, and two halves that take turns would take twice as long.
     """
 
     def __init__(
@@ -43,6 +46,7 @@ class BatchClient:
         self._waiting: list[tuple[ChatRequest, asyncio.Future[ChatReply]]] = []
         self._came = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._answered, self._took = 0, 0.0  # of the last call
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Wait for others, and have all asked together."""
@@ -64,10 +68,12 @@ class BatchClient:
             await self._gather()
             calls, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
             calls = [(request, future) for request, future in calls if not future.done()]
+            started = time.monotonic()
             try:
                 answers = await self._ask([request for request, _ in calls])
             except Exception as error:
                 answers = [error] * len(calls)
+            self._answered, self._took = len(calls), time.monotonic() - started
             for (_, future), answer in zip(calls, answers, strict=True):
                 if future.done():  # who asked is gone
                     continue
@@ -78,10 +84,12 @@ class BatchClient:
 
     async def _gather(self) -> None:
         """Wait until no further request comes, or there are as many as can be."""
+        expected = len(self._waiting) + self._answered
         while len(self._waiting) < self._most:
+            patience = self._took / 50 if len(self._waiting) < expected else 0.0
             self._came.clear()
             try:
-                async with asyncio.timeout(self._wait):
+                async with asyncio.timeout(max(self._wait, patience)):
                     await self._came.wait()
             except TimeoutError:
                 return
