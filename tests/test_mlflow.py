@@ -240,12 +240,15 @@ def test_the_scorer_works_in_an_evaluation(mlflow, ours, traces):
 
 def test_what_cannot_be_written_is_an_error_that_names_the_row(mlflow, ours, traces):
     trace = traces[0][0]
+    before = ours.read().height
     with pytest.raises(InputError) as caught:
         ours.write(frame_of([annotation(trace), annotation("tr-0")]))
+    assert ours.read().height == before  # nor was the row before it
     message = "annotations, row 2, column trace_id: MLflow has no trace 'tr-0'"
     assert str(caught.value) == message
     with pytest.raises(InputError, match="row 1, column trace_id: got nothing, want a trace"):
         ours.write(frame_of([annotation(None, span_id="s")]))
+    ours.write(frame_of([annotation(trace)]))
     expected = annotation(trace, "B", metadata={"mlflow.expectation": True})
     with pytest.raises(InputError, match="row 1: in MLflow it is of type feedback, which cannot"):
         ours.write(frame_of([expected]))

@@ -60,7 +60,8 @@ def write(annotations: Source, client: LangfuseAPI) -> None:
 
     The id of a score follows from trace, span, name, annotator and identifier. One that is there
     keeps its time, so that writing twice changes nothing. One that was read from Langfuse keeps its
-    id; if it has changed its source becomes API, the only one that can be written.
+    id; if it has changed its source becomes API, the only one that can be written. Scores are sent
+    fifty at a time, so those sent before a failure stay; writing all again completes them.
 
     Parameters
     ----------

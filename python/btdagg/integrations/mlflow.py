@@ -74,7 +74,8 @@ def write(annotations: Source) -> None:
     """Log annotations as assessments of their traces.
 
     One that agrees in trace, span, name, annotator and identifier with an assessment of the trace
-    updates it, and does nothing if that says the same, so writing twice changes nothing.
+    updates it, and does nothing if that says the same, so writing twice changes nothing. Each is
+    logged by itself: what was logged before a failure stays, and writing all again completes it.
 
     Parameters
     ----------
@@ -91,7 +92,8 @@ def write(annotations: Source) -> None:
         message names the row.
     """
     known: dict[str, dict[tuple[Any, ...], Assessment]] = {}
-    for place, row in list(rows_of(annotations)):
+    rows = list(rows_of(annotations))
+    for place, row in rows:  # all before the first is written
         trace_id = row["trace_id"]
         if trace_id is None:
             raise InputError(f"{place}, column trace_id: got nothing, want a trace")
@@ -100,6 +102,8 @@ def write(annotations: Source) -> None:
             if trace is None:
                 raise InputError(f"{place}, column trace_id: MLflow has no trace {trace_id!r}")
             known[trace_id] = {_identity(_row(each)): each for each in _assessments(trace)}
+    for place, row in rows:
+        trace_id = row["trace_id"]
         there = known[trace_id].get(_identity(row))
         if there is None:
             known[trace_id][_identity(row)] = mlflow.log_assessment(trace_id, _assessment(row))
