@@ -189,7 +189,7 @@ class Runner:
         else:
             done = subprocess.run(
                 ["bash", "-c", line], cwd=self.folder, env=self._environment,
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=180,
             )  # fmt: skip
             status, printed = done.returncode, done.stdout
         assert status == 0, f"{where}: {line}: status {status}: {printed}"

@@ -310,6 +310,17 @@ def test_labels_of_another_file_take_the_probabilities_of_the_drawing(cli, folde
     assert said.endswith("has a label and is not among those drawn in to_label.csv")
 
 
+def test_labels_of_another_file_take_the_groups_of_the_drawing(cli, folder):
+    drawn(cli, "-n", "40", "--group", "prompt")
+    rows = labelled("to_label.csv", to="filled.csv")
+    rows.select("item", "label").write_csv("labels.csv")
+    by_column = cli("estimate", "votes.csv", "filled.csv", "--json")
+    by_option = cli("estimate", "votes.csv", "labels.csv", "--drawn", "to_label.csv", "--json")
+    assert by_option == by_column
+    rows.select("item", "label", "probability").write_csv("labels.csv")
+    assert cli("estimate", "votes.csv", "labels.csv", "--json")[1] != by_column[1]
+
+
 def test_items_without_a_label_in_the_file_itself_are_counted(cli, folder):
     drawn(cli, "-n", "80")
     rows = labelled("to_label.csv")

@@ -180,6 +180,30 @@ def test_the_estimate_comes_with_the_last_planned_label(tmp_path, start):
     assert line in out.splitlines()
 
 
+def test_the_estimate_without_votes_is_by_groups(tmp_path, start):
+    pairs_file(tmp_path, 60)
+    pairs = pl.read_ndjson(tmp_path / "pairs.jsonl").with_columns(
+        group=pl.Series([f"g{k % 6}" for k in range(60)])
+    )
+    pairs.write_ndjson(tmp_path / "pairs.jsonl")
+    server = start("-n", 40)
+    shown = server.item("Ada")
+    while not shown["done"]:
+        number = int(re.search(r"What is (\d+)", shown["prompt"]["markdown"])[1])
+        choice = ("first", "tie", "second")[number % 6 % 3]
+        shown = server.label("Ada", shown, choice)
+    server.stop()
+    labels = {row["item"]: row["label"] for row in server.rows()}
+    ids = pairs["item"].to_list()
+    groups = pairs["group"].to_list()
+    known = np.array([labels.get(item) for item in ids], dtype=float)
+    none = np.zeros((60, 3), dtype=np.int64)
+    rate = estimate(none, known, groups=groups).estimates["win rate"]
+    assert f": {rate.value:.3f} ({rate.low:.3f} to {rate.high:.3f})" in "".join(shown["lines"])
+    alone = estimate(none, known).estimates["win rate"]
+    assert round(alone.low, 3) != round(rate.low, 3)
+
+
 def test_a_server_that_ends_before_the_first_label_can_be_started_again(tmp_path, start):
     pairs_file(tmp_path, 3)
     for _ in range(2):
@@ -237,6 +261,16 @@ def test_labels_that_the_store_does_not_have_are_not_overwritten(cli, tmp_path):
     assert status == 2
     assert "with a label of item 'gpt-9-000' by Ada that" in err
     assert output.read_text() == text
+    with LabelStore(tmp_path / "human.db") as store:
+        (kept,) = store.answers()
+    changed = f"item,rater,label,seconds,note\n{kept.item},Ben,-1,1.0,\n"
+    output.write_text(changed)
+    assert cli(*arguments, "-o", output)[2] == (
+        f"btdagg: --output is {output}, where item {kept.item!r} by Ben has label -1; in "
+        f"{tmp_path / 'human.db'} it has label 0. Want labels changed on the page, or --force for "
+        "those of the store\n"
+    )
+    assert output.read_text() == changed
     assert "did not write" in cli(*arguments, "-o", tmp_path / "mine.csv")[2]
     assert "a file that is read" in cli(*arguments, "-o", tmp_path / "pairs.jsonl", "--force")[2]
     assert cli(*arguments, "-o", output, "--force")[0] == 0
@@ -250,17 +284,18 @@ def test_labels_that_the_store_does_not_have_are_not_overwritten(cli, tmp_path):
         (["-n", "0"], "-n is 0, want at least 1"),
         (["--host", "0.0.0.0"], "--host is 0.0.0.0, which others reach: want --certificate"),
         (["--certificate", "x.pem"], "--certificate and --key want each other"),
-        (["--certificate", "no.pem", "--key", "no.pem"], "--certificate is no.pem: No such file"),
+        (["--certificate", "no.pem", "--key", "k.pem"], "no.pem and --key is k.pem: No such file"),
         (["--items", "other.csv"], "item 'other' is to be labelled, and is no pair"),
         (["--items", "twice.csv"], "twice.csv"),
         (["--items", "chance.csv"], "probability"),
+        (["--column", "group=nothing"], "column group: got nothing, want a group name"),
         (["--export"], "human.db: no such file"),
         (["--export", "-s", "new.db"], "new.db: has no label to write"),
     ],
 )
 def test_bad_options_are_refused_in_one_line(cli, tmp_path, monkeypatch, options, message):
     monkeypatch.chdir(tmp_path)
-    pairs_file(tmp_path, 4)
+    pairs_file(tmp_path, 4, nothing=None)
     LabelStore("new.db").close()
     (tmp_path / "other.csv").write_text("item\nother\n")
     (tmp_path / "twice.csv").write_text("item\ngpt-9-000\ngpt-9-000\n")
@@ -299,6 +334,19 @@ def test_the_token_becomes_a_cookie_and_leaves_the_address(server):
     assert TOKEN.encode() not in page
     assert headers["referrer-policy"] == "no-referrer"
     assert server.ask("GET", "/?token=another", Cookie=None)[0] == 403
+
+
+@pytest.mark.parametrize("others", ['prefs={"dark":true}; ', "name=José; ", "a b=1; ", "; =;"])
+def test_cookies_of_other_programs_keep_nobody_out(server, others):
+    cookie = f"{others}btdagg_label_{server.port}={TOKEN}; more=1"
+    assert server.ask("GET", "/item?rater=Eve", Cookie=cookie)[0] == 200
+
+
+def test_any_address_of_this_machine_alone_is_served(tmp_path, start):
+    pairs_file(tmp_path, 2)
+    server = start("--host", "127.0.0.2")
+    with urllib.request.urlopen(server.address) as answer:
+        assert answer.status == 200
 
 
 GOOD = {"rater": "Eve", "key": "0", "choice": "tie", "seconds": 1, "note": ""}
@@ -359,6 +407,11 @@ def test_bodies_that_are_none_are_refused(server):
     assert server.ask("PUT", "/label", "x", Origin=f"http://127.0.0.1:{server.port}")[0] == 405
     assert server.ask("GET", "/label")[0] == 405
     assert server.ask("GET", "/item?rater=")[0] == 422
+
+
+def test_however_long_it_took_it_is_a_day_at_most(server):
+    said = {**GOOD, "rater": "Long", "key": server.item("Long")["key"], "seconds": 10**400}
+    assert server.ask("POST", "/label", said)[0] == 200
 
 
 def test_every_answer_forbids_what_the_page_does_not_need(server):

@@ -159,6 +159,53 @@ def test_forty_pairs_by_keyboard_with_a_reload_a_killed_server_and_a_second_rate
     ben.context.close()
 
 
+def test_who_leaves_while_a_choice_is_on_its_way_gives_nobody_else_their_sides(
+    browser, serve, tmp_path
+):
+    pairs_file(tmp_path, 12)
+    server = serve()
+    held = []
+    ada = Rater(browser, server, "Ada")
+    ada.page.route("**/label", lambda route: held.append(route))
+    ada.page.keyboard.press("1")
+    wait(ada.page, "document.body.hasAttribute('aria-busy')")
+    ada.page.click("#leave")
+    ada.page.unroute("**/label")
+    ada.page.keyboard.type("Ben")
+    ada.page.keyboard.press("Enter")
+    ada.settle()
+    ada.page.wait_for_timeout(300)  # whatever still comes
+    kept = {}
+    while not ada.is_done():
+        assert ada.page.inner_text("#name") == "Ben"
+        item, label = ada.chosen("1")
+        kept[item, "Ben"] = label
+        ada.press("1")
+    server.stop()
+    rows = {(row["item"], row["rater"]): row["label"] for row in server.rows()}
+    assert {key: label for key, label in rows.items() if key[1] == "Ben"} == kept
+    assert len(held) == 1
+
+
+def test_a_choice_that_is_not_kept_stays_to_be_tried_again(browser, serve, tmp_path):
+    pairs_file(tmp_path, 4)
+    server = serve()
+    ada = Rater(browser, server, "Ada")
+    ada.press("t")
+    item, label = ada.chosen("1")
+    ada.page.route("**/label", lambda route: route.abort())
+    ada.page.keyboard.press("1")
+    ada.page.wait_for_selector("#trouble:not([hidden])")
+    ada.page.unroute("**/label")
+    for button in ("#back", "#differ"):
+        ada.page.click(button)
+        assert ada.page.is_visible("#trouble")
+    ada.page.click("#again")
+    ada.page.wait_for_selector("#trouble", state="hidden")
+    server.stop()
+    assert {row["item"]: row["label"] for row in server.rows()}[item] == label
+
+
 def test_texts_cannot_run_load_or_leave(browser, serve, tmp_path):
     pairs_file(tmp_path, len(HOSTILE), texts=HOSTILE)
     server = serve()

@@ -36,7 +36,7 @@ from btdagg.cli.reporting import (
 from btdagg.cli.systems import columns_of_systems, show_systems
 from btdagg.cli.tables import Columns, tables_of
 from btdagg.estimates.items import AllItems, all_items
-from btdagg.estimates.to_label import COLUMNS, with_probabilities
+from btdagg.estimates.to_label import COLUMNS, with_design
 from btdagg.report.sections import write_estimates, write_systems
 from btdagg.report.tables.estimates import (
     difference_fields,
@@ -174,7 +174,7 @@ def estimate(
     gold = btdagg.read_labels(raw_labels)
     n_not_labelled = 0
     if drawn is not None:
-        gold, n_not_labelled = with_probabilities(gold, read_table(drawn, []))
+        gold, n_not_labelled = with_design(gold, read_table(drawn, []))
     elif simple_sample and "probability" in gold.columns:
         raise btdagg.InputError(
             f"--simple-sample is given, and {gold.source} has a column probability"

@@ -221,9 +221,12 @@ def _carried(pairs: Pairs, chosen: pl.DataFrame | None) -> pl.DataFrame | None:
     """What goes to the labels besides what raters say, by item."""
     import polars as pl
 
+    from btdagg.tables.schema import groups, names, parse
+
     there = [] if chosen is None else chosen.columns
-    more = [name for name in ("group", "task") if name in pairs.columns and name not in there]
-    frame = pairs.frame.select(pl.col("item").cast(pl.String), *more)
+    kinds = {"group": groups, "task": names}
+    more = {name: kinds[name] for name in kinds if name in pairs.columns and name not in there}
+    frame = parse(pairs, more).frame.select(pl.col("item").cast(pl.String), *more)
     if chosen is not None:
         frame = frame.join(chosen, on="item", how="left")
     return frame if frame.width > 1 else None
@@ -231,19 +234,35 @@ def _carried(pairs: Pairs, chosen: pl.DataFrame | None) -> pl.DataFrame | None:
 
 def _refuse_to_lose(path: Path, store: LabelStore) -> None:
     """Refuse a file with labels that the store does not have: they would be gone."""
+    import polars as pl
+
     from btdagg.tables import read_table
 
     if not path.is_file() or not path.stat().st_size:
         return
-    kept = {(each.item, each.rater) for each in store.answers()}
-    frame = read_table(path, ["item", "rater"]).frame
-    for item, rater in frame.select("item", "rater").iter_rows():
-        if (str(item), str(rater)) not in kept:
+    kept = {(each.item, each.rater): each.label for each in store.answers()}
+    rows = read_table(path, ["item", "rater", "label"]).frame.select(
+        pl.col("item", "rater", "label").cast(pl.String),
+        number=pl.col("label").cast(pl.Float64, strict=False),
+    )
+    for item, rater, label, number in rows.iter_rows():
+        key = (item, rater)
+        if key in kept and number != kept[key]:
+            raise InputError(
+                f"--output is {path}, where item {item!r} by {rater} has {_labelled(label)}; in "
+                f"{store.name} it has {_labelled(kept[key])}. Want labels changed on the page, or "
+                "--force for those of the store"
+            )
+        if key not in kept:
             raise InputError(
                 f"--output is {path}, with a label of item {item!r} by {rater} that {store.name} "
                 "does not have; want the store that it came from, another name, or --force to "
                 "replace it"
             )
+
+
+def _labelled(label: object) -> str:
+    return "no label" if label is None else f"label {label}"
 
 
 def _is_labels(columns: list[str]) -> bool:

@@ -251,8 +251,8 @@ def parse_drawn(table: Table) -> Table:
     return rows
 
 
-def with_probabilities(labels: Labels, drawn: Table) -> tuple[Labels, int]:
-    """Give labels the probabilities of a table of items that were drawn.
+def with_design(labels: Labels, drawn: Table) -> tuple[Labels, int]:
+    """Give labels the probabilities and groups of a table of items that were drawn.
 
     Parameters
     ----------
@@ -262,7 +262,8 @@ def with_probabilities(labels: Labels, drawn: Table) -> tuple[Labels, int]:
     Returns
     -------
     tuple of Labels and int
-        With a column `probability`; and how many of the drawn items have no label.
+        With a column `probability`, and `group` if whole groups were drawn and the labels have
+        none; and how many of the drawn items have no label.
 
     Raises
     ------
@@ -275,16 +276,20 @@ def with_probabilities(labels: Labels, drawn: Table) -> tuple[Labels, int]:
         raise InputError(f"{labels.source} has a column probability, and {known.source} another")
     both = set(labels.columns) & set(known.columns)
     key = [name for name in ("task", "item") if name in both]
-    table = known.frame.select(*_keys(known.frame, key), "probability")
+    told = ["probability"]
+    if "group" in known.columns and "group" not in labels.columns:
+        told.append("group")
+    table = known.frame.select(*_keys(known.frame, key), *told)
 
-    def joined(frame: pl.DataFrame) -> pl.Series:
+    def joined(frame: pl.DataFrame) -> pl.DataFrame:
         keys = frame.select(*_keys(frame, key))
         found = keys.join(table, on=key, how="left", maintain_order="left", nulls_equal=True)
-        return found["probability"]
+        return found.select(told)
 
     if table.select(key).is_duplicated().any():
         raise InputError(f"{known.source} has tasks, and {labels.source} does not name them")
-    chances = joined(labels.frame)
+    design = joined(labels.frame)
+    chances = design["probability"]
     if chances.null_count():
         item = labels.frame["item"][int(chances.is_null().arg_true()[0])]
         raise InputError(
@@ -293,7 +298,7 @@ def with_probabilities(labels: Labels, drawn: Table) -> tuple[Labels, int]:
         )
     return replace(
         labels,
-        data=labels.frame.with_columns(chances),
+        data=labels.frame.with_columns(design),
         unlabelled=labels.unlabelled.with_columns(joined(labels.unlabelled)),
     ), table.height - len(chances)
 

@@ -97,8 +97,21 @@ class Outcome:
             given = np.full(len(ids), np.nan)
             given[rows] = labels.frame["probability"].cast(float).to_numpy()
         return btdagg.estimate(
-            np.zeros((len(ids), 3), dtype=np.int64), known, groups=None, probabilities=given
+            np.zeros((len(ids), 3), dtype=np.int64),
+            known,
+            groups=self._groups(ids),
+            probabilities=given,
         )
+
+    def _groups(self, items: Sequence[object]) -> list[str] | None:
+        """The group of each item, one by itself where none is known; None if none is."""
+        if self._design is None or "group" not in self._design.columns:
+            return None
+        known = dict(self._design.select("item", "group").iter_rows())
+        if not any(known.values()):
+            return None
+        # Names of groups do not begin with a blank.
+        return [known[str(item)] or f" {item}" for item in items]
 
     def lines(self, answers: Sequence[Answer]) -> list[str]:
         """Say what the labels come to, with the estimate if the planned ones are all there."""

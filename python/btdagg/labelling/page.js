@@ -35,7 +35,7 @@ async function ask(path, body) {
   };
   let answer;
   try {
-    answer = await fetch(path, { ...options, cache: "no-store" });
+    answer = await fetch(path, { ...options, cache: "no-store", signal: leaving.signal });
   } catch {
     throw new Error("The server does not answer. Is btdagg label still running?");
   }
@@ -55,19 +55,23 @@ async function ask(path, body) {
 }
 
 let retry = null;
-async function attempt(work, failing) {
-  if (busy) {
+let leaving = new AbortController(); // who leaves waits for no answer
+async function attempt(work) {
+  if (busy || (unsent && work !== send)) { // nothing takes the place of a choice
     return;
   }
   busy = true;
   document.body.setAttribute("aria-busy", "true");
+  const { signal } = leaving;
   try {
     await work();
-    at("trouble").hidden = true;
-    retry = null;
+    settle();
   } catch (error) {
-    retry = () => attempt(work, failing);
-    at("why").textContent = failing ? `${failing} ${error.message}` : error.message;
+    if (signal.aborted) {
+      return;
+    }
+    retry = () => attempt(work);
+    at("why").textContent = unsent ? `Not kept yet. ${error.message}` : error.message;
     at("trouble").hidden = false;
     at("again").focus();
   } finally {
@@ -76,6 +80,10 @@ async function attempt(work, failing) {
   }
 }
 at("again").addEventListener("click", () => retry && retry());
+function settle() {
+  at("trouble").hidden = true;
+  retry = null;
+}
 
 const address = (path, key) => {
   const asked = new URLSearchParams({ rater });
@@ -94,19 +102,20 @@ function choose(choice) {
     return;
   }
   unsent = {
-    rater,
+    rater: item.rater, // whose sides were shown
     key: item.key,
     choice,
     seconds: item.seconds + looking() / 1000,
     note: at("note").value,
   };
   press(choice);
-  const send = async () => {
-    const next = await ask("/label", unsent);
-    unsent = null;
-    show(next, "Kept. ");
-  };
-  attempt(send, "Not kept yet.");
+  attempt(send);
+}
+
+async function send() {
+  const next = await ask("/label", unsent);
+  unsent = null;
+  show(next, "Kept. ");
 }
 
 // What is shown
@@ -142,7 +151,7 @@ function progress() {
   at("count").textContent = said;
   at("progress").hidden = false;
   at("who").hidden = false;
-  at("name").textContent = rater;
+  at("name").textContent = item.rater;
 }
 
 function show(found, before = "") {
@@ -271,9 +280,13 @@ function recall(name) {
 
 at("start").addEventListener("submit", (event) => {
   event.preventDefault();
-  rater = at("rater").value.trim().replace(/\s+/g, " ");
+  if (busy) {
+    return;
+  }
+  rater = at("rater").value;
   attempt(async () => {
     const found = await ask(address("/item"));
+    rater = found.rater;
     recall(rater);
     show(found);
   });
@@ -286,12 +299,16 @@ function greet() {
   }
   at("start").hidden = false;
   at("rater").focus();
+  at("rater").select();
 }
 at("leave").addEventListener("click", () => {
   if (unsent && !window.confirm("Your last choice is not kept yet. Leave it?")) {
     return;
   }
+  leaving.abort();
+  leaving = new AbortController();
   unsent = null;
+  settle();
   recall("");
   greet();
 });

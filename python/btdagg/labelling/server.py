@@ -9,7 +9,7 @@ import ssl
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -97,7 +97,7 @@ def serve_labels(
                 f"--host is {server.host}, which others reach: want --certificate and --key, or "
                 "--behind-proxy NAME if a proxy there has a certificate"
             )
-        access = _access(server, port)
+        access = _access(server, port, [each.getsockname()[0] for each in sockets])
         follower = _Follower(write)
         config = uvicorn.Config(
             label_app(session, access, follower.nudge),
@@ -116,8 +116,10 @@ def serve_labels(
         try:
             config.load()
         except (OSError, ssl.SSLError) as error:
-            why = error.strerror or error
-            raise InputError(f"--certificate is {server.certificate}: {why}") from None
+            wrong = f"--certificate is {server.certificate}"
+            if server.key is not None:
+                wrong += f" and --key is {server.key}"
+            raise InputError(f"{wrong}: {error.strerror or error}") from None
     except BaseException:
         for each in sockets:
             each.close()
@@ -180,17 +182,18 @@ class _Follower:
             self._end.wait(max(_REFRESH, 20 * (time.monotonic() - start)))
 
 
-def _access(server: LabelServer, port: int) -> Access:
+def _access(server: LabelServer, port: int, addresses: Sequence[str]) -> Access:
     hosts: frozenset[str] | None
     if server.behind_proxy is not None:
         hosts = frozenset({server.behind_proxy.lower()})
     elif server.certificate is not None:
         hosts = None
     else:
-        names = ("127.0.0.1", "localhost", "[::1]")
+        listened = (f"[{each}]" if ":" in each else each for each in (server.host, *addresses))
+        names = {"127.0.0.1", "localhost", "[::1]", *map(str.lower, listened)}
         hosts = frozenset(f"{name}:{port}" for name in names)
         if port == 80:
-            hosts |= set(names)
+            hosts |= names
     return Access(
         token=server.token or secrets.token_urlsafe(24),
         cookie=f"btdagg_label_{port}",

@@ -92,7 +92,7 @@ class Session:
         label = {"first": 1, "tie": 0, "second": -1, "skip": None}[choice]
         if label is not None and sides == "BA":
             label = -label
-        seconds = min(float(seconds), _MOST_SECONDS)
+        seconds = float(min(seconds, _MOST_SECONDS))
         self._store.keep(
             Answer(
                 item=item,
@@ -150,7 +150,8 @@ class Session:
         if item is not None:
             return self._shown(item, rater, done)
         last = self._assignment.key(items[-1]) if items else None
-        return {"done": True, "previous": last, **done.figures(), **self._summary(rater)}
+        found = {"done": True, "rater": rater, "previous": last}
+        return {**found, **done.figures(), **self._summary(rater)}
 
     def _shown(self, item: str, rater: str, done: _RaterProgress) -> dict[str, Any]:
         items, key = self._assignment.items, self._assignment.key
@@ -158,6 +159,7 @@ class Session:
         is_followed = place + 1 < len(items) and done.has(item)
         return {
             "done": False,
+            "rater": rater,
             **done.figures(),
             **self._pair(item, rater),
             "place": place + 1,
