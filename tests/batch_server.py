@@ -12,7 +12,7 @@ from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
-from openai.types import Batch, FileObject
+from openai.types import Batch, BatchRequestCounts, FileObject
 
 from judge_endpoints import completion
 
@@ -188,6 +188,9 @@ class BatchServer:
                 continue
             response = {"status_code": said[0], "request_id": "q", "body": said[1]}
             (good if said[0] == 200 else bad).append({**told, "response": response})
+        made.request_counts = BatchRequestCounts(
+            total=len(lines), completed=len(good), failed=len(bad)
+        )
         for name, results in (("output_file_id", good), ("error_file_id", bad)):
             if results:
                 content = "".join(json.dumps(line) + "\n" for line in results[::-1]).encode()

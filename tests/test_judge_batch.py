@@ -226,6 +226,58 @@ def test_faults_of_the_endpoint_pass(cli, server):
     assert set(server.asked.values()) == {1}
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda content: content[:-40], "file file-1: line 40 is no result"),
+        (lambda content: content[: content.rindex(b"\n", 0, -1) + 1], "39 results of 40 requests"),
+    ],
+)
+def test_what_was_answered_and_did_not_arrive_is_not_bought_again(cli, server, change, said):
+    cli("batch", "write", *asking(server))
+    cli("batch", "send")
+    whole = server.content
+    server.content = lambda *step: change(whole(*step))
+    status, _, err = cli("batch", "collect", "--wait")
+    assert status == 2
+    assert said in err
+    assert statuses_of("votes.db") == {None: 40}  # claimed
+    server.content = whole
+    assert cli("batch", "collect")[0] == 0
+    assert statuses_of("votes.db") == {"ok": 40}
+    assert set(server.asked.values()) == {1}
+
+
+def test_a_batch_that_is_lost_keeps_no_other_back(cli, server):
+    for n in (2, 4):
+        cli("batch", "write", *asking(server, n=n))
+        cli("batch", "send")
+    look = server.look
+
+    def lost(request, parts, query, body):
+        if parts[1] == "batch_0":
+            request.send_response(404)
+            request.send_header("content-length", "0")
+            request.end_headers()
+            return b""
+        return look(request, parts, query, body)
+
+    server.look = lost
+    status, out, err = cli("batch", "collect", "--wait", "--json")
+    assert status == 2
+    assert [each["batch"] for each in json.loads(out)] == [2]
+    assert err.startswith("batch 1: http://127.0.0.1:")
+    assert "if it is lost, btdagg batch cancel --forget 1 frees what is in it" in err
+    assert statuses_of("votes.db") == {"ok": 20, None: 20}
+    assert cli("batch", "cancel", "--forget", 1)[1] == "batch 1: 20 samples are free\n"
+
+
+def test_a_store_that_is_not_there_is_not_made(cli, server):
+    for step in (["send"], ["collect"], ["cancel", 1], ["cancel", "--forget", 1]):
+        assert "new.db: no such file" in one_line(*cli("batch", *step, "-s", "new.db"))
+    assert not Path("new.db").exists()
+
+
 def test_cancelling(cli, server):
     server.looks = 100
     cli("batch", "write", *asking(server))

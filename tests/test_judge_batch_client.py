@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from btdagg.judge import BatchClient, Judging, Limits, VllmClient, judge
+from btdagg.judge import BatchClient, FunctionClient, Judging, Limits, VllmClient, judge
 from btdagg.judge.client import ChatReply, ChatRequest
 from btdagg.judge.retry import ChatError
 from judging import pairs_of, rows_of, statuses_of
@@ -61,6 +61,35 @@ def test_who_was_answered_is_waited_for():
 
     asyncio.run(run())
     assert sizes == [1, 8, 8]
+
+
+def test_a_client_serves_one_loop_after_another(tmp_path):
+    client = BatchClient(lambda requests: ["[[A]]"] * len(requests))
+    for name in ("a.db", "b.db"):
+        assert run_on(tmp_path / name, client, 3).statuses == {"ok": 12}
+
+
+def test_who_waits_for_a_client_that_is_closed_waits_no_longer():
+    async def run():
+        client = BatchClient(lambda requests: time.sleep(0.5) or [""] * len(requests), most=1)
+        calls = [asyncio.ensure_future(client.complete(ChatRequest((), "m"))) for _ in range(3)]
+        await asyncio.sleep(0.1)
+        await client.close()
+        return await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), 20)
+
+    assert all(isinstance(each, asyncio.CancelledError) for each in asyncio.run(run()))
+
+
+@pytest.mark.parametrize("client", [BatchClient, FunctionClient])
+def test_a_function_that_raises_stop_iteration_is_answered(client):
+    def ends(_):
+        raise StopIteration
+
+    async def run():
+        return await asyncio.wait_for(client(ends).complete(ChatRequest((), "m")), 20)
+
+    with pytest.raises(RuntimeError, match="the function raised StopIteration"):
+        asyncio.run(run())
 
 
 def test_whose_fault_it_is_is_found(tmp_path):

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 
 import httpx2
 import pytest
@@ -225,7 +226,7 @@ EVERYTHING = ChatRequest(
 
 def test_what_anthropic_is_sent():
     client = anthropic.client(lambda _: Answer())
-    complete(client, EVERYTHING)
+    complete(client, replace(EVERYTHING, temperature=1.0))
     (asked,) = client.asked
     prefix = {"type": "text", "text": "[[A]]", "cache_control": {"type": "ephemeral"}}
     assert asked.body == {
@@ -238,7 +239,7 @@ def test_what_anthropic_is_sent():
         ],
         "max_tokens": 4000,
         "thinking": {"type": "enabled", "budget_tokens": 2000},
-        "temperature": 0.5,
+        "temperature": 1.0,
         "top_p": 0.9,
         "output_config": {"effort": "low", "format": {"type": "json_schema", "schema": SCHEMA}},
         "extra": 1,
@@ -251,6 +252,15 @@ def test_what_anthropic_is_sent():
     assert asked.body["system"][0]["cache_control"] == {"type": "ephemeral"}
     assert asked.body["max_tokens"] == 16384
     assert asked.headers["anthropic-version"] > "2023-06-01"
+
+
+def test_a_model_of_anthropic_that_thinks_by_a_budget_has_a_temperature_of_its_own():
+    found = fault(anthropic.client(lambda _: Answer()), EVERYTHING)
+    assert found.kind == "fatal"
+    assert str(found) == (
+        "the Messages protocol has no temperature but 1 while a model thinks by a budget; "
+        "--temperature default avoids it"
+    )
 
 
 def test_an_error_within_a_stream_of_anthropic():

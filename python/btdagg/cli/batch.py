@@ -47,6 +47,7 @@ KeyVariable = Annotated[
 ]
 Timeout = Annotated[float, typer.Option(help="Seconds for a request.")]
 _KEY = "OPENAI_API_KEY"
+_FAULT = 2  # exit status, as of any other error
 
 
 @batch.command()
@@ -131,8 +132,7 @@ def send(
         out.print(f"batch {each.id}: sent{again} as {sent.remote}", soft_wrap=True)
         return True
 
-    done = _each(batches, store, step, base_url, key_variable, timeout)
-    return 0 if all(done) else INCOMPLETE
+    return _each(batches, store, step, base_url, key_variable, timeout)
 
 
 @batch.command()
@@ -170,10 +170,10 @@ def collect(
             _say(found)
         return found.remote.has_ended
 
-    done = _each(batches, store, step, base_url, key_variable, timeout)
+    status = _each(batches, store, step, base_url, key_variable, timeout)
     if json:
         print_json(told)
-    return 0 if all(done) else INCOMPLETE
+    return status
 
 
 @batch.command("list")
@@ -231,9 +231,8 @@ def cancel(
         return freed is not None
 
     if not forget:
-        done = _each(batches, store, step, base_url, key_variable, timeout)
-        return 0 if all(done) else INCOMPLETE
-    with VoteStore(store) as opened, opened.owner() as owner:
+        return _each(batches, store, step, base_url, key_variable, timeout)
+    with VoteStore(store, create=False) as opened, opened.owner() as owner:
         for each in _chosen(opened, batches):
             freed = forget_batch(each.id, owner)
             if freed is None:
@@ -258,29 +257,39 @@ def _each(
     base_url: str | None,
     key_variable: str,
     timeout: float,
-) -> list[bool]:
-    """Take a step with each of some batches."""
+) -> int:
+    """Take a step with each of some batches; return the exit status.
+
+    What the endpoint has against one of them is said, and keeps no other one back.
+    """
     from btdagg.judge.batch_endpoint import BatchEndpoint
     from btdagg.judge.openai_client import OpenAIClient
+    from btdagg.judge.retry import EndpointError
     from btdagg.judge.store import VoteStore
 
-    async def all_of_them(opened: VoteStore, owner: Owner) -> list[bool]:
-        done = []
-        for each in _chosen(opened, numbers):
-            url = base_url or each.endpoint
-            client = OpenAIClient(url, key_variable=key_variable, timeout=timeout)
-            try:
-                done.append(await step(each, owner, BatchEndpoint(client)))
-            finally:
-                await client.close()
-        return done
+    async def take(each: Batch, owner: Owner) -> int:
+        url = base_url or each.endpoint
+        client = OpenAIClient(url, key_variable=key_variable, timeout=timeout)
+        try:
+            return 0 if await step(each, owner, BatchEndpoint(client)) else INCOMPLETE
+        except EndpointError as error:
+            owner.roll_back()
+            freed = f"if it is lost, btdagg batch cancel --forget {each.id} frees what is in it"
+            note(f"batch {each.id}: {error}; {freed}")
+            return _FAULT
+        finally:
+            await client.close()
 
-    with VoteStore(store) as opened:
+    async def all_of_them(opened: VoteStore, owner: Owner) -> list[int]:
+        return [await take(each, owner) for each in _chosen(opened, numbers)]
+
+    with VoteStore(store, create=False) as opened:
         if not numbers and not opened.batches():
             out.print("no batch is under way")
-            return []
+            return 0
         with opened.owner() as owner:
-            return asyncio.run(all_of_them(opened, owner))
+            statuses = asyncio.run(all_of_them(opened, owner))
+    return _FAULT if _FAULT in statuses else max(statuses)
 
 
 def _say(found: Collected) -> None:

@@ -109,6 +109,9 @@ class AnthropicClient(EndpointClient):
         budget = request.thinking_budget
         body["max_tokens"] = request.max_tokens or _ANSWER_TOKENS + (budget or 0)
         if budget is not None:
+            if request.temperature not in (None, 1.0):
+                what = "temperature but 1 while a model thinks by a budget"
+                raise self._faults.unspoken(what, "--temperature default")
             body["thinking"] = {"type": "enabled", "budget_tokens": budget}
         for name in ("temperature", "top_p"):
             if getattr(request, name) is not None:

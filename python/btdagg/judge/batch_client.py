@@ -11,7 +11,13 @@ from typing import Any, TypeAlias
 
 from btdagg.extras import needs
 from btdagg.judge.chat_replies import together
-from btdagg.judge.client import ChatReply, ChatRequest, Usage, split_thinking
+from btdagg.judge.client import (
+    ChatReply,
+    ChatRequest,
+    Usage,
+    called_in_thread,
+    split_thinking,
+)
 from btdagg.judge.retry import ChatError
 
 Answers: TypeAlias = Sequence[str | ChatReply | ChatError]
@@ -44,17 +50,18 @@ class BatchClient:
     ) -> None:
         self._function, self._most, self._wait = function, most, wait
         self._waiting: list[tuple[ChatRequest, asyncio.Future[ChatReply]]] = []
-        self._came = asyncio.Event()
+        self._came = asyncio.Event()  # of the loop of the task
         self._task: asyncio.Task[None] | None = None
         self._answered, self._took = 0, 0.0  # of the last call
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Wait for others, and have all asked together."""
         future: asyncio.Future[ChatReply] = asyncio.get_running_loop().create_future()
+        if self._task is None or self._task.done():
+            self._came = asyncio.Event()
+            self._task = asyncio.create_task(self._ask_all())
         self._waiting.append((request, future))
         self._came.set()
-        if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._ask_all())
         return await future
 
     async def close(self) -> None:
@@ -64,23 +71,30 @@ class BatchClient:
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def _ask_all(self) -> None:
-        while self._waiting:
-            await self._gather()
-            calls, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
-            calls = [(request, future) for request, future in calls if not future.done()]
-            started = time.monotonic()
-            try:
-                answers = await self._ask([request for request, _ in calls])
-            except Exception as error:
-                answers = [error] * len(calls)
-            self._answered, self._took = len(calls), time.monotonic() - started
-            for (_, future), answer in zip(calls, answers, strict=True):
-                if future.done():  # who asked is gone
-                    continue
-                if isinstance(answer, ChatReply):
-                    future.set_result(answer)
-                else:
-                    future.set_exception(answer)
+        asked: list[tuple[ChatRequest, asyncio.Future[ChatReply]]] = []
+        try:
+            while self._waiting:
+                await self._gather()
+                asked, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
+                asked = [(request, future) for request, future in asked if not future.done()]
+                started = time.monotonic()
+                answers: Sequence[ChatReply | Exception]
+                try:
+                    answers = await self._ask([request for request, _ in asked])
+                except Exception as error:
+                    answers = [error] * len(asked)
+                self._answered, self._took = len(asked), time.monotonic() - started
+                for (_, future), answer in zip(asked, answers, strict=True):
+                    if future.done():  # who asked is gone
+                        continue
+                    if isinstance(answer, ChatReply):
+                        future.set_result(answer)
+                    else:
+                        future.set_exception(answer)
+        finally:  # closed: who is not answered by now will not be
+            for _, future in (*asked, *self._waiting):
+                future.cancel()
+            self._waiting = []
 
     async def _gather(self) -> None:
         """Wait until no further request comes, or there are as many as can be."""
@@ -98,7 +112,7 @@ class BatchClient:
         if not requests:
             return []
         try:
-            answers: Any = await asyncio.to_thread(self._function, requests)
+            answers: Any = await called_in_thread(self._function, requests)
             if inspect.isawaitable(answers):
                 answers = await answers
         except ValueError as error:

@@ -64,11 +64,21 @@ class Result:
 
 
 def read_results(file: Path) -> Iterable[Result]:
-    """Results of a file; lines that are none are as if they were not there."""
+    """Results of a file.
+
+    Raises
+    ------
+    ValueError
+        If a line is none, as where the file was cut off; the message names it.
+    """
     with file.open("rb") as lines:
-        for line in lines:
-            with suppress(KeyError, TypeError, AttributeError, ValueError):
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
                 yield Result.of(json.loads(line))
+            except (KeyError, TypeError, AttributeError, ValueError):
+                raise ValueError(f"line {number} is no result") from None
 
 
 def key_of_sample(item: str, order: Order, sample: int) -> str:

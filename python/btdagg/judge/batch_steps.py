@@ -141,19 +141,13 @@ async def collect_batch(batch: Batch, owner: Owner, endpoint: BatchEndpoint) -> 
     Raises
     ------
     EndpointError
-        If the endpoint does not answer.
+        If the endpoint does not answer, or has other results than it says.
     """
     assert batch.remote is not None
     found = Collected(batch, await endpoint.look(batch.remote))
     if not found.remote.has_ended:
         return found
-    results: dict[str, Result] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        for file in found.remote.files:
-            to = Path(folder) / "results.jsonl"
-            await endpoint.download(file, to)
-            for result in read_results(to):
-                results.setdefault(result.key, result)
+    results = await _results(found.remote, endpoint)
     held = owner.batches.hold(batch.id)
     if held is None:
         owner.roll_back()
@@ -171,6 +165,25 @@ async def collect_batch(batch: Batch, owner: Owner, endpoint: BatchEndpoint) -> 
     found.statuses = Counter(each.status for each in answered)
     found.run.statuses = found.statuses
     return found
+
+
+async def _results(remote: RemoteBatch, endpoint: BatchEndpoint) -> dict[str, Result]:
+    """Results of a batch by key, all that there are: what is missing would be bought again."""
+    results: dict[str, Result] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for file in remote.files:
+            to = Path(folder) / "results.jsonl"
+            await endpoint.download(file, to)
+            try:
+                for result in read_results(to):
+                    results.setdefault(result.key, result)
+            except ValueError as error:
+                raise EndpointError(f"{endpoint.name}: file {file}: {error}") from None
+    if len(results) < remote.done:
+        raise EndpointError(
+            f"{endpoint.name}: {len(results)} results of {remote.done} requests that are done"
+        )
+    return results
 
 
 def _answered(

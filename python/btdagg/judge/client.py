@@ -7,11 +7,13 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from btdagg.judge.calls import Messages
 from btdagg.judge.rate_limits import RateLimits
 from btdagg.readable import readable
+
+_T = TypeVar("_T")
 
 TOO_LONG = "too_long"  # finish reason of a reply that was not read to its end
 
@@ -144,7 +146,7 @@ class FunctionClient:
         if self._is_async:
             answer = await self._function(request)  # type: ignore[misc]
         else:
-            answer = await asyncio.to_thread(self._function, request)
+            answer = await called_in_thread(self._function, request)
             if inspect.isawaitable(answer):
                 answer = await answer
         if isinstance(answer, ChatReply):
@@ -154,6 +156,18 @@ class FunctionClient:
 
     async def close(self) -> None:
         """Nothing to let go of."""
+
+
+async def called_in_thread(function: Callable[[_T], Any], argument: _T) -> Any:
+    """Call a function in a thread; StopIteration, which no future takes, becomes RuntimeError."""
+
+    def call() -> Any:
+        try:
+            return function(argument)
+        except StopIteration as error:
+            raise RuntimeError("the function raised StopIteration") from error
+
+    return await asyncio.to_thread(call)
 
 
 _THINKING = re.compile(r"\A\s*<think(?:ing)?>(.*?)</think(?:ing)?>", re.DOTALL)
