@@ -147,8 +147,64 @@ def test_texts_are_read_by_the_parser_of_answers():
     ]  # fmt: skip
     assert dict(found.unread) == {"unparsed": 2, "empty": 1, "refused": 1}
     assert found.remarks == ("answers that say [[C]]: 1; --words c=tie says what they may mean",)
+    # Without --flip-where the column `order` says who was shown first, or what is set for it.
     found = read(file, columns={"answer": "judgment"}, words={"c": "tie"})
-    assert found.frame["vote"].to_list() == [1, 0, -1, None, None, None]
+    assert found.frame["vote"].to_list() == [1, 0, 1, None, None, None]
+    found = read(file, columns={"answer": "judgment"}, constants={"order": "ba"})
+    assert rows(found, "vote", "order")[:3] == [(-1, "BA"), (None, "BA"), (1, "BA")]
+
+
+def test_a_verdict_that_is_mapped_goes_before_columns_that_are_called_so(cli):
+    table(item=["q1"], vote=["1"], gold=["-1"], judgment=["[[B]]"], label=["tie"])
+    for option, expected in (("label=gold", -1), ("answer=judgment", -1), ("vote=label", 0)):
+        assert cli("import", "votes.csv", "--map", option, "-o", "out.csv")[0] == 0
+        assert pl.read_csv("out.csv").item(0, 1) == expected, option
+    assert one_line(
+        *cli("import", "votes.csv", "--map", "vote=vote,label=gold", "-o", "x.csv")
+    ) == ("--map names vote and label, want one of them")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [("order=first", "--set order=first: want AB or BA"),
+     ("sample=x", "--set sample=x: want a whole number of at least 0"),
+     ("confidence=2", "--set confidence=2: want a number from 0 to 1, or nothing"),
+     ("vote=B", "--set vote=B: not the same in all rows, want --map"),
+     ("item=q", "--set item=q: not the same in all rows, want --map"),
+     ("status=ok", "--set status=ok: not the same in all rows, want --map")],
+)  # fmt: skip
+def test_what_is_set_is_parsed_as_a_column_is(cli, folder, given, message):
+    table(item=["x"], vote=["A"], judge=["j"], order=["AB"])
+    assert one_line(*cli("import", "votes.csv", "-s", "v.db", "--set", given)) == message
+    assert not (folder / "v.db").exists()
+    found = read("votes.csv", constants={"order": " ba", "sample": "7"})
+    assert rows(found, "order", "sample") == [("BA", 7)]
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [({"group": ["p", None], "system_a": ["x"] * 2, "system_b": ["y"] * 2, "vote": ["A"] * 2},
+      "row 2, column group: got nothing, want a group name"),
+     ({"item": ["p", "p"], "rater": ["r", None], "vote": ["A"] * 2},
+      "row 2, column rater: got nothing, want an id"),
+     ({"group": ["p", "p"], "system": ["x", None], "score": [1, 2]},
+      "row 2, column system: got nothing, want a group name")],
+)  # fmt: skip
+def test_ids_and_raters_that_are_empty_are_refused(columns, message):
+    names = {"vote": "vote"} if "vote" in columns else {}
+    with pytest.raises(InputError, match=message):
+        read(table(**columns), columns=names)
+
+
+def test_what_is_of_one_response_cannot_be_set_or_turned(cli):
+    table(item=["p", "p"], who=["x", "y"], score=[1, 2], shown=["AB", "BA"])
+    asked = ("import", "votes.csv", "-o", "out.csv", "--map", "score=score")
+    assert one_line(*cli(*asked, "--set", "system=x")).startswith(
+        "votes.csv: no column for 'system'; found "
+    )
+    assert one_line(*cli(*asked, "--map", "system=who", "--flip-where", "shown=BA")) == (
+        "--flip-where wants votes on pairs, and score is of one response"
+    )
 
 
 def test_scores_of_responses_become_votes_of_pairs_with_a_margin():

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import polars as pl
 
@@ -15,9 +15,12 @@ from btdagg._core import InputError
 from btdagg.importing.content import Content, files_in
 from btdagg.importing.formats import Format, format_of
 from btdagg.importing.frames import as_labels, as_one, as_ratings, as_votes
+from btdagg.importing.mapped import KINDS as OF_COLUMNS
+from btdagg.importing.mapped import VERDICTS
 from btdagg.importing.options import ImportOptions
 from btdagg.importing.words import as_words
 from btdagg.readable import readable
+from btdagg.tables.table import Table
 from btdagg.tables.votes import Votes, read_votes
 
 Place = str | os.PathLike[str]
@@ -118,8 +121,9 @@ def read(
     """
     if kind is not None and kind not in KINDS:
         raise InputError(f"kind is {kind!r}, want one of {', '.join(KINDS)}")
+    fixed = _parsed(constants or {})
     options = ImportOptions(
-        columns or {}, as_words(words), flip_where, constants or {}, name, kind, custom_id
+        columns or {}, as_words(words), flip_where, fixed, name, kind, custom_id
     )
     several = [files] if isinstance(files, str | os.PathLike) else list(files)
     contents = [Content(path) for place in several for path in files_in(place)]
@@ -128,12 +132,12 @@ def read(
     of_format: dict[Format, list[Content]] = {}
     for content in contents:
         of_format.setdefault(format_of(content, format, options), []).append(content)
-    fixed = {c: pl.lit(value) for c, value in options.constants.items() if c != "baseline"}
+    same = {column: pl.lit(value) for column, value in fixed.items() if column != "baseline"}
     parts: list[pl.DataFrame] = []
     remarks: list[str] = []
     for one, some in of_format.items():
         found, said = one.read(some, options)
-        parts += [part.with_columns(**fixed, format=pl.lit(one.name)) for part in found]
+        parts += [part.with_columns(**same, format=pl.lit(one.name)) for part in found]
         remarks += said
     rows = as_one(parts)
     missing = Counter(rows.filter(pl.col("vote").is_null())["status"].to_list())
@@ -141,6 +145,23 @@ def read(
     frame, what = _of_kind(rows, kind or ("labels" if "label" in options.columns else None))
     names = tuple(one.name for one in of_format)
     return Imported(frame, what, names, unread, tuple(dict.fromkeys(remarks)))
+
+
+def _parsed(constants: Mapping[str, object]) -> dict[str, Any]:
+    """Parse the values of --set as those of columns are parsed."""
+    values: dict[str, Any] = {}
+    for name, given in constants.items():
+        if name in ("item", "status", "format", *VERDICTS):
+            raise InputError(f"--set {name}={given}: not the same in all rows, want --map")
+        values[name] = given
+        if name in OF_COLUMNS:
+            table = Table(pl.DataFrame({name: [given]}), "--set")
+            parser = OF_COLUMNS[name](table, name)
+            for bad, wanted in parser.checks:
+                if table.frame.select(bad).item():
+                    raise InputError(f"--set {name}={given}: want {wanted}")
+            values[name] = table.frame.select(parser.value).item()
+    return values
 
 
 def _of_kind(frame: pl.DataFrame, kind: str | None) -> tuple[pl.DataFrame, str]:
