@@ -713,6 +713,36 @@ def test_formats_may_be_mixed_but_not_judges_and_people():
     assert found.frame["judge"].to_list() == ["gpt-4", "gpt-4", "expert_1"]
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--words draw=tie", "--words is not used by the format fastchat, want --format inspect or "
+         "openai-batch or lmsys or phoenix or langfuse or table"),
+        ("--name better", "--name is not used by the format fastchat, want --format inspect or "
+         "promptfoo or phoenix or langfuse"),
+        ("--custom-id {item}", "--custom-id is not used by the format fastchat, want --format "
+         "openai-batch"),
+        ("--format fastchat --flip-where order=BA", "--flip-where is not used by the format "
+         "fastchat, want --format table"),
+        ("--format fastchat --map vote=g1_winner", "--map is not used by the format fastchat, "
+         "want --format inspect or phoenix or langfuse or table"),
+    ],
+)  # fmt: skip
+def test_an_option_that_a_format_does_not_use_is_refused(cli, options, message):
+    file = lines([game("tie", "tie")])
+    said = one_line(*cli("import", file, "-o", "out.csv", *options.split()))
+    assert said == f"{file}: {message}"
+
+
+def test_flip_where_makes_any_file_a_table():
+    arena = {"id": ["1"], "model_a": ["x"], "model_b": ["y"], "winner": ["tie"], "vote": ["A"],
+             "swapped": ["yes"]}  # fmt: skip
+    file = table(**arena)
+    assert read(file).formats == ("lmsys",)
+    found = read(file, flip_where=("swapped", ["yes"]))
+    assert (found.formats, rows(found, "item", "vote")) == (("table",), [("1", -1)])
+
+
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_format_that_is_named_is_checked(name):
     file = table(other=["x"])
@@ -727,6 +757,28 @@ def test_a_folder_is_its_files(folder):
     assert read("judged").frame["group"].to_list() == ["7", "7", "81", "81"]
 
 
+def test_what_is_written_is_not_read_the_next_time(cli, folder):
+    (folder / "judged").mkdir()
+    lines([game("tie", "tie")], "out.jsonl")
+    (folder / "judged" / "a.jsonl").symlink_to(folder / "out.jsonl")
+    (folder / "linked").symlink_to("judged")
+    for output in ("judged/votes.csv", "judged/in/votes.csv", "linked/votes.csv"):
+        said = one_line(*cli("import", "judged", "-o", output))
+        assert said == f"--output is {output}, in judged, a folder that is read"
+    said = one_line(*cli("import", "judged", "-o", "out.jsonl", "--force"))
+    assert said == "--output is out.jsonl, a file that is read"
+
+
+@pytest.mark.parametrize("files", [("a.jsonl", "./a.jsonl"), ("a.jsonl", "b.jsonl"), (".",)])
+def test_a_file_is_read_once(folder, files):
+    lines([game("tie", "tie")], "a.jsonl")
+    (folder / "b.jsonl").symlink_to("a.jsonl")
+    with pytest.raises(InputError, match=r"a.jsonl are one file, want it once"):
+        read(list(files))
+    with pytest.raises(InputError, match=r"^a.jsonl and a.jsonl are one file"):
+        read(["a.jsonl"] * 2)
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [("x.jsonl", "", "x.jsonl: empty file"), ("x.json", "3", "x.json: want a JSON object, or a"),
@@ -739,6 +791,16 @@ def test_files_that_cannot_be_read(cli, folder, name, text, message):
     if name != "-":
         (folder / name).write_text(text)
     assert one_line(*cli("import", name, "-o", "out.csv")).startswith(message)
+
+
+def test_a_folder_without_files(cli, folder):
+    (folder / "empty").mkdir()
+    assert one_line(*cli("import", "empty", "-o", "out.csv")) == (
+        "empty: nothing to import in this folder, want files that end in .jsonl, .ndjson, .json, "
+        ".eval, .csv, .tsv, .parquet"
+    )
+    pl.DataFrame({"item": ["x"], "vote": [1]}).write_parquet("empty/votes.parquet")
+    assert rows(read("empty"), "item", "vote") == [("x", 1)]
 
 
 def test_nothing_of_a_judge_is_loaded_for_a_table():

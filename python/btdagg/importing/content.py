@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from btdagg._core import InputError
@@ -166,6 +167,11 @@ def files_in(place: str | os.PathLike[str]) -> list[str]:
         for name in names
         if suffix_of(name) in FOLDER_SUFFIXES
     )
+    if not found and not any(Path(path).rglob("*.parquet")):
+        raise InputError(
+            f"{path}: nothing to import in this folder, want files that end in "
+            f"{listing([*FOLDER_SUFFIXES, '.parquet'])}"
+        )
     logs = [file for file in found if suffix_of(file) == ".eval"]  # other files beside are no logs
     return logs or found or [path]
 

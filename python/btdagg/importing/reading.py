@@ -126,9 +126,16 @@ def read(
         columns or {}, as_words(words), flip_where, fixed, name, kind, custom_id
     )
     several = [files] if isinstance(files, str | os.PathLike) else list(files)
-    contents = [Content(path) for place in several for path in files_in(place)]
-    if not contents:
+    paths = [path for place in several for path in files_in(place)]
+    if not paths:
         raise InputError("files is empty, want one or more")
+    known: dict[str, str] = {}
+    for path in paths:
+        place = os.path.realpath(path)
+        if place in known:
+            raise InputError(f"{path} and {known[place]} are one file, want it once")
+        known[place] = path
+    contents = [Content(path) for path in paths]
     of_format: dict[Format, list[Content]] = {}
     for content in contents:
         of_format.setdefault(format_of(content, format, options), []).append(content)
