@@ -279,6 +279,20 @@ def test_json_is_one_object_lines_or_a_list():
         assert rows(read(file), "item", "vote") == [("x", 1), ("y", -1)], file
 
 
+def test_json_may_begin_with_a_byte_order_mark(folder):
+    votes = [{"id": "x", "vote": "A"}, {"id": "y", "vote": "B"}]
+    for file in (lines(votes), document(votes), lines(votes, "lines.json")):
+        (folder / file).write_bytes(b"\xef\xbb\xbf" + (folder / file).read_bytes())
+        assert rows(read(file), "item", "vote") == [("x", 1), ("y", -1)], file
+
+
+def test_two_keys_that_are_one_column_are_refused(cli):
+    votes = [{"ID": "x", "id": "q1", "vote": "A"}]
+    for file in (lines(votes), document(votes)):
+        said = one_line(*cli("import", file, "-o", "out.csv"))
+        assert said == f"{file}: two columns are called 'id'"
+
+
 # Formats
 
 
@@ -455,6 +469,76 @@ def test_ids_of_requests_can_be_made_in_any_way():
     found = read(lines([request("x", completion("[[A]]"))] * 2))
     assert rows(found, "item", "sample", "vote") == [("x", 0, 1), ("x", 1, 1)]
     assert found.remarks == ("custom_id does not tell the order: A is taken to be shown first",)
+
+
+@pytest.mark.parametrize("ids", [["task-1", "q1-BA-0"], ["q1-BA-0", "task-1"]])
+def test_ids_of_requests_are_of_one_shape(ids):
+    file = lines([request(each, completion("[[A]]")) for each in ids])
+    message = (
+        rf"row 2: custom_id is '{ids[1]}', want all ids to name item and order, or none; "
+        "--custom-id '{item}-{order}-{sample}' says how ids are made"
+    )
+    with pytest.raises(InputError, match=message):
+        read(file)
+    assert read(file, custom_id="{item}").frame["item"].to_list() == ids
+
+
+def test_requests_of_btdagg_batch_are_not_imported():
+    from btdagg.judge.batch_files import key_of_sample
+
+    ours = request(key_of_sample("q1", "AB", 0), completion("[[A]]"))
+    with pytest.raises(InputError, match="row 1: a request of btdagg batch write; btdagg batch co"):
+        read(lines([ours]))
+
+
+@pytest.mark.parametrize(
+    ("custom_id", "message"),
+    [("{vote}{item}", "'{vote}{item}', want another name for {vote}"),
+     ("{status}-{item}", "'{status}-{item}', want another name for {status}"),
+     ("{1x}{item}", "'{1x}{item}', want another name for {1x}")],
+)  # fmt: skip
+def test_names_in_ids_of_requests_that_are_none(cli, custom_id, message):
+    file = lines([request("1-q1", completion("[[A]]"))])
+    said = one_line(*cli("import", file, "-o", "out.csv", "--custom-id", custom_id))
+    assert said == f"--custom-id is {message}"
+
+
+def test_ids_of_requests_may_name_the_judge_and_anything_else():
+    file = lines([request("j/x/AB/7", completion("[[A]]"))])
+    found = read(file, custom_id="{judge}/{item}/{order}/{choice}")
+    assert rows(found, "judge", "item", "order", "choice") == [("j", "x", "AB", "7")]
+
+
+def test_an_order_that_is_set_turns_the_answers_of_a_batch():
+    found = read(lines([request("x", completion("[[A]]"))]), constants={"order": "BA"})
+    assert (rows(found, "vote", "order"), found.remarks) == ([(-1, "BA")], ())
+
+
+def test_choices_are_numbered_over_all_files():
+    one = lines([request("q1-AB-1", completion("[[B]]"))], "one.jsonl")
+    two = lines([request("q1-AB-0", completion("[[A]]", "[[B]]"))], "two.jsonl")
+    assert rows(read([one, two]), "sample", "vote") == [(2, -1), (0, 1), (1, -1)]
+
+
+def test_odd_answers_of_a_batch(cli):
+    said = {"model": "gpt-5.4", "choices": []}
+    parts = completion("")
+    parts["choices"][0]["message"]["content"] = [
+        {"type": "text", "text": "So: "}, {"type": "text", "text": "[[B]]"}
+    ]  # fmt: skip
+    found = read(lines([request("x-AB", said), request("y-AB", parts)]))
+    assert rows(found, "item", "vote", "status") == [("x", None, "empty"), ("y", -1, "ok")]
+    damaged = completion("")
+    damaged["choices"][0]["message"]["content"] = 5
+    file = lines([request("x-AB", parts), request("y-AB", damaged), request("z-AB", parts)])
+    assert one_line(*cli("import", file, "-o", "out.csv")).startswith(
+        "rows.jsonl, row 2: not as the format openai-batch has it, or damaged: "
+    )
+    file = lines([request(f"x-AB-{'9' * 20}", parts)])
+    assert one_line(*cli("import", file, "-o", "out.csv")) == (
+        "rows.jsonl, row 1: custom_id is 'x-AB-99999999999999999999', want a sample of at most 15 "
+        "digits"
+    )
 
 
 def test_batches_of_the_responses_endpoint():
@@ -686,7 +770,10 @@ def test_real_votes_are_the_same_imported(shared, name):
      {"uid": 1, "model": "m", "judge": "j", "games": ["A>B"]}],
 )  # fmt: skip
 def test_damage_is_no_bug(cli, row):
-    assert "or damaged: " in one_line(*cli("import", lines([row]), "-o", "out.csv"))
+    file = lines([row])
+    said = one_line(*cli("import", file, "-o", "out.csv"))
+    assert said.startswith(f"{file}, row 1")
+    assert "or damaged: " in said
 
 
 def test_the_estimate_of_systems_takes_what_was_imported(cli):

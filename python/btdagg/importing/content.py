@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -37,19 +38,22 @@ class Content:
         The one JSON object that the file is.
     columns : frozenset of str
         Columns of a table or keys of the first object, in lower case.
+    row : int or None
+        The object that is being read, for errors.
     """
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.name = "standard input" if path == STANDARD_INPUT else path
         self.document: dict[str, Any] | None = None
+        self.row: int | None = None
         self._several: list[dict[str, Any]] | None = None
         self._lines: bytes | None = None
         suffix = suffix_of(path)
         if suffix == ".json":
             self._read_json(content_of(path, self.name))
         elif suffix in _LINES:
-            self._lines = content_of(path, self.name)
+            self._lines = content_of(path, self.name).removeprefix(codecs.BOM_UTF8)
         elif path == STANDARD_INPUT:
             raise InputError("standard input cannot be imported, want a file")
         if self._lines is not None and not self._lines.strip():
@@ -70,24 +74,25 @@ class Content:
         """Whether the file is JSON: one object, a list of them, or one a line."""
         return self.document is not None or self._lines is not None or self._several is not None
 
-    @property
-    def first(self) -> Mapping[str, Any]:
-        """The first of several JSON objects; empty where there are none."""
-        if self.document is not None or not self.is_json:
-            return {}
-        return next(self.objects(), (0, {}))[1]
-
     def objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield the number of each row, from 1, and its object."""
         if self._several is not None:
-            for number, each in enumerate(self._several, start=1):
-                if not isinstance(each, dict):
-                    raise InputError(f"{self.name}, row {number}: no JSON object")
-                yield number, each
+            yield from self.numbered(self._several)
         elif self._lines is not None:
             for number, line in enumerate(lines_of(self._lines), start=1):
                 if line.strip():
+                    self.row = number
                     yield number, json_object(line, self.name, number)
+            self.row = None
+
+    def numbered(self, rows: Iterable[Any]) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Yield the number of each row, from 1, and its object, of a list of objects."""
+        for number, each in enumerate(rows, start=1):
+            if not isinstance(each, dict):
+                raise InputError(f"{self.name}, row {number}: no JSON object")
+            self.row = number
+            yield number, each
+        self.row = None
 
     def table(self, columns: Iterable[str] | None = None) -> Table:
         """Return the rows as a table: all columns, or no others than these, as far as they exist.
@@ -112,6 +117,8 @@ class Content:
                 name = key.strip().lower()
                 if only is None or name in only:
                     values = found.setdefault(name, [])
+                    if len(values) > n_rows:
+                        raise InputError(f"{self.name}: two columns are called {name!r}")
                     values += [None] * (n_rows - len(values))
                     values.append(value)
             n_rows += 1
@@ -128,7 +135,9 @@ class Content:
         try:
             value = json.loads(text)
         except (ValueError, RecursionError):
-            self._lines = content  # many a .json file has an object in each line
+            self._lines = content.removeprefix(
+                codecs.BOM_UTF8
+            )  # many a .json file has an object in each line
             return
         if isinstance(value, dict):
             value = next((value[key] for key in _LISTS if _is_list(value.get(key))), value)

@@ -61,8 +61,9 @@ def _one_by_one(
             except (AttributeError, KeyError, TypeError) as error:
                 if not content.is_json:
                     raise
+                row = "" if content.row is None else f", row {content.row}"
                 raise InputError(
-                    f"{content.name}: not as the format {name} has it, or damaged: {error}"
+                    f"{content.name}{row}: not as the format {name} has it, or damaged: {error}"
                 ) from None
         return [frame for frame, _ in found], [remark for _, remark in found if remark]
 

@@ -15,6 +15,8 @@ from btdagg.aggregators.majority import majority_vote
 from btdagg.tables.votes import read_votes
 
 SEPARATOR = "|"
+# Columns of what formats give: which of several answers to a request, and what the file is called.
+CHOICE, FILE = "\0choice", "\0file"
 _TEXTS = (
     *("judge", "rater", "order", "template", "task", "group", "system_a", "system_b", "status"),
     "turn",
@@ -39,6 +41,10 @@ def as_one(parts: list[pl.DataFrame]) -> pl.DataFrame:
         ],
         how="diagonal_relaxed",
     )
+    if CHOICE in frame:  # of all files, or a sample of one would be that of another
+        sample = pl.col("sample").cast(pl.Int64) * (pl.col(CHOICE).max() + 1) + pl.col(CHOICE)
+        numbered = pl.when(pl.col(CHOICE).is_null()).then("sample").otherwise(sample)
+        frame = frame.with_columns(sample=numbered).drop(CHOICE)
     if "status" not in frame:
         frame = frame.with_columns(status=pl.lit(None, pl.String))
     known = pl.when(pl.col("vote").is_not_null()).then(pl.lit("ok"))
