@@ -312,6 +312,96 @@ def test_lmsys_votes_of_people_are_ratings():
     assert (found.kind, found.frame["judge"].to_list()) == ("votes", ["gpt4_pair"] * 3)
 
 
+def test_people_without_names_are_numbered():
+    arena = {"id": [1, 1, 1, 2], "model_a": ["x", "x", "y", "x"], "model_b": ["y", "y", "x", "y"],
+             "winner": ["model_a", "model_b", "tie", "tie"]}  # fmt: skip
+    found = read(table(**arena))
+    assert rows(found, "item", "rater", "vote") == [
+        ("1|x|y", "human_1", 1), ("1|x|y", "human_2", -1), ("1|x|y", "human_3", 0),
+        ("2|x|y", "human_1", 0),
+    ]  # fmt: skip
+    assert len(btdagg.read_ratings(found.frame).raters) == 3
+    found = read(table(**arena, judge=[None, "expert_1", None, "human"]))
+    assert found.frame["rater"].to_list() == ["human_1", "expert_1", "human_2", "human_1"]
+    alone = {name: values[2:] for name, values in arena.items()}
+    assert read(table(**alone)).frame["rater"].to_list() == ["human", "human"]
+
+
+@pytest.mark.parametrize(
+    ("judge", "kind"),
+    [("user-llm-7b", "votes"), ("expert-model", "votes"), ("humanoid", "votes"),
+     ("user", "ratings"), ("expert_12", "ratings"), ("arena_user_9a", "ratings"),
+     ("human", "ratings")],
+)  # fmt: skip
+def test_who_is_a_person(judge, kind):
+    arena = {"id": [1], "model_a": ["x"], "model_b": ["y"], "winner": ["tie"], "judge": [judge]}
+    assert read(table(**arena)).kind == kind
+
+
+def test_a_rater_with_two_votes_on_an_item_is_refused():
+    arena = {"id": [1, 1], "model_a": ["x", "y"], "model_b": ["y", "x"], "winner": ["tie"] * 2,
+             "judge": ["expert_1"] * 2}  # fmt: skip
+    message = (
+        "^votes.csv: rater 'expert_1' has two votes on item '1|x|y'; --as labels takes what most "
+        "say, --as votes every vote$"
+    )
+    with pytest.raises(InputError, match=message.replace("|", r"\|")):
+        read(table(**arena))
+    assert read("votes.csv", kind="labels").n_votes == 1
+    assert read("votes.csv", kind="votes").n_votes == 2
+
+
+def test_turns_are_in_the_ids_whatever_else_is_imported():
+    turns = [game("tie", "tie", turn=turn) for turn in (1, 2)]
+    other = game("tie", "tie", question_id=7)
+    del other["turn"]
+    found = read([lines(turns), lines([other], "other.jsonl")])
+    assert found.frame["item"].unique(maintain_order=True).to_list() == [
+        "81|1|m1|m2", "81|2|m1|m2", "7|m1|m2",
+    ]  # fmt: skip
+
+
+def test_a_sample_has_one_vote():
+    again = [request("q1-AB-0", completion(text)) for text in ("[[A]]", "[[B]]")]
+    one, two = (lines([each], f"{name}.jsonl") for each, name in zip(again, "ab", strict=True))
+    with pytest.raises(InputError) as raised:
+        read([one, two])
+    assert str(raised.value) == (
+        "b.jsonl: item 'q1', judge 'gpt-5.4', order 'AB', sample 0 has vote -1, and 1 in a.jsonl; "
+        "want one vote for a sample"
+    )
+    # A vote takes the place of a sample without one, as in a table.
+    failed = lines([request("q1-AB-0", status=500), request("q2-AB-0", status=500)], "c.jsonl")
+    found = read([failed, two, lines(again[1:], "d.jsonl")])
+    assert rows(found, "item", "vote", "status") == [("q2", None, "failed"), ("q1", -1, "ok")]
+    assert found.remarks == ("left out, since they repeat a sample: 2 rows",)
+    assert dict(found.unread) == {"failed": 1}
+
+
+def test_labels_keep_what_is_of_the_item(cli):
+    table(item=["x", "x", "y"], gold=["A", "B", "tie"], p=[0.5, 0.5, 0.25], who=["r", "s", "r"],
+          topic=["t", "t", "u"])  # fmt: skip
+    asked = ("import", "votes.csv", "-o", "gold.csv")
+    names = "label=gold,probability=p,rater=who,topic=topic"
+    assert cli(*asked, "--map", names)[0] == 0
+    labels = btdagg.read_labels("gold.csv").frame
+    assert labels.select("item", "label", "probability", "topic").rows() == [
+        ("x", 0, "0.5", "t"), ("y", 0, "0.25", "u")
+    ]  # fmt: skip
+    assert "rater" not in labels.columns
+    assert one_line(*cli(*asked, "--map", "label=gold,probability=p,topic=who")) == (
+        "item 'x' has topic 'r' and 's', and a label wants one"
+    )
+
+
+def test_scores_of_which_no_two_meet_are_an_error(cli, folder):
+    table(group=["p", "q"], system=["x", "y"], score=[1, 2])
+    assert one_line(*cli("import", "votes.csv", "-o", "out.csv")) == (
+        "votes.csv: no votes; scores want two systems for a prompt"
+    )
+    assert not (folder / "out.csv").exists()
+
+
 def test_mt_bench_humans_as_ratings_and_labels(cli):
     humans = [
         {"question_id": 81, "model_a": "b", "model_b": "a", "winner": winner, "judge": judge,

@@ -19,6 +19,7 @@ from btdagg.importing import (
     traces,
 )
 from btdagg.importing.content import Content
+from btdagg.importing.frames import FILE
 from btdagg.importing.options import ImportOptions
 from btdagg.tables.table import listing
 
@@ -54,10 +55,10 @@ def _one_by_one(
     def several(
         contents: Sequence[Content], options: ImportOptions
     ) -> tuple[list[pl.DataFrame], list[str]]:
-        found = []
+        frames, remarks = [], []
         for content in contents:
             try:
-                found.append(read(content, options))
+                frame, remark = read(content, options)
             except (AttributeError, KeyError, TypeError) as error:
                 if not content.is_json:
                     raise
@@ -65,7 +66,11 @@ def _one_by_one(
                 raise InputError(
                     f"{content.name}{row}: not as the format {name} has it, or damaged: {error}"
                 ) from None
-        return [frame for frame, _ in found], [remark for _, remark in found if remark]
+            if not frame.height:
+                raise InputError(f"{content.name}: no votes; scores want two systems for a prompt")
+            frames.append(frame.with_columns(pl.lit(content.name).alias(FILE)))
+            remarks += [remark] if remark else []
+        return frames, remarks
 
     return Format(name, recognizes, several, uses)
 

@@ -83,10 +83,7 @@ def read_openai_batch(content: Content, options: ImportOptions) -> tuple[pl.Data
     if not {"order"} & {*names, *options.constants}:
         hint = hint or "custom_id does not tell the order: A is taken to be shown first"
     if "judge" not in names:
-        # A request that failed does not say which model would have answered.
-        judges = frame[_MODEL].drop_nulls().unique()
-        judge = pl.lit(judges[0]) if len(judges) == 1 else pl.col(_MODEL)
-        frame = frame.with_columns(judge=judge)
+        frame = frame.with_columns(judge=_MODEL)
     return frame.drop(_MODEL), hint
 
 

@@ -147,9 +147,14 @@ def read(
         parts += [part.with_columns(**same, format=pl.lit(one.name)) for part in found]
         remarks += said
     rows = as_one(parts)
-    missing = Counter(rows.filter(pl.col("vote").is_null())["status"].to_list())
+    frame, what, n_repeats = _of_kind(
+        rows, kind or ("labels" if "label" in options.columns else None)
+    )
+    if n_repeats:
+        remarks.append(f"left out, since they repeat a sample: {n_repeats} rows")
+    counted = rows if what == "labels" else frame
+    missing = Counter(counted.filter(pl.col("vote").is_null())["status"].to_list())
     unread = dict(missing.most_common())
-    frame, what = _of_kind(rows, kind or ("labels" if "label" in options.columns else None))
     names = tuple(one.name for one in of_format)
     return Imported(frame, what, names, unread, tuple(dict.fromkeys(remarks)))
 
@@ -171,18 +176,20 @@ def _parsed(constants: Mapping[str, object]) -> dict[str, Any]:
     return values
 
 
-def _of_kind(frame: pl.DataFrame, kind: str | None) -> tuple[pl.DataFrame, str]:
+def _of_kind(frame: pl.DataFrame, kind: str | None) -> tuple[pl.DataFrame, str, int]:
+    """Return the rows as they are wanted, as what, and how many are left out as repeats."""
     people = "rater" in frame
     if people and "judge" in frame and kind != "votes":
         raise InputError("some votes are of judges, some of people; import their files apart")
     kind = kind or ("ratings" if people else "votes")
     if kind == "labels":
-        return as_labels(frame), kind
+        return as_labels(frame), kind, 0
     if kind == "ratings":
         if not people and "judge" not in frame:
             raise InputError("ratings want a column for rater: --map rater=..., or --set rater=...")
-        return as_ratings(frame), kind
+        return as_ratings(frame), kind, 0
     if people:
         rater = [pl.col("rater")] if "judge" not in frame else [pl.coalesce("judge", "rater")]
         frame = frame.with_columns(rater[0].alias("judge")).drop("rater")
-    return as_votes(frame), kind
+    votes, n_repeats = as_votes(frame)
+    return votes, kind, n_repeats

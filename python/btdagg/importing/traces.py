@@ -10,6 +10,7 @@ import polars as pl
 
 from btdagg._core import InputError
 from btdagg.importing.content import Content, values_of
+from btdagg.importing.frames import HUMAN
 from btdagg.importing.options import ImportOptions
 from btdagg.integrations.annotations import frame_of, votes_of
 from btdagg.tables.table import listing
@@ -121,7 +122,7 @@ def _votes(
     frame = frame.select("item", "vote", "status", *kept)
     if kind != "HUMAN":
         return frame
-    rater = pl.col("judge").fill_null("human") if "judge" in kept else pl.lit("human")
+    rater = pl.col("judge").fill_null(HUMAN) if "judge" in kept else pl.lit(HUMAN)
     return frame.with_columns(rater=rater).drop("judge", strict=False)
 
 
