@@ -717,6 +717,46 @@ def test_promptfoo_scores_of_a_rubric():
         read(promptfoo(results), name="other")
 
 
+def test_assertions_of_one_type_are_numbered():
+    def rubrics(*scores):
+        return [component("llm-rubric", True, score, value=f"rubric {k}")
+                for k, score in enumerate(scores)]  # fmt: skip
+
+    one, two = graded(0, 0, "x", *rubrics(1, 0), provider="a"), graded(
+        1, 0, "x", *rubrics(0, 0.5), provider="b"
+    )  # fmt: skip
+    found = read(promptfoo([one, two]))
+    assert rows(found, "item", "task", "vote") == [
+        ("test-0|llm-rubric|a|b", "llm-rubric", 1),
+        ("test-0|llm-rubric 2|a|b", "llm-rubric 2", -1),
+    ]
+    assert read(promptfoo([one, two]), name="llm-rubric 2").frame["vote"].to_list() == [-1]
+    assert read(promptfoo([one, two]), name="llm-rubric").n_votes == 2
+    # The first failed: the other is the second still.
+    del two["gradingResult"]["componentResults"][0]
+    found = read(promptfoo([one, two]))
+    assert rows(found, "task", "vote", "status") == [
+        ("llm-rubric", None, "failed"), ("llm-rubric 2", -1, "ok"),
+    ]  # fmt: skip
+
+
+def test_scores_of_promptfoo_that_are_none(cli):
+    texts = [graded(place, 0, "x", component("llm-rubric", True, score), provider=str(place))
+             for place, score in enumerate([0.5, "good"])]  # fmt: skip
+    assert one_line(*cli("import", promptfoo(texts), "-o", "out.csv")) == (
+        "document.json, row 2: score is 'good', want a number"
+    )
+
+
+def test_a_sample_of_a_system_has_one_score():
+    file = table(group=["p", "p", "p"], system=["x", "y", "x"], score=[1, 2, 1], sample=[0, 0, 0])
+    with pytest.raises(InputError) as raised:
+        read(file)
+    assert str(raised.value) == (
+        "votes.csv, rows 1 and 3: both have group 'p', system 'x', sample 0"
+    )
+
+
 # Into a store
 
 
@@ -856,14 +896,35 @@ def test_real_votes_are_the_same_imported(shared, name):
 @pytest.mark.parametrize(
     "row",
     [{"custom_id": "x", "response": "no"}, {"custom_id": "x", "response": {"body": {"choices": 3}}},
-     game("tie", "tie", m1_score="x", m2_score=1),
-     {"uid": 1, "model": "m", "judge": "j", "games": ["A>B"]}],
+     game(["tie"], "tie"), game("error", "tie", m1_score=1, m2_score=1),
+     {"uid": 1, "model": "m", "judge": "j", "games": ["A>B", "A>B"]}],
 )  # fmt: skip
 def test_damage_is_no_bug(cli, row):
     file = lines([row])
     said = one_line(*cli("import", file, "-o", "out.csv"))
     assert said.startswith(f"{file}, row 1")
     assert "or damaged: " in said
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (game("tie", "tie", m1_score="x", m2_score=1), "m1_score is 'x', want a number"),
+        (game("tie", "tie", question_id=None), "question_id is nothing, want a name or id"),
+        (game("tie", "tie", None), "model_1 is nothing, want a name or id"),
+        (game("tie", "tie", "x", "x"), "model_1 and model_2 are both 'x', want two"),
+        ({"question_id": 1, "model": "m", "judge": "j", "judgment": "", "score": float("nan")},
+         "score is nan, want a number"),
+        ({"uid": 1, "model": "m", "judge": "j", "games": []}, "games is [], want a list of two"),
+        ({"uid": 1, "model": "m", "judge": "j", "games": [None]}, "games is [None], want a list "
+         "of two"),
+        ({"uid": None, "model": "m", "judge": "j", "games": []}, "uid is nothing, want a name or "
+         "id"),
+    ],
+)  # fmt: skip
+def test_records_that_are_none_are_named_by_row(cli, row, message):
+    file = lines([row])
+    assert one_line(*cli("import", file, "-o", "out.csv")) == f"{file}, row 1: {message}"
 
 
 def test_the_estimate_of_systems_takes_what_was_imported(cli):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
@@ -20,7 +21,7 @@ from btdagg.tables.source import (
     read_table,
     suffix_of,
 )
-from btdagg.tables.table import Table, listing
+from btdagg.tables.table import Table, listing, shown
 
 _LINES = (".jsonl", ".ndjson")
 _LISTS = ("data", "scores", "annotations", "rows")  # keys under which servers return their lists
@@ -163,6 +164,35 @@ def values_of(content: Content, row: int, found: Mapping[str, Any], *keys: str) 
                 f"{content.name}, row {row}: no {key!r}; found {listing(sorted(found))}"
             )
     return [found[key] for key in keys]
+
+
+def name_of(content: Content, row: int, found: Mapping[str, Any], key: str) -> str:
+    """Return the name or id that an object has under a key.
+
+    Raises
+    ------
+    InputError
+        If it has none, or an empty one.
+    """
+    (value,) = values_of(content, row, found, key)
+    if value is None or isinstance(value, list | dict) or not str(value).strip():
+        raise InputError(f"{content.name}, row {row}: {key} is {shown(value)}, want a name or id")
+    return str(value).strip()
+
+
+def number_of(content: Content, row: int, found: Mapping[str, Any], key: str) -> float | None:
+    """Return the number that an object has under a key, None where that is null.
+
+    Raises
+    ------
+    InputError
+        If it is something else, or not finite.
+    """
+    (value,) = values_of(content, row, found, key)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if value is None or (is_number and math.isfinite(value)):
+        return None if value is None else float(value)
+    raise InputError(f"{content.name}, row {row}: {key} is {shown(value)}, want a number")
 
 
 def files_in(place: str | os.PathLike[str]) -> list[str]:

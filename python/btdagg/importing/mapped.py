@@ -83,11 +83,11 @@ def read_mapped(content: Content, options: ImportOptions) -> tuple[pl.DataFrame,
     kinds = {n: k for n, k in KINDS.items() if n in names or n == "order"}
     if verdict == "score" or "item" not in names:  # ids are made of them
         kinds |= {name: schema.groups for name in (*_PAIR, "system") if name in names}
-    frame = parse(found, kinds).frame
+    found = parse(found, kinds)
     if verdict == "score":
-        prompts = frame if "group" in names else frame.rename({"item": "group"})
-        frame = votes_of_scores(prompts.drop("item", strict=False))
-    return frame, hint
+        prompts = found.data if "group" in names else found.data.rename({"item": "group"})
+        return votes_of_scores(found.renumbered(prompts.drop("item", strict=False))), hint
+    return found.frame, hint
 
 
 def _verdict(names: Mapping[str, str], mapped: Mapping[str, str], table: Table) -> str:
