@@ -848,6 +848,35 @@ def test_what_a_store_does_not_take(cli, folder, options, message):
     assert not (folder / "v.db").exists()
 
 
+def test_a_store_takes_one_task_of_an_item_and_one_way_to_ask(cli, folder):
+    same = {"item": ["x", "x"], "vote": ["A", "B"], "judge": ["j"] * 2, "order": ["AB"] * 2}
+    table(**same, task=["s", "t"])
+    assert one_line(*cli("import", "votes.csv", "-s", "v.db")) == (
+        "item 'x' is in task 's' and in task 't', and a store has one task for an item; import the "
+        "tasks into stores of their own"
+    )
+    for column, values in {"template": ["p1", "p2"], "temperature": ["0.5", "1"]}.items():
+        table(**same, **{column: values})
+        listed = ", ".join(str(float(v)) if column == "temperature" else v for v in values)
+        assert one_line(*cli("import", "votes.csv", "-s", "v.db", "-t", "response")) == (
+            f"votes of several {column}s ({listed}) cannot be those of one way to ask; import them "
+            "apart"
+        )
+    assert not (folder / "v.db").exists()
+
+
+def test_temperatures_in_a_store(cli):
+    same = {"item": list("xyz"), "vote": ["A"] * 3, "judge": ["j"] * 3, "order": ["AB"] * 3}
+    table(**same, temperature=["default", "0.5", "0.50"])
+    assert cli("import", "votes.csv", "-s", "v.db")[0] == 0
+    with VoteStore("v.db", create=False) as store:
+        assert {each.temperature: each.n_votes for each in summaries(store)} == {None: 1, 0.5: 2}
+    table(**same, temperature=["0.5", "warm", "nan"])
+    assert one_line(*cli("import", "votes.csv", "-s", "v.db")) == (
+        "temperature is 'warm', want a number or default"
+    )
+
+
 def test_another_vote_for_a_sample_is_refused_and_nothing_written(cli):
     pairs = pairs_of(2)
     assert cli("import", batch_of(list(pairs)[:1]), "-s", "v.db", "-t", "response")[0] == 0

@@ -58,9 +58,9 @@ def as_one(parts: list[pl.DataFrame]) -> pl.DataFrame:
     known = pl.when(pl.col("vote").is_not_null()).then(pl.lit("ok"))
     said = pl.when(pl.col("status") != "ok").then("status").otherwise(pl.lit("unparsed"))
     frame = frame.with_columns(vote=pl.col("vote").cast(pl.Int8), status=known.otherwise(said))
-    judges = frame["judge"].drop_nulls().unique() if "judge" in frame else []
+    judges = set(frame["judge"].drop_nulls()) if "judge" in frame else set()
     if len(judges) == 1:  # a request that failed does not say which model would have answered
-        judge = pl.when(pl.col("status") == "failed").then(pl.lit(judges[0]))
+        judge = pl.when(pl.col("status") == "failed").then(pl.lit(*judges))
         frame = frame.with_columns(judge=pl.coalesce("judge", judge))
     if "item" not in frame:
         frame = _with_items(_turned(frame))

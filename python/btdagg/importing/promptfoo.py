@@ -124,7 +124,8 @@ def _graded(
 ) -> Iterator[tuple[str, str, dict[str, Any], Mapping[str, Any]]]:
     """Yield task, type, score or selection, and the assertion, of what models have graded."""
     components = (result.get("gradingResult") or {}).get("componentResults") or []
-    left = defaultdict(list)  # numbers and assertions of a task that have no result yet
+    # Numbers and assertions of a task that have no result yet.
+    left: dict[str, list[tuple[int, Mapping[str, Any]]]] = defaultdict(list)
     for assertion in (result.get("testCase") or {}).get("assert") or []:
         if _is_of_model(_kind(assertion)):
             several = left[_task(assertion)]
