@@ -925,7 +925,7 @@ def test_real_votes_are_the_same_imported(shared, name):
 @pytest.mark.parametrize(
     "row",
     [{"custom_id": "x", "response": "no"}, {"custom_id": "x", "response": {"body": {"choices": 3}}},
-     game(["tie"], "tie"), game("error", "tie", m1_score=1, m2_score=1),
+     game("error", "tie", m1_score=1, m2_score=1),
      {"uid": 1, "model": "m", "judge": "j", "games": ["A>B", "A>B"]}],
 )  # fmt: skip
 def test_damage_is_no_bug(cli, row):
@@ -940,6 +940,8 @@ def test_damage_is_no_bug(cli, row):
     [
         (game("tie", "tie", m1_score="x", m2_score=1), "m1_score is 'x', want a number"),
         (game("tie", "tie", question_id=None), "question_id is nothing, want a name or id"),
+        (game(["tie"], "tie"), "g1_winner is ['tie'], want model_1, model_2, tie or error"),
+        (game("error", "tie", g1_judgment=5), "g1_judgment is 5, want a text"),
         (game("tie", "tie", None), "model_1 is nothing, want a name or id"),
         (game("tie", "tie", "x", "x"), "model_1 and model_2 are both 'x', want two"),
         ({"question_id": 1, "model": "m", "judge": "j", "judgment": "", "score": float("nan")},

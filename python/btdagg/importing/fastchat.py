@@ -80,7 +80,7 @@ def _games(content: Content, number: int, each: Mapping[str, Any]) -> Iterator[t
             yield *pair, _WINNERS[winners[0]], None, None, abs(one - other)
         return
     for order, winner, key in zip(("AB", "BA"), winners, ("g1", "g2"), strict=True):
-        vote, status = _WINNERS.get(winner), None
+        vote, status = _WINNERS.get(str(winner)), None
         if vote is None:
             if winner != "error":
                 raise InputError(
@@ -88,6 +88,10 @@ def _games(content: Content, number: int, each: Mapping[str, Any]) -> Iterator[t
                     "model_1, model_2, tie or error"
                 )
             text = each.get(f"{key}_judgment")
+            if not isinstance(text, str | None):
+                raise InputError(
+                    f"{content.name}, row {number}: {key}_judgment is {shown(text)}, want a text"
+                )
             vote = vote_in(text, _TAGS, order)
             status = "failed" if _NO_ANSWER in str(text) else "unparsed"
         yield *pair, vote, status, order, None
