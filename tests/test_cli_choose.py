@@ -101,6 +101,11 @@ def test_a_sorted_file_is_topped_up_in_its_order(cli, folder):
     assert set(found["probability"]) == {25 / 300}
 
 
+def test_an_item_is_no_group(cli, folder):
+    said = one_line(*cli("choose", "votes.csv", "-n", "5", "--group", "Item", "-o", "x.csv"))
+    assert said == "group is 'item', want a column of which items share values"
+
+
 def test_groups_come_whole_with_their_names(cli, folder):
     found = drawn(cli, "-n", "10", "--group", "Prompt")
     assert found.columns == ["item", "group", *DRAWN[1:]]

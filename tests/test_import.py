@@ -147,8 +147,64 @@ def test_texts_are_read_by_the_parser_of_answers():
     ]  # fmt: skip
     assert dict(found.unread) == {"unparsed": 2, "empty": 1, "refused": 1}
     assert found.remarks == ("answers that say [[C]]: 1; --words c=tie says what they may mean",)
+    # Without --flip-where the column `order` says who was shown first, or what is set for it.
     found = read(file, columns={"answer": "judgment"}, words={"c": "tie"})
-    assert found.frame["vote"].to_list() == [1, 0, -1, None, None, None]
+    assert found.frame["vote"].to_list() == [1, 0, 1, None, None, None]
+    found = read(file, columns={"answer": "judgment"}, constants={"order": "ba"})
+    assert rows(found, "vote", "order")[:3] == [(-1, "BA"), (None, "BA"), (1, "BA")]
+
+
+def test_a_verdict_that_is_mapped_goes_before_columns_that_are_called_so(cli):
+    table(item=["q1"], vote=["1"], gold=["-1"], judgment=["[[B]]"], label=["tie"])
+    for option, expected in (("label=gold", -1), ("answer=judgment", -1), ("vote=label", 0)):
+        assert cli("import", "votes.csv", "--map", option, "-o", "out.csv")[0] == 0
+        assert pl.read_csv("out.csv").item(0, 1) == expected, option
+    assert one_line(
+        *cli("import", "votes.csv", "--map", "vote=vote,label=gold", "-o", "x.csv")
+    ) == ("--map names vote and label, want one of them")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [("order=first", "--set order=first: want AB or BA"),
+     ("sample=x", "--set sample=x: want a whole number of at least 0"),
+     ("confidence=2", "--set confidence=2: want a number from 0 to 1, or nothing"),
+     ("vote=B", "--set vote=B: not the same in all rows, want --map"),
+     ("item=q", "--set item=q: not the same in all rows, want --map"),
+     ("status=ok", "--set status=ok: not the same in all rows, want --map")],
+)  # fmt: skip
+def test_what_is_set_is_parsed_as_a_column_is(cli, folder, given, message):
+    table(item=["x"], vote=["A"], judge=["j"], order=["AB"])
+    assert one_line(*cli("import", "votes.csv", "-s", "v.db", "--set", given)) == message
+    assert not (folder / "v.db").exists()
+    found = read("votes.csv", constants={"order": " ba", "sample": "7"})
+    assert rows(found, "order", "sample") == [("BA", 7)]
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [({"group": ["p", None], "system_a": ["x"] * 2, "system_b": ["y"] * 2, "vote": ["A"] * 2},
+      "row 2, column group: got nothing, want a group name"),
+     ({"item": ["p", "p"], "rater": ["r", None], "vote": ["A"] * 2},
+      "row 2, column rater: got nothing, want an id"),
+     ({"group": ["p", "p"], "system": ["x", None], "score": [1, 2]},
+      "row 2, column system: got nothing, want a group name")],
+)  # fmt: skip
+def test_ids_and_raters_that_are_empty_are_refused(columns, message):
+    names = {"vote": "vote"} if "vote" in columns else {}
+    with pytest.raises(InputError, match=message):
+        read(table(**columns), columns=names)
+
+
+def test_what_is_of_one_response_cannot_be_set_or_turned(cli):
+    table(item=["p", "p"], who=["x", "y"], score=[1, 2], shown=["AB", "BA"])
+    asked = ("import", "votes.csv", "-o", "out.csv", "--map", "score=score")
+    assert one_line(*cli(*asked, "--set", "system=x")).startswith(
+        "votes.csv: no column for 'system'; found "
+    )
+    assert one_line(*cli(*asked, "--map", "system=who", "--flip-where", "shown=BA")) == (
+        "--flip-where wants votes on pairs, and score is of one response"
+    )
 
 
 def test_scores_of_responses_become_votes_of_pairs_with_a_margin():
@@ -223,6 +279,20 @@ def test_json_is_one_object_lines_or_a_list():
         assert rows(read(file), "item", "vote") == [("x", 1), ("y", -1)], file
 
 
+def test_json_may_begin_with_a_byte_order_mark(folder):
+    votes = [{"id": "x", "vote": "A"}, {"id": "y", "vote": "B"}]
+    for file in (lines(votes), document(votes), lines(votes, "lines.json")):
+        (folder / file).write_bytes(b"\xef\xbb\xbf" + (folder / file).read_bytes())
+        assert rows(read(file), "item", "vote") == [("x", 1), ("y", -1)], file
+
+
+def test_two_keys_that_are_one_column_are_refused(cli):
+    votes = [{"ID": "x", "id": "q1", "vote": "A"}]
+    for file in (lines(votes), document(votes)):
+        said = one_line(*cli("import", file, "-o", "out.csv"))
+        assert said == f"{file}: two columns are called 'id'"
+
+
 # Formats
 
 
@@ -240,6 +310,96 @@ def test_lmsys_votes_of_people_are_ratings():
     judged = arena | {"judge": ["gpt4_pair"] * 3}
     found = read(table(**judged))
     assert (found.kind, found.frame["judge"].to_list()) == ("votes", ["gpt4_pair"] * 3)
+
+
+def test_people_without_names_are_numbered():
+    arena = {"id": [1, 1, 1, 2], "model_a": ["x", "x", "y", "x"], "model_b": ["y", "y", "x", "y"],
+             "winner": ["model_a", "model_b", "tie", "tie"]}  # fmt: skip
+    found = read(table(**arena))
+    assert rows(found, "item", "rater", "vote") == [
+        ("1|x|y", "human_1", 1), ("1|x|y", "human_2", -1), ("1|x|y", "human_3", 0),
+        ("2|x|y", "human_1", 0),
+    ]  # fmt: skip
+    assert len(btdagg.read_ratings(found.frame).raters) == 3
+    found = read(table(**arena, judge=[None, "expert_1", None, "human"]))
+    assert found.frame["rater"].to_list() == ["human_1", "expert_1", "human_2", "human_1"]
+    alone = {name: values[2:] for name, values in arena.items()}
+    assert read(table(**alone)).frame["rater"].to_list() == ["human", "human"]
+
+
+@pytest.mark.parametrize(
+    ("judge", "kind"),
+    [("user-llm-7b", "votes"), ("expert-model", "votes"), ("humanoid", "votes"),
+     ("user", "ratings"), ("expert_12", "ratings"), ("arena_user_9a", "ratings"),
+     ("human", "ratings")],
+)  # fmt: skip
+def test_who_is_a_person(judge, kind):
+    arena = {"id": [1], "model_a": ["x"], "model_b": ["y"], "winner": ["tie"], "judge": [judge]}
+    assert read(table(**arena)).kind == kind
+
+
+def test_a_rater_with_two_votes_on_an_item_is_refused():
+    arena = {"id": [1, 1], "model_a": ["x", "y"], "model_b": ["y", "x"], "winner": ["tie"] * 2,
+             "judge": ["expert_1"] * 2}  # fmt: skip
+    message = (
+        "^votes.csv: rater 'expert_1' has two votes on item '1|x|y'; --as labels takes what most "
+        "say, --as votes every vote$"
+    )
+    with pytest.raises(InputError, match=message.replace("|", r"\|")):
+        read(table(**arena))
+    assert read("votes.csv", kind="labels").n_votes == 1
+    assert read("votes.csv", kind="votes").n_votes == 2
+
+
+def test_turns_are_in_the_ids_whatever_else_is_imported():
+    turns = [game("tie", "tie", turn=turn) for turn in (1, 2)]
+    other = game("tie", "tie", question_id=7)
+    del other["turn"]
+    found = read([lines(turns), lines([other], "other.jsonl")])
+    assert found.frame["item"].unique(maintain_order=True).to_list() == [
+        "81|1|m1|m2", "81|2|m1|m2", "7|m1|m2",
+    ]  # fmt: skip
+
+
+def test_a_sample_has_one_vote():
+    again = [request("q1-AB-0", completion(text)) for text in ("[[A]]", "[[B]]")]
+    one, two = (lines([each], f"{name}.jsonl") for each, name in zip(again, "ab", strict=True))
+    with pytest.raises(InputError) as raised:
+        read([one, two])
+    assert str(raised.value) == (
+        "b.jsonl: item 'q1', judge 'gpt-5.4', order 'AB', sample 0 has vote -1, and 1 in a.jsonl; "
+        "want one vote for a sample"
+    )
+    # A vote takes the place of a sample without one, as in a table.
+    failed = lines([request("q1-AB-0", status=500), request("q2-AB-0", status=500)], "c.jsonl")
+    found = read([failed, two, lines(again[1:], "d.jsonl")])
+    assert rows(found, "item", "vote", "status") == [("q2", None, "failed"), ("q1", -1, "ok")]
+    assert found.remarks == ("left out, since they repeat a sample: 2 rows",)
+    assert dict(found.unread) == {"failed": 1}
+
+
+def test_labels_keep_what_is_of_the_item(cli):
+    table(item=["x", "x", "y"], gold=["A", "B", "tie"], p=[0.5, 0.5, 0.25], who=["r", "s", "r"],
+          topic=["t", "t", "u"])  # fmt: skip
+    asked = ("import", "votes.csv", "-o", "gold.csv")
+    names = "label=gold,probability=p,rater=who,topic=topic"
+    assert cli(*asked, "--map", names)[0] == 0
+    labels = btdagg.read_labels("gold.csv").frame
+    assert labels.select("item", "label", "probability", "topic").rows() == [
+        ("x", 0, "0.5", "t"), ("y", 0, "0.25", "u")
+    ]  # fmt: skip
+    assert "rater" not in labels.columns
+    assert one_line(*cli(*asked, "--map", "label=gold,probability=p,topic=who")) == (
+        "item 'x' has topic 'r' and 's', and a label wants one"
+    )
+
+
+def test_scores_of_which_no_two_meet_are_an_error(cli, folder):
+    table(group=["p", "q"], system=["x", "y"], score=[1, 2])
+    assert one_line(*cli("import", "votes.csv", "-o", "out.csv")) == (
+        "votes.csv: no votes; scores want two systems for a prompt"
+    )
+    assert not (folder / "out.csv").exists()
 
 
 def test_mt_bench_humans_as_ratings_and_labels(cli):
@@ -401,6 +561,76 @@ def test_ids_of_requests_can_be_made_in_any_way():
     assert found.remarks == ("custom_id does not tell the order: A is taken to be shown first",)
 
 
+@pytest.mark.parametrize("ids", [["task-1", "q1-BA-0"], ["q1-BA-0", "task-1"]])
+def test_ids_of_requests_are_of_one_shape(ids):
+    file = lines([request(each, completion("[[A]]")) for each in ids])
+    message = (
+        rf"row 2: custom_id is '{ids[1]}', want all ids to name item and order, or none; "
+        "--custom-id '{item}-{order}-{sample}' says how ids are made"
+    )
+    with pytest.raises(InputError, match=message):
+        read(file)
+    assert read(file, custom_id="{item}").frame["item"].to_list() == ids
+
+
+def test_requests_of_btdagg_batch_are_not_imported():
+    from btdagg.judge.batch_files import key_of_sample
+
+    ours = request(key_of_sample("q1", "AB", 0), completion("[[A]]"))
+    with pytest.raises(InputError, match="row 1: a request of btdagg batch write; btdagg batch co"):
+        read(lines([ours]))
+
+
+@pytest.mark.parametrize(
+    ("custom_id", "message"),
+    [("{vote}{item}", "'{vote}{item}', want another name for {vote}"),
+     ("{status}-{item}", "'{status}-{item}', want another name for {status}"),
+     ("{1x}{item}", "'{1x}{item}', want another name for {1x}")],
+)  # fmt: skip
+def test_names_in_ids_of_requests_that_are_none(cli, custom_id, message):
+    file = lines([request("1-q1", completion("[[A]]"))])
+    said = one_line(*cli("import", file, "-o", "out.csv", "--custom-id", custom_id))
+    assert said == f"--custom-id is {message}"
+
+
+def test_ids_of_requests_may_name_the_judge_and_anything_else():
+    file = lines([request("j/x/AB/7", completion("[[A]]"))])
+    found = read(file, custom_id="{judge}/{item}/{order}/{choice}")
+    assert rows(found, "judge", "item", "order", "choice") == [("j", "x", "AB", "7")]
+
+
+def test_an_order_that_is_set_turns_the_answers_of_a_batch():
+    found = read(lines([request("x", completion("[[A]]"))]), constants={"order": "BA"})
+    assert (rows(found, "vote", "order"), found.remarks) == ([(-1, "BA")], ())
+
+
+def test_choices_are_numbered_over_all_files():
+    one = lines([request("q1-AB-1", completion("[[B]]"))], "one.jsonl")
+    two = lines([request("q1-AB-0", completion("[[A]]", "[[B]]"))], "two.jsonl")
+    assert rows(read([one, two]), "sample", "vote") == [(2, -1), (0, 1), (1, -1)]
+
+
+def test_odd_answers_of_a_batch(cli):
+    said = {"model": "gpt-5.4", "choices": []}
+    parts = completion("")
+    parts["choices"][0]["message"]["content"] = [
+        {"type": "text", "text": "So: "}, {"type": "text", "text": "[[B]]"}
+    ]  # fmt: skip
+    found = read(lines([request("x-AB", said), request("y-AB", parts)]))
+    assert rows(found, "item", "vote", "status") == [("x", None, "empty"), ("y", -1, "ok")]
+    damaged = completion("")
+    damaged["choices"][0]["message"]["content"] = 5
+    file = lines([request("x-AB", parts), request("y-AB", damaged), request("z-AB", parts)])
+    assert one_line(*cli("import", file, "-o", "out.csv")).startswith(
+        "rows.jsonl, row 2: not as the format openai-batch has it, or damaged: "
+    )
+    file = lines([request(f"x-AB-{'9' * 20}", parts)])
+    assert one_line(*cli("import", file, "-o", "out.csv")) == (
+        "rows.jsonl, row 1: custom_id is 'x-AB-99999999999999999999', want a sample of at most 15 "
+        "digits"
+    )
+
+
 def test_batches_of_the_responses_endpoint():
     from openai.types.responses import Response
 
@@ -485,6 +715,46 @@ def test_promptfoo_scores_of_a_rubric():
     assert found.frame["margin"].to_list() == [pytest.approx(0.65), None]
     with pytest.raises(InputError, match="no two outputs of a test have results of 'other' of"):
         read(promptfoo(results), name="other")
+
+
+def test_assertions_of_one_type_are_numbered():
+    def rubrics(*scores):
+        return [component("llm-rubric", True, score, value=f"rubric {k}")
+                for k, score in enumerate(scores)]  # fmt: skip
+
+    one, two = graded(0, 0, "x", *rubrics(1, 0), provider="a"), graded(
+        1, 0, "x", *rubrics(0, 0.5), provider="b"
+    )  # fmt: skip
+    found = read(promptfoo([one, two]))
+    assert rows(found, "item", "task", "vote") == [
+        ("test-0|llm-rubric|a|b", "llm-rubric", 1),
+        ("test-0|llm-rubric 2|a|b", "llm-rubric 2", -1),
+    ]
+    assert read(promptfoo([one, two]), name="llm-rubric 2").frame["vote"].to_list() == [-1]
+    assert read(promptfoo([one, two]), name="llm-rubric").n_votes == 2
+    # The first failed: the other is the second still.
+    del two["gradingResult"]["componentResults"][0]
+    found = read(promptfoo([one, two]))
+    assert rows(found, "task", "vote", "status") == [
+        ("llm-rubric", None, "failed"), ("llm-rubric 2", -1, "ok"),
+    ]  # fmt: skip
+
+
+def test_scores_of_promptfoo_that_are_none(cli):
+    texts = [graded(place, 0, "x", component("llm-rubric", True, score), provider=str(place))
+             for place, score in enumerate([0.5, "good"])]  # fmt: skip
+    assert one_line(*cli("import", promptfoo(texts), "-o", "out.csv")) == (
+        "document.json, row 2: score is 'good', want a number"
+    )
+
+
+def test_a_sample_of_a_system_has_one_score():
+    file = table(group=["p", "p", "p"], system=["x", "y", "x"], score=[1, 2, 1], sample=[0, 0, 0])
+    with pytest.raises(InputError) as raised:
+        read(file)
+    assert str(raised.value) == (
+        "votes.csv, rows 1 and 3: both have group 'p', system 'x', sample 0"
+    )
 
 
 # Into a store
@@ -578,6 +848,35 @@ def test_what_a_store_does_not_take(cli, folder, options, message):
     assert not (folder / "v.db").exists()
 
 
+def test_a_store_takes_one_task_of_an_item_and_one_way_to_ask(cli, folder):
+    same = {"item": ["x", "x"], "vote": ["A", "B"], "judge": ["j"] * 2, "order": ["AB"] * 2}
+    table(**same, task=["s", "t"])
+    assert one_line(*cli("import", "votes.csv", "-s", "v.db")) == (
+        "item 'x' is in task 's' and in task 't', and a store has one task for an item; import the "
+        "tasks into stores of their own"
+    )
+    for column, values in {"template": ["p1", "p2"], "temperature": ["0.5", "1"]}.items():
+        table(**same, **{column: values})
+        listed = ", ".join(str(float(v)) if column == "temperature" else v for v in values)
+        assert one_line(*cli("import", "votes.csv", "-s", "v.db", "-t", "response")) == (
+            f"votes of several {column}s ({listed}) cannot be those of one way to ask; import them "
+            "apart"
+        )
+    assert not (folder / "v.db").exists()
+
+
+def test_temperatures_in_a_store(cli):
+    same = {"item": list("xyz"), "vote": ["A"] * 3, "judge": ["j"] * 3, "order": ["AB"] * 3}
+    table(**same, temperature=["default", "0.5", "0.50"])
+    assert cli("import", "votes.csv", "-s", "v.db")[0] == 0
+    with VoteStore("v.db", create=False) as store:
+        assert {each.temperature: each.n_votes for each in summaries(store)} == {None: 1, 0.5: 2}
+    table(**same, temperature=["0.5", "warm", "nan"])
+    assert one_line(*cli("import", "votes.csv", "-s", "v.db")) == (
+        "temperature is 'warm', want a number or default"
+    )
+
+
 def test_another_vote_for_a_sample_is_refused_and_nothing_written(cli):
     pairs = pairs_of(2)
     assert cli("import", batch_of(list(pairs)[:1]), "-s", "v.db", "-t", "response")[0] == 0
@@ -626,11 +925,37 @@ def test_real_votes_are_the_same_imported(shared, name):
 @pytest.mark.parametrize(
     "row",
     [{"custom_id": "x", "response": "no"}, {"custom_id": "x", "response": {"body": {"choices": 3}}},
-     game("tie", "tie", m1_score="x", m2_score=1),
-     {"uid": 1, "model": "m", "judge": "j", "games": ["A>B"]}],
+     game("error", "tie", m1_score=1, m2_score=1),
+     {"uid": 1, "model": "m", "judge": "j", "games": ["A>B", "A>B"]}],
 )  # fmt: skip
 def test_damage_is_no_bug(cli, row):
-    assert "or damaged: " in one_line(*cli("import", lines([row]), "-o", "out.csv"))
+    file = lines([row])
+    said = one_line(*cli("import", file, "-o", "out.csv"))
+    assert said.startswith(f"{file}, row 1")
+    assert "or damaged: " in said
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (game("tie", "tie", m1_score="x", m2_score=1), "m1_score is 'x', want a number"),
+        (game("tie", "tie", question_id=None), "question_id is nothing, want a name or id"),
+        (game(["tie"], "tie"), "g1_winner is ['tie'], want model_1, model_2, tie or error"),
+        (game("error", "tie", g1_judgment=5), "g1_judgment is 5, want a text"),
+        (game("tie", "tie", None), "model_1 is nothing, want a name or id"),
+        (game("tie", "tie", "x", "x"), "model_1 and model_2 are both 'x', want two"),
+        ({"question_id": 1, "model": "m", "judge": "j", "judgment": "", "score": float("nan")},
+         "score is nan, want a number"),
+        ({"uid": 1, "model": "m", "judge": "j", "games": []}, "games is [], want a list of two"),
+        ({"uid": 1, "model": "m", "judge": "j", "games": [None]}, "games is [None], want a list "
+         "of two"),
+        ({"uid": None, "model": "m", "judge": "j", "games": []}, "uid is nothing, want a name or "
+         "id"),
+    ],
+)  # fmt: skip
+def test_records_that_are_none_are_named_by_row(cli, row, message):
+    file = lines([row])
+    assert one_line(*cli("import", file, "-o", "out.csv")) == f"{file}, row 1: {message}"
 
 
 def test_the_estimate_of_systems_takes_what_was_imported(cli):
@@ -657,6 +982,36 @@ def test_formats_may_be_mixed_but_not_judges_and_people():
     assert found.frame["judge"].to_list() == ["gpt-4", "gpt-4", "expert_1"]
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--words draw=tie", "--words is not used by the format fastchat, want --format inspect or "
+         "openai-batch or lmsys or phoenix or langfuse or table"),
+        ("--name better", "--name is not used by the format fastchat, want --format inspect or "
+         "promptfoo or phoenix or langfuse"),
+        ("--custom-id {item}", "--custom-id is not used by the format fastchat, want --format "
+         "openai-batch"),
+        ("--format fastchat --flip-where order=BA", "--flip-where is not used by the format "
+         "fastchat, want --format table"),
+        ("--format fastchat --map vote=g1_winner", "--map is not used by the format fastchat, "
+         "want --format inspect or phoenix or langfuse or table"),
+    ],
+)  # fmt: skip
+def test_an_option_that_a_format_does_not_use_is_refused(cli, options, message):
+    file = lines([game("tie", "tie")])
+    said = one_line(*cli("import", file, "-o", "out.csv", *options.split()))
+    assert said == f"{file}: {message}"
+
+
+def test_flip_where_makes_any_file_a_table():
+    arena = {"id": ["1"], "model_a": ["x"], "model_b": ["y"], "winner": ["tie"], "vote": ["A"],
+             "swapped": ["yes"]}  # fmt: skip
+    file = table(**arena)
+    assert read(file).formats == ("lmsys",)
+    found = read(file, flip_where=("swapped", ["yes"]))
+    assert (found.formats, rows(found, "item", "vote")) == (("table",), [("1", -1)])
+
+
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_format_that_is_named_is_checked(name):
     file = table(other=["x"])
@@ -671,6 +1026,28 @@ def test_a_folder_is_its_files(folder):
     assert read("judged").frame["group"].to_list() == ["7", "7", "81", "81"]
 
 
+def test_what_is_written_is_not_read_the_next_time(cli, folder):
+    (folder / "judged").mkdir()
+    lines([game("tie", "tie")], "out.jsonl")
+    (folder / "judged" / "a.jsonl").symlink_to(folder / "out.jsonl")
+    (folder / "linked").symlink_to("judged")
+    for output in ("judged/votes.csv", "judged/in/votes.csv", "linked/votes.csv"):
+        said = one_line(*cli("import", "judged", "-o", output))
+        assert said == f"--output is {output}, in judged, a folder that is read"
+    said = one_line(*cli("import", "judged", "-o", "out.jsonl", "--force"))
+    assert said == "--output is out.jsonl, a file that is read"
+
+
+@pytest.mark.parametrize("files", [("a.jsonl", "./a.jsonl"), ("a.jsonl", "b.jsonl"), (".",)])
+def test_a_file_is_read_once(folder, files):
+    lines([game("tie", "tie")], "a.jsonl")
+    (folder / "b.jsonl").symlink_to("a.jsonl")
+    with pytest.raises(InputError, match=r"a.jsonl are one file, want it once"):
+        read(list(files))
+    with pytest.raises(InputError, match=r"^a.jsonl and a.jsonl are one file"):
+        read(["a.jsonl"] * 2)
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [("x.jsonl", "", "x.jsonl: empty file"), ("x.json", "3", "x.json: want a JSON object, or a"),
@@ -683,6 +1060,16 @@ def test_files_that_cannot_be_read(cli, folder, name, text, message):
     if name != "-":
         (folder / name).write_text(text)
     assert one_line(*cli("import", name, "-o", "out.csv")).startswith(message)
+
+
+def test_a_folder_without_files(cli, folder):
+    (folder / "empty").mkdir()
+    assert one_line(*cli("import", "empty", "-o", "out.csv")) == (
+        "empty: nothing to import in this folder, want files that end in .jsonl, .ndjson, .json, "
+        ".eval, .csv, .tsv, .parquet"
+    )
+    pl.DataFrame({"item": ["x"], "vote": [1]}).write_parquet("empty/votes.parquet")
+    assert rows(read("empty"), "item", "vote") == [("x", 1)]
 
 
 def test_nothing_of_a_judge_is_loaded_for_a_table():

@@ -2,6 +2,8 @@
 
 # ruff: noqa: E402  # without inspect-ai nothing of this is run
 
+import shutil
+
 import pytest
 
 from btdagg import InputError, read_labels, read_votes
@@ -62,9 +64,12 @@ def test_logs_are_votes_by_epoch(cli):
         ]  # fmt: skip
 
 
-def test_a_log_that_is_named_twice_counts_once():
+def test_a_log_and_its_copy_count_once():
     log = logged()
-    assert read(["logs", log.location]).n_votes == 3
+    shutil.copy(log.location, "copy.eval")
+    assert read(["logs", "copy.eval"]).n_votes == 3
+    with pytest.raises(InputError, match="are one file, want it once"):
+        read(["logs", log.location])
     logged()
     assert read("logs").frame["sample"].to_list() == [1, 1, 2, 2, 3, 3, 4, 4]
 

@@ -143,6 +143,17 @@ def test_scores_of_traces():
     assert rows(read(file, kind="ratings"), "item", "rater", "vote") == [("t1", "ada", -1)]
 
 
+def test_scores_without_a_trace_are_counted():
+    same = {"name": "better", "value": 1.0, "source": "EVAL", "dataType": "NUMERIC"}
+    of_run = {"id": "2", "traceId": None, "datasetRunId": "r", **same}
+    scores = [{"id": "1", "traceId": "t1", **same}, of_run, of_run | {"name": "other"}]
+    found = read(document(scores, "scores.json"), name="better")
+    assert rows(found, "item", "vote") == [("t1", 1)]
+    assert found.remarks == ("scores of sessions or runs, which have no trace: 1",)
+    with pytest.raises(InputError, match=r"^runs.json: no score has a trace$"):
+        read(document([of_run], "runs.json"))
+
+
 def test_scores_of_the_newer_api_and_of_exports():
     needs("langfuse")
     from langfuse.api import ScoreV3

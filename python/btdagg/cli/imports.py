@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -148,6 +149,7 @@ def import_(
     Example: btdagg import gpt-4_pair.jsonl -o votes.parquet
     """
     from btdagg.importing import read
+    from btdagg.importing.content import files_in
     from btdagg.importing.words import parse_words
 
     if output is None and store is None:
@@ -161,7 +163,13 @@ def import_(
     if output is not None:
         if output.suffix.lower() not in TABLE_SUFFIXES:
             raise InputError(f"--output is {output}, want a name in {', '.join(TABLE_SUFFIXES)}")
-        reads = files_read(context, "output")
+        reads = [
+            *files_read(context, "output"),
+            *(file for place in files for file in files_in(place)),
+        ]
+        for place in filter(os.path.isdir, files):
+            if Path(os.path.realpath(output)).is_relative_to(os.path.realpath(place)):
+                raise InputError(f"--output is {output}, in {place}, a folder that is read")
         target = OutputFile("--output", output, table_kind(_is_imported), reads=reads, force=force)
     flipped = _pairs(flip_where, "--flip-where", split=False)
     if len({column for column, _ in flipped}) > 1:

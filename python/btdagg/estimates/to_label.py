@@ -62,6 +62,8 @@ class Drawing:
 
         if group is not None:
             require(votes, [group])
+        if group == "item":
+            raise InputError("group is 'item', want a column of which items share values")
         self.source, self._group = votes.source, group
         has_task = "task" in votes.columns
         parts, counts = [], []

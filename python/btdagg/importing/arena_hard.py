@@ -8,8 +8,9 @@ from typing import Any
 import polars as pl
 
 from btdagg._core import InputError
-from btdagg.importing.content import Content, values_of
+from btdagg.importing.content import Content, name_of, values_of
 from btdagg.importing.options import ImportOptions
+from btdagg.tables.table import shown
 
 _SCORE = re.compile(r"\[*\s*([AB])\s*(>>|>|=|<|<<)\s*([AB])\s*\]*")
 _MARGINS = {">>": 2.0, "<<": 2.0, ">": 1.0, "<": 1.0, "=": 0.0}
@@ -31,19 +32,22 @@ def read_arena_hard(content: Content, options: ImportOptions) -> tuple[pl.DataFr
     rows: list[dict[str, Any]] = []
     unnamed = False
     for number, each in content.objects():
-        model, games = values_of(content, number, each, "model", "games")
-        question = each.get("uid", each.get("question_id"))
-        if not isinstance(games, list) or len(games) > 2:
-            raise InputError(f"{content.name}, row {number}: games is no list of two")
+        model = name_of(content, number, each, "model")
+        question = name_of(content, number, each, "uid" if "uid" in each else "question_id")
+        (games,) = values_of(content, number, each, "games")
+        if not isinstance(games, list) or len(games) != 2:
+            raise InputError(
+                f"{content.name}, row {number}: games is {shown(games)}, want a list of two"
+            )
         baseline = each.get("baseline") or options.constants.get("baseline")
         unnamed = unnamed or not baseline
-        for order, game in zip(("AB", "BA"), games, strict=False):
+        for order, game in zip(("AB", "BA"), games, strict=True):
             vote, margin = _read(game)
             rows.append(
                 {
-                    "group": str(question),
+                    "group": question,
                     "system_a": str(baseline or _BASELINE),
-                    "system_b": str(model),
+                    "system_b": model,
                     "vote": vote if vote is None or order == "AB" else -vote,
                     "margin": margin,
                     "status": "failed" if game is None else "unparsed",

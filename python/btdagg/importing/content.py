@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
 import json
+import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from btdagg._core import InputError
@@ -18,7 +21,7 @@ from btdagg.tables.source import (
     read_table,
     suffix_of,
 )
-from btdagg.tables.table import Table, listing
+from btdagg.tables.table import Table, listing, shown
 
 _LINES = (".jsonl", ".ndjson")
 _LISTS = ("data", "scores", "annotations", "rows")  # keys under which servers return their lists
@@ -36,19 +39,22 @@ class Content:
         The one JSON object that the file is.
     columns : frozenset of str
         Columns of a table or keys of the first object, in lower case.
+    row : int or None
+        The object that is being read, for errors.
     """
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.name = "standard input" if path == STANDARD_INPUT else path
         self.document: dict[str, Any] | None = None
+        self.row: int | None = None
         self._several: list[dict[str, Any]] | None = None
         self._lines: bytes | None = None
         suffix = suffix_of(path)
         if suffix == ".json":
             self._read_json(content_of(path, self.name))
         elif suffix in _LINES:
-            self._lines = content_of(path, self.name)
+            self._lines = content_of(path, self.name).removeprefix(codecs.BOM_UTF8)
         elif path == STANDARD_INPUT:
             raise InputError("standard input cannot be imported, want a file")
         if self._lines is not None and not self._lines.strip():
@@ -69,24 +75,25 @@ class Content:
         """Whether the file is JSON: one object, a list of them, or one a line."""
         return self.document is not None or self._lines is not None or self._several is not None
 
-    @property
-    def first(self) -> Mapping[str, Any]:
-        """The first of several JSON objects; empty where there are none."""
-        if self.document is not None or not self.is_json:
-            return {}
-        return next(self.objects(), (0, {}))[1]
-
     def objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield the number of each row, from 1, and its object."""
         if self._several is not None:
-            for number, each in enumerate(self._several, start=1):
-                if not isinstance(each, dict):
-                    raise InputError(f"{self.name}, row {number}: no JSON object")
-                yield number, each
+            yield from self.numbered(self._several)
         elif self._lines is not None:
             for number, line in enumerate(lines_of(self._lines), start=1):
                 if line.strip():
+                    self.row = number
                     yield number, json_object(line, self.name, number)
+            self.row = None
+
+    def numbered(self, rows: Iterable[Any]) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Yield the number of each row, from 1, and its object, of a list of objects."""
+        for number, each in enumerate(rows, start=1):
+            if not isinstance(each, dict):
+                raise InputError(f"{self.name}, row {number}: no JSON object")
+            self.row = number
+            yield number, each
+        self.row = None
 
     def table(self, columns: Iterable[str] | None = None) -> Table:
         """Return the rows as a table: all columns, or no others than these, as far as they exist.
@@ -111,6 +118,8 @@ class Content:
                 name = key.strip().lower()
                 if only is None or name in only:
                     values = found.setdefault(name, [])
+                    if len(values) > n_rows:
+                        raise InputError(f"{self.name}: two columns are called {name!r}")
                     values += [None] * (n_rows - len(values))
                     values.append(value)
             n_rows += 1
@@ -127,7 +136,9 @@ class Content:
         try:
             value = json.loads(text)
         except (ValueError, RecursionError):
-            self._lines = content  # many a .json file has an object in each line
+            self._lines = content.removeprefix(
+                codecs.BOM_UTF8
+            )  # many a .json file has an object in each line
             return
         if isinstance(value, dict):
             value = next((value[key] for key in _LISTS if _is_list(value.get(key))), value)
@@ -155,6 +166,35 @@ def values_of(content: Content, row: int, found: Mapping[str, Any], *keys: str) 
     return [found[key] for key in keys]
 
 
+def name_of(content: Content, row: int, found: Mapping[str, Any], key: str) -> str:
+    """Return the name or id that an object has under a key.
+
+    Raises
+    ------
+    InputError
+        If it has none, or an empty one.
+    """
+    (value,) = values_of(content, row, found, key)
+    if value is None or isinstance(value, list | dict) or not str(value).strip():
+        raise InputError(f"{content.name}, row {row}: {key} is {shown(value)}, want a name or id")
+    return str(value).strip()
+
+
+def number_of(content: Content, row: int, found: Mapping[str, Any], key: str) -> float | None:
+    """Return the number that an object has under a key, None where that is null.
+
+    Raises
+    ------
+    InputError
+        If it is something else, or not finite.
+    """
+    (value,) = values_of(content, row, found, key)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if value is None or (is_number and math.isfinite(value)):
+        return None if value is None else float(value)
+    raise InputError(f"{content.name}, row {row}: {key} is {shown(value)}, want a number")
+
+
 def files_in(place: str | os.PathLike[str]) -> list[str]:
     """Files that a path stands for: itself, or those of a folder that are no Parquet files."""
     path = os.fspath(place)
@@ -166,6 +206,11 @@ def files_in(place: str | os.PathLike[str]) -> list[str]:
         for name in names
         if suffix_of(name) in FOLDER_SUFFIXES
     )
+    if not found and not any(Path(path).rglob("*.parquet")):
+        raise InputError(
+            f"{path}: nothing to import in this folder, want files that end in "
+            f"{listing([*FOLDER_SUFFIXES, '.parquet'])}"
+        )
     logs = [file for file in found if suffix_of(file) == ".eval"]  # other files beside are no logs
     return logs or found or [path]
 

@@ -8,12 +8,12 @@ from typing import Any
 import polars as pl
 
 from btdagg._core import InputError
-from btdagg.importing.content import Content, values_of
+from btdagg.importing.content import Content, name_of, number_of, values_of
 from btdagg.importing.options import ImportOptions
 from btdagg.importing.scores import votes_of_scores
 from btdagg.importing.texts import vote_in
 from btdagg.judge.answer_format import AnswerFormat
-from btdagg.tables.table import shown
+from btdagg.tables.table import Table, shown
 
 _WINNERS = {"model_1": 1, "model_2": -1, "tie": 0}
 _NO_ANSWER = "$ERROR$"  # what FastChat keeps in place of an answer
@@ -51,32 +51,36 @@ def read_fastchat_scores(content: Content, _: ImportOptions) -> tuple[pl.DataFra
     """Read scores of answers, and compare every two models."""
     rows = []
     for number, each in content.objects():
-        question, model, score = values_of(content, number, each, "question_id", "model", "score")
-        if not isinstance(score, int | float) or isinstance(score, bool):
-            raise InputError(
-                f"{content.name}, row {number}: score is {shown(score)}, want a number"
-            )
+        question = name_of(content, number, each, "question_id")
+        model = name_of(content, number, each, "model")
+        score = number_of(content, number, each, "score")
         status = "failed" if _NO_ANSWER in str(each.get("judgment")) else "unparsed"
-        known = None if score < 0 else float(score)
-        rows.append((str(question), *_about(each), str(model), known, status))
-    return votes_of_scores(pl.DataFrame(rows, schema=_SCORE, orient="row")), None
+        known = None if score is None or score < 0 else score
+        rows.append((question, *_about(each), model, known, status))
+    scores = pl.DataFrame(rows, schema=_SCORE, orient="row")
+    return votes_of_scores(Table(scores, content.name)), None
 
 
 def _games(content: Content, number: int, each: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
     """Yield the values of `_GAME` for each comparison."""
-    keys = ("question_id", "model_1", "model_2", "g1_winner", "g2_winner")
-    question, first, second, *winners = values_of(content, number, each, *keys)
-    pair = (str(question), *_about(each), str(first), str(second))
+    question, first, second = (
+        name_of(content, number, each, key) for key in ("question_id", "model_1", "model_2")
+    )
+    if first == second:
+        raise InputError(
+            f"{content.name}, row {number}: model_1 and model_2 are both {shown(first)}, want two"
+        )
+    winners = values_of(content, number, each, "g1_winner", "g2_winner")
+    pair = (question, *_about(each), first, second)
     if "m1_score" in each:  # each answer was scored alone: one comparison, not two
-        scores = (each["m1_score"], each["m2_score"])
-        known = min(scores) >= 0
-        difference = scores[0] - scores[1]
-        vote = _WINNERS[winners[0]] if known else None
-        margin = abs(difference) if known else None
-        yield *pair, vote, None, None, margin
+        one, other = (number_of(content, number, each, key) for key in ("m1_score", "m2_score"))
+        if one is None or other is None or min(one, other) < 0:
+            yield *pair, None, None, None, None
+        else:
+            yield *pair, _WINNERS[winners[0]], None, None, abs(one - other)
         return
     for order, winner, key in zip(("AB", "BA"), winners, ("g1", "g2"), strict=True):
-        vote, status = _WINNERS.get(winner), None
+        vote, status = _WINNERS.get(str(winner)), None
         if vote is None:
             if winner != "error":
                 raise InputError(
@@ -84,6 +88,10 @@ def _games(content: Content, number: int, each: Mapping[str, Any]) -> Iterator[t
                     "model_1, model_2, tie or error"
                 )
             text = each.get(f"{key}_judgment")
+            if not isinstance(text, str | None):
+                raise InputError(
+                    f"{content.name}, row {number}: {key}_judgment is {shown(text)}, want a text"
+                )
             vote = vote_in(text, _TAGS, order)
             status = "failed" if _NO_ANSWER in str(text) else "unparsed"
         yield *pair, vote, status, order, None

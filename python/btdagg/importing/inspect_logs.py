@@ -8,7 +8,9 @@ import polars as pl
 
 from btdagg._core import InputError
 from btdagg.importing.content import Content
+from btdagg.importing.frames import FILE
 from btdagg.importing.options import ImportOptions
+from btdagg.tables.table import listing
 
 _KEYS = {"version", "status", "eval"}
 
@@ -28,12 +30,14 @@ def read_inspect(
     from btdagg.integrations.inspect import read_inspect_labels, read_inspect_votes
 
     paths = [content.path for content in contents]
+    name = pl.lit(listing(paths)).alias(FILE)
     columns, words = dict(options.columns), options.words or None
     label = columns.pop("label", None)
     try:
         if label is not None:
             labels = read_inspect_labels(paths, label, words=words, columns=columns)
-            return [labels.frame.vstack(labels.unlabelled).rename({"label": "vote"})], []
+            frame = labels.frame.vstack(labels.unlabelled).rename({"label": "vote"})
+            return [frame.with_columns(name)], []
         votes = read_inspect_votes(paths, scorer=options.name, words=words, columns=columns)
     except InputError as error:
         said = str(error)
@@ -42,4 +46,4 @@ def read_inspect(
         elif "scorer=" in said:
             said += " (--name)"
         raise InputError(said) from None
-    return [votes.frame], []
+    return [votes.frame.with_columns(name)], []

@@ -6,6 +6,7 @@ import polars as pl
 
 from btdagg._core import InputError
 from btdagg.importing.content import Content
+from btdagg.importing.frames import HUMAN
 from btdagg.importing.options import ImportOptions
 from btdagg.importing.words import VOTE, as_words, voted
 from btdagg.tables import schema
@@ -26,7 +27,7 @@ _WORDS = as_words(
 )
 _KEPT = ("question_id", *ITEM_NAMES, "model_a", "model_b", "judge", "turn", "language")
 # Names under which LMSYS publishes people; other judges are models.
-_PEOPLE = r"^(arena_user|author|expert|human|user)"
+_PEOPLE = r"^(arena_user_.+|(arena_user|author|expert|human|user)(_\d+)?)$"
 
 
 def is_lmsys(content: Content) -> bool:
@@ -52,9 +53,9 @@ def read_lmsys(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, 
     kinds = dict.fromkeys(("group", "system_a", "system_b"), schema.groups)
     frame = parse(found, kinds).frame.with_columns(order=pl.lit("AB"))
     if "judge" not in frame:
-        return frame.with_columns(rater=pl.lit("human")), None
+        return frame.with_columns(rater=pl.lit(HUMAN)), None
     if frame.select(pl.col("judge").str.contains(_PEOPLE).all()).item():
-        frame = frame.rename({"judge": "rater"})
+        frame = frame.with_columns(rater=pl.col("judge").fill_null(HUMAN)).drop("judge")
     return frame, None
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import repeat
 
 import polars as pl
 
@@ -13,15 +14,27 @@ from btdagg.importing.scores import votes_of_scores
 from btdagg.importing.texts import Said, heard
 from btdagg.importing.words import VOTE, voted
 from btdagg.tables import schema
-from btdagg.tables.schema import parse
+from btdagg.tables.schema import Parser, parse, parse_column
 from btdagg.tables.source import ITEM_NAMES
 from btdagg.tables.table import Table, as_text, listing, text
 
 VERDICTS = ("vote", "label", "answer", "score", "score_a")
-_KINDS: dict[str, schema.Kind] = {
+
+
+def _temperatures(table: Table, column: str) -> Parser:
+    """Temperatures as text, such as 0.5 and default: equal numbers are written in one way."""
+    named = schema.names(table, column).value
+    number = as_text(table, column).str.strip_chars().cast(pl.Float64, strict=False)
+    value = pl.coalesce(number.cast(pl.String), named)
+    return Parser(value, pl.lit(False), value)
+
+
+KINDS: dict[str, schema.Kind] = {
     "item": schema.ids,
     **{name: kind for name, kind in schema.VOTES.kinds.items() if name not in ("item", "vote")},
-    **dict.fromkeys(("rater", "group", "system", "system_a", "system_b"), schema.names),
+    "temperature": _temperatures,
+    "rater": schema.ids,
+    **dict.fromkeys(("group", "system", "system_a", "system_b"), schema.names),
     "confidence": schema.fractions,
     "margin": schema.amounts,
     **dict.fromkeys(("score", "score_a", "score_b"), schema.finite_numbers),
@@ -46,14 +59,14 @@ def read_mapped(content: Content, options: ImportOptions) -> tuple[pl.DataFrame,
                 f"--map {name}={column}: no column {column!r}; {table.source} has "
                 f"{listing(table.columns)}"
             )
-    known = [name for name in (*_KINDS, *VERDICTS, "temperature") if name in table.columns]
+    known = [name for name in (*KINDS, *VERDICTS) if name in table.columns]
     names = {name: name for name in known if name not in columns.values()} | columns
     if "item" not in names:
         free = (name for name in ITEM_NAMES if name in table.columns)
         its = next((name for name in free if name not in names.values()), None)
         names |= {} if its is None else {"item": its}
-    verdict = _verdict(names, table)
-    _require_items({**names, **options.constants}, verdict, table)
+    verdict = _verdict(names, columns, table)
+    _require_items(names, options.constants, verdict, table)
     flipped = _flipped(table, options)
     table, hint = _with_verdict(table, names, verdict, flipped, options)
     kept = [
@@ -67,16 +80,22 @@ def read_mapped(content: Content, options: ImportOptions) -> tuple[pl.DataFrame,
     if flipped is not None and "order" not in names:
         added.append(pl.when(flipped).then(pl.lit("BA")).otherwise(pl.lit("AB")).alias("order"))
     found = Table(table.rows.select("\0row", *kept, *added), table.source, files=table.files)
-    found = parse(found, {n: k for n, k in _KINDS.items() if n in names or n == "order"})
-    frame = found.frame
+    kinds = {n: k for n, k in KINDS.items() if n in names or n == "order"}
+    if verdict == "score" or "item" not in names:  # ids are made of them
+        kinds |= {name: schema.groups for name in (*_PAIR, "system") if name in names}
+    found = parse(found, kinds)
     if verdict == "score":
-        prompts = frame if "group" in names else frame.rename({"item": "group"})
-        frame = votes_of_scores(prompts.drop("item", strict=False))
-    return frame, hint
+        prompts = found.data if "group" in names else found.data.rename({"item": "group"})
+        return votes_of_scores(found.renumbered(prompts.drop("item", strict=False))), hint
+    return found.frame, hint
 
 
-def _verdict(names: Mapping[str, str], table: Table) -> str:
-    found = next((name for name in VERDICTS if name in names), None)
+def _verdict(names: Mapping[str, str], mapped: Mapping[str, str], table: Table) -> str:
+    """Return which column says who is better: the one that is mapped, or one of its own name."""
+    several = [name for name in VERDICTS if name in mapped]
+    if len(several) > 1:
+        raise InputError(f"--map names {' and '.join(several)}, want one of them")
+    found = next((name for name in (*several, *VERDICTS) if name in names), None)
     if found is None:
         raise InputError(
             f"{table.source}: no column of votes; found {listing(table.columns)}; name it, as in "
@@ -87,13 +106,17 @@ def _verdict(names: Mapping[str, str], table: Table) -> str:
     return found
 
 
-def _require_items(names: Mapping[str, str], verdict: str, table: Table) -> None:
+def _require_items(
+    names: Mapping[str, str], constants: Mapping[str, str], verdict: str, table: Table
+) -> None:
     if verdict == "score":
+        known: set[str] = set(names)  # they are compared before anything is set
         wanted = [("system",), ("group", "item")]
     else:
+        known = {*names, *constants}
         wanted = [("item", *_PAIR)] if "item" in names else [(name,) for name in _PAIR]
     for several in wanted:
-        if not any(name in names for name in several):
+        if not any(name in known for name in several):
             raise InputError(
                 f"{table.source}: no column for {several[0]!r}; found {listing(table.columns)}; "
                 + (
@@ -137,9 +160,16 @@ def _with_verdict(
     """Add the columns of what each row says, under names that no column has."""
     hint = None
     if verdict == "score":
+        if flipped is not None:
+            raise InputError("--flip-where wants votes on pairs, and score is of one response")
         return table, None
     if verdict == "answer":
-        said = heard(map(Said, text(table, names["answer"])), options.answer)
+        orders: Iterable[str] = repeat(options.constants.get("order", "AB"))
+        if flipped is not None:  # says itself which rows are to be turned
+            orders = repeat("AB")
+        elif "order" in names and "order" not in options.constants:
+            orders = parse_column(table, names["order"], schema.orders)
+        said = heard(map(Said, text(table, names["answer"]), orders), options.answer)
         vote = pl.Series(said.votes, dtype=pl.Int8)
         table = Table(table.frame, table.source).with_columns(
             [pl.Series("\0status", said.statuses), vote.alias(VOTE)]

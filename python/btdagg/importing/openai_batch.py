@@ -10,15 +10,23 @@ import polars as pl
 
 from btdagg._core import InputError
 from btdagg.importing.content import Content, values_of
+from btdagg.importing.frames import CHOICE
 from btdagg.importing.options import ImportOptions
 from btdagg.importing.texts import Said, heard
+from btdagg.judge.chat_replies import parts_of
 from btdagg.tables.table import shown
 
 # Ids that name item, order and sample in this order, as most do.
-_USUAL = re.compile(r"(?P<item>.+?)[-_:|/. ](?P<order>AB|BA)(?:[-_:|/. ](?P<sample>\d+))?")
+_USUAL = re.compile(r"(?P<item>.+?)[-_:|/. ](?P<order>AB|BA)(?:[-_:|/. ](?P<sample>[0-9]+))?")
+_ALL = re.compile("(?P<item>.+)", re.DOTALL)
+_OURS = re.compile(r"btdagg-[0-9a-f]{40}")
 _FIELD = re.compile(r"\{(\w+)\}")
-_FIELDS = {"order": "AB|BA", "sample": r"\d+", "item": ".+"}
+_FIELDS = {"order": "AB|BA", "sample": "[0-9]+", "item": ".+"}
+# Columns that come from elsewhere.
+_TAKEN = ("vote", "status", "confidence", "format", "label", "n_votes")
+_MODEL = "\0model"
 _ENDS = {"max_output_tokens": "length", "content_filter": "content_filter"}
+_HOW = "--custom-id '{item}-{order}-{sample}' says how ids are made"
 
 
 def is_openai_batch(content: Content) -> bool:
@@ -28,29 +36,40 @@ def is_openai_batch(content: Content) -> bool:
 
 def read_openai_batch(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str | None]:
     """Read a vote of each answer: chat completions, or responses."""
-    pattern = _pattern(options.custom_id) if options.custom_id else _usual(content)
-    names = list(pattern.groupindex)
+    pattern = _pattern(options.custom_id) if options.custom_id else None
     rows: list[tuple[Any, ...]] = []
     texts: list[Said] = []
     for number, each in content.objects():
         (custom_id,) = values_of(content, number, each, "custom_id")
-        found = pattern.fullmatch(str(custom_id))
-        if found is None:
+        told = str(custom_id)
+        if _OURS.fullmatch(told):
             raise InputError(
-                f"{content.name}, row {number}: custom_id is {shown(custom_id)}, want "
-                + (
-                    options.custom_id
-                    or "item, order and sample, as in q1-AB-0; --custom-id "
-                    "'{item}-{order}-{sample}' says how ids are made"
-                )
+                f"{content.name}, row {number}: a request of btdagg batch write; btdagg batch "
+                "collect reads its answers into the store"
+            )
+        if pattern is None:  # by the first
+            pattern = _USUAL if _USUAL.fullmatch(told) else _ALL
+        found = pattern.fullmatch(told)
+        wanted = options.custom_id
+        if found is None or (not wanted and pattern is _ALL and _USUAL.fullmatch(told)):
+            wanted = wanted or f"all ids to name item and order, or none; {_HOW}"
+            raise InputError(
+                f"{content.name}, row {number}: custom_id is {shown(custom_id)}, want {wanted}"
+            )
+        named = found.groupdict()
+        if len(named.get("sample") or "") > 15:
+            raise InputError(
+                f"{content.name}, row {number}: custom_id is {shown(custom_id)}, want a sample of "
+                "at most 15 digits"
             )
         body = _body(each)
-        order = found["order"] if "order" in names else "AB"
+        order = named.get("order") or options.constants.get("order", "AB")
         for choice, said in enumerate(_answers(body, order)):
             texts.append(said)
-            rows.append((*found.groups(), choice, body.get("model")))
+            rows.append((*named.values(), choice, str(body.get("model") or "") or None))
     found_in = heard(texts, options.answer)
-    schema = dict.fromkeys(names, pl.String) | {"choice": pl.Int64, "judge": pl.String}
+    names = pattern.groupindex if pattern is not None else {}
+    schema = dict.fromkeys(names, pl.String) | {CHOICE: pl.Int64, _MODEL: pl.String}
     frame = pl.DataFrame(rows, schema=schema, orient="row").with_columns(
         vote=pl.Series(found_in.votes, dtype=pl.Int8),
         status=pl.Series(found_in.statuses, dtype=pl.String),
@@ -58,22 +77,14 @@ def read_openai_batch(content: Content, options: ImportOptions) -> tuple[pl.Data
     )
     hint = found_in.hint
     if "sample" in names:
-        n_choices = pl.col("choice").max() + 1
-        sample = pl.col("sample").cast(pl.Int64) * n_choices + pl.col("choice")
-        frame = frame.with_columns(sample=sample)
-    if "order" not in names:
+        frame = frame.with_columns(pl.col("sample").cast(pl.Int64))
+    else:
+        frame = frame.drop(CHOICE)
+    if not {"order"} & {*names, *options.constants}:
         hint = hint or "custom_id does not tell the order: A is taken to be shown first"
-    # A request that failed does not say which model would have answered.
-    judges = frame["judge"].drop_nulls().unique()
-    if len(judges) == 1:
-        frame = frame.with_columns(judge=pl.lit(judges[0]))
-    return frame.drop("choice"), hint
-
-
-def _usual(content: Content) -> re.Pattern[str]:
-    if _USUAL.fullmatch(str(content.first.get("custom_id"))):
-        return _USUAL
-    return re.compile("(?P<item>.+)", re.DOTALL)
+    if "judge" not in names:
+        frame = frame.with_columns(judge=_MODEL)
+    return frame.drop(_MODEL), hint
 
 
 def _pattern(made: str) -> re.Pattern[str]:
@@ -81,6 +92,9 @@ def _pattern(made: str) -> re.Pattern[str]:
     names = _FIELD.findall(made)
     if "item" not in names or len(set(names)) < len(names):
         raise InputError(f"--custom-id is {made!r}, want {{item}} in it, and no name twice")
+    for name in names:
+        if name in _TAKEN or not name.isidentifier():
+            raise InputError(f"--custom-id is {made!r}, want another name for {{{name}}}")
     parts = _FIELD.split(made)
     texts = [re.escape(part) for part in parts[::2]]
     groups = [f"(?P<{name}>{_FIELDS.get(name, '.+?')})" for name in parts[1::2]]
@@ -97,11 +111,10 @@ def _body(each: Mapping[str, Any]) -> dict[str, Any]:
 
 def _answers(body: Mapping[str, Any], order: str) -> Iterator[Said]:
     if "choices" in body:
-        for choice in body["choices"]:
+        for choice in body["choices"] or [{}]:
             message = choice.get("message") or {}
-            yield Said(
-                message.get("content"), order, choice.get("finish_reason"), message.get("refusal")
-            )
+            text, _ = parts_of(message.get("content"))
+            yield Said(text, order, choice.get("finish_reason"), message.get("refusal"))
     elif "output" in body:  # of the responses endpoint
         parts = [
             part

@@ -40,6 +40,18 @@ class ImportOptions:
     custom_id: str | None = None
 
     @property
+    def given(self) -> list[str]:
+        """Options that only some formats go by, as far as they are given."""
+        several = {
+            "--map": self.columns,
+            "--words": self.words,
+            "--flip-where": self.flip_where,
+            "--name": self.name,
+            "--custom-id": self.custom_id,
+        }
+        return [option for option, value in several.items() if value]
+
+    @property
     def answer(self) -> AnswerFormat:
         """Words of verdicts in texts.
 

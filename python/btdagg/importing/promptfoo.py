@@ -10,9 +10,10 @@ from typing import Any
 import polars as pl
 
 from btdagg._core import InputError
-from btdagg.importing.content import Content
+from btdagg.importing.content import Content, number_of
 from btdagg.importing.options import ImportOptions
 from btdagg.importing.scores import votes_of_scores
+from btdagg.tables.table import NUMBER, Table
 
 _BEST = "select-best"
 
@@ -34,12 +35,14 @@ def read_promptfoo(content: Content, options: ImportOptions) -> tuple[pl.DataFra
     tests = _tests(results)
     best: dict[tuple[str, int, str], list[dict[str, Any]]] = defaultdict(list)
     scored: list[dict[str, Any]] = []
-    for result, (group, sample) in zip(results, tests, strict=True):
+    for (number, result), (group, sample) in zip(content.numbered(results), tests, strict=True):
         system = systems[result.get("promptIdx", 0)]
         for task, kind, found, assertion in _graded(result):
-            if options.name is not None and options.name not in (task, kind):
+            if options.name is not None and options.name not in (task, _task(assertion), kind):
                 continue
+            found["score"] = number_of(content, number, found, "score")
             row = {
+                NUMBER: number,
                 "group": group,
                 "turn": task,
                 "sample": sample,
@@ -60,7 +63,8 @@ def read_promptfoo(content: Content, options: ImportOptions) -> tuple[pl.DataFra
         scores = pl.DataFrame(
             scored, infer_schema_length=None, schema_overrides={"score": pl.Float64}
         )
-        parts.append(votes_of_scores(scores.drop("place", "selected", strict=False)))
+        scores = scores.drop("place", "selected", strict=False)
+        parts.append(votes_of_scores(Table(scores, content.name)))
     frame = pl.concat(parts, how="diagonal_relaxed") if parts else pl.DataFrame()
     if not frame.height:
         named = f" of {options.name!r}" if options.name is not None else ""
@@ -120,29 +124,40 @@ def _graded(
 ) -> Iterator[tuple[str, str, dict[str, Any], Mapping[str, Any]]]:
     """Yield task, type, score or selection, and the assertion, of what models have graded."""
     components = (result.get("gradingResult") or {}).get("componentResults") or []
-    there: set[str] = set()
+    # Numbers and assertions of a task that have no result yet.
+    left: dict[str, list[tuple[int, Mapping[str, Any]]]] = defaultdict(list)
+    for assertion in (result.get("testCase") or {}).get("assert") or []:
+        if _is_of_model(_kind(assertion)):
+            several = left[_task(assertion)]
+            several.append((len(several) + 1, assertion))
+    seen: Counter[str] = Counter()
     for each in components:
         assertion = (each or {}).get("assertion") or {}
-        kind = str(assertion.get("type", "")).removeprefix("not-")
-        if kind != _BEST and not _is_of_model(kind):
+        if not _is_of_model(_kind(assertion)):
             continue
         task = _task(assertion)
-        there.add(task)
-        yield (
-            task,
-            kind,
-            {"score": each.get("score"), "selected": bool(each.get("pass")), "status": None},
-            assertion,
-        )
-    for assertion in (result.get("testCase") or {}).get("assert") or []:
-        kind = str(assertion.get("type", ""))
-        if (kind == _BEST or _is_of_model(kind)) and _task(assertion) not in there:
-            yield (
-                _task(assertion),
-                kind,
-                {"score": None, "selected": None, "status": "failed"},
-                assertion,
-            )
+        seen[task] += 1
+        same = [one for one in left[task] if one[1].get("value") == assertion.get("value")]
+        number = seen[task]
+        if left[task]:
+            its = (same or left[task])[0]
+            left[task].remove(its)
+            number = its[0]
+        found = {"score": each.get("score"), "selected": bool(each.get("pass")), "status": None}
+        yield _numbered(task, number), _kind(assertion), found, assertion
+    for task, several in left.items():
+        for number, assertion in several:
+            found = {"score": None, "selected": None, "status": "failed"}
+            yield _numbered(task, number), _kind(assertion), found, assertion
+
+
+def _kind(assertion: Mapping[str, Any]) -> str:
+    return str(assertion.get("type", "")).removeprefix("not-")
+
+
+def _numbered(task: str, number: int) -> str:
+    """Name the task of an assertion, of which a test may have several."""
+    return task if number == 1 else f"{task} {number}"
 
 
 def _is_of_model(kind: str) -> bool:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import polars as pl
 
@@ -15,9 +15,12 @@ from btdagg._core import InputError
 from btdagg.importing.content import Content, files_in
 from btdagg.importing.formats import Format, format_of
 from btdagg.importing.frames import as_labels, as_one, as_ratings, as_votes
+from btdagg.importing.mapped import KINDS as OF_COLUMNS
+from btdagg.importing.mapped import VERDICTS
 from btdagg.importing.options import ImportOptions
 from btdagg.importing.words import as_words
 from btdagg.readable import readable
+from btdagg.tables.table import Table
 from btdagg.tables.votes import Votes, read_votes
 
 Place = str | os.PathLike[str]
@@ -118,43 +121,75 @@ def read(
     """
     if kind is not None and kind not in KINDS:
         raise InputError(f"kind is {kind!r}, want one of {', '.join(KINDS)}")
+    fixed = _parsed(constants or {})
     options = ImportOptions(
-        columns or {}, as_words(words), flip_where, constants or {}, name, kind, custom_id
+        columns or {}, as_words(words), flip_where, fixed, name, kind, custom_id
     )
     several = [files] if isinstance(files, str | os.PathLike) else list(files)
-    contents = [Content(path) for place in several for path in files_in(place)]
-    if not contents:
+    paths = [path for place in several for path in files_in(place)]
+    if not paths:
         raise InputError("files is empty, want one or more")
+    known: dict[str, str] = {}
+    for path in paths:
+        place = os.path.realpath(path)
+        if place in known:
+            raise InputError(f"{path} and {known[place]} are one file, want it once")
+        known[place] = path
+    contents = [Content(path) for path in paths]
     of_format: dict[Format, list[Content]] = {}
     for content in contents:
         of_format.setdefault(format_of(content, format, options), []).append(content)
-    fixed = {c: pl.lit(value) for c, value in options.constants.items() if c != "baseline"}
+    same = {column: pl.lit(value) for column, value in fixed.items() if column != "baseline"}
     parts: list[pl.DataFrame] = []
     remarks: list[str] = []
     for one, some in of_format.items():
         found, said = one.read(some, options)
-        parts += [part.with_columns(**fixed, format=pl.lit(one.name)) for part in found]
+        parts += [part.with_columns(**same, format=pl.lit(one.name)) for part in found]
         remarks += said
     rows = as_one(parts)
-    missing = Counter(rows.filter(pl.col("vote").is_null())["status"].to_list())
+    frame, what, n_repeats = _of_kind(
+        rows, kind or ("labels" if "label" in options.columns else None)
+    )
+    if n_repeats:
+        remarks.append(f"left out, since they repeat a sample: {n_repeats} rows")
+    counted = rows if what == "labels" else frame
+    missing = Counter(counted.filter(pl.col("vote").is_null())["status"].to_list())
     unread = dict(missing.most_common())
-    frame, what = _of_kind(rows, kind or ("labels" if "label" in options.columns else None))
     names = tuple(one.name for one in of_format)
     return Imported(frame, what, names, unread, tuple(dict.fromkeys(remarks)))
 
 
-def _of_kind(frame: pl.DataFrame, kind: str | None) -> tuple[pl.DataFrame, str]:
+def _parsed(constants: Mapping[str, object]) -> dict[str, Any]:
+    """Parse the values of --set as those of columns are parsed."""
+    values: dict[str, Any] = {}
+    for name, given in constants.items():
+        if name in ("item", "status", "format", *VERDICTS):
+            raise InputError(f"--set {name}={given}: not the same in all rows, want --map")
+        values[name] = given
+        if name in OF_COLUMNS:
+            table = Table(pl.DataFrame({name: [given]}), "--set")
+            parser = OF_COLUMNS[name](table, name)
+            for bad, wanted in parser.checks:
+                if table.frame.select(bad).item():
+                    raise InputError(f"--set {name}={given}: want {wanted}")
+            values[name] = table.frame.select(parser.value).item()
+    return values
+
+
+def _of_kind(frame: pl.DataFrame, kind: str | None) -> tuple[pl.DataFrame, str, int]:
+    """Return the rows as they are wanted, as what, and how many are left out as repeats."""
     people = "rater" in frame
     if people and "judge" in frame and kind != "votes":
         raise InputError("some votes are of judges, some of people; import their files apart")
     kind = kind or ("ratings" if people else "votes")
     if kind == "labels":
-        return as_labels(frame), kind
+        return as_labels(frame), kind, 0
     if kind == "ratings":
         if not people and "judge" not in frame:
             raise InputError("ratings want a column for rater: --map rater=..., or --set rater=...")
-        return as_ratings(frame), kind
+        return as_ratings(frame), kind, 0
     if people:
         rater = [pl.col("rater")] if "judge" not in frame else [pl.coalesce("judge", "rater")]
         frame = frame.with_columns(rater[0].alias("judge")).drop("rater")
-    return as_votes(frame), kind
+    votes, n_repeats = as_votes(frame)
+    return votes, kind, n_repeats

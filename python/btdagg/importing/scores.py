@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import polars as pl
 
+from btdagg.tables.table import Table, refuse_duplicates
+
 _KEY = ("group", "turn", "task", "judge", "rater", "template", "temperature", "sample")
 
 
-def votes_of_scores(scores: pl.DataFrame) -> pl.DataFrame:
+def votes_of_scores(table: Table) -> pl.DataFrame:
     """Compare every two systems by their scores for a prompt: the k-th sample of one with the k-th.
 
     Parameters
     ----------
-    scores : polars.DataFrame
+    table : Table
         Columns `group` (the prompt), `system` and `score` (Float64, null where there is none);
         `status` says why a score is missing, and what makes a sample the same sample is as in
         votes.
@@ -22,11 +24,19 @@ def votes_of_scores(scores: pl.DataFrame) -> pl.DataFrame:
     polars.DataFrame
         Votes of pairs, as `btdagg.importing.frames` has them; `margin` is the difference of the
         scores in size.
+
+    Raises
+    ------
+    InputError
+        If a sample of a system has two scores; the message names the rows.
     """
+    scores = table.frame
     key = [name for name in _KEY if name in scores and name != "sample"]
     if "sample" not in scores:
         place = pl.int_range(pl.len()).over(*key, "system")
         scores = scores.with_columns(sample=place)
+    else:
+        refuse_duplicates(table, [*key, "system", "sample"])
     key.append("sample")
     if "status" not in scores:
         scores = scores.with_columns(status=pl.lit(None, pl.String))

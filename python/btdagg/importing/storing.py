@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -15,6 +16,7 @@ from btdagg.judge.calls import STATUSES, Asked, Order, Status, digest_of
 from btdagg.judge.judging import Judging, digest_of_pair
 from btdagg.judge.pairs import Pairs
 from btdagg.judge.store import Answered, Owner, StoreError, VoteStore
+from btdagg.tables.table import listing
 
 _ROWS = 5000  # in one transaction
 _WAY = ("judge", "template", "temperature")
@@ -63,6 +65,14 @@ def store_votes(
         `pairs`; if the store has another vote for a sample, or other texts for an item.
     """
     frame = _checked(imported)
+    for column in ("template", "temperature") if judging is not None else ():
+        values = frame[column].unique(maintain_order=True).to_list() if column in frame else []
+        if len(values) > 1:
+            listed = listing(["" if value is None else str(value) for value in values])
+            raise InputError(
+                f"votes of several {column}s ({listed}) cannot be those of one way to ask; import "
+                "them apart"
+            )
     digests = None if pairs is None else {pair.item: digest_of_pair(pair) for pair in pairs}
     if digests is not None:
         absent = frame.filter(~pl.col("item").is_in(list(digests)))["item"]
@@ -111,6 +121,15 @@ def _checked(imported: Imported) -> pl.DataFrame:
         frame = frame.with_columns(confidence=margin if fits else pl.lit(None, pl.Float64))
     if "task" not in frame:
         frame = frame.with_columns(task=pl.lit(None, pl.String))
+    tasks = frame.select("item", "task").unique(maintain_order=True)
+    shared = tasks.filter(pl.col("item").is_duplicated())
+    if shared.height:
+        item = shared["item"][0]
+        first, second = shared.filter(pl.col("item") == item)["task"][:2]
+        raise InputError(
+            f"item {item!r} is in task {first!r} and in task {second!r}, and a store has one task "
+            "for an item; import the tasks into stores of their own"
+        )
     return frame.sort("item", maintain_order=True)
 
 
@@ -123,17 +142,29 @@ def _ways(frame: pl.DataFrame, judging: Judging | None) -> Iterator[tuple[Asked,
             yield replace(judging.asked, judge=str(told["judge"])), rows
             continue
         template = str(told.get("template") or rows["format"][0])
-        temperature = told.get("temperature")
         mark = digest_of(["imported", rows["format"][0], template])
         yield (
             Asked(
                 str(told["judge"]),
                 template,
                 mark,
-                temperature=None if temperature is None else float(temperature),
+                temperature=_temperature(told.get("temperature")),
             ),
             rows,
         )
+
+
+def _temperature(told: object) -> float | None:
+    """Return a number, or None where the endpoint used its own."""
+    if told in (None, "default"):
+        return None
+    try:
+        number = float(str(told))
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise InputError(f"temperature is {told!r}, want a number or default")
+    return number
 
 
 def _refuse_other_votes(store: VoteStore, asked: Asked, rows: pl.DataFrame) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import polars as pl
 
 from btdagg._core import InputError
 from btdagg.importing.content import Content, values_of
+from btdagg.importing.frames import HUMAN
 from btdagg.importing.options import ImportOptions
 from btdagg.integrations.annotations import frame_of, votes_of
 from btdagg.tables.table import listing
@@ -38,16 +39,21 @@ def read_phoenix(content: Content, options: ImportOptions) -> tuple[pl.DataFrame
     return _votes(content, rows, options, "span_id"), None
 
 
-def read_langfuse(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, None]:
+def read_langfuse(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str | None]:
     """Read scores of traces and observations."""
     rows = [_of_langfuse(content, number, each) for number, each in _objects(content)]
-    return _votes(content, [row for row in rows if row["trace_id"]], options, "trace_id"), None
+    of_traces = [row for row in rows if row["trace_id"]]
+    others = [row for row in rows if not row["trace_id"] and options.name in (None, row["name"])]
+    said = f"scores of sessions or runs, which have no trace: {len(others)}" if others else None
+    if not of_traces:
+        raise InputError(f"{content.name}: no score has a trace")
+    return _votes(content, of_traces, options, "trace_id"), said
 
 
-def _objects(content: Content) -> list[tuple[int, dict[str, Any]]]:
+def _objects(content: Content) -> Iterator[tuple[int, dict[str, Any]]]:
     if content.is_json:
-        return list(content.objects())
-    return list(enumerate(content.table().frame.iter_rows(named=True), start=1))
+        return content.objects()
+    return enumerate(content.table().frame.iter_rows(named=True), start=1)
 
 
 def _of_phoenix(content: Content, number: int, each: Mapping[str, Any]) -> dict[str, Any]:
@@ -121,7 +127,7 @@ def _votes(
     frame = frame.select("item", "vote", "status", *kept)
     if kind != "HUMAN":
         return frame
-    rater = pl.col("judge").fill_null("human") if "judge" in kept else pl.lit("human")
+    rater = pl.col("judge").fill_null(HUMAN) if "judge" in kept else pl.lit(HUMAN)
     return frame.with_columns(rater=rater).drop("judge", strict=False)
 
 
