@@ -14,7 +14,9 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 # Read by Git and by the machine that tests changes.
-LEFT_OUT = {".ci/run", ".gitignore", ".pre-commit-config.yaml"}
+LEFT_OUT = {".ci/run", ".gitignore", ".pre-commit-config.yaml", ".containerignore"} | {
+    f".github/workflows/{name}.yml" for name in ("ci", "release", "wheels")
+}
 
 URLS = {"Documentation", "Source", "Changelog", "Issues"}
 
