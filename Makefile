@@ -11,7 +11,7 @@ SOURCES := pyproject.toml Cargo.toml $(wildcard Cargo.lock) $(shell find rust py
 export MATURIN_PEP517_ARGS ?= --locked
 .NOTPARALLEL:
 
-.PHONY: help demo demo-judge test soak integrations lint bench bench-smoke figures docs clean
+.PHONY: help demo demo-judge test soak integrations wheel lint bench bench-smoke figures docs clean
 
 help:
 	@echo "make demo      simulated judges: what calibration does, and where majority vote wins"
@@ -19,6 +19,7 @@ help:
 	@echo "make test      the tests, Rust and Python"
 	@echo "make soak      tests that take long: kills, faults, load, many draws"
 	@echo "make integrations  tests that need a server, an engine, a browser, Cargo or a peer"
+	@echo "make wheel     a source distribution and the wheel made of it, audited, in dist/"
 	@echo "make lint      formatters, linters, type checkers"
 	@echo "make bench     kernels, and btdagg against its peers"
 	@echo "make figures   draw the figures of README and docs again"
@@ -44,6 +45,16 @@ soak: $(VENV)/.test
 integrations: $(VENV)/.integrations $(VENV)-phoenix/.installed
 	$(PYTEST) -m "integration and not soak"
 
+# With Zig as linker it runs on any Linux since 2014, wherever it is built. The wheel is made of the
+# source distribution, so that nothing may be missing there.
+wheel: $(VENV)-wheel/.installed
+	rm -rf dist
+	PATH="$(abspath $(VENV)-wheel/bin):$$PATH" CARGO_TARGET_DIR="$(abspath target/wheel)" \
+	  maturin build --quiet --locked --release --sdist --zig --compatibility manylinux2014 --out dist
+	$(VENV)-wheel/bin/auditwheel show dist/*.whl | grep --quiet '"manylinux_2_17_'
+	$(VENV)-wheel/bin/abi3audit --strict dist/*.whl
+	$(VENV)-wheel/bin/twine check --strict dist/*
+
 lint: $(VENV)/.lint
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
@@ -53,6 +64,12 @@ lint: $(VENV)/.lint
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest btdagg._core
+	$(BIN)/zizmor --offline --quiet .github examples/release_gate/release-gate.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml \
+	  examples/release_gate/release-gate.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
+	$(BIN)/hadolint Containerfile
+	cargo package --package btdagg --locked --allow-dirty --no-verify --quiet
 
 # Each prints a table; with --smoke it shows that it runs.
 BENCHES := peers tables local_minima few_labels panel forecast significance evaluation new_items \
@@ -95,6 +112,12 @@ $(VENV)-phoenix/.installed:
 	$(VENV)-phoenix/bin/python -m pip install --quiet --no-compile "arize-phoenix>=20"
 	@touch $@
 
+$(VENV)-wheel/.installed:
+	$(PYTHON) -m venv $(VENV)-wheel
+	$(VENV)-wheel/bin/python -m pip install --quiet --no-compile "maturin>=1.12,<2" cargo-zigbuild ziglang \
+	  "auditwheel>=6" "abi3audit>=0.0.20" "twine>=6"
+	@touch $@
+
 # Stamped only once pip works: Debian's Python without python3-venv leaves half an environment.
 $(VENV)/.created:
 	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
@@ -102,4 +125,4 @@ $(VENV)/.created:
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-phoenix target demo
+	rm -rf $(VENV) $(VENV)-phoenix $(VENV)-wheel target dist demo

@@ -1,16 +1,27 @@
 """Libraries that are not installed: what is said, and which extra it names."""
 
+import ast
 import importlib
 import re
 import subprocess
 import sys
+import tomllib
+from functools import cache
+from pathlib import Path
 
 import polars as pl
 import pytest
 
 from btdagg import DavidsonModel
-from btdagg.extras import MissingExtraError, needs
+from btdagg.extras import _PACKAGES, MissingExtraError, needs
 from commands import ended, one_line
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "python" / "btdagg"
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+# Servers, other tools and what only developers need: not for everybody's desk.
+NOT_IN_ALL = {"inspect", "langfuse", "mlflow", "opentelemetry", "phoenix", "postgres", "pytest",
+              "vllm", "test", "integrations", "lint"}  # fmt: skip
 
 
 @pytest.fixture
@@ -169,3 +180,78 @@ def test_packages_are_there_as_soon_as_they_are_named():
     check = "import btdagg; print(btdagg.online.fit_votes.__name__, btdagg.report.__name__)"
     done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["fit_votes", "btdagg.report"]
+
+
+@cache
+def brought_by(extra):
+    """Distributions that an extra names, and those of the extras that it names."""
+    found = set()
+    for need in EXTRAS[extra]:
+        name, inner = re.match(r"([\w.-]+)(?:\[([\w,-]+)\])?", need).groups()
+        if name == "btdagg":
+            found.update(*map(brought_by, inner.split(",")))
+        else:
+            found.add(name)
+    return found
+
+
+def guarded(tree):
+    """Name of the extra, and the imports, of each `with needs(...)`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.With):
+            for item in node.items:
+                match item.context_expr:
+                    case ast.Call(func=ast.Name(id="needs"), args=[ast.Constant(value=extra), _]):
+                        yield extra, set(imports(node))
+
+
+def imports(tree):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module
+
+
+def outside(module, seen):
+    """Modules of others that importing a module imports, by way of ours too."""
+    if module.partition(".")[0] != "btdagg":
+        return {module.partition(".")[0]} - sys.stdlib_module_names
+    path = PACKAGE.joinpath(*module.split(".")[1:])
+    path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    if module in seen or not path.exists():
+        return set()
+    seen.add(module)
+    # What stands in a function, or is for types alone, is not imported yet.
+    at_once = [node for node in ast.parse(path.read_text()).body
+               if isinstance(node, ast.Import | ast.ImportFrom | ast.With)]  # fmt: skip
+    return set().union(*(outside(name, seen) for node in at_once for name in imports(node)))
+
+
+GUARDED = [
+    pytest.param(extra, modules, id=f"{path.relative_to(PACKAGE)}-{extra}")
+    for path in sorted(PACKAGE.rglob("*.py"))
+    for extra, modules in guarded(ast.parse(path.read_text()))
+]
+
+
+@pytest.mark.parametrize(("extra", "modules"), GUARDED)
+def test_the_extra_that_a_message_names_brings_what_is_imported(extra, modules):
+    wanted = set().union(*(outside(module, set()) for module in modules))
+    brought = brought_by(extra) | {"numpy", "scipy"}
+    assert {_PACKAGES.get(name, name).replace("_", "-") for name in wanted} <= brought
+
+
+def test_no_page_or_message_names_an_extra_that_does_not_exist():
+    assert len(GUARDED) > 30
+    assert {extra for case in GUARDED for extra in case.values[:1]} <= EXTRAS.keys()
+    texts = [*PACKAGE.rglob("*.py"), *(ROOT / "docs").glob("*.md"), ROOT / "README.md",
+             ROOT / "pyproject.toml", *(ROOT / "examples").rglob("*.yml")]  # fmt: skip
+    for path in texts:
+        for named in re.findall(r"(?:btdagg|\.)\[([a-z0-9, -]+)\]", path.read_text()):
+            assert set(re.split(", *", named)) <= EXTRAS.keys(), path
+
+
+def test_all_is_every_extra_but_servers_and_other_tools():
+    everything = set().union(*map(brought_by, EXTRAS.keys() - NOT_IN_ALL - {"all"}))
+    assert brought_by("all") == everything

@@ -14,7 +14,11 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 # Read by Git and by the machine that tests changes.
-LEFT_OUT = {".ci/run", ".gitignore", ".pre-commit-config.yaml"}
+LEFT_OUT = {".ci/run", ".gitignore", ".pre-commit-config.yaml", ".containerignore"} | {
+    f".github/workflows/{name}.yml" for name in ("ci", "release", "wheels")
+}
+
+URLS = {"Documentation", "Source", "Changelog", "Issues"}
 
 pytestmark = pytest.mark.integration
 
@@ -34,6 +38,13 @@ def sdist(tmp_path_factory):
     with tarfile.open(archive) as members:
         members.extractall(folder, filter="data")
     return folder / archive.name.removesuffix(".tar.gz")
+
+
+def urls_of(package):
+    """Names of the project's addresses, each of them a web address."""
+    urls = dict(url.split(", ") for url in package.get_all("Project-URL"))
+    assert all(url.startswith("https://") for url in urls.values())
+    return urls.keys()
 
 
 def files_of(folder):
@@ -78,13 +89,11 @@ def test_links_of_the_sdist_lead_to_files_of_it(sdist):
 
 def test_sdist_says_where_the_project_is(sdist):
     said = message_from_string((sdist / "PKG-INFO").read_text(encoding="utf-8"))
-    assert [url.partition(", ")[0] for url in said.get_all("Project-URL")] == ["Repository"]
-    assert all("https://" in url for url in said.get_all("Project-URL"))
+    assert urls_of(said) == URLS
 
 
 def test_the_installed_package_says_where_the_project_is():
-    (url,) = metadata("btdagg").get_all("Project-URL")
-    assert url.startswith("Repository, https://")
+    assert urls_of(metadata("btdagg")) == URLS
 
 
 def test_cargo_reads_the_workspace_of_the_sdist_as_locked(sdist):
