@@ -90,6 +90,7 @@ bench-smoke: $(VENV)/.test
 
 figures: $(VENV)/.figures
 	$(BIN)/python docs/figures/draw.py
+	$(BIN)/python docs/figures/method.py
 	$(BIN)/python docs/figures/online.py
 
 docs:
