@@ -16,8 +16,8 @@ from btdagg.report.style import FAINT, INK, method_styles
 
 HERE = Path(__file__).parent
 BUDGETS = (1, 2, 4, 6, 8, 12, 16, 24, 32)
-# How a judge votes (B, tie, A) on an item that is a tie and on one that A wins; half of the items are
-# ties, and the others, and the leanings on ties, are A's and B's alike.
+# How a judge votes (B, tie, A) on an item that is a tie and on one that A wins. Half of the items
+# are ties; the others, and the leanings on ties, are A's and B's alike.
 SHY = ((0.30, 0.15, 0.55), (0.10, 0.10, 0.80))
 CANDID = ((0.20, 0.60, 0.20), (0.05, 0.20, 0.75))
 
