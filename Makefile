@@ -15,7 +15,7 @@ export MATURIN_PEP517_ARGS ?= --locked
 
 help:
 	@echo "make demo      simulated judges: what calibration does, and where majority vote wins"
-	@echo "make demo-judge  votes from a simulated endpoint to labels and a page"
+	@echo "make demo-judge  votes of a simulated judge to labels and a page"
 	@echo "make test      the tests, Rust and Python"
 	@echo "make soak      tests that take long: kills, faults, load, many draws"
 	@echo "make integrations  tests that need a server, an engine, a browser, Cargo or a peer"
@@ -29,7 +29,10 @@ demo: $(VENV)/.demo
 	$(BIN)/btdagg demo --output demo
 
 demo-judge: $(VENV)/.judge
-	examples/demo_judge.sh $(BIN) demo/judge
+	$(BIN)/btdagg demo --pairs demo/sums
+	$(BIN)/btdagg run demo/sums/pairs.jsonl --labels demo/sums/labels.csv --client simulated \
+	  --model simulated -n 12 -o demo/judge
+	$(BIN)/btdagg votes demo/judge/votes.db
 
 # Where there is no Rust on the machine the build fetches one for itself, and Cargo's own tests,
 # which need it installed, are left out.
@@ -87,6 +90,7 @@ bench-smoke: $(VENV)/.test
 
 figures: $(VENV)/.figures
 	$(BIN)/python docs/figures/draw.py
+	$(BIN)/python docs/figures/method.py
 	$(BIN)/python docs/figures/online.py
 
 docs:

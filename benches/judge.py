@@ -258,7 +258,7 @@ def main() -> None:
         f"Python {platform.python_version()}, openai {openai.__version__}, "
         f"SQLAlchemy {sqlalchemy.__version__}; {LATENCY_MS} ms, concurrency {CONCURRENCY}"
     )
-    command = [sys.executable, "-S", str(SERVER), "--port", "0", "--latency-ms", str(LATENCY_MS)]
+    command = [sys.executable, str(SERVER), "--port", "0", "--latency-ms", str(LATENCY_MS)]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
     url = server.stdout.readline().strip()

@@ -42,6 +42,7 @@ import numpy as np
 import polars as pl
 
 from btdagg.cli import run
+from btdagg.datasets import simulated_pairs
 
 ROOT = Path(__file__).parents[1]
 _FENCE = re.compile(r"^```(\S*)[ ]?(\S*)$")
@@ -266,16 +267,14 @@ def _agree(value: object, said: object) -> bool:
 
 def stock(folder: Path) -> None:
     """Write the files that pages speak of: pairs, labels, votes of a judge on them, ratings."""
-    made = [sys.executable, str(ROOT / "examples" / "make_sums.py")]
-    subprocess.run([*made, str(folder), "--items", "60"], check=True)
-    more = folder / "more"
-    subprocess.run([*made, str(more), "--items", "20", "--seed", "1"], check=True)
-    texts = (more / "pairs.jsonl").read_text(encoding="utf-8")
-    (folder / "more.jsonl").write_text(texts.replace('"sum-', '"more-'), encoding="utf-8")
-    labels = pl.read_csv(folder / "labels.csv")
-    others = pl.read_csv(more / "labels.csv").with_columns(
-        pl.col("item").str.replace("sum-", "more-")
+    pairs, labels = (pl.DataFrame(columns) for columns in simulated_pairs(60))
+    pairs.write_ndjson(folder / "pairs.jsonl")
+    labels.write_csv(folder / "labels.csv")
+    more, others = (
+        pl.DataFrame(columns).with_columns(pl.col("item").str.replace("sum-", "more-"))
+        for columns in simulated_pairs(20, seed=1)
     )
+    more.write_ndjson(folder / "more.jsonl")
     votes = _votes(labels, {"template": ["base", "brief"], "temperature": ["default", "0.3"]})
     votes.write_parquet(folder / "votes.parquet")
     plain = ("item", "judge", "order", "sample", "vote")

@@ -14,7 +14,7 @@ class SimulatedJudge:
 
     def __init__(self, folder, *arguments):
         self.path = Path(folder) / "requests.jsonl"
-        command = [sys.executable, "-S", str(SERVER), "--port", "0", "--log", str(self.path)]
+        command = [sys.executable, str(SERVER), "--port", "0", "--log", str(self.path)]
         self._process = subprocess.Popen(
             [*command, *map(str, arguments)], stdout=subprocess.PIPE, text=True
         )

@@ -367,4 +367,4 @@ def test_the_command_asks_by_each_protocol(cli, dialect, endpoint, tmp_path, mon
         line = one_line(*cli(*command[:-2], "--client", dialect.name))
         assert line == f"environment variable {dialect.variable} is not set, want an API key"
     line = one_line(*cli(*command, "--client", "claude"))
-    assert line == "--client is 'claude', want one of openai, anthropic, gemini"
+    assert line == "--client is 'claude', want one of openai, anthropic, gemini, simulated"

@@ -1,8 +1,8 @@
 """A judge that costs nothing: `python examples/judge_server --port 8080`.
 
 It speaks the chat-completions protocol over HTTP on this machine, reads the two responses of a
-prompt and votes with noise, a taste for ties and a positional bias. Faults can be injected. The
-standard library is all that it needs.
+prompt and votes with noise, a taste for ties and a positional bias, as `--client simulated` does.
+Faults can be injected.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import argparse
 import asyncio
 import signal
 
+from btdagg.judge.simulated.judging import Habits
 from completions import Options, Service
 from faults import FAULTS, parse_faults
-from judging import Habits
 from records import Records
 from wire import Connection
 

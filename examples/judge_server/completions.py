@@ -10,9 +10,9 @@ from email.utils import formatdate
 from random import Random
 from typing import Any
 
-from answers import REFUSAL, UNDECIDED, Answer, answer, asked
+from btdagg.judge.simulated.answers import REFUSAL, UNDECIDED, SimulatedAnswer, answer, asked
+from btdagg.judge.simulated.judging import Habits, digest, read
 from faults import draw
-from judging import Habits, digest, read
 from records import Records, key_digest
 from wire import Reply, Request
 
@@ -161,7 +161,7 @@ class Service:
         return Reply(200, body, content_type, delay=options.latency, fault=way)
 
     def _choice(
-        self, answer: Answer, fault: str | None, limit: int | None, request: dict[str, Any]
+        self, answer: SimulatedAnswer, fault: str | None, limit: int | None, request: dict[str, Any]
     ) -> dict[str, Any]:
         said = {"empty": "", "refusal": REFUSAL, "unparsed": UNDECIDED}.get(fault or "")
         text = answer.text if said is None else said

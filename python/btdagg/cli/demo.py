@@ -11,15 +11,18 @@ import numpy as np
 import typer
 
 import btdagg
+from btdagg._core import InputError
 from btdagg.cli.common import Force, Json, at_least, out, print_json, progress_bar
 from btdagg.cli.score_table import evaluation_as_json, print_table
-from btdagg.datasets import REGIMES, Thurstone, simulate
+from btdagg.datasets import REGIMES, Thurstone, simulate, simulated_pairs
 from btdagg.evaluation import Protocol, RandomSplits, Scores, evaluate
 from btdagg.evaluation.summary import averages, lines
 from btdagg.outputs import OutputFolder
 
 _BUDGETS = (4, 8)
 _VOTES, _LABELS = "demo_votes.csv", "demo_labels.csv"
+_PAIRS, _SOME, _ALL = "pairs.jsonl", "labels.csv", "truth.csv"
+_N_PAIRS, _LABELLED = 300, 0.2
 
 
 class Truth(StrEnum):
@@ -47,7 +50,20 @@ def demo(
             show_default=False,
         ),
     ] = None,
-    items: Annotated[int, typer.Option(help="Items per task, at least 60.")] = 1000,
+    pairs: Annotated[
+        Path | None,
+        typer.Option(
+            "--pairs",
+            metavar="FOLDER",
+            help="Write pairs, and labels of a fifth of them, to this folder instead: to try "
+            "btdagg judge on, with --client simulated.",
+            show_default=False,
+        ),
+    ] = None,
+    items: Annotated[
+        int | None,
+        typer.Option(help="Items per task, at least 60.", show_default="1000; of --pairs 300"),
+    ] = None,
     splits: Annotated[int, typer.Option(help="Random splits, at least 2.")] = 100,
     seed: Annotated[int, typer.Option(help="Seed of the simulation and the splits.")] = 0,
     truth: Annotated[
@@ -69,6 +85,12 @@ def demo(
     Example: btdagg demo --output demo
     """
     at_least(items, "--items", 60)
+    if pairs is not None:
+        if output is not None:
+            raise InputError("--pairs and --output are both given, want one of them")
+        _write_pairs(OutputFolder(pairs, force=force), _N_PAIRS if items is None else items, seed)
+        return
+    items = 1000 if items is None else items
     at_least(splits, "--splits", 2)
     folder = None if output is None else OutputFolder(output, force=force).claim((_VOTES, _LABELS))
     vote_columns, label_columns = _simulated(items, seed, truth)
@@ -112,6 +134,25 @@ def demo(
         for option, value, usual in (("--splits", splits, 100), ("--seed", seed, 0)):
             command += [option, str(value)] if value != usual else []
         out.print(f"  {shlex.join(command)}", soft_wrap=True)
+
+
+def _write_pairs(folder: OutputFolder, n_items: int, seed: int) -> None:
+    """Write pairs, labels of the first of them, and what is true of all."""
+    import polars as pl
+
+    folder.claim((_PAIRS, _SOME, _ALL))
+    n_labelled = round(_LABELLED * n_items)
+    texts, truth = (pl.DataFrame(columns) for columns in simulated_pairs(n_items, seed=seed))
+    with folder.replacing(_PAIRS) as file:
+        texts.write_ndjson(file)
+    for name, labels in ((_SOME, truth.head(n_labelled)), (_ALL, truth)):
+        with folder.replacing(name) as file:
+            labels.write_csv(file)
+    out.print(
+        f"wrote {folder.path / _PAIRS}: {n_items} pairs; {folder.path / _SOME}: labels of "
+        f"{n_labelled} of them; {folder.path / _ALL}: labels of all, to check results by",
+        soft_wrap=True,
+    )
 
 
 def _simulated(n_items: int, seed: int, truth: Truth) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -16,13 +16,13 @@ from btdagg._core import InputError
 from btdagg.cli.common import at_least
 from btdagg.cli.stopping import load_rule
 from btdagg.judge.calls import STATUSES
-from btdagg.judge.clients import PROTOCOLS
+from btdagg.judge.clients import PROTOCOLS, SIMULATED
 from btdagg.judge.judging import Judging
 from btdagg.judge.limits import Limits
 from btdagg.judge.prices import Prices
 
 if TYPE_CHECKING:
-    from btdagg.judge.endpoint_client import EndpointClient
+    from btdagg.judge.client import ChatClient
     from btdagg.online import StoppingRule
     from btdagg.online.rule_kind import RuleKind
 
@@ -54,7 +54,11 @@ class JudgeOptions:
     ] = None
     protocol: Annotated[
         str,
-        typer.Option("--client", help=f"Protocol of the endpoint: {', '.join(PROTOCOLS)}."),
+        typer.Option(
+            "--client",
+            help=f"Protocol of the endpoint: {', '.join(PROTOCOLS[:-1])}; or {SIMULATED}, a judge "
+            "to try things on that asks no endpoint.",
+        ),
     ] = PROTOCOLS[0]
     key_variable: Annotated[
         str | None,
@@ -99,7 +103,10 @@ class JudgeOptions:
     ] = Judging.thinking_budget
     request_seed: Annotated[
         int | None,
-        typer.Option(help="Sent with each request, plus its sample's number.", show_default=False),
+        typer.Option(
+            help="Sent with each request, plus its sample's number.",
+            show_default="none; 0 for the simulated judge",
+        ),
     ] = Judging.request_seed
     system_role: Annotated[
         str, typer.Option(help="Of the instructions: system, developer, or user for no such role.")
@@ -251,6 +258,7 @@ class JudgeOptions:
             **{
                 **same,
                 "values": _parsed_values(self.values),
+                "request_seed": self._request_seed(),
                 "temperature": parsed_temperature(self.temperature),
                 "again": _parsed_statuses(self.again),
                 "extra": _parsed_fields(self.extra_body),
@@ -259,7 +267,7 @@ class JudgeOptions:
             }
         )
 
-    def client(self) -> EndpointClient:
+    def client(self) -> ChatClient:
         """The endpoint that is asked."""
         from btdagg.judge.clients import client_of
 
@@ -270,6 +278,12 @@ class JudgeOptions:
             stream=self.stream,
             timeout=self.timeout,
         )
+
+    def _request_seed(self) -> int | None:
+        """What a simulated judge says should be the same in every run."""
+        if self.protocol == SIMULATED and self.request_seed is None:
+            return 0
+        return self.request_seed
 
     def _prices(self) -> Prices | None:
         if (self.price_in is None) != (self.price_out is None):

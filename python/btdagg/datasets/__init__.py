@@ -3,6 +3,7 @@
 from btdagg.datasets.regimes import REGIMES, Regime
 from btdagg.datasets.rewardbench2 import LabelledPairs, load_rewardbench2
 from btdagg.datasets.simulation import SimulatedVotes, simulate
+from btdagg.datasets.sums import simulated_pairs
 from btdagg.datasets.thurstone import Thurstone
 from btdagg.datasets.wmt23 import load_wmt23
 
@@ -15,4 +16,5 @@ __all__ = [
     "load_rewardbench2",
     "load_wmt23",
     "simulate",
+    "simulated_pairs",
 ]

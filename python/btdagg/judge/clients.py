@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from btdagg._core import InputError
 
 if TYPE_CHECKING:
-    from btdagg.judge.endpoint_client import EndpointClient
+    from btdagg.judge.client import ChatClient
 
 # Modules and classes, which are loaded when they are asked for, as the libraries they need are.
 _CLIENTS = {
@@ -16,7 +16,8 @@ _CLIENTS = {
     "anthropic": ("anthropic_client", "AnthropicClient"),
     "gemini": ("gemini_client", "GeminiClient"),
 }
-PROTOCOLS = tuple(_CLIENTS)
+SIMULATED = "simulated"  # asks no endpoint
+PROTOCOLS = (*_CLIENTS, SIMULATED)
 
 
 def client_of(
@@ -26,27 +27,35 @@ def client_of(
     key_variable: str | None = None,
     stream: bool = False,
     timeout: float = 600.0,
-) -> EndpointClient:
+) -> ChatClient:
     """Return the client of a protocol.
 
     Parameters
     ----------
-    protocol : ``openai``, ``anthropic`` or ``gemini``
+    protocol : ``openai``, ``anthropic``, ``gemini`` or ``simulated``
     base_url, stream, timeout
-        See its class.
+        See its class; the simulated judge has none of them.
     key_variable : str, optional
         Environment variable that holds the key; the one of the protocol's library unless given.
 
     Raises
     ------
     InputError
-        If there is no such protocol, or no key; or the address is none.
+        If there is no such protocol, or no key; or the address is none, or one for the simulated
+        judge.
     """
+    if protocol == SIMULATED:
+        from btdagg.judge.simulated.client import SimulatedClient
+
+        if base_url is not None or key_variable is not None:
+            given = f"base_url is {base_url}" if base_url else f"key_variable is {key_variable}"
+            raise InputError(f"{given}, and client is {SIMULATED}, which asks no endpoint")
+        return SimulatedClient()
     if protocol not in _CLIENTS:
-        raise InputError(f"client is {protocol!r}, want one of {', '.join(_CLIENTS)}")
+        raise InputError(f"client is {protocol!r}, want one of {', '.join(PROTOCOLS)}")
     module, name = _CLIENTS[protocol]
     found = import_module(f"btdagg.judge.{module}")
-    client: EndpointClient = getattr(found, name)(
+    client: ChatClient = getattr(found, name)(
         base_url,
         key_variable=key_variable or found.KEY_VARIABLE,
         stream=stream,

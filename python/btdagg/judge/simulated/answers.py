@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 from random import Random
 
-from judging import Habits, Seen, decisive, vote
+from btdagg.judge.simulated.judging import Habits, Seen, decisive, vote
 
 _TAG = re.compile(r"\[\[(\w+)\]\]")
 _LINE = re.compile(r"Verdict: (\w+)")
@@ -21,7 +21,7 @@ UNDECIDED = (
 
 
 @dataclass(frozen=True)
-class Answer:
+class SimulatedAnswer:
     """A thought, an answer, and what it decides: A, B or tie as shown, or a sample's number."""
 
     reasoning: str
@@ -30,7 +30,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Asked:
+class WantedForm:
     """The form in which a prompt wants its answer.
 
     Attributes
@@ -51,7 +51,7 @@ class Asked:
     choose: bool
 
 
-def asked(prompt: str, response_format: object) -> Asked:
+def asked(prompt: str, response_format: object) -> WantedForm:
     """Read from the instructions which words are allowed and how they are to be written."""
     kind = response_format.get("type") if isinstance(response_format, dict) else None
     tags = _TAG.findall(prompt)
@@ -64,18 +64,18 @@ def asked(prompt: str, response_format: object) -> Asked:
         form = "tag" if tags else "line"
     tie = next((word for word in _TIE_WORDS if word in words), "")
     choose = '"choice"' in schema or "[[1]]" in prompt or "Choice: " in prompt
-    return Asked(form, tie, "confidence" in schema.lower(), choose)
+    return WantedForm(form, tie, "confidence" in schema.lower(), choose)
 
 
 def answer(
     seen: Seen,
-    wanted: Asked,
+    wanted: WantedForm,
     habits: Habits,
     *,
     temperature: float,
     random: Random,
     seed: int,
-) -> Answer:
+) -> SimulatedAnswer:
     """Vote on what is seen; of several answers, go with the majority."""
     if seen.samples:
         return _aggregated(seen, wanted, random)
@@ -90,10 +90,12 @@ def answer(
         "If A were clearly better I would say so, and likewise B."
     )
     said = {1: "A has fewer problems.", -1: "B has fewer problems.", 0: "They are on a par."}
-    return Answer(reasoning, _written(said[better], word, sure, wanted), word if better else "tie")
+    return SimulatedAnswer(
+        reasoning, _written(said[better], word, sure, wanted), word if better else "tie"
+    )
 
 
-def _aggregated(seen: Seen, wanted: Asked, random: Random) -> Answer:
+def _aggregated(seen: Seen, wanted: WantedForm, random: Random) -> SimulatedAnswer:
     verdicts = {number: _verdict_in(text) for number, text in seen.samples}
     counts = Counter(verdicts.values())
     most = max(counts.values())
@@ -103,7 +105,9 @@ def _aggregated(seen: Seen, wanted: Asked, random: Random) -> Answer:
         word = next(number for number, verdict in verdicts.items() if verdict == winner)
     else:
         word = wanted.tie if winner == "tie" and wanted.tie else winner
-    return Answer(reasoning, _written("Most agree.", word, random.randint(55, 99), wanted), word)
+    return SimulatedAnswer(
+        reasoning, _written("Most agree.", word, random.randint(55, 99), wanted), word
+    )
 
 
 def _verdict_in(text: str) -> str:
@@ -112,7 +116,7 @@ def _verdict_in(text: str) -> str:
     return "tie" if word in _TIE_WORDS else word
 
 
-def _written(said: str, word: str, sure: int, wanted: Asked) -> str:
+def _written(said: str, word: str, sure: int, wanted: WantedForm) -> str:
     key = "choice" if wanted.choose else "verdict"
     if wanted.form == "json":
         fields: dict[str, object] = {"reasoning": said, key: int(word) if wanted.choose else word}

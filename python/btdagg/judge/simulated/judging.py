@@ -60,6 +60,7 @@ def read(prompt: str) -> Seen:
 
 
 def digest(*parts: object) -> bytes:
+    """Hash of some values, to seed random numbers with."""
     return blake2b("\0".join(map(str, parts)).encode(errors="replace"), digest_size=16).digest()
 
 

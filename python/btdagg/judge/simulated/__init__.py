@@ -1,0 +1,1 @@
+"""A judge that costs nothing: how it votes, what it says, and a client that asks it."""
