@@ -71,7 +71,6 @@ def _one_by_one(
 
 
 TABLE = _one_by_one("table", mapped.is_table, mapped.read_mapped, maps=True)
-# In the order in which they are tried: the more a format asks for, the earlier.
 FORMATS = {
     one.name: one
     for one in (
@@ -87,6 +86,7 @@ FORMATS = {
         TABLE,
     )
 }
+"""Formats by name, in the order in which they are tried: the more one asks for, the earlier."""
 
 
 def format_of(content: Content, named: str | None, options: ImportOptions) -> Format:
