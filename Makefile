@@ -11,7 +11,8 @@ SOURCES := pyproject.toml Cargo.toml $(wildcard Cargo.lock) $(shell find rust py
 export MATURIN_PEP517_ARGS ?= --locked
 .NOTPARALLEL:
 
-.PHONY: help demo demo-judge test soak integrations wheel lint bench bench-smoke figures docs clean
+.PHONY: help demo demo-judge test soak integrations wheel lint bench bench-smoke figures docs site \
+site-links clean
 
 help:
 	@echo "make demo      simulated judges: what calibration does, and where majority vote wins"
@@ -24,6 +25,8 @@ help:
 	@echo "make bench     kernels, and btdagg against its peers"
 	@echo "make figures   draw the figures of README and docs again"
 	@echo "make docs      API documentation of the Rust crate"
+	@echo "make site      the pages, the references and search as a site: build/site/index.html"
+	@echo "make site-links  look up the links that lead out of the site; needs the network"
 
 demo: $(VENV)/.demo
 	$(BIN)/btdagg demo --output demo
@@ -96,6 +99,12 @@ figures: $(VENV)/.figures
 docs:
 	cargo doc -p btdagg --no-deps --locked
 
+site: $(VENV)/.docs
+	$(BIN)/python docs/site/build.py build
+
+site-links: $(VENV)/.docs
+	$(BIN)/python docs/site/build.py build linkcheck
+
 # A stamp for each set of extras; the package itself is installed as an editable one, so that only
 # the Rust sources make a rebuild necessary.
 $(VENV)/.demo: EXTRAS = cli
@@ -104,8 +113,9 @@ $(VENV)/.test: EXTRAS = test
 $(VENV)/.integrations: EXTRAS = integrations
 $(VENV)/.lint: EXTRAS = lint
 $(VENV)/.figures: EXTRAS = cli,report
+$(VENV)/.docs: EXTRAS = docs
 $(VENV)/.demo $(VENV)/.judge $(VENV)/.test $(VENV)/.integrations $(VENV)/.lint \
-$(VENV)/.figures: $(SOURCES) | $(VENV)/.created
+$(VENV)/.figures $(VENV)/.docs: $(SOURCES) | $(VENV)/.created
 	$(BIN)/python -m pip install --quiet --editable ".[$(EXTRAS)]"
 	@touch $@
 
@@ -129,4 +139,4 @@ $(VENV)/.created:
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-phoenix $(VENV)-wheel target dist demo
+	rm -rf $(VENV) $(VENV)-phoenix $(VENV)-wheel build target dist demo

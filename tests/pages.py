@@ -14,7 +14,8 @@ A page has one folder and one Python namespace. In the folder lie files that pag
 
 In an HTML comment right before a block, `not run: REASON` leaves it alone, and so does
 `not compared: REASON` with output. Blocks within a comment that begins with `setup` are run like
-others, but readers do not see them. The endpoint of judges is a simulated one, and port 8080 is
+others, but readers do not see them. Formulas (`math`) and what only the site reads (`{toctree}` and
+the like) are left alone. The endpoint of judges is a simulated one, and port 8080 is
 any free one.
 """
 
@@ -46,6 +47,7 @@ from btdagg.datasets import simulated_pairs
 
 ROOT = Path(__file__).parents[1]
 _FENCE = re.compile(r"^```(\S*)[ ]?(\S*)$")
+_NOT_CODE = re.compile(r"^```(\{.*|math)$")
 _MARK = re.compile(r"<!-- (not run|not compared): (\S.*?) -->", re.DOTALL)
 _PORT = "8080"
 
@@ -74,10 +76,14 @@ def blocks(page: str) -> list[Block]:
     while number < len(lines):
         line, here = lines[number], number
         number += 1
-        if fence := _FENCE.match(line):
+        fence = _FENCE.match(line)
+        if fence or _NOT_CODE.match(line):
             end = next((k for k in range(number, len(lines)) if lines[k] == "```"), None)
             if end is None:
                 raise ValueError(f"line {number}: a block without an end")
+            if _NOT_CODE.match(line):
+                number = end + 1
+                continue
             text = "\n".join(lines[number:end]) + "\n"
             found.append(Block(fence[1], fence[2], text, number, mark))
             mark, number = "", end + 1

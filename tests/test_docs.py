@@ -108,6 +108,11 @@ def test_a_page_has_one_folder_and_one_namespace(run):
     assert (folder / "seen").read_text()
 
 
+def test_formulas_and_directives_are_no_blocks():
+    page = fenced(("{toctree}", ":hidden:"), ("math", "x"), ("{note} Of two words", "y"), ("", "z"))
+    assert [(block.language, block.text, block.line) for block in blocks(page)] == [("", "z\n", 10)]
+
+
 @pytest.mark.parametrize(
     ("page", "message"),
     [

@@ -66,8 +66,8 @@ def discrete_ranked_probability_score(
     ----------
     labels : (n,) array of -1, 0, 1
     probabilities : (n, 3) array
-        Probabilities of -1, 0, +1; each row sums to 1. In a data frame the columns are p_minus,
-        p_tie, p_plus, or the same without p_, in any order.
+        Probabilities of -1, 0, +1; each row sums to 1. In a data frame the columns are `p_minus`,
+        `p_tie`, `p_plus`, or the same without `p_`, in any order.
 
     Raises
     ------

@@ -179,12 +179,12 @@ class Pipeline:
         store, client
             Not closed.
         stop, watch
-            See :func:`btdagg.judge.jobs.judge`; `watch` is told of each round by itself.
+            See :func:`btdagg.judge.judge`; `watch` is told of each round by itself.
 
         Raises
         ------
         InputError
-            If no task could be fitted; and as :func:`btdagg.judge.jobs.judge` does.
+            If no task could be fitted; and as :func:`btdagg.judge.judge` does.
         """
         judging = self.judging
         job: dict[str, Any] = {"store": store, "client": client, "stop": stop, "watch": watch}
@@ -303,7 +303,7 @@ async def label_pairs(
     pairs, labels, judging, rule
         See `Pipeline`, which can also calibrate with a prior.
     store, client, base_url, key_variable, stop, watch
-        See :func:`btdagg.judge.jobs.judge`.
+        See :func:`btdagg.judge.judge`.
 
     Returns
     -------

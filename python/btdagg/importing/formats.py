@@ -79,7 +79,6 @@ _ANNOTATIONS = ("--map", "--words", "--name")
 TABLE = _one_by_one(
     "table", mapped.is_table, mapped.read_mapped, "--map", "--words", "--flip-where"
 )
-# In the order in which they are tried: the more a format asks for, the earlier.
 FORMATS = {
     one.name: one
     for one in (
@@ -101,6 +100,7 @@ FORMATS = {
         TABLE,
     )
 }
+"""Formats by name, in the order in which they are tried: the more one asks for, the earlier."""
 
 
 def format_of(content: Content, named: str | None, options: ImportOptions) -> Format:

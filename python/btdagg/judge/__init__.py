@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from btdagg.judge.pairs import Pair, Pairs, read_pairs
     from btdagg.judge.prices import Prices
     from btdagg.judge.prompts import TEMPLATES, PromptTemplate, get_template, load_template
+    from btdagg.judge.retry import ChatError
     from btdagg.judge.runs import JudgeRun
     from btdagg.judge.store import VoteStore
     from btdagg.judge.verdicts import Verdict, parse_verdict, vote_of
@@ -24,6 +25,7 @@ __all__ = [
     "TEMPLATES",
     "AnthropicClient",
     "BatchClient",
+    "ChatError",
     "ChatReply",
     "ChatRequest",
     "Estimate",
@@ -63,6 +65,7 @@ _NAMES_BY_MODULE = {
     "pairs": ("Pair", "Pairs", "read_pairs"),
     "prices": ("Prices",),
     "prompts": ("TEMPLATES", "PromptTemplate", "get_template", "load_template"),
+    "retry": ("ChatError",),
     "runs": ("JudgeRun",),
     "store": ("VoteStore",),
     "verdicts": ("Verdict", "parse_verdict", "vote_of"),

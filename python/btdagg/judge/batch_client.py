@@ -30,7 +30,7 @@ class BatchClient:
     ----------
     function : callable
         Takes a list of :class:`ChatRequest`, returns for each a text, a :class:`ChatReply` or a
-        :class:`btdagg.judge.retry.ChatError`. One that is not async is called in a thread, never
+        :class:`btdagg.judge.ChatError`. One that is not async is called in a thread, never
         twice at a time. Where it raises ValueError, as for a text that is too long, each half is
         asked by itself, until it is known whose fault it is.
     most : int

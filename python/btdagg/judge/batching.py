@@ -43,7 +43,7 @@ async def judge_by_batches(
     plan : callable
         Returns what is wanted, anew each time.
     judging, client, store, stop, watch
-        See :func:`btdagg.judge.jobs.judge`; the client is an `OpenAIClient`.
+        See :func:`btdagg.judge.judge`; the client is an `OpenAIClient`.
 
     Raises
     ------

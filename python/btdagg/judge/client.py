@@ -112,7 +112,7 @@ class ChatClient(Protocol):
     """Whoever answers chat requests."""
 
     async def complete(self, request: ChatRequest) -> ChatReply:
-        """Answer a request, or raise a :class:`btdagg.judge.retry.ChatError`."""
+        """Answer a request, or raise a :class:`btdagg.judge.ChatError`."""
 
     async def close(self) -> None:
         """Let go of connections."""

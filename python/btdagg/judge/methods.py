@@ -107,7 +107,7 @@ async def decide_by(
     examples : sequence of (Pair, label)
         For `few-shot`; see :func:`btdagg.judge.examples.labelled_pairs`.
     stop, watch
-        See :func:`btdagg.judge.judging.judge`.
+        See :func:`btdagg.judge.judge`.
 
     Returns
     -------
@@ -117,7 +117,7 @@ async def decide_by(
     ------
     InputError
         If there is no such method, few-shot has no examples, the store does not keep answers and
-        the method needs them; and as :func:`btdagg.judge.judging.judge` does.
+        the method needs them; and as :func:`btdagg.judge.judge` does.
     """
     ask = partial(judge, pairs, store=store, client=client, stop=stop, watch=watch)
     runs: list[JudgeRun] = []

@@ -369,3 +369,4 @@ TEMPLATES: Mapping[str, PromptTemplate] = {
         "response",
     )
 }
+"""The templates of the package by name, as `--template` takes them."""

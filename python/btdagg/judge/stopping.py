@@ -88,7 +88,7 @@ async def judge_by_rule(
     store, client
         Not closed.
     stop, watch, endpoint
-        See :func:`btdagg.judge.jobs.judge`; `watch` is told of each round by itself.
+        See :func:`btdagg.judge.judge`; `watch` is told of each round by itself.
 
     Returns
     -------
@@ -97,7 +97,7 @@ async def judge_by_rule(
     Raises
     ------
     InputError
-        If a rule has another `n` or an odd step; and as :func:`btdagg.judge.judging.judge` does.
+        If a rule has another `n` or an odd step; and as :func:`btdagg.judge.judge` does.
 
     Warns
     -----

@@ -67,7 +67,7 @@ class Labels(Table):
         return np.array(self.frame["group"].to_list(), dtype=object)
 
     def filter(self, where: Mapping[str, object]) -> Labels:
-        """Keep the items that have the given values, as :meth:`Table.filter` does."""
+        """Keep the items that have the given values, as :meth:`btdagg.tables.Table.filter` does."""
         everything = Table(self.frame.vstack(self.unlabelled), self.source)
         return _split(everything.filter(where))
 

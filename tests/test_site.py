@@ -1,0 +1,226 @@
+"""The site: it builds without a warning, every link leads somewhere, every public name is in it."""
+
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from importlib import import_module
+
+import pytest
+
+import btdagg
+from browser import launched
+from pages import ROOT
+
+SCRIPTS = ROOT / "docs" / "site"
+# What readers come for: words of the front page, the page behind them, and what they find there.
+TASKS = (
+    ("Calibrate on your own data", "calibrate.html", "btdagg calibrate votes.csv labels.csv"),
+    ("get a win rate with an interval", "estimates.html", "btdagg estimate votes.csv"),
+    ("stop calls early", "online.html", "rule.stops_one("),
+)
+
+
+@pytest.fixture
+def scripts(monkeypatch):
+    """The modules that build the site, by name."""
+    if os.environ.get("CI") != "true":
+        pytest.importorskip("sphinx")
+        pytest.importorskip("ziamath")
+    monkeypatch.syspath_prepend(SCRIPTS)
+    return import_module
+
+
+class Text(HTMLParser):
+    """The article of a page: its text, and words and target of each link."""
+
+    def __init__(self, file):
+        super().__init__()
+        self.text, self.links, self.inside, self.target = "", {}, 0, None
+        self.feed(file.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attributes):
+        self.inside += tag == "article"
+        if tag == "a":
+            self.target = dict(attributes).get("href")
+
+    def handle_endtag(self, tag):
+        self.inside -= tag == "article"
+        if tag == "a":
+            self.target = None
+
+    def handle_data(self, data):
+        if self.inside:
+            self.text += data
+            if self.target:
+                self.links.setdefault(data, self.target)
+
+
+def sphinx(source, out):
+    """What Sphinx says of some pages, with the settings of the site."""
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-q",
+        "-n",
+        "-c",
+        str(SCRIPTS),
+        str(source),
+        str(out),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+@pytest.mark.integration
+def test_the_site_is_built_and_holds_together(scripts, tmp_path):
+    """One test, because building takes most of its time."""
+    command = [sys.executable, str(SCRIPTS / "build.py"), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    site = tmp_path / "site"
+
+    # A reader is one click away.
+    front = Text(site / "index.html")
+    for words, page, found in TASKS:
+        assert front.links[words] == page
+        assert found in Text(site / page).text
+
+    # Every public name has an entry, by itself or as a link to where it is described.
+    reference = scripts("python_pages")
+    for place in reference.MODULES:
+        page = (site / "reference/python" / f"{place}.html").read_text(encoding="utf-8")
+        for name in reference.names_of(import_module(place)):
+            described = reference.public_name(getattr(import_module(place), name), name)
+            own = described == f"{place}.{name}"
+            assert f'id="{described}"' in page if own else f'#{described}"' in page, described
+
+    # So has every option of every command.
+    from btdagg.cli.app import COMMANDS
+
+    for name in COMMANDS:
+        assert f"btdagg {name}" in Text(site / "reference/commands" / f"{name}.html").text
+    page = (site / "reference/commands/calibrate.html").read_text(encoding="utf-8")
+    assert 'id="cmdoption-btdagg-calibrate-n-refits"' in page
+    said = Text(site / "reference/commands/calibrate.html").text
+    assert "Number of bootstrap refits. Default: 1000." in said
+    assert "--filter judge=gpt-5.4 -o model.json" in said
+
+    listed = (site / "llms.txt").read_text(encoding="utf-8")
+    lines = [line for line in listed.splitlines() if line.startswith("- ")]
+    assert all(re.fullmatch(r"- \[.+\]\(https://\S+\.html\): .+[^:]", line) for line in lines)
+    assert {f"{page.relative_to(site)}" for page in site.rglob("*.html")} >= {
+        re.search(r"btdagg\.github\.io/btdagg/(\S+)\)", line)[1] for line in lines
+    }
+    assert "<!--" not in (site / "llms-full.txt").read_text(encoding="utf-8")
+    assert (site / "rust/btdagg/struct.Model.html").exists()
+    assert "<img" in (site / "notebook.html").read_text(encoding="utf-8")  # it was run
+
+    with launched() as browser:
+        context = browser.new_context(viewport={"width": 390, "height": 800}, offline=True)
+        page = context.new_page()
+        requests = []
+        page.on("request", lambda request: requests.append(request.url))
+        page.goto(f"{(site / 'search.html').as_uri()}?q=stopping+rule")
+        page.wait_for_selector("#search-results li a")
+        results = page.locator("#search-results li a").all_inner_texts()
+        assert "Fewer votes, streams and drift" in results
+        wider = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        for name in ("index", "benchmarks", "data", "notebook", "reference/python/btdagg"):
+            page.goto((site / f"{name}.html").as_uri())
+            assert page.evaluate(wider) == 0, name
+        assert all(url.startswith(("file:", "data:")) for url in requests)
+
+
+@pytest.mark.integration
+def test_what_is_wrong_in_a_page_is_a_warning(scripts, tmp_path):
+    page = """# Page
+
+[a page](none.md), [an anchor](#none)
+
+$\\foo x$
+
+```nolanguage
+```
+
+```{eval-rst}
+.. py:module:: here
+
+:py:func:`btdagg.calibrat`, :py:func:`btdagg.calibrate`, `btdagg.none`, `none`, `None`
+```
+"""
+    (tmp_path / "index.md").write_text(page)
+    (tmp_path / "alone.md").write_text("# Alone\n")
+    said = sphinx(tmp_path, tmp_path / "out")
+    for each in (
+        "target not found: 'none.md'", "target not found: 'none'", r"\foo is not known in formulas",
+        "lexer name 'nolanguage'", "py:func reference target not found: btdagg.calibrat ",
+        "py:func reference target not found: btdagg.calibrate ",  # it is not in these pages
+        "py:obj reference target not found: btdagg.none",
+        "alone.md: WARNING: document isn't included",
+    ):  # fmt: skip
+        assert each in said, (each, said)
+    assert said.count("WARNING") == 8, said
+
+
+def test_links_of_a_page_are_those_of_the_site(scripts):
+    relinked = scripts("sources").relinked
+    assert relinked("[a](data.md#votes) [b](#c) [d](https://e)", "docs/gate.md") == (
+        "[a](data.md#votes) [b](#c) [d](https://e)"
+    )
+    assert relinked("[`x`](../benches/README.md#drift)", "docs/gate.md") == (
+        "[`x`](benchmarks.md#drift)"
+    )
+    assert relinked("![a](figures/online.svg)", "docs/online.md") == "![a](figures/online.svg)"
+    github = "https://github.com/btdagg/btdagg"
+    assert relinked("[a](../examples) [b](../README.md)", "docs/gate.md") == (
+        f"[a]({github}/tree/main/examples) [b]({github}/blob/main/README.md)"
+    )
+    assert relinked("[a](docs/gate.md) [b](docs/none.md)", "DESIGN.md") == (
+        "[a](gate.md) [b](docs/none.md)"  # the second does not exist, which Sphinx reports
+    )
+    assert relinked("[a](https://btdagg.github.io/btdagg/x/y.html#z)", "docs/gate.md") == (
+        '<a href="x/y.html#z">a</a>'
+    )
+    code = "```\n[a](../README.md)\n```\n`[a](../README.md)`"
+    assert relinked(code, "docs/gate.md") == code
+
+
+def test_groups_of_the_front_page_are_the_navigation(scripts):
+    front = """# Title
+[not in a group](a.md)
+## One
+- [words of a](a.md), [anchor](b.md#c), <a href="rust/x.html">no page of Sphinx</a>
+## Two
+- [again](a.md), [b](b.md), <a href="made/c.html">made</a> [out](https://d.md)
+## Three
+None.
+"""
+    assert scripts("sources").navigation(front).split("```")[1::2] == [
+        "{toctree}\n:hidden:\n:caption: One\n\nwords of a <a>\n",
+        "{toctree}\n:hidden:\n:caption: Two\n\nb <b>\nmade <made/c>\n",
+    ]
+
+
+def test_a_broken_link_of_the_site_is_found(scripts, tmp_path):
+    (tmp_path / "a.html").write_text(
+        '<a id="here" href="#here"></a><a href="b.html#there"><a href="b.html#none">'
+        '<img src="none.svg"><script src="https://other.org/x.js"></script><a href="mailto:x@y">'
+    )
+    (tmp_path / "b.html").write_text(
+        '<a name="there" href="a.html?x=1"><link href="c/"><a href="#">'
+    )
+    assert scripts("links").broken_links(tmp_path) == [
+        "a.html: b.html#none", "a.html: none.svg", "b.html: c/",
+    ]  # fmt: skip
+
+
+def test_the_reference_has_every_package_that_people_import(scripts):
+    modules = scripts("python_pages").MODULES
+    assert {f"btdagg.{name}" for name in btdagg._PACKAGES} <= set(modules)
+    text = "".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs").glob("*.md"))
+    imported = set(re.findall(r"^from (btdagg[\w.]*) import", text, flags=re.MULTILINE))
+    assert imported <= set(modules)
