@@ -21,7 +21,7 @@ PACKAGE = ROOT / "python" / "btdagg"
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 # Servers, other tools and what only developers need: not for everybody's desk.
 NOT_IN_ALL = {"inspect", "langfuse", "mlflow", "opentelemetry", "phoenix", "postgres", "pytest",
-              "vllm", "test", "integrations", "lint"}  # fmt: skip
+              "vllm", "docs", "test", "integrations", "lint"}  # fmt: skip
 
 
 @pytest.fixture

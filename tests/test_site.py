@@ -218,6 +218,7 @@ def test_a_broken_link_of_the_site_is_found(scripts, tmp_path):
     ]  # fmt: skip
 
 
+@pytest.mark.integration
 def test_the_reference_has_every_package_that_people_import(scripts):
     modules = scripts("python_pages").MODULES
     assert {f"btdagg.{name}" for name in btdagg._PACKAGES} <= set(modules)
