@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 # Read by Git and by the machine that tests changes.
 LEFT_OUT = {".ci/run", ".gitignore", ".pre-commit-config.yaml", ".containerignore"} | {
-    f".github/workflows/{name}.yml" for name in ("ci", "release", "wheels")
+    f".github/workflows/{name}.yml" for name in ("ci", "release", "site", "wheels")
 }
 
 URLS = {"Documentation", "Source", "Changelog", "Issues"}

@@ -6,7 +6,7 @@ from btdagg.lazy import loader
 
 if TYPE_CHECKING:
     from btdagg.estimates.differences import Difference
-    from btdagg.estimates.not_worse import NonInferiority, not_worse
+    from btdagg.estimates.non_inferiority import NonInferiority, not_worse
     from btdagg.estimates.prediction_powered import Estimates, estimate
     from btdagg.estimates.quantities import QUANTITIES, MeanEstimate
     from btdagg.estimates.sample_design import ChosenItems, choose
@@ -30,7 +30,7 @@ __all__ = [
 # Loaded when first asked for: commands that may estimate do not wait for SciPy's statistics.
 _NAMES_BY_MODULE = {
     "differences": ("Difference",),
-    "not_worse": ("NonInferiority", "not_worse"),
+    "non_inferiority": ("NonInferiority", "not_worse"),
     "prediction_powered": ("Estimates", "estimate"),
     "quantities": ("QUANTITIES", "MeanEstimate"),
     "sample_design": ("ChosenItems", "choose"),
