@@ -100,7 +100,7 @@ def estimate(
     prior: Annotated[
         str,
         typer.Option(
-            help="Prior of the calibration: weak, or a file from btdagg votes prior that was not "
+            help="Prior of the calibration: weak, or a file of btdagg.Prior.save that was not "
             "learned from these items.",
         ),
     ] = "weak",

@@ -107,7 +107,7 @@ def evaluate(
             + "; and, from columns of decisions, "
             + ", ".join(name for name, needs in _NEEDS.items() if needs.decisions)
             + " (gsa_4 with --votes 4). all uses every method that the columns allow.",
-            show_default="davidson,majority",
+            show_default="davidson, those with a prior, threshold and majority",
         ),
     ] = None,
     confidence: Annotated[
