@@ -222,8 +222,9 @@ class JudgeOptions:
             metavar="RULE",
             help="Ask for fewer votes on pairs without a label. A file that btdagg plan or run "
             "wrote, or a rule to learn from the pairs of --labels: lossless (the very labels of "
-            "all votes), epsilon=0.05 (so many may change), price=0.01 (of a vote, in units of "
-            "error) or budget=5 (votes a pair).",
+            "all votes), epsilon=0.05 (stop where the chance that all votes would change the "
+            "label is below that), price=0.01 (of a vote, in units of error) or budget=5 (votes a "
+            "pair).",
             show_default="all votes",
         ),
     ] = None
