@@ -1,4 +1,4 @@
-"""CITATION.cff: valid by its own schema, and of the version that is released."""
+"""CITATION.cff is of the version that is released; `make lint` checks it by its schema."""
 
 import tomllib
 from pathlib import Path

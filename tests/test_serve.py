@@ -1,5 +1,6 @@
 """The HTTP scorer, as a real process: answers, refusals, reload, shutdown, load."""
 
+import asyncio
 import http.client
 import json
 import math
@@ -24,6 +25,7 @@ from btdagg import DavidsonModel, InputError, Provenance, read_votes
 from btdagg.files import digest_of
 from btdagg.listening import bound
 from btdagg.serve import Settings
+from btdagg.serve.app import create_app
 from btdagg.serve.arrow import CONTENT_TYPE, read_stream, write_stream
 from btdagg.serve.bodies import Items, read_items
 from btdagg.serve.gate import Buckets
@@ -34,6 +36,18 @@ MODEL = DavidsonModel(1.2, 2.0, 0.8)
 OTHER = DavidsonModel(3.0, -1.0, 0.1)
 JSON = "application/json"
 PROGRAM = [sys.executable, "-c", "from btdagg.cli import main; main()"]
+
+
+def test_it_starts_where_there_is_no_hangup(tmp_path, monkeypatch):
+    MODEL.save(tmp_path / "model.json")
+    monkeypatch.delattr(signal, "SIGHUP")  # as on Windows
+    app = create_app(Settings(str(tmp_path / "model.json")))
+
+    async def start_and_stop():
+        async with app.router.lifespan_context(app):
+            return True
+
+    assert asyncio.run(start_and_stop())
 
 
 class Scorer:

@@ -206,15 +206,18 @@ None.
 
 
 def test_a_broken_link_of_the_site_is_found(scripts, tmp_path):
-    (tmp_path / "a.html").write_text(
+    site = tmp_path / "rust" / "site"  # its own folder is no part of a page's place in it
+    (site / "rust").mkdir(parents=True)
+    (tmp_path / "rust" / "outside.html").write_text("")
+    (site / "rust" / "index.html").write_text('<a href="#read-by-a-script">')
+    (site / "a.html").write_text(
         '<a id="here" href="#here"></a><a href="b.html#there"><a href="b.html#none">'
+        '<a href="../outside.html"><a href="rust/index.html#read-by-a-script">'
         '<img src="none.svg"><script src="https://other.org/x.js"></script><a href="mailto:x@y">'
     )
-    (tmp_path / "b.html").write_text(
-        '<a name="there" href="a.html?x=1"><link href="c/"><a href="#">'
-    )
-    assert scripts("links").broken_links(tmp_path) == [
-        "a.html: b.html#none", "a.html: none.svg", "b.html: c/",
+    (site / "b.html").write_text('<a name="there" href="a.html?x=1"><link href="c/"><a href="#">')
+    assert scripts("links").broken_links(site) == [
+        "a.html: ../outside.html", "a.html: b.html#none", "a.html: none.svg", "b.html: c/",
     ]  # fmt: skip
 
 

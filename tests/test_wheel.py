@@ -16,7 +16,7 @@ from zipfile import ZipFile
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "docs/tutorial.md", ROOT / "docs/index.md"]
+PAGE = "docs/tutorial.md"
 PROGRAMS = ["awk", "bash", "cat", "cp", "curl", "cut", "env", "grep", "head", "jq", "ls", "mkdir",
             "mv", "rm", "sed", "sh", "sleep", "sort", "tail", "wc"]  # fmt: skip
 COMPILERS = ["cc", "gcc", "clang", "ld", "make", "cargo", "rustc", "zig"]
@@ -114,8 +114,7 @@ def test_the_wheel_has_types_license_and_a_list_of_what_is_compiled_in(wheel):
 
 
 def test_a_page_of_the_docs_runs_where_there_is_no_compiler(alone):
-    page = next(page for page in PAGES if page.exists())
-    done = in_it(alone, "tests/run.py", str(page.relative_to(ROOT)))
+    done = in_it(alone, "tests/run.py", PAGE)
     assert done.returncode == 0, done.stderr
 
 

@@ -36,6 +36,11 @@ def write_source(folder: Path) -> None:
 
 def build(folder: Path, builder: str = "html") -> int:
     """Build the site, and return the exit status."""
+    if builder == "html" and shutil.which("cargo") is None:
+        print(
+            "no cargo: the site has the reference of Rust, want Rust 1.88 or later", file=sys.stderr
+        )
+        return 1
     source, site = folder / "source", folder / ("site" if builder == "html" else builder)
     write_source(source)
     shutil.rmtree(site, ignore_errors=True)

@@ -28,23 +28,25 @@ class _Page(HTMLParser):
 
 def broken_links(folder: Path) -> list[str]:
     """What pages refer to but the folder does not have: "page: target", in order."""
-    pages = {file.resolve(): _Page(file) for file in folder.rglob("*.html")}
+    folder = folder.resolve()
+    pages = {file: _Page(file) for file in folder.rglob("*.html")}
     return [
-        f"{file.relative_to(folder.resolve())}: {target}"
+        f"{file.relative_to(folder)}: {target}"
         for file, page in sorted(pages.items())
         for target in sorted(page.targets)
-        if not _leads(file, target, pages)
+        if not _leads(folder, file, target, pages)
     ]
 
 
-def _leads(file: Path, target: str, pages: dict[Path, _Page]) -> bool:
+def _leads(folder: Path, file: Path, target: str, pages: dict[Path, _Page]) -> bool:
     parts = urlsplit(target)
     if parts.scheme or parts.netloc:
         return True
     path = unquote(parts.path)
     to = (file.parent / path).resolve() if path else file
-    if not to.is_file():
+    if not (to.is_file() and to.is_relative_to(folder)):
         return False
     anchor = unquote(parts.fragment)
     # Scripts of rustdoc read other fragments, which are no anchors.
-    return not anchor or to not in pages or "rust" in to.parts or anchor in pages[to].anchors
+    is_rustdoc = to.relative_to(folder).parts[0] == "rust"
+    return not anchor or to not in pages or is_rustdoc or anchor in pages[to].anchors

@@ -41,6 +41,7 @@ _ABOUT = {
 
 
 def demo(
+    context: typer.Context,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -88,7 +89,12 @@ def demo(
     if pairs is not None:
         if output is not None:
             raise InputError("--pairs and --output are both given, want one of them")
-        _write_pairs(OutputFolder(pairs, force=force), _N_PAIRS if items is None else items, seed)
+        for name in ("splits", "truth"):
+            given = context.get_parameter_source(name)
+            if given is not None and given.name != "DEFAULT":
+                raise InputError(f"--pairs and --{name} are both given, want one of them")
+        n_items = _N_PAIRS if items is None else items
+        _write_pairs(OutputFolder(pairs, force=force), n_items, seed, json=json)
         return
     items = 1000 if items is None else items
     at_least(splits, "--splits", 2)
@@ -136,7 +142,7 @@ def demo(
         out.print(f"  {shlex.join(command)}", soft_wrap=True)
 
 
-def _write_pairs(folder: OutputFolder, n_items: int, seed: int) -> None:
+def _write_pairs(folder: OutputFolder, n_items: int, seed: int, *, json: bool) -> None:
     """Write pairs, labels of the first of them, and what is true of all."""
     import polars as pl
 
@@ -148,6 +154,19 @@ def _write_pairs(folder: OutputFolder, n_items: int, seed: int) -> None:
     for name, labels in ((_SOME, truth.head(n_labelled)), (_ALL, truth)):
         with folder.replacing(name) as file:
             labels.write_csv(file)
+    if json:
+        paths = {name: str(folder.path / name) for name in (_PAIRS, _SOME, _ALL)}
+        print_json(
+            {
+                "items": n_items,
+                "labelled": n_labelled,
+                "seed": seed,
+                "pairs": paths[_PAIRS],
+                "labels": paths[_SOME],
+                "truth": paths[_ALL],
+            }
+        )
+        return
     out.print(
         f"wrote {folder.path / _PAIRS}: {n_items} pairs; {folder.path / _SOME}: labels of "
         f"{n_labelled} of them; {folder.path / _ALL}: labels of all, to check results by",

@@ -244,6 +244,10 @@ class JudgeOptions:
             raise InputError(f"--allow-missing is {self.allow_missing:g}, want a share from 0 to 1")
         if self.protocol not in PROTOCOLS:
             raise InputError(f"--client is {self.protocol!r}, want one of {', '.join(PROTOCOLS)}")
+        if self.protocol == SIMULATED and self.model != SIMULATED:
+            raise InputError(
+                f"--client {SIMULATED} asks no model: --model is {self.model!r}, want {SIMULATED}"
+            )
         if self.batch and (self.stream or self.protocol != "openai"):
             other = "--stream" if self.stream else f"--client {self.protocol}"
             raise InputError(f"{other} is not for --batch, which OpenAI-style endpoints answer")

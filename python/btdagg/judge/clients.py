@@ -48,8 +48,12 @@ def client_of(
         from btdagg.judge.simulated.client import SimulatedClient
 
         if base_url is not None or key_variable is not None:
-            given = f"base_url is {base_url}" if base_url else f"key_variable is {key_variable}"
-            raise InputError(f"{given}, and client is {SIMULATED}, which asks no endpoint")
+            name, value = (
+                ("key_variable", key_variable) if base_url is None else ("base_url", base_url)
+            )
+            raise InputError(
+                f"{name} is {value!r}, and client is {SIMULATED}, which asks no endpoint"
+            )
         return SimulatedClient()
     if protocol not in _CLIENTS:
         raise InputError(f"client is {protocol!r}, want one of {', '.join(PROTOCOLS)}")

@@ -87,8 +87,10 @@ def create_app(settings: Settings, *, is_leaving: Callable[[], bool] = lambda: F
             with suppress(InputError):
                 reload()
 
-        with suppress(NotImplementedError, ValueError, RuntimeError):  # no such signal, or thread
-            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, on_signal)
+        hangup = getattr(signal, "SIGHUP", None)  # Windows has none
+        if hangup is not None:
+            with suppress(NotImplementedError, ValueError, RuntimeError):  # not in this thread
+                asyncio.get_running_loop().add_signal_handler(hangup, on_signal)
         watching = asyncio.create_task(watch())
         yield
         watching.cancel()

@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 from random import Random
 
-from btdagg.judge.simulated.judging import Habits, Seen, decisive, vote
+from btdagg.judge.simulated.judging import Habits, Seen, decisive, instructions, vote
 
 _TAG = re.compile(r"\[\[(\w+)\]\]")
 _LINE = re.compile(r"Verdict: (\w+)")
@@ -51,19 +51,21 @@ class WantedForm:
     choose: bool
 
 
-def asked(prompt: str, response_format: object) -> WantedForm:
+def asked(prompt: str, response_format: object, seen: Seen) -> WantedForm:
     """Read from the instructions which words are allowed and how they are to be written."""
+    prompt = instructions(prompt)
     kind = response_format.get("type") if isinstance(response_format, dict) else None
     tags = _TAG.findall(prompt)
     words = {word.upper() for word in (*tags, *_LINE.findall(prompt))}
     schema = json.dumps(response_format) if kind == "json_schema" else prompt
-    if kind in ("json_schema", "json_object") or '"verdict":' in prompt:
+    if kind in ("json_schema", "json_object") or re.search('"(verdict|choice)":', prompt):
         words |= {word for word in _TIE_WORDS[:3] if f'"{word}"' in schema}
         form = "json"
     else:
         form = "tag" if tags else "line"
     tie = next((word for word in _TIE_WORDS if word in words), "")
-    choose = '"choice"' in schema or "[[1]]" in prompt or "Choice: " in prompt
+    asks_for_one = '"choice"' in schema or "[[1]]" in prompt or "Choice: " in prompt
+    choose = bool(seen.samples) and asks_for_one
     return WantedForm(form, tie, "confidence" in schema.lower(), choose)
 
 

@@ -40,7 +40,8 @@ class SimulatedClient:
         Raises
         ------
         ChatError
-            If the prompt does not show two responses in the marks of the templates.
+            If the prompt does not show two responses in the marks of the templates, or cannot be
+            answered: the same prompt would fail again.
         """
         messages = request.messages
         seen = read(messages[-1]["content"])
@@ -51,7 +52,7 @@ class SimulatedClient:
                 "fatal",
             )
         prompt = "\n\n".join(each["content"] for each in messages if each["role"] != "assistant")
-        wanted = asked(prompt, request.response_format)
+        wanted = asked(prompt, request.response_format, seen)
         temperature = 1.0 if request.temperature is None else request.temperature
         replies = []
         for number in range(request.n):
@@ -59,9 +60,12 @@ class SimulatedClient:
             if not temperature or request.seed is not None:
                 drawn = (request.seed, number) if temperature else ()
                 random.seed(digest(temperature, prompt, *drawn))
-            given = answer(
-                seen, wanted, self._habits, temperature=temperature, random=random, seed=0
-            )
+            try:
+                given = answer(
+                    seen, wanted, self._habits, temperature=temperature, random=random, seed=0
+                )
+            except ValueError as error:
+                raise ChatError(f"the simulated judge cannot answer: {error}", "fatal") from error
             replies.append(ChatReply(given.text, given.reasoning, model=request.model))
         return together(replies)
 

@@ -13,7 +13,11 @@ _RESPONSE = r"<((?:response|translation|answer)_{0})>\n?(.*?)\n?</\1>"
 _FIRST = re.compile(_RESPONSE.format("a"), re.DOTALL)
 _SECOND = re.compile(_RESPONSE.format("b"), re.DOTALL)
 _SAMPLE = re.compile(r"<sample_(\d+)>\n?(.*?)\n?</sample_\1>", re.DOTALL)
-_SUM = re.compile(r"(\d+) \+ (\d+) = (\d+)")
+_SUM = re.compile(r"(?<!\d)(\d{1,9}) \+ (\d{1,9}) = (\d{1,9})(?!\d)")
+# What is the user's in a prompt: the marks of the templates, and what stands between them.
+_PAIR = re.compile(
+    r"<(instruction|source_text|(?:response|translation|answer)_[ab])>.*?</\1>", re.DOTALL
+)
 
 
 @dataclass(frozen=True)
@@ -53,10 +57,15 @@ class Seen:
 def read(prompt: str) -> Seen:
     """Find the responses between <response_a> and </response_a>, the answers in <sample_1>."""
     first, second = _FIRST.search(prompt), _SECOND.search(prompt)
-    samples = tuple((found[1], found[2]) for found in _SAMPLE.finditer(prompt))
+    samples = tuple((found[1], found[2]) for found in _SAMPLE.finditer(_PAIR.sub("", prompt)))
     if first is None or second is None:
         return Seen(samples=samples)
     return Seen(first[2], second[2], samples)
+
+
+def instructions(prompt: str) -> str:
+    """Return the prompt without the pair, and without answers to choose from."""
+    return _SAMPLE.sub("", _PAIR.sub("", prompt))
 
 
 def digest(*parts: object) -> bytes:

@@ -14,6 +14,8 @@ from typing import Protocol
 from sqlalchemy import text
 from sqlalchemy.engine import Connection
 
+from btdagg.judge.store.records import StoreError
+
 _OURS = 0x62746461  # what sets our advisory locks apart from those of others
 
 
@@ -56,9 +58,22 @@ class SessionLocks:
 
 
 class FileLocks:
-    """Locks on files beside an SQLite database."""
+    """Locks on files beside an SQLite database.
+
+    Raises
+    ------
+    StoreError
+        If the system has no such locks.
+    """
 
     def __init__(self, database: str) -> None:
+        try:
+            import fcntl  # noqa: F401
+        except ImportError:
+            raise StoreError(
+                f"{database}: a vote store in a file wants locks that Windows does not have; want "
+                "postgresql://… or Linux (WSL)"
+            ) from None
         self._database = os.path.realpath(database)  # the same file by whatever name
         self._files: dict[int, int] = {}
 

@@ -39,16 +39,16 @@ class Owner:
         self._connection = connection
         self._dead: set[int] = set()
         self._batches: set[int] = set()  # owners that are batches
-        with connection.begin():
-            # Numbered before it is locked; nobody looks for the lock before it has claims.
-            made = connection.execute(schema.owners.insert(), {"started": time.time()})
-            assert made.inserted_primary_key is not None
-            self.id = int(made.inserted_primary_key[0])
         self._locks: OwnerLocks
         if database.path is None:
             self._locks = SessionLocks(connection)
         else:
             self._locks = FileLocks(database.path)
+        with connection.begin():
+            # Numbered before it is locked; nobody looks for the lock before it has claims.
+            made = connection.execute(schema.owners.insert(), {"started": time.time()})
+            assert made.inserted_primary_key is not None
+            self.id = int(made.inserted_primary_key[0])
         with connection.begin():
             self._locks.hold(self.id)
 
