@@ -233,7 +233,11 @@ def _carried(pairs: Pairs, chosen: pl.DataFrame | None) -> pl.DataFrame | None:
 
 
 def _refuse_to_lose(path: Path, store: LabelStore) -> None:
-    """Refuse a file with labels that the store does not have: they would be gone."""
+    """Refuse a file with labels that the store does not have: they would be gone.
+
+    A label that the store has otherwise may be an older one, as where the server was killed or
+    another one shares the store, so it is replaced, and said.
+    """
     import polars as pl
 
     from btdagg.tables import read_table
@@ -245,24 +249,23 @@ def _refuse_to_lose(path: Path, store: LabelStore) -> None:
         pl.col("item", "rater", "label").cast(pl.String),
         number=pl.col("label").cast(pl.Float64, strict=False),
     )
+    replaced = []
     for item, rater, label, number in rows.iter_rows():
-        key = (item, rater)
-        if key in kept and number != kept[key]:
-            raise InputError(
-                f"--output is {path}, where item {item!r} by {rater} has {_labelled(label)}; in "
-                f"{store.name} it has {_labelled(kept[key])}. Want labels changed on the page, or "
-                "--force for those of the store"
-            )
-        if key not in kept:
+        if (item, rater) not in kept:
             raise InputError(
                 f"--output is {path}, with a label of item {item!r} by {rater} that {store.name} "
                 "does not have; want the store that it came from, another name, or --force to "
                 "replace it"
             )
+        if number != (now := kept[item, rater]):
+            replaced.append(f"item {item!r} by {rater} from {_labelled(label)} to {_labelled(now)}")
+    if replaced:
+        labels = "1 label becomes" if len(replaced) == 1 else f"{len(replaced)} labels become"
+        note(f"{path}: {labels} what {store.name} has: {replaced[0]}")
 
 
 def _labelled(label: object) -> str:
-    return "no label" if label is None else f"label {label}"
+    return "none" if label is None else str(label)
 
 
 def _is_labels(columns: list[str]) -> bool:
