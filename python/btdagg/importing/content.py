@@ -51,10 +51,12 @@ class Content:
         self._several: list[dict[str, Any]] | None = None
         self._lines: bytes | None = None
         suffix = suffix_of(path)
-        if suffix == ".json":
-            self._read_json(content_of(path, self.name))
-        elif suffix in _LINES:
-            self._lines = content_of(path, self.name).removeprefix(codecs.BOM_UTF8)
+        if suffix == ".json" or suffix in _LINES:
+            content = content_of(path, self.name).removeprefix(codecs.BOM_UTF8)
+            if suffix == ".json":
+                self._read_json(content)
+            else:
+                self._lines = content
         elif path == STANDARD_INPUT:
             raise InputError("standard input cannot be imported, want a file")
         if self._lines is not None and not self._lines.strip():
@@ -136,9 +138,7 @@ class Content:
         try:
             value = json.loads(text)
         except (ValueError, RecursionError):
-            self._lines = content.removeprefix(
-                codecs.BOM_UTF8
-            )  # many a .json file has an object in each line
+            self._lines = content  # many a .json file has an object in each line
             return
         if isinstance(value, dict):
             value = next((value[key] for key in _LISTS if _is_list(value.get(key))), value)

@@ -80,7 +80,7 @@ def read_openai_batch(content: Content, options: ImportOptions) -> tuple[pl.Data
         frame = frame.with_columns(pl.col("sample").cast(pl.Int64))
     else:
         frame = frame.drop(CHOICE)
-    if not {"order"} & {*names, *options.constants}:
+    if "order" not in (*names, *options.constants):
         hint = hint or "custom_id does not tell the order: A is taken to be shown first"
     if "judge" not in names:
         frame = frame.with_columns(judge=_MODEL)
