@@ -175,17 +175,24 @@ def _part(
     if "group" in votes.columns:
         group = np.where(group == None, values_of(votes, items, "group"), group)  # noqa: E711
     single = np.array([one is None for one in group], dtype=np.bool_)
-    # Ids of items are no names of groups: a blank, which names do not begin with, tells them apart.
     task = votes.values("task").to_list()[0] if "task" in votes.columns else ""
     if single.any():
         names = items.cast(pl.String).to_list()
-        group[single] = [f" {task} {names[int(row)]}" for row in np.flatnonzero(single)]
+        group[single] = [group_of_one(names[int(row)], task) for row in np.flatnonzero(single)]
     values = [every_value(values_of(votes, items, name), name, items, votes) for name in told]
     named = np.stack(values, axis=1) if told else np.empty((n, 0), dtype=object)
     n_labels = int(np.isfinite(gold).sum())
     return _TaskItems(
         counts, gold, group, chance, named, n_labels, not single.all(), int(single.sum())
     )
+
+
+def group_of_one(item: str, task: str = "") -> str:
+    """Name the group of an item that is one by itself.
+
+    It begins with a blank, which names of groups do not, so that no other group has it.
+    """
+    return f" {task} {item}"
 
 
 def _rows_of(labels: Labels, votes: Votes) -> Labels:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import btdagg
-from btdagg.estimates.items import all_items
+from btdagg.estimates.items import all_items, group_of_one
 from btdagg.labelling.agreement import agreement
 from btdagg.report.wording import counted
 
@@ -110,8 +110,7 @@ class Outcome:
         known = dict(self._design.select("item", "group").iter_rows())
         if not any(known.values()):
             return None
-        # Names of groups do not begin with a blank.
-        return [known[str(item)] or f" {item}" for item in items]
+        return [known[item] or group_of_one(item) for item in map(str, items)]
 
     def lines(self, answers: Sequence[Answer]) -> list[str]:
         """Say what the labels come to, with the estimate if the planned ones are all there."""
