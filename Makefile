@@ -33,7 +33,7 @@ demo: $(VENV)/.demo
 
 demo-judge: $(VENV)/.judge
 	$(BIN)/btdagg demo --pairs demo/sums
-	$(BIN)/btdagg run demo/sums/pairs.jsonl --labels demo/sums/labels.csv --client simulated \
+	$(BIN)/btdagg run demo/sums/pairs.jsonl --labels demo/sums/labels.csv \
 	  --model simulated -n 12 -o demo/judge
 	$(BIN)/btdagg votes demo/judge/votes.db
 

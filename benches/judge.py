@@ -36,7 +36,7 @@ from btdagg.judge.calls import Asked, Messages, Order, digest_of, samples_of
 from btdagg.judge.client import ChatReply, ChatRequest
 from btdagg.judge.judging import Judging
 from btdagg.judge.limits import Limits
-from btdagg.judge.openai_client import OpenAIClient
+from btdagg.judge.provider import ModelClient
 from btdagg.judge.runs import JudgeRun
 from btdagg.judge.sampling import sample
 from btdagg.judge.store import VoteStore
@@ -123,7 +123,7 @@ async def bare(url: str, n_calls: int) -> Rate:
 
 async def alone(url: str, n_calls: int) -> Rate:
     """Rate of our client without engine and store."""
-    client = OpenAIClient(url)
+    client = ModelClient("openai", url)
     numbers = iter(range(n_calls))
 
     async def work() -> None:
@@ -140,7 +140,7 @@ async def alone(url: str, n_calls: int) -> Rate:
 
 async def ours(url: str, place: str, name: str, n_calls: int) -> Rate:
     """Rate of the engine: answers read, votes and exchanges on disk."""
-    client = OpenAIClient(url)
+    client = ModelClient("openai", url)
     clock = Clock()
     with VoteStore(place) as store:
         run = await sample(

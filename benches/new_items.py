@@ -3,14 +3,20 @@
 A data set is some prompts of one judge and task of RewardBench 2's votes, drawn at random; the
 truth is the error that the model written from it has on all other prompts, at least four times as
 many. The null hypothesis is exact for one method on two disjoint halves of the votes of each item.
-Votes are read from BTDAGG_SHARED. `--smoke` does little.
+Votes are read from BTDAGG_SHARED.
+
+`--few-votes` is about judges of one, two and three votes, whose decisions jump. They are simulated,
+and the truth is exact: the difference to majority vote of the model that is written from the labels
+drawn, summed over all counts and labels. `--smoke` does little.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +35,17 @@ CELLS = [
     ("gpt-5.4-mini", "precise-if"),
 ]
 PROMPTS = (20, 40, 60)
+
+# Gold ties; a vote's chance to be right and to tie, of a decisive label; to tie, of a tie.
+FEW_VOTES = {
+    "even": (0.40, 0.62, 0.20, 0.35),
+    "near even": (0.42, 0.62, 0.20, 0.35),
+    "noisy": (0.50, 0.55, 0.20, 0.30),
+    "good": (0.20, 0.75, 0.10, 0.30),
+    "few ties": (0.10, 0.55, 0.05, 0.10),
+    "many ties": (0.30, 0.50, 0.40, 0.60),
+}
+LABELS = (30, 50, 100)
 
 
 def cell(folder: Path, judge: str, task: str) -> LabelledItems:
@@ -106,6 +123,8 @@ def level_and_power(items: LabelledItems, n_prompts: int, n_sets: int) -> list[f
             np.concatenate([one.refit_errors for one in two]),
             np.concatenate([one.refit_wrong for one in two]),
             two[0].groups,
+            np.concatenate([one.own_errors for one in two]),
+            np.concatenate([one.own_wrong for one in two]),
         )
         ((found,),) = cross_scores([known], usual(), CROSS_FITTED)
         ((paper,),) = cross_scores([known], usual(), splits)
@@ -119,6 +138,55 @@ def level_and_power(items: LabelledItems, n_prompts: int, n_sets: int) -> list[f
     return np.mean(below, axis=0).tolist()
 
 
+def few_votes(judge: str, n_votes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Counts of so many votes, (k, 3), and the chance of each with each label, (k, 3)."""
+    ties, right, tie, of_tie = FEW_VOTES[judge]
+    counts = np.array([c for c in np.ndindex(*[n_votes + 1] * 3) if sum(c) == n_votes])
+    ways = [math.factorial(n_votes) // math.prod(map(math.factorial, c)) for c in counts.tolist()]
+    wrong, side = 1 - right - tie, (1 - of_tie) / 2
+    votes = np.array([[right, tie, wrong], [side, of_tie, side], [wrong, tie, right]])
+    gold = np.array([(1 - ties) / 2, ties, (1 - ties) / 2])
+    of_label = np.prod(votes ** counts[:, None], axis=2)
+    return counts, gold * np.array(ways)[:, None] * of_label
+
+
+def with_few_votes(judge: str, n_votes: int, n_labels: int, n_sets: int) -> list[float]:
+    """Coverage, share called worse though it is not, and width: before and after.
+
+    Before are intervals of cross-fitted losses alone.
+    """
+    counts, chances = few_votes(judge, n_votes)
+    labels = np.arange(-1, 2)
+    majority = np.abs(btdagg.majority_vote(counts)[:, None] - labels)
+    place, measured = list(FEW_VOTES).index(judge), []
+    for seed in range(n_sets):
+        rng = np.random.default_rng([place, n_votes, n_labels, seed])
+        cells = rng.choice(chances.size, size=n_labels, p=chances.ravel() / chances.sum())
+        known, gold = counts[cells // 3], labels[cells % 3]
+        model = btdagg.calibrate(known, gold).model
+        away = np.abs(model.decide(counts)[:, None] - labels) - majority
+        truth = float((chances * away).sum())
+        ((found,),) = cross_scores([LabelledItems(known, gold)], usual(), CROSS_FITTED)
+        after = found.new_items
+        for one in (replace(after, own_errors=None, own_wrong=None), after):
+            low, high = one.difference(0, 1)[1:]
+            covers = low - 1e-12 <= truth <= high + 1e-12
+            measured.append([covers, low > 0 and truth <= 1e-12, high - low])
+    return np.mean(np.reshape(measured, (n_sets, 6)), axis=0).tolist()
+
+
+def show_few_votes(n_sets: int, smoke: bool) -> None:
+    print("| votes | labels | coverage, before | after | called worse, before | after | width | |")
+    print("|---:|---:|" + "---:|" * 6)
+    for n_votes in (1,) if smoke else (1, 2, 3):
+        for n_labels in LABELS[: 1 if smoke else None]:
+            judges = list(FEW_VOTES)[: 1 if smoke else None]
+            found = [with_few_votes(judge, n_votes, n_labels, n_sets) for judge in judges]
+            numbers = np.mean(found, axis=0)[[0, 3, 1, 4, 2, 5]]
+            cells = " | ".join(f"{number:.3f}" for number in numbers)
+            print(f"| {n_votes} | {n_labels} | {cells} |", flush=True)
+
+
 def usual():
     return btdagg.aggregators.Davidson(), btdagg.aggregators.MajorityVote()
 
@@ -126,9 +194,14 @@ def usual():
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--smoke", action="store_true", help="one cell, three data sets")
+    parser.add_argument("--few-votes", action="store_true", help="simulated judges of few votes")
     parser.add_argument("--sets", type=int, default=300, help="data sets of each cell and size")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
+    if asked.few_votes or asked.smoke:
+        show_few_votes(3 if asked.smoke else asked.sets, asked.smoke)
+        if asked.few_votes:
+            return
     shared = Path(os.environ.get("BTDAGG_SHARED", Path(__file__).parents[2] / "shared"))
     folder = shared / "data" / "rb2"
     if not folder.is_dir():

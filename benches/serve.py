@@ -1,20 +1,18 @@
-"""`btdagg serve` under load: mixed bodies, slow clients, a reload a second, restarts and a kill.
+"""`btdagg serve` under load: mixed bodies, several models, restarts and a kill.
 
 The load comes from a process of its own. Every answer is checked against the model whose digest it
-bears. Four fifths of the time the server is restarted by SIGTERM; what it says it has answered has
-to have arrived. In the last fifth it is killed: there an answer may be lost, but none be wrong.
-Prints JSON. `--smoke` takes 10 seconds, `--minutes` says how many otherwise.
+bears. Four fifths of the time the server is restarted by SIGTERM: a request of which it has read
+something has to be answered. In the last fifth it is killed: there an answer may be lost, but none
+be wrong. Prints JSON. `--smoke` takes 10 seconds, `--minutes` says how many otherwise.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
 import http.client
 import json
 import multiprocessing
 import os
-import re
 import signal
 import socket
 import subprocess
@@ -37,7 +35,6 @@ TOKEN = "a-token"
 MAX_BODY = 1 << 20
 MODELS = [DavidsonModel(0.4 + 0.2 * i, 2.5 - 0.4 * i, 0.3 * i) for i in range(8)]
 BY_DIGEST = {digest_of(model): model for model in MODELS}
-COMPARED = ("200", "401", "413", "422")
 
 
 def main() -> None:
@@ -52,39 +49,28 @@ def main() -> None:
 
 
 def measured(folder: Path, seconds: float, n_clients: int) -> dict[str, Any]:
-    model = folder / "model.json"
-    MODELS[0].save(model)
+    for number, model in enumerate(MODELS):
+        model.save(folder / f"m{number}.json")
     port = free_port()
-    done = threading.Event()
-    writing = threading.Thread(target=rewrite, args=(model, done))
-    writing.start()
-    answered: Counter[str] = Counter()
-    accepted = 0
-    try:
-        server = Server(model, port, folder)
-        graceful = Load(port, 0.8 * seconds, n_clients, seed=0)
-        for _ in range(n_restarts := 1 if seconds < 60 else 5):
-            time.sleep(0.8 * seconds / (n_restarts + 1))
-            last = server.stop(signal.SIGTERM)
-            accepted, answered = accepted + last[0], answered + last[1]
-            server = Server(model, port, folder)
-        first = graceful.result()
-        last = server.stop(signal.SIGTERM)
-        accepted, answered = accepted + last[0], answered + last[1]
+    server = Server(port, folder)
+    graceful = Load(port, 0.8 * seconds, n_clients, seed=0)
+    n_errors = 0
+    for _ in range(n_restarts := 1 if seconds < 60 else 5):
+        time.sleep(0.8 * seconds / (n_restarts + 1))
+        n_errors += server.stop(signal.SIGTERM)
+        server = Server(port, folder)
+    first = graceful.result()
+    n_errors += server.stop(signal.SIGTERM)
 
-        server = Server(model, port, folder)
-        killed = Load(port, 0.2 * seconds, n_clients, seed=1)
-        time.sleep(0.1 * seconds)
-        server.stop(signal.SIGKILL)
-        at = time.monotonic()
-        server = Server(model, port, folder)
-        back = time.monotonic() - at
-        second = killed.result()
-        server.stop(signal.SIGTERM)
-    finally:
-        done.set()
-        writing.join()
-    lost = {s: answered[s] - first["statuses"].get(s, 0) for s in COMPARED}
+    server = Server(port, folder)
+    killed = Load(port, 0.2 * seconds, n_clients, seed=1)
+    time.sleep(0.1 * seconds)
+    server.stop(signal.SIGKILL)
+    at = time.monotonic()
+    server = Server(port, folder)
+    back = time.monotonic() - at
+    second = killed.result()
+    n_errors += server.stop(signal.SIGTERM)
     times = np.array(first["times"]) * 1e3
     return {
         "seconds": seconds,
@@ -94,13 +80,9 @@ def measured(folder: Path, seconds: float, n_clients: int) -> dict[str, Any]:
         "models_seen": first["models_seen"],
         "wrong": first["wrong"] + second["wrong"],
         "wrong_examples": (first["examples"] + second["examples"])[:5],
-        "accepted_and_lost": lost,
-        "accepted_without_an_end": accepted - sum(answered.values()),
-        "clients_that_left_or_were_too_slow": answered["gone"] + answered["408"],
-        "good_clients_too_slow": first["statuses"].get("408", 0),
-        "server_errors": answered["500"],
+        "cut_answers": first["cut_answers"],
+        "server_errors": first["statuses"].get("500", 0) + n_errors,
         "not_accepted": first["not_accepted"],
-        "slow_clients_cut_off": first["cut_off"],
         "restarts": n_restarts,
         "throughput_per_second": round(len(times) / first["busy_seconds"], 1),
         "p50_ms": round(float(np.quantile(times, 0.5)), 2),
@@ -110,54 +92,32 @@ def measured(folder: Path, seconds: float, n_clients: int) -> dict[str, Any]:
     }
 
 
-def rewrite(path: Path, done: threading.Event) -> None:
-    """Write another model every second, and now and then something that is none."""
-    number = 0
-    while not done.wait(1.0):
-        number += 1
-        if number % 7 == 0:
-            path.write_text('{"format": "btdagg.davidson", "vers')
-        else:
-            MODELS[number % len(MODELS)].save(path)
-
-
 class Server:
     """`btdagg serve` as a process."""
 
-    def __init__(self, model: Path, port: int, folder: Path) -> None:
-        while True:  # the rewriting may just have left a broken file
-            self.log = (folder / f"log-{time.monotonic_ns()}").open("w+")
-            options = ["--port", str(port), "--max-body", str(MAX_BODY), "--timeout", "3"]
-            self.process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-c",
-                    "from btdagg.cli import main; main()",
-                    "serve",
-                    str(model),
-                    *options,
-                ],
-                stdout=self.log,
-                stderr=subprocess.STDOUT,
-                env={**os.environ, "BTDAGG_SERVE_TOKEN": TOKEN},
-            )
-            while self.process.poll() is None:
-                if "listening on" in Path(self.log.name).read_text():
-                    return
-                time.sleep(0.05)
-            time.sleep(0.2)
+    def __init__(self, port: int, folder: Path) -> None:
+        self.log = (folder / f"log-{time.monotonic_ns()}").open("w+")
+        models = [str(folder / f"m{number}.json") for number in range(len(MODELS))]
+        options = ["--port", str(port), "--max-body", str(MAX_BODY)]
+        main = [sys.executable, "-c", "from btdagg.cli import main; main()"]
+        self.process = subprocess.Popen(
+            [*main, "serve", *models, *options],
+            stdout=self.log,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "BTDAGG_SERVE_TOKEN": TOKEN},
+        )
+        while "listening on" not in Path(self.log.name).read_text():
+            if self.process.poll() is not None:
+                raise RuntimeError(Path(self.log.name).read_text())
+            time.sleep(0.05)
 
-    def stop(self, how: signal.Signals) -> tuple[int, Counter[str]]:
-        """Stop it; how many requests it says it has accepted, and how each ended."""
+    def stop(self, how: signal.Signals) -> int:
+        """Stop it; return how many tracebacks it has logged."""
         self.process.send_signal(how)
         self.process.wait(60)
         text = Path(self.log.name).read_text()
         self.log.close()
-        found = re.search(r"accepted (\d+), answered (\{.*\})", text)
-        if how == signal.SIGKILL:
-            return 0, Counter()
-        assert found, text
-        return int(found[1]), Counter(ast.literal_eval(found[2]))
+        return text.count("Traceback")
 
 
 class Load:
@@ -180,8 +140,7 @@ class Load:
 def load(sender: Any, port: int, seconds: float, n_clients: int, seed: int) -> None:
     end = time.monotonic() + seconds
     clients = [Client(port, end, seed * 1000 + number) for number in range(n_clients)]
-    slow = [SlowClient(port, end, kind) for kind in range(3)]
-    threads = [threading.Thread(target=each.run) for each in (*clients, *slow)]
+    threads = [threading.Thread(target=each.run) for each in clients]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -196,7 +155,7 @@ def load(sender: Any, port: int, seconds: float, n_clients: int, seed: int) -> N
             "examples": [text for client in clients for text in client.wrong][:5],
             "not_accepted": sum(client.not_accepted for client in clients),
             "models_seen": len(set().union(*(client.seen for client in clients))),
-            "cut_off": sum(each.cut_off for each in slow),
+            "cut_answers": sum(client.cut_answers for client in clients),
             "late": sum(client.last > half for client in clients),
             "busy_seconds": sum(client.busy for client in clients) / len(clients),
         }
@@ -214,7 +173,7 @@ class Client:
         self.times: list[float] = []
         self.wrong: list[str] = []
         self.seen: set[str] = set()
-        self.not_accepted, self.last, self.busy = 0, 0.0, 0.0
+        self.not_accepted, self.cut_answers, self.last, self.busy = 0, 0, 0.0, 0.0
         kinds = (self.counts, self.counts, self.counts, self.votes, self.arrow, self.bad)
         self._kinds = kinds
 
@@ -226,7 +185,8 @@ class Client:
             self._connection.close()
 
     def ask(self, path: str, body: Any, *, token: str = TOKEN, kind: str = "application/json"):
-        """Send until there is an answer; a connection that fails is one not accepted."""
+        """Ask one of the models until there is an answer; a refused connection is not accepted."""
+        path += f"?model=m{self._rng.integers(len(MODELS))}"
         headers = {"Authorization": f"Bearer {token}", "Content-Type": kind}
         while True:
             start = time.monotonic()
@@ -239,7 +199,8 @@ class Client:
                 self._connection.request("POST", path, sent, headers)
                 response = self._connection.getresponse()
                 content = response.read()
-            except (OSError, http.client.HTTPException):
+            except (OSError, http.client.HTTPException) as error:
+                self.cut_answers += isinstance(error, http.client.IncompleteRead)
                 with suppress(Exception):
                     self._connection.close()
                 self._connection = None
@@ -256,7 +217,7 @@ class Client:
             return response.status, response.headers.get("x-btdagg-model"), content
 
     def check(self, status: int | None, label: str | None, wanted: Any, found: Any) -> None:
-        if status in (None, 408):  # no answer: a busy machine was slower than the server's patience
+        if status is None:  # no answer before the end
             return
         if label is not None:
             self.seen.add(label)
@@ -315,36 +276,8 @@ class Client:
         ]
         wanted, body, options = cases[self._rng.integers(len(cases))]
         status, _, _ = self.ask("/v1/decide", body, **options)
-        if status not in (wanted, None, 408):
+        if status not in (wanted, None):
             self.wrong.append(f"status {status}, want {wanted}")
-
-
-class SlowClient:
-    """Opens connections that never become a request, byte by byte, or never take an answer."""
-
-    def __init__(self, port: int, end: float, kind: int) -> None:
-        self._port, self._end, self._kind = port, end, kind
-        self.cut_off = 0
-
-    def run(self) -> None:
-        head = (
-            f"POST /v1/decide HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n"
-            "Content-Type: application/json\r\nContent-Length: 5000\r\n\r\n"
-        ).encode()
-        sent = (head[:40], head + b"{", b"")[self._kind]
-        while time.monotonic() < self._end:
-            try:
-                with socket.create_connection(("127.0.0.1", self._port), timeout=0.3) as client:
-                    client.sendall(sent)
-                    while time.monotonic() < self._end:
-                        try:
-                            if not client.recv(4096):
-                                self.cut_off += 1
-                                break
-                        except TimeoutError:
-                            client.sendall(b"x")
-            except OSError:
-                time.sleep(0.1)
 
 
 def free_port() -> int:

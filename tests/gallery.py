@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 import btdagg
-from btdagg import datasets, evaluation, judge, online, tables, uncertainty
+from btdagg import datasets, evaluation, judge, online, paper, tables, uncertainty
 from btdagg.aggregators import AGGREGATORS, by_name
 
 N = 240
@@ -76,7 +76,6 @@ def _gallery():
         "panel's calibration": panel,
         "bootstrap": refits,
         "refits": uncertainty.Refits(model, refits.parameters, 0.95),
-        "sandwich": btdagg.sandwich(counts, labels),
         "estimates": btdagg.estimate(counts, partly),
         "estimates by": (parted := btdagg.estimate(counts, partly, by=by)),
         "difference": parted.differences["x", "y"]["A"],
@@ -104,9 +103,9 @@ def _gallery():
         "items": items,
         "evidence": btdagg.Evidence(counts),
         "confidences": btdagg.Confidences(ones, ones, np.log(ones)),
-        "parameters": evaluation.fitted_parameters(items, protocol=short),
-        "transfer": evaluation.transfer_matrix({"s": items, "t": items}, protocol=short),
-        "ties": evaluation.tie_rates(votes),
+        "parameters": paper.fitted_parameters(items, protocol=short),
+        "transfer": paper.transfer_matrix({"s": items, "t": items}, protocol=short),
+        "ties": paper.tie_rates(votes),
         "votes expected": chances,
         "rule": rule,
         "lossless rule": online.StoppingRule.lossless(model, 8),

@@ -10,9 +10,7 @@ from typing import ClassVar
 
 import httpx2
 
-from btdagg.judge.anthropic_client import AnthropicClient
-from btdagg.judge.gemini_client import GeminiClient
-from btdagg.judge.openai_client import OpenAIClient
+from btdagg.judge.provider import ModelClient
 
 KEY = "sk-of-the-tests-0123456789"
 
@@ -51,12 +49,15 @@ class Dialect:
 
     finish: ClassVar[dict]  # from ours to theirs
 
-    def __init__(self, name, client, variable, address, unknown=()):
-        self.name, self.client_of, self.variable, self.address = name, client, variable, address
+    def __init__(self, name, variable, address, unknown=()):
+        self.name, self.variable, self.address = name, variable, address
         self.unknown = unknown  # fields of a request that it has no word for
 
     def __repr__(self):
         return self.name
+
+    def client_of(self, *address, **options):
+        return ModelClient(self.name, *address, **options)
 
     def client(self, answer, **options):
         """A client whose endpoint answers so; `client.asked` has what it was asked."""
@@ -268,7 +269,7 @@ class Gemini(Dialect):
 
 
 DIALECTS = [
-    OpenAI("openai", OpenAIClient, "OPENAI_API_KEY", "http://judge.test/v1"),
-    Anthropic("anthropic", AnthropicClient, "ANTHROPIC_API_KEY", "http://judge.test", ("seed",)),
-    Gemini("gemini", GeminiClient, "GEMINI_API_KEY", "http://judge.test"),
+    OpenAI("openai", "OPENAI_API_KEY", "http://judge.test/v1"),
+    Anthropic("anthropic", "ANTHROPIC_API_KEY", "http://judge.test", ("seed",)),
+    Gemini("google", "GEMINI_API_KEY", "http://judge.test", ("extra",)),
 ]

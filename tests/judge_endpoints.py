@@ -27,11 +27,11 @@ class Endpoint:
     """A server; `answer` takes the body of a request and returns (status, body[, headers]).
 
     A body is JSON, or bytes, or an iterable of bytes that are sent as they come. With `tls`, the
-    context of a server, it speaks HTTPS as localhost.
+    context of a server, it speaks HTTPS as localhost; without a port it takes a free one.
     """
 
-    def __init__(self, answer, tls=None):
-        self.requests = []
+    def __init__(self, answer, tls=None, port=0):
+        self.requests, self.headers = [], []
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -43,6 +43,7 @@ class Endpoint:
             def do_POST(self):
                 asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
                 outer.requests.append(asked)
+                outer.headers.append({k.lower(): v for k, v in self.headers.items()})
                 status, body, *headers = answer(asked)
                 if isinstance(body, dict):
                     body = json.dumps(body).encode()
@@ -63,8 +64,8 @@ class Endpoint:
                     pass
                 self.close_connection = True
 
-        self._server = _Server(("127.0.0.1", 0), Handler)
-        port = self._server.server_address[1]
+        self._server = _Server(("127.0.0.1", port), Handler)
+        self.port = port = self._server.server_address[1]
         self.url = f"http://127.0.0.1:{port}/v1" if tls is None else f"https://localhost:{port}/v1"
         if tls is not None:
             self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)

@@ -200,7 +200,7 @@ BAD_COUNTS = [
     ([["1", "2", "3"]], "counts has dtype <U1, want numbers"),
     (
         np.ma.array([[1, 2, 3]], mask=[[True, False, False]]),
-        "counts has masked values, want none",
+        "counts[0, 0] is masked, want a value",
     ),
 ]
 

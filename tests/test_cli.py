@@ -17,18 +17,14 @@ import pytest
 import btdagg
 from btdagg import DavidsonModel, calibrate, read_labels, read_votes
 from btdagg.cli import main
+from btdagg.cli.app import COMMANDS
 from btdagg.datasets import REGIMES, Thurstone, simulate
 from btdagg.evaluation import Protocol, RandomSplits, SplitTest, evaluate
-from btdagg.evaluation.summary import averages, lines, remarks
+from btdagg.evaluation.summary import averages, lines
 from commands import one_line
 
 pytestmark = pytest.mark.usefixtures("figures_not_drawn")
 
-COMMANDS = [
-    "demo", "run", "choose", "label", "judge", "import", "votes", "evaluate", "calibrate", "plan",
-    "decide", "raters",
-    "sql", "serve",
-]  # fmt: skip
 SAMPLE = simulate("wmt-en-de", 120, 8, seed=1)
 MODEL = DavidsonModel(beta=1.2, eta0=0.3, gamma=0.8)
 
@@ -81,6 +77,13 @@ def example_of(command, cli):
     assert (status, err) == (0, "")
     text = re.search(r"^ *Example: (.*?)\n *\n", out, re.MULTILINE | re.DOTALL)[1]
     return shlex.split(text)
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, "batch write", "paper raters", "paper votes"])
+def test_flags_are_shown_without_a_type(cli, command):
+    _, out, _ = cli(*command.split(), "--help")
+    assert "--help" in out
+    assert "<bool>" not in out
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -230,7 +233,7 @@ def test_the_demo_is_an_evaluation_of_all_simulated_tasks(cli, folder):
     )
     assert found["lines"] == [line.as_dict(["task"]) for line in lines(by_hand)]
     assert found["averages"] == [line.as_dict([]) for line in averages(by_hand)]
-    assert found["remarks"] == remarks(by_hand)
+    assert found["remarks"] == list(by_hand.remarks)
     status, out, _ = cli(
         "evaluate", "--prior", "none", "demo/demo_votes.csv", "demo/demo_labels.csv",
         "--votes", "4,8",
@@ -357,7 +360,7 @@ def test_evaluate_prints_json_of_what_the_library_finds(cli, folder):
     assert found["by"] == ["judge"]
     assert found["lines"] == [line.as_dict(["judge"]) for line in lines(expected)]
     assert found["averages"] == [line.as_dict([]) for line in averages(expected)]
-    assert found["remarks"] == remarks(expected)
+    assert found["remarks"] == list(expected.remarks)
     # Judge h votes the opposite of judge g.
     majority = {
         (line["judge"], line["n_votes"]): line["mae"]
@@ -383,18 +386,17 @@ def test_evaluate_prints_a_table_of_the_same_numbers(cli, folder):
     assert status == 0
     found = json.loads(cli(*arguments, "--json")[1])
     rows = table_of(out)
-    assert len(rows) == 6
+    assert len(rows) == 12
     expected = []
-    for first, second in zip(*[iter(found["lines"] + found["averages"])] * 2, strict=True):
-        where = [first.get("judge", "average"), str(first["n_votes"])]
-        scores = []
-        for line in (first, second):
-            for name in ("mae", "accuracy"):
-                half = f"{line[f'{name}_high'] - line[name]:.3f}".removeprefix("0")
-                scores.append(f"{line[name]:.3f} ±{half}")
-            scores += [str(line["rank"])] if "rank" in line else []
-        size = [str(first["n_items"])] if "n_items" in first else []
-        expected.append([*where, *size, *scores])
+    for line in found["lines"] + found["averages"]:
+        row = [line.get("judge", "average"), str(line["n_votes"])]
+        row += [str(line["n_items"])] if "n_items" in line else []
+        row.append(line["method"])
+        for name in ("mae", "accuracy"):
+            half = f"{line[f'{name}_high'] - line[name]:.3f}".removeprefix("0")
+            row.append(f"{line[name]:.3f} ±{half}")
+        row += [str(line["rank"])] if "rank" in line else []
+        expected.append(row)
     assert rows == expected
     assert err == "".join(f"{remark}\n" for remark in found["remarks"])
     assert "±" not in err
@@ -481,8 +483,10 @@ def test_rows_without_a_label_are_said(cli, folder):
     status, out, err = cli(*arguments)
     assert status == 0
     assert table_of(out)[0][:3] == ["g", "all", "115"]
-    assert "5 items have votes but no label and are left out\n" in err
-    assert err.endswith("5 rows of some.csv have no label and are left out\n")
+    assert err.splitlines()[-2:] == [
+        "5 rows of some.csv have no label and are left out",
+        "5 items have votes but no label and are left out",
+    ]
 
 
 @pytest.mark.parametrize("judge", ["a[1]", "[b]z", "x[/y]", "deepseek/r1:free", ":free: x", "[/]"])
@@ -544,14 +548,14 @@ def test_calibrate_says_in_json_how_the_fit_went(cli, folder):
     found = json.loads(out)
     assert list(found) == [
         "model", "drps", "converged", "at_bounds", "n_labels", "max_votes", "n_starts",
-        "warnings", "nu", "n_unlabelled", "n_without_votes", "n_missing", "output",
+        "warnings", "nu", "n_unlabelled", "n_without_votes", "n_missing", "remarks", "output",
     ]  # fmt: skip
     assert DavidsonModel(**found["model"]) == expected.model == DavidsonModel.load("model.json")
     assert found["drps"] == expected.drps
     assert found["nu"] == expected.model.nu
     assert (found["n_labels"], found["max_votes"], found["converged"]) == (115, 8, True)
     assert (found["n_unlabelled"], found["n_without_votes"]) == (5, 1)
-    assert found["output"] == "model.json"
+    assert (found["remarks"], found["output"]) == ([], "model.json")
     _, out, _ = cli("calibrate", "--prior", "none", "counts.csv", "some.csv")
     assert "left out: 5 items without a label, 1 labels without votes\n" in out
 
@@ -788,10 +792,20 @@ REFUSALS = [
         "evaluate votes.csv wrong.csv",
         "wrong.csv, row 2, column label: got '2', want -1, 0, 1 or A, tie, B",
     ),
-    ("calibrate counts.csv gold.csv", "gold.csv, rows 1 and 2: both have item 'x'"),
+    (
+        "calibrate counts.csv gold.csv",
+        "gold.csv, rows 1 and 2: both have item 'x'; where several people labelled it, "
+        "columns={'rater': ...} (--column rater=...) names them",
+    ),
     (
         "evaluate votes.csv votes.csv",
-        "votes.csv: no column 'label'; found item, vote, sample, order, judge",
+        "votes.csv: no column 'label', and votes do not say whose they are; `btdagg import --as "
+        "labels` makes labels of people's votes, and columns={'rater': ...} (--column rater=...) "
+        "names the people",
+    ),
+    (
+        "evaluate votes.csv counts.csv",
+        "counts.csv: no column 'label'; found item, minus, tie, plus",
     ),
     ("evaluate votes.csv none.csv", "none.csv: no item has a label"),
     (

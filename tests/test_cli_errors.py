@@ -10,6 +10,8 @@ import pytest
 
 from btdagg import DavidsonModel, InputError
 from btdagg.extras import MissingExtraError
+from btdagg.files import write_table
+from btdagg.judge.store.export import export
 from commands import ended, one_line
 
 MODEL = DavidsonModel(beta=1.2, eta0=0.3, gamma=0.8)
@@ -117,6 +119,30 @@ def test_nobody_reads_standard_output(folder, name):
     assert status == 141
     # Remarks on the evaluation may stand there; an error may not.
     assert not re.search("Traceback|Exception|Error|btdagg:|Broken pipe", err)
+
+
+def test_a_reader_that_leaves_does_not_stop_the_work(folder):
+    reader, writer = os.pipe()
+    os.close(reader)
+    options = ["--splits", "2", "--report", "report", "--prior", "none"]
+    status, _, err = ended("evaluate", "votes.csv", "labels.csv", *options, stdout=writer)
+    os.close(writer)
+    assert status == 141
+    assert (folder / "report" / "index.html").exists()
+    assert not re.search("Traceback|Error|btdagg:|Broken pipe", err)
+
+
+def test_a_full_disk_is_no_bug_and_names_the_file(tmp_path, monkeypatch):
+    def full(self, *arguments, **options):
+        raise pl.exceptions.ComputeError("parquet: IO error: No space left (os error 28)")
+
+    monkeypatch.setattr(pl.DataFrame, "write_parquet", full)
+    with pytest.raises(OSError, match="No space left") as error:
+        write_table(pl.DataFrame({"a": [1]}), tmp_path / "votes.parquet", ".parquet")
+    assert (error.value.errno, error.value.filename) == (28, str(tmp_path / "votes.parquet"))
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(InputError, match=r"votes\.parquet: cannot be written: No space left"):
+        export(pl.DataFrame({"a": [1]}), tmp_path / "votes.parquet")
 
 
 def test_the_status_in_a_pipeline_is_that_of_a_broken_pipe(folder):

@@ -273,3 +273,15 @@ def test_systems_are_ranked(cli, folder):
     assert pl.read_csv("out/tables/systems.csv").height == 3
     said = one_line(*cli("estimate", *options, "--baseline", "z"))
     assert "baseline is 'z', want one of the systems" in said
+
+
+def test_votes_and_labels_may_be_in_columns_of_one_name(cli, folder):
+    expected = cli("estimate", "votes.csv", "labels.csv", "--json")
+    named = {"item": "qid", "vote": "verdict", "label": "verdict"}
+    for file in ("votes.csv", "labels.csv"):
+        frame = pl.read_csv(file, infer_schema=False)
+        frame.rename({c: n for c, n in named.items() if c in frame}).write_csv(f"own_{file}")
+    columns = [word for name, own in named.items() for word in ("--column", f"{name}={own}")]
+    found = cli("estimate", "own_votes.csv", "own_labels.csv", "--json", *columns)
+    assert found[0] == 0
+    assert json.loads(found[1])["estimates"] == json.loads(expected[1])["estimates"]

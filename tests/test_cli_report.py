@@ -1,6 +1,7 @@
 """The commands that write reports: what is in them, and what is left when something goes wrong."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -8,7 +9,8 @@ import pytest
 
 import btdagg
 from btdagg.datasets import simulate
-from btdagg.evaluation import Protocol, RandomSplits, compare_orders, positional_bias, tie_rates
+from btdagg.evaluation import Protocol, RandomSplits, positional_bias
+from btdagg.paper import compare_orders, tie_rates
 from commands import one_line
 
 pytestmark = pytest.mark.usefixtures("figures_not_drawn")
@@ -83,11 +85,13 @@ def test_a_report_has_every_section_that_the_votes_allow(cli, folder):
     found = described(folder / "out")
     assert found["status"] == "complete"
     assert [section["name"] for section in found["sections"]] == [
-        "scores", "estimates", "votes", "calibration", "parameters", "labels", "transfer",
-        "ablations", "order", "ties", "behaviour",
+        "scores", "estimates", "votes", "calibration", "parameters", "labels", "order", "behaviour",
+        "spread", "transfer", "ablations", "by-order", "ties",
     ]  # fmt: skip
     assert found["skipped"] == []
-    assert set(found["models"]) == {"math g", "math h", "ties g", "ties h"}
+    assert set(found["models"]) == {
+        f"Davidson: {name}" for name in ("math g", "math h", "ties g", "ties h")
+    }
     assert found["settings"]["n_votes"] == "2,8"
     on_disk = {
         str(file.relative_to(folder / "out"))
@@ -189,7 +193,7 @@ def test_an_interrupted_evaluation_keeps_the_parts_that_were_finished(cli, folde
     assert status == 130
     assert "interrupted: only the finished parts are shown" in err
     assert err.endswith("btdagg: interrupted\n")
-    assert out.count("math") == 4
+    assert "math" in out
     assert "ties" not in out
     found = described(folder / "out")
     assert found["status"] == "interrupted"
@@ -247,7 +251,7 @@ def test_all_methods_are_those_that_the_columns_allow(cli, folder):
     plain = json.loads(cli(*EVALUATE, "--methods", "all", "--json")[1])
     assert {line["method"] for line in plain["lines"]} == {
         "Davidson", "majority vote", "rounded median", "Davidson MAE", "isotonic",
-        "neighbours", "weak prior", "threshold",
+        "Davidson, neighbours", "Davidson, weak prior", "threshold",
     }  # fmt: skip
     votes.with_columns(confidence=0.5, gsa_2=pl.lit(1), gsa_8=pl.lit(0)).write_csv("votes.csv")
     more = json.loads(cli(*EVALUATE, "--methods", "all", "--json")[1])
@@ -273,7 +277,7 @@ def test_a_report_is_not_written_over_other_things(cli, folder):
     (folder / "out" / "thesis.txt").write_text("mine")
     assert "holds no earlier report" in one_line(*cli(*EVALUATE, "--report", "out"))
     assert [file.name for file in (folder / "out").iterdir()] == ["thesis.txt"]
-    assert "is a file, want a folder" in one_line(*cli(*EVALUATE, "--report", "votes.csv"))
+    assert "is a file; expected a folder" in one_line(*cli(*EVALUATE, "--report", "votes.csv"))
 
 
 def test_sizes_and_vary_want_a_report(cli, folder):
@@ -285,10 +289,10 @@ def test_sizes_and_vary_want_a_report(cli, folder):
 
 
 def test_raters_are_compared_with_each_other(cli, folder):
-    status, out, _ = cli("raters", "ratings.csv", "--json", "--report", "out")
+    status, out, _ = cli("paper", "raters", "ratings.csv", "--json", "--report", "out")
     assert status == 0
-    expected = btdagg.evaluation.leave_one_rater_out(btdagg.read_ratings("ratings.csv"))
-    rows = json.loads(out)
+    expected = btdagg.paper.leave_one_rater_out(btdagg.paper.read_ratings("ratings.csv"))
+    rows = json.loads(out)["raters"]
     assert [(row["rater"], row["n_items"]) for row in rows] == [
         (one.rater, one.n_items) for one in expected.raters
     ]
@@ -297,28 +301,37 @@ def test_raters_are_compared_with_each_other(cli, folder):
 
 
 def test_raters_are_compared_with_a_judge_at_several_numbers_of_votes(cli, folder):
-    arguments = ("raters", "ratings.csv", "votes.csv", "-f", "judge=g", "-f", "template=base")
+    arguments = (
+        "paper",
+        "raters",
+        "ratings.csv",
+        "votes.csv",
+        "-f",
+        "judge=g",
+        "-f",
+        "template=base",
+    )
     status, out, _ = cli(*arguments, "--votes", "2,8", "--size", 20, "--splits", 3)
     assert status == 0
     assert out.count("wins") >= 2
     assert "several" not in out
-    message = one_line(*cli("raters", "ratings.csv", "votes.csv"))
+    message = one_line(*cli("paper", "raters", "ratings.csv", "votes.csv"))
     assert "judge 'g' and of judge 'h'" in message
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("raters", "ratings.csv", "--votes", "4"), "--votes wants VOTES of a judge"),
-        (("raters", "ratings.csv", "-f", "colour=red"), "no column 'colour'"),
-        (("raters", "labels.csv"), "rater"),
-        (("raters", "ratings.csv", "--method", "best"), "no method 'best'"),
-        (("votes", "votes.csv", "--gold-ties"), "--gold-ties wants --labels"),
-        (("votes", "votes.csv", "--by", "judge"), "want two columns separated by a comma"),
+        (("paper", "raters", "ratings.csv", "--votes", "4"), "--votes wants VOTES of a judge"),
+        (("paper", "raters", "ratings.csv", "-f", "colour=red"), "no column 'colour'"),
+        (("paper", "raters", "labels.csv"), "rater"),
+        (("paper", "raters", "ratings.csv", "--size", "20"), "--size is of random splits"),
+        (("paper", "votes", "votes.csv", "--gold-ties"), "--gold-ties wants --labels"),
+        (("paper", "votes", "votes.csv", "--by", "judge"), "want two columns separated by a comma"),
         (("votes", "labels.csv"), "no column"),
-        (("votes", "votes.csv", "--splits", "1"), "--splits is 1, want at least 2"),
+        (("paper", "votes", "votes.csv", "--splits", "1"), "--splits is 1, want at least 2"),
         (
-            ("raters", "ratings.csv", "counts.csv", "--votes", "4"),
+            ("paper", "raters", "ratings.csv", "counts.csv", "--votes", "4"),
             "counts.csv: --votes wants single votes, and these are counts",
         ),
         (
@@ -349,15 +362,15 @@ def test_names_of_columns_are_taken_in_any_case(cli, folder):
     ratings = pl.read_csv("ratings.csv")
     ratings.with_columns(doc=pl.col("item").str.slice(-6)).write_csv("grouped.csv")
     judge = ("votes.csv", "-f", "judge=g", "-f", "template=base", "--splits", 2, "--size", 20)
-    assert cli("raters", "grouped.csv", *judge, "--group", "Doc")[0] == 0
-    assert cli("votes", "votes.csv", "--setting", " Template")[0] == 0
+    assert cli("paper", "raters", "grouped.csv", *judge, "--group", "Doc")[0] == 0
+    assert cli("paper", "votes", "votes.csv", "--setting", " Template")[0] == 0
 
 
 def test_raters_take_confidences(cli, folder):
     pl.read_csv("votes.csv").with_columns(sure=0.5).write_csv("sure.csv")
     judge = ("sure.csv", "-f", "judge=g", "-f", "template=base", "--splits", 2, "--size", 20)
-    options = ("--method", "ci-sc", "--confidence", "Sure")
-    assert cli("raters", "ratings.csv", *judge, *options)[0] == 0
+    options = ("--method", "ci-sc", "--column", "confidence=Sure")
+    assert cli("paper", "raters", "ratings.csv", *judge, *options)[0] == 0
 
 
 def test_decisions_at_other_numbers_of_votes_are_no_method_of_all(cli, folder):
@@ -381,22 +394,36 @@ def test_votes_without_a_bias_are_counted_all_the_same(cli, folder):
     assert status == 0
     assert [row["tie"] for row in json.loads(out)["votes"]] == [2 * 80 * 16] * 2
     status, out, err = cli(
-        "votes", "votes.csv", "-f", "order=AB", "--labels", "labels.csv", "--splits", 2, "--json"
+        "paper",
+        "votes",
+        "votes.csv",
+        "-f",
+        "order=AB",
+        "--labels",
+        "labels.csv",
+        "--splits",
+        2,
+        "--json",
     )
     assert status == 0
-    assert len(json.loads(out)["votes"]) == 2
+    assert len(json.loads(out)["tie-rates"]) == 4
     assert "orders are not compared: all votes have order AB, want both" in err
 
 
 def test_votes_are_counted_and_looked_at(cli, folder):
-    arguments = ("votes", "votes.csv", "--labels", "labels.csv", "-f", "template=base")
+    votes = btdagg.read_votes("votes.csv").filter({"template": "base"})
+    biases = [one.bias for one in positional_bias(votes)]
+    status, out, _ = cli("votes", "votes.csv", "-f", "template=base", "--json", "--report", "seen")
+    assert status == 0
+    found = json.loads(out)
+    assert [row["n_votes"] for row in found["votes"]] == [2 * 80 * 8] * 2
+    assert [row["bias"] for row in found["positional-bias"]] == biases
+    assert described(folder / "seen")["status"] == "complete"
+    arguments = ("paper", "votes", "votes.csv", "--labels", "labels.csv", "-f", "template=base")
     status, out, _ = cli(*arguments, "--splits", 2, "--json", "--report", "out")
     assert status == 0
     found = json.loads(out)
-    votes = btdagg.read_votes("votes.csv").filter({"template": "base"})
-    assert [row["n_votes"] for row in found["votes"]] == [2 * 80 * 8] * 2
-    bias = positional_bias(votes)
-    assert [row["bias"] for row in found["positional-bias"]] == [one.bias for one in bias]
+    assert [row["bias"] for row in found["positional-bias"]] == biases
     rates = tie_rates(votes, "judge", "task")
     assert [row["ties"] for row in found["tie-rates"]] == rates.ties.ravel().tolist()
     labels = btdagg.read_labels("labels.csv")
@@ -410,3 +437,34 @@ def test_votes_are_counted_and_looked_at(cli, folder):
     )
     assert len(found["orders"]) == 4 * 2 * 3  # parts, methods, orders
     assert described(folder / "out")["status"] == "complete"
+
+
+def test_one_quantity_has_one_number_on_a_page(cli, folder):
+    """The error at all votes is the same in the scores, the sweep and the balanced orders."""
+    one = ("-f", "task=math", "-f", "judge=g", "-f", "template=base", "--prior", "weak")
+    status, _, err = cli("evaluate", "votes.csv", "labels.csv", *one, "--report", "out")
+    assert status == 0, err
+    records = {
+        name: pl.read_csv(f"out/tables/{name}.csv").rows(named=True)
+        for name in ("mae", "sweep-votes", "confusion")
+    }
+    scores = {row["method"]: row for row in records["mae"]}
+    assert next(iter(scores)) == "Davidson, weak prior"
+    most = max(row["n_votes"] for row in records["sweep-votes"])
+    for row in records["sweep-votes"]:
+        if row["n_votes"] == most:
+            for field in ("mae", "mae_low", "mae_high"):
+                assert row[field] == pytest.approx(scores[row["method"]][field])
+    weak = [row for row in records["confusion"] if row["method"] == "Davidson, weak prior"]
+    assert sum(row["count"] for row in weak) == pytest.approx(80)
+    off = sum(row["count"] * abs(row["gold"] - row["predicted"]) for row in weak)
+    assert off / 80 == pytest.approx(scores["Davidson, weak prior"]["mae"])
+    for section in described(folder / "out")["sections"]:
+        for exhibit in section["exhibits"]:
+            (text,) = (f for f in exhibit["files"] if f.endswith((".md", ".svg")))
+            if section["name"] != "calibration" and text.endswith(".md"):
+                assert "random splits" not in Path("out", text).read_text()
+    status, out, _ = cli("paper", "raters", "ratings.csv", "votes.csv", *one[:6], "--json")
+    assert status == 0
+    rater = json.loads(out)["raters"][0]
+    assert rater["human_mae_evaluated"] == pytest.approx(rater["mae"])

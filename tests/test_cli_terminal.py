@@ -147,12 +147,12 @@ def test_short_names_make_a_table_at_80_columns(folder):
     write_votes("votes.csv", ["g", "h"], "focus")
     lines = table_in(on_terminal(*EVALUATE, streams=["stdout"]))
     header = lines[0].split()
-    assert header == ["task", "judge", "method", "votes", "items", "MAE", "accuracy", "rank"]
+    assert header == ["task", "judge", "votes", "items", "method", "MAE", "accuracy", "rank"]
     assert len(lines) == 1 + 2 * 2 * 2 + 2 * 2
     assert all(re.search(r" ±\.\d{3} .* ±\.\d{3}", line) for line in lines[1:])
 
 
-@pytest.mark.parametrize("command", [["raters", "ratings.csv"], ["votes", "votes.csv"]])
+@pytest.mark.parametrize("command", [["paper", "raters", "ratings.csv"], ["votes", "votes.csv"]])
 def test_names_and_numbers_of_other_tables_are_whole(cli, folder, command):
     wide = on_terminal(*command, columns=1000, streams=["stdout"])
     narrow = on_terminal(*command, columns=80, streams=["stdout"])
@@ -172,10 +172,10 @@ def test_a_store_is_shown_whole(cli, folder, judge_server):
     served = ["--model", "m", "--base-url", judge_server().url, "--judge", JUDGES[0]]
     assert cli("judge", "pairs.jsonl", *served, "-n", 2, "-s", "v.db")[0] == 0
     printed = plain(on_terminal("votes", "v.db", streams=["stdout"]))
-    assert f"judge {JUDGES[0]}, template response, method sample" in printed
+    assert f"judge {JUDGES[0]}, template response\n  sample " in printed
     (summary,) = json.loads(cli("votes", "v.db", "--json")[1])
-    assert re.search(rf"items 6  votes 12  no vote 0  ties {summary['tie_rate']:.1%}", printed)
-    assert f"tokens {summary['prompt_tokens'] + summary['completion_tokens']}" in printed
+    assert re.search(rf" 6 +12 +0 +{summary['tie_rate']:.1%}", printed)
+    assert f" {summary['prompt_tokens'] + summary['completion_tokens']} " in printed
     assert max(map(len, printed.splitlines())) <= 80
 
 
@@ -184,7 +184,7 @@ def test_what_is_called_bold_is_bold(folder):
     assert {code for codes in STYLE.findall(printed) for code in codes.split(";")} <= {"0", "1"}
     bold = re.findall(r"\x1b\[1m([^\x1b]*)\x1b\[0m", printed)
     assert any("±" in cell for cell in bold)
-    printed = on_terminal("raters", "ratings.csv", "--report", "out", streams=["stdout"])
+    printed = on_terminal("paper", "raters", "ratings.csv", "--report", "out", streams=["stdout"])
     assert "32" not in {code for codes in STYLE.findall(printed) for code in codes.split(";")}
 
 
@@ -207,16 +207,38 @@ def test_rows_that_fit_make_a_table_and_others_blocks(capsys):
         "a name  x     0.5 ±.1",
         "b       y           1  2",
     ]
-    blocks = ["  two lines 0.5 ±.1", "judge b, task y", "  two lines 1  n 2"]
-    assert printed(23) == ["judge a name, task x", *blocks]
-    assert printed(19) == ["judge a name,", "task x", *blocks]
-    assert printed(14)[-2:] == ["  two lines 1", "  n 2"]
+    assert printed(23) == [
+        "          two",
+        "task    lines  n",
+        "judge a name",
+        "  x   0.5 ±.1",
+        "judge b",
+        "  y         1  2",
+    ]
+    blocks = ["judge a name,", "task x", "  two lines 0.5 ±.1", "judge b,", "task y"]
+    assert printed(14) == [*blocks, "  two lines 1", "  n 2"]
+
+
+def test_a_name_that_leaves_no_room_stands_above_its_values(capsys):
+    terminal = Terminal()
+    terminal.width = 30
+    rows = [[Entry("x" * 40), Entry("0.123 ±.456")], [Entry("short"), Entry("0.5 ±.1")]]
+    terminal.print_rows(["method", "MAE"], rows, 1)
+    _, name, values, short = capsys.readouterr().out.splitlines()
+    assert (name, values.split(), short.split()) == (
+        "x" * 40,
+        ["0.123", "±.456"],
+        ["short", "0.5", "±.1"],
+    )
+    assert len(values) == len(short) == 30
 
 
 # ASCII
 
 
-@pytest.mark.parametrize("command", [EVALUATE, ["raters", "ratings.csv"], ["votes", "votes.csv"]])
+@pytest.mark.parametrize(
+    "command", [EVALUATE, ["paper", "raters", "ratings.csv"], ["votes", "votes.csv"]]
+)
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
 def test_no_encoding_loses_a_result(folder, command, encoding):
     done = subprocess.run(

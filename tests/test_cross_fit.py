@@ -1,14 +1,15 @@
 """Cross-fitted evaluation: folds by group, losses by item, intervals and a test for new items."""
 
 import json
+import math
 
 import numpy as np
 import pytest
 from scipy import stats
 
 import btdagg
-from btdagg import InputError, compare, evaluate
-from btdagg.aggregators import Davidson, Isotonic, MajorityVote
+from btdagg import Evidence, InputError, compare, evaluate, paired_permutation_test
+from btdagg.aggregators import Davidson, Decided, Isotonic, MajorityVote
 from btdagg.datasets import simulate
 from btdagg.evaluation import (
     CROSS_FITTED,
@@ -21,7 +22,9 @@ from btdagg.evaluation import (
     SplitTest,
 )
 from btdagg.evaluation.comparison import _sharing
-from btdagg.evaluation.summary import remarks
+from btdagg.evaluation.engine import cross_scores
+from btdagg.evaluation.items import LabelledItems
+from btdagg.paper import transfer_matrix
 from commands import one_line
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.CalibrationWarning")
@@ -101,7 +104,7 @@ def test_refits_under_weights_are_fits_to_the_items_drawn():
     assert (weights.sum(axis=1) == 90).all()
     assert (weights[:, ::3] == weights[:, 2::3]).all()  # whole groups
     assert len({tuple(row) for row in weights}) == 20
-    refitted = Davidson().decide_refitted(COUNTS, LABELS, weights)
+    refitted = Davidson().refitted(COUNTS, LABELS, weights)(COUNTS)
     for labels, times in zip(refitted, weights.astype(int), strict=True):
         drawn = np.repeat(np.arange(90), times)
         model = btdagg.calibrate(COUNTS[drawn], LABELS[drawn]).model
@@ -141,6 +144,37 @@ def test_intervals_and_the_test_are_student_s_over_groups_with_the_models_varian
     assert found.difference(0, 1, "accuracy").mean == pytest.approx(-mean)
 
 
+@pytest.mark.parametrize("n_groups", [4, 12, 60])
+def test_a_certain_difference_has_the_pvalue_of_its_signs_and_an_interval_with_a_width(n_groups):
+    # Each second item is wrong by 1 more, in fifths as of five repetitions: rounding is no spread.
+    groups = np.repeat(np.arange(n_groups), 2)
+    better = np.tile([0.2, 0.4], n_groups)
+    errors = np.stack([better, better + np.tile([0.0, 1.0], n_groups)])
+    refits = np.repeat([[0.3], [0.8]], 5, axis=1)
+    found = NewItems(errors, errors > 0.5, refits, refits, groups)
+    signs = paired_permutation_test(*np.rint(5 * errors).astype(int), groups=groups)
+    assert found.pvalues()[0, 1] == pytest.approx(signs.pvalue, rel=1e-9)
+    assert signs.pvalue == pytest.approx(2.0 ** (1 - n_groups), rel=1e-9)
+    mean, low, high = found.difference(0, 1)
+    assert mean == pytest.approx(-0.5)
+    assert -2 <= low < mean < high
+    # Of few groups there may be many others that do otherwise.
+    assert high < 0 or n_groups < 20
+    best, worst = found.to_best()
+    assert best.high == 0 or n_groups < 20
+    assert worst.low < worst.mean < worst.high
+
+
+def test_methods_of_which_one_is_always_right_have_different_ranks():
+    right, wrong = Decided("right"), Decided("wrong")
+    gold = np.tile([-1, 0, 1], 10)
+    decided = {"right": gold.astype(float), "wrong": np.tile([0.0, 1.0, 0.0], 10)}
+    evidence = Evidence(np.ones((30, 3), dtype=np.int64), decisions=decided)
+    found = compare(evidence, gold, [wrong, right], protocol=CROSS_FITTED)
+    assert found.mae_ranking.ranks.tolist() == [2, 1]
+    assert found.mae_ranking.pvalues[0, 1] == 2.0**-29
+
+
 def test_methods_that_decide_alike_do_not_differ():
     twice = [MajorityVote(), Davidson(), Davidson(name="again")]
     found = compare(COUNTS, LABELS, twice, groups=GROUPS, protocol=CROSS_FITTED)
@@ -178,6 +212,69 @@ def test_intervals_cover_the_error_of_the_written_model_on_new_items():
     # Three standard errors of 300 draws around 95%.
     assert (covered / n_sets >= 0.91).all()
     assert (covered / n_sets <= 0.985).all()
+
+
+def test_a_difference_reaches_to_what_the_written_models_do_on_their_own_labels():
+    rng = np.random.default_rng(6)
+    errors, own = (rng.integers(0, 3, size=(2, 50)).astype(float) for _ in range(2))
+    refits = rng.normal(1, 0.02, size=(2, 30))
+    given = (errors, errors > 0, refits, refits, np.arange(50))
+    alone, found = NewItems(*given), NewItems(*given, own, own > 0)
+    ends = stats.ttest_1samp(own[0] - own[1], 0).confidence_interval(0.95)
+    mean, low, high = alone.difference(0, 1)
+    both = (mean, min(low, ends.low), max(high, ends.high))
+    assert found.difference(0, 1) == pytest.approx(both)
+    for shift in np.linspace(-1, 1, 21):  # significant where the interval says so, and not else
+        moved = np.stack([np.zeros(50), np.full(50, shift)])
+        one = NewItems(errors + moved, *given[1:], own + 0.5 * moved, own > 0)
+        low, high = one.difference(0, 1)[1:]
+        assert (one.pvalues()[0, 1] < 0.05) == (low > 0 or high < 0)
+
+
+def test_models_that_decide_all_items_alike_share_a_rank():
+    """Written, the model is majority vote; what folds calibrate is not always, and fares worse."""
+    several = {  # counts of B, tie and A: items whose label is B, tie, A
+        (0, 0, 2): (0, 0, 2), (0, 1, 1): (1, 4, 3), (0, 2, 0): (0, 3, 1), (1, 0, 1): (1, 0, 5),
+        (1, 1, 0): (2, 1, 0), (2, 0, 0): (7, 0, 0),
+    }  # fmt: skip
+    counts = np.repeat(list(several), [sum(n) for n in several.values()], axis=0)
+    gold = np.concatenate([np.repeat([-1, 0, 1], n) for n in several.values()])
+    model = btdagg.calibrate(counts, gold).model
+    assert (model.decide(counts) == btdagg.majority_vote(counts)).all()
+    found = compare(counts, gold, protocol=CROSS_FITTED)
+    assert found.new_items.errors[0].mean() > found.new_items.errors[1].mean()
+    assert found.mae_ranking.ranks.tolist() == [1, 1]
+    assert found.mae_ranking.pvalues[0, 1] == 1
+    _, low, high = found.new_items.difference(0, 1)
+    assert low <= 0 <= high
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("n_votes", [1, 2, 3])
+def test_differences_hold_where_decisions_jump(n_votes):
+    """Judges whose votes are right about every second time: between majority vote and all ties."""
+    labels, covered, worse, n_sets = np.arange(-1, 2), [], [], 75
+    counts = np.array([c for c in np.ndindex(*[n_votes + 1] * 3) if sum(c) == n_votes])
+    ways = [math.factorial(n_votes) / math.prod(map(math.factorial, c)) for c in counts.tolist()]
+    losses = np.abs(btdagg.majority_vote(counts)[:, None] - labels)
+    for right, of_tie in ((0.62, 0.35), (0.55, 0.3)):
+        side = (1 - of_tie) / 2
+        votes = [[right, 0.2, 0.8 - right], [side, of_tie, side], [0.8 - right, 0.2, right]]
+        chances = np.array(ways)[:, None] * np.prod(np.array(votes) ** counts[:, None], axis=2)
+        chances *= [0.3, 0.4, 0.3]
+        for seed in range(n_sets):
+            rng = np.random.default_rng([seed, n_votes, round(100 * right)])
+            cells = rng.choice(chances.size, size=40, p=chances.ravel() / chances.sum())
+            known, gold = counts[cells // 3], labels[cells % 3]
+            model = btdagg.calibrate(known, gold).model
+            away = np.abs(model.decide(counts)[:, None] - labels) - losses
+            truth = (chances * away).sum()
+            _, low, high = compare(known, gold).new_items.difference(0, 1)
+            covered.append(low - 1e-12 <= truth <= high + 1e-12)
+            worse.append(low > 0 and truth <= 1e-12)
+    # Three standard errors of 150 draws.
+    assert np.mean(covered) >= 0.95 - 0.053
+    assert np.mean(worse) <= 0.05
 
 
 # The command
@@ -299,7 +396,7 @@ def said_of(counts, gold):
     labels = btdagg.read_labels({"item": list(range(60)), "label": gold.tolist()})
     columns = dict(zip(("minus", "tie", "plus"), counts.T.tolist(), strict=True))
     votes = btdagg.read_counts({"item": list(range(60)), **columns})
-    return remarks(evaluate(votes, labels))
+    return evaluate(votes, labels).remarks
 
 
 def test_items_that_share_a_prompt_without_a_group_are_said():
@@ -312,18 +409,16 @@ def test_items_that_share_a_prompt_without_a_group_are_said():
         "label": gold,
         "prompt": [n // 2 for n in range(28)] + [7, 8],
     }
-    said = [
-        text for text in remarks(evaluate(votes, btdagg.read_labels(labels))) if "share" in text
-    ]
+    said = [text for text in evaluate(votes, btdagg.read_labels(labels)).remarks if "share" in text]
     assert said == [
         "30 items share a prompt with another, and the labels have no column group: intervals and "
-        "tests take them for independent and may be too narrow; want a column group with the "
-        "prompt's id"
+        "tests take them for independent and may be too narrow; a column group with the "
+        "prompt's id keeps them together"
     ]
     grouped = btdagg.read_labels({**labels, "group": [str(p) for p in labels["prompt"]]})
-    assert not any("share" in text for text in remarks(evaluate(votes, grouped)))
+    assert not any("share" in text for text in evaluate(votes, grouped).remarks)
     apart = btdagg.read_labels({**labels, "prompt": list(range(30))})
-    assert not any("share" in text for text in remarks(evaluate(votes, apart)))
+    assert not any("share" in text for text in evaluate(votes, apart).remarks)
 
 
 def test_a_pair_that_is_in_two_tasks_shares_no_prompt():
@@ -333,3 +428,29 @@ def test_a_pair_that_is_in_two_tasks_shares_no_prompt():
     assert _sharing(votes, labels) == 0
     twins = btdagg.read_labels({**rows, "label": [1, -1, 0, 1], "prompt": ["p"] * 4})
     assert _sharing(votes, twins) == 2
+
+
+def test_refits_of_one_task_decide_another():
+    """The interval of a transferred calibration is of models fitted to groups of its source."""
+    first, second = (
+        LabelledItems(sample.counts, sample.labels)
+        for sample in (simulate("rb2-math", 40, 4, seed=1), simulate("rb2-focus", 60, 4, seed=2))
+    )
+    splitter = CrossFit(n_folds=4, n_repeats=2, n_refits=6, seed=3)
+    protocol = Protocol(splitter, None)
+    found = transfer_matrix({"a": first, "b": second}, protocol=protocol)
+    ((own,),) = cross_scores([second], [Davidson()], protocol)
+    assert found.mae_interval("b", "b") == own.methods[0].mae_interval
+    assert found.change_interval("b", "b").mean == 0
+    weights = splitter.resampled(first.units, first.content).astype(int)
+    errors = []
+    for times in weights:
+        drawn = np.repeat(np.arange(40), times)
+        model = btdagg.calibrate(first.evidence.counts[drawn], first.labels[drawn]).model
+        errors.append(np.abs(model.decide(second.evidence.counts) - second.labels).mean())
+    np.testing.assert_allclose(found.new_items[0][1].refit_errors[0], errors, atol=0.05)
+    change = found.change_interval("a", "b")
+    assert change.mean == pytest.approx(
+        found.mae_interval("a", "b").mean - found.mae_interval("b", "b").mean
+    )
+    assert change.low < change.mean < change.high

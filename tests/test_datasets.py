@@ -20,7 +20,7 @@ import pooch
 import pytest
 
 from btdagg import InputError, align, majority_vote, tally
-from btdagg.datasets import load_rewardbench2, load_wmt23, wmt23
+from btdagg.paper import load_rewardbench2, load_wmt23, wmt23
 
 
 def test_importing_the_loaders_loads_no_table_library():
@@ -881,7 +881,7 @@ def test_rb2_comes_from_the_hub_without_a_source(tmp_path, source, monkeypatch):
 
 
 def test_rb2_without_a_network_or_the_library(tmp_path):
-    code = "from btdagg.datasets import load_rewardbench2 as load; load()"
+    code = "from btdagg.paper import load_rewardbench2 as load; load()"
     for start, environment, message in (
         ("", {"HF_HUB_OFFLINE": "1"},
          "InputError: allenai/reward-bench-2: cannot be downloaded: Cannot find"),

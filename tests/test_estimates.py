@@ -138,15 +138,14 @@ def test_each_item_is_predicted_by_a_model_that_did_not_see_its_group():
     labelled = np.flatnonzero(~np.isnan(labels))
     groups = np.unique(labelled // 4, return_inverse=True)[1]
     items = DistinctCounts.of(counts.astype(np.int64))
-    before = cross_fitted(items, labelled, gold[labelled].astype(np.int8), groups, "weak", 0)
-    assert len(before.tables) == 10
-    for group in range(3):
-        mine = groups == group
-        (fold,) = set(before.fold[mine].tolist())
-        other = np.where(mine, -gold[labelled] + (gold[labelled] == 0), gold[labelled])
-        after = cross_fitted(items, labelled, other.astype(np.int8), groups, "weak", 0)
-        same = (before.tables == after.tables).all(axis=(1, 2))
-        assert same.tolist() == [number == fold for number in range(10)]
+    found = cross_fitted(items, labelled, np.eye(3)[gold[labelled] + 1], groups, "weak", 0)
+    assert len(found.tables) == 10
+    for number, table in enumerate(found.tables):
+        mine = found.fold == number
+        assert not set(groups[mine]) & set(groups[~mine])
+        seen = labelled[~mine]
+        model = btdagg.calibrate(counts[seen], gold[seen], prior="weak").model
+        assert (table == model.predict_proba(items.rows)).all()
 
 
 def test_labels_alone_are_the_plain_mean_with_a_jackknife():
@@ -238,7 +237,9 @@ def test_by_gives_each_value_its_own_estimates_and_pairs_their_difference():
     by = np.where(np.arange(600) < 300, "x", "y")
     found = estimate(counts, labels, model=MODEL, by=by)
     alone = estimate(counts[:300], labels[:300], model=MODEL)
-    assert found.by["x"] == alone.estimates
+    for name, one in alone.estimates.items():
+        of_x = found.by["x"][name]
+        assert (of_x.low, of_x.high) == pytest.approx((one.low, one.high), abs=1e-12)
     difference = found.differences["x", "y"]["net win rate"]
     x, y = (found.by[name]["net win rate"] for name in "xy")
     assert difference.value == pytest.approx(x.value - y.value)
@@ -255,6 +256,18 @@ def test_by_gives_each_value_its_own_estimates_and_pairs_their_difference():
     assert (same.value, same.standard_error) == pytest.approx((0, 0), abs=1e-8)
     one = twice.by["x"]["tie"]
     assert same.high - same.low < (one.high - one.low) / 5
+
+
+def test_a_difference_without_any_spread_has_the_pvalue_of_its_signs():
+    counts = np.tile([[2, 2, 2]], (40, 1))
+    labels = np.full(40, np.nan)
+    labels[:8], labels[20:28] = 1, -1
+    found = estimate(counts, labels, by=np.arange(40) < 20)
+    (difference,) = found.differences.values()
+    net = difference["net win rate"]
+    assert (net.value, net.standard_error) == (-2, 0)
+    assert net.pvalue == 2.0**-7
+    assert difference["tie"].pvalue == 1
 
 
 def test_differences_are_corrected_for_their_number():

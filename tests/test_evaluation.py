@@ -33,7 +33,7 @@ from btdagg.evaluation import (
     mean_interval,
     random_splits,
 )
-from btdagg.evaluation.summary import averages, lines, remarks
+from btdagg.evaluation.summary import averages, lines
 
 # Splits
 
@@ -534,7 +534,7 @@ def test_items_of_different_tasks_may_have_the_same_id():
     some = {name: column[5:] for name, column in tasked(two, "two").items()}
     found = evaluate(votes, read_labels(columns_of(some, tasked(one, "one"))), **SETTINGS)
     assert [cell.comparison.n_items for cell in found.cells] == [70, 65]
-    assert "5 items have votes but no label and are left out" in remarks(found)
+    assert "5 items have votes but no label and are left out" in found.remarks
 
 
 def test_votes_that_could_be_of_two_tasks_are_refused():
@@ -637,7 +637,7 @@ def test_what_cannot_be_evaluated_is_skipped_and_said():
         "data frame with item 'rb2-math-00'"
     )
     assert found.skipped == ((("h",), reason),)
-    assert f"h: not evaluated: {reason}" in remarks(found)
+    assert f"h: not evaluated: {reason}" in found.remarks
     only = two_judges(stranger).filter({"judge": "h"})
     with pytest.raises(InputError) as error:
         evaluate(only, read_labels(MATH.label_columns()), **SETTINGS)
@@ -806,7 +806,7 @@ def test_a_judge_that_adds_nothing_is_remarked_upon():
     mae = cell.comparison.methods[0].mae.mean()
     constant = np.mean(labels["label"] != 0)
     assert constant < 0.45
-    assert remarks(found) == [
+    assert list(found.remarks) == [
         "fitted to all 120 labels, the model calls every item with up to 8 votes a tie, whatever "
         "the votes: here this judge adds nothing to a constant answer. Always answering tie "
         f"has MAE {constant:.3f}; the scored models, each calibrated on "
@@ -821,32 +821,36 @@ def test_a_judge_that_adds_nothing_is_remarked_upon_by_name():
     votes = read_votes({**columns, "judge": ["g"] * len(columns["item"])})
     davidson = Davidson(name="ours")
     found = evaluate(votes, read_labels(labels), aggregators=[davidson], **SETTINGS)
-    (remark,) = remarks(found)
+    (remark,) = found.remarks
     assert remark.startswith(
         "g: fitted to all 120 labels, the model calls every item with up to 8 "
     )
     # Nothing is said of a model that was not compared, and of one the bounds keep from it.
     alone = evaluate(votes, read_labels(labels), aggregators=[MajorityVote()], **SETTINGS)
-    assert remarks(alone) == []
+    assert list(alone.remarks) == []
     tie_averse = Davidson(bounds=Bounds(beta=(4, 5), nu=(1e-4, 1e-3)))
     found = evaluate(votes, read_labels(labels), aggregators=[tie_averse], **SETTINGS)
-    assert remarks(found) == []
+    assert list(found.remarks) == []
 
 
 def test_more_votes_than_there_are_is_said():
     votes, labels = read_votes(judged(MATH, "g")), read_labels(MATH.label_columns())
     most = MATH.votes.shape[1]
-    enough = remarks(evaluate(votes, labels, n_votes=[most], **SETTINGS))
+    enough = evaluate(votes, labels, n_votes=[most], **SETTINGS).remarks
     assert not any("votes;" in remark for remark in enough)
     found = evaluate(votes, labels, n_votes=[most + 1], **SETTINGS)
-    said = f"g: no item has {most + 1} votes; all votes were used"
-    assert [remark for remark in remarks(found) if "votes;" in remark] == [said]
+    said = f"g: no item has {most + 1} votes; all {most} were used"
+    assert [remark for remark in found.remarks if "votes;" in remark] == [said]
+    # A row is headed by what was used, and stands there once.
+    assert [cell.n_votes for cell in found.cells] == [most]
+    both = evaluate(votes, labels, n_votes=[most, most + 1, most + 5], **SETTINGS)
+    assert [cell.n_votes for cell in both.cells] == [most]
 
 
 def test_the_remark_is_about_the_most_votes_in_whatever_order_they_are_asked_for():
     columns, labels = all_tied()
     up, down = (
-        remarks(evaluate(read_votes(columns), read_labels(labels), n_votes=order, **SETTINGS))
+        evaluate(read_votes(columns), read_labels(labels), n_votes=order, **SETTINGS).remarks
         for order in ((4, 8), (8, 4))
     )
     assert len(up) == 1
@@ -870,13 +874,13 @@ def with_ties(evaluation, n_constant):
 
 
 def test_fits_that_call_everything_a_tie_are_remarked_upon_from_a_quarter_of_the_splits(evaluation):
-    assert remarks(with_ties(evaluation, 0)) == []
-    assert remarks(with_ties(evaluation, 1)) == [
+    assert list(with_ties(evaluation, 0).remarks) == []
+    assert list(with_ties(evaluation, 1).remarks) == [
         f"{where}: calibrated on 10 labels, the model calls every item a tie on 25% of the splits: "
         "calibrate on more labels"
         for where in ("math g", "ties h")
     ]
-    assert "on 100% of the splits" in remarks(with_ties(evaluation, 4))[1]
+    assert "on 100% of the splits" in with_ties(evaluation, 4).remarks[1]
 
 
 def test_a_model_that_always_names_the_same_side_calls_nothing_a_tie():
@@ -885,7 +889,7 @@ def test_a_model_that_always_names_the_same_side_calls_nothing_a_tie():
     found = evaluate(votes, labels, **SETTINGS)
     davidson = found.cells[0].comparison.methods[0]
     assert not davidson.tie_share.any()
-    assert remarks(found) == []
+    assert list(found.remarks) == []
 
 
 def test_one_item_to_evaluate_is_no_model_that_calls_everything_a_tie():
@@ -893,7 +897,7 @@ def test_one_item_to_evaluate_is_no_model_that_calls_everything_a_tie():
     found = evaluate(votes, labels, protocol=Protocol(RandomSplits(size=89, n_splits=10)))
     share = found.cells[0].comparison.methods[0].tie_share.mean()
     assert 0.25 < share < 1
-    assert not any("every item a tie" in remark for remark in remarks(found))
+    assert not any("every item a tie" in remark for remark in found.remarks)
 
 
 def test_items_whose_votes_are_all_missing_are_remarked_upon():
@@ -905,8 +909,8 @@ def test_items_whose_votes_are_all_missing_are_remarked_upon():
     ]
     found = evaluate(read_votes(columns), read_labels(MATH.label_columns()), **SETTINGS)
     assert found.cells[0].n_empty == 1
-    assert "g: 1 of 90 items have only missing votes, and are decided without votes" in remarks(
-        found
+    assert "g: 1 of 90 items have only missing votes, and are decided without votes" in (
+        found.remarks
     )
 
 
@@ -953,7 +957,7 @@ def test_what_is_left_out_is_remarked_upon():
         "label": [*MATH.labels[kept], 1, 0],
     })  # fmt: skip
     found = evaluate(read_votes(votes), labels, n_votes=(4, 8), **SETTINGS)
-    assert remarks(found)[:3] == [
+    assert list(found.remarks[:3]) == [
         "7 items have votes but no label and are left out",
         "2 labels have no votes and are left out",
         "2 votes are missing and are left out",
@@ -967,7 +971,7 @@ def test_items_are_counted_once_however_many_judges_see_them():
         "label": [*MATH.labels[kept], 1, 0],
     })  # fmt: skip
     found = evaluate(two_judges(), labels, **SETTINGS)
-    assert remarks(found)[:2] == [
+    assert list(found.remarks[:2]) == [
         "7 items have votes but no label and are left out",
         "2 labels have no votes and are left out",
     ]
@@ -978,7 +982,7 @@ def test_labels_of_other_tasks_are_not_without_votes():
     labels = read_labels(columns_of(MATH.label_columns(), TIES.label_columns()))
     found = evaluate(votes, labels, **SETTINGS)
     assert [cell.comparison.n_items for cell in found.cells] == [90, 70]
-    assert not any("have no votes" in remark for remark in remarks(found))
+    assert not any("have no votes" in remark for remark in found.remarks)
 
 
 def test_items_are_counted_where_the_task_comes_from_the_labels():
@@ -988,7 +992,7 @@ def test_items_are_counted_where_the_task_comes_from_the_labels():
     found = evaluate(votes, read_labels(columns_of(some, tasked(TIES, "ties"))), **SETTINGS)
     assert [cell.comparison.n_items for cell in found.cells] == [83, 70]
     assert found.skipped == ()
-    assert remarks(found)[:1] == ["7 items have votes but no label and are left out"]
+    assert list(found.remarks[:1]) == ["7 items have votes but no label and are left out"]
 
 
 # Real votes
@@ -1068,7 +1072,7 @@ def test_more_real_votes_help_the_calibrated_model_and_not_majority_vote(real_ev
 
 
 def test_a_real_judge_that_adds_nothing_is_remarked_upon(real, real_evaluation):
-    said = [text for text in remarks(real_evaluation) if text.startswith("precise-if gpt-5.4: ")]
+    said = [text for text in real_evaluation.remarks if text.startswith("precise-if gpt-5.4: ")]
     ties = real["labels"].filter(task="precise-if")["label"].eq(0)
     assert ties.mean() == pytest.approx(0.5, abs=0.005)
     cell = by_cell(real_evaluation)[("precise-if", "gpt-5.4"), 8]
@@ -1087,6 +1091,6 @@ def test_real_labels_without_votes_are_no_more_than_there_are(real, real_evaluat
     judges = pl.DataFrame({"judge": real["votes"]["judge"].unique()})
     wanted = judges.join(real["labels"].select("item"), how="cross")
     missing = wanted.join(real["votes"], on=["judge", "item"], how="anti")
-    said = [text for text in remarks(real_evaluation) if "no votes" in text]
+    said = [text for text in real_evaluation.remarks if "no votes" in text]
     claimed = sum(int(re.search(r"(\d+) labels? ha", text)[1]) for text in said)
     assert 0 < claimed <= missing["item"].n_unique() < missing.height

@@ -1,6 +1,9 @@
 """Votes of other tools: formats, sides and orders, words, and what could not be read."""
 
 import json
+import re
+import shlex
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -62,6 +65,22 @@ def test_a_table_by_a_map():
     assert found.votes.counts()[1].tolist() == [[1, 0, 1], [0, 2, 0]]
 
 
+@pytest.mark.parametrize("lazily", [False, True])
+def test_votes_are_read_with_names_words_and_orders_of_ones_own(lazily):
+    pl.DataFrame(WINNERS).write_parquet("votes.parquet")
+    named = {"columns": {"item": "id", "vote": "winner", "judge": "who"}, "words": WORDS,
+             "flip_where": ("order", ["BA"])}  # fmt: skip
+    source = "votes.parquet" if lazily else pl.DataFrame(WINNERS)
+    found = btdagg.read_votes(source, **named)
+    assert found.frame["vote"].to_list() == [1, -1, 0, 0]
+    assert found.counts()[1].tolist() == read(table(**WINNERS), **named).votes.counts()[1].tolist()
+    shown = pl.DataFrame(WINNERS).rename({"order": "shown"})
+    found = btdagg.read_votes(shown, **(named | {"flip_where": ("shown", ["BA"])}))
+    assert found.frame["order"].to_list() == ["AB", "BA", "AB", "BA"]
+    with pytest.raises(InputError, match=r"unknown are 'draw' 1 times"):
+        btdagg.read_votes(source, columns=named["columns"], words={"model_a": "A"})
+
+
 def test_flipped_rows_have_the_order_that_says_so():
     found = read(table(id=["x", "y"], vote=["A", "A"], swapped=["no", "yes"]),
                  columns={"item": "id"}, flip_where=("swapped", ["yes"]))  # fmt: skip
@@ -74,18 +93,19 @@ def test_flipped_rows_have_the_order_that_says_so():
         ("--map item=id,vote=winer", "--map vote=winer: no column 'winer'; votes.csv has id, "
          "winner, order, who"),
         ("--map item=id,vote=winner", "votes.csv, row 1, column winner: got 'model_a', want -1, 0, "
-         "1 or A, tie, B; --words draw=tie,model_a=A says what they may mean"),
+         "1 or A, tie, B; unknown are 'model_a' 2 times"),
         ("--map item=id,vote=winner --words model_a=A", "votes.csv, row 4, column winner: got "
-         "'draw', want model_a or -1, 0, 1 or A, tie, B; --words draw=tie says what they may mean"),
+         "'draw', want model_a or -1, 0, 1 or A, tie, B; unknown are 'draw' 1 times; say what they "
+         "mean in --words draw=...: A, B, tie or missing for each ..."),
         ("--map item=id,vote=who", "votes.csv, row 1, column who: got 'j', want -1, 0, 1 or A, "
-         "tie, B; --words j=tie (or =A, =B, =missing) says what it means"),
+         "tie, B; unknown are 'j' "),
         ("--map item=id,vote=winner --words model_a=C",
          "--words is 'model_a=C', want WORD=A, WORD=B, WORD=tie or WORD=missing, separated by "
          "commas"),
         ("--map item=id,vote=winner --words model_a=A,draw=tie --flip-where order=ba2",
-         "--flip-where order=ba2: no row of votes.csv has that; found AB, BA"),
+         "flip_where order=ba2: no row of votes.csv has that; found AB, BA"),
         ("--map item=id,vote=winner --flip-where side=BA",
-         "--flip-where side: no column 'side'; votes.csv has id, winner, order, who"),
+         "flip_where side: no column 'side'; votes.csv has id, winner, order, who"),
         ("--map vote=order --words AB=A,BA=B,id=tie --map item=id,group=who,nothing",
          "--map is 'item=id,group=who,nothing', want NAME=VALUE"),
         ("", "votes.csv: no format that is known ("),
@@ -108,21 +128,66 @@ def test_what_is_wrong_with_a_map_is_said_with_column_and_value(cli, options, me
     assert said.startswith(message)
 
 
-@pytest.mark.parametrize(
-    ("word", "hint"),
-    [("C", "--words c=tie says"), ("draw", "--words draw=tie says"),
-     ("A>B", "--words 'a>b=A' says"), ("A=B", "--words a=b=tie says"),
-     ("error", "--words error=missing says"), ("b>>a", "--words 'b>>a=B' says")],
-)  # fmt: skip
-def test_a_hint_can_be_typed_as_it_stands(cli, word, hint):
-    import shlex
+@pytest.mark.parametrize("word", ["C", "draw", "A>B", "A=B", "error", "tie (bothbad)"])
+def test_a_hint_leaves_the_meaning_to_the_user(cli, word):
+    """It shows where to type, does nothing as it stands, and works once it is filled in."""
+    table(item=["x", "x", "y"], vote=[word, word, "A"])
+    line = ["import", "votes.csv", "-o", "out.csv"]
+    said = one_line(*cli(*line))
+    assert f"{word.lower()!r} 2 times" in said
+    option = shlex.split(re.search(r"--words .*=\.\.\.'?(?=:)", said)[0])
+    assert "--words is " in one_line(*cli(*line, *option))
+    assert not Path("out.csv").exists()
+    status, _, err = cli(*line, *(part.replace("...", "B") for part in option))
+    assert (status, pl.read_csv("out.csv")["vote"].to_list()) == (0, [-1, -1, 1]), err
 
-    table(item=["x"], vote=[word])
+
+def test_many_words_and_texts_have_short_hints(cli):
+    table(item=range(40), vote=[f"word {number}" for number in range(40)])
     said = one_line(*cli("import", "votes.csv", "-o", "out.csv"))
-    assert hint in said
-    option = said.partition("; ")[2].removesuffix(" says what they may mean")
-    status, _, err = cli("import", "votes.csv", "-o", "out.csv", *shlex.split(option))
-    assert status == 0, err
+    assert "and 28 others" in said
+    table(
+        item=range(40), vote=[f"{number} is a long text. " * 20 + "[[A]]" for number in range(40)]
+    )
+    said = one_line(*cli("import", "votes.csv", "-o", "out.csv"))
+    assert said.endswith("--map answer=vote reads verdicts in texts")
+    assert len(said) < 250
+
+
+def test_votes_that_are_all_ties_and_texts_of_which_few_are_read_are_remarked(cli):
+    table(item=range(30), vote=["one", "two"] * 15)
+    line = ["import", "votes.csv", "-o", "out.csv"]
+    assert "all 30 votes are ties" in cli(*line, "--words", "one=tie,two=tie")[2]
+    assert "ties" not in cli(*line, "--words", "one=tie,two=A")[2]
+    table(item=range(30), text=["Verdict: A", *["no idea"] * 29])
+    assert "only 1 of 30 votes could be read" in cli(*line, "--map", "answer=text")[2]
+
+
+def test_a_file_of_which_nothing_is_read_is_an_error(cli):
+    table(item=["x", "y"], text=["Both.\nMy pick >> first", "My pick >> second"])
+    line = ["import", "votes.csv", "-o", "out.csv", "--map", "answer=text"]
+    said = one_line(*cli(*line))
+    assert said.startswith(
+        "no vote could be read: 2 unparsed; an unparsed answer ends in 'My pick "
+    )
+    assert not Path("out.csv").exists()
+    pattern = ["--answer-pattern", r"^My pick >> (\w+)$", "--words", "first=A,second=B"]
+    assert cli(*line, *pattern)[0] == 0
+    assert pl.read_csv("out.csv")["vote"].to_list() == [1, -1]
+    assert "one group" in one_line(*cli(*line, "--answer-pattern", "pick"))
+
+
+def test_frames_are_read_as_files_are():
+    rows = [{"id": 1, "winner": "left"}, {"id": 2, "winner": "right"}]
+    named = {"columns": {"item": "id", "vote": "winner"}, "words": {"left": "A", "right": "B"}}
+    for frame in (pl.DataFrame(rows), pl.DataFrame(rows).lazy(), rows):
+        assert read(frame, **named).votes.counts()[1].tolist() == [[0, 0, 1], [1, 0, 0]]
+    with pytest.raises(InputError, match=r"^data frame, row 1, column winner: got 'left'"):
+        read(rows, columns=named["columns"])
+    battles = [
+        {"question_id": "x", "model_a": "m", "model_b": "n", "winner": "model_a", "judge": "p"}
+    ]
+    assert read(battles).frame.rows() == read(lines(battles)).frame.rows()
 
 
 def test_words_that_are_missing_votes_are_counted_and_no_ties(cli):
@@ -146,7 +211,9 @@ def test_texts_are_read_by_the_parser_of_answers():
         ("e", None, "empty"), ("f", None, "refused"),
     ]  # fmt: skip
     assert dict(found.unread) == {"unparsed": 2, "empty": 1, "refused": 1}
-    assert found.remarks == ("answers that say [[C]]: 1; --words c=tie says what they may mean",)
+    assert found.remarks == (
+        "answers that say [[C]]: 1; --words c=...: A, B, tie or missing for each ...",
+    )
     # Without --flip-where the column `order` says who was shown first, or what is set for it.
     found = read(file, columns={"answer": "judgment"}, words={"c": "tie"})
     assert found.frame["vote"].to_list() == [1, 0, 1, None, None, None]
@@ -259,16 +326,12 @@ def test_labels_and_ratings_of_a_table(cli):
     labels = btdagg.read_labels("gold.csv")
     assert (labels.ids.tolist(), labels.labels.tolist()) == (["x", "y"], [0, 0])
     assert cli("import", "votes.csv", "--map", "vote=gold,rater=who", "-o", "people.csv")[0] == 0
-    assert btdagg.read_ratings("people.csv").raters.tolist() == ["p", "q"]
+    assert btdagg.paper.read_ratings("people.csv").raters.tolist() == ["p", "q"]
     assert cli(*asked, "--as", "votes")[0] == 0  # what it wrote before it may replace
 
 
-def test_a_users_own_table_is_left_alone(cli):
+def test_what_is_read_is_left_alone(cli):
     table(item=["x"], vote=["A"])
-    table("mine.csv", item=["x"], label=["A"])
-    assert "a file that this command did not write" in one_line(
-        *cli("import", "votes.csv", "-o", "mine.csv")
-    )
     assert "a file that is read" in one_line(*cli("import", "votes.csv", "-o", "votes.csv"))
 
 
@@ -320,7 +383,7 @@ def test_people_without_names_are_numbered():
         ("1|x|y", "human_1", 1), ("1|x|y", "human_2", -1), ("1|x|y", "human_3", 0),
         ("2|x|y", "human_1", 0),
     ]  # fmt: skip
-    assert len(btdagg.read_ratings(found.frame).raters) == 3
+    assert len(btdagg.paper.read_ratings(found.frame).raters) == 3
     found = read(table(**arena, judge=[None, "expert_1", None, "human"]))
     assert found.frame["rater"].to_list() == ["human_1", "expert_1", "human_2", "human_1"]
     alone = {name: values[2:] for name, values in arena.items()}
@@ -409,7 +472,7 @@ def test_mt_bench_humans_as_ratings_and_labels(cli):
         for winner, judge in [("model_a", "expert_1"), ("model_a", "author_2"), ("tie", "expert_3")]
     ]  # fmt: skip
     assert cli("import", lines(humans), "-o", "people.csv")[0] == 0
-    ratings = btdagg.read_ratings("people.csv")
+    ratings = btdagg.paper.read_ratings("people.csv")
     assert ratings.frame["vote"].to_list() == [-1, -1, 0]
     assert cli("import", lines(humans), "--as", "labels", "-o", "gold.csv")[0] == 0
     labels = btdagg.read_labels("gold.csv")
@@ -1034,7 +1097,7 @@ def test_what_is_written_is_not_read_the_next_time(cli, folder):
     for output in ("judged/votes.csv", "judged/in/votes.csv", "linked/votes.csv"):
         said = one_line(*cli("import", "judged", "-o", output))
         assert said == f"--output is {output}, in judged, a folder that is read"
-    said = one_line(*cli("import", "judged", "-o", "out.jsonl", "--force"))
+    said = one_line(*cli("import", "judged", "-o", "out.jsonl"))
     assert said == "--output is out.jsonl, a file that is read"
 
 

@@ -6,8 +6,9 @@ import os
 import polars as pl
 import pytest
 
-from btdagg import InputError, read_labels, read_ratings
+from btdagg import InputError, read_labels
 from btdagg.importing import read
+from btdagg.paper import read_ratings
 
 pytestmark = pytest.mark.integration
 NOON = "2026-01-31T12:00:00.000Z"

@@ -309,13 +309,8 @@ def test_a_file_that_is_gone(cli, server):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--client", "anthropic"], "--client anthropic is not for --batch"),
+        (["--model", "anthropic:m"], "--model anthropic:m is not for --batch"),
         (["--stream"], "--stream is not for --batch"),
-        (["--samples-per-call", "2"], "samples_per_call is 2, want 1 in batches"),
-        (
-            ["--shared-limits", "--max-calls", "9"],
-            "limits are shared, which those of batches cannot be",
-        ),
         (
             ["--method", "usc"],
             "--method usc is not for --batch: it reads answers in a way of its own",

@@ -4,18 +4,14 @@ BTDAGG_VLLM_MODEL=Qwen/Qwen3-0.6B python -m pytest tests/test_judge_batch_client
 """
 
 import asyncio
-import os
-import sys
 import time
-import types
-from dataclasses import dataclass, field
 
 import pytest
 
-from btdagg.judge import BatchClient, FunctionClient, Judging, Limits, VllmClient, judge
+from btdagg.judge import BatchClient, FunctionClient, Judging, Limits, judge
 from btdagg.judge.client import ChatReply, ChatRequest
-from btdagg.judge.retry import ChatError
-from judging import pairs_of, rows_of, statuses_of
+from btdagg.judge.faults import ChatError
+from judging import pairs_of, rows_of
 
 
 def run_on(place, client, n_items=50, **options):
@@ -121,98 +117,3 @@ def test_what_a_function_may_return(tmp_path):
 
     assert asyncio.run(ask(answer, 8)) == ["busy"] * 6 + ["[[B]]"] * 2
     assert asyncio.run(ask(too_few, 2)) == ["0 answers to 2 requests"] * 2
-
-
-# What VllmClient takes of vLLM: names and types of its LLM.chat
-
-
-@dataclass
-class SamplingParams:
-    n: int = 1
-    temperature: float = 1.0
-    top_p: float = 1.0
-    seed: int | None = None
-    max_tokens: int | None = 16
-    logprobs: int | None = None
-    structured_outputs: object = None
-    top_k: int = 0
-
-
-@dataclass
-class Logprob:
-    logprob: float
-
-
-@dataclass
-class CompletionOutput:
-    text: str
-    token_ids: list
-    logprobs: list | None
-    finish_reason: str = "stop"
-
-
-@dataclass
-class RequestOutput:
-    outputs: list
-    prompt_token_ids: list = field(default_factory=lambda: [1, 2, 3])
-    num_cached_tokens: int = 2
-
-
-class Llm:
-    def __init__(self):
-        self.calls = []
-
-    def chat(self, messages, sampling_params, use_tqdm=True, chat_template_kwargs=None):
-        self.calls.append((messages, sampling_params, use_tqdm, chat_template_kwargs))
-        return [
-            RequestOutput([
-                CompletionOutput("<think>hm</think>[[A]]", [5, 6], [
-                    {5: Logprob(-0.5)}, {6: Logprob(-0.25)}
-                ] if each.logprobs == 0 else None)
-                for _ in range(each.n)
-            ])
-            for each in sampling_params
-        ]  # fmt: skip
-
-
-@pytest.fixture
-def vllm(monkeypatch):
-    module = types.ModuleType("vllm")
-    module.SamplingParams = SamplingParams
-    parameters = types.ModuleType("vllm.sampling_params")
-    parameters.StructuredOutputsParams = lambda json: json
-    monkeypatch.setitem(sys.modules, "vllm", module)
-    monkeypatch.setitem(sys.modules, "vllm.sampling_params", parameters)
-
-
-def test_what_vllm_is_asked_and_what_is_read_of_it(tmp_path, vllm):
-    llm, place = Llm(), tmp_path / "v.db"
-    options = {"confidence": "logprobs", "request_seed": 7, "extra": {"top_k": 20}}
-    run = run_on(place, VllmClient(llm), structured=True, reasoning_effort="low", **options)
-    assert run.statuses.total() == 200
-    assert (run.prompt_tokens, run.completion_tokens, run.cached_tokens) == (600, 400, 400)
-    assert len(llm.calls) < 15
-    messages, parameters, use_tqdm, kwargs = llm.calls[0]
-    assert [message["role"] for message in messages[0]] == ["system", "user"]
-    first = parameters[0]
-    assert (first.temperature, first.max_tokens, first.logprobs) == (0.5, None, 0)
-    assert (first.seed, first.top_k) == (7, 20)
-    assert first.structured_outputs["type"] == "object"
-    assert (use_tqdm, kwargs) == (False, {"reasoning_effort": "low"})
-
-    plain = run_on(tmp_path / "w.db", VllmClient(llm), samples_per_call=2)
-    assert plain.statuses == {"ok": 200}
-    assert plain.n_calls == 100
-
-
-MODEL = os.environ.get("BTDAGG_VLLM_MODEL")
-
-
-@pytest.mark.skipif(not MODEL, reason="BTDAGG_VLLM_MODEL names no model; it takes an accelerator")
-def test_a_model_in_this_process(tmp_path):
-    from vllm import LLM
-
-    client = VllmClient(LLM(MODEL, max_model_len=4096))
-    run = run_on(tmp_path / "v.db", client, max_answer_tokens=1024)
-    assert run.is_done
-    assert statuses_of(tmp_path / "v.db")["ok"] > 0

@@ -172,14 +172,18 @@ def test_tasks_are_decided_one_by_one(cli, folder, judge_server):
     }
 
 
-def test_no_page_shows_the_password_of_a_store(cli, folder, judge_server, postgres):
-    place = postgres.database("shown").replace("://btdagg@", "://btdagg:hush@", 1)
+@pytest.mark.parametrize("form", ["://btdagg:hush@", "://btdagg:a/hush@", "query"])
+def test_no_page_shows_the_password_of_a_store(cli, folder, judge_server, postgres, form):
+    place = postgres.database(f"shown_{len(form)}")
+    place = f"{place}?password=hush" if form == "query" else place.replace("://btdagg@", form, 1)
     options = ["--labels", "labels.csv", "--model", "m", "-o", "out", "--store", place]
     status, _, err = cli(
         "run", "pairs.jsonl", *options, "--base-url", judge_server().url, "-n", "2", "--splits", "5"
     )
     assert status == 0, err
-    written = [file for file in (folder / "out").rglob("*") if file.is_file()]
+    assert "hush" not in err
+    assert cli("votes", place, "--report", "votes")[0] == 0
+    written = [file for file in folder.rglob("*") if file.is_file()]
     assert any(b"postgresql://" in file.read_bytes() for file in written)
     assert not any(b"hush" in file.read_bytes() for file in written)
 
@@ -188,11 +192,11 @@ def test_no_page_shows_the_password_of_a_store(cli, folder, judge_server, postgr
     ("options", "said"),
     [
         (
-            ["--labels", "labels.csv", "-o", "x.csv"],
+            ["--report", "seen"],
             "v.db is a vote store; --export its votes, and use these",
         ),
         (
-            ["--by", "judge,order", "-o", "x.csv"],
+            ["-f", "judge=m"],
             "v.db is a vote store; --export its votes, and use these",
         ),
     ],

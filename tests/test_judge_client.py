@@ -2,22 +2,21 @@
 
 import asyncio
 import json
+import math
 import random
 import time
 from email.utils import formatdate
 
-import httpx2
-import openai
 import pytest
 
 from btdagg import InputError
-from btdagg.judge.client import ChatReply, ChatRequest, FunctionClient, split_thinking
-from btdagg.judge.endpoint_faults import Faults
+from btdagg.judge.answers import parse_verdict
+from btdagg.judge.client import ChatReply, ChatRequest, FunctionClient, Usage, split_thinking
+from btdagg.judge.faults import ChatError, Faults, delay_before, parse_retry_after
 from btdagg.judge.limits import Budget, Limits
-from btdagg.judge.openai_client import OpenAIClient
+from btdagg.judge.openai_compatible import usage_of
 from btdagg.judge.prices import Prices
-from btdagg.judge.retry import ChatError, delay_before, parse_retry_after
-from btdagg.judge.verdicts import parse_verdict
+from btdagg.judge.provider import ModelClient
 from judge_endpoints import completion, error
 
 MESSAGES = ({"role": "user", "content": "Which? [[A]] [[B]] [[TIE]]"},)
@@ -31,7 +30,7 @@ def key(monkeypatch):
 
 def complete(url, request=REQUEST, **options):
     async def main():
-        client = OpenAIClient(url, **options)
+        client = ModelClient("openai", url, **options)
         try:
             return await client.complete(request)
         finally:
@@ -65,15 +64,12 @@ def test_thinking_is_kept_apart(judge_server, field, stream):
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_log_probabilities_and_several_answers(judge_server, stream):
+def test_log_probabilities(judge_server, stream):
     server = judge_server()
-    request = ChatRequest(MESSAGES, "m", temperature=0.5, n=3, logprobs=True)
+    request = ChatRequest(MESSAGES, "m", temperature=0.5, logprobs=True)
     reply = complete(server.url, request, stream=stream)
-    assert len(reply.further) == 2
-    for each in (reply, *reply.further):
-        assert len(each.token_logprobs) == (len(each.text) + 3) // 4
-        assert max(each.token_logprobs) <= 0
-    assert [each.usage is None for each in (reply, *reply.further)] == [False, True, True]
+    assert len(reply.token_logprobs) == (len(reply.text) + 3) // 4
+    assert max(reply.token_logprobs) <= 0
     assert complete(judge_server("--no-logprobs").url, request).token_logprobs is None
 
 
@@ -183,43 +179,44 @@ def test_no_part_of_a_key_is_passed_on(judge_server, monkeypatch):
     [
         (403, None, "does not permit this with the key of KEY (HTTP 403)", "forbidden"),
         (404, {"message": "no m"}, "knows no such path or no model 'm' (HTTP 404): no m", "fatal"),
-        (501, "<!DOCTYPE HTML>\n<html>...", "is no chat-completions endpoint (HTTP 501)", "fatal"),
+        (501, "<!DOCTYPE HTML>\n...", "is no chat-completions endpoint (HTTP 501)", "fatal"),
         (400, {"message": "too long"}, "HTTP 400: too long", "rejected"),
         (503, None, "HTTP 503", "transient"),
         (429, {"code": "insufficient_quota"}, "HTTP 429: out of quota", "fatal"),
     ],
 )  # fmt: skip
-def test_what_a_status_means(monkeypatch, status, body, said, kind):
+def test_what_a_status_means(endpoint, monkeypatch, status, body, said, kind):
     monkeypatch.setenv("KEY", "none")
-    response = httpx2.Response(status, request=httpx2.Request("POST", "http://127.0.0.1:9/v1"))
-    error = openai.APIStatusError("", response=response, body=body)
-    explained = Faults("", "KEY").explained(error, REQUEST)
-    assert (str(explained), explained.kind) == (said, kind)
+    sent = body if isinstance(body, str) else json.dumps({"error": body} if body else {})
+    found = fault(endpoint(lambda _: (status, sent.encode())).url, key_variable="KEY")
+    assert (str(found), found.kind) == (said, kind)
 
 
 def test_what_an_endpoint_echoes_is_hidden(monkeypatch):
     secret = "sk-secret-of-the-tests-42424242"
     monkeypatch.setenv("OPENAI_API_KEY", secret)
-    client = OpenAIClient("http://127.0.0.1:9/v1")
+    client = ModelClient("openai", "http://127.0.0.1:9/v1")
     assert client.hidden(f"your key {secret}!") == "your key [key]!"
-    assert Faults(secret, "KEY").brief("Incorrect: sk-sec*****4242, see") == "Incorrect: [key], see"
+    assert (
+        Faults([secret], "KEY").brief("Incorrect: sk-sec*****4242, see") == "Incorrect: [key], see"
+    )
     monkeypatch.setenv("OPENAI_API_KEY", "EMPTY")
-    assert OpenAIClient("http://127.0.0.1:9/v1").hidden("EMPTY set") == "EMPTY set"
+    assert ModelClient("openai", "http://127.0.0.1:9/v1").hidden("EMPTY set") == "EMPTY set"
 
 
 def test_keys_and_addresses(monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY")
     with pytest.raises(InputError) as error:
-        OpenAIClient()
+        ModelClient()
     assert str(error.value) == "environment variable OPENAI_API_KEY is not set, want an API key"
-    assert OpenAIClient("http://user:pw@localhost:1/v1").name == "http://localhost:1/v1"
+    assert ModelClient("openai", "http://user:pw@localhost:1/v1").name == "http://localhost:1/v1"
     monkeypatch.setenv("OPENAI_API_KEY", "a\nb")
     with pytest.raises(InputError, match="characters that no API key has"):
-        OpenAIClient("http://localhost:1/v1")
+        ModelClient("openai", "http://localhost:1/v1")
     monkeypatch.delenv("OPENAI_API_KEY")
     for bad in ("localhost:8000", "ftp://h/v1", "http://", "http://h:port/v1"):
         with pytest.raises(InputError, match="want one such as http://localhost:8000/v1"):
-            OpenAIClient(bad)
+            ModelClient("openai", bad)
 
 
 def test_thinking_within_an_answer():
@@ -263,15 +260,15 @@ def test_delays():
 def test_a_budget_waits_for_calls_in_flight():
     async def main():
         budget = Budget(Limits(max_tokens=100), None, 40)
-        first = await budget.take(10, 1)
-        second = await budget.take(10, 1)
-        third = asyncio.create_task(budget.take(10, 1))
+        first = await budget.take(10)
+        second = await budget.take(10)
+        third = asyncio.create_task(budget.take(10))
         await asyncio.sleep(0)
         assert not third.done()
         budget.settle(first, 20, 0.0)
         budget.settle(second, 20, 0.0)
         assert (await third) is not None
-        fourth = asyncio.create_task(budget.take(10, 1))
+        fourth = asyncio.create_task(budget.take(10))
         await asyncio.sleep(0)
         budget.settle(await third, 50, 0.0)
         assert await fourth is None
@@ -296,3 +293,21 @@ def test_limits_that_make_no_sense():
         Limits(max_cost=1).refuse_unbounded(None, Prices(1, 1))
     with pytest.raises(InputError, match="price of prompt tokens is -1, want 0 or more"):
         Prices(-1, 1)
+
+
+@pytest.mark.parametrize("tokens", ["1e400", "-1", '"many"', "NaN", "1" + "0" * 400, "2e10", "[]"])
+def test_impossible_numbers_of_tokens_lose_no_vote(tokens):
+    usage = usage_of(json.loads(f'{{"prompt_tokens": {tokens}, "completion_tokens": 3}}'))
+    assert usage == Usage(0, 3)
+    usage = usage_of(json.loads(f'{{"prompt_tokens": 2, "cost": {tokens}}}'))
+    assert usage.cost is None or math.isfinite(usage.cost)
+
+
+def test_a_cost_that_the_endpoint_states_goes_first():
+    prices = Prices(2.0, 10.0, cached=0.5)
+    assert prices.cost(Usage(1_000_000, 100_000, cached=400_000)) == pytest.approx(2.4)
+    assert prices.cost(Usage(10, 10, cost=0.25)) == 0.25
+    known = Prices.of_model("anthropic:claude-sonnet-4-6")
+    assert known.completion > known.prompt > known.cached > 0
+    assert Prices.of_model("anthropic:no-such-model-there-is") is None
+    assert Prices.of_model("ollama:qwen3") is None

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from btdagg import InputError
-from btdagg.judge.confidence import sequence_probability
+from btdagg.judge.answers import sequence_probability
 
 PROBABILITIES = st.lists(st.floats(1e-6, 1), min_size=1, max_size=50)
 

@@ -11,7 +11,7 @@ from btdagg import InputError, read_labels, read_votes, rounded_median
 from btdagg.aggregators.registry import by_name
 from btdagg.cli import run as run_cli
 from btdagg.evaluation import Protocol, RandomSplits, evaluate
-from btdagg.evaluation.summary import lines, remarks
+from btdagg.evaluation.summary import lines
 from btdagg.judge.client import FunctionClient
 from btdagg.judge.examples import labelled_pairs
 from btdagg.judge.generative import order_of_aggregation
@@ -19,8 +19,8 @@ from btdagg.judge.jobs import estimate
 from btdagg.judge.judging import Judging
 from btdagg.judge.limits import Limits
 from btdagg.judge.methods import METHODS, asking_of, decide_by
-from btdagg.judge.openai_client import OpenAIClient
 from btdagg.judge.pairs import read_pairs
+from btdagg.judge.provider import ModelClient
 from btdagg.judge.store import VoteStore, votes_frame
 
 N_ITEMS = 12
@@ -59,7 +59,7 @@ def decide(store, monkeypatch):
 
     def call(server, method, judging=JUDGING, pairs=PAIRS, **options):
         async def run():
-            client = OpenAIClient(server.url)
+            client = ModelClient("openai", server.url)
             try:
                 return await decide_by(
                     method, pairs, judging, store=store, client=client, **options
@@ -201,7 +201,7 @@ def test_examples_of_few_shot_are_scored_for_no_method(judge_server, decide, sto
     assert (
         "4 items have no decision of some method (its prompt shows them as examples, or an answer "
         "is missing) and count for none"
-    ) in " ".join(remarks(found))
+    ) in " ".join(found.remarks)
     other = evaluate(
         votes, read_labels(LABELS), aggregators=by_name(["majority"]), protocol=protocol
     )

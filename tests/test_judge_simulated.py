@@ -55,10 +55,11 @@ def test_labels_say_which_response_has_fewer_wrong_sums(folder, cli):
 
 
 def test_the_demo_replaces_no_pairs_of_others(folder, cli):
-    Path("sums/labels.csv").write_text("item,label\nmine,1\n")
-    message = one_line(*cli("demo", "--pairs", "sums"))
-    assert "labels.csv was changed since it was written by btdagg" in message
-    assert Path("sums/labels.csv").read_text() == "item,label\nmine,1\n"
+    Path("mine").mkdir()
+    Path("mine/labels.csv").write_text("item,label\nmine,1\n")
+    message = one_line(*cli("demo", "--pairs", "mine"))
+    assert "mine/labels.csv was not written by btdagg" in message
+    assert Path("mine/labels.csv").read_text() == "item,label\nmine,1\n"
     assert one_line(*cli("demo", "--pairs", "a", "-o", "b")) == (
         "--pairs and --output are both given, want one of them"
     )
@@ -70,7 +71,7 @@ def votes_of(store):
 
 
 def test_a_judge_that_is_simulated_takes_part_in_everything(folder, cli):
-    asked = ("sums/pairs.jsonl", "--client", "simulated", "-m", "simulated")
+    asked = ("sums/pairs.jsonl", "-m", "simulated")
     status, out, _ = cli("judge", *asked, "-n", 4)
     assert status == 0
     assert "240 new votes, 0 there before: 240 ok" in out
@@ -117,7 +118,6 @@ def test_votes_are_the_same_whatever_runs_they_come_in(folder):
         ["--structured"],
         ["--no-tie"],
         ["--confidence", "verbal"],
-        ["--samples-per-call", "2"],
         ["--method", "gsa"],
         ["--method", "usc"],
         ["--method", "greedy"],
@@ -127,7 +127,7 @@ def test_votes_are_the_same_whatever_runs_they_come_in(folder):
 )
 def test_it_answers_in_every_form(folder, cli, options):
     status, _, err = cli(
-        "judge", "sums/pairs.jsonl", "--client", "simulated", "-m", "simulated", "-n", 2,
+        "judge", "sums/pairs.jsonl", "-m", "simulated", "-n", 2,
         "-s", "v.db", *options, "--json",
     )  # fmt: skip
     assert status == 0, err
@@ -140,8 +140,6 @@ def test_a_prompt_that_it_cannot_read_ends_the_run(folder, cli):
         *cli(
             "judge",
             "sums/pairs.jsonl",
-            "--client",
-            "simulated",
             "-m",
             "simulated",
             "-t",
@@ -160,17 +158,8 @@ def test_a_prompt_that_it_cannot_read_ends_the_run(folder, cli):
     ],
 )
 def test_it_has_no_endpoint(folder, cli, option, said):
-    given = ["judge", "sums/pairs.jsonl", "--client", "simulated", "-m", "simulated", *option]
-    assert one_line(*cli(*given)) == f"{said}, and client is simulated, which asks no endpoint"
-
-
-def test_it_is_no_model_of_an_endpoint(folder, cli):
-    asked = ("sums/pairs.jsonl", "--client", "simulated", "-m", "gpt-5.4")
-    for command in (["judge"], ["judge", "--dry-run"], ["run", "-l", "sums/labels.csv"]):
-        assert one_line(*cli(*command, *asked)) == (
-            "--client simulated asks no model: --model is 'gpt-5.4', want simulated"
-        )
-    assert not Path("votes.db").exists()
+    given = ["judge", "sums/pairs.jsonl", "-m", "simulated", *option]
+    assert one_line(*cli(*given)) == f"{said}, and model is simulated, which asks no endpoint"
 
 
 @pytest.mark.parametrize(
@@ -181,7 +170,7 @@ def test_words_of_a_pair_are_no_instructions(folder, cli, word, options):
     pair = {"item": "x", "prompt": f"Which? {word}", "a": f"Paris {word}", "b": f"Rome {word}"}
     Path("p.jsonl").write_text(json.dumps(pair) + "\n")
     status, _, err = cli(
-        "judge", "p.jsonl", "--client", "simulated", "-m", "simulated", "-n", 12, "-s", "v.db",
+        "judge", "p.jsonl", "-m", "simulated", "-n", 12, "-s", "v.db",
         *options, "--max-calls", 40,
     )  # fmt: skip
     assert status == 0, err
@@ -196,7 +185,7 @@ def test_sums_of_many_digits_are_none(folder, cli):
     Path("p.jsonl").write_text(
         json.dumps({"item": "x", "prompt": "?", "a": long, "b": "1 + 1 = 2"}) + "\n"
     )
-    asked = ("p.jsonl", "--client", "simulated", "-m", "simulated", "-n", 2)
+    asked = ("p.jsonl", "-m", "simulated", "-n", 2)
     status, _, err = cli("judge", *asked, "--max-calls", 4)
     assert status == 0, err
 
@@ -206,7 +195,7 @@ def test_what_it_cannot_answer_ends_the_run(folder, cli, monkeypatch):
         raise ValueError("no such number")
 
     monkeypatch.setattr("btdagg.judge.simulated.client.answer", fails)
-    asked = ("sums/pairs.jsonl", "--client", "simulated", "-m", "simulated", "-n", 2)
+    asked = ("sums/pairs.jsonl", "-m", "simulated", "-n", 2)
     status, _, err = cli("judge", *asked, "--max-calls", 200)
     assert status == 2
     assert "the simulated judge cannot answer: no such number" in err
@@ -214,7 +203,7 @@ def test_what_it_cannot_answer_ends_the_run(folder, cli, monkeypatch):
 
 def test_a_store_in_a_file_says_where_it_cannot_be(folder, cli, monkeypatch):
     monkeypatch.setitem(sys.modules, "fcntl", None)  # as on Windows
-    asked = ("sums/pairs.jsonl", "--client", "simulated", "-m", "simulated", "-n", 2)
+    asked = ("sums/pairs.jsonl", "-m", "simulated", "-n", 2)
     assert one_line(*cli("judge", *asked, "-s", "v.db")) == (
         "v.db: a vote store in a file wants locks that Windows does not have; want "
         "postgresql://… or Linux (WSL)"

@@ -13,10 +13,10 @@ import pytest
 from btdagg import DavidsonModel, InputError, Provenance, ProvenanceWarning
 from btdagg.judge.calls import samples_of
 from btdagg.judge.client import FunctionClient
+from btdagg.judge.faults import ChatError
 from btdagg.judge.jobs import judge
 from btdagg.judge.judging import Judging
 from btdagg.judge.limits import Limits
-from btdagg.judge.retry import ChatError
 from btdagg.judge.stopping import judge_by_rule, open_pairs
 from btdagg.judge.store import VoteStore
 from btdagg.online import StoppingRule, VoteDistribution
@@ -309,8 +309,14 @@ def test_an_argument_that_would_do_nothing_is_refused(tmp_path):
     for options, message in (
         ({"client": client, "n": 24}, r"^n and a judging are given, want one of them: "),
         ({"client": client, "n": 24, "model": "x"}, r"^n, model and a judging are given"),
-        ({"client": client, "base_url": "http://127.0.0.1:9"}, r"^base_url and key_variable are"),
-        ({"client": client, "key_variable": "MINE"}, r"^base_url and key_variable are of an"),
+        (
+            {"client": client, "base_url": "http://127.0.0.1:9"},
+            "^base_url, api_key and headers are",
+        ),
+        (
+            {"client": client, "api_key": "MINE"},
+            "^base_url, api_key and headers are of an",
+        ),
     ):
         with pytest.raises(InputError, match=message):
             ask(judging, **options)

@@ -1,12 +1,15 @@
 """`btdagg label` without a browser: what is kept, who gets in, and what texts become."""
 
+import csv
 import itertools
 import json
 import re
 import signal
+import socket
 import ssl
 import subprocess
 import threading
+import time
 import urllib.request
 from collections import Counter
 
@@ -61,7 +64,7 @@ def test_labels_are_of_the_response_that_was_chosen_and_go_to_the_file(tmp_path,
         item: words[label] for item, label in chosen.items()
     }
     assert pl.read_csv(server.output).columns == ["item", "rater", "label", "seconds", "note"]
-    assert Counter(row["note"] for row in server.rows()) == {"=note, of\ntwo lines": 9, "": 3}
+    assert Counter(row["note"] for row in server.rows()) == {"'=note, of\ntwo lines": 9, "": 3}
     labels = read_labels(server.output)
     assert (len(labels.labels), labels.n_missing) == (9, 3)
 
@@ -247,6 +250,32 @@ def test_export_writes_what_is_there_or_one_raters(cli, tmp_path):
     assert err == "btdagg: --rater is 'Eve', and labels are by Ada, Ben\n"
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".jsonl"])
+def test_no_text_of_a_rater_runs_in_a_spreadsheet_and_all_are_read_as_written(
+    cli, tmp_path, suffix
+):
+    pairs = read_pairs(pairs_file(tmp_path, 9))
+    store, session = session_of(tmp_path, pairs)
+    raters = ["=1+1", "+cot", "-x", "@sum", "'=x", "-1", "O'Neil", "Ada"]
+    notes = ['=HYPERLINK("http://example.org")', "- dull", "'", "''+a", "\t=a", "", "a=b", "@me"]
+    with store:
+        for rater, note in zip(raters, notes, strict=True):
+            session.keep(rater, session.view(rater)["key"], "tie", 1, note)
+        written = [(each.rater, each.note) for each in store.answers()]
+    output = tmp_path / f"human{suffix}"
+    arguments = ["label", tmp_path / "pairs.jsonl", "--export", "-s", tmp_path / "human.db"]
+    for _ in range(2):  # the second time over the file of the first
+        assert cli(*arguments, "-o", output)[::2] == (0, "")
+    read = tables.read_table(output, []).frame
+    assert sorted(read.select("rater", pl.col("note").fill_null("")).rows()) == sorted(written)
+    if suffix in (".csv", ".tsv"):
+        with output.open(newline="") as file:
+            texts = [text for row in csv.reader(file, delimiter="\t" if suffix == ".tsv" else ",")
+                     for text in row]  # fmt: skip
+        runs = [text for text in texts if text[:1] in set("=+-@\t\r") and text != "-1"]
+        assert runs == []
+
+
 def test_labels_that_the_store_does_not_have_are_not_overwritten(cli, tmp_path):
     pairs_file(tmp_path, 4)
     output = tmp_path / "human.csv"
@@ -274,7 +303,7 @@ def test_labels_that_the_store_does_not_have_are_not_overwritten(cli, tmp_path):
     assert pl.read_csv(output)["label"].to_list() == [0]
     assert cli(*arguments, "-o", output)[2] == ""
     output.write_text(text)
-    assert "did not write" in cli(*arguments, "-o", tmp_path / "mine.csv")[2]
+    assert "with a label of item 'x'" in cli(*arguments, "-o", tmp_path / "mine.csv")[2]
     assert "a file that is read" in cli(*arguments, "-o", tmp_path / "pairs.jsonl", "--force")[2]
     assert cli(*arguments, "-o", output, "--force")[0] == 0
 
@@ -410,6 +439,22 @@ def test_bodies_that_are_none_are_refused(server):
     assert server.ask("PUT", "/label", "x", Origin=f"http://127.0.0.1:{server.port}")[0] == 405
     assert server.ask("GET", "/label")[0] == 405
     assert server.ask("GET", "/item?rater=")[0] == 422
+
+
+def test_who_leaves_within_a_request_leaves_no_traceback(tmp_path, start):
+    pairs_file(tmp_path, 4)
+    server = start()
+    place = f"127.0.0.1:{server.port}"
+    for _ in range(3):
+        with socket.create_connection(("127.0.0.1", server.port)) as connection:
+            connection.sendall(
+                f"POST /label HTTP/1.1\r\nHost: {place}\r\nOrigin: http://{place}\r\n"
+                f"Cookie: btdagg_label_{server.port}={TOKEN}\r\n"
+                "Content-Type: application/json\r\nContent-Length: 500\r\n\r\n{".encode()
+            )
+            time.sleep(0.2)
+    time.sleep(0.5)
+    assert "Traceback" not in server.stop()[2]
 
 
 def test_however_long_it_took_it_is_a_day_at_most(server):

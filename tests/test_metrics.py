@@ -76,13 +76,13 @@ BAD_LABELS = [
         np.array([0, 0, 2**64 - 1], dtype=np.uint64),
         "labels[2] is 18446744073709551615, want -1, 0 or 1",
     ),
-    ([True, False, True], "labels has dtype bool, want -1, 0 or 1"),
+    ([True, False, True], "labels[0] is True, want -1, 0 or 1"),
     (["A", "B", "A"], "labels has dtype <U1, want numbers"),
     ([[1, 0, 0]], "labels has shape (1, 3), want one dimension"),
     (1, "labels has shape (), want one dimension"),
     (
         np.ma.array([1, 0, 0], mask=[False, True, False]),
-        "labels has masked values, want none",
+        "labels[1] is masked, want a value",
     ),
 ]
 

@@ -13,15 +13,14 @@ import pytest
 import btdagg
 from btdagg.estimates import estimate
 from btdagg.extras import MissingExtraError
-from btdagg.integrations import notebook
-from btdagg.report import PivotCell, ReportFigure, ReportTable
+from btdagg.report import PivotCell, ReportFigure, ReportTable, renderers
 from gallery import gallery, simulated, tables_of
 from pages import ROOT
 from test_extras import WITHOUT
 
 SHOWN = (
     "model", "calibration", "with a prior", "by error", "panel", "panel's calibration", "bootstrap",
-    "sandwich", "comparison", "random splits", "scores", "scores at one number", "labels swept",
+    "comparison", "random splits", "scores", "scores at one number", "labels swept",
     "estimates", "estimates by", "systems", "rule", "lossless rule", "plan", "forecast",
 )  # fmt: skip
 DRAWN = (
@@ -233,15 +232,15 @@ def test_a_picture_without_matplotlib_names_the_extra():
 
 
 def test_results_do_not_load_what_shows_them():
-    check = 'assert not [m for m in sys.modules if "notebook" in m or "btdagg.report" in m]'
+    check = 'assert not [m for m in sys.modules if "btdagg.report" in m]'
     done = ended_without([], CALIBRATED + check)
     assert done.returncode == 0, done.stderr
 
 
 def test_what_has_no_picture_says_so():
     with pytest.raises(btdagg.InputError, match="there is no figure of a dict"):
-        notebook.figure_of({})
-    assert notebook.as_html({}) is None
+        renderers.figure_of({})
+    assert renderers.as_html({}) is None
     assert issubclass(MissingExtraError, ImportError)
 
 

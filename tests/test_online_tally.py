@@ -513,7 +513,7 @@ def test_saving_replaces_whole_or_not_at_all(tmp_path):
 )
 def test_texts_that_are_not_within_their_data_are_refused(start, ends, message):
     data = np.frombuffer(b"abc", dtype=np.uint8)
-    tally = _core.TextTally(True)
+    tally = _core.RunningTally(True, True)
     with pytest.raises(InputError, match=message):
         tally.add((data, start, np.array(ends)), np.array([1, 1], dtype=np.int8), None, None, 1)
     assert len(tally) == 0

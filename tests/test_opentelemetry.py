@@ -10,7 +10,7 @@ from btdagg import DavidsonModel, InputError
 from btdagg.integrations.annotations import annotations_of, frame_of
 from btdagg.judge import Judging, judge
 from btdagg.judge.client import ChatReply, ChatRequest, FunctionClient, Usage
-from btdagg.judge.retry import ChatError
+from btdagg.judge.faults import ChatError
 
 pytestmark = pytest.mark.integration
 
@@ -117,7 +117,6 @@ REQUEST = ChatRequest(
     model="gpt-5.4",
     temperature=0.5,
     max_tokens=100,
-    n=2,
 )
 
 
@@ -144,7 +143,7 @@ def test_a_call_is_a_span(ours, spans):
 
     provider, exported = spans
     usage = Usage(prompt=20, completion=5, reasoning=2, cached=8)
-    reply = ChatReply("A", usage=usage, model="gpt-5.4-2026", further=(ChatReply("B"),))
+    reply = ChatReply("A", usage=usage, model="gpt-5.4-2026")
     client = ours.traced(Client(reply), provider="acme", tracer_provider=provider)
     assert asyncio.run(client.complete(REQUEST)) is reply
     (span,) = exported()
@@ -159,9 +158,8 @@ def test_a_call_is_a_span(ours, spans):
         "gen_ai.request.model": "gpt-5.4",
         "gen_ai.request.temperature": 0.5,
         "gen_ai.request.max_tokens": 100,
-        "gen_ai.request.choice.count": 2,
         "gen_ai.response.model": "gpt-5.4-2026",
-        "gen_ai.response.finish_reasons": ("stop", "stop"),
+        "gen_ai.response.finish_reasons": ("stop",),
         "gen_ai.usage.input_tokens": 20,
         "gen_ai.usage.output_tokens": 5,
         "gen_ai.usage.cache_read.input_tokens": 8,
@@ -217,3 +215,9 @@ def test_a_run_of_a_judge_has_a_span_for_each_call(ours, spans, tmp_path):
     client = ours.traced(FunctionClient(answer), tracer_provider=provider)
     made = judge(pairs, Judging("gpt-5.4", n=4), store=tmp_path / "votes.db", client=client)
     assert asyncio.run(made).n_calls == len(calls) == len(exported()) == 8
+    asked = [
+        tuple(span.attributes[f"btdagg.{name}"] for name in ("item", "order", "sample"))
+        for span in exported()
+    ]
+    every = {(item, order, n) for item in "xy" for order in ("AB", "BA") for n in range(2)}
+    assert sorted(asked) == sorted(every)

@@ -92,9 +92,12 @@ def test_what_is_imported_is_a_declared_dependency():
     wanted = chain(project["dependencies"], *project["optional-dependencies"].values())
     declared = {re.match(r"[\w-]+", need)[0].lower().replace("-", "_") for need in wanted}
     other_names = {
+        "botocore": "boto3",
         "google": "google_genai",
         "markdown_it": "markdown_it_py",
         "opentelemetry": "opentelemetry_api",
+        "pydantic_ai": "pydantic_ai_slim",
+        "pydantic_core": "pydantic",
         "phoenix": "arize_phoenix_client",
         "sklearn": "scikit_learn",
     }

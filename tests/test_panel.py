@@ -380,6 +380,6 @@ def test_the_command_line(files):
     found = json.loads(out)
     assert found["votes_per_item"]["panel"] == pytest.approx(23.2)
     assert {line["method"] for line in found["lines"]} >= {"panel", "x", "pooled votes"}
-    for more in (["--methods", "majority"], ["--prior", "weak"], ["--report", "out"]):
+    for more in (["--methods", "majority"], ["--prior", "neighbours"], ["--report", "out"]):
         text = one_line(*ended(*options, *more))
         assert text.startswith(f"{more[0]} is given with --panel, which compares the panel")

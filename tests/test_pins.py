@@ -11,27 +11,30 @@ import numpy as np
 import polars as pl
 import pytest
 
-from btdagg import read_labels, read_ratings, read_votes
+from btdagg import read_labels, read_votes
 from btdagg.aggregators import Davidson, MajorityVote, by_name
 from btdagg.evaluation import (
     PAPER_TEST,
     Protocol,
     RandomSplits,
-    ablate,
     compare,
-    compare_orders,
     evaluate,
-    fitted_parameters,
     label_distributions,
     labelled_tasks,
-    leave_one_rater_out,
     positional_bias,
     sweep_calibration,
     sweep_votes,
+)
+from btdagg.evaluation.summary import averages, lines
+from btdagg.paper import (
+    ablate,
+    compare_orders,
+    fitted_parameters,
+    leave_one_rater_out,
+    read_ratings,
     tie_rates,
     transfer_matrix,
 )
-from btdagg.evaluation.summary import averages, lines, remarks
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.CalibrationWarning")
 
@@ -86,7 +89,7 @@ def of_evaluation(found):
         ],
         "lines": [line.as_dict(found.by) for line in lines(found)],
         "averages": [line.as_dict(()) for line in averages(found)],
-        "remarks": remarks(found),
+        "remarks": list(found.remarks),
     }
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+import gc
 import itertools
 import json
+import pickle
 import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -359,3 +363,53 @@ def test_bad_arguments_are_named(tmp_path):
         refused(lambda: btdagg.Prior.load(path), message)
     path.write_text("{")
     refused(lambda: btdagg.Prior.load(path), "prior.json: not JSON")
+
+
+def every_calibration():
+    counts, labels = drawn(30, seed=1)
+    prior = btdagg.fit_prior({"a": drawn(200, seed=2), "b": drawn(100, seed=3)})
+    weights = np.linspace(0.1, 1, len(labels))
+    soft = np.eye(3)[labels + 1] * 0.8 + 0.1
+    yield quiet(counts, labels)
+    for given in (prior, "weak"):
+        yield quiet(counts, labels, prior=given)
+        yield quiet(counts, labels, weights=weights, prior=given)
+        yield quiet(counts, None, weights=soft, prior=given)
+        yield quiet(counts, None, prior=given)
+
+
+@pytest.mark.parametrize(
+    "copied", [lambda kept: pickle.loads(pickle.dumps(kept)), copy.deepcopy, copy.copy]
+)
+def test_calibrations_are_pickled_and_copied(copied):
+    new, _ = drawn(50, seed=4)
+    for calibration in every_calibration():
+        again = copied(calibration)
+        assert again.model == calibration.model
+        assert again.model.provenance == calibration.model.provenance
+        if calibration.posterior is None:
+            assert again.posterior is None
+            continue
+        assert str(again.posterior) == str(calibration.posterior)
+        np.testing.assert_array_equal(
+            again.posterior.stable(new).shares, calibration.posterior.stable(new).shares
+        )
+        assert again.posterior.intervals() == calibration.posterior.intervals()
+
+
+def test_a_copied_calibration_does_not_follow_its_arrays():
+    counts, labels = drawn(30, seed=1)
+    calibration = quiet(counts, labels, prior="weak")
+    shares = calibration.posterior.stable(counts[:5].copy()).shares
+    first = counts[:5].copy()
+    counts[:], labels[:] = 0, 0
+    np.testing.assert_array_equal(copy.deepcopy(calibration).posterior.stable(first).shares, shares)
+
+
+def test_neighbours_live_as_long_as_their_prior():
+    prior = btdagg.fit_prior({"a": drawn(200, seed=2), "b": drawn(100, seed=3)})
+    quiet(*drawn(30, seed=1), prior=prior)
+    neighbour = weakref.ref(prior.neighbours["a"])
+    del prior
+    gc.collect()
+    assert neighbour() is None

@@ -3,6 +3,7 @@
 import json
 import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -15,6 +16,7 @@ from btdagg.evaluation import Protocol, RandomSplits, evaluate
 from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.neighbours import Neighbourhood
 from btdagg.evaluation.parts import Part
+from btdagg.fit.few_labels import refitted
 
 TASKS = {"math": "rb2-math", "focus": "rb2-focus", "facts": "rb2-factuality"}
 
@@ -99,7 +101,7 @@ def test_each_part_is_labelled_once_for_all_its_neighbours(monkeypatch):
 def test_evaluations_hand_neighbours_to_who_wants_them():
     counts, labels = tables()
     votes, gold = btdagg.read_counts(counts), btdagg.read_labels(labels)
-    methods = [Davidson(), Davidson("weak prior", prior="weak"), Neighbours(), MajorityVote()]
+    methods = [Davidson(), Davidson(prior="weak"), Neighbours(), MajorityVote()]
     protocol = Protocol(RandomSplits(size=6, n_splits=4))
     found = evaluate(votes, gold, aggregators=methods, protocol=protocol)
     assert len(found.cells) == 3
@@ -130,7 +132,8 @@ def test_the_held_out_labels_of_shared_items_change_nothing():
 
     gold = btdagg.read_labels(pl.DataFrame({"item": one["item"], "label": sample.labels}))
     evaluate(btdagg.read_counts(both), gold, aggregators=[Watched()], protocol=protocol)
-    assert [prior.n_labels for prior in seen] == [10] * 6
+    # The model that is described is fitted to all; those that are scored are not.
+    assert [prior.n_labels for prior in seen] == 2 * [40, 10, 10, 10]
 
 
 def test_calibrate_on_the_command_line_takes_the_other_tasks(files, cli):
@@ -190,25 +193,24 @@ def test_one_key_has_the_weak_prior_and_wrong_options_are_named(files, cli):
         (["--prior", "neighbours"], "the files have no other task or judge with labels"),
         (["--prior", "nope.json"], "--prior is 'nope.json', want weak, neighbours, none or a file"),
         (["--prior", "labels.csv"], "labels.csv: not JSON"),
-        (["--prior", "weak", "--intervals"], "--intervals and --refits fit without a prior"),
     ):
         status, _, err = cli("calibrate", "one.csv", "labels.csv", "-o", "m.json", *options)
         assert (status, message in err) == (2, True), err
-    status, out, _ = cli("calibrate", "one.csv", "labels.csv", "-o", "m.json", "--intervals")
-    assert (status, "the paper's fit, without a prior" in out) == (0, True)
 
 
 def test_evaluate_shows_priors_beside_the_papers_fit(files, cli):
     few = ["--splits", "2", "--size", "8", "--json"]
+    neighbours, weak = "Davidson, neighbours", "Davidson, weak prior"
     shown = {
-        "": ["Davidson", "neighbours", "weak prior", "threshold", "majority vote"],
+        "": [neighbours, weak, "Davidson", "threshold", "majority vote"],
         "--prior none": ["Davidson", "majority vote"],
-        "--prior weak": ["Davidson", "weak prior", "threshold", "majority vote"],
+        "--prior weak": [weak, "Davidson", "threshold", "majority vote"],
         "--methods davidson,median --prior neighbours": [
-            "Davidson", "neighbours", "weak prior", "rounded median"
+            neighbours, weak, "Davidson", "rounded median"
         ],
         "--methods davidson,median": ["Davidson", "rounded median"],
-        "-f task=math": ["Davidson", "weak prior", "threshold", "majority vote"],
+        "-f task=math": [neighbours, weak, "Davidson", "threshold", "majority vote"],
+        "-f task=math --prior weak": [weak, "Davidson", "threshold", "majority vote"],
     }  # fmt: skip
     for options, names in shown.items():
         status, out, err = cli("evaluate", "counts.csv", "labels.csv", *few, *options.split())
@@ -220,3 +222,61 @@ def test_evaluate_shows_priors_beside_the_papers_fit(files, cli):
     assert "priors: neighbours, which are the other tasks and judges without what is held" in err
     assert "weak, plain values; Davidson is the paper's fit, --prior none shows it alone" in err
     assert "priors: " not in cli(*few, "--prior", "none")[2]
+
+
+def test_intervals_and_refits_are_of_the_model_that_is_written_without_them(files, cli):
+    few = ["--n-refits", "30", "--refits", "refits.json", "--intervals", "--json"]
+    for options in ([], ["-f", "task=math"], ["-f", "task=math", "--prior", "weak"]):
+        call = ["calibrate", "counts.csv", "labels.csv", *options]
+        cli(*call, "-o", "plain.json")
+        _, out, _ = cli(*call, "-o", "sure.json", *few)
+        assert Path("plain.json").read_bytes() == Path("sure.json").read_bytes()
+        model = btdagg.DavidsonModel.load("sure.json")
+        refits = json.loads(Path("refits.json").read_text())
+        assert refits["model"]["beta"] == model.beta
+        beta = json.loads(out)["intervals"]["beta"]
+        assert beta["estimate"] == model.beta
+        assert beta["low"] < model.beta < beta["high"]
+
+
+def test_refits_with_a_prior_are_calibrations_of_what_is_drawn():
+    sample = simulate("rb2-math", 25, 4, seed=3)
+    sure = btdagg.bootstrap(sample.counts, sample.labels, prior="weak", n_refits=5, seed=2)
+    model = btdagg.calibrate(sample.counts, sample.labels, prior="weak").model
+    assert sure.calibration.model.beta == model.beta
+    # Drawn as `bootstrap` does it: units of a kind, counts and label, by a multinomial.
+    kinds, repeats = np.unique(
+        np.column_stack([sample.counts, sample.labels]), axis=0, return_counts=True
+    )
+    assert sure.n_units == repeats.sum()
+    drawn = np.random.default_rng(0).multinomial(25, repeats / 25, size=20)
+    weights = drawn.astype(float)
+    theta = refitted(
+        kinds[:, :3].astype(np.uint64), kinds[:, 3].astype(np.int8), weights, "weak", 1.0, 1.0
+    )
+    for times, found in zip(drawn, theta, strict=True):
+        rows = np.repeat(kinds, times, axis=0)
+        again = btdagg.calibrate(rows[:, :3], rows[:, 3], prior="weak").model
+        np.testing.assert_allclose(found, [again.beta, again.eta0, again.gamma], rtol=1e-6)
+
+
+def test_the_report_is_about_the_model_that_is_written(files, cli):
+    """Its recommendation, its map and its table are of what calibrate writes."""
+    math = ["-f", "task=math"]
+    for options, written, shown in (
+        ([*math, "--prior", "weak"], ["--prior", "weak"], "Davidson, weak prior: math"),
+        (math, [], "Davidson, neighbours: math"),
+        ([], [], "Davidson, neighbours: math"),
+    ):
+        few = ["--splits", "2", "--size", "8", "--report", "out"]
+        status, _, err = cli("evaluate", "counts.csv", "labels.csv", *few, *options)
+        assert status == 0, err
+        cli("calibrate", "counts.csv", "labels.csv", *math, *written, "-o", "m.json")
+        model = btdagg.DavidsonModel.load("m.json")
+        found = json.loads(Path("out/report.json").read_text())["models"][shown]
+        for name in ("beta", "eta0", "gamma"):
+            assert found[name] == pytest.approx(getattr(model, name), rel=1e-9), shown
+        first, *_ = json.loads(
+            cli("evaluate", "counts.csv", "labels.csv", *few[:4], *options, "--json")[1]
+        )["lines"]
+        assert shown.startswith(first["method"])

@@ -15,12 +15,11 @@ from btdagg.evaluation import (
     Protocol,
     RandomSplits,
     compare,
-    compare_orders,
     positional_bias,
     proportion_interval,
     share_interval,
-    tie_rates,
 )
+from btdagg.paper import compare_orders, tie_rates
 
 
 def table(rows):

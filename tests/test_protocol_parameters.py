@@ -8,16 +8,9 @@ import pytest
 
 from btdagg import Bounds, InputError, calibrate, majority_vote, read_labels, read_votes
 from btdagg.aggregators import Davidson, MajorityVote
-from btdagg.evaluation import CorrectionRegime as Regime
-from btdagg.evaluation import (
-    LabelledItems,
-    Protocol,
-    RandomSplits,
-    fitted_parameters,
-    labelled_tasks,
-    random_splits,
-    regime_of,
-)
+from btdagg.evaluation import LabelledItems, Protocol, RandomSplits, labelled_tasks, random_splits
+from btdagg.paper import CorrectionRegime as Regime
+from btdagg.paper import fitted_parameters, regime_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.CalibrationWarning")
 

@@ -7,11 +7,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from btdagg import InputError, Ratings, read_counts, read_ratings, read_votes
+from btdagg import InputError, read_counts, read_votes
 from btdagg.aggregators import Davidson, Decided, MajorityVote
-from btdagg.datasets import load_wmt23
-from btdagg.datasets.wmt23 import _SIDE_BY_SIDE
-from btdagg.evaluation import Protocol, RandomSplits, leave_one_rater_out, random_splits
+from btdagg.evaluation import Protocol, RandomSplits, random_splits
+from btdagg.paper import Ratings, leave_one_rater_out, load_wmt23, read_ratings
+from btdagg.paper.wmt23 import _SIDE_BY_SIDE
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.CalibrationWarning")
 

@@ -11,7 +11,6 @@ from btdagg.aggregators import Davidson, MajorityVote
 from btdagg.evaluation import (
     Protocol,
     RandomSplits,
-    ablate,
     calibration_curves,
     evaluate,
     mean_interval,
@@ -19,6 +18,7 @@ from btdagg.evaluation import (
     sweep_calibration,
     sweep_votes,
 )
+from btdagg.paper import ablate
 
 
 def made(n_items=60, n_samples=4, templates=("p", "q"), seed=1, orders=("AB", "BA")):

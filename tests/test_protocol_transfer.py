@@ -13,8 +13,8 @@ from btdagg.evaluation import (
     compare,
     labelled_tasks,
     random_splits,
-    transfer_matrix,
 )
+from btdagg.paper import transfer_matrix
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.CalibrationWarning")
 

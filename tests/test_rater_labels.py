@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from btdagg import InputError, majority_vote, read_labels, tables
+from btdagg import InputError, majority_vote, paper, read_labels
 
 
 def test_the_gold_label_is_the_majority_of_raters(tmp_path):
@@ -33,8 +33,8 @@ def test_a_rater_with_two_labels_on_an_item_is_refused():
 
 def test_labels_of_raters_are_ratings_too():
     frame = {"item": ["q", "q"], "rater": ["x", "y"], "label": ["A", None], "note": ["", ""]}
-    found = tables.read_ratings(frame)
+    found = paper.read_ratings(frame)
     assert found.counts().tolist() == [[0, 0, 1]]
     assert found.n_missing == 1
     with pytest.raises(InputError, match="vote"):
-        tables.read_ratings({"item": ["q"], "rater": ["x"]})
+        paper.read_ratings({"item": ["q"], "rater": ["x"]})

@@ -13,7 +13,7 @@ import pytest
 
 import btdagg
 from btdagg.estimates import MeanEstimate
-from btdagg.judge import OpenAIClient, VoteStore
+from btdagg.judge import ModelClient, VoteStore
 from btdagg.readable import readable
 from gallery import gallery, simulated, tables_of
 from test_package import TREES
@@ -145,8 +145,8 @@ def test_rows_in_files_are_not_read(tmp_path):
 
 def test_no_secret_is_shown(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    client = OpenAIClient("http://me:password@localhost:1/v1")
-    assert repr(client) == "OpenAIClient('http://localhost:1/v1')"
+    client = ModelClient("openai", "http://me:password@localhost:1/v1")
+    assert repr(client) == "ModelClient('http://localhost:1/v1')"
     with VoteStore(tmp_path / "votes.db") as store:
         assert repr(store) == f"VoteStore({str(tmp_path / 'votes.db')!r})"
 

@@ -16,15 +16,9 @@ import pyarrow as pa
 import pytest
 
 from btdagg._core import InputError
-from btdagg.tables import (
-    Labels,
-    align,
-    read_counts,
-    read_labels,
-    read_ratings,
-    read_table,
-    read_votes,
-)
+from btdagg.judge import read_pairs
+from btdagg.paper import read_ratings
+from btdagg.tables import Labels, align, read_counts, read_labels, read_table, read_votes
 
 DATA = Path(os.environ.get("BTDAGG_SHARED", Path(__file__).parents[2] / "shared")) / "data"
 real_data = pytest.mark.skipif(
@@ -274,10 +268,8 @@ def test_a_bad_value_is_refused_by_row_column_and_value(column, values, message)
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        (5, "source: got int, want a path, a mapping of column name to values or a data frame in "
-            "memory (pandas, polars, PyArrow)"),
-        (pl.LazyFrame(ROWS), "source: got LazyFrame, want a path, a mapping of column name to "
-            "values or a data frame in memory (pandas, polars, PyArrow)"),
+        (5, "source: got int, expected a path, a mapping of column name to values, a list of rows "
+            "as mappings, or a data frame (pandas, polars, PyArrow, DuckDB, Hugging Face)"),
         (pd.DataFrame([[1, 2]], columns=["vote", "vote"]),
          "data frame: two columns have the same name"),
         (pd.DataFrame({0: [1]}), "data frame: no column 'item'; found 0"),
@@ -553,7 +545,7 @@ def test_labels_without_a_label_are_counted_and_dropped():
 def test_bad_labels_are_refused(change, message):
     with pytest.raises(InputError) as error:
         read_labels({"item": ["x", "y"], "label": [1, 0]} | change)
-    assert str(error.value) == f"data frame{message}"
+    assert str(error.value).startswith(f"data frame{message}")
 
 
 def test_align_keeps_the_order_of_the_votes():
@@ -764,3 +756,52 @@ def test_texts_of_json_lines_are_not_kept_as_python_objects(tmp_path):
     command = [sys.executable, "-c", program, str(path)]
     grown = float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     assert grown < 280  # MB; 425 with the texts of all rows as Python has them
+
+
+class Dataset:
+    """As a data set of Hugging Face: no frame, but it turns into one."""
+
+    def to_polars(self):
+        return pl.DataFrame(ROWS)
+
+
+class Stream:
+    def __arrow_c_stream__(self, requested_schema=None):
+        return pl.DataFrame(ROWS).__arrow_c_stream__(requested_schema)
+
+
+def relation():
+    duckdb = pytest.importorskip("duckdb")
+    return duckdb.from_arrow(pl.DataFrame(ROWS).to_arrow())
+
+
+@pytest.mark.parametrize(
+    "source",
+    [lambda: pl.LazyFrame(ROWS), lambda: pl.DataFrame(ROWS).to_dicts(), Dataset, Stream, relation],
+    ids=["lazy frame", "rows", "Hugging Face", "Arrow stream", "DuckDB"],
+)
+def test_votes_come_from_what_holds_tables(source):
+    expected = read_votes(pl.DataFrame(ROWS))
+    found = read_votes(source())
+    assert found.frame.equals(expected.frame)
+    assert found.counts()[1].tolist() == expected.counts()[1].tolist()
+    pairs = [{"item": 1, "a": "x", "b": "y"}, {"item": 2, "a": "z", "b": "w", "prompt": "p"}]
+    for frame in (pairs, pl.LazyFrame(pairs)):
+        assert read_pairs(frame).frame["b"].to_list() == ["y", "w"]
+
+
+def test_ratings_of_people_are_labels():
+    people = {"item": ["x", "x", "y"], "rater": ["p", "q", "p"], "vote": ["A", "A", "tie"]}
+    assert read_labels(people).frame.select("item", "label").rows() == [("x", 1), ("y", 0)]
+    renamed = {("who" if name == "rater" else name): values for name, values in people.items()}
+    with pytest.raises(InputError, match=r"import --as labels.*--column rater="):
+        read_labels(renamed)
+    assert read_labels(renamed, columns={"rater": "who"}).labels.tolist() == [1, 0]
+    with pytest.raises(InputError, match=r"both have item 'x'; .*--column rater="):
+        read_labels(renamed, columns={"label": "vote"})
+
+
+@pytest.mark.parametrize("empty", [[], ()])
+def test_an_empty_list_has_no_rows(empty):
+    with pytest.raises(InputError, match="no rows"):
+        read_votes(empty)

@@ -26,10 +26,10 @@ from btdagg.evaluation import (
     Protocol,
     RandomSplits,
     Scores,
-    TieRates,
-    Transfer,
     label_distributions,
 )
+from btdagg.paper import TieRates, Transfer
+from btdagg.paper.figures import tie_rate_figure, transfer_figure
 from btdagg.report.figure import ReportFigure
 from btdagg.report.figures import (
     behaviour_figure,
@@ -39,8 +39,6 @@ from btdagg.report.figures import (
     distribution_figure,
     gold_figure,
     positional_bias_figure,
-    tie_rate_figure,
-    transfer_figure,
     vote_figures,
 )
 from btdagg.report.style import LABEL_COLOURS, SETTINGS, method_styles, series_styles, wrapped

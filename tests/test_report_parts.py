@@ -17,13 +17,12 @@ from btdagg.evaluation import (
     Protocol,
     RandomSplits,
     Scores,
-    ablate,
     compare,
-    compare_orders,
     evaluate,
     labelled_tasks,
 )
 from btdagg.evaluation.parts import labelled_parts
+from btdagg.paper import ablate, compare_orders
 from btdagg.report import questions, sections
 from btdagg.report.study import Study
 from btdagg.report.tables import answers_table
@@ -108,12 +107,12 @@ def test_a_task_without_labels_is_skipped_once_and_the_rest_is_there(cli):
     assert cli(*EVALUATE, "--sizes", "4,8")[0] == 0
     names, skipped, _ = described()
     assert names == [
-        "scores", "estimates", "votes", "calibration", "parameters", "labels", "transfer",
-        "order", "ties", "behaviour",
+        "scores", "estimates", "votes", "calibration", "parameters", "labels", "order", "behaviour",
+        "spread", "transfer", "by-order", "ties",
     ]  # fmt: skip
     assert skipped.pop("v, j") == "labels.csv: no row has task 'v'; found t, u"
     assert list(skipped) == ["What prompt and temperature change"]
-    assert set(pl.read_csv("out/tables/parameters.csv")["task"]) == {"t j", "u j"}
+    assert set(pl.read_csv("out/tables/parameters-over-splits.csv")["task"]) == {"t j", "u j"}
     assert set(pl.read_csv("out/tables/orders.csv")["task"]) == {"t", "u"}
 
 
@@ -131,7 +130,7 @@ def test_judges_are_pooled_as_in_the_comparison(cli):
     assert cli(*EVALUATE, "--by", "task", "--sizes", "4,8")[0] == 0
     names, skipped, _ = described()
     assert set(names) >= {"votes", "calibration", "parameters", "labels", "transfer", "behaviour"}
-    order = skipped["Whether the judge favours a position: error by order"]
+    order = skipped["Whether showing both orders lowers the error"]
     assert order.endswith(
         "votes of several values of judge are pooled; filter by judge, or go by it"
     )
@@ -252,7 +251,7 @@ def test_what_breaks_off_is_called_the_rest(cli, monkeypatch):
 
     written({"t": 30})
     only = questions.Question("one", "One", "", breaks_off)
-    monkeypatch.setattr(sections, "QUESTIONS", (only,))
+    monkeypatch.setattr("btdagg.cli.evaluate.QUESTIONS", (only,))
     assert cli(*EVALUATE)[0] == 0
     names, skipped, _ = described()
     assert (names, skipped) == (["scores", "estimates", "one"], {"One: the rest": "no more"})
@@ -285,7 +284,7 @@ def test_keys_that_would_have_one_name_are_told_apart():
     models = sections._models(
         evaluate(votes, labels, protocol=Protocol(RandomSplits(share=0.3, n_splits=2)))
     )
-    assert list(models) == ["'a b' 'c'", "'a' 'b c'"]
+    assert list(models) == ["Davidson: 'a b' 'c'", "Davidson: 'a' 'b c'"]
 
 
 def test_parts_are_labelled_or_refused():
@@ -332,7 +331,7 @@ def test_the_page_answers_first(cli):
 def test_a_peer_is_recommended_only_where_it_is_known_to_be_better():
     sample = simulate("rb2-safety", 90, 8, seed=0)
     compared = compare(sample.counts, sample.labels, [Threshold(), Davidson(), MajorityVote()])
-    assert (compared.calibrated, compared.baseline) == ((1,), 2)
+    assert (compared.calibrated, compared.baseline) == (1, 2)
     best = Interval(0.1, 0.0, 0.2)
     first = replace(compared.methods[0], of_new_items=(best, best))
     compared = replace(compared, methods=(first, *compared.methods[1:]))

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from btdagg import InputError, read_labels, read_ratings, read_votes
+from btdagg import InputError, read_labels, read_votes
 from btdagg.aggregators import Davidson, MajorityVote, RoundedMedian
 from btdagg.evaluation import (
     Comparison,
@@ -18,38 +18,43 @@ from btdagg.evaluation import (
     MethodScores,
     Protocol,
     RandomSplits,
-    Transfer,
-    ablate,
-    compare_orders,
     difference_interval,
     evaluate,
-    fitted_parameters,
     label_distributions,
-    leave_one_rater_out,
     mean_interval,
     positional_bias,
     sweep_calibration,
     sweep_votes,
-    tie_rates,
 )
 from btdagg.evaluation.summary import averages, lines
+from btdagg.paper import (
+    Transfer,
+    ablate,
+    compare_orders,
+    fitted_parameters,
+    leave_one_rater_out,
+    read_ratings,
+    tie_rates,
+)
+from btdagg.paper.tables import (
+    ablation_table,
+    order_table,
+    parameters_table,
+    raters_table,
+    tie_rate_table,
+    transfer_table,
+)
 from btdagg.report.study import Study
 from btdagg.report.style import wrapped
 from btdagg.report.table import Entry, ReportTable
 from btdagg.report.tables import (
-    ablation_table,
     calibration_sweep_table,
     confusion_table,
     distribution_table,
     gold_table,
-    order_table,
-    parameters_table,
     positional_bias_table,
     pvalue_table,
-    raters_table,
     score_tables,
-    tie_rate_table,
-    transfer_table,
     vote_sweep_table,
 )
 from btdagg.report.wording import fixed, percent, stem, with_error

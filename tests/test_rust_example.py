@@ -1,4 +1,4 @@
-"""The example of the crate, which is in its README, has the numbers of Python to the last bit."""
+"""The examples of the crate have the numbers of Python to the last bit."""
 
 import os
 import shutil
@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import btdagg
-from btdagg import DavidsonModel
-from btdagg.online import StoppingRule
+from btdagg import DavidsonModel, PanelModel
+from btdagg.online import StoppingRule, VoteDistribution
 
 ROOT = Path(__file__).parents[1]
 N_VOTES = 8
@@ -27,9 +27,9 @@ def program():
         pytest.skip("cargo is not installed")
     command = ["cargo", "run", "--quiet", "--offline", "--locked", "-p", "btdagg"]
 
-    def run(*arguments):
+    def run(*arguments, example="votes_to_labels"):
         return subprocess.run(
-            [*command, "--example", "votes_to_labels", "--", *map(str, arguments)],
+            [*command, "--example", example, "--", *map(str, arguments)],
             cwd=ROOT, capture_output=True, text=True, check=False,
         )  # fmt: skip
 
@@ -85,6 +85,54 @@ def test_it_has_the_numbers_of_python_to_the_last_bit(program, tmp_path, seed):
     rule = StoppingRule.lossless(model, N_VOTES)
     assert np.array_equal(to_ask, rule.votes_to_ask(counts))
     assert 0 < np.mean(to_ask == 0) < 1
+
+
+def test_panels_saved_by_python_have_its_numbers_to_the_last_bit(program, tmp_path):
+    random = np.random.default_rng(5)
+    judges = ("gpt", "claude é", "llama", "deaf")
+    counts = random.integers(0, 4, (300, 4, 3)) * (random.random((300, 4, 1)) < 0.7)
+    model = PanelModel(
+        judges, beta=(1.3, 0.41, 0.07, 2.0), eta0=0.3, gamma=(0.9, -0.2, 0.33, 1.0),
+        alpha=0.7, kappa=1.9, unheard=("deaf",), provenance={"n_votes": 9, "task": ["é"]},
+    )  # fmt: skip
+    model.save(tmp_path / "panel.json")
+    rows = [
+        f"{item:03},{judges[judge]},{column - 1}\n" * counts[item, judge, column]
+        for item, judge, column in np.ndindex(counts.shape)
+    ]
+    votes = tmp_path / "votes.csv"
+    votes.write_text("item,judge,vote\n" + "".join(rows), encoding="utf-8")
+    done = program("panel", tmp_path / "panel.json", votes, example="saved_by_python")
+    assert (done.returncode, done.stderr) == (0, "")
+    found = np.array([line.split(",") for line in done.stdout.splitlines()], dtype=float)
+    known = counts[found[:, 0].astype(int)]
+    assert len(known) > 280
+    assert np.array_equal(found[:, 1], model.decide(known))
+    assert set(found[:, 1]) == {-1, 0, 1}
+    assert found[:, 2:].tobytes() == model.predict_proba(known).tobytes()
+
+
+@pytest.mark.parametrize("kind", ["lossless", "risk-bounded", "cost-optimal"])
+def test_rules_saved_by_python_stop_where_python_stops(program, tmp_path, kind):
+    model = DavidsonModel(1.1, 0.4, 0.6, 0.9, 1.3)
+    chances = VoteDistribution([(0.3, (0.4, 0.3, 2.1)), (0.7, (1.0, 1.0, 1.0))])
+    rule = {
+        "lossless": StoppingRule.lossless(model, N_VOTES),
+        "risk-bounded": StoppingRule.risk_bounded(model, N_VOTES, chances, epsilon=0.1, step=2),
+        "cost-optimal": StoppingRule.cost_optimal(model, N_VOTES, chances, price=0.01),
+    }[kind]
+    rule.save(tmp_path / "rule.json")
+    votes = np.random.default_rng(3).choice([-1, 0, 1], (200, N_VOTES), p=[0.2, 0.2, 0.6])
+    rows = [f"{item:03},a,{votes[item, place]}\n" for item, place in np.ndindex(votes.shape)]
+    file = tmp_path / "votes.csv"
+    file.write_text("item,judge,vote\n" + "".join(rows), encoding="utf-8")
+    done = program("rule", tmp_path / "rule.json", file, example="saved_by_python")
+    assert (done.returncode, done.stderr) == (0, "")
+    _, n_votes, labels = np.array([line.split(",") for line in done.stdout.splitlines()], int).T
+    stopped = rule.follow(votes)
+    assert np.array_equal(n_votes, stopped.n_votes)
+    assert np.array_equal(labels, stopped.labels)
+    assert len(set(n_votes)) > 1
 
 
 def test_what_is_wrong_with_its_files_is_named(program, tmp_path):

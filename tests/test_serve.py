@@ -1,10 +1,10 @@
-"""The HTTP scorer, as a real process: answers, refusals, reload, shutdown, load."""
+"""The HTTP scorer, as a real process: answers, refusals, shutdown, load."""
 
-import asyncio
 import http.client
 import json
 import math
 import os
+import re
 import signal
 import socket
 import struct
@@ -18,19 +18,17 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
+from fastapi.testclient import TestClient
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
-from btdagg import DavidsonModel, InputError, Provenance, read_votes
+from btdagg import DavidsonModel, InputError, Provenance
 from btdagg.files import digest_of
 from btdagg.listening import bound
-from btdagg.serve import Settings
-from btdagg.serve.app import create_app
+from btdagg.serve import create_app
 from btdagg.serve.arrow import CONTENT_TYPE, read_stream, write_stream
-from btdagg.serve.bodies import Items, read_items
-from btdagg.serve.gate import Buckets
-from btdagg.serve.models import ModelFile
-from btdagg.serve.provenance_check import ProvenanceCheck
+from btdagg.serve.items import of_arrow, of_json
 
 MODEL = DavidsonModel(1.2, 2.0, 0.8)
 OTHER = DavidsonModel(3.0, -1.0, 0.1)
@@ -38,31 +36,31 @@ JSON = "application/json"
 PROGRAM = [sys.executable, "-c", "from btdagg.cli import main; main()"]
 
 
-def test_it_starts_where_there_is_no_hangup(tmp_path, monkeypatch):
-    MODEL.save(tmp_path / "model.json")
-    monkeypatch.delattr(signal, "SIGHUP")  # as on Windows
-    app = create_app(Settings(str(tmp_path / "model.json")))
-
-    async def start_and_stop():
-        async with app.router.lifespan_context(app):
-            return True
-
-    assert asyncio.run(start_and_stop())
-
-
 class Scorer:
     """`btdagg serve` on a free port."""
 
-    def __init__(self, folder, *options, token=None):
+    def __init__(self, folder, *options, token=None, missing=()):
         self.model = folder / "model.json"
         MODEL.save(self.model)
+        OTHER.save(folder / "other.json")
         self.log = folder / "log"
         environment = {k: v for k, v in os.environ.items() if k != "BTDAGG_SERVE_TOKEN"}
         if token is not None:
             environment["BTDAGG_SERVE_TOKEN"] = token
+        *python, code = PROGRAM
+        code = f"import sys; sys.modules.update(dict.fromkeys({missing})); {code}"
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
-                [*PROGRAM, "serve", str(self.model), "--port", "0", *options],
+                [
+                    *python,
+                    code,
+                    "serve",
+                    self.model,
+                    folder / "other.json",
+                    "--port",
+                    "0",
+                    *options,
+                ],
                 stdout=log,
                 stderr=log,
                 env=environment,
@@ -121,13 +119,6 @@ def scorer(tmp_path_factory):
     found = Scorer(tmp_path_factory.mktemp("scorer"), "--max-body", "100000")
     yield found
     found.close()
-
-
-def until(condition, seconds=20):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 COUNTS = [[0, 1, 11], [5, 2, 5], [12, 0, 0]]
@@ -203,111 +194,11 @@ def test_arrow_votes_are_tallied(scorer):
     ]
 
 
-BAD = [
-    ({"counts": [[1, 2, 3], [1, -2, 3]]}, r"counts[1, 1] (tie) is -2, want a non-negative integer"),
-    ({"counts": [[1, 2]]}, "counts has shape (1, 2), want (n, 3)"),
-    ({"counts": [[1, 2, 3], [1, 2]]}, "counts is not a rectangular array of numbers"),
-    ({"counts": 3}, "counts is 3, want a list"),
-    ({"counts": [], "extra": []}, "unknown field 'extra', want counts, item"),
-    ({"counts": [[1, 2, 3]], "item": ["a", "b"]}, "item has 2 rows, want 1 as in counts"),
-    ({"counts": [[1, 2, 3]], "item": [[1]]}, "item[0] is a list, want a text or an integer"),
-    ({"minus": [1], "tie": [1]}, "no field 'plus'; found 'minus', 'tie'"),
-    ({"minus": [1, 2], "tie": [1], "plus": [1]}, "tie has 1 rows, want 2 as in minus"),
-    ({"minus": [1], "tie": [None], "plus": [1]}, "tie[0] is None, want a number"),
-    ({"minus": [1], "tie": [0.5], "plus": [1]}, "counts[0, 1] (tie) is 0.5, want a non-negative"),
-    ({"minus": [1], "tie": ["x"], "plus": [1]}, "tie has dtype"),
-    ({"item": ["a", "b"], "vote": [1, "Z"]}, "body, row 2, column vote: got 'Z', want -1, 0, 1"),
-    ({"item": ["a"], "vote": [1, 0]}, "vote has 2 rows, want 1 as in item"),
-    ({"item": ["a", 1], "vote": [1, 0]}, "item[1] is 1, want all texts or all integers"),
-    ({"item": ["a", "b"], "vote": [1, {}]}, "vote[1] is a dict, want a number, a text or null"),
-    ({"item": [None], "vote": [1]}, "item[0] is None, want a text or an integer"),
-    ({"item": [1, 2**70], "vote": [1, 1]}, "item[1] is 1180591620717411303424, want an integer of"),
-    ({"vote": [1]}, "no field 'item'; found 'vote'"),
-    ({"counts": [[1, 2, 3], [1, False, 3]]}, "counts[1, 1] is False, want a non-negative integer"),
-    ({"counts": [[True, False, True]]}, "counts[0, 0] is True, want a non-negative integer"),
-    ({"minus": [1, True], "tie": [1, 1], "plus": [1, 1]}, "minus[1] is True, want a non-negative"),
-    ({"item": ["a"], "vote": [True]}, "vote[0] is True, want a number, a text or null"),
-    ({"counts": COUNTS[:2], "item": ["a", "\ud800"]}, "item[1] is '\\ud800', want text without a"),
-    ({"item": ["\ud800", "?"], "vote": [1, 1]}, "item[0] is '\\ud800', want text without a lone"),
-    ({"item": ["a"], "vote": [1], "judge": ["x\udfff"]}, "judge[0] is 'x\\udfff', want text"),
-    ({}, "no field counts, minus or vote; found none"),
-    ([], "body is not a JSON object"),
-]
-
-
-@pytest.mark.parametrize(("body", "message"), BAD)
-def test_malformed_bodies_are_422_and_named(scorer, body, message):
-    status, found = scorer.post("/v1/decide", body)
-    assert status == 422
-    assert set(found) == {"detail"}
-    assert message in found["detail"]
-
-
-def test_what_is_no_json_arrow_or_tally_is_422(scorer):
-    def detail(body, kind=JSON, path="/v1/decide"):
-        status, _, content = scorer.ask("POST", path, body, {"Content-Type": kind})
-        assert status == 422
-        return json.loads(content)["detail"]
-
-    assert "body is not JSON: " in detail(b'{"counts": [[1')
-    assert "body is not JSON: " in detail(b"\xff\xfe")
-    twice = b'{"counts": [[0, 1, 2]], "counts": [[2, 1, 0]]}'
-    assert detail(twice) == "field 'counts' is there twice"
-    assert "body is not JSON: " in detail(b"[" * 90_000)
-    assert "content type is 'text/csv', want 'application/json'" in detail(b"1", "text/csv")
-    assert "not an Arrow IPC stream" in detail(b"", CONTENT_TYPE)
-    assert "not an Arrow IPC stream" in detail(b"ARROW1" * 9, CONTENT_TYPE)
-    counts = json.dumps({"counts": [[1, 2, 3]]})
-    assert "no field 'vote'; found 'counts'" in detail(counts, path="/v1/tally")
-    counts = {"minus": [1, 2], "tie": [1, 1], "plus": [2, 2]}
-
-    def of_arrow(**columns):
-        return detail(stream_of(pa.table({**counts, **columns})), CONTENT_TYPE)
-
-    assert "minus[1] is null, want" in of_arrow(minus=[1, None])
-    assert "item[1] is null, want a text or an integer" in of_arrow(item=["a", None])
-    assert "item is of type Float64, want texts or integers" in of_arrow(item=[1.5, math.nan])
-    assert "counts[1, 0] (minus) is NaN, want" in of_arrow(minus=[1.0, math.nan])
-    large = pa.array([1, 2**64 - 1], pa.uint64())
-    assert f"minus[1] is {2**64 - 1}, want at most {2**63 - 1}" in of_arrow(minus=large)
-    assert f"item[1] is {2**64 - 1}, want at most {2**63 - 1}" in of_arrow(item=large)
-    votes = stream_of(pa.table({"item": large, "vote": [1, 1]}))
-    for path in ("/v1/decide", "/v1/tally"):
-        message = detail(votes, CONTENT_TYPE, path)
-        assert message == f"item[1] is {2**64 - 1}, want at most {2**63 - 1}"
-    assert "unknown field 'extra', want minus, tie, plus, item, vote" in of_arrow(extra=[1, 1])
-
-
-def test_a_refusal_quotes_little_of_what_came(scorer):
-    name = "Z" * 50_000
-    for body in ({"counts": [[1, 2, 10**4000]]}, {"item": ["a"], "vote": [name]}, {name: []}):
-        status, found = scorer.post("/v1/decide", body)
-        assert status == 422
-        assert len(found["detail"]) < 600
-    body = stream_of(pa.table({name: [1]}))
-    status, _, content = scorer.ask("POST", "/v1/decide", body, {"Content-Type": CONTENT_TYPE})
-    assert status == 422
-    assert len(content) < 600
-
-
-def test_a_bad_query_is_one_message(scorer):
-    status, found = scorer.post("/v1/decide?probabilities=maybe", {"counts": COUNTS})
-    assert (status, found) == (422, {"detail": "probabilities is 'maybe', want true or false"})
-
-
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-16-le", "utf-32"])
-def test_true_is_no_count_in_any_encoding(encoding):
-    with pytest.raises(InputError, match=r"counts\[1, 2\] is True, want a non-negative integer"):
-        read_items('{"counts": [[1, 2, 3], [1, 2, true]]}'.encode(encoding), JSON)
-    items = read_items('{"counts": [[1, 2, 3]], "item": ["true"]}'.encode(encoding), JSON)
-    assert items.counts.tolist() == [[1, 2, 3]]
-
-
 def test_whole_numbers_of_any_type_are_counts():
     kinds = [pa.uint8(), pa.int16(), pa.uint64(), pa.float64()]
     for kind in kinds:
         columns = {"minus": pa.array([1, 200], kind), "tie": pa.array([3, 4]), "plus": [5, 6]}
-        items = read_items(stream_of(pa.table(columns)), CONTENT_TYPE)
+        items = of_arrow(stream_of(pa.table(columns)), False)
         assert items.counts.tolist() == [[1, 3, 5], [200, 4, 6]]
         assert items.counts.dtype == (float if kind == pa.float64() else np.int64)
 
@@ -345,7 +236,7 @@ def test_a_stream_that_lies_about_its_lengths_is_refused_or_read():
             damaged = bytearray(_STREAM)
             struct.pack_into("<q", damaged, place, value)
             try:
-                items = read_items(bytes(damaged), CONTENT_TYPE)
+                items = of_arrow(bytes(damaged), False)
             except InputError:
                 continue
             n_read += 1
@@ -382,12 +273,12 @@ def test_a_stream_that_was_cut_anywhere_is_refused(scorer):
         for row in COUNTS[:2]:
             stream.write_batch(pa.record_batch([[count] for count in row], schema))
     whole = out.getvalue().to_pybytes()
-    assert read_items(whole, CONTENT_TYPE).counts.tolist() == COUNTS[:2]
+    assert of_arrow(whole, False).counts.tolist() == COUNTS[:2]
     wanted = r"body (is not an Arrow IPC stream: |has no end-of-stream mark: was it cut off\?$)"
     looks_whole = []
     for length in range(len(whole)):
         with pytest.raises(InputError, match=wanted) as caught:
-            read_items(whole[:length], CONTENT_TYPE)
+            of_arrow(whole[:length], False)
         if "mark" in str(caught.value):
             looks_whole.append(length)
     empty = stream_of(schema.empty_table())
@@ -412,11 +303,11 @@ def test_a_stream_that_something_follows_is_refused():
 
 def test_streams_of_polars_and_of_old_writers_have_an_end():
     frame = pl.DataFrame({"minus": [0], "tie": [1], "plus": [11]})
-    assert read_items(frame.write_ipc_stream(None).getvalue(), CONTENT_TYPE).counts.shape == (1, 3)
+    assert of_arrow(frame.write_ipc_stream(None).getvalue(), False).counts.shape == (1, 3)
     old = pa.ipc.IpcWriteOptions(use_legacy_format=True)
     body = stream_of(frame.to_arrow(), options=old)
     assert body[-8:-4] != b"\xff\xff\xff\xff"
-    assert read_items(body, CONTENT_TYPE).counts.tolist() == [[0, 1, 11]]
+    assert of_arrow(body, False).counts.tolist() == [[0, 1, 11]]
 
 
 def test_a_few_changed_bytes_are_read_or_refused():
@@ -431,7 +322,7 @@ def test_a_few_changed_bytes_are_read_or_refused():
         for place in random.integers(len(damaged), size=random.integers(1, 4)):
             damaged[place] = random.choice([0, 1, 2, 4, 8, 90, 99, 127, 128, 255])
         try:
-            items = read_items(bytes(damaged), CONTENT_TYPE)
+            items = of_arrow(bytes(damaged), False)
         except InputError:
             continue
         assert items.counts.shape[1] == 3
@@ -446,7 +337,7 @@ def test_a_damaged_stream_is_read_or_refused(place, bytes_, cut):
     whole = _STREAM[:place] + bytes_ + (b"" if cut else _STREAM[place + len(bytes_) :])
     for body in (damaged, whole):
         try:
-            items = read_items(body, CONTENT_TYPE)
+            items = of_arrow(body, False)
         except InputError:
             continue
         assert items.counts.shape[1] == 3
@@ -465,11 +356,204 @@ names = st.sampled_from(["item", "vote", "minus", "tie", "plus", "counts", "samp
 def test_any_json_is_read_or_refused(value):
     body = json.dumps(value).encode()
     try:
-        items = read_items(body, JSON)
+        items = of_json(body, False)
         MODEL.decide(items.counts)
-    except InputError:
+    except (InputError, ValidationError):
         return
     assert items.counts.shape[1] == 3
+
+
+BAD = [
+    ({"counts": [[1, 2, 3], [1, -2, 3]]}, "counts[1][1]: "),
+    ({"counts": [[1, 2]]}, "counts[0]: "),
+    ({"counts": [[1, 2, 3, 4]]}, "counts[0]: "),
+    ({"counts": 3}, "counts: "),
+    ({"counts": [], "extra": []}, "extra: "),
+    ({"counts": [[1, 2, 3]], "item": ["a", "b"]}, "item has 2 rows"),
+    ({"counts": [[1, 2, 3]], "item": [[1]]}, "item: "),
+    ({"minus": [1], "tie": [1]}, "plus: "),
+    ({"minus": [1, 2], "tie": [1], "plus": [1]}, "tie has 1 rows"),
+    ({"minus": [1], "tie": [None], "plus": [1]}, "tie[0]: "),
+    ({"minus": [1], "tie": [0.5], "plus": [1]}, "tie[0]: "),
+    ({"minus": [1, True], "tie": [1, 1], "plus": [1, 1]}, "minus[1]: "),
+    ({"counts": [[1, 2, 3], [1, False, 3]]}, "counts[1][1]: "),
+    ({"counts": [[1, 2, 2**63]]}, "counts[0][2]: "),
+    ({"counts": [[1, 2, 10**4000]]}, "counts[0][2]: "),
+    ({"item": ["a", "b"], "vote": [1, "Z"]}, "vote[1]: "),
+    ({"item": ["a", "b"], "vote": [1, {}]}, "vote[1]: "),
+    ({"item": ["a"], "vote": [True]}, "vote[0]: "),
+    ({"item": ["a"], "vote": [1, 0]}, "vote has 2 rows"),
+    ({"item": ["a", 1], "vote": [1, 0]}, "item: "),
+    ({"item": [None], "vote": [1]}, "item: "),
+    ({"item": [1, 2**70], "vote": [1, 1]}, "item: "),
+    ({"item": ["\ud800"], "vote": [1]}, "body: "),
+    ({"item": ["a"], "vote": [1], "order": ["XY"]}, "order[0]: "),
+    ({"vote": [1]}, "item: "),
+    ({"Z" * 50_000: []}, "body: "),
+    ({}, "body: "),
+    ([], "body: "),
+]
+
+
+@pytest.mark.parametrize(("body", "place"), BAD)
+def test_malformed_bodies_are_422_and_name_the_place(scorer, body, place):
+    for path in ("/v1/decide", "/v1/tally") if "vote" in body else ("/v1/decide",):
+        status, found = scorer.post(path, body)
+        assert (status, list(found)) == (422, ["detail"])
+        assert found["detail"].startswith(place)
+        assert len(found["detail"]) < 600
+
+
+def test_other_refusals_have_one_message(scorer):
+    def refused(path, body=b"", kind=JSON):
+        status, _, content = scorer.ask("POST", path, body, {"Content-Type": kind})
+        assert list(json.loads(content)) == ["detail"]
+        return status, json.loads(content)["detail"]
+
+    assert refused("/v1/decide", b'{"counts": [[1')[0] == 422
+    assert refused("/v1/decide", b"\xff\xfe")[0] == 422
+    assert refused("/v1/decide", b"[" * 90_000)[0] == 422
+    assert refused("/v1/decide")[0] == 422
+    assert refused("/v1/decide", b"1", "text/csv")[0] == 415
+    assert refused("/v1/decide", b"ARROW1" * 9, CONTENT_TYPE)[0] == 422
+    assert refused("/v1/decide?model=none", b'{"counts": []}') == (
+        404,
+        "no model 'none'; expected model, other",
+    )
+    status, detail = refused("/v1/decide?probabilities=maybe", b'{"counts": []}')
+    assert (status, detail.split(":")[0]) == (422, "probabilities")
+    counts = {"minus": [1, 2], "tie": [1, 1], "plus": [2, 2]}
+
+    def of_arrow_columns(path="/v1/decide", **columns):
+        return refused(path, stream_of(pa.table({**counts, **columns})), CONTENT_TYPE)[1]
+
+    assert "minus[1] is null" in of_arrow_columns(minus=[1, None])
+    assert "item[1] is null" in of_arrow_columns(item=["a", None])
+    assert "item is of type Float64" in of_arrow_columns(item=[1.5, math.nan])
+    assert "counts[1, 0] (minus) is NaN" in of_arrow_columns(minus=[1.0, math.nan])
+    large = pa.array([1, 2**64 - 1], pa.uint64())
+    assert "minus has a count of 2^63 or more" in of_arrow_columns(minus=large)
+    assert "unknown field 'extra'" in of_arrow_columns(extra=[1, 1])
+    assert "unknown field 'minus'" in of_arrow_columns("/v1/tally")
+    for path in ("/v1/decide", "/v1/tally"):
+        votes = stream_of(pa.table({"item": large, "vote": [1, 1]}))
+        assert refused(path, votes, CONTENT_TYPE)[0] == 422
+
+
+def test_models_are_chosen_by_name(scorer):
+    status, found = scorer.post("/v1/decide?model=other", {"counts": [[0, 1, 2], [5, 2, 4]]})
+    labels = OTHER.decide([[0, 1, 2], [5, 2, 4]]).tolist()
+    assert (status, found) == (200, {"model": digest_of(OTHER), "labels": labels})
+    listed = json.loads(scorer.ask("GET", "/v1/models")[2])
+    assert [(each["name"], each["model"]) for each in listed] == [
+        ("model", digest_of(MODEL)),
+        ("other", digest_of(OTHER)),
+    ]
+    assert {name: listed[1][name] for name in OTHER.numbers} == OTHER.numbers
+
+
+def test_answers_say_where_items_are_not_what_the_model_was_fitted_to():
+    known = Provenance(n_votes=12, n_labels=50, judge="g")
+    client = TestClient(create_app({"m": replace(MODEL, provenance=known)}))
+    assert client.get("/v1/models").json()[0]["provenance"] == known.as_dict()
+
+    def answer(path, body):
+        return client.post(path, json=body).json()
+
+    # As many votes, or fewer, which may be missing, are no difference.
+    for counts in (COUNTS, [[0, 0, 1]], []):
+        assert "warnings" not in answer("/v1/decide", {"counts": counts})
+    more = "items have up to 13 votes, and the model was fitted for 12 an item"
+    found = answer("/v1/decide", {"counts": [*COUNTS, [0, 0, 13]]})
+    assert found["warnings"] == [more]
+    assert found["labels"] == MODEL.decide([*COUNTS, [0, 0, 13]]).tolist()
+    votes = {"item": ["x", "x"], "vote": [1, 0], "judge": ["g", "h"]}
+    for path in ("/v1/decide", "/v1/tally"):
+        assert len(answer(path, votes)["warnings"]) == 1
+    assert "warnings" not in answer("/v1/tally?decide=false", votes)
+    body = stream_of(pa.table({"minus": [0], "tie": [0], "plus": [13]}))
+    found = client.post("/v1/decide", content=body, headers={"content-type": CONTENT_TYPE})
+    metadata = pa.ipc.open_stream(found.content).read_all().schema.metadata
+    assert json.loads(metadata[b"warnings"]) == [more]
+
+
+def test_health_metrics_and_page(scorer):
+    assert scorer.ask("GET", "/healthz")[2] == b'{"status":"ok"}'
+    scorer.post("/v1/decide", {"counts": [[1, 2]]})
+    scorer.ask("GET", "/no/such/path")
+    text = scorer.ask("GET", "/metrics")[2].decode()
+    assert 'btdagg_requests_total{path="/v1/decide",status="422"}' in text
+    assert "btdagg_request_seconds_bucket" in text
+    assert "no/such" not in text
+    for path in ("/", "/docs"):
+        status, _, page = scorer.ask("GET", path)
+        assert status == 200
+        assert b"/v1/decide" in page
+        assert b"src=" not in page  # nothing is loaded from elsewhere
+        assert b"http" not in page.replace(b"http-equiv", b"")
+
+
+def test_the_description_says_what_is_refused_and_names_operations():
+    described = TestClient(create_app({"m": MODEL}, token="t")).get("/openapi.json").json()
+    operations = {
+        operation["operationId"]: operation
+        for methods in described["paths"].values()
+        for operation in methods.values()
+    }
+    assert set(operations) == {"decide", "tally", "list_models", "show_metrics", "healthz"}
+    (scheme,) = described["components"]["securitySchemes"]
+    for name in ("decide", "tally"):
+        responses = operations[name]["responses"]
+        assert set(responses) == {"200", "401", "404", "413", "415", "422"}
+        assert operations[name]["security"] == [{scheme: []}]
+        for status in ("401", "422"):
+            schema = responses[status]["content"]["application/json"]["schema"]
+            assert schema == {"$ref": "#/components/schemas/Error"}
+    assert "security" not in operations["healthz"]
+    text = json.dumps(described)
+    refs = set(re.findall(r'"#/components/schemas/(\w+)"', text))
+    assert refs <= set(described["components"]["schemas"])
+    without = TestClient(create_app({"m": MODEL})).get("/openapi.json").json()
+    assert "security" not in without["paths"]["/v1/decide"]["post"]
+
+
+def test_no_path_is_redirected(scorer):
+    """A redirect would lead to whatever Host the client, or somebody between, has sent."""
+    for path in ("/v1/decide/", "/v1/models/", "/healthz/", "/metrics/", "/docs/"):
+        status, headers, _ = scorer.ask("GET", path, None, {"Host": "evil.example"})
+        assert (path, status) == (path, 404)
+        assert "location" not in headers
+
+
+def test_who_leaves_within_a_body_leaves_no_traceback(start):
+    scorer = start()
+    head = b"POST /v1/decide HTTP/1.1\r\nHost: x\r\nContent-Length: 900\r\n\r\n{"
+    for _ in range(3):
+        with scorer.connect() as client:
+            client.sendall(head)
+            time.sleep(0.1)
+    time.sleep(0.3)
+    assert scorer.ask("GET", "/healthz")[0] == 200
+    assert "Traceback" not in scorer.log.read_text()
+
+
+def test_a_file_that_is_no_model_is_an_error_and_so_is_a_bad_option(cli, tmp_path):
+    MODEL.save(tmp_path / "a.json")
+    (tmp_path / "b").mkdir()
+    MODEL.save(tmp_path / "b" / "a.json")
+    for arguments, message in (
+        ([tmp_path / "none.json"], "none.json"),
+        ([tmp_path / "a.json", tmp_path / "b" / "a.json"], "same name"),
+        ([tmp_path / "a.json", "--max-body", "0"], "--max-body is 0"),
+    ):
+        status, _, err = cli("serve", *arguments)
+        assert status == 2
+        assert message in err
+    for token in ("", " ", "ä"):
+        with pytest.raises(InputError, match="token is not printable ASCII"):
+            create_app({"m": MODEL}, token=token)
+    with pytest.raises(InputError, match="models is empty"):
+        create_app({})
 
 
 def test_large_bodies_are_413_before_they_are_read(scorer):
@@ -489,37 +573,6 @@ def test_large_bodies_are_413_before_they_are_read(scorer):
     assert json.loads(content) == {"detail": "body is larger than 100000 bytes"}
 
 
-def test_health_metrics_and_pages(scorer):
-    assert scorer.ask("GET", "/healthz")[2] == b'{"status":"ok"}'
-    status, _, content = scorer.ask("GET", "/readyz")
-    assert (status, json.loads(content)) == (200, {"status": "ready", "model": digest_of(MODEL)})
-    scorer.post("/v1/decide", {"counts": [[1, 2]]})
-    text = scorer.ask("GET", "/metrics")[2].decode()
-    assert 'btdagg_requests_total{path="/v1/decide",status="422"}' in text
-    assert "btdagg_request_seconds_bucket" in text
-    scorer.ask("GET", "/no/such/path")
-    assert "no/such" not in scorer.ask("GET", "/metrics")[2].decode()
-    page = scorer.ask("GET", "/docs")[2].decode()
-    assert "/v1/decide" in page
-    assert "src=" not in page  # nothing is loaded from elsewhere
-    assert "http" not in page.replace("http-equiv", "")
-    description = json.loads(scorer.ask("GET", "/openapi.json")[2])
-    assert "422" in description["paths"]["/v1/tally"]["post"]["responses"]
-
-
-def test_no_path_is_redirected(scorer):
-    """A redirect would lead to whatever Host the client, or somebody between, has sent."""
-    for method, path in (
-        ("POST", "/v1/decide/"), ("POST", "/v1/tally/"), ("POST", "/v1/reload/"),
-        ("GET", "/healthz/"), ("GET", "/readyz/"), ("GET", "/metrics/"), ("GET", "/docs/"),
-        ("GET", "/openapi.json/"),
-    ):  # fmt: skip
-        status, headers, content = scorer.ask(method, path, b"{}", {"Host": "evil.example"})
-        assert (path, status) == (path, 404)
-        assert "location" not in headers
-        assert b"evil" not in content
-
-
 def test_a_token_is_asked_for(start):
     scorer = start(token="secret")
     for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "secret"}):
@@ -533,168 +586,28 @@ def test_a_token_is_asked_for(start):
         assert status == 200
 
 
-def test_too_many_requests_are_429(start):
-    scorer = start("--rate", "0.5", "--burst", "3")
-    answers = [scorer.ask("POST", "/v1/decide", b"{}", {"Content-Type": JSON}) for _ in range(4)]
-    assert [status for status, *_ in answers] == [422, 422, 422, 429]
-    assert 1 <= int(answers[-1][1]["retry-after"]) <= 2
-    assert scorer.ask("GET", "/healthz")[0] == 200
-
-
-def test_a_bucket_fills_up_again():
-    now = [0.0]
-    buckets = Buckets(2.0, 3, lambda: now[0])
-    assert [buckets.seconds_to_wait("a") for _ in range(4)] == [0, 0, 0, 0.5]
-    assert buckets.seconds_to_wait("b") == 0
-    now[0] = 0.5
-    assert [buckets.seconds_to_wait("a") for _ in range(2)] == [0, 0.5]
-    now[0] = 100
-    assert [buckets.seconds_to_wait("a") for _ in range(4)] == [0, 0, 0, 0.5]
-
-
-def received(client):
-    """What comes until the connection is closed."""
-    parts = b""
-    try:
-        while part := client.recv(10_000):
-            parts += part
-    except ConnectionResetError:
-        pass
-    return parts
-
-
-@pytest.mark.parametrize(
-    "sent",
-    [b"", b"GET /healthz HT", b"POST /v1/decide HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{"],
-)
-def test_slow_clients_are_cut_off(start, sent):
-    scorer = start("--timeout", "0.5")
-    with scorer.connect() as client:
-        client.sendall(sent)
-        answer = received(client)
-    if b"decide" in sent:
-        assert answer.startswith(b"HTTP/1.1 408 ")
-    assert scorer.ask("GET", "/healthz")[0] == 200
-
-
-ALIVE = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
-
-
-def one_answer(client):
-    """What comes until the end of a JSON object."""
-    parts = b""
-    while not parts.endswith(b"}"):
-        part = client.recv(10_000)
-        assert part, parts
-        parts += part
-    return parts
-
-
-def test_a_second_request_of_a_connection_may_be_no_slower(start):
-    scorer = start("--timeout", "0.5")
-    with scorer.connect() as client:
-        client.sendall(ALIVE)
-        assert one_answer(client).startswith(b"HTTP/1.1 200 ")
-        client.settimeout(0.2)
-        end = time.monotonic() + 10
-        for part in (ALIVE[i : i + 1] for i in range(len(ALIVE) - 1)):  # and never the end
-            assert time.monotonic() < end
-            try:
-                client.sendall(part)
-                if client.recv(1000) == b"":
-                    break
-            except TimeoutError:
-                continue
-            except ConnectionError:
-                break
-        else:
-            pytest.fail("it was never cut off")
-
-
-def test_a_connection_goes_on_after_a_body_that_was_refused(start):
-    scorer = start("--timeout", "2", "--max-body", "1000")
-    with scorer.connect() as client:
-        head = b"POST /v1/decide HTTP/1.1\r\nHost: x\r\nContent-Length: 2000\r\n\r\n"
-        client.sendall(head + b"x" * 1000)
-        assert one_answer(client).startswith(b"HTTP/1.1 413 ")
-        time.sleep(1.2)
-        client.sendall(b"x" * 1000)
-        time.sleep(1.4)  # beyond the deadline of the first
-        client.sendall(ALIVE)
-        assert one_answer(client).startswith(b"HTTP/1.1 200 ")
-
-
-def test_a_model_that_changes_is_used_and_a_broken_one_is_not(start):
-    scorer = start("--reload-every", "0.05")
-
-    def served():
-        return json.loads(scorer.ask("GET", "/readyz")[2])["model"]
-
-    OTHER.save(scorer.model)
-    until(lambda: served() == digest_of(OTHER))
-    assert (
-        scorer.post("/v1/decide", {"counts": [[0, 1, 2]]})[1]["labels"]
-        == OTHER.decide([[0, 1, 2]]).tolist()
-    )
-    scorer.model.write_text("{")
-    until(lambda: "stays in use: " in scorer.log.read_text())
-    status, found = scorer.post("/v1/reload", {})
-    assert status == 422
-    assert "not JSON" in found["detail"]
-    assert served() == digest_of(OTHER)
-    scorer.model.unlink()
-    assert scorer.post("/v1/reload", {})[0] == 422
-    assert served() == digest_of(OTHER)
-
-
-def test_reload_by_request_and_by_signal(start):
-    scorer = start("--reload-every", "1000")
-    OTHER.save(scorer.model)
-    assert scorer.post("/v1/reload", {}) == (200, {"model": digest_of(OTHER), "changed": True})
-    assert scorer.post("/v1/reload", {}) == (200, {"model": digest_of(OTHER), "changed": False})
-    MODEL.save(scorer.model)
-    scorer.process.send_signal(signal.SIGHUP)
-    until(lambda: json.loads(scorer.ask("GET", "/readyz")[2])["model"] == digest_of(MODEL))
-
-
-def test_what_was_accepted_is_finished_at_shutdown(start):
-    scorer = start()
+@pytest.mark.parametrize("missing", [(), ("httptools", "uvloop")])
+def test_what_was_accepted_is_finished_at_shutdown(start, missing):
+    """With each of uvicorn's protocols: it takes httptools where that is installed."""
+    scorer = start(missing=missing)
     body = json.dumps({"counts": COUNTS}).encode()
-    head = f"Host: x\r\nContent-Type: {JSON}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    head = f"Host: x\r\nContent-Type: {JSON}\r\nContent-Length: {len(body)}\r\n"
     with scorer.connect() as client, scorer.connect() as idle:
-        client.sendall(b"POST /v1/decide HTTP/1.1\r\n" + head + body[:10])
-        time.sleep(0.3)
+        for connection in (client, idle):
+            connection.settimeout(60)
+        client.sendall(f"POST /v1/decide HTTP/1.1\r\n{head}Expect: 100-continue\r\n\r\n".encode())
+        assert client.recv(25) == b"HTTP/1.1 100 Continue\r\n\r\n"  # the request is accepted
         scorer.process.send_signal(signal.SIGTERM)
-        time.sleep(0.5)
+        assert idle.recv(100) == b""  # nothing else is
         with pytest.raises(OSError):
             scorer.connect()
-        assert idle.recv(100) == b""
-        client.sendall(body[10:])
+        client.sendall(body)
         answer = b""
         while part := client.recv(10_000):
             answer += part
     assert answer.startswith(b"HTTP/1.1 200 ")
-    assert b"\r\nconnection: close\r\n" in answer.lower()
-    assert scorer.process.wait(30) == 0
-    assert "accepted 1, answered {'200': 1}" in scorer.log.read_text()
-
-
-def test_a_file_that_is_no_model_is_an_error_and_so_is_a_bad_option(tmp_path, capsys):
-    from btdagg.cli import run
-
-    assert run(["serve", str(tmp_path / "none.json")]) == 2
-    assert "none.json: No such file or directory" in capsys.readouterr().err
-    for arguments, message in (
-        ({"max_body": 0}, "max_body is 0, want an integer of at least 1"),
-        ({"rate": -1}, "rate is -1, want at least 0"),
-        ({"timeout": 0}, "timeout is 0, want at least 0.01"),
-        ({"token": " "}, "token is empty"),
-        ({"token": "secret "}, "token begins or ends with a blank"),
-        ({"token": "ä"}, "token has characters that are not printable ASCII"),
-    ):
-        with pytest.raises(InputError, match=message):
-            Settings(model=Path("m"), **arguments)
-    assert "secret" not in repr(Settings(model=Path("m"), token="secret"))
+    assert answer.lower().count(b"\r\nconnection: close\r\n") == 1
+    assert scorer.process.wait(60) == 0
 
 
 def test_an_address_that_cannot_be_listened_on_is_one_line(scorer):
@@ -730,85 +643,6 @@ def test_every_address_of_a_name_is_listened_on(monkeypatch):
         each.close()
 
 
-def test_a_reload_says_whether_the_model_changed(tmp_path):
-    file = tmp_path / "model.json"
-    MODEL.save(file)
-    served = ModelFile(file)
-    assert not served.is_stale()
-    MODEL.save(file)
-    assert served.is_stale()
-    assert not served.reload()
-    assert not served.is_stale()
-    OTHER.save(file)
-    assert served.reload()
-    assert served.current.digest == digest_of(OTHER)
-    file.write_text("{}")
-    with pytest.raises(InputError, match="no btdagg model"):
-        served.reload()
-    assert served.current.model == OTHER
-
-
-def test_answers_say_where_items_are_not_what_the_model_was_fitted_to(start):
-    known = Provenance(n_votes=12, n_labels=50, judge="g")
-    scorer = start("--reload-every", "1000")
-    model = replace(MODEL, provenance=known)
-    model.save(scorer.model)
-    assert scorer.post("/v1/reload", {}) == (200, {"model": digest_of(model), "changed": True})
-    assert digest_of(model) != digest_of(MODEL)
-    assert json.loads(scorer.ask("GET", "/v1/model")[2]) == {
-        "model": digest_of(model),
-        **MODEL.numbers,
-        "provenance": {"n_votes": 12, "n_labels": 50, "judge": ["g"]},
-    }
-    page = scorer.ask("GET", "/docs")[2].decode()
-    assert f"Model {digest_of(model)}, fitted to 12 votes an item, 50 labels, judge g." in page
-    # As many votes, or fewer, which may be missing, are no difference.
-    for counts in (COUNTS, [[0, 0, 1]], []):
-        status, found = scorer.post("/v1/decide", {"counts": counts})
-        assert (status, list(found)) == (200, ["model", "labels"])
-    more = "items have up to 13 votes, and the model was fitted for 12 an item"
-    _, found = scorer.post("/v1/decide", {"counts": [*COUNTS, [0, 0, 13]]})
-    assert found["warnings"] == [more]
-    assert found["labels"] == MODEL.decide([*COUNTS, [0, 0, 13]]).tolist()
-    votes = {"item": ["x", "x"], "vote": [1, 0], "judge": ["g", "h"]}
-    other = "judge is h, and the model was fitted for g"
-    for path in ("/v1/decide", "/v1/tally"):
-        assert scorer.post(path, votes)[1]["warnings"] == [other]
-    assert "warnings" not in scorer.post("/v1/tally?decide=false", votes)[1]
-    table = pa.table({"minus": [0], "tie": [0], "plus": [13]})
-    headers = {"Content-Type": CONTENT_TYPE}
-    _, _, content = scorer.ask("POST", "/v1/decide", stream_of(table), headers)
-    metadata = pa.ipc.open_stream(content).read_all().schema.metadata
-    assert json.loads(metadata[b"warnings"]) == [more]
-
-
-def test_votes_that_are_always_fewer_are_logged_once(caplog):
-    comparison = ProvenanceCheck(Provenance(n_votes=12))
-    few, enough = Items(np.tile([1, 2, 3], (500, 1))), Items(np.array([[0, 0, 12]]))
-    assert comparison.differences(few) == ()
-    assert caplog.messages == []
-    for _ in range(3):
-        assert comparison.differences(few) == ()
-    assert caplog.messages == [
-        "no item of 1000 or more has had 12 votes, which the model was fitted for"
-    ]
-    caplog.clear()
-    comparison = ProvenanceCheck(Provenance(n_votes=12))
-    for items in (enough, few, few, few):
-        comparison.differences(items)
-    for judge in range(100):
-        votes = read_votes({"item": [1], "vote": [1], "judge": [f"line\n{judge}"]})
-        ProvenanceCheck(None).differences(Items(few.counts, votes=votes))
-        comparison.differences(Items(few.counts, votes=votes))
-    assert caplog.messages == []  # of a judge it knows nothing
-    comparison = ProvenanceCheck(Provenance(judge="g"))
-    for judge in range(100):
-        votes = read_votes({"item": [1], "vote": [1], "judge": [f"line\n{judge}"]})
-        comparison.differences(Items(few.counts, votes=votes))
-    assert len(caplog.messages) == 20
-    assert caplog.messages[0] == "judge is line\\n0, and the model was fitted for g"
-
-
 @pytest.mark.soak
 def test_under_load_no_answer_is_wrong_and_none_is_lost():
     """Twenty seconds from a process of its own; `benches/serve.py` says what it does."""
@@ -825,13 +659,11 @@ def test_under_load_no_answer_is_wrong_and_none_is_lost():
         if found["answers"] > 100:
             break
     assert found["wrong"] == 0, found
-    assert set(found["accepted_and_lost"].values()) == {0}, found
-    assert found["accepted_without_an_end"] == 0, found
+    assert found["cut_answers"] == 0, found
     assert found["server_errors"] == 0, found
-    assert set(found["statuses"]) - {"408"} == {"200", "401", "413", "422"}, found
+    assert set(found["statuses"]) == {"200", "401", "413", "422"}, found
     assert found["statuses"]["200"] > 20
     assert found["models_seen"] >= 2
-    assert found["slow_clients_cut_off"] >= 1
     assert found["answers_after_the_kill"] >= 1
 
 

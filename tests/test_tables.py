@@ -335,10 +335,21 @@ def test_commands_read_a_store_as_a_file(cli, store, line):
 
 
 def test_what_a_store_s_votes_look_like(cli, store):
-    status, out, _ = cli("votes", store, "--by", "judge,order", "--json")
+    status, out, _ = cli("votes", store, "--json")
     assert status == 0
-    (one,) = json.loads(out)["votes"]
-    assert (one["n_items"], one["n_votes"], one["n_missing"]) == (60, 480, 0)
+    (one,) = json.loads(out)
+    assert (one["n_items"], one["n_votes"], one["statuses"]) == (60, 480, {"ok": 480})
+    assert [one[name] for name in ("minus", "tie", "plus")] == SAMPLE.counts.sum(axis=0).tolist()
+    status, out, _ = cli("paper", "votes", store, "--by", "judge,order", "--json")
+    assert status == 0
+    by_order = json.loads(out)["tie-rates"]
+    assert [(each["judge"], each["order"]) for each in by_order] == [
+        (ASKED.judge, "AB"),
+        (ASKED.judge, "BA"),
+    ]
+    for each in by_order:
+        assert (each["n_items"], each["total"], each["n_missing"]) == (60, 240, 0)
+    assert sum(each["ties"] for each in by_order) == one["tie"]
 
 
 def test_decide_is_the_same_from_every_kind_of_file(cli, store):
@@ -414,7 +425,6 @@ def test_every_function_of_counts_and_labels_takes_what_was_read():
         assert found.parameters.tolist() == (
             btdagg.bootstrap(*arrays, groups=groups, **drawn).parameters.tolist()
         )
-        assert btdagg.sandwich(*tables).beta == btdagg.sandwich(*arrays, groups=groups).beta
         chances = btdagg.online.fit_votes(*tables)
         wanted = btdagg.online.fit_votes(*arrays)
         assert chances.log_chances(votes).tolist() == wanted.log_chances(arrays[0]).tolist()

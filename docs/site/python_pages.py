@@ -22,7 +22,7 @@ MODULES = (
     "btdagg", "btdagg.pipeline", "btdagg.judge", "btdagg.importing", "btdagg.labelling",
     "btdagg.tables", "btdagg.aggregators", "btdagg.evaluation", "btdagg.estimates",
     "btdagg.online", "btdagg.uncertainty", "btdagg.report", "btdagg.serve", "btdagg.datasets",
-    "btdagg.integrations",
+    "btdagg.paper", "btdagg.integrations",
     *(f"btdagg.integrations.{name}" for name in btdagg.integrations.__all__ if name in _NEIGHBOURS),
 )  # fmt: skip
 """The modules that people import, in the order of the reference."""

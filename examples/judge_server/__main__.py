@@ -1,7 +1,7 @@
 """A judge that costs nothing: `python examples/judge_server --port 8080`.
 
 It speaks the chat-completions protocol over HTTP on this machine, reads the two responses of a
-prompt and votes with noise, a taste for ties and a positional bias, as `--client simulated` does.
+prompt and votes with noise, a taste for ties and a positional bias, as `--model simulated` does.
 Faults can be injected.
 """
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         integrations,
         judge,
         online,
+        paper,
         report,
         uncertainty,
     )
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     )
     from btdagg.model import DavidsonModel, Features
     from btdagg.panel import PanelModel
+    from btdagg.provenance import Provenance, ProvenanceWarning
     from btdagg.significance import (
         PermutationTestResult,
         combine_pvalues,
@@ -63,17 +65,15 @@ if TYPE_CHECKING:
         Histogram,
         LabelledCounts,
         Labels,
-        Ratings,
         Votes,
         align,
         read_counts,
         read_histogram,
         read_labels,
-        read_ratings,
         read_votes,
         tally,
     )
-    from btdagg.uncertainty import Bootstrap, Sandwich, Stability, bootstrap, sandwich
+    from btdagg.uncertainty import Bootstrap, Stability, bootstrap
 
 __all__ = [
     "Bootstrap",
@@ -99,8 +99,6 @@ __all__ = [
     "Provenance",
     "ProvenanceWarning",
     "RandomSplits",
-    "Ratings",
-    "Sandwich",
     "Stability",
     "SystemEstimates",
     "Votes",
@@ -129,10 +127,8 @@ __all__ = [
     "read_counts",
     "read_histogram",
     "read_labels",
-    "read_ratings",
     "read_votes",
     "rounded_median",
-    "sandwich",
     "soft_self_consistency",
     "split_pvalues",
     "statistically_tied",
@@ -181,21 +177,19 @@ _NAMES_BY_MODULE = {
         "Histogram",
         "LabelledCounts",
         "Labels",
-        "Ratings",
         "Votes",
         "align",
         "read_counts",
         "read_histogram",
         "read_labels",
-        "read_ratings",
         "read_votes",
         "tally",
     ),
-    "uncertainty": ("Bootstrap", "Sandwich", "Stability", "bootstrap", "sandwich"),
+    "uncertainty": ("Bootstrap", "Stability", "bootstrap"),
 }
 _PACKAGES = (
-    "datasets", "estimates", "evaluation", "importing", "integrations", "judge", "online", "report",
-    "uncertainty",
+    "datasets", "estimates", "evaluation", "importing", "integrations", "judge", "online", "paper",
+    "report", "uncertainty",
 )  # fmt: skip
 __getattr__ = loader(__name__, _NAMES_BY_MODULE, _PACKAGES)
 

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 class Displayed:
-    """A result that `btdagg.integrations.notebook` has tables for."""
+    """A result that `btdagg.report.renderers` has tables for."""
 
     def _repr_html_(self) -> str | None:
         """Return HTML, or None without the extra `report`: a notebook then shows the repr."""
         try:
-            html: str | None = _notebook().as_html(self)
+            html: str | None = _renderers().as_html(self)
         except MissingExtraError:
             return None
         return html
@@ -37,7 +37,7 @@ class Drawn(Displayed):
         return picture(self)
 
 
-def picture(found: object, *options: Any) -> ReportFigure:
+def picture(result: object, *options: Any) -> ReportFigure:
     """Return the figure of a result.
 
     Raises
@@ -45,10 +45,10 @@ def picture(found: object, *options: Any) -> ReportFigure:
     MissingExtraError
         If matplotlib is not installed.
     """
-    figure: ReportFigure = _notebook().figure_of(found, *options)
+    figure: ReportFigure = _renderers().figure_of(result, *options)
     return figure
 
 
-def _notebook() -> Any:
-    # By name, since it imports what tables are made of: results do not depend on what shows them.
-    return import_module("btdagg.integrations.notebook")
+def _renderers() -> Any:
+    # By name, since it imports every class of results: they do not depend on what shows them.
+    return import_module("btdagg.report.renderers")

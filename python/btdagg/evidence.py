@@ -10,7 +10,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg.readable import readable
-from btdagg.validation import CountsItself, as_counts, same_length, unmasked
+from btdagg.validation import CountsItself, as_counts, as_partial_labels, same_length, unmasked
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -102,16 +102,8 @@ class Evidence:
         object.__setattr__(self, "ids", ids)
 
     def _checked(self, name: str, given: ArrayLike) -> NDArray[np.float64]:
-        decided = np.asarray(unmasked(given, f"decisions of {name}"), dtype=np.float64)
-        if decided.ndim != 1:
-            raise InputError(f"decisions of {name} have shape {decided.shape}, want ({len(self)},)")
+        decided = as_partial_labels(given, f"decisions of {name}")
         same_length(f"decisions of {name}", len(decided), "counts", len(self))
-        good = np.isin(decided, (-1.0, 0.0, 1.0)) | np.isnan(decided)
-        if not good.all():
-            row = int(np.argmin(good))
-            raise InputError(
-                f"decisions of {name}[{row}] is {decided[row]}, want -1, 0 or 1, or NaN for none"
-            )
         return decided
 
     @classmethod
@@ -171,8 +163,7 @@ class Evidence:
                 raise InputError(f"{wanted_by}: {self.no_confidences}")
             raise InputError(
                 f"{wanted_by} wants a confidence of every vote, and there are none: name their "
-                f"column "
-                "(--confidence)"
+                "column (--confidence)"
             )
         absent = np.isnan(self.confidences.total)
         if absent.any():

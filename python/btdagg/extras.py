@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 # What to install, where that is not the name that is imported.
 _PACKAGES = {
+    "genai_prices": "genai-prices",
     "google": "google-genai",
     "huggingface_hub": "huggingface-hub",
     "inspect_ai": "inspect-ai",
@@ -17,6 +18,8 @@ _PACKAGES = {
     "mlflow": "mlflow-skinny",
     "opentelemetry": "opentelemetry-sdk",
     "phoenix": "arize-phoenix-client",
+    "pydantic_ai": "pydantic-ai-slim",
+    "pydantic_core": "pydantic",
     "sklearn": "scikit-learn",
 }
 

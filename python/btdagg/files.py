@@ -176,13 +176,21 @@ def write_table(frame: pl.DataFrame, target: Path | IO[bytes], suffix: str) -> N
         with replacing(target) as file:
             write_table(frame, file, suffix)
         return
+    import polars as pl
+
     suffix = suffix.lower()
-    if suffix == ".parquet":
-        frame.write_parquet(target)
-    elif suffix in (".jsonl", ".ndjson"):
-        frame.write_ndjson(target)
-    else:
-        frame.write_csv(target, separator="\t" if suffix == ".tsv" else ",")
+    try:
+        if suffix == ".parquet":
+            frame.write_parquet(target)
+        elif suffix in (".jsonl", ".ndjson"):
+            frame.write_ndjson(target)
+        else:
+            frame.write_csv(target, separator="\t" if suffix == ".tsv" else ",")
+    except (OSError, pl.exceptions.PolarsError) as error:
+        # polars has the number of an error of the system in its text alone.
+        if number := re.search(r"\(os error (\d+)\)", str(error)):
+            raise OSError(int(number[1]), os.strerror(int(number[1]))) from None
+        raise
 
 
 def replace_file(path: str | os.PathLike[str], content: str | bytes) -> None:
@@ -281,6 +289,20 @@ def try_folder(folder: str | os.PathLike[str]) -> None:
     draft, number = _new_draft(os.fspath(folder))
     os.unlink(draft)
     os.close(number)
+
+
+@contextmanager
+def locked_folder(folder: str | os.PathLike[str]) -> Iterator[None]:
+    """Let one process at a time into the ``with`` statement, where folders can be locked."""
+    number = None
+    try:
+        with suppress(OSError, ImportError):
+            number = os.open(folder, os.O_RDONLY)
+            _lock(number, wait=True)
+        yield
+    finally:
+        if number is not None:
+            os.close(number)
 
 
 def _new_draft(folder: str) -> tuple[str, int]:

@@ -1,95 +1,49 @@
-"""Which files a command may replace: none that it reads, and none that somebody else made.
+"""Which files a command may replace: none that it reads, and in folders none that others made.
 
-A file named by an option, such as ``-o model.json``, is replaced if it is of the kind that the
-option writes. A folder that a command fills has a manifest with the digests of its files, and only
-these are replaced. ``--force`` replaces other files too, except files that the command reads.
+A file named by an option, such as ``-o model.json``, is replaced unless the command reads it. A
+folder that a command fills has a manifest that lists its files; only these are replaced. With
+``force`` other files are replaced too, except files that the command reads.
 """
 
 from __future__ import annotations
 
-import csv
-import hashlib
-import json
 import os
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, TYPE_CHECKING, Any, Self
 
 from btdagg._core import InputError
-from btdagg.files import FileFormat, remove_drafts, replacing, try_folder
+from btdagg.files import FileFormat, locked_folder, remove_drafts, replacing, try_folder
+
+if TYPE_CHECKING:
+    import polars as pl
 
 MANIFEST = "btdagg-manifest.json"
 
 _FILE = FileFormat("btdagg.manifest", "manifest")
-_HEAD = 1 << 20  # bytes of a file in which its kind can be seen
-
-Kind = Callable[[Path], bool]
-"""Returns whether a file is of the kind that a command writes."""
 
 
-class OutputFile:
-    """A file named by an option. Making it checks, before the work, that the file may be replaced.
-
-    Parameters
-    ----------
-    option : str
-        Name of the option.
-    path : path
-    kind : callable
-        See `json_kind` and `table_kind`. A file of this kind may be replaced, and so may an empty
-        file.
-    reads : sequence of paths
-        Files that the command reads.
-    force : bool
-        Whether to replace a file of any kind that is not read.
+def require_file(option: str, path: Path, *, reads: Sequence[str | os.PathLike[str]] = ()) -> None:
+    """Check, before the work, that the file named by an option can be written; remove drafts.
 
     Raises
     ------
     InputError
-        If the file is read, is a folder, cannot be written, or exists and may not be replaced.
+        If it is one of the files that the command reads, is a folder, or cannot be written.
     """
-
-    def __init__(
-        self,
-        option: str,
-        path: Path,
-        kind: Kind,
-        *,
-        reads: Sequence[str | os.PathLike[str]] = (),
-        force: bool = False,
-    ) -> None:
-        self.path = path
-        self._option, self._kind, self._reads, self._force = option, kind, reads, force
-        self._refuse()
-        if not _is_there(path) or path.is_file():
-            folder = Path(os.path.realpath(path)).parent
-            _require_writable(folder, path)
-            remove_drafts(folder)
-
-    def save(self, save: Callable[[Path], object]) -> None:
-        """Check again that the file may be replaced, and write it."""
-        self._refuse()
-        save(self.path)
-
-    def _refuse(self) -> None:
-        named = f"{self._option} is {self.path}"
-        if _is_read(self.path, self._reads):
-            raise InputError(f"{named}, a file that is read")
-        if self.path.is_dir():
-            raise InputError(f"{named}, a folder, want a file")
-        if not self.path.is_file() or self._force:  # not there, or a device or a pipe
-            return
-        if self.path.stat().st_size and not self._kind(self.path):
-            raise InputError(
-                f"{named}, a file that this command did not write; want another name, or --force "
-                "to replace it"
-            )
+    if _is_read(path, reads):
+        raise InputError(f"{option} is {path}, a file that is read")
+    if path.is_dir():
+        raise InputError(f"{option} is {path}, a folder; expected a file")
+    if not path.exists() or path.is_file():  # neither a device nor a pipe
+        folder = Path(os.path.realpath(path)).parent
+        _require_writable(folder, path)
+        remove_drafts(folder)
 
 
 class OutputFolder:
-    """A folder that a command fills. A manifest of digests records which files the command wrote.
+    """A folder that a command fills; its manifest lists the files that commands wrote there.
 
     A killed run leaves every file complete, and the next run replaces them.
 
@@ -125,10 +79,10 @@ class OutputFolder:
         self.path = path
         self._reads, self._force = reads, force
         if os.path.exists(path) and not os.path.isdir(path):
-            raise InputError(f"{path} is a file, want a folder")
+            raise InputError(f"{path} is a file; expected a folder")
         _require_writable(path, path, made=True)
-        self._digests = self._manifest()
-        self.earlier = frozenset(self._digests)
+        self._written = self._manifest()
+        self.earlier = frozenset(self._written)
 
     def claim(self, names: Iterable[str]) -> Self:
         """Check, before the work, that files may be replaced; remove drafts of killed runs.
@@ -141,7 +95,7 @@ class OutputFolder:
         Raises
         ------
         InputError
-            If a file is read, is a folder, or exists and is not as a command wrote it.
+            If a file is read, is a folder, or exists and no command wrote it.
         """
         names = (MANIFEST, *names)
         for name in names:
@@ -171,10 +125,11 @@ class OutputFolder:
         """
         self._refuse(name)
         target = self.path / name
+        self.path.mkdir(parents=True, exist_ok=True)
+        if name not in self._written:  # a killed run then knows the file as its own
+            self._change_manifest(add={name})
         target.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(
-            target, follow=False, before=lambda draft: self._expect(name, draft)
-        ) as file:
+        with replacing(target, follow=False) as file:
             yield file
 
     def write(self, name: str, content: str | bytes) -> None:
@@ -183,101 +138,55 @@ class OutputFolder:
             file.write(content.encode() if isinstance(content, str) else content)
 
     def remove(self, names: Iterable[str]) -> None:
-        """Remove those files that are as a command wrote them."""
+        """Remove files that commands wrote here."""
+        names = self._written.intersection(names)
         for name in names:
-            if _digest(self.path / name) in self._digests.get(name, ()):
+            with suppress(FileNotFoundError, NotADirectoryError):
                 (self.path / name).unlink()
-            self._digests.pop(name, None)
-        self._save_manifest()
+        self._change_manifest(remove=names)
 
     def _refuse(self, name: str) -> None:
         target = self.path / name
         if _is_read(target, self._reads):
             raise InputError(f"{target} is a file that is read, and would be overwritten")
         if target.is_dir():
-            raise InputError(f"{target} is a folder, want a file or nothing of this name")
-        if not os.path.lexists(target) or self._force or name == MANIFEST:
-            return
-        if _digest(target) not in self._digests.get(name, ()):
-            done = "was changed since it was" if name in self._digests else "was not"
+            raise InputError(f"{target} is a folder; expected a file or nothing of this name")
+        ours = self._force or name == MANIFEST or name in self._written
+        # Another command may have written it since: both may fill one folder at the same time.
+        if os.path.lexists(target) and not ours and name not in self._manifest():
             raise InputError(
-                f"{target} {done} written by btdagg; want another folder, or --force to replace it"
+                f"{target} was not written by btdagg; choose another folder, or --force to replace "
+                "the file"
             )
 
-    def _expect(self, name: str, draft: str) -> None:
-        """Record the new digest beside the old one: a killed run then recognizes either file."""
-        there, new = _digest(self.path / name), _digest(Path(draft))
-        known = self._digests.get(name, [])
-        self._digests[name] = [*(one for one in known if one == there), str(new)]
-        self._save_manifest()
-
-    def _manifest(self) -> dict[str, list[str]]:
-        """Return digests by file name; a file that was about to be replaced has two."""
+    def _manifest(self) -> set[str]:
+        """Return the names of the files that commands wrote here."""
         path = self.path / MANIFEST
         if not os.path.lexists(path):
-            return {}
+            return set()
         try:
-            return _FILE.loads(path.read_bytes(), str(path), _digests_in)
+            return _FILE.loads(path.read_bytes(), str(path), _names_in)
         except InputError:
             if self._force:
-                return {}
+                return set()
             raise InputError(
-                f"{path} is not a manifest of btdagg; want another folder, or --force"
+                f"{path} is not a manifest of btdagg; choose another folder, or --force"
             ) from None
 
-    def _save_manifest(self) -> None:
-        written = _FILE.dumps({"files": dict(sorted(self._digests.items()))}, indent=1) + "\n"
-        with replacing(self.path / MANIFEST, follow=False) as file:
-            file.write(written.encode())
+    def _change_manifest(self, add: Set[str] = frozenset(), remove: Set[str] = frozenset()) -> None:
+        """Keep what other commands have put into the manifest since it was read."""
+        with locked_folder(self.path):
+            self._written = (self._written | self._manifest() | add) - remove
+            content = _FILE.dumps({"files": sorted(self._written)}, indent=1) + "\n"
+            with replacing(self.path / MANIFEST, follow=False) as file:
+                file.write(content.encode())
 
 
-def _digests_in(manifest: dict[str, Any]) -> dict[str, list[str]]:
-    return {name: list(map(str, known)) for name, known in manifest["files"].items()}
-
-
-# Kinds of files
-
-
-def json_kind(format: str) -> Kind:
-    """Files that begin as JSON of btdagg does: with the name of its format."""
-    begins = re.compile(rb'\s*\{\s*"format"\s*:\s*"' + re.escape(format.encode()) + b'"')
-
-    def is_of_kind(path: Path) -> bool:
-        with open(path, "rb") as file:
-            return begins.match(file.read(_HEAD)) is not None
-
-    return is_of_kind
-
-
-def table_kind(is_ours: Callable[[list[str]], bool]) -> Kind:
-    """Tables that have the columns of a command's output."""
-
-    def is_of_kind(path: Path) -> bool:
-        columns = _columns(path)
-        return columns is not None and is_ours(columns)
-
-    return is_of_kind
-
-
-def _columns(path: Path) -> list[str] | None:
-    """Return the columns of a table, or None if a file is not a table."""
-    suffix = path.suffix.lower()
-    if suffix == ".parquet":
-        import polars as pl
-
-        try:
-            return list(pl.read_parquet_schema(path))
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-            return None
-    with open(path, "rb") as file:
-        first = file.readline(_HEAD)
-    try:
-        line = first.decode("utf-8-sig")
-        if suffix in (".jsonl", ".ndjson"):
-            return list(dict(json.loads(line)))
-        return next(csv.reader([line], delimiter="\t" if suffix == ".tsv" else ","), None)
-    except (ValueError, TypeError, RecursionError, csv.Error):
-        return None
+def _names_in(manifest: dict[str, Any]) -> set[str]:
+    names = manifest["files"]
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise TypeError("files is no list of names")
+    return set(names)
 
 
 # Files
@@ -294,26 +203,22 @@ def _is_read(path: Path, reads: Sequence[str | os.PathLike[str]]) -> bool:
     return False
 
 
-def _digest(path: Path) -> str | None:
-    """Return the digest of a file, or None if there is no file."""
-    if not path.is_file():
+def table_if_any(path: Path) -> pl.DataFrame | None:
+    """Read the table that an output would replace, if the file holds one."""
+    from btdagg.tables import read_table
+
+    if not path.is_file() or not path.stat().st_size:
         return None
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    try:
+        return read_table(path, []).frame
+    except InputError:
+        return None
 
 
 def _require_writable(folder: Path, named: Path, made: bool = False) -> None:
     """Raise an `InputError` if the folder of an output, existing or to be made, is not writable."""
     try:
         above = (folder, *folder.absolute().parents) if made else (folder,)
-        try_folder(next(filter(_is_there, above), folder))
+        try_folder(next((place for place in above if place.exists()), folder))
     except OSError as error:
         raise InputError(f"{named}: cannot be written: {error.strerror}") from None
-
-
-def _is_there(path: Path) -> bool:
-    try:
-        path.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    return True

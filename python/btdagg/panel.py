@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from btdagg import _core
 from btdagg._core import InputError
 from btdagg.display import Displayed
 from btdagg.files import FileFormat, SavedAsJson
 from btdagg.model import DavidsonModel
 from btdagg.provenance import Provenance, warn_of
 from btdagg.readable import readable
-from btdagg.validation import CountsItself, as_number, as_whole_counts, names_of_judges
+from btdagg.validation import CountsItself, as_number, as_whole_counts, names_of_judges, unmasked
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -116,41 +118,35 @@ class PanelModel(SavedAsJson, Displayed):
             If the shape is not (n, judges, 3), a count is not a non-negative integer, or votes are
             of a judge who is not of the panel.
         """
-        u, eta, doubt = self._logits(counts)
-        size = np.abs(u)
-        with np.errstate(divide="ignore"):
-            lead = size + np.log(-np.expm1(-2 * size))  # ln 2 sinh|u|
-            wins = lead - eta > _ROUNDING * (1 + np.abs(lead) + doubt)
-        wins &= size > _ROUNDING * doubt
-        return np.where(wins, np.sign(u), 0).astype(np.int8)
+        return self._kernel.decide(self._checked(counts), 1)
 
     def predict_proba(self, counts: ArrayLike) -> NDArray[np.float64]:
         """Probabilities of -1, 0 and +1 for each item, (n, 3); raises what `decide` does."""
-        u, eta, _ = self._logits(counts)
-        return probabilities(u, eta)
+        return self._kernel.predict_proba(self._checked(counts), 1)
 
     def risks(self, counts: ArrayLike) -> NDArray[np.float64]:
         """Expected absolute error of answering -1, 0 and +1, (n, 3); raises what `decide` does."""
         minus, tie, plus = self.predict_proba(counts).T
         return np.column_stack([tie + 2 * plus, minus + plus, 2 * minus + tie])
 
-    def _logits(
-        self, counts: ArrayLike
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Return u, eta, and the sum of the sizes of what they are sums of, each (n,)."""
+    def _checked(self, counts: ArrayLike) -> NDArray[np.uint64]:
+        """Return the counts of each item's judges as consecutive rows, (n * judges, 3)."""
         if isinstance(counts, CountsItself):
             from btdagg.tables.panel import panel_counts
 
             counts = panel_counts(counts, judges=self.judges).counts
-        checked = as_panel_counts(counts, self.judges)
+        rows = as_panel_counts(counts, self.judges).reshape(-1, 3)
         if self.provenance is not None:
-            warn_of(self.provenance.differences(checked.reshape(-1, 3), fewer=False))
-        heard = self.heard
-        s, t = panel_features(checked[:, heard], self.alpha, self.kappa)
-        beta, gamma = np.array(self.beta)[heard], np.array(self.gamma)[heard]
-        u, eta = s @ beta, self.eta0 + t @ gamma
-        sizes = np.abs(s) @ beta + abs(self.eta0) + np.abs(t) @ np.abs(gamma)
-        return u, eta, sizes
+            warn_of(self.provenance.differences(rows, fewer=False))
+        return rows
+
+    @cached_property
+    def _kernel(self) -> _core.Panel:
+        judges = zip(self.beta, self.gamma, self.heard.tolist(), strict=True)
+        return _core.Panel(list(judges), self.eta0, self.alpha, self.kappa)
+
+    def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]:
+        return type(self), tuple(getattr(self, name) for name in self.__dataclass_fields__)
 
     def to_sql(
         self, dialect: str, *, columns: Mapping[str, tuple[str, str, str]] | None = None
@@ -254,8 +250,9 @@ def as_panel_counts(counts: ArrayLike, judges: Sequence[str] | None = None) -> N
         If the shape is another one, or a value is not a non-negative integer; the message names the
         judge and the row.
     """
+    values = unmasked(counts, "counts")
     try:
-        array = np.asarray(counts)
+        array = np.asarray(values)
     except ValueError:
         raise InputError("counts is ragged, want an array of shape (n, judges, 3)") from None
     wanted = "judges" if judges is None else str(len(judges))

@@ -15,12 +15,11 @@ from btdagg.fit.prior import Prior, fit_prior
 from btdagg.fit.warnings import CalibrationWarning
 from btdagg.judge.calls import samples_of
 from btdagg.judge.jobs import judge, opened
-from btdagg.judge.openai_client import KEY_VARIABLE
+from btdagg.judge.pacing import Pacing
 from btdagg.judge.pairs import Pair, Pairs, read_pairs
 from btdagg.judge.runs import JudgeRun, total_of
 from btdagg.judge.stopping import RuleOf, StoppedRun, differences, judge_by_rule, open_pairs
 from btdagg.judge.store import VoteStore, votes_frame
-from btdagg.judge.throttle import Throttle
 from btdagg.model import DavidsonModel
 from btdagg.online import StoppingRule
 from btdagg.online.columns import settled_columns
@@ -188,7 +187,7 @@ class Pipeline:
         """
         judging = self.judging
         job: dict[str, Any] = {"store": store, "client": client, "stop": stop, "watch": watch}
-        job["endpoint"] = Throttle(judging.limits)
+        job["endpoint"] = Pacing(judging.limits)
         run = await judge(self._full, judging, **job)
         found = Labelling(run)
         if run.stopped:
@@ -289,7 +288,7 @@ async def label_pairs(
     rule: StoppingRule | RuleKind | str | None = None,
     client: ChatClient | None = None,
     base_url: str | None = None,
-    key_variable: str = KEY_VARIABLE,
+    api_key: str | None = None,
     stop: asyncio.Event | None = None,
     watch: Callable[[JudgeRun], object] | None = None,
 ) -> Labelling:
@@ -302,7 +301,7 @@ async def label_pairs(
     ----------
     pairs, labels, judging, rule
         See `Pipeline`, which can also calibrate with a prior.
-    store, client, base_url, key_variable, stop, watch
+    store, client, base_url, api_key, stop, watch
         See :func:`btdagg.judge.judge`.
 
     Returns
@@ -315,7 +314,8 @@ async def label_pairs(
         As `Pipeline` and its `run` do.
     """
     pipeline = Pipeline(pairs, labels, judging, rule=rule)
-    async with opened(store, client, judging.timeout, base_url, key_variable) as (place, asked):
+    endpoint = {"base_url": base_url, "api_key": api_key}
+    async with opened(store, client, judging, **endpoint) as (place, asked):
         return await pipeline.run(store=place, client=asked, stop=stop, watch=watch)
 
 

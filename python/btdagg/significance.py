@@ -27,6 +27,10 @@ Method: TypeAlias = Literal["auto", "exact", "monte-carlo"]
 Rule: TypeAlias = Literal["twice-median", "mean"]
 
 
+ROUNDING = 1e-12
+"""What a difference of mean losses, or its standard error, may differ from 0 by rounding alone."""
+
+
 class PermutationTestResult(NamedTuple):
     """Result of `paired_permutation_test`.
 
@@ -216,6 +220,32 @@ def split_pvalues(
             )
         found.append(pvalues)
     return np.stack(found)
+
+
+def t_pvalues(
+    differences: ArrayLike, errors: ArrayLike, degrees_of_freedom: ArrayLike
+) -> NDArray[np.float64]:
+    """Two-sided p-values of differences of means over groups, of any one shape.
+
+    They are Student's t. Where groups do not vary, so that t is infinite, the p-value is that of
+    their signs: all of g groups differ alike with probability ``2**(1 - g)`` by chance.
+
+    Parameters
+    ----------
+    differences, errors : arrays
+        Differences and their standard errors, 0 where groups do not vary but for rounding.
+    degrees_of_freedom : array
+        One less than the (effective) number of groups.
+    """
+    from scipy import stats
+
+    away, errors = np.abs(differences), np.asarray(errors)
+    freedom = np.asarray(degrees_of_freedom)
+    of_signs = np.where(away > ROUNDING, 2.0**-freedom, 1.0)
+    t = np.divide(away, errors, out=np.zeros_like(away), where=errors > 0)
+    found = np.where(errors > 0, 2 * stats.t.sf(t, freedom), of_signs)
+    pvalues: NDArray[np.float64] = np.clip(found, np.finfo(np.float64).tiny, 1.0)  # never 0
+    return pvalues
 
 
 def combine_pvalues(pvalues: ArrayLike, *, rule: Rule = "twice-median") -> NDArray[np.float64]:

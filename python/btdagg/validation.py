@@ -85,8 +85,7 @@ def labelled(
     if not isinstance(counts, CountsItself):
         raise InputError(
             "labels are a table and counts an array: pass what read_votes returned, or the arrays "
-            "of "
-            "btdagg.align(ids, counts, labels)"
+            "of btdagg.align(ids, counts, labels)"
         )
     if weights is not None:
         raise InputError(
@@ -176,14 +175,10 @@ def as_labels(labels: ArrayLike, name: str = "labels") -> NDArray[np.int8]:
     Raises
     ------
     InputError
-        If it is not one-dimensional (a data frame with one column is not), or a value is not -1, 0
-        or 1; the message names the row.
+        If it is not one-dimensional (a data frame with one column is not), or a value is masked, a
+        boolean or otherwise not -1, 0 or 1; the message names the row.
     """
-    array = as_numbers(labels, name, _LABELS)
-    if array.dtype == np.bool_:
-        raise InputError(f"{name} has dtype bool, want {_LABELS}")
-    if array.ndim != 1:
-        raise InputError(f"{name} has shape {array.shape}, want one dimension")
+    array = _label_array(labels, name, _LABELS)
     with np.errstate(invalid="ignore"):
         small = np.ascontiguousarray(array, dtype=np.int8)
     good = (small == array) & (small >= -1) & (small <= 1)
@@ -191,6 +186,98 @@ def as_labels(labels: ArrayLike, name: str = "labels") -> NDArray[np.int8]:
         row = int(np.argmin(good))
         raise InputError(f"{name}[{row}] is {array[row]}, want {_LABELS}")
     return small
+
+
+def as_partial_labels(labels: ArrayLike, name: str = "labels") -> NDArray[np.float64]:
+    """Return labels of which some may be missing as (n,) floats, NaN where there is none.
+
+    NaN, None, missing values of pandas and masked values are missing.
+
+    Raises
+    ------
+    InputError
+        If it is not one-dimensional, or a value is neither missing nor -1, 0 or 1; the message
+        names the row.
+    """
+    wanted = "-1, 0, 1, or NaN where there is no label"
+    values: Any = labels
+    if isinstance(values, np.ma.MaskedArray):
+        values = values.tolist()  # None for what is masked
+    elif not isinstance(values, list | tuple):
+        values = np.asarray(values)
+        if values.dtype.kind == "O" and values.ndim:
+            values = values.tolist()
+    if isinstance(values, list | tuple):
+        values = [np.nan if is_missing(one) else one for one in values]
+    array = _label_array(values, name, wanted).astype(np.float64)
+    good = np.isnan(array) | np.isin(array, (-1, 0, 1))
+    if not good.all():
+        row = int(np.argmin(good))
+        raise InputError(f"{name}[{row}] is {array[row]:g}, want {wanted}")
+    return array
+
+
+def as_outcomes(labels: ArrayLike, name: str = "labels") -> NDArray[np.float64]:
+    """Return labels as (N, 3) shares of B, tie and A, rows of NaN where there is none.
+
+    Labels of which some may be missing, (N,), become rows of one 1 and zeros. Shares of an item's
+    raters, (N, 3), are checked.
+
+    Raises
+    ------
+    InputError
+        As `as_partial_labels` does, or if the shares of an item do not add up to 1; the message
+        names the row.
+    """
+    values: Any = labels
+    if isinstance(values, list | tuple) and len(values) and np.ndim(values[0]) == 1:
+        values = as_numbers(values, name)
+    if isinstance(values, list | tuple) or np.shape(values)[1:] != (3,):
+        known = as_partial_labels(labels, name)
+        outcomes = np.full((len(known), 3), np.nan)
+        rows = np.flatnonzero(~np.isnan(known))
+        outcomes[rows] = 0.0
+        outcomes[rows, known[rows].astype(np.int64) + 1] = 1.0
+        return outcomes
+    shares = as_numbers(values, name).astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        good = (shares >= 0).all(axis=1) & (np.abs(shares.sum(axis=1) - 1) < 1e-6)
+    good |= np.isnan(shares).all(axis=1)
+    if not good.all():
+        row = int(np.argmin(good))
+        raise InputError(
+            f"{name}[{row}] is {shares[row]}, want shares of B, tie and A that add up to 1, or NaN "
+            "where there is no label"
+        )
+    return shares
+
+
+def _label_array(labels: Any, name: str, wanted: str) -> NDArray[Any]:
+    """Return labels as a one-dimensional array of numbers."""
+    array = as_numbers(labels, name, wanted)
+    refuse_booleans(labels, name, wanted)
+    if array.ndim != 1:
+        raise InputError(f"{name} has shape {array.shape}, want one dimension")
+    return array
+
+
+def refuse_booleans(labels: Any, name: str, wanted: str) -> None:
+    """Check that no label is a boolean, which NumPy takes for a number: False would be a tie.
+
+    Raises
+    ------
+    InputError
+        If one is; the message names the row.
+    """
+    values: Any = labels
+    if not isinstance(values, list | tuple):
+        values = np.asarray(values)
+        if values.dtype == np.bool_:
+            raise InputError(f"{name} has dtype bool, want {wanted}")
+        values = values.tolist() if values.dtype.kind == "O" and values.ndim else []
+    if not {bool, np.bool_}.isdisjoint(map(type, values)):
+        row = next(row for row, one in enumerate(values) if isinstance(one, bool | np.bool_))
+        raise InputError(f"{name}[{row}] is {values[row]}, want {wanted}")
 
 
 def as_weights(weights: ArrayLike, soft: bool) -> NDArray[np.float64]:
@@ -404,20 +491,29 @@ def same_index(**arguments: Any) -> None:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value is None, NaN or the missing value of pandas."""
-    return value is None or type(value).__name__ == "NAType" or value != value
+    """Whether a value is None, NaN, masked or the missing value of pandas."""
+    if value is None or value is np.ma.masked:
+        return True
+    return type(value).__name__ == "NAType" or (np.ndim(value) == 0 and bool(value != value))
 
 
 def unmasked(values: Any, name: str) -> Any:
-    """Return values as they are.
+    """Return values as they are, an array or rows of one.
 
     Raises
     ------
     InputError
-        If some are masked.
+        If one is masked; the message names its place.
     """
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        raise InputError(f"{name} has masked values, want none")
+    if isinstance(values, np.ma.MaskedArray):
+        if np.ma.is_masked(values):
+            place = np.argwhere(np.ma.getmaskarray(values))[0]
+            where = f"[{', '.join(map(str, place))}]" if place.size else ""
+            raise InputError(f"{name}{where} is masked, want a value")
+    elif isinstance(values, list | tuple):
+        for row, value in enumerate(values):
+            if isinstance(value, np.ma.MaskedArray):
+                unmasked(value, f"{name}[{row}]")
     return values
 
 

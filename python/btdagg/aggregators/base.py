@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
 
@@ -79,16 +79,21 @@ class Aggregator(Protocol):
 class Refittable(Protocol):
     """An aggregator of counts that fits many weightings faster than one by one."""
 
-    def decide_refitted(
+    def refitted(
         self, counts: NDArray[np.int64], labels: NDArray[np.int8], weights: NDArray[np.float64]
-    ) -> NDArray[np.int8]:
-        """Fit with each row of weights, (k, n), and return the labels of all items: (k, n)."""
+    ) -> Callable[[NDArray[np.int64]], NDArray[np.int8]]:
+        """Fit with each row of weights, (k, n); return what labels m items by all: (k, m)."""
 
 
 def needs_of(aggregator: Aggregator) -> Needs:
     """Return the needs that an aggregator declares; by default none."""
     needs: Needs = getattr(aggregator, "needs", Needs())
     return needs
+
+
+def is_written(aggregator: Aggregator) -> bool:
+    """Whether it calibrates a model, and is quick to fit: the first such is what commands write."""
+    return hasattr(aggregator, "calibration") and not needs_of(aggregator).time
 
 
 def decisions_of(aggregators: Iterable[Aggregator]) -> list[str]:

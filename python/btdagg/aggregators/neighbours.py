@@ -26,7 +26,7 @@ class Neighbours:
     or give a prior. The settings are frozen; `fit` sets `calibration`.
     """
 
-    name: str = "neighbours"
+    name: str = "Davidson, neighbours"
     prior: Prior | None = None
     calibration: Calibration | None = field(default=None, hash=False)
     needs: ClassVar[Needs] = Needs(neighbours=True)

@@ -21,9 +21,9 @@ from btdagg.aggregators.weighted import ConfidenceWeightedVote
 
 AGGREGATORS: Mapping[str, Callable[[], Aggregator]] = MappingProxyType(
     {
-        "davidson": Davidson,
-        "weak": partial(Davidson, "weak prior", prior="weak"),
         "neighbours": Neighbours,
+        "weak": partial(Davidson, prior="weak"),
+        "davidson": Davidson,
         "majority": MajorityVote,
         "soft-sc-mean": partial(SoftSelfConsistency, "mean"),
         "soft-sc-min": partial(SoftSelfConsistency, "min"),
@@ -54,13 +54,6 @@ def aggregators_or_usual(aggregators: Sequence[Aggregator] | None) -> tuple[Aggr
     if not chosen:
         raise InputError("aggregators is empty, want at least one")
     return chosen
-
-
-def usual_among(aggregators: Sequence[Aggregator]) -> tuple[Aggregator, ...]:
-    """Return Davidson and majority vote among some aggregators, or new ones if there are none."""
-    usual = aggregators_or_usual(None)
-    kinds = tuple(type(aggregator) for aggregator in usual)
-    return tuple(one for one in aggregators if isinstance(one, kinds)) or usual
 
 
 def by_name(names: Sequence[str]) -> tuple[Aggregator, ...]:

@@ -25,6 +25,8 @@ _NOT_READ = 141  # 128 + SIGPIPE
 
 _DEBUG = "--debug"
 
+_unread: set[str] = set()  # streams whose readers have left
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command and exit with its status, which `btdagg --help` lists."""
@@ -54,8 +56,20 @@ def _interrupt(_: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
+def stop_writing(stream: str) -> None:
+    """Drop what is still written to ``stdout`` or ``stderr``: its reader has left.
+
+    The command goes on, for the files that it writes.
+    """
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, getattr(sys, stream).fileno())
+    os.close(nowhere)
+    _unread.add(stream)
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run a command and return its exit status."""
+    _unread.clear()
     try:
         status = _run([argument for argument in arguments if argument != _DEBUG])
     except KeyboardInterrupt:  # while the libraries were being loaded
@@ -75,7 +89,7 @@ def run(arguments: Sequence[str]) -> int:
         return _fail(_said_of_bug(error), _BUG) if said is None else _fail(said, _BAD_INPUT)
     if status == _INTERRUPTED:
         _fail("interrupted", status)
-    return status
+    return status or (_NOT_READ if "stdout" in _unread else 0)
 
 
 def _run(arguments: Sequence[str]) -> int:

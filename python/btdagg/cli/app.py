@@ -14,7 +14,7 @@ from btdagg import __version__
 _MODULES = {"run": "pipeline", "import": "imports"}
 COMMANDS = (
     "demo", "run", "choose", "label", "judge", "batch", "import", "votes", "evaluate", "calibrate",
-    "estimate", "plan", "decide", "raters", "sql", "serve",
+    "estimate", "plan", "decide", "sql", "serve", "paper",
 )  # fmt: skip
 """Names of the commands, as `btdagg --help` lists them."""
 
@@ -35,16 +35,31 @@ class _Commands(TyperGroup):
                 alone = typer.Typer(add_completion=False, rich_markup_mode=self.rich_markup_mode)
                 alone.command(cmd_name)(found)
                 found = alone
-            self.commands[cmd_name] = typer.main.get_command(found)
+            command = typer.main.get_command(found)
+            for each in (command, *getattr(command, "commands", {}).values()):
+                _show_no_types_of_flags(each)
+            self.commands[cmd_name] = command
         return self.commands.get(cmd_name)
+
+    def get_params(self, ctx: Any) -> Any:
+        return _show_no_types_of_flags(self, super().get_params(ctx))
+
+
+def _show_no_types_of_flags(command: Any, parameters: Any = None) -> Any:
+    """A flag takes no value, and Typer's help would show ``<bool>``."""
+    parameters = command.get_params(typer.Context(command)) if parameters is None else parameters
+    for each in parameters:
+        if getattr(each, "is_flag", False):
+            each.metavar = ""
+    return parameters
 
 
 app = typer.Typer(
     name="btdagg",
     cls=_Commands,
     help="Calibrated labels from the noisy three-way votes of LLM judges.\n\n"
-    "Exit status: 0 done; 2 bad input, nothing written; 3 a limit ended the run; 70 a bug in "
-    "btdagg; 130 Ctrl-C; 141 the reader of the output went away.",
+    "Exit status: 0 done; 2 bad input, nothing written; 3 a limit ended the run, or votes are "
+    "missing; 70 a bug in btdagg; 130 Ctrl-C; 141 the reader of the output went away.",
     epilog="To start: btdagg demo",
     no_args_is_help=True,
     add_completion=False,

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 batch = typer.Typer(
     name="batch",
     help="Ask by OpenAI-style batches, at half the price: write files of requests, send them, "
-    "collect the answers. `btdagg judge --batch` does all of it, and waits.",
+    "collect the answers. `btdagg judge --batch` does all of it, and waits.\n\n"
+    "Example: btdagg batch write pairs.jsonl --model gpt-5.4 -n 4",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
@@ -263,13 +264,13 @@ def _each(
     What the endpoint has against one of them is said, and keeps no other one back.
     """
     from btdagg.judge.batch_endpoint import BatchEndpoint
-    from btdagg.judge.openai_client import OpenAIClient
-    from btdagg.judge.retry import EndpointError
+    from btdagg.judge.faults import EndpointError
+    from btdagg.judge.provider import ModelClient
     from btdagg.judge.store import VoteStore
 
     async def take(each: Batch, owner: Owner) -> int:
         url = base_url or each.endpoint
-        client = OpenAIClient(url, key_variable=key_variable, timeout=timeout)
+        client = ModelClient("openai", url, key_variable=key_variable, timeout=timeout)
         try:
             return 0 if await step(each, owner, BatchEndpoint(client)) else INCOMPLETE
         except EndpointError as error:
@@ -304,6 +305,9 @@ def _say(found: Collected) -> None:
         f"tokens sent, {found.run.completion_tokens} received{cost}",
         soft_wrap=True,
     )
+    if found.run.reasons:
+        why = "; ".join(f"{k} {reason}" for reason, k in found.run.reasons.most_common(3))
+        note(f"batch {n}: without a vote: {why}")
     if found.n_freed:
         why = "; ".join(f"{k} {reason}" for reason, k in found.why.most_common(3))
         note(f"batch {n}: {found.n_freed} samples without an answer are free again: {why}")

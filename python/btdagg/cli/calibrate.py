@@ -14,34 +14,32 @@ import btdagg
 from btdagg.cli.common import (
     Filters,
     FirstVotes,
-    Force,
     Json,
     VotesFile,
     at_least,
     files_read,
     filtered,
+    is_given,
     note,
     out,
     print_json,
-    say_what_is_pooled,
     single_votes,
+    what_is_pooled,
 )
+from btdagg.cli.fitted_files import model_or_panel
 from btdagg.cli.prior import (
     PriorOption,
     chosen_prior,
     neighbours_in,
     neighbours_of,
-    option_of,
     posterior_as_json,
     what_was_done,
 )
 from btdagg.cli.provenance import provenance_of
 from btdagg.cli.tables import Columns, tables_of
 from btdagg.fit.bounds import PARAMETERS
-from btdagg.model import MODEL_FILE
-from btdagg.outputs import OutputFile, json_kind
+from btdagg.outputs import require_file
 from btdagg.tables.join import with_task
-from btdagg.uncertainty.refit_file import REFITS_FILE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -85,7 +83,6 @@ def calibrate(
     level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
     prior: PriorOption = None,
-    force: Force = False,
     json: Json = False,
 ) -> None:
     """Fit the model to the votes of labelled items and write it as JSON.
@@ -106,19 +103,24 @@ def calibrate(
         raise btdagg.InputError(f"--level is {level:g}, want a number above 0 and below 1")
     if refits is not None and refits.resolve() == output.resolve():
         raise btdagg.InputError(f"--refits is {refits}, the file of the model")
-    allowed: Any = {"reads": files_read(context, "output", "refits"), "force": force}
-    model_file = OutputFile("--output", output, json_kind(MODEL_FILE.name), **allowed)
-    refits_file = None
+    reads = files_read(context, "output", "refits")
+    require_file("--output", output, reads=reads)
+    if output.exists() and not is_given(context, "output"):
+        try:
+            model_or_panel(output)
+        except btdagg.InputError:
+            raise btdagg.InputError(
+                f"{output} exists and holds no model; name the file to write by --output"
+            ) from None
     if refits is not None:
-        refits_file = OutputFile("--refits", refits, json_kind(REFITS_FILE.name), **allowed)
-    asked = option_of(prior, intervals or refits is not None)
-    with_others = asked in (None, "neighbours")
+        require_file("--refits", refits, reads=reads)
+    with_others = prior in (None, "neighbours")
     if labels is None:
         given = _of_histogram(votes, columns, filters, n_votes, with_others)
     else:
         given = _of_items(votes, labels, columns, filters, n_votes, with_others)
     table, items, others = given
-    known = chosen_prior(asked, others)
+    known = chosen_prior(prior, others)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", btdagg.CalibrationWarning)  # printed below
         calibration = btdagg.calibrate(
@@ -130,19 +132,24 @@ def calibrate(
             items.counts,
             items.labels,
             groups=items.groups,
+            prior=known,
             n_refits=n_refits,
             level=level,
             seed=seed,
         )
-    model_file.save(calibration.model.save)
-    if sure is not None and refits_file is not None:
-        refits_file.save(sure.save)
-    say_what_is_pooled(table, "fits")
+    calibration.model.save(output)
+    if sure is not None and refits is not None:
+        sure.save(refits)
+    remarks = [*what_is_pooled(table, "fits"), *items.remarks]
     if sure is not None and labels is None:
-        note("a histogram has no groups: intervals take items as independent of each other")
+        remarks.append(
+            "a histogram has no groups: intervals take items as independent of each other"
+        )
+    for remark in remarks:
+        note(remark)
     for warning in calibration.warnings:
         note(f"warning: {warning}")
-    done = what_was_done(known, asked, calibration)
+    done = what_was_done(known, prior, calibration)
     if json:
         print_json(
             {
@@ -152,6 +159,7 @@ def calibrate(
                 "n_unlabelled": items.n_unlabelled,
                 "n_without_votes": items.n_without_votes,
                 "n_missing": table.n_missing,
+                "remarks": remarks,
                 "output": str(output),
                 **({} if sure is None else {"intervals": _as_json(sure)}),
             }
@@ -189,6 +197,7 @@ class _FromHistogram(NamedTuple):
     groups: NDArray[np.object_] | None
     n_unlabelled: int
     n_without_votes: int
+    remarks: tuple[str, ...] = ()
 
 
 class _FittedTo(NamedTuple):

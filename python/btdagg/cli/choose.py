@@ -22,11 +22,10 @@ from btdagg.cli.common import (
 from btdagg.cli.console import write_data
 from btdagg.cli.tables import Columns, tables_of
 from btdagg.estimates.sample_design import WHOLE, ChosenItems, Design
-from btdagg.estimates.to_label import COLUMNS, Drawing, is_untouched
+from btdagg.estimates.to_label import Drawing
 from btdagg.files import TABLE_SUFFIXES, write_table
-from btdagg.outputs import OutputFile, table_kind
+from btdagg.outputs import require_file, table_if_any
 from btdagg.report.table import Entry
-from btdagg.tables.source import read_table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -98,10 +97,11 @@ def choose(
     if output is not None and output.suffix.lower() not in TABLE_SUFFIXES:
         wanted = ", ".join(TABLE_SUFFIXES)
         raise btdagg.InputError(f"--output is {output}, want a name in {wanted}")
-    to_label = None
     if output is not None:
         reads = files_read(context, "output")
-        to_label = OutputFile("--output", output, _may_replace, reads=reads, force=force)
+        require_file("--output", output, reads=reads)
+        if not force:
+            _refuse_to_lose_labels(output)
     places = [votes] if after is None else [votes, after]
     raw_votes, *before = tables_of(columns, *places)
     table = filtered(btdagg.read_votes(raw_votes), filters)
@@ -112,25 +112,23 @@ def choose(
     else:
         chosen, frame = drawing.first(n, by or "simple", seed or 0)
     say_what_is_pooled(table, "takes", ["task"])
-    if output is None or to_label is None:
+    if output is None:
         write_data(frame.write_ndjson() if json else frame.write_csv())
         return
-    to_label.save(lambda path: write_table(frame, path, path.suffix))
+    write_table(frame, output, output.suffix)
     if json:
         print_json({**_as_json(chosen, frame, group), "output": str(output)})
         return
     _show(chosen, frame, group, output)
 
 
-def _may_replace(path: Path) -> bool:
-    """Whether a file is one that this command wrote, and nobody has added a label since."""
-    if not table_kind(lambda columns: set(columns) <= set(COLUMNS) and "stratum" in columns)(path):
-        return False
-    if is_untouched(read_table(path, []).frame):
-        return True
-    raise btdagg.InputError(
-        f"--output is {path}, which has labels; want another name, or --force to replace it"
-    )
+def _refuse_to_lose_labels(path: Path) -> None:
+    """Raise an `InputError` if somebody has added labels to a file that this command wrote."""
+    existing = table_if_any(path)
+    if existing is not None and "label" in existing and existing["label"].count():
+        raise btdagg.InputError(
+            f"--output is {path}, which has labels; choose another name, or --force to replace it"
+        )
 
 
 def _show(chosen: ChosenItems, frame: pl.DataFrame, group: str | None, output: Path) -> None:

@@ -130,6 +130,12 @@ def files_read(context: typer.Context, *outputs: str) -> list[str]:
     return named
 
 
+def is_given(context: typer.Context, name: str) -> bool:
+    """Whether a parameter was given on the command line (or by the environment)."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name != "DEFAULT"
+
+
 def print_json(value: Any) -> None:
     """Print a value as JSON on standard output."""
     write_data(json.dumps(value, indent=2, allow_nan=False) + "\n")
@@ -140,20 +146,28 @@ def note(text: str) -> None:
     err.print(" ".join(text.split()), style="yellow", soft_wrap=True)
 
 
-def say_what_is_pooled(
+def what_is_pooled(
     votes: Votes | Histogram, verb: str, by: Sequence[str] = (), *, missing: bool = True
-) -> None:
-    """Print a remark on columns whose values are pooled, and on missing votes."""
+) -> list[str]:
+    """Return remarks on columns whose values are pooled, and on missing votes."""
+    remarks = []
     for column in ("task", "judge", "template", "temperature"):
         if column in votes.columns and column not in by:
             values = votes.values(column).drop_nulls().sort().to_list()
             if len(values) > 1:
-                note(
+                remarks.append(
                     f"pooling {len(values)} values of {column} ({', '.join(values[:5])}"
                     f"{', ...' if len(values) > 5 else ''}); --filter {column}=... {verb} one"
                 )
     if missing and votes.n_missing:
-        note(f"{votes.n_missing} votes are missing and not counted")
+        remarks.append(f"{votes.n_missing} votes are missing and not counted")
+    return remarks
+
+
+def say_what_is_pooled(votes: Votes | Histogram, verb: str, by: Sequence[str] = ()) -> None:
+    """Print what `what_is_pooled` returns."""
+    for remark in what_is_pooled(votes, verb, by):
+        note(remark)
 
 
 @contextmanager

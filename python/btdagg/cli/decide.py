@@ -12,7 +12,6 @@ import btdagg
 from btdagg.cli.common import (
     Filters,
     FirstVotes,
-    Force,
     Json,
     VotesFile,
     at_least,
@@ -28,7 +27,7 @@ from btdagg.cli.provenance import say_differences
 from btdagg.cli.stopping import load_if_rule
 from btdagg.cli.tables import Columns, tables_of
 from btdagg.files import TABLE_SUFFIXES, write_table
-from btdagg.outputs import OutputFile, table_kind
+from btdagg.outputs import require_file
 from btdagg.tables.votes import counts_of
 
 if TYPE_CHECKING:
@@ -74,7 +73,6 @@ def decide(
             show_default=False,
         ),
     ] = None,
-    force: Force = False,
     json: Json = False,
 ) -> None:
     """Decide the label of every item and write it with its probabilities.
@@ -96,10 +94,8 @@ def decide(
     if output is not None and output.suffix.lower() not in TABLE_SUFFIXES:
         wanted = ", ".join(TABLE_SUFFIXES)
         raise btdagg.InputError(f"--output is {output}, want a name in {wanted}")
-    labels_file = None
     if output is not None:
-        reads, kind = files_read(context, "output"), table_kind(_is_decided)
-        labels_file = OutputFile("--output", output, kind, reads=reads, force=force)
+        require_file("--output", output, reads=files_read(context, "output"))
     at_least(n_votes, "--votes", 1)
     rule = load_if_rule(model)
     if rule is not None and refits is not None:
@@ -125,10 +121,10 @@ def decide(
         sure = again.stability(counts)
         frame = frame.with_columns(agreement=sure.agreement, stable=sure.stable)
     say_what_is_pooled(table, "decides")
-    if output is None or labels_file is None:
+    if output is None:
         write_data(frame.write_ndjson() if json else frame.write_csv())
         return
-    labels_file.save(lambda path: write_table(frame, path, path.suffix))
+    write_table(frame, output, output.suffix)
     by_label = {
         name: int((frame["label"] == label).sum())
         for name, label in (("minus", -1), ("tie", 0), ("plus", 1))
@@ -154,11 +150,6 @@ def _load_refits(path: Path, model: btdagg.DavidsonModel) -> Refits:
     from btdagg.uncertainty import load_refits
 
     return load_refits(path, model)
-
-
-def _is_decided(columns: list[str]) -> bool:
-    """Whether a table has the columns that this command writes."""
-    return columns[:5] == _FIRST and set(columns[5:]) - _STABLE in _SURE
 
 
 def _decided(

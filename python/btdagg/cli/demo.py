@@ -12,11 +12,12 @@ import typer
 
 import btdagg
 from btdagg._core import InputError
-from btdagg.cli.common import Force, Json, at_least, out, print_json, progress_bar
+from btdagg.cli.common import Force, Json, at_least, is_given, out, print_json, progress_bar
 from btdagg.cli.score_table import evaluation_as_json, print_table
 from btdagg.datasets import REGIMES, Thurstone, simulate, simulated_pairs
 from btdagg.evaluation import Protocol, RandomSplits, Scores, evaluate
 from btdagg.evaluation.summary import averages, lines
+from btdagg.files import write_table
 from btdagg.outputs import OutputFolder
 
 _BUDGETS = (4, 8)
@@ -57,7 +58,7 @@ def demo(
             "--pairs",
             metavar="FOLDER",
             help="Write pairs, and labels of a fifth of them, to this folder instead: to try "
-            "btdagg judge on, with --client simulated.",
+            "btdagg judge on, with --model simulated.",
             show_default=False,
         ),
     ] = None,
@@ -90,8 +91,7 @@ def demo(
         if output is not None:
             raise InputError("--pairs and --output are both given, want one of them")
         for name in ("splits", "truth"):
-            given = context.get_parameter_source(name)
-            if given is not None and given.name != "DEFAULT":
+            if is_given(context, name):
                 raise InputError(f"--pairs and --{name} are both given, want one of them")
         n_items = _N_PAIRS if items is None else items
         _write_pairs(OutputFolder(pairs, force=force), n_items, seed, json=json)
@@ -119,8 +119,7 @@ def demo(
     calibrated = round(evaluation.cells[0].comparison.n_calibration)
     out.print(
         f"Eight simulated judges, {items} items each. In each of {splits} random splits the model "
-        f"is "
-        f"calibrated on {calibrated} labels and scored on the rest.\n{_ABOUT[truth]}\n"
+        f"is calibrated on {calibrated} labels and scored on the rest.\n{_ABOUT[truth]}\n"
     )
     print_table(evaluation)
     _say_what_it_means(evaluation)
@@ -150,10 +149,10 @@ def _write_pairs(folder: OutputFolder, n_items: int, seed: int, *, json: bool) -
     n_labelled = round(_LABELLED * n_items)
     texts, truth = (pl.DataFrame(columns) for columns in simulated_pairs(n_items, seed=seed))
     with folder.replacing(_PAIRS) as file:
-        texts.write_ndjson(file)
+        write_table(texts, file, ".jsonl")
     for name, labels in ((_SOME, truth.head(n_labelled)), (_ALL, truth)):
         with folder.replacing(name) as file:
-            labels.write_csv(file)
+            write_table(labels, file, ".csv")
     if json:
         paths = {name: str(folder.path / name) for name in (_PAIRS, _SOME, _ALL)}
         print_json(
@@ -196,7 +195,7 @@ def _write(columns: dict[str, Any], folder: OutputFolder, name: str) -> None:
     import polars as pl
 
     with folder.replacing(name) as file:
-        pl.DataFrame(columns).write_csv(file)
+        write_table(pl.DataFrame(columns), file, ".csv")
 
 
 def _say_what_it_means(evaluation: Scores) -> None:
@@ -217,7 +216,6 @@ def _say_what_it_means(evaluation: Scores) -> None:
     model_few, few, model_many, many = (line.mae.mean for line in averages(evaluation))
     out.print(
         f"Going from {_BUDGETS[0]} to {_BUDGETS[1]} votes changes the mean error of majority vote "
-        f"from "
-        f"{few:.3f} to {many:.3f}, and that of the calibrated model from {model_few:.3f} to "
+        f"from {few:.3f} to {many:.3f}, and that of the calibrated model from {model_few:.3f} to "
         f"{model_many:.3f}."
     )

@@ -22,8 +22,8 @@ from btdagg.cli.common import (
     note,
     out,
     print_json,
-    say_what_is_pooled,
     single_votes,
+    what_is_pooled,
 )
 from btdagg.cli.fitted_files import model_or_panel
 from btdagg.cli.reporting import (
@@ -35,7 +35,8 @@ from btdagg.cli.reporting import (
 )
 from btdagg.cli.systems import columns_of_systems, show_systems
 from btdagg.cli.tables import Columns, tables_of
-from btdagg.estimates.items import AllItems, all_items
+from btdagg.estimates.items import all_items, with_remarks
+from btdagg.estimates.prediction_powered import estimate_items
 from btdagg.estimates.to_label import COLUMNS, with_design
 from btdagg.report.sections import write_estimates, write_systems
 from btdagg.report.tables.estimates import (
@@ -201,30 +202,30 @@ def estimate(
         n_votes=n_votes,
     )
     pooled = [name for name in (by, panel) if name is not None]
-    remarks = _remarks(items, gold)
+    remarks = what_is_pooled(table, "takes", pooled)
     if n_not_labelled:
         remarks.append(
             f"{n_not_labelled} items of {drawn or gold.source} were drawn and have no label; if "
             "people left out those that were hard, the labels are no sample of all items"
         )
-    if items.probabilities is None and not simple_sample and np.isnan(items.labels).any():
+    if items.probabilities is None and not simple_sample and np.isnan(items.outcomes).any():
         remarks.append(
             f"{gold.source} does not say how its items were drawn, and they are taken as a simple "
             "random sample (--simple-sample says that they are; btdagg choose draws one)"
         )
-    given: dict[str, Any] = {
-        "groups": items.groups,
-        "probabilities": items.probabilities,
-        "model": fitted,
-        "prior": _prior(prior),
-        "level": level,
-    }
+    given: dict[str, Any] = {"model": fitted, "prior": _prior(prior), "level": level}
     if items.systems is not None:
         ranked = btdagg.estimate_systems(
-            items.counts, items.labels, *items.systems.T, baseline=baseline, **given
+            items.counts,
+            items.outcomes,
+            *items.systems.T,
+            groups=items.groups,
+            probabilities=items.probabilities,
+            baseline=baseline,
+            **given,
         )
-        say_what_is_pooled(table, "takes", pooled)
-        for remark in (*ranked.remarks, *remarks):
+        ranked = with_remarks(ranked, (*remarks, *items.remarks))
+        for remark in ranked.remarks:
             note(remark)
         show_systems(ranked, json=json)
         if report is not None:
@@ -233,10 +234,9 @@ def estimate(
                 write_systems(folder, ranked)
             say_where(report)
         return
-    found = btdagg.estimate(items.counts, items.labels, by=items.by, seed=seed, **given)
+    found = with_remarks(estimate_items(items, seed=seed, **given), remarks)
     wanted = None if width is None else (found.labels_for(width), found.votes_for(width))
-    say_what_is_pooled(table, "takes", pooled)
-    for remark in (*found.remarks, *remarks):
+    for remark in found.remarks:
         note(remark)
     if json:
         known: dict[str, Any] = {}
@@ -255,7 +255,7 @@ def estimate(
 
 
 def over_all_items(votes: Votes, labels: Labels, *, as_many: bool = False) -> Estimates | None:
-    """Estimate over all items for another command, and print the remarks; None where it cannot.
+    """Estimate over all items for another command, and print remarks; None where it cannot.
 
     Parameters
     ----------
@@ -270,17 +270,17 @@ def over_all_items(votes: Votes, labels: Labels, *, as_many: bool = False) -> Es
         if as_many:
             fewest = max(int(items.counts.sum(axis=-1).min()), 1)
             items = all_items(votes, labels, n_votes=fewest)
-        found = btdagg.estimate(
-            items.counts, items.labels, groups=items.groups, probabilities=items.probabilities
-        )
+        found = estimate_items(items)
     except btdagg.InputError as error:
         note(f"no win rate over all items: {error}")
         return None
+    remarks = what_is_pooled(votes, "takes", ["task"], missing=False)
     if items.probabilities is not None:
-        note("the win rate is by the column probability of the labels")
-    if found.n_labels < found.n_items:  # else there is no judge in it
-        for remark in found.remarks:
-            note(f"win rate: {remark}")
+        remarks.append("the win rate is by the column probability of the labels")
+    found = with_remarks(found, remarks)
+    # With a label on every item there is no judge in it.
+    for remark in found.remarks if found.n_labels < found.n_items else items.remarks:
+        note(f"win rate: {remark}")
     return found
 
 
@@ -288,8 +288,10 @@ def win_rate_line(found: Estimates) -> str:
     """Say in a line how often A wins."""
     rate, tie = found.estimates["win rate"], found.estimates["tie"]
     items = f"{found.n_items:,} items by {found.n_labels:,} labels"
+    if found.n_labels < found.n_items:
+        items += " and the votes"
     return (
-        f"win rate of A, ties as half, over {items} and the votes: {rate.value:.3f} "
+        f"win rate of A, ties as half, over {items}: {rate.value:.3f} "
         f"({rate.low:.3f} to {rate.high:.3f}); ties {tie.value:.3f} ({tie.low:.3f} to "
         f"{tie.high:.3f})"
     )
@@ -320,21 +322,6 @@ def _more_wanted(found: Estimates, width: float, n_labels: int | None, n_votes: 
         else f"about {n_labels:,} labels{more if n_labels > found.n_labels else ''}"
     )
     return f"net win rate: an interval {width:g} wide takes {by_labels}; {by_votes}"
-
-
-def _remarks(items: AllItems, labels: Labels) -> list[str]:
-    """Return what was not used, and what was assumed."""
-    found = []
-    if items.n_without_votes:
-        found.append(
-            f"{items.n_without_votes} labels of {labels.source} are of items without votes"
-        )
-    if items.n_without_group:
-        found.append(
-            f"{items.n_without_group} items have no group and are taken as one by themselves; rows "
-            "of the labels with a group and an empty label tell it"
-        )
-    return found
 
 
 def _prior(option: str) -> btdagg.Prior | Literal["weak"]:

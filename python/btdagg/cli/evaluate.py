@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -25,11 +26,11 @@ from btdagg.cli.common import (
     parse_filters,
     print_json,
     progress_bar,
-    say_what_is_pooled,
+    what_is_pooled,
 )
 from btdagg.cli.estimate import estimates_as_json, over_all_items, win_rate_line
 from btdagg.cli.panel import refuse_beside_panel, show_panel
-from btdagg.cli.prior import PriorOption, methods_with_priors, priors_beside
+from btdagg.cli.prior import PriorOption, methods_with_priors, priors_beside, votes_alike
 from btdagg.cli.reporting import ReportOption, names, numbers, open_report, refuse_report, say_where
 from btdagg.cli.score_table import evaluation_as_json, print_table
 from btdagg.cli.tables import Columns, tables_of
@@ -42,7 +43,8 @@ from btdagg.evaluation import (
     SplitTest,
 )
 from btdagg.evaluation import evaluate as run_evaluation
-from btdagg.evaluation.parts import USUAL, grouping
+from btdagg.evaluation.parts import USUAL, grouping, labelled_parts
+from btdagg.paper.questions import QUESTIONS
 from btdagg.report.sections import write_estimates, write_protocols, write_scores
 from btdagg.report.study import Study, with_several
 from btdagg.tables.join import with_task
@@ -53,7 +55,7 @@ from btdagg.tables.votes import column_of_decisions
 if TYPE_CHECKING:
     from btdagg.aggregators import Aggregator
     from btdagg.evaluation import Scores
-    from btdagg.tables import Votes
+    from btdagg.tables import Labels, Votes
 
 _NEEDS = {name: needs_of(make()) for name, make in AGGREGATORS.items()}
 _CONFIDENT = [name for name, needs in _NEEDS.items() if needs.confidences]
@@ -173,7 +175,7 @@ def evaluate(
         typer.Option(
             help="Column whose values are the judges of a panel, such as judge: compare one label "
             "from all their votes with each judge alone and with the pooled votes, and show what "
-            "each costs. By --protocol splits unless given, since a panel is slower to fit.",
+            "each costs.",
             show_default=False,
         ),
     ] = None,
@@ -185,8 +187,7 @@ def evaluate(
         str | None,
         typer.Option(
             help="Columns that the report's ablations vary, separated by commas. An ablation "
-            "ignores "
-            "the --filter on its own column.",
+            "ignores the --filter on its own column.",
             show_default="template,temperature, if they have several values",
         ),
     ] = None,
@@ -217,9 +218,7 @@ def evaluate(
     }  # fmt: skip
     given = [option for option, value in asked.items() if value is not None]
     if protocol is None:
-        # Cross-fitting refits a panel, which is slow to fit, hundreds of times.
-        fast = given or panel is not None
-        protocol = ProtocolKind.SPLITS if fast else ProtocolKind.CROSS_FIT
+        protocol = ProtocolKind.SPLITS if given else ProtocolKind.CROSS_FIT
     if protocol is ProtocolKind.CROSS_FIT and given:
         raise btdagg.InputError(f"{given[0]} wants --protocol splits, and --protocol is cross-fit")
     if panel is not None:
@@ -227,13 +226,15 @@ def evaluate(
             {
                 "--methods": methods,
                 "--confidence": confidence,
-                "--prior": None if prior == "none" else prior,
+                "--prior": None if prior in ("weak", "none") else prior,
                 "--report": report,
             }
         )
     correction: Literal["none", "holm"] = "holm" if holm else "none"
     if protocol is ProtocolKind.CROSS_FIT:
-        how = Protocol(CrossFit(seed=seed), GroupTest(tau, correction))
+        # A panel is slow to fit: few refits are enough to say how much they differ.
+        splitter = CrossFit(seed=seed) if panel is None else CrossFit(seed=seed, n_refits=25)
+        how = Protocol(splitter, GroupTest(tau, correction))
         settings = {"protocol": protocol.value, "seed": seed}
     else:
         paper = TestKind.PAPER in (test, protocol)
@@ -261,12 +262,14 @@ def evaluate(
             panel=panel,
             by=None if by is None else names(by, "--by"),
             n_votes=budgets,
+            prior=None if prior == "none" else "weak",
             protocol=how,
             json=json,
             settings=settings,
         )
         return
-    keys = _n_keys(table, by)
+    beside = votes_alike(everything, table)
+    n_parts = _n_labelled_parts(beside, gold, by)
     varied = names(vary, "--vary") if vary is not None else _VARIED if report else ()
     study = Study(
         table,
@@ -275,28 +278,36 @@ def evaluate(
         by=None if by is None else names(by, "--by"),
         n_votes=budgets,
         aggregators=methods_with_priors(
-            _aggregators(methods, table, confidence, budgets, keys), prior, methods is None, keys
+            _aggregators(methods, table, confidence, budgets, n_parts),
+            prior,
+            methods is None,
+            n_parts,
         ),
         confidence=confidence,
         protocol=how,
+        neighbours=beside,
         sizes=numbers(sizes, "--sizes", "20,40,80"),
         progress=progress_bar,
     )
     refuse_report(report, reads := files_read(context, "report"), force)
     evaluation, whole = _scored(study)
-    # Missing votes are among the remarks of the evaluation.
-    say_what_is_pooled(study.votes, "takes", evaluation.by, missing=False)
+    study = replace(study, scores=evaluation)
     n_unlabelled = study.labels.n_missing
+    # Missing votes are among the remarks of the evaluation.
+    about_data = [
+        *evaluation.about_data,
+        *what_is_pooled(study.votes, "takes", evaluation.by, missing=False),
+        *priors_beside(study.aggregators),
+    ]
+    if n_unlabelled:
+        about_data.append(f"{n_unlabelled} rows of {gold.source} have no label and are left out")
+    evaluation = replace(evaluation, about_data=tuple(about_data))
     overall = over_all_items(study.votes, gold) if whole else None
     if json:
         found = evaluation_as_json(evaluation, **settings, n_unlabelled=n_unlabelled)
         print_json({**found, "estimates": overall and estimates_as_json(overall)})
     else:
         print_table(evaluation)
-        for line in priors_beside(study.aggregators):
-            note(line)
-        if n_unlabelled:
-            note(f"{n_unlabelled} rows of {gold.source} have no label and are left out")
         if overall is not None:
             out.print(win_rate_line(overall), soft_wrap=True)
     if report is not None:
@@ -307,7 +318,7 @@ def evaluate(
                 raise KeyboardInterrupt
             if overall is not None:
                 write_estimates(folder, overall)
-            write_protocols(folder, study)
+            write_protocols(folder, study, QUESTIONS)
         say_where(report)
     if not whole:
         raise KeyboardInterrupt
@@ -320,6 +331,7 @@ def _scored(study: Study) -> tuple[Scores, bool]:
         "n_votes": study.n_votes,
         "aggregators": study.aggregators,
         "protocol": study.protocol,
+        "neighbours": study.neighbours,
     }
     try:
         return study.run(
@@ -358,7 +370,7 @@ def _aggregators(
     votes: Votes,
     confidence: str | None,
     budgets: Sequence[int] | None,
-    n_keys: int,
+    n_parts: int,
 ) -> tuple[Aggregator, ...] | None:
     """Return aggregators by name; `all` means those that the columns of the votes allow."""
     if methods is None:
@@ -375,15 +387,15 @@ def _aggregators(
             wanting.add(name)
             if any(f"{column}_".startswith(f"{needs.decisions}_") for column in votes.columns):
                 note(f"{name} is left out: there is no column {', '.join(sorted(absent))}")
-    if n_keys < 2:
+    if n_parts < 2:
         wanting.update(name for name, needs in _NEEDS.items() if needs.neighbours)
     return by_name([name for name in AGGREGATORS if name not in wanting])
 
 
-def _n_keys(votes: Votes, by: str | None) -> int:
-    """Number of parts that are evaluated by themselves."""
+def _n_labelled_parts(votes: Votes, gold: Labels, by: str | None) -> int:
+    """Number of parts that have labels, so that each has the others as neighbours."""
     columns = grouping(votes, None if by is None else names(by, "--by"))
-    return len(votes.frame.select(columns).unique()) if columns else 1
+    return len(labelled_parts(votes, gold, by=columns)[0])
 
 
 def _has_confidences(votes: Votes, column: str | None) -> bool:

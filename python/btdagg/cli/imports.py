@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from btdagg._core import InputError
-from btdagg.cli.common import Force, Json, files_read, note, out, print_json
+from btdagg.cli.common import Json, files_read, note, out, print_json
 from btdagg.files import TABLE_SUFFIXES, write_table
-from btdagg.outputs import OutputFile, table_kind
+from btdagg.outputs import require_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -114,6 +114,15 @@ def import_(
             show_default=False,
         ),
     ] = None,
+    answer_pattern: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REGEX",
+            help="Where the verdict is in texts: a regular expression with one group, such as "
+            "'^Pick: (A|B)$'. The last match counts.",
+            show_default="tags, JSON, labels such as Verdict: A, a last line",
+        ),
+    ] = None,
     template: Annotated[
         str | None,
         typer.Option(
@@ -137,20 +146,19 @@ def import_(
             show_default=False,
         ),
     ] = None,
-    force: Force = False,
     json: Json = False,
 ) -> None:
     """Import votes that other tools have collected: batch outputs, judgments, tables.
 
     The format is recognized by the content. Votes are turned to A's point of view, where A is the
     first of two systems in alphabetical order, or what the file calls A. What cannot be read is
-    counted by reason, and stays a missing vote.
+    counted by reason, and stays a missing vote; where nothing can be read, nothing is written.
 
     Example: btdagg import gpt-4_pair.jsonl -o votes.parquet
     """
     from btdagg.importing import read
     from btdagg.importing.content import files_in
-    from btdagg.importing.words import parse_words
+    from btdagg.tables.words import parse_words
 
     if output is None and store is None:
         raise InputError("want --output, a file to write, or --store, a vote store")
@@ -159,7 +167,6 @@ def import_(
             raise InputError(f"--{option} wants --store")
     if template is None and temperature is not None:
         raise InputError("--temperature wants --template")
-    target = None
     if output is not None:
         if output.suffix.lower() not in TABLE_SUFFIXES:
             raise InputError(f"--output is {output}, want a name in {', '.join(TABLE_SUFFIXES)}")
@@ -170,7 +177,7 @@ def import_(
         for place in filter(os.path.isdir, files):
             if Path(os.path.realpath(output)).is_relative_to(os.path.realpath(place)):
                 raise InputError(f"--output is {output}, in {place}, a folder that is read")
-        target = OutputFile("--output", output, table_kind(_is_imported), reads=reads, force=force)
+        require_file("--output", output, reads=reads)
     flipped = _pairs(flip_where, "--flip-where", split=False)
     if len({column for column, _ in flipped}) > 1:
         raise InputError("--flip-where names two columns, want one")
@@ -184,10 +191,14 @@ def import_(
         kind=kind,  # type: ignore[arg-type]
         name=name,
         custom_id=custom_id,
+        answer_pattern=answer_pattern,
     )
+    if not found.n_votes:
+        listed = ", ".join(f"{n} {status}" for status, n in found.unread.items())
+        raise InputError("; ".join([f"no vote could be read: {listed}", *found.remarks]))
     stored = None if store is None else _store(found, store, template, temperature, pairs)
-    if target is not None:
-        target.save(lambda path: write_table(found.frame, path, path.suffix))
+    if output is not None:
+        write_table(found.frame, output, output.suffix)
     _say(found, output, store, stored, json=json)
 
 
@@ -244,14 +255,6 @@ def _say(
         note(f"not read: {listed}; these are missing votes, not ties")
     for remark in found.remarks:
         note(remark)
-
-
-def _is_imported(columns: list[str]) -> bool:
-    """Whether a table has columns that this command, and no other tool, writes."""
-    written = set(columns)
-    return {"item", "vote", "status", "format"} <= written or (
-        {"item", "label", "n_votes", "format"} <= written
-    )
 
 
 def _pairs(

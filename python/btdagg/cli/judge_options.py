@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from btdagg._core import InputError
-from btdagg.cli.common import at_least
+from btdagg.cli.common import at_least, is_given
 from btdagg.cli.stopping import load_rule
 from btdagg.judge.calls import STATUSES
-from btdagg.judge.clients import PROTOCOLS, SIMULATED
 from btdagg.judge.judging import Judging
 from btdagg.judge.limits import Limits
 from btdagg.judge.prices import Prices
+from btdagg.judge.provider import client_of
+from btdagg.judge.providers import SIMULATED, provider_of
 
 if TYPE_CHECKING:
     from btdagg.judge.client import ChatClient
@@ -42,30 +43,40 @@ class JudgeOptions:
     """What both commands take. A field named as one of `Judging` or `Limits` is that value."""
 
     model: Annotated[
-        str, typer.Option("--model", "-m", help="As the endpoint calls it.", show_default=False)
+        str,
+        typer.Option(
+            "--model",
+            "-m",
+            help="PROVIDER:NAME, of openai, anthropic, google, bedrock or ollama; a bare NAME is "
+            "one of OpenAI, or of the endpoint at --base-url. simulated is a judge to try things "
+            "on that asks no endpoint.",
+            show_default=False,
+        ),
     ]
     base_url: Annotated[
         str | None,
         typer.Option(
             help="Of any OpenAI-compatible endpoint, such as http://localhost:8000/v1; or of "
-            "another one with the protocol of --client.",
+            "another one with the protocol of the provider.",
             show_default="the provider's own",
         ),
     ] = None
-    protocol: Annotated[
-        str,
-        typer.Option(
-            "--client",
-            help=f"Protocol of the endpoint: {', '.join(PROTOCOLS[:-1])}; or {SIMULATED}, a judge "
-            "to try things on that asks no endpoint.",
-        ),
-    ] = PROTOCOLS[0]
     key_variable: Annotated[
         str | None,
         typer.Option(
             "--api-key-env",
             help="Environment variable that holds the API key.",
-            show_default="OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY",
+            show_default="the provider's, such as OPENAI_API_KEY",
+        ),
+    ] = None
+    headers: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--header",
+            metavar="NAME=VALUE",
+            help="Sent with each request, for gateways; repeat for others. Values are neither "
+            "stored nor shown in messages.",
+            show_default=False,
         ),
     ] = None
     n: Annotated[int, typer.Option("-n", help="Votes per pair, half of them in each order.")] = (
@@ -166,31 +177,30 @@ class JudgeOptions:
     max_cost: Annotated[
         float | None, typer.Option(help="Stop this run before it costs more.", show_default=False)
     ] = Limits.max_cost
-    shared: Annotated[
-        bool,
-        typer.Option(
-            "--shared-limits",
-            help="Rates and --max-... hold for all processes together that ask this judge, have "
-            "the same store and say so.",
-        ),
-    ] = Limits.shared
     max_wait: Annotated[
         float,
-        typer.Option(help="Seconds to wait for a limit of the endpoint, before the run ends."),
+        typer.Option(
+            help="Seconds to wait for a limit of the endpoint to pass, or for one that is away to "
+            "come back, before the run ends."
+        ),
     ] = Limits.max_wait
     price_in: Annotated[
-        float | None, typer.Option(help="Price of a million tokens sent.", show_default=False)
+        float | None,
+        typer.Option(help="Price of a million tokens sent.", show_default="as listed"),
     ] = None
     price_out: Annotated[
-        float | None, typer.Option(help="Price of a million tokens received.", show_default=False)
+        float | None,
+        typer.Option(help="Price of a million tokens received.", show_default="as listed"),
     ] = None
-    timeout: Annotated[float, typer.Option(help="Seconds for a call.")] = Judging.timeout
+    timeout: Annotated[
+        float,
+        typer.Option(
+            help="Seconds for a call, from the request to the end of its answer, streamed or not."
+        ),
+    ] = Judging.timeout
     max_attempts: Annotated[
         int, typer.Option("--attempts", help="Requests for one answer, at most.")
     ] = Judging.max_attempts
-    samples_per_call: Annotated[
-        int, typer.Option(help="Answers per request (n), where the endpoint gives several.")
-    ] = Judging.samples_per_call
     again: Annotated[
         str,
         typer.Option(
@@ -208,11 +218,13 @@ class JudgeOptions:
         ),
     ] = Judging.same_endpoint
     allow_missing: Annotated[
-        float,
+        float | None,
         typer.Option(
-            metavar="SHARE", help="Exit with status 3 if more of the votes wanted are missing."
+            metavar="SHARE",
+            help="Exit with status 3 if more of the votes wanted are missing.",
+            show_default="0.05, and none that failed",
         ),
-    ] = 0.05
+    ] = None
     drop_exchanges: Annotated[
         bool, typer.Option("--drop-exchanges", help="Keep the votes but not what was said.")
     ] = False
@@ -240,18 +252,13 @@ class JudgeOptions:
         InputError
             If a value is out of range; the message names the option.
         """
-        if not 0 <= self.allow_missing <= 1:
+        if self.allow_missing is not None and not 0 <= self.allow_missing <= 1:
             raise InputError(f"--allow-missing is {self.allow_missing:g}, want a share from 0 to 1")
-        if self.protocol not in PROTOCOLS:
-            raise InputError(f"--client is {self.protocol!r}, want one of {', '.join(PROTOCOLS)}")
-        if self.protocol == SIMULATED and self.model != SIMULATED:
-            raise InputError(
-                f"--client {SIMULATED} asks no model: --model is {self.model!r}, want {SIMULATED}"
-            )
-        if self.batch and (self.stream or self.protocol != "openai"):
-            other = "--stream" if self.stream else f"--client {self.protocol}"
+        is_openai = self.model != SIMULATED and provider_of(self.model)[0] == "openai"
+        if self.batch and (self.stream or not is_openai):
+            other = "--stream" if self.stream else f"--model {self.model}"
             raise InputError(f"{other} is not for --batch, which OpenAI-style endpoints answer")
-        for name in ("max_calls", "max_tokens", "samples_per_call"):
+        for name in ("max_calls", "max_tokens"):
             at_least(getattr(self, name), f"--{name.replace('_', '-')}", 1)
         same = {
             each.name: getattr(self, each.name)
@@ -274,19 +281,18 @@ class JudgeOptions:
 
     def client(self) -> ChatClient:
         """The endpoint that is asked."""
-        from btdagg.judge.clients import client_of
-
         return client_of(
-            self.protocol,
+            self.model,
             self.base_url,
             key_variable=self.key_variable,
             stream=self.stream,
             timeout=self.timeout,
+            headers=_parsed_headers(self.headers),
         )
 
     def _request_seed(self) -> int | None:
         """What a simulated judge says should be the same in every run."""
-        if self.protocol == SIMULATED and self.request_seed is None:
+        if self.model == SIMULATED and self.request_seed is None:
             return 0
         return self.request_seed
 
@@ -294,7 +300,9 @@ class JudgeOptions:
         if (self.price_in is None) != (self.price_out is None):
             raise InputError("--price-in and --price-out: one is given, want both")
         if self.price_in is None or self.price_out is None:
-            return None
+            if self.base_url is not None or self.model == SIMULATED:
+                return None
+            return Prices.of_model(self.model)
         return Prices(self.price_in, self.price_out)
 
 
@@ -368,6 +376,17 @@ def _parsed_values(given: list[str] | None) -> dict[str, str]:
     return values
 
 
+def _parsed_headers(given: list[str] | None) -> dict[str, str]:
+    """Values by name of NAME=VALUE texts, which no message shows: they are often secret."""
+    headers = {}
+    for text in given or ():
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise InputError("--header is without a name or value, want NAME=VALUE")
+        headers[name.strip()] = value.strip()
+    return headers
+
+
 def stopping_rule(
     options: JudgeOptions, context: typer.Context
 ) -> tuple[StoppingRule | RuleKind | None, JudgeOptions]:
@@ -391,7 +410,6 @@ def stopping_rule(
     file = Path(said)
     if not (file.suffix or file.name != said or file.exists()):
         raise InputError(f"--stop is {said!r}, want {WANTED}, or the file of a rule")
-    given = context.get_parameter_source("n")
-    n = None if given is None or given.name == "DEFAULT" else options.n
+    n = options.n if is_given(context, "n") else None
     rule = load_rule(file, n, options.order)
     return rule, replace(options, n=rule.n)

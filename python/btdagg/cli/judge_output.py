@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from btdagg.addresses import shown_address
 from btdagg.cli.common import note, out, print_json
 from btdagg.cli.stopping import saved_as_dict, say_saved
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 INCOMPLETE = 3  # exit status where a run ended early, or too many votes are missing
+_MISSING = 0.05  # share of the votes wanted that may be missing, none of them for a failure
 
 
 def say_estimate(
@@ -36,10 +38,11 @@ def say_estimate(
     try:
         with VoteStore(store, create=False) as opened:
             wanted = pairs_to_ask(opened)
-            _print_estimate(estimate(wanted, asking, opened), json)
+            found = estimate(wanted, asking, opened)
+            _print_estimate(found, json, asking.prices is not None)
     except NoStoreError:
         wanted = pairs_to_ask(None)
-        _print_estimate(estimate(wanted, asking), json)
+        _print_estimate(estimate(wanted, asking), json, asking.prices is not None)
     return wanted
 
 
@@ -55,7 +58,7 @@ def say_rule(rule: StoppingRule | RuleKind, n_settled: int) -> None:
     note(f"{told}is expected to ask for {rule.expected_votes:.2f} of {rule.n} a pair")
 
 
-def _print_estimate(found: Estimate, json: bool) -> None:
+def _print_estimate(found: Estimate, json: bool, has_prices: bool) -> None:
     if json:
         print_json(asdict(found))
         return
@@ -70,18 +73,16 @@ def _print_estimate(found: Estimate, json: bool) -> None:
         out.print(f"about {found.completion_tokens} tokens to receive")
     if found.cost is not None:
         out.print(f"cost about {found.cost:.4g}")
-    else:
+    elif not has_prices:
         note("for the cost, give --price-in and --price-out (per million tokens)")
 
 
-def say_run(run: JudgeRun, store: str, json: bool, allowed: float) -> int:
+def say_run(run: JudgeRun, store: str, json: bool, allowed: float | None) -> int:
     """Print the result of a run; return the exit status.
 
-    `allowed` is the share of the votes wanted that may be missing.
+    `allowed` is the share of the votes wanted that may be missing; unless given, none may have
+    failed, and 5% may be missing for other reasons.
     """
-    from sqlalchemy import make_url
-
-    shown = make_url(store).render_as_string(hide_password=True) if "://" in store else store
     if json:
         print_json(run.as_dict())
     else:
@@ -92,7 +93,8 @@ def say_run(run: JudgeRun, store: str, json: bool, allowed: float) -> int:
             f"{run.statuses['ok']} new votes, {run.there['ok']} there before: {_by_status(run)}"
         )
         out.print(
-            f"{run.n_calls} calls ({run.n_retries} repeated), {_tokens(run)}{cost}; store {shown}",
+            f"{run.n_calls} calls ({run.n_retries} repeated), {_tokens(run)}{cost}; "
+            f"store {shown_address(store)}",
             soft_wrap=True,
         )
     if run.n_batched:
@@ -103,15 +105,15 @@ def say_run(run: JudgeRun, store: str, json: bool, allowed: float) -> int:
             if run.n_pair_faults
             else ""
         )
-        note(
-            f"{run.n_without_vote} samples are without a vote{of_pairs}; --retry all asks for them "
-            "again"
+        why = "".join(
+            f", most often for this reason: {reason}" for reason, _ in run.reasons.most_common(1)
         )
-    if not run.stopped and run.missing_share > allowed:
         note(
-            f"{run.missing_share:.1%} of the votes are missing, more than --allow-missing "
-            f"{allowed:g}: exit status {INCOMPLETE}"
+            f"{run.n_without_vote} samples are without a vote{of_pairs}{why}; --retry all asks for "
+            "them again"
         )
+    if not run.stopped and (missing := _too_many_missing(run, allowed)):
+        note(f"{missing}: exit status {INCOMPLETE}")
     if run.stopped:
         goes_on = "" if run.is_useless else ", the same command continues"
         note(f"stopped early: {run.stopped}; all votes so far are kept{goes_on}")
@@ -119,7 +121,7 @@ def say_run(run: JudgeRun, store: str, json: bool, allowed: float) -> int:
 
 
 def say_stopped(
-    run: JudgeRun, stopped: StoppedRun | None, store: str, json: bool, allowed: float
+    run: JudgeRun, stopped: StoppedRun | None, store: str, json: bool, allowed: float | None
 ) -> int:
     """Print the result of a job, and what its rule saved; return the exit status."""
     saved = {} if stopped is None else saved_as_dict(stopped)
@@ -132,14 +134,14 @@ def say_stopped(
     return status
 
 
-def say_labelling(found: Labelling, store: str, json: bool, allowed: float) -> int:
+def say_labelling(found: Labelling, store: str, json: bool, allowed: float | None) -> int:
     """Print the result of a pipeline's votes; return the exit status."""
     for remark in found.notes:
         note(remark)
     return say_stopped(found.run, found.stopped, store, json, allowed)
 
 
-def say_decisions(decisions: Decisions, store: str, json: bool, allowed: float) -> int:
+def say_decisions(decisions: Decisions, store: str, json: bool, allowed: float | None) -> int:
     """Print the result of a method; return the exit status."""
     if json:
         told = {**vars(decisions), "runs": [run.as_dict() for run in decisions.runs]}
@@ -159,11 +161,22 @@ def say_decisions(decisions: Decisions, store: str, json: bool, allowed: float) 
     return status
 
 
-def status_of(run: JudgeRun, allowed: float) -> int:
+def status_of(run: JudgeRun, allowed: float | None) -> int:
     """Return the exit status of a run."""
     if run.stopped:
         return INTERRUPTED if run.stopped == "interrupted" else INCOMPLETE
-    return INCOMPLETE if run.missing_share > allowed else 0
+    return INCOMPLETE if _too_many_missing(run, allowed) else 0
+
+
+def _too_many_missing(run: JudgeRun, allowed: float | None) -> str:
+    """Say that more votes are missing than may be; empty where they are not."""
+    n_failed = run.statuses["failed"] + run.there["failed"]
+    if allowed is None and n_failed:
+        return f"{n_failed} votes failed, and no --allow-missing says that they may"
+    most = _MISSING if allowed is None else allowed
+    if run.missing_share <= most:
+        return ""
+    return f"{run.missing_share:.1%} of the votes are missing, more than --allow-missing {most:g}"
 
 
 def _tokens(run: JudgeRun) -> str:

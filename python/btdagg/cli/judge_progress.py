@@ -10,7 +10,10 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
+from rich.cells import cell_len, set_cell_size
+
 from btdagg.cli.common import err, note
+from btdagg.report.wording import visible
 
 if TYPE_CHECKING:
     from btdagg.cli.judge_options import JudgeOptions
@@ -73,9 +76,12 @@ class _Progress:
         if time.monotonic() - self._last < (_EVERY if not waits_anew else min(_EVERY, 1.0)):
             return
         self._said = run.waits_for.partition(" (")[0]
-        line = ", ".join(self._parts(run))
-        end = "\r" if err.is_terminal else "\n"
-        print(f"{line:<{max(err.width - 1, 0)}}" if end == "\r" else line, end=end, file=sys.stderr)
+        line = visible(", ".join(self._parts(run)))
+        if not err.is_terminal:
+            print(line, file=sys.stderr)
+            return
+        # The last column stays free: a terminal that goes on to the next line keeps what is there.
+        print(set_cell_size(_cut(line, err.width - 1), err.width - 1), end="\r", file=sys.stderr)
 
     def _parts(self, run: JudgeRun) -> list[str]:
         now = time.monotonic()
@@ -94,6 +100,10 @@ class _Progress:
             left = (self._total - done) * (now - self._began) / max(new, 1)
             parts.append(f"{_duration(left)} to go")
         return parts
+
+
+def _cut(line: str, width: int) -> str:
+    return line if cell_len(line) <= width else f"{set_cell_size(line, max(width - 3, 0))}..."
 
 
 def _duration(seconds: float) -> str:

@@ -12,8 +12,8 @@ import typer
 from btdagg._core import InputError
 from btdagg.cli.common import Force, at_least, files_read, note, out
 from btdagg.cli.tables import Columns, tables_of
-from btdagg.files import TABLE_SUFFIXES, write_table
-from btdagg.outputs import OutputFile, table_kind
+from btdagg.files import TABLE_SUFFIXES
+from btdagg.outputs import require_file, table_if_any
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 TOKEN = "BTDAGG_LABEL_TOKEN"
 
-_FIRST = ["item", "rater", "label", "seconds", "note"]
 _CARRIED = ("probability", "group", "task")
 
 
@@ -138,7 +137,7 @@ def label(
     at_least(seed, "--seed", 0)
     place = store if store is not None else str(output.with_suffix(".db"))
     reads = [*files_read(context, "output"), place]
-    file = OutputFile("--output", output, table_kind(_is_labels), reads=reads, force=force)
+    require_file("--output", output, reads=reads)
     from btdagg.extras import needs
 
     with needs("label", "labelling"):
@@ -169,7 +168,7 @@ def label(
         outcome = Outcome(assignment, _carried(several, chosen), of_judge)
         session = Session(opened, assignment, outcome)
         if not force:
-            _refuse_to_lose(file.path, opened)
+            _refuse_to_lose(output, opened)
 
         def wanted() -> Sequence[Answer]:
             found = opened.answers()
@@ -183,8 +182,7 @@ def label(
 
         def write() -> None:
             if found := wanted():  # a table without rows is none
-                frame = outcome.table(found)
-                file.save(lambda path: write_table(frame, path, path.suffix))
+                outcome.save(found, output)
 
         if export and not opened.answers():
             raise InputError(f"{opened.name}: has no label to write")
@@ -240,12 +238,13 @@ def _refuse_to_lose(path: Path, store: LabelStore) -> None:
     """
     import polars as pl
 
-    from btdagg.tables import read_table
-
-    if not path.is_file() or not path.stat().st_size:
+    existing = table_if_any(path)
+    if existing is None or not {"item", "label"} <= set(existing.columns):
         return
+    if "rater" not in existing.columns:
+        existing = existing.with_columns(rater=pl.lit(None))
     kept = {(each.item, each.rater): each.label for each in store.answers()}
-    rows = read_table(path, ["item", "rater", "label"]).frame.select(
+    rows = existing.select(
         pl.col("item", "rater", "label").cast(pl.String),
         number=pl.col("label").cast(pl.Float64, strict=False),
     )
@@ -266,8 +265,3 @@ def _refuse_to_lose(path: Path, store: LabelStore) -> None:
 
 def _labelled(label: object) -> str:
     return "none" if label is None else str(label)
-
-
-def _is_labels(columns: list[str]) -> bool:
-    """Whether a table has the columns that this command writes."""
-    return columns[:5] == _FIRST and set(columns[5:]) <= set(_CARRIED)

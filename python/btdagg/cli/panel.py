@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from btdagg._core import InputError
+from btdagg.aggregators import Davidson
 from btdagg.cli.common import note, out, print_json, progress_bar
 from btdagg.cli.score_table import evaluation_as_json, print_table
 from btdagg.evaluation.panel import evaluate_panel
@@ -38,6 +39,7 @@ def show_panel(
     panel: str,
     by: Sequence[str] | None,
     n_votes: Sequence[int] | None,
+    prior: Literal["weak"] | None,
     protocol: Protocol,
     json: bool,
     settings: Mapping[str, Any],
@@ -50,6 +52,7 @@ def show_panel(
             panel=panel.strip().lower(),
             by=by,
             n_votes=n_votes,
+            prior=prior,
             protocol=protocol,
             progress=progress,
         )
@@ -60,6 +63,8 @@ def show_panel(
         return
     print_table(scores)
     costs = ", ".join(f"{name} {spent:.1f}" for name, spent in cost.items())
+    alone = Davidson(prior=prior).name
+    out.print(f"judges and pooled votes by themselves: {alone}", soft_wrap=True)
     out.print(f"cost, in votes of a label: {costs}", soft_wrap=True)
     if n_unlabelled:
         note(f"{n_unlabelled} rows of {labels.source} have no label and are left out")

@@ -6,6 +6,7 @@ The file is not called run.py because `btdagg.cli.run` is the function that runs
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from json import dumps
 from pathlib import Path
@@ -169,7 +170,7 @@ def run(
             write_scores(report, evaluation)
             if overall is not None:
                 write_estimates(report, overall)
-            write_protocols(report, study)
+            write_protocols(report, replace(study, scores=evaluation))
         say_where(page)
         if not json and overall is not None:
             out.print(win_rate_line(overall), soft_wrap=True)

@@ -11,7 +11,6 @@ import typer
 import btdagg
 from btdagg.cli.common import (
     Filters,
-    Force,
     Json,
     at_least,
     files_read,
@@ -19,12 +18,12 @@ from btdagg.cli.common import (
     note,
     out,
     print_json,
-    say_what_is_pooled,
+    what_is_pooled,
 )
 from btdagg.cli.prior import AnyPrior, PriorOption, chosen_prior, neighbours_of
 from btdagg.cli.provenance import differences_said, say_differences
 from btdagg.cli.tables import Columns, tables_of
-from btdagg.outputs import OutputFile, json_kind
+from btdagg.outputs import require_file
 from btdagg.provenance import Provenance
 from btdagg.tables.join import with_task
 
@@ -114,7 +113,6 @@ def plan(
     ] = None,
     filters: Filters = None,
     columns: Columns = None,
-    force: Force = False,
     json: Json = False,
 ) -> None:
     """Make a stopping rule and forecast what it saves, before the first vote of a job.
@@ -148,15 +146,15 @@ def plan(
         return
     if votes is None or labels is None:
         raise btdagg.InputError("MODEL is given, want VOTES and LABELS too")
-    from btdagg.online.rule import RULE_FILE
-
-    rule_file = None
     if output is not None:
-        reads = files_read(context, "output")
-        rule_file = OutputFile(
-            "--output", output, json_kind(RULE_FILE.name), reads=reads, force=force
-        )
+        require_file("--output", output, reads=files_read(context, "output"))
     fitted = btdagg.DavidsonModel.load(model)
+    if fitted.provenance is not None and fitted.provenance.n_votes not in (None, n_votes):
+        n_fitted = fitted.provenance.n_votes
+        raise btdagg.InputError(
+            f"--votes is {n_votes}, and the model was calibrated at {n_fitted} votes an item; want "
+            f"--votes {n_fitted}, or a model that is calibrated at {n_votes}"
+        )
     raw_votes, raw_labels = tables_of(columns, votes, labels)
     gold = btdagg.read_labels(raw_labels)
     everything = with_task(btdagg.read_votes(raw_votes), gold)
@@ -195,9 +193,11 @@ def plan(
     fewer = [row for row in planned.budgets if row.n != n_votes]
     labels_for = online.excess_by_labels(items.counts, items.labels, n=n_votes, prior=known)
     planned = online.Plan((*fewer, *of_model), labels_for)
-    if rule_file is not None:
-        rule_file.save(rule.save)
-    say_what_is_pooled(table, "plans for")
+    if output is not None:
+        rule.save(output)
+    remarks = [*what_is_pooled(table, "plans for"), *items.remarks]
+    for remark in remarks:
+        note(remark)
     if json:
         print_json(
             {
@@ -214,6 +214,7 @@ def plan(
                     {"n_labels": size, "excess_mae": excess} for size, excess in planned.labels
                 ],
                 "n_labels": len(items.labels),
+                "remarks": remarks,
                 "output": None if output is None else str(output),
             }
         )

@@ -35,24 +35,6 @@ AnyPrior: TypeAlias = "Prior | Literal['weak'] | None"
 _FEW = 20
 
 
-def option_of(option: str | None, refitted: bool) -> str | None:
-    """Return what ``--prior`` says; of a model that is refitted, that there is none.
-
-    Raises
-    ------
-    InputError
-        If both are asked for: refits are fits to resampled labels alone.
-    """
-    if not refitted:
-        return option
-    if option not in (None, "none"):
-        raise InputError(
-            f"--prior is {option}, and --intervals and --refits fit without a prior; want --prior "
-            "none, or no refits"
-        )
-    return "none"
-
-
 def chosen_prior(
     option: str | None, neighbours: Mapping[str, tuple[object, object]] | None
 ) -> AnyPrior:
@@ -95,25 +77,30 @@ def neighbours_of(
     column that says where they are from, such as their template.
     """
     from btdagg.evaluation.parts import labelled_parts
-    from btdagg.provenance import COLUMNS
 
     by = [column for column in ("task", "judge") if column in everything.columns]
     if not by:
         return {}
-    alike = {
-        column: used.values(column).unique().drop_nulls().to_list()
-        for column in COLUMNS
-        if column in used.columns and column not in by
-    }
-    wanted = {column: values for column, values in alike.items() if values}
-    rest = everything.filter(wanted) if wanted else everything
     own = {key for key, _ in used.partition(by)}
-    found, _ = labelled_parts(rest, gold, by=by, n_votes=n_votes)
+    found, _ = labelled_parts(votes_alike(everything, used), gold, by=by, n_votes=n_votes)
     return {
         " ".join(key): (items.evidence.counts, items.labels)
         for key, items in found.items()
         if key not in own
     }
+
+
+def votes_alike(everything: Votes, used: Votes) -> Votes:
+    """Return the votes of all tasks and judges that are otherwise from where those used are."""
+    from btdagg.provenance import COLUMNS
+
+    alike = {
+        column: used.values(column).unique().drop_nulls().to_list()
+        for column in COLUMNS
+        if column in used.columns and column not in ("task", "judge")
+    }
+    wanted = {column: values for column, values in alike.items() if values}
+    return everything.filter(wanted) if wanted else everything
 
 
 def neighbours_in(everything: Histogram, used: Histogram) -> dict[str, tuple[object, object]]:
@@ -128,29 +115,32 @@ def neighbours_in(everything: Histogram, used: Histogram) -> dict[str, tuple[obj
 
 
 def methods_with_priors(
-    methods: tuple[Aggregator, ...] | None, prior: str | None, usual: bool, n_keys: int
+    methods: tuple[Aggregator, ...] | None, prior: str | None, usual: bool, n_parts: int
 ) -> tuple[Aggregator, ...] | None:
-    """Add the calibrations with a prior to methods, and where none are named a plain peer."""
+    """Put the calibrations with a prior before the methods, and where none are named a plain peer.
+
+    The first is calibrated as `btdagg calibrate` calibrates the model that it writes.
+    """
     from btdagg.aggregators import Davidson, Threshold, aggregators_or_usual, by_name
 
     if prior == "none" or (prior is None and not usual):
         return methods
     wanted = ["weak"]
-    if prior == "neighbours" or (prior is None and n_keys > 1):
+    if prior == "neighbours" or (prior is None and n_parts > 1):
         wanted.insert(0, "neighbours")
-    added = list(by_name(wanted))
+    calibrated = list(by_name(wanted))
     if prior not in (None, "weak", "neighbours"):
         known = chosen_prior(prior, None)
-        added.insert(0, Davidson(f"prior {Path(prior).name}", prior=known))
-    davidson, *rest = aggregators_or_usual(methods)
+        calibrated.insert(0, Davidson(f"Davidson, prior {Path(prior).name}", prior=known))
+    others = list(aggregators_or_usual(methods))
     if usual:
-        added.append(Threshold())
-    names = {method.name for method in (davidson, *rest)}
-    return (davidson, *(one for one in added if one.name not in names), *rest)
+        others.insert(1, Threshold())
+    names = {method.name for method in calibrated}
+    return (*calibrated, *(method for method in others if method.name not in names))
 
 
 def priors_beside(methods: Sequence[Aggregator] | None) -> list[str]:
-    """Say in a line which priors an evaluation has beside the paper's fit, if there are any."""
+    """Say in a line which priors the methods of an evaluation have, if any has one."""
     from btdagg.aggregators import Davidson, needs_of
 
     told = []
@@ -160,10 +150,13 @@ def priors_beside(methods: Sequence[Aggregator] | None) -> list[str]:
         elif isinstance(method, Davidson) and method.prior == "weak":
             told.append("weak, plain values")
         elif isinstance(method, Davidson) and isinstance(method.prior, btdagg.Prior):
-            told.append(f"{method.prior.n_labels} labels of {method.name.removeprefix('prior ')}")
+            named = method.name.removeprefix("Davidson, prior ")
+            told.append(f"{method.prior.n_labels} labels of {named}")
     if not told:
         return []
-    return [f"priors: {'; '.join(told)}; Davidson is the paper's fit, --prior none shows it alone"]
+    paper = "Davidson is the paper's fit, --prior none shows it alone"
+    plain = [paper for method in methods or () if method == Davidson()]
+    return [f"priors: {'; '.join(told + plain)}"]
 
 
 def what_was_done(prior: AnyPrior, option: str | None, calibration: btdagg.Calibration) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from btdagg._core import InputError
-from btdagg.addresses import without_credentials
+from btdagg.addresses import shown_address
 from btdagg.cli.common import err, out
 from btdagg.extras import needs
 
@@ -31,9 +30,6 @@ ReportOption = Annotated[
         show_default=False,
     ),
 ]
-
-
-_CREDENTIALS = re.compile(r"://[^/@\s]+@")
 
 
 def refuse_report(path: Path | None, reads: Sequence[str], force: bool) -> None:
@@ -70,7 +66,7 @@ def open_report(
 
     usual = {option.name: option.default for option in context.command.params}
     settings = {
-        "command": shlex.join(_CREDENTIALS.sub("://", word) for word in _words(context)),
+        "command": shlex.join(shown_address(word) for word in _words(context)),
         **{
             name: _shown(value)
             for name, value in context.params.items()
@@ -91,8 +87,9 @@ def _words(context: typer.Context) -> list[str]:
 
 def _shown(value: object) -> object:
     """Return a setting without the password that the address of a store may hold."""
-    text = str(value) if isinstance(value, Path) else value
-    return without_credentials(text) if isinstance(text, str) and "://" in text else text
+    if isinstance(value, list | tuple):
+        return [_shown(each) for each in value]
+    return shown_address(str(value)) if isinstance(value, str | Path) else value
 
 
 def say_where(path: Path) -> None:

@@ -54,8 +54,10 @@ def sql(
     sample: Annotated[
         list[str] | None,
         typer.Option(
-            help="Column that tells the samples of an item apart; repeat for more, such as judge, "
-            "order and sample. Equal votes of a sample count once, different ones for nothing.",
+            help="Column that tells the votes of an item apart, where rows may be repeated. Name "
+            "all of them: --sample judge --sample order --sample sample for an export of btdagg, "
+            "and template and temperature if it has several. Equal votes of a sample count once; "
+            "different ones give NULL for the item.",
             show_default="every row is one vote",
         ),
     ] = None,
@@ -131,7 +133,7 @@ def sql(
     decision is printed as one expression over three columns of counts. --histogram needs no model:
     it writes a query of votes and labels, whose few hundred rows btdagg calibrate reads.
 
-    Example: btdagg sql model.json --votes votes --sample sample --dialect postgresql
+    Example: btdagg sql model.json --votes votes --dialect postgresql
     """
     columns = {"--minus": minus, "--tie": tie, "--plus": plus}
     of_votes = {

@@ -19,7 +19,8 @@ Columns = Annotated[
         "--column",
         metavar="NAME=COLUMN",
         help="Read a column under another name: item=qid reads qid as item. Repeat for more. "
-        "Applies to every file that has the column.",
+        "Applies to every file that has the column, which may get two names: vote=verdict and "
+        "label=verdict.",
         show_default=False,
     ),
 ]
@@ -58,4 +59,5 @@ def _parse(columns: Sequence[str] | None) -> dict[str, str]:
         if name in wanted:
             raise InputError(f"--column {name} is given twice")
         wanted[name] = column
-    return wanted
+    # The labels' column may be called as the votes' is, which stays in the file of votes.
+    return {c: c for c in wanted.values() if c in ("vote", "label") and c not in wanted} | wanted

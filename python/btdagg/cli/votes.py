@@ -12,37 +12,30 @@ from btdagg.cli.common import (
     Filters,
     Force,
     Json,
-    at_least,
     files_read,
     filtered,
-    note,
     print_json,
-    progress_bar,
 )
 from btdagg.cli.reporting import (
     ReportOption,
-    names,
     open_report,
     print_report_table,
     refuse_report,
     say_where,
 )
 from btdagg.cli.tables import Columns, tables_of
-from btdagg.cli.votes_store import export_file, export_store, show_store
-from btdagg.evaluation import Protocol, RandomSplits, compare_orders, positional_bias, tie_rates
+from btdagg.cli.votes_store import export_store, require_export, show_store
+from btdagg.evaluation import positional_bias
 from btdagg.report import figures, tables
 from btdagg.report.table import Entry, ReportTable
 from btdagg.tables.source import is_store
-from btdagg.tables.table import text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Sequence
 
+    from btdagg.report.figure import ReportFigure
     from btdagg.report.questions import Exhibits
-    from btdagg.tables import Labels
-
-# Tie rates are tabulated by the judge and the first of these columns that has several values.
-_BESIDES = ("template", "temperature", "task", "order")
+    from btdagg.tables import Labels, Votes
 
 
 def votes(
@@ -53,8 +46,7 @@ def votes(
             metavar="VOTES",
             help="Votes (columns item, vote; optional judge, order ...): .csv, .tsv, .jsonl (each "
             "also .gz) or .parquet; - is standard input; or a vote store from btdagg judge (a "
-            "file, "
-            "or postgresql://...).",
+            "file, or postgresql://...).",
             show_default=False,
         ),
     ],
@@ -79,51 +71,20 @@ def votes(
     exchanges: Annotated[
         bool, typer.Option("--exchanges", help="Also export the texts that were sent and received.")
     ] = False,
-    labels: Annotated[
-        Path | None,
-        typer.Option(
-            help="Gold labels, to compare votes in one order, in the other, and in both.",
-            show_default=False,
-        ),
-    ] = None,
-    gold_ties: Annotated[
-        bool,
-        typer.Option(
-            "--gold-ties", help="Count only items that --labels calls a tie, as in the paper."
-        ),
-    ] = False,
     filters: Filters = None,
     columns: Columns = None,
-    setting: Annotated[
-        str | None,
-        typer.Option(
-            help="Column that says whether ties were allowed, for the table of positional bias.",
-            show_default=False,
-        ),
-    ] = None,
-    by: Annotated[
-        str | None,
-        typer.Option(
-            help="Two columns to tabulate tie rates by, separated by a comma.",
-            show_default="judge and template, temperature, task or order",
-        ),
-    ] = None,
-    splits: Annotated[
-        int, typer.Option(help="Number of random splits to compare orders on.")
-    ] = 100,
-    seed: Annotated[int, typer.Option(help="Seed of the splits.")] = 0,
     report: ReportOption = None,
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Summarize votes: how many there are, how many are missing, ties, positional bias.
+    """Summarize votes: how many there are, how many are missing, shares of ties, positional bias.
 
     For a vote store it prints one line per judge, template and method, with tokens and cost.
     --export writes the votes of a store to a file.
 
-    Example: btdagg votes votes.csv --by judge,order --report out
+    Example: btdagg votes votes.csv --report out
     """
-    looked_at = (labels, filters, columns, setting, by, report, gold_ties or None)
+    looked_at = (filters, columns, report)
     looks = any(option is not None for option in looked_at)
     if is_store(votes) and (export is not None or not looks):
         if looks:
@@ -139,25 +100,30 @@ def votes(
         else:
             wanted = (methods or "sample").split(",")
             reads = files_read(context, "export")
-            file = export_file(export, reads=reads, force=force)
-            export_store(votes, file, methods=wanted, exchanges=exchanges)
+            require_export(export, reads=reads)
+            export_store(votes, export, methods=wanted, exchanges=exchanges)
         return
     if export is not None or methods is not None or exchanges:
         option = "export" if export else "method" if methods else "exchanges"
         raise btdagg.InputError(f"--{option} wants a vote store, and {votes} is not one")
-    at_least(splits, "--splits", 2)
-    raw = tables_of(columns, votes, *([] if labels is None else [labels]))
-    table = filtered(btdagg.read_votes(raw[0]), filters)
-    gold = None if labels is None else btdagg.read_labels(raw[1])
-    if gold_ties and gold is None:
-        raise btdagg.InputError("--gold-ties wants --labels")
-    going_by = None if by is None else names(by, "--by")
-    setting = None if setting is None else setting.strip().lower()
-    if going_by is not None and len(going_by) != 2:
-        raise btdagg.InputError(f"--by is {by!r}, want two columns separated by a comma")
-    tied = gold if gold_ties else None
+    (raw,) = tables_of(columns, votes)
+    table = filtered(btdagg.read_votes(raw), filters)
     refuse_report(report, reads := files_read(context, "report"), force)
-    exhibits = list(_exhibits(table, gold, tied, going_by, setting, splits, seed))
+    exhibits = list(_exhibits(table))
+    show(exhibits, table, report, context, reads, force=force, json=json)
+
+
+def show(
+    exhibits: Sequence[ReportTable | ReportFigure],
+    table: Votes,
+    report: Path | None,
+    context: typer.Context,
+    reads: Sequence[str],
+    *,
+    force: bool,
+    json: bool,
+) -> None:
+    """Print the tables among the exhibits, and write all of them to a report."""
     printed = [exhibit for exhibit in exhibits if isinstance(exhibit, ReportTable)]
     if json:
         print_json({one.name: list(one.records) for one in printed})
@@ -172,57 +138,25 @@ def votes(
         say_where(report)
 
 
-def _exhibits(
-    table: btdagg.Votes,
-    gold: Labels | None,
-    tied: Labels | None,
-    columns: list[str] | None,
-    setting: str | None,
-    splits: int,
-    seed: int,
-) -> Exhibits:
+def _exhibits(table: Votes) -> Exhibits:
     judge = [column for column in ("judge",) if column in table.columns]
     yield _counts(table, judge)
-    if columns is None:
-        besides = [column for column in _BESIDES if _several(table, column)]
-        columns = [*judge, *besides][:2]
-    if len(columns) == 2:
-        rates = tie_rates(table, *columns, gold_ties=tied)
-        yield figures.tie_rate_figure(rates, *columns)
-        yield tables.tie_rate_table(rates, *columns)
-    if "order" not in table.columns:
-        return
-    bias = positional_bias(table, by=judge, setting=setting, gold_ties=tied)
+    if "order" in table.columns:
+        yield from bias_by_judge(table)
+
+
+def bias_by_judge(
+    table: Votes, setting: str | None = None, gold_ties: Labels | None = None
+) -> Exhibits:
+    """Yield the figure, if there is anything to draw, and the table of the positional bias."""
+    judge = [column for column in ("judge",) if column in table.columns]
+    bias = positional_bias(table, by=judge, setting=setting, gold_ties=gold_ties)
     if any(one.interval for one in bias):
         yield figures.positional_bias_figure(bias, setting or "setting")
     yield tables.positional_bias_table(bias, judge, setting or "setting")
-    if gold is None:
-        return
-    try:
-        yield from _orders(table, gold, splits, seed)
-    except btdagg.InputError as error:
-        note(f"orders are not compared: {error}")
 
 
-def _orders(table: btdagg.Votes, gold: Labels, splits: int, seed: int) -> Iterator[ReportTable]:
-    """Compare errors with votes in one order, the other and both, if items have enough of each."""
-    by = [column for column in ("task", "judge") if column in table.columns]
-    present = table.frame.drop_nulls("vote")
-    shown = present["order"].unique().sort().to_list()
-    if len(shown) < 2:
-        raise btdagg.InputError(f"all votes have order {shown[0] if shown else 'none'}, want both")
-    per_order = present.group_by("item", "order", *by).len()["len"]
-    each = int(per_order.median() or 0)  # type: ignore[arg-type]
-    each -= each % 2
-    if each < 2:
-        raise btdagg.InputError("most items have 1 vote of each order, want at least 2")
-    protocol = Protocol(RandomSplits(n_splits=splits, seed=seed))
-    with progress_bar("comparing orders") as progress:
-        found = compare_orders(table, gold, each, protocol=protocol, progress=progress)
-    yield tables.order_table(found)
-
-
-def _counts(table: btdagg.Votes, judge: list[str]) -> ReportTable:
+def _counts(table: Votes, judge: list[str]) -> ReportTable:
     """Count votes, missing votes, and the share of each vote, by judge."""
     rows, records = [], []
     for key, part in table.partition(judge):
@@ -244,7 +178,3 @@ def _counts(table: btdagg.Votes, judge: list[str]) -> ReportTable:
         tuple(rows),
         tuple(records),
     )
-
-
-def _several(table: btdagg.Votes, column: str) -> bool:
-    return column in table.columns and text(table, column).n_unique() > 1

@@ -8,7 +8,7 @@ from pathlib import Path
 from btdagg._core import InputError
 from btdagg.cli.common import note, out, print_json
 from btdagg.files import TABLE_SUFFIXES
-from btdagg.outputs import OutputFile, table_kind
+from btdagg.outputs import require_file
 from btdagg.report.table import Entry
 
 _HEADER = (
@@ -59,18 +59,14 @@ def show_store(store: str, *, json: bool = False) -> None:
             )
 
 
-def export_file(path: Path, *, reads: Sequence[str], force: bool) -> OutputFile:
+def require_export(path: Path, *, reads: Sequence[str]) -> None:
     """Check that votes may be written to a file, before the store is read."""
-    from btdagg.judge.store.export import is_export
-
     if path.suffix.lower() not in TABLE_SUFFIXES:
         raise InputError(f"--export is {path}, want a name in {', '.join(TABLE_SUFFIXES)}")
-    return OutputFile("--export", path, table_kind(is_export), reads=reads, force=force)
+    require_file("--export", path, reads=reads)
 
 
-def export_store(
-    store: str, file: OutputFile, *, methods: list[str], exchanges: bool = False
-) -> None:
+def export_store(store: str, file: Path, *, methods: list[str], exchanges: bool = False) -> None:
     """Write the votes of a store to a file and say how many."""
     from btdagg.judge.methods import METHODS
     from btdagg.judge.store import VoteStore, export, votes_frame
@@ -81,9 +77,9 @@ def export_store(
             raise InputError(f"--method is {method!r}, want one of sample, {', '.join(METHODS)}")
     with VoteStore(store, create=False) as opened:
         frame = votes_frame(opened, methods=wanted, exchanges=exchanges)
-    file.save(lambda path: export(frame, path))
+    export(frame, file)
     missing = frame["vote"].null_count()
     out.print(
-        f"wrote {file.path}: {frame.height - missing} votes, {missing} samples without one",
+        f"wrote {file}: {frame.height - missing} votes, {missing} samples without one",
         soft_wrap=True,
     )

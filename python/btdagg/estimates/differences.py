@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import stats
 
 from btdagg.estimates.quantities import QUANTITIES, ends_of
 from btdagg.readable import readable
-from btdagg.significance import holm
+from btdagg.significance import holm, t_pvalues
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,7 +31,7 @@ class Difference:
         Its interval, which holds together with those of the other pairs.
     standard_error : float
     pvalue : float
-        Of no difference, corrected for the number of pairs; NaN where the standard error is 0.
+        Of no difference, corrected for the number of pairs.
     """
 
     value: float
@@ -76,6 +75,7 @@ def differences_of(
     pairs = [(values[i], values[j]) for i, j in zip(first.tolist(), second.tolist(), strict=True)]
     found: dict[tuple[Any, Any], dict[str, Difference]] = {pair: {} for pair in pairs}
     degrees = np.array([part.degrees_of_freedom for part in domains])
+    own_degrees = np.array([part.sample.degrees_of_freedom for part in domains])
     for quantity in QUANTITIES:
         ends = ends_of(quantity)
         means = [part.means[quantity] for part in domains]
@@ -93,16 +93,15 @@ def differences_of(
             freedom = np.where(spread > 0, both**2 / spread, np.inf)
             away = value[first] - value[second]
             error = np.sqrt(np.maximum(both - 2 * covariance, 0.0))
-            p = np.where(error > 0, 2 * stats.t.sf(np.abs(away) / error, freedom), np.nan)
+        # Without any spread the signs of the groups of the smaller domain are all there is.
+        fewest = np.minimum(own_degrees[first], own_degrees[second])
+        p = holm(t_pvalues(away, error, np.where(error > 0, freedom, fewest)))
 
         def half(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
             squares = one**2 + other**2 - 2 * r * one * other  # noqa: B023
             return np.sqrt(np.maximum(squares, 0.0))
 
         low, high = away - half(down[first], up[second]), away + half(up[first], down[second])
-        tested = ~np.isnan(p)
-        if tested.any():
-            p[tested] = holm(p[tested])
         rows = np.stack([away, low, high, error, p], axis=1).tolist()
         for pair, row in zip(pairs, rows, strict=True):
             found[pair][quantity] = Difference(*row)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from btdagg._core import InputError
 from btdagg.readable import readable
 from btdagg.tables.join import labels_of, matching, with_task
-from btdagg.tables.labels import Labels
+from btdagg.tables.labels import Labels, mean_remarks
 from btdagg.tables.panel import panel_counts
 from btdagg.tables.table import require
 from btdagg.tables.votes import Votes, counts_of
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+Remarked = TypeVar("Remarked", bound=Any)
+
+
 @readable
 class AllItems(NamedTuple):
     """Items with a row each, in the order of the votes, part by part.
@@ -27,8 +31,9 @@ class AllItems(NamedTuple):
     Attributes
     ----------
     counts : (N, 3) or (N, judges, 3) array of int64
-    labels : (N,) array of float
-        NaN where there is none.
+    outcomes : (N, 3) array of float
+        Shares of the raters of each item for B, tie and A: of one rater 0 and 1; NaN where there is
+        no label.
     groups : (N,) array of str, or None
         An item of which no group is known is one by itself.
     probabilities : (N,) array of float, or None
@@ -36,19 +41,22 @@ class AllItems(NamedTuple):
     by : (N,) array of str, or None
     systems : (N, 2) array of str, or None
         Whose responses are A and B.
-    n_without_votes : int
-        Labels of items without votes.
-    n_without_group : int
+    remarks : tuple of str
+        What was left out, and what was assumed.
     """
 
     counts: NDArray[np.int64]
-    labels: NDArray[np.float64]
+    outcomes: NDArray[np.float64]
     groups: NDArray[np.object_] | None
     probabilities: NDArray[np.float64] | None
     by: NDArray[np.object_] | None
     systems: NDArray[np.object_] | None
-    n_without_votes: int
-    n_without_group: int
+    remarks: tuple[str, ...]
+
+
+def with_remarks(estimates: Remarked, remarks: Iterable[str]) -> Remarked:
+    """Return a result with more remarks, which are about its data, before its own."""
+    return replace(estimates, remarks=(*remarks, *estimates.remarks))
 
 
 def all_items(
@@ -113,22 +121,41 @@ def all_items(
     columns_told = whole["told"].T
     return AllItems(
         whole["counts"],
-        whole["labels"],
+        whole["outcomes"],
         whole["groups"] if has_groups else None,
         whole["probabilities"] if probability is not None else None,
         columns_told[0] if by is not None else None,
         columns_told[-2:].T if systems else None,
-        max(len(labels_of(labels, votes).ids) - n_labelled, 0),
-        sum(part.n_without_group for part in parts) if has_groups else 0,
+        _remarks(
+            labels.source,
+            whole["outcomes"],
+            max(len(labels_of(labels, votes).ids) - n_labelled, 0),
+            sum(part.n_without_group for part in parts) if has_groups else 0,
+        ),
     )
 
 
-_WHOLE = ("counts", "labels", "groups", "probabilities", "told")
+def _remarks(
+    source: str, outcomes: NDArray[np.float64], n_without_votes: int, n_without_group: int
+) -> tuple[str, ...]:
+    """Say what was left out, and what was assumed."""
+    remarks = [*mean_remarks(outcomes[~np.isnan(outcomes[:, 0])])]
+    if n_without_votes:
+        remarks.append(f"{n_without_votes} labels of {source} are of items without votes")
+    if n_without_group:
+        remarks.append(
+            f"{n_without_group} items have no group and are taken as one by themselves; rows of "
+            "the labels with a group and an empty label tell it"
+        )
+    return tuple(remarks)
+
+
+_WHOLE = ("counts", "outcomes", "groups", "probabilities", "told")
 
 
 class _TaskItems(NamedTuple):
     counts: NDArray[np.int64]
-    labels: NDArray[np.float64]
+    outcomes: NDArray[np.float64]
     groups: NDArray[np.object_]
     probabilities: NDArray[np.float64]
     told: NDArray[np.object_]
@@ -165,7 +192,8 @@ def _part(
         return whole
 
     nan = float("nan")
-    gold = spread(rows_there["label"].cast(pl.Float64).fill_null(nan), nan, np.float64)
+    outcomes = np.full((n, 3), nan)
+    outcomes[here] = known.shares[there]
     chance = np.full(n, nan)
     if probability is not None:
         chance = spread(_numbers(rows_there, probability, labels.source), nan, np.float64)
@@ -181,9 +209,9 @@ def _part(
         group[single] = [group_of_one(names[int(row)], task) for row in np.flatnonzero(single)]
     values = [every_value(values_of(votes, items, name), name, items, votes) for name in told]
     named = np.stack(values, axis=1) if told else np.empty((n, 0), dtype=object)
-    n_labels = int(np.isfinite(gold).sum())
+    n_labels = int((~np.isnan(outcomes[:, 0])).sum())
     return _TaskItems(
-        counts, gold, group, chance, named, n_labels, not single.all(), int(single.sum())
+        counts, outcomes, group, chance, named, n_labels, not single.all(), int(single.sum())
     )
 
 

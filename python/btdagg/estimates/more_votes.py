@@ -65,12 +65,12 @@ def votes_wanted(
     return int(np.ceil(slope / left)) if variance > 0 and left > 0 else None
 
 
-def some_of(labels: NDArray[np.float64], seed: int) -> NDArray[np.int64]:
+def some_of(is_labelled: NDArray[np.bool_], seed: int) -> NDArray[np.int64]:
     """Return the labelled items and some of the others."""
-    others = np.flatnonzero(np.isnan(labels))
+    others = np.flatnonzero(~is_labelled)
     if len(others) > _N_OTHERS:
         others = np.random.default_rng(seed).choice(others, _N_OTHERS, replace=False)
-    return np.sort(np.concatenate([np.flatnonzero(~np.isnan(labels)), others]))
+    return np.sort(np.concatenate([np.flatnonzero(is_labelled), others]))
 
 
 def _half_of(counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:

@@ -76,11 +76,12 @@ class NonInferiority:
                 f"bounds {self.lower:+.3f} and {self.upper:+.3f}",
             ),
         }[self.outcome]
-        return (
+        sentence = (
             f"{found} than A by more than {self.margin:g}: net win rate of A {self.estimate:+.3f}, "
             f"one-sided {100 * self.level:.4g}% {bound} ({self.n_labels:,} of {self.n_items:,} "
             f"items labelled){self._wanted}"
         )
+        return "\n".join([sentence, *(f"remark: {text}" for text in self.remarks)])
 
     @property
     def _wanted(self) -> str:

@@ -95,12 +95,12 @@ def turned_domain(
     turned = used >= k
     counts[turned], tables[:, turned] = counts[turned, ..., ::-1], tables[:, turned, ::-1]
     own = inside[population.labelled]
-    labelled = population.labelled[own]
+    labelled, outcomes = population.labelled[own], population.outcomes[own]
     part = replace(
         population,
         items=DistinctCounts(counts, place.reshape(-1)),
         labelled=np.searchsorted(rows, labelled),
-        labels=np.where(is_b[labelled], -population.labels[own], population.labels[own]),
+        outcomes=np.where(is_b[labelled, None], outcomes[:, ::-1], outcomes),
         groups=None if population.groups is None else population.groups[rows],
         weights=None if population.weights is None else population.weights[own],
         predictions=Predictions(tables, population.predictions.fold[own]),

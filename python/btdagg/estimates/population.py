@@ -48,6 +48,9 @@ class Domain:
     n_items : int
     is_published : bool
         Whether the estimator is PPI++ as published.
+    raters_worth : dict of str to float
+        Of each share, how many labels of one rater a label is worth: more than 1 where raters
+        disagree, since their mean varies less from item to item.
     """
 
     means: dict[str, Mean]
@@ -56,6 +59,7 @@ class Domain:
     sample: LabelledSample
     n_items: int
     is_published: bool
+    raters_worth: dict[str, float]
 
     @property
     def n_labels(self) -> int:
@@ -93,7 +97,7 @@ class Domain:
         if quantity in SHARES and alone.variance > 0:
             # Groups that are alike by design are no reason to trust a share more than that.
             of_labels = effective_number(alone.value, alone.variance, ends)
-            n *= min(self.n_labels / of_labels, 1.0)
+            n *= min(self.n_labels * self.raters_worth[quantity] / of_labels, 1.0)
         return n
 
     def estimates(self, level: float) -> dict[str, MeanEstimate]:
@@ -148,6 +152,14 @@ class Domain:
         return wanted, *wilson(mean.value, effective, self.quantile(level), ends)
 
 
+def _raters_worth(shares: NDArray[np.float64], sample: LabelledSample) -> float:
+    """Return the variance of single raters' labels over that of the means of items."""
+    mean = float(sample.weights @ shares)
+    within = float(sample.weights @ (shares * (1 - shares)))
+    between = mean * (1 - mean) - within
+    return mean * (1 - mean) / between if within > 0 and between > 0 else 1.0
+
+
 def _first(wanted: NDArray[np.int64], enough: NDArray[np.bool_]) -> int | None:
     return int(wanted[enough.argmax()]) if enough.any() else None
 
@@ -162,7 +174,8 @@ class Population:
     items : DistinctCounts
     labelled : (n,) array of int
         Numbers of the labelled items, in ascending order.
-    labels : (n,) array of -1, 0, 1
+    outcomes : (n, 3) array
+        Shares of the raters of each labelled item for B, tie and A: of one rater 0 and 1.
     groups : (N,) array of int or None
         Group of each item as a number from 0; None where each is one by itself.
     weights : (n,) array or None
@@ -174,7 +187,7 @@ class Population:
 
     items: DistinctCounts
     labelled: NDArray[np.int64]
-    labels: NDArray[np.int8]
+    outcomes: NDArray[np.float64]
     groups: NDArray[np.int64] | None
     weights: NDArray[np.float64] | None
     predictions: Predictions
@@ -194,16 +207,18 @@ class Population:
         enough = sample.n_groups > 1
         predicted = self.predictions.tables, self.predictions.fold[rows]
         predictions = self._stand_ins(rows, sample, inside, *predicted) if enough else None
-        means, alone, proxies = {}, {}, {}
+        means, alone, proxies, raters_worth = {}, {}, {}, {}
         for quantity, values in QUANTITIES.items():
-            y = np.array(values)[self.labels[rows] + 1]
+            y = self.outcomes[rows] @ np.array(values)
             alone[quantity] = labelled_mean(y, sample) if enough else unknown_mean(y)
             means[quantity] = alone[quantity]
+            if quantity in SHARES:
+                raters_worth[quantity] = _raters_worth(y, sample)
             if predictions is not None:
                 proxies[quantity] = predictions.of(values)
                 means[quantity] = corrected_mean(y, proxies[quantity], sample)
         n_items = len(self.items.place) if inside is None else int(inside.sum())
-        return Domain(means, alone, proxies, sample, n_items, self.is_published)
+        return Domain(means, alone, proxies, sample, n_items, self.is_published, raters_worth)
 
     @property
     def is_published(self) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg.dealing import numbered
 from btdagg.display import Drawn
 from btdagg.estimates.population import Domain, Population
 from btdagg.estimates.proxy import DistinctCounts, Predictor, as_any_counts, cross_fitted, fixed
@@ -20,15 +21,17 @@ from btdagg.validation import (
     as_integer,
     as_number,
     as_numbers,
-    is_missing,
+    as_outcomes,
     same_index,
     same_length,
+    unmasked,
 )
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from btdagg.estimates.differences import Difference
+    from btdagg.estimates.items import AllItems
     from btdagg.fit.prior import Prior
 
 
@@ -38,7 +41,7 @@ class Given:
     """What `estimate` is given, checked."""
 
     counts: NDArray[np.int64]
-    labels: NDArray[np.float64]
+    outcomes: NDArray[np.float64]
     groups: NDArray[np.int64] | None
     inverse: NDArray[np.float64] | None
     model: Predictor | None
@@ -65,7 +68,8 @@ class Given:
         """
         seed = as_integer(seed, "seed", 0)
         array = as_any_counts(counts)
-        gold = as_partial_labels(labels, len(array))
+        gold = as_outcomes(labels)
+        same_length("labels", len(gold), "counts", len(array))
         group = None if groups is None else as_groups(groups, "counts", len(gold))
         inverse = None if probabilities is None else _inverse(probabilities, gold)
         given = cls(array, gold, group, inverse, model, prior, seed)
@@ -77,29 +81,55 @@ class Given:
             )
         return given
 
+    @property
+    def is_labelled(self) -> NDArray[np.bool_]:
+        """Which items have a label."""
+        return ~np.isnan(self.outcomes[:, 0])
+
     @cached_property
     def labelled(self) -> NDArray[np.int64]:
         """Numbers of the labelled items."""
-        return np.flatnonzero(~np.isnan(self.labels))
+        return np.flatnonzero(self.is_labelled)
 
     def among(self, rows: NDArray[np.int64]) -> Given:
         """Return some of the items."""
         return replace(
             self,
             counts=self.counts[rows],
-            labels=self.labels[rows],
+            outcomes=self.outcomes[rows],
             groups=None if self.groups is None else self.groups[rows],
             inverse=None if self.inverse is None else self.inverse[rows],
         )
 
-    def population(self) -> Population:
-        """Return the items with the predictions of models."""
+    @property
+    def in_order(self) -> Given:
+        """The same items in the order of what they hold, which that of the rows does not change."""
+        told = [given for given in (self.groups, self.inverse) if given is not None]
+        counts = self.counts.reshape(len(self.counts), -1)
+        return self.among(np.lexsort((*told, *self.outcomes.T, *counts.T)))
+
+    def population(self, *told: NDArray[Any], sign: NDArray[np.int8] | None = None) -> Population:
+        """Return the items with the predictions of models.
+
+        `told`, (N,) arrays, is what else tells items apart, such as their systems, and `sign` has
+        -1 for items to be turned so that all have the same side as A.
+        """
         items, labelled = DistinctCounts.of(self.counts), self.labelled
-        known = self.labels[labelled].astype(np.int8)
+        known = self.outcomes[labelled]
         if self.model is None:
-            group = labelled if self.groups is None else self.groups[labelled]
-            numbers = np.unique(group, return_inverse=True)[1].reshape(-1)
-            predictions = cross_fitted(items, labelled, known, numbers, self.prior, self.seed)
+            if self.inverse is not None:
+                told = (*told, self.inverse)
+            group = None if self.groups is None else self.groups[labelled]
+            numbers = numbered(group, [values[labelled] for values in told], len(labelled))
+            predictions = cross_fitted(
+                items,
+                labelled,
+                known,
+                numbers,
+                self.prior,
+                self.seed,
+                None if sign is None else sign[labelled],
+            )
         else:
             predictions = fixed(self.model, items.rows, len(labelled))
         weights = None if self.inverse is None else self.inverse[labelled]
@@ -203,7 +233,8 @@ class Estimates(Drawn):
         whole = self._whole
         variance = (as_width(width, quantity) / 2 / whole.quantile(self.level)) ** 2
         mean = whole.means[quantity]
-        some = self._given.among(some_of(self._given.labels, self._given.seed))
+        given = self._given.in_order
+        some = given.among(some_of(given.is_labelled, given.seed))
         return votes_wanted(
             lambda counts: replace(some, counts=counts).population().domain(),
             some.counts,
@@ -256,8 +287,9 @@ def estimate(
         Votes of all items in label order: minus, tie, plus; or of several judges,
         (N, judges, 3), who are used as a panel. Or votes, as `btdagg.read_votes` returns them.
     labels : (N,) array of -1, 0, 1, or NaN or None where there is none
-        Labels of items that were chosen by chance. With votes, labels as `btdagg.read_labels`
-        returns them.
+        Labels of items that were chosen by chance. Where items have several raters, (N, 3) shares
+        of them for B, tie and A, NaN where there is no label. With votes, labels as
+        `btdagg.read_labels` returns them; then an item with several raters counts as their mean.
     groups : (N,) array, optional
         What items share, such as their prompt. Variances are between groups.
     probabilities : (N,) array of numbers above 0 and at most 1, optional
@@ -312,16 +344,15 @@ def estimate(
     """
     level = as_level(level)
     if hasattr(labels, "unlabelled"):
-        counts, labels, groups, probabilities, by = _of_tables(
-            counts, labels, groups, probabilities, by
-        )
+        items = _of_tables(counts, labels, groups, probabilities, by)
+        return estimate_items(items, model=model, prior=prior, level=level, seed=seed)
     same_index(counts=counts, labels=labels, groups=groups, probabilities=probabilities, by=by)
     given = Given.of(counts, labels, groups, probabilities, model, prior, seed)
-    population = given.population()
+    names, numbers = ([], None) if by is None else _values_of(by, len(given.outcomes))
+    population = given.population(*(() if numbers is None else (numbers,)))
     whole = population.domain()
     parts: dict[Any, Domain] = {}
-    if by is not None:
-        names, numbers = _values_of(by, whole.n_items)
+    if numbers is not None:
         parts = {name: population.domain(numbers == number) for number, name in enumerate(names)}
     return Estimates(
         whole.estimates(level),
@@ -337,10 +368,20 @@ def estimate(
     )
 
 
-def _of_tables(
-    votes: Any, labels: Any, groups: Any, probabilities: Any, by: Any
-) -> tuple[Any, Any, Any, Any, Any]:
-    """Return the arrays of tables of votes and labels."""
+def estimate_items(items: AllItems, **options: Any) -> Estimates:
+    """Estimate over items of tables; options are those of `estimate` that are no column."""
+    from btdagg.estimates.items import with_remarks
+
+    columns: dict[str, Any] = {
+        "groups": items.groups,
+        "probabilities": items.probabilities,
+        "by": items.by,
+    }
+    return with_remarks(estimate(items.counts, items.outcomes, **columns, **options), items.remarks)
+
+
+def _of_tables(votes: Any, labels: Any, groups: Any, probabilities: Any, by: Any) -> AllItems:
+    """Return the items of tables of votes and labels."""
     from btdagg.estimates.items import all_items
     from btdagg.tables.votes import Votes
 
@@ -354,8 +395,7 @@ def _of_tables(
         raise InputError(f"{name} is given with tables, which have a column for it")
     if not isinstance(by, str | None):
         raise InputError(f"by is {by!r}, want the name of a column of the votes")
-    found = all_items(votes, labels, by=by)
-    return found.counts, found.labels, found.groups, found.probabilities, found.by
+    return all_items(votes, labels, by=by)
 
 
 def _remarks(whole: Domain, population: Population) -> tuple[str, ...]:
@@ -388,37 +428,13 @@ def as_quantity(name: str) -> str:
     return name
 
 
-def as_partial_labels(labels: ArrayLike, n_items: int) -> NDArray[np.float64]:
-    """Return labels as (N,) floats with NaN where there is none.
-
-    Raises
-    ------
-    InputError
-        If there is not one for each item, or a value is none of -1, 0, 1, NaN and None.
-    """
-    array = np.asarray(labels)
-    if array.dtype.kind == "O":
-        absent = [is_missing(one) for one in array.ravel().tolist()]
-        array = np.where(np.reshape(absent, array.shape), np.nan, array)
-    wanted = "-1, 0, 1, or NaN where there is no label"
-    found = as_numbers(array, "labels", wanted).astype(np.float64)
-    if found.ndim != 1:
-        raise InputError(f"labels has shape {found.shape}, want one dimension")
-    same_length("labels", len(found), "counts", n_items)
-    good = np.isnan(found) | np.isin(found, (-1, 0, 1))
-    if not good.all():
-        row = int(np.argmin(good))
-        raise InputError(f"labels[{row}] is {found[row]:g}, want {wanted}")
-    return found
-
-
 def _inverse(probabilities: ArrayLike, labels: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return one over the probability of each item to be labelled."""
     array = as_numbers(probabilities, "probabilities").astype(np.float64)
     if array.ndim != 1:
         raise InputError(f"probabilities has shape {array.shape}, want one dimension")
     same_length("probabilities", len(array), "counts", len(labels))
-    unlabelled = np.isnan(labels)
+    unlabelled = np.isnan(labels[:, 0])
     good = ((array > 0) & (array <= 1)) | (np.isnan(array) & unlabelled)
     if not good.all():
         row = int(np.argmin(good))
@@ -433,7 +449,7 @@ def _inverse(probabilities: ArrayLike, labels: NDArray[np.float64]) -> NDArray[n
 
 def _values_of(by: ArrayLike, n_items: int) -> tuple[list[Any], NDArray[np.int64]]:
     """Return the values of a column, in order, and the number of each item's."""
-    values = np.asarray(by)
+    values = np.asarray(unmasked(by, "by"))
     numbers = as_groups(values, "counts", n_items, "by")
     names = np.empty(int(numbers.max()) + 1, dtype=values.dtype)
     names[numbers] = values

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg.dealing import deal
 from btdagg.distinct import distinct_rows
 from btdagg.fit.warnings import CalibrationWarning
 from btdagg.model import DavidsonModel
@@ -116,10 +117,11 @@ def fixed(model: Predictor, rows: NDArray[np.int64], n_labels: int) -> Predictio
 def cross_fitted(
     items: DistinctCounts,
     labelled: NDArray[np.int64],
-    labels: NDArray[np.int8],
+    outcomes: NDArray[np.float64],
     groups: NDArray[np.int64],
     prior: Prior | Literal["weak"],
     seed: int,
+    sign: NDArray[np.int8] | None = None,
 ) -> Predictions:
     """Calibrate on all labels but those of one fold, for each fold of whole groups.
 
@@ -128,34 +130,46 @@ def cross_fitted(
     items : DistinctCounts
     labelled : (n,) array of int
         Numbers of the labelled items.
-    labels : (n,) array of -1, 0, 1
+    outcomes : (n, 3) array
+        Shares of the raters of each for B, tie and A.
     groups : (n,) array of int
         Their groups, as numbers from 0; at least two.
     prior : Prior or "weak"
     seed : int
         Of the folds.
+    sign : (n,) array of -1 and 1, optional
+        -1 for items whose sides are swapped where folds are dealt.
     """
     from btdagg.fit.calibrate import calibrate
     from btdagg.fit.panel import calibrate_panel
 
     is_panel = items.rows.ndim == 3
-    n_groups = int(groups.max()) + 1
-    n_folds = min(_N_FOLDS_OF_PANELS if is_panel else _N_FOLDS, n_groups)
-    fold_of_group = np.empty(n_groups, dtype=np.int64)
-    order = np.random.default_rng(seed).permutation(n_groups)
-    fold_of_group[order] = np.arange(n_groups) % n_folds
-    fold = fold_of_group[groups]
-    counts = items.rows[items.place[labelled]]
+    n_folds = min(_N_FOLDS_OF_PANELS if is_panel else _N_FOLDS, int(groups.max()) + 1)
+    content = [items.rows[items.place[labelled]], outcomes]
+    if sign is not None:
+        content = [_turned(values, sign) for values in content]
+    fold = deal(groups, content, n_folds, seed)
+    # Each label that raters gave is one of its own, which weighs what their share is.
+    row, column = np.nonzero(outcomes)
+    counts, weights = items.rows[items.place[labelled[row]]], outcomes[row, column]
+    labels = column.astype(np.int8) - 1
     tables = np.empty((n_folds, len(items.rows), 3))
     with warnings.catch_warnings():
         # Whatever a fit is worth, the labels correct it.
         warnings.simplefilter("ignore", CalibrationWarning)
         for number in range(n_folds):
-            seen = fold != number
+            seen = fold[row] != number
+            given = counts[seen], labels[seen]
             model: Predictor
             if is_panel:
-                model = calibrate_panel(counts[seen], labels[seen], groups=groups[seen]).model
+                of_panel = {"weights": weights[seen], "groups": groups[row][seen]}
+                model = calibrate_panel(*given, **of_panel).model
             else:
-                model = calibrate(counts[seen], labels[seen], prior=prior).model
+                model = calibrate(*given, weights=weights[seen], prior=prior).model
             tables[number] = model.predict_proba(items.rows)
     return Predictions(tables, fold)
+
+
+def _turned(values: NDArray[Any], sign: NDArray[np.int8]) -> NDArray[Any]:
+    """Swap the sides of the items whose sign is -1, where the last axis has the labels."""
+    return np.where(sign.reshape(-1, *[1] * (values.ndim - 1)) < 0, values[..., ::-1], values)

@@ -7,14 +7,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import stats
+from scipy.optimize import brentq
 
 from btdagg.fit.intervals import ParameterInterval
 from btdagg.readable import readable
+from btdagg.significance import t_pvalues
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from btdagg.estimates.davidson import SystemPairs
+    from btdagg.estimates.quantities import MeanEstimate
+
 _ROUNDING = 1e-24  # of a variance
+_WIDEST = 600.0  # of a logarithm whose exponential is finite
 _ALIKE = "labelled groups are all alike"
 
 
@@ -74,28 +80,51 @@ class Standings:
                 found.append(_interval(value, float(halves[place])))
         return found
 
-    def tie_parameter(self, level: float, degrees_of_freedom: float) -> ParameterInterval:
-        """Return Davidson's nu with its interval, which is symmetric on the scale of logarithms."""
-        if not self.has_ties:
-            return ParameterInterval(0.0, np.nan, np.nan, "no ties")
-        half = stats.t.ppf((1 + level) / 2, degrees_of_freedom) * _errors_of(
-            self.covariance.diagonal()[-1:]
+    def tie_parameter(
+        self, ties: MeanEstimate, pairs: SystemPairs, items: NDArray[np.int64]
+    ) -> ParameterInterval:
+        """Return Davidson's nu, with the interval that one of the share of ties becomes.
+
+        Where ties are rare nu is far from normal on any scale and its sandwich variance is a guess,
+        while the interval of a share holds. At given strengths nu increases with the share of ties.
+        Those that were found differ by more than the true ones do, by the variance of their
+        differences, which is taken off.
+
+        Parameters
+        ----------
+        ties : MeanEstimate
+            Share of ties over all items.
+        pairs : SystemPairs
+        items : (P,) array
+            Items of each pair.
+        """
+        value = float(np.exp(self.parameters[-1]))
+        design = pairs.design
+        half = design @ self.strengths
+        noise = (design @ self.covariance[:-1, :-1] * design.toarray()).sum(axis=1)
+        cosh = np.cosh(np.sqrt(np.maximum(half**2 - noise, 0.0)))
+
+        def nu_of(share: float) -> float:
+            def away(eta: float) -> float:
+                tie = 1 / (1 + 2 * cosh * np.exp(-eta))
+                return float(items @ tie / items.sum()) - share
+
+            if share <= 0:
+                return 0.0
+            return np.inf if share >= 1 else float(np.exp(brentq(away, -_WIDEST, _WIDEST)))
+
+        low, high = nu_of(ties.low), nu_of(ties.high)
+        return ParameterInterval(
+            value, min(low, value), max(high, value), "" if self.has_ties else "no ties"
         )
-        found = _interval(float(self.parameters[-1]), float(half[0]))
-        value, low, high = np.exp(found[:3]).tolist()
-        return ParameterInterval(value, low, high, found.note)
 
     def pvalues(self, degrees_of_freedom: float) -> NDArray[np.float64]:
-        """Two-sided p-values of no difference, (S, S); 1 where groups do not vary."""
+        """Two-sided p-values of no difference, (S, S)."""
         covariance = self.covariance[:-1, :-1]
         variances = covariance.diagonal()
         errors = _errors_of(variances[:, None] + variances - 2 * covariance)
-        away = np.abs(self.strengths[:, None] - self.strengths)
-        t = np.divide(away, errors, out=np.zeros_like(away), where=errors > 0)
-        # A p-value is never 0.
-        least = np.finfo(np.float64).tiny
-        found: NDArray[np.float64] = np.clip(2 * stats.t.sf(t, degrees_of_freedom), least, 1.0)
-        return found
+        away = self.strengths[:, None] - self.strengths
+        return t_pvalues(away, errors, degrees_of_freedom)
 
 
 def _errors_of(variances: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -119,7 +119,7 @@ class _Corrected:
         self, population: Population, sample: LabelledSample, comparisons: Comparisons
     ) -> None:
         self.sample, self.comparisons = sample, comparisons
-        self.labelled, self.labels = population.labelled, population.labels
+        self.labelled = population.labelled
         place, sign = population.items.place, comparisons.sign
         tables, self.fold = population.predictions.tables, population.predictions.fold
         # Margin and ties of each distinct row, by each model.
@@ -128,7 +128,8 @@ class _Corrected:
         self.groups = np.arange(len(place)) if population.groups is None else population.groups
         self.pair = comparisons.pair[self.labelled]
         turned = np.stack([sign[self.labelled], np.ones(len(self.labelled))], axis=1)
-        gold = np.stack([self.labels, self.labels == 0], axis=1)
+        minus, tie, plus = population.outcomes.T
+        gold = np.stack([plus - minus, tie], axis=1)
         self.seen = gold * turned
         self.predicted = tables[self.fold, place[self.labelled]] * turned
         if not len(self.others):

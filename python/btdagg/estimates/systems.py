@@ -66,7 +66,8 @@ class SystemEstimates(Drawn):
     ----------
     systems : dict of name to SystemEstimate
     tie_parameter : ParameterInterval
-        Davidson's nu. Two systems of one strength tie with probability ``nu / (2 + nu)``.
+        Davidson's nu. Two systems of one strength tie with probability ``nu / (2 + nu)``. The
+        interval is that of the share of ties, brought to this scale.
     pvalues : (S, S) array
         Of two systems having one strength, two-sided, corrected for the number of pairs (Holm), in
         the order of `systems`.
@@ -132,7 +133,7 @@ def estimate_systems(
         Votes of all items in label order: minus, tie, plus; or of several judges,
         (N, judges, 3), who are used as a panel.
     labels : (N,) array of -1, 0, 1, or NaN or None where there is none
-        Labels of items that were chosen by chance.
+        Labels of items that were chosen by chance; or (N, 3) shares of their raters.
     system_a, system_b : (N,) arrays
         Names of the systems whose responses are A and B of each item.
     groups : (N,) array, optional
@@ -191,11 +192,11 @@ def estimate_systems(
     columns = {"system_a": system_a, "system_b": system_b, "groups": groups}
     same_index(counts=counts, labels=labels, probabilities=probabilities, **columns)
     given = Given.of(counts, labels, groups, probabilities, model, prior, seed=0)
-    names, a, b = systems_of(system_a, system_b, len(given.labels))
+    names, a, b = systems_of(system_a, system_b, len(given.outcomes))
     reference = place_of(baseline, names)
-    population = given.population()
-    whole = population.domain()
     comparisons = Comparisons.of(a, b, names)
+    population = given.population(comparisons.pair, sign=comparisons.sign)
+    whole = population.domain()
     fitted = corrected_strengths(population, whole.sample, comparisons).relative_to(reference)
     strengths, degrees_of_freedom = fitted.strengths, whole.sample.degrees_of_freedom
     intervals = fitted.intervals(level, degrees_of_freedom)
@@ -225,7 +226,11 @@ def estimate_systems(
     ordered = np.ix_(order, order)
     return SystemEstimates(
         systems,
-        fitted.tie_parameter(level, degrees_of_freedom),
+        fitted.tie_parameter(
+            whole.estimates(level)["tie"],
+            comparisons.pairs,
+            np.bincount(comparisons.pair).astype(np.int64),
+        ),
         pvalues[ordered],
         fitted.covariance[:-1, :-1][ordered],
         fitted.weight,

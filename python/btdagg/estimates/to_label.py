@@ -305,12 +305,6 @@ def with_design(labels: Labels, drawn: Table) -> tuple[Labels, int]:
     ), table.height - len(chances)
 
 
-def is_untouched(frame: pl.DataFrame) -> bool:
-    """Whether a table is as it was first written: with these columns, and no label yet."""
-    wanted = [name for name in COLUMNS if name in frame.columns]
-    return frame.columns == wanted and frame["label"].null_count() == frame.height
-
-
 def _single(before: Table, column: str, given: object) -> Any:
     """Return the one value of a column, which is that of an option if it is given."""
     values = before.frame[column].unique(maintain_order=True).to_list()

@@ -38,11 +38,14 @@ class MethodScores:
         Items by gold label (rows) and predicted label (columns), in label order.
     of_new_items : tuple of Interval, optional
         MAE and accuracy on new items, where the method was cross-fitted.
+    n_items : int, optional
+        Items, where each was decided in several splits.
     """
 
     name: str
     matrices: NDArray[np.int64]
     of_new_items: tuple[Interval, Interval] | None = None
+    n_items: int | None = None
 
     @cached_property
     def mae(self) -> NDArray[np.float64]:
@@ -86,7 +89,9 @@ class MethodScores:
 
     @property
     def counts(self) -> NDArray[np.float64]:
-        """Mean number of items over splits by gold and predicted label: (3, 3) array."""
+        """Items by gold and predicted label, (3, 3): mean over splits, or over repetitions."""
+        if self.n_items is not None:
+            return np.asarray(self.matrices.sum(axis=0) * self.n_items / self.matrices.sum())
         return np.asarray(self.matrices.mean(axis=0))
 
     @property
@@ -98,12 +103,19 @@ class MethodScores:
     @property
     def predicted(self) -> NDArray[np.float64]:
         """Share of items given each label, mean over splits: (3,) array in label order."""
-        return _shares(self.matrices.sum(axis=1))
+        return self._shares(axis=1)
 
     @property
     def gold(self) -> NDArray[np.float64]:
         """Share of items that have each gold label, mean over splits: (3,) array in label order."""
-        return _shares(self.matrices.sum(axis=2))
+        return self._shares(axis=2)
+
+    def _shares(self, axis: int) -> NDArray[np.float64]:
+        """Shares of labels: of items where cross-fitted, else of each split, averaged."""
+        counts = self.matrices.sum(axis=axis)
+        if self.of_new_items is not None:
+            counts = counts.sum(axis=0, keepdims=True)
+        return np.asarray((counts / counts.sum(axis=1, keepdims=True)).mean(axis=0))
 
     @property
     def _n_items(self) -> NDArray[np.int64]:
@@ -147,8 +159,9 @@ class Comparison(Drawn):
         Losses by item, where the methods were cross-fitted.
     baseline : int or None
         Place of majority vote among the methods, if it is one of them.
-    calibrated : tuple of int
-        Places of the methods that calibrate a model, which can be written.
+    calibrated : int or None
+        Place of the first method that calibrates a model and is quick to fit: the model that
+        `Cell.fitted` has. The methods after it are there to be compared with.
     """
 
     methods: tuple[MethodScores, ...]
@@ -158,7 +171,7 @@ class Comparison(Drawn):
     tested: Tested | None = None
     new_items: NewItems | None = None
     baseline: int | None = None
-    calibrated: tuple[int, ...] = ()
+    calibrated: int | None = None
 
     @property
     def n_splits(self) -> int:
@@ -240,6 +253,8 @@ class Cell:
     fitted : Davidson or None
         The first aggregator that is quick to fit and keeps a `Calibration`, as Davidson does,
         fitted to all labelled items, to describe the judge. The scores do not use it.
+    n_asked : int or None
+        Votes per item that were asked for, of which no item may have so many.
     n_unlabelled, n_without_votes, n_undecided, n_missing, n_short, n_empty : int
         Items left out because they have no label; labels left out because their item has no votes;
         items left out because a method has no decision of them; missing votes; items with fewer
@@ -253,14 +268,10 @@ class Cell:
     n_labels: int | None = None
     value: str = ""
     fitted: Davidson | None = None
+    n_asked: int | None = None
     n_unlabelled: int = 0
     n_without_votes: int = 0
     n_undecided: int = 0
     n_missing: int = 0
     n_short: int = 0
     n_empty: int = 0
-
-
-def _shares(counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Shares of labels in each split, (n_splits, 3), averaged over splits."""
-    return np.asarray((counts / counts.sum(axis=1, keepdims=True)).mean(axis=0))

@@ -6,16 +6,19 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypedDict, cast
 
+import numpy as np
+
 from btdagg._core import InputError
 from btdagg.aggregators import (
     Aggregator,
     Davidson,
     aggregators_or_usual,
     decisions_of,
+    is_written,
     needs_of,
 )
 from btdagg.evaluation.cells import Cell
-from btdagg.evaluation.engine import cross_scores, quiet_fit
+from btdagg.evaluation.engine import cross_scores, quiet_fit, with_neighbours
 from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.parts import Part, neighbourhood, parts_of, require_columns
 from btdagg.evaluation.protocol import CROSS_FITTED, FEW_SPLITS, Protocol
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from btdagg.evaluation.cells import Comparison
+    from btdagg.evaluation.neighbours import Neighbourhood
     from btdagg.evaluation.parts import Key
 
 Start: TypeAlias = Callable[[int], Callable[[], object]]
@@ -44,6 +48,7 @@ class Options(TypedDict, total=False):
     confidence: str | None
     protocol: Protocol
     progress: Start | None
+    neighbours: Votes | None
 
 
 class Point(NamedTuple):
@@ -154,6 +159,7 @@ def evaluate(
     confidence: str | None = None,
     protocol: Protocol = CROSS_FITTED,
     progress: Start | None = None,
+    neighbours: Votes | None = None,
     partial: Callable[[Scores], object] | None = None,
 ) -> Scores:
     """Compare aggregators on tables of votes and labels.
@@ -180,6 +186,9 @@ def evaluate(
         At least two splits.
     progress : callable, optional
         Called once with the number of splits to come; what it returns is called after each.
+    neighbours : Votes, optional
+        Votes of which the tasks and judges that `votes` does not have are neighbours too, for
+        aggregators with such a prior. They are not scored.
     partial : callable, optional
         Called with the scores so far after each part but the last, so that an interrupted run can
         keep them.
@@ -195,7 +204,13 @@ def evaluate(
         nothing could be evaluated; the message says why.
     """
     points = [Point(number, None, protocol) for number in numbers_of_votes(n_votes)]
-    options = Options(by=by, aggregators=aggregators, confidence=confidence, progress=progress)
+    options = Options(
+        by=by,
+        aggregators=aggregators,
+        confidence=confidence,
+        progress=progress,
+        neighbours=neighbours,
+    )
     return evaluate_at(points, votes, labels, options, partial)
 
 
@@ -219,10 +234,13 @@ def evaluate_at(
     if not len(labels.ids):
         raise InputError(f"{labels.source}: no item has a label")
     votes = with_task(votes, labels)
-    labels = labels_of(labels, votes)
+    all_labels, labels = labels, labels_of(labels, votes)
     columns, several = parts_of(votes, labels, options.get("by"))
     parts = several if regrouped is None else regrouped(several)
-    unmatched, n_sharing = _unmatched(votes, labels), _sharing(votes, labels)
+    around: list[Part] = []
+    if any(needs_of(method).neighbours for method in methods):
+        around = [*parts, *_beside(parts, columns, options.get("neighbours"), all_labels)]
+    told = *_unmatched(votes, labels), _sharing(votes, labels)
     confidence = options.get("confidence")
     n_votes = [point.n_votes for point in points]
     require_columns(votes, n_votes, confidence, decisions_of(methods))
@@ -234,19 +252,28 @@ def evaluate_at(
     skipped: list[tuple[Key, str]] = []
     for number, part in enumerate(parts, 1):
         try:
-            others = [] if not any(needs_of(m).neighbours for m in methods) else parts
-            cells += _cells_of(part, points, methods, confidence, step, others)
+            cells += _cells_of(part, points, methods, confidence, step, around)
         except InputError as error:
             if len(parts) == 1:
                 raise
             # None of its points is shown then: averages are over the same parts for all.
             skipped.append((part.key, str(error)))
         if partial is not None and cells and number < len(parts):
-            partial(Scores(columns, tuple(cells), tuple(skipped), *unmatched, n_sharing))
+            partial(Scores(columns, tuple(cells), tuple(skipped), *told, about_data=labels.remarks))
     if not cells:
         key, reason = skipped[0]
         raise InputError(f"nothing could be evaluated; {' '.join(key)}: {reason}")
-    return Scores(columns, tuple(cells), tuple(skipped), *unmatched, n_sharing)
+    return Scores(columns, tuple(cells), tuple(skipped), *told, about_data=labels.remarks)
+
+
+def _beside(
+    parts: Sequence[Part], columns: Key, neighbours: Votes | None, labels: Labels
+) -> list[Part]:
+    """Return the parts of `neighbours` that are not among those scored."""
+    if neighbours is None:
+        return []
+    scored = {part.key for part in parts}
+    return [one for one in parts_of(neighbours, labels, columns)[1] if one.key not in scored]
 
 
 def _cells_of(
@@ -268,9 +295,12 @@ def _cells_of(
             items = everything if kept.all() or not kept.any() else everything.among(kept)
             if points[0].n_labels is None:  # a sweep over labels tells no methods apart
                 part.require_comparable(items)
-            fitted = _calibrated(methods, items)
             n_found = items.evidence.counts.sum(axis=1)
             around = [neighbourhood(part, parts, n_votes, kept)] if parts else None
+            fitted = _calibrated(methods, items, around[0] if around else None)
+            used = None if n_votes is None else min(n_votes, _most_votes(items))
+            if used in {cell.n_votes for cell in cells}:
+                continue  # as many were used at a smaller number, where items have no more
             for point in several:
                 ((found,),) = cross_scores(
                     [items],
@@ -282,8 +312,9 @@ def _cells_of(
                 cell = Cell(
                     part.key,
                     found,
-                    n_votes,
+                    used,
                     point.n_labels,
+                    n_asked=n_votes,
                     fitted=fitted,
                     n_unlabelled=aligned.n_unlabelled,
                     n_without_votes=aligned.n_without_votes,
@@ -326,13 +357,22 @@ def distinct(numbers: Sequence[int], name: str) -> list[int]:
     return list(dict.fromkeys(as_integer(number, name, 1) for number in numbers))
 
 
-def _calibrated(methods: Sequence[Aggregator], items: LabelledItems) -> Davidson | None:
+def _calibrated(
+    methods: Sequence[Aggregator], items: LabelledItems, around: Neighbourhood | None
+) -> Davidson | None:
     """Fit to all items the first method that is quick to fit and keeps its calibration."""
-    for method in methods:
-        needs = needs_of(method)
-        if hasattr(method, "calibration") and not (needs.time or needs.neighbours):
+    nothing = np.arange(0)
+    for method in with_neighbours(methods, around.prior(nothing) if around else None):
+        if is_written(method):
             return cast("Davidson", quiet_fit(method, items.evidence.counts, items.labels))
     return None
+
+
+def _most_votes(items: LabelledItems) -> int:
+    """Most votes of an item; of a panel, of one of its judges."""
+    by_judge = items.evidence.by_judge.values()
+    several = by_judge or [items.evidence.counts]
+    return max(int(counts.sum(axis=1).max()) for counts in several)
 
 
 def _sharing(votes: Table, labels: Labels) -> int:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast
 
 import numpy as np
 
-from btdagg.aggregators import Aggregator, MajorityVote, needs_of
+from btdagg.aggregators import Aggregator, MajorityVote, is_written, needs_of
 from btdagg.aggregators.base import Refittable
 from btdagg.evaluation.cells import Comparison, MethodScores, Tested
 from btdagg.evaluation.new_items import NewItems
 from btdagg.evaluation.ranking import GroupTest
-from btdagg.evaluation.splitters import CrossFit
+from btdagg.evaluation.splitters import CrossFit, RandomSplits
 from btdagg.fit.warnings import CalibrationWarning
 from btdagg.validation import as_groups, as_labels, same_length
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from btdagg.fit.prior import Prior
 
 Fitted = TypeVar("Fitted", bound=Aggregator)
+_Refits: TypeAlias = "Callable[[LabelledItems], NDArray[np.int8]]"
 
 
 def cross_scores(
@@ -69,7 +70,11 @@ def cross_scores(
         is no labels.
     """
     found: list[list[list[_SplitDecisions]]] = [[[] for _ in parts] for _ in parts]
-    drawn = [protocol.splitter.draw(len(part), part.groups) for part in parts]
+    by_name = not isinstance(protocol.splitter, RandomSplits)  # the paper's go by the rows
+    drawn = [
+        protocol.splitter.draw(len(part), part.units if by_name else part.groups, part.content)
+        for part in parts
+    ]
     for splits in zip(*drawn, strict=True):
         for place, (source, (known, held_out), row) in enumerate(
             zip(parts, splits, found, strict=True)
@@ -93,13 +98,20 @@ def cross_scores(
         everything, nothing = np.arange(len(parts[0])), np.arange(0)
         around = neighbourhoods[0].prior(everything) or neighbourhoods[0].prior(nothing)
         refitted = with_neighbours(methods, around)
-    return [
-        [
-            _counted(part, refitted, protocol, decided)
-            for part, decided in zip(parts, row, strict=True)
-        ]
-        for row in found
-    ]
+    several = []
+    for source, row in zip(parts, found, strict=True):
+        refits: list[_Refits] | None = None
+        if isinstance(protocol.splitter, CrossFit):
+            resampled = protocol.splitter.resampled(source.units, source.content)
+            weights = np.concatenate([np.ones((1, len(source))), resampled])  # all items are first
+            refits = [_refitted(method, source, weights) for method in refitted]
+        several.append(
+            [
+                _counted(part, methods, protocol, decided, refits)
+                for part, decided in zip(parts, row, strict=True)
+            ]
+        )
+    return several
 
 
 def with_neighbours(methods: Sequence[Aggregator], prior: Prior | None) -> list[Aggregator]:
@@ -141,6 +153,7 @@ def _counted(
     methods: Sequence[Aggregator],
     protocol: Protocol,
     decided: Sequence[_SplitDecisions],
+    refits: Sequence[_Refits] | None,
 ) -> Comparison:
     """Compare what the methods decided of a part with its gold labels, and with one another."""
     gold = [part.labels[split.items] for split in decided]
@@ -151,8 +164,8 @@ def _counted(
     ]
     by_split = np.stack(matrices).reshape(-1, len(methods), 3, 3)
     new_items = None
-    if isinstance(protocol.splitter, CrossFit):
-        new_items = _new_items(part, methods, protocol.splitter, decided)
+    if refits is not None:
+        new_items = _new_items(part, refits, decided)
     tested = None
     if isinstance(protocol.test, GroupTest):
         assert new_items is not None  # as the protocol has seen to
@@ -174,6 +187,7 @@ def _counted(
                 None
                 if new_items is None
                 else (new_items.interval(place), new_items.interval(place, "accuracy")),
+                None if new_items is None else len(part),
             )
             for place, method in enumerate(methods)
         ),
@@ -182,43 +196,44 @@ def _counted(
         gold_tie_share=float(np.mean(part.labels == 0)),
         tested=tested,
         new_items=new_items,
-        calibrated=tuple(k for k, one in enumerate(methods) if hasattr(one, "calibration")),
+        calibrated=next((k for k, one in enumerate(methods) if is_written(one)), None),
         baseline=next((k for k, one in enumerate(methods) if isinstance(one, MajorityVote)), None),
     )
 
 
 def _new_items(
-    part: LabelledItems,
-    methods: Sequence[Aggregator],
-    splitter: CrossFit,
-    decided: Sequence[_SplitDecisions],
+    part: LabelledItems, refits: Sequence[_Refits], decided: Sequence[_SplitDecisions]
 ) -> NewItems:
     """Gather the losses of every item, and those of models fitted to resampled groups."""
-    errors = np.zeros((len(methods), len(part)))
+    errors = np.zeros((len(refits), len(part)))
     wrong, n_decided = np.zeros_like(errors), np.zeros(len(part))
     for split in decided:
         off = np.abs(split.labels - part.labels[split.items])
         errors[:, split.items] += off
         wrong[:, split.items] += off > 0
         n_decided[split.items] += 1
-    group = np.arange(len(part)) if part.groups is None else part.groups
-    group = as_groups(group, "items", len(part))
-    weights = splitter.resampled(group)
-    off = np.abs(np.stack([_refitted(m, part, weights) for m in methods]) - part.labels)
+    off = np.abs(np.stack([decide(part) for decide in refits]) - part.labels)
+    own, of_refits = off[:, 0].astype(np.float64), off[:, 1:]  # the written models are first
     return NewItems(
-        errors / n_decided, wrong / n_decided, off.mean(axis=2), (off > 0).mean(axis=2), group
+        errors / n_decided,
+        wrong / n_decided,
+        of_refits.mean(axis=2),
+        (of_refits > 0).mean(axis=2),
+        part.units,
+        own,
+        np.minimum(own, 1.0),
     )
 
 
 def _refitted(
-    method: Aggregator, part: LabelledItems, weights: NDArray[np.float64]
-) -> NDArray[np.int8]:
-    """Labels of all items by a method fitted with each row of weights: (refits, items)."""
+    method: Aggregator, source: LabelledItems, weights: NDArray[np.float64]
+) -> Callable[[LabelledItems], NDArray[np.int8]]:
+    """Fit a method with each row of weights; return what labels items by all: (refits, items)."""
     if isinstance(method, Refittable):
-        return method.decide_refitted(part.evidence.counts, part.labels, weights)
-    decided = []
+        decide = method.refitted(source.evidence.counts, source.labels, weights)
+        return lambda part: decide(part.evidence.counts)
+    fitted = []
     for times in weights:
-        drawn = np.repeat(np.arange(len(part)), times.astype(np.int64))
-        fitted = quiet_fit(method, part.rows[drawn], part.labels[drawn])
-        decided.append(_labels_of(fitted, part.rows))
-    return np.stack(decided)
+        drawn = np.repeat(np.arange(len(source)), times.astype(np.int64))
+        fitted.append(quiet_fit(method, source.rows[drawn], source.labels[drawn]))
+    return lambda part: np.stack([_labels_of(one, part.rows) for one in fitted])

@@ -159,6 +159,8 @@ def bootstrap_interval(
     rng = np.random.default_rng(as_integer(seed, "seed", 0))
     group = np.arange(len(values)) if groups is None else as_groups(groups, "a", len(values))
     sums, sizes = np.bincount(group, weights=values), np.bincount(group)
+    order = np.lexsort((sizes, sums))  # that of the rows changes nothing
+    sums, sizes = sums[order], sizes[order]
     if len(sums) < 2:
         what = "a has 1 row" if groups is None else "groups has 1 group"
         raise InputError(f"{what}, want at least two")

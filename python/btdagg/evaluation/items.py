@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg.dealing import numbered
 from btdagg.evidence import Evidence
 from btdagg.readable import readable
-from btdagg.validation import as_labels, as_whole_counts, labelled, same_index, same_length
+from btdagg.validation import (
+    as_labels,
+    as_whole_counts,
+    labelled,
+    same_index,
+    same_length,
+    unmasked,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -59,10 +68,29 @@ class LabelledItems:
             raise InputError("labels is empty, want at least one item")
         object.__setattr__(self, "evidence", known)
         object.__setattr__(self, "labels", gold)
-        object.__setattr__(self, "groups", None if groups is None else np.asarray(groups))
+        object.__setattr__(
+            self, "groups", None if groups is None else np.asarray(unmasked(groups, "groups"))
+        )
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    @cached_property
+    def units(self) -> NDArray[np.int64]:
+        """Group of each item as a number from 0, in the order of the groups' names or the ids."""
+        ids = self.evidence.ids
+        told = () if ids is None else (np.unique(ids, return_inverse=True)[1].reshape(-1),)
+        return numbered(self.groups, told, len(self))
+
+    @property
+    def content(self) -> list[NDArray[Any]]:
+        """What is known of each item, as `btdagg.dealing.deal` takes it."""
+        known = self.evidence
+        found: list[NDArray[Any]] = [known.counts, self.labels]
+        if known.confidences is not None:
+            found += [getattr(known.confidences, name) for name in ("total", "least")]
+        found += [known.decisions[name] for name in sorted(known.decisions)]
+        return found + [known.by_judge[name] for name in sorted(known.by_judge)]
 
     def among(self, kept: NDArray[np.bool_]) -> LabelledItems:
         """Return the items that are kept.
@@ -103,7 +131,7 @@ class LabelledItems:
         InputError
             If a set would have no items.
         """
-        for _ in splitter.draw(len(self), self.groups):
+        for _ in splitter.draw(len(self), self.groups, self.content):
             pass
 
     @property

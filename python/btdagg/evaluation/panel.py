@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,9 @@ from btdagg.aggregators import Aggregator, Davidson, MajorityVote, OneJudge, Pan
 from btdagg.evaluation.comparison import Options, Point, Start, evaluate_at, numbers_of_votes
 from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.parts import USUAL, Part
-from btdagg.evaluation.protocol import SPLITS, Protocol
+from btdagg.evaluation.protocol import Protocol
+from btdagg.evaluation.ranking import GroupTest
+from btdagg.evaluation.splitters import CrossFit
 from btdagg.evidence import Evidence
 from btdagg.readable import readable
 from btdagg.tables import LabelledCounts, Labels, Votes, align
@@ -23,6 +25,9 @@ from btdagg.tables.table import require
 
 if TYPE_CHECKING:
     from btdagg.evaluation.scores import Scores
+
+
+_FEW_REFITS = Protocol(CrossFit(n_refits=25), GroupTest())
 
 
 @readable
@@ -49,7 +54,8 @@ def evaluate_panel(
     panel: str = "judge",
     by: Sequence[str] | None = None,
     n_votes: Sequence[int] | None = None,
-    protocol: Protocol = SPLITS,
+    prior: Literal["weak"] | None = None,
+    protocol: Protocol = _FEW_REFITS,
     progress: Start | None = None,
     partial: Callable[[Scores], object] | None = None,
 ) -> PanelScores:
@@ -68,8 +74,10 @@ def evaluate_panel(
         exists.
     n_votes : sequence of int, optional
         Numbers of votes of each judge to compare at. By default all votes.
+    prior : "weak", optional
+        What each judge and the pooled votes are calibrated with; the paper's fit unless given.
     protocol : Protocol
-        The paper's splits unless given: cross-fitting fits the panel hundreds of times.
+        Cross-fitting unless given, with 25 refits: a panel is slow to fit.
     progress, partial
         See `evaluate`.
 
@@ -95,7 +103,7 @@ def evaluate_panel(
     by = [name for name in columns if name not in (panel, "judge")] if by is None else list(by)
     if panel in by:
         raise InputError(f"by has {panel!r}, whose values are the judges of the panel")
-    judges = tuple(votes.values(panel).unique(maintain_order=True).drop_nulls().to_list())
+    judges = tuple(votes.values(panel).unique().drop_nulls().sort().to_list())
     if len(judges) < 2:
         raise InputError(f"{votes.source}: column {panel!r} has one judge, want at least two")
     judges = tuple(map(str, judges))
@@ -103,8 +111,8 @@ def evaluate_panel(
     names = {judge: f"judge {judge}" if judge in own else judge for judge in judges}
     methods: list[Aggregator] = [
         Panel(judges),
-        *(OneJudge(judge, names[judge]) for judge in judges),
-        Davidson("pooled votes"),
+        *(OneJudge(judge, names[judge], prior) for judge in judges),
+        Davidson("pooled votes", prior=prior),
         MajorityVote("majority of pooled votes"),
     ]
     made: list[_PanelPart] = []

@@ -21,7 +21,7 @@ class Protocol:
         twentieth calibrated on, unless given.
     test : SplitTest, GroupTest or None
         How differences between methods are tested: exactly, and the p-value over splits is twice
-        their mean, unless given. ``PAPER_TEST`` is the paper's reading; `GroupTest` is for
+        their median, unless given. ``PAPER_TEST`` is the paper's reading; `GroupTest` is for
         `CrossFit`; None tests nothing.
 
     Raises

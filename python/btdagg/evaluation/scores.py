@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from btdagg.display import Displayed, picture
 from btdagg.evaluation.curves import Sweep
+from btdagg.evaluation.remarks import about_methods, about_votes, left_out
 from btdagg.readable import readable
 
 if TYPE_CHECKING:
@@ -38,6 +40,8 @@ class Scores(Displayed):
         In an ablation, the column that is varied.
     n_left_out : dict of key to int
         In an ablation, the number of items left out because they lack votes under one value.
+    about_data : tuple of str
+        Remarks on the votes and labels that were read.
     """
 
     by: Key
@@ -48,6 +52,27 @@ class Scores(Displayed):
     n_sharing: int = 0
     column: str = ""
     n_left_out: Mapping[Key, int] = field(default_factory=dict)
+    about_data: tuple[str, ...] = ()
+
+    @cached_property
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader has to know before using the numbers."""
+        cells = self.at_most_votes().values()
+        n_missing = sum(cell.n_missing for cell in cells)
+        found = [*self.about_data]
+        found += left_out(self.n_unlabelled, self.n_without_votes, n_missing)
+        for cell in cells:
+            found += about_votes(cell)
+        found += [f"{' '.join(key)}: not evaluated: {reason}" for key, reason in self.skipped]
+        if self.n_sharing:
+            found.append(
+                f"{self.n_sharing} items share a prompt with another, and the labels have no "
+                "column group: intervals and tests take them for independent and may be too "
+                "narrow; a column group with the prompt's id keeps them together"
+            )
+        for cell in cells:
+            found += about_methods(cell)
+        return tuple(found)
 
     def plot(self, choice: str | None = None) -> ReportFigure:
         """Draw errors against numbers of votes or labels; of one number, the labels that are given.

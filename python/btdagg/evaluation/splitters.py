@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg.dealing import deal, numbered, places
 from btdagg.readable import readable
 from btdagg.validation import as_groups, as_integer, as_number
 
@@ -35,8 +36,16 @@ class Splitter(Protocol):
     def seed(self) -> int:
         """Seed of everything random in an evaluation."""
 
-    def draw(self, n_items: int, groups: ArrayLike | None = None) -> Iterator[Split]:
+    def draw(
+        self,
+        n_items: int,
+        groups: ArrayLike | None = None,
+        content: Sequence[ArrayLike] = (),
+    ) -> Iterator[Split]:
         """Split `n_items` items. Items with equal `groups`, (n_items,), stay together.
+
+        `content` has what is known of the items, (n_items, ...) arrays of numbers such as counts
+        and labels, for splitters that do not go by the order of rows.
 
         Raises
         ------
@@ -96,8 +105,13 @@ class RandomSplits:
         as_integer(self.seed, "seed", 0)
         self._size_of(2)
 
-    def draw(self, n_items: int, groups: ArrayLike | None = None) -> Iterator[Split]:
-        """Split `n_items` items.
+    def draw(
+        self,
+        n_items: int,
+        groups: ArrayLike | None = None,
+        content: Sequence[ArrayLike] = (),
+    ) -> Iterator[Split]:
+        """Split `n_items` items, by their rows as in the paper.
 
         Parameters
         ----------
@@ -106,6 +120,8 @@ class RandomSplits:
         groups : (n_items,) array, optional
             Group of each item, such as its prompt. Groups stay together: whole groups are drawn
             until the calibration set has at least the requested number of items.
+        content : sequence of arrays, optional
+            Not looked at.
 
         Raises
         ------
@@ -194,22 +210,33 @@ class CrossFit:
         """Number of splits where there are at least `n_folds` groups."""
         return self.n_folds * self.n_repeats
 
-    def draw(self, n_items: int, groups: ArrayLike | None = None) -> Iterator[Split]:
-        """Split so many items; see `Splitter`. Each repetition has every item in one fold."""
-        n_items = as_integer(n_items, "n_items", 2)
-        group = np.arange(n_items) if groups is None else as_groups(groups, "items", n_items)
-        n_groups = int(group.max()) + 1
-        if n_groups == 1:
-            raise _one_group(n_items)
-        return self._drawn(group, n_groups)
+    def draw(
+        self,
+        n_items: int,
+        groups: ArrayLike | None = None,
+        content: Sequence[ArrayLike] = (),
+    ) -> Iterator[Split]:
+        """Split so many items; see `Splitter`. Each repetition has every item in one fold.
 
-    def resampled(self, groups: NDArray[np.int64]) -> NDArray[np.float64]:
+        Groups are dealt by their content, so that the order of rows changes nothing.
+        """
+        n_items = as_integer(n_items, "n_items", 2)
+        group = numbered(groups, (), n_items)
+        if group.max() == 0:
+            raise _one_group(n_items)
+        return self._drawn(group, content)
+
+    def resampled(
+        self, groups: NDArray[np.int64], content: Sequence[ArrayLike] = ()
+    ) -> NDArray[np.float64]:
         """Draw as many groups as there are, with replacement, `n_refits` times.
 
         Parameters
         ----------
         groups : (n,) array
             Group of each item, as a number from 0.
+        content : sequence of arrays, optional
+            As of `draw`.
 
         Returns
         -------
@@ -219,7 +246,7 @@ class CrossFit:
         n_groups = int(groups.max()) + 1
         rng = np.random.default_rng([self.seed, self.n_repeats])
         times = rng.multinomial(n_groups, np.full(n_groups, 1 / n_groups), size=self.n_refits)
-        return times[:, groups].astype(np.float64)
+        return times[:, places(groups, content, self.seed)[groups]].astype(np.float64)
 
     def times(self, n_splits: int) -> RandomSplits:
         """Return so many random splits: folds cannot be any number."""
@@ -229,14 +256,12 @@ class CrossFit:
         """Return a splitter for each number of items to calibrate on; see `Splitter`."""
         return RandomSplits(seed=self.seed).nested(sizes)
 
-    def _drawn(self, group: NDArray[np.int64], n_groups: int) -> Iterator[Split]:
+    def _drawn(self, group: NDArray[np.int64], content: Sequence[ArrayLike]) -> Iterator[Split]:
+        n_groups = int(group.max()) + 1
         n_folds = min(self.n_folds, n_groups)
         # Folds of one group each are the same in every repetition.
         for number in range(1 if n_folds == n_groups else self.n_repeats):
-            fold = np.empty(n_groups, dtype=np.intp)
-            order = np.random.default_rng([self.seed, number]).permutation(n_groups)
-            fold[order] = np.arange(n_groups) % n_folds
-            of_item = fold[group]
+            of_item = deal(group, content, n_folds, self.seed, number)
             for left in range(n_folds):
                 yield Split(np.flatnonzero(of_item != left), np.flatnonzero(of_item == left))
 

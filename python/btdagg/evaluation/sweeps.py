@@ -11,7 +11,7 @@ from btdagg.evaluation.comparison import Options, Point, distinct, evaluate_at
 from btdagg.evaluation.curves import Sweep
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.items import LabelledItems
-from btdagg.evaluation.protocol import SPLITS, Protocol
+from btdagg.evaluation.protocol import CROSS_FITTED, SPLITS, Protocol
 from btdagg.validation import as_integer
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ def sweep_votes(
     n_votes : sequence of int
         Votes per item: the first so many of each. The paper has up to 20.
     **options
-        `by`, `aggregators`, `confidence`, `protocol` and `progress`; see `evaluate`. Nothing is
-        tested.
+        `by`, `aggregators`, `confidence`, `protocol`, `progress` and `neighbours`; see `evaluate`.
+        Nothing is tested.
 
     Returns
     -------
@@ -54,7 +54,7 @@ def sweep_votes(
     ----------
     The paper's figure of aggregation methods against n.
     """
-    protocol = options.get("protocol", SPLITS).untested
+    protocol = options.get("protocol", CROSS_FITTED).untested
     numbers = distinct(n_votes, "n_votes")
     return evaluate_at([Point(n, None, protocol) for n in numbers], votes, labels, options)
 
@@ -84,8 +84,8 @@ def sweep_calibration(
     n_votes : int, optional
         Votes per item: the first so many of each. All unless given.
     **options
-        `by`, `aggregators`, `confidence`, `protocol` and `progress`; see `evaluate`. The share or
-        size that the protocol calibrates on is not looked at, and nothing is tested.
+        `by`, `aggregators`, `confidence`, `protocol`, `progress` and `neighbours`; see `evaluate`.
+        The share or size that the protocol calibrates on is not looked at, and nothing is tested.
 
     Returns
     -------

@@ -257,7 +257,7 @@ def _closest_to_posterior(
         n_starts=0,
         warnings=(*doubts, *constant_of(items, model)),
         posterior=Posterior(
-            model, few.worth, found.shares[0], found.shares[2], doubts, found, items
+            model, few.worth, found.shares[0], found.shares[2], doubts, few, prior, found
         ),
     )
 

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
 from btdagg.fit.calibration_set import calibration_set
-from btdagg.fit.posterior import ENOUGH
 from btdagg.fit.prior import Prior
-from btdagg.validation import as_counts, as_weights
+from btdagg.readable import readable
+from btdagg.validation import as_counts, as_labels, as_weights
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
+# From so many labels on neighbours have nothing to add, and the core leaves them out.
+_ENOUGH = 1000
 # Neighbours that hold less than this share of the posterior are said not to fit.
 _FIT = 0.5
 
 
+@readable
 @dataclass(frozen=True)
 class FewLabels:
     """Items with what their labels are worth.
@@ -42,6 +45,7 @@ class FewLabels:
     worth: float
     alpha: float
     kappa: float
+    _made_of: tuple[NDArray[Any] | None, ...] = field(repr=False)
 
     @classmethod
     def of(
@@ -59,15 +63,20 @@ class FewLabels:
             if n == 0:
                 raise InputError("counts is empty, want at least one item")
             items = calibration_set(counts, None, np.ones((n, 3)), alpha=alpha, kappa=kappa)
-            return cls(items, 0, 0.0, alpha, kappa)
+            return cls(items, 0, 0.0, alpha, kappa, (np.array(as_counts(counts)), None, None))
         items = calibration_set(counts, labels, weights, alpha=alpha, kappa=kappa)
         worth = float(items.n_items)
-        if weights is not None:
-            by_item = as_weights(weights, soft=labels is None)
+        known = None if labels is None else np.array(as_labels(labels))
+        by_item = None if weights is None else np.array(as_weights(weights, soft=labels is None))
+        made_of = np.array(as_counts(counts)), known, by_item
+        if by_item is not None:
             by_item = by_item / by_item.max()
             by_item = by_item.sum(axis=1) if labels is None else by_item
             worth = float(by_item.sum() ** 2 / (by_item**2).sum())
-        return cls(items, items.n_items, worth, alpha, kappa)
+        return cls(items, items.n_items, worth, alpha, kappa, made_of)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _of, (*self._made_of, self.alpha, self.kappa)
 
     def posterior(self, prior: object) -> _core.Posterior:
         """Return the posterior under a prior.
@@ -97,7 +106,7 @@ class FewLabels:
             return ()
         doubts = []
         held = found.shares[0]
-        if 0 < self.worth < ENOUGH and held < _FIT:
+        if 0 < self.worth < _ENOUGH and held < _FIT:
             doubts.append(
                 f"the neighbours do not fit: they explain {held:.0%} of what {self.n_labels} "
                 "labels say, and the rest is by the weak prior; are they of a like task and judge?"
@@ -108,3 +117,26 @@ class FewLabels:
                 f"{prior.n_votes} an item"
             )
         return tuple(doubts)
+
+
+def _of(counts: Any, labels: Any, weights: Any, alpha: float, kappa: float) -> FewLabels:
+    return FewLabels.of(counts, labels, weights, alpha=alpha, kappa=kappa)
+
+
+def refitted(
+    counts: NDArray[np.uint64],
+    labels: NDArray[np.int8],
+    times: NDArray[np.float64],
+    prior: Prior | Literal["weak"],
+    alpha: float,
+    kappa: float,
+) -> NDArray[np.float64]:
+    """Beta, eta0 and gamma with a prior for each row of how often items are drawn, (k, 3)."""
+    smoothing = {"alpha": alpha, "kappa": kappa}
+    found = []
+    for row in times.astype(np.int64):
+        few = FewLabels.of(
+            np.repeat(counts, row, axis=0), np.repeat(labels, row), None, **smoothing
+        )
+        found.append(few.posterior(prior).parameters)
+    return np.array(found)

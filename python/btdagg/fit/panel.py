@@ -5,12 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
+from btdagg.dealing import deal, places
 from btdagg.display import Displayed
 from btdagg.fit.bounds import Bounds, box_of
 from btdagg.fit.calibration_set import calibration_set
@@ -188,15 +189,21 @@ def calibrate_panel(
     weight = np.ones(len(gold)) if weights is None else as_weights(weights, soft=False)
     same_length("weights", len(weight), "counts", len(array))
     group = np.arange(len(gold)) if groups is None else as_groups(groups, "counts", len(gold))
+    seed = as_integer(seed, "seed", 0)
     used = weight > 0
-    array, gold, weight = array[used], gold[used], weight[used]
-    group = np.unique(group[used], return_inverse=True)[1]
+    rows = np.flatnonzero(used)
+    array, gold, weight = array[rows], gold[rows], weight[rows]
+    group = np.unique(group[rows], return_inverse=True)[1]
     if len(gold) < 2 or group.max() < 1:
         what = "labelled item" if len(gold) < 2 else "group"
         raise InputError(f"there is at most one {what}, want two or more to cross-validate")
     heard = (array.sum(axis=2) > 0).any(axis=0)
     if not heard.any():
         raise InputError("counts has no votes, want those of at least one judge")
+    # In the order of what they hold, so that no sum depends on the order of the rows.
+    content: list[NDArray[Any]] = [array[:, heard], gold, weight[:, None]]
+    order = np.argsort(places(np.arange(len(gold)), content, seed))
+    array, gold, weight, group = array[order], gold[order], weight[order], group[order]
     listened = [name for name, on in zip(names, heard, strict=True) if on]
 
     weight = weight * (weight.sum() / (weight**2).sum())
@@ -212,7 +219,7 @@ def calibrate_panel(
             shapes.append((centre, spread))
             fits.append(_fit(items, centre, spread, [fits[-1].x] if spread else several))
     losses = np.zeros(len(fits))
-    for left, rest in _folds(group, as_integer(seed, "seed", 0)):
+    for left, rest in _folds(group, [known, gold, weight[:, None]], seed):
         for place, (shape, fit) in enumerate(zip(shapes, fits, strict=True)):
             again = _fit(items[rest], *shape, [fit.x])
             losses[place] += items[left].loss(again.x)
@@ -365,14 +372,11 @@ def _centres(n_judges: int) -> list[NDArray[np.float64]]:
 
 
 def _folds(
-    group: NDArray[np.intp], seed: int
+    group: NDArray[np.intp], content: Sequence[ArrayLike], seed: int
 ) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
     """Deal groups into folds; of each the items that are left out, and the rest."""
-    n_groups = int(group.max()) + 1
-    fold = np.empty(n_groups, dtype=np.intp)
-    order = np.random.default_rng(seed).permutation(n_groups)
-    n_folds = min(_N_FOLDS, n_groups)
-    fold[order] = np.arange(n_groups) % n_folds
+    n_folds = min(_N_FOLDS, int(group.max()) + 1)
+    fold = deal(group, content, n_folds, seed)
     for number in range(n_folds):
-        left = fold[group] == number
+        left = fold == number
         yield left, ~left

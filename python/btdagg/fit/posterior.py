@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -18,10 +18,9 @@ from btdagg.validation import as_integer, as_whole_counts
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from btdagg.fit.few_labels import FewLabels
+    from btdagg.fit.prior import Prior
     from btdagg.model import DavidsonModel
-
-# From so many labels on neighbours have nothing to add, and the core leaves them out.
-ENOUGH = 1000
 
 
 @readable
@@ -50,8 +49,14 @@ class Posterior:
     neighbours: float
     nothing: float
     warnings: tuple[str, ...]
+    _few: FewLabels = field(repr=False)
+    _prior: Prior | Literal["weak"] = field(repr=False)
     _found: _core.Posterior = field(repr=False)
-    _items: _core.CalibrationSet = field(repr=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What the core holds is not written: it is computed again, in milliseconds.
+        values = (self.model, self.n_labels, self.neighbours, self.nothing, self.warnings)
+        return _computed_again, (*values, self._few, self._prior)
 
     def predict_proba(self, counts: ArrayLike) -> NDArray[np.float64]:
         """Return the posterior mean of the probabilities of each label, (n, 3).
@@ -136,7 +141,7 @@ class Posterior:
 
             critical = float(stdtrit(max(self.n_labels - 3, 1), (1 + level) / 2))
             near = [self.model.beta, self.model.eta0, self.model.gamma]
-            ends = np.asarray(_core.profile(self._items, near, self.n_labels, critical))
+            ends = np.asarray(_core.profile(self._few.items, near, self.n_labels, critical))
         found = {}
         model = self.model
         values = zip(("beta", "nu", "gamma"), (model.beta, model.nu, model.gamma), strict=True)
@@ -161,6 +166,19 @@ class Posterior:
         if self.neighbours > 0:
             lines.append(f"{self.neighbours:.0%} of the posterior is the neighbours'")
         return "\n".join([*lines, *(f"warning: {text}" for text in self.warnings)])
+
+
+def _computed_again(
+    model: DavidsonModel,
+    n_labels: float,
+    neighbours: float,
+    nothing: float,
+    warnings: tuple[str, ...],
+    few: FewLabels,
+    prior: Prior | Literal["weak"],
+) -> Posterior:
+    found = few.posterior(prior)
+    return Posterior(model, n_labels, neighbours, nothing, warnings, few, prior, found)
 
 
 def _distinct(counts: ArrayLike) -> tuple[NDArray[np.uint64], NDArray[np.intp]]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,6 +43,21 @@ class Neighbour:
 
     counts: NDArray[np.int64]
     labels: NDArray[np.int64]
+    _particles: dict[tuple[float, float, int, int], NDArray[np.float64]] = field(
+        default_factory=dict, init=False, repr=False
+    )
+
+    def parameters(self, alpha: float, kappa: float, n_votes: int, n: int) -> NDArray[np.float64]:
+        """Return equally likely parameters, (n, 3), of its items thinned to a number of votes.
+
+        They are kept: priors of several neighbours share most of them with each other.
+        """
+        key = alpha, kappa, n_votes, n
+        if key not in self._particles:
+            items = calibration_set(self.counts, None, self.labels, alpha=alpha, kappa=kappa)
+            made = _core.Prior.of_neighbour(items, float(self.n_labels), n_votes, n)
+            self._particles[key] = made.parameters
+        return self._particles[key]
 
     @property
     def n_labels(self) -> int:
@@ -75,6 +89,7 @@ class Prior:
     alpha: float = 1.0
     kappa: float = 1.0
     weak_share: float = WEAK_SHARE
+    _learned: dict[int, _core.Prior] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.neighbours:
@@ -133,7 +148,17 @@ class Prior:
 
     def learned(self, n_votes: int) -> _core.Prior:
         """Return what the core makes of the neighbours at a number of votes."""
-        return _learned(self, n_votes)
+        if n_votes not in self._learned:
+            n = max(_PARTICLES // len(self.neighbours), _LEAST)
+            of_neighbours = [
+                neighbour.parameters(self.alpha, self.kappa, n_votes, n)
+                for neighbour in self.neighbours.values()
+            ]
+            self._learned[n_votes] = _core.Prior(np.concatenate(of_neighbours))
+        return self._learned[n_votes]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Prior, (self.neighbours, self.alpha, self.kappa, self.weak_share)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the prior as versioned JSON: the votes and labels of its neighbours, counted.
@@ -286,24 +311,6 @@ def _gathered(pair: Any, held_out: list[Any]) -> Neighbour:
     first, place = distinct_rows(*votes.T)
     table = np.bincount(3 * place + gold + 1, minlength=3 * len(first))
     return Neighbour(votes[first], table.reshape(-1, 3))
-
-
-@lru_cache(maxsize=64)
-def _learned(prior: Prior, n_votes: int) -> _core.Prior:
-    n = max(_PARTICLES // len(prior.neighbours), _LEAST)
-    several = [
-        _particles(one, prior.alpha, prior.kappa, n_votes, n) for one in prior.neighbours.values()
-    ]
-    return _core.Prior(np.concatenate(several))
-
-
-@lru_cache(maxsize=1024)
-def _particles(
-    one: Neighbour, alpha: float, kappa: float, n_votes: int, n: int
-) -> NDArray[np.float64]:
-    """Equally likely parameters of a neighbour: what a prior of several shares with others."""
-    items = calibration_set(one.counts, None, one.labels, alpha=alpha, kappa=kappa)
-    return _core.Prior.of_neighbour(items, float(one.n_labels), n_votes, n).parameters
 
 
 def _from_fields(fields: dict[str, Any]) -> Prior:

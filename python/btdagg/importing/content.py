@@ -1,4 +1,4 @@
-"""Files as they come: a table, many JSON objects, or one."""
+"""Files as they come: a table, many JSON objects, or one; and frames."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Content:
     Attributes
     ----------
     path, name : str
-        Where it is, and what errors call it.
+        Where it is, empty for a frame, and what errors call it.
     document : dict or None
         The one JSON object that the file is.
     columns : frozenset of str
@@ -43,13 +43,16 @@ class Content:
         The object that is being read, for errors.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, table: Table | None = None) -> None:
         self.path = path
         self.name = "standard input" if path == STANDARD_INPUT else path
         self.document: dict[str, Any] | None = None
         self.row: int | None = None
         self._several: list[dict[str, Any]] | None = None
         self._lines: bytes | None = None
+        if table is not None:
+            self.name, self._table = table.source, table
+            return
         suffix = suffix_of(path)
         if suffix == ".json" or suffix in _LINES:
             content = content_of(path, self.name).removeprefix(codecs.BOM_UTF8)
@@ -87,6 +90,8 @@ class Content:
                     self.row = number
                     yield number, json_object(line, self.name, number)
             self.row = None
+        elif not self.path:
+            yield from self.numbered(self._table.frame.iter_rows(named=True))
 
     def numbered(self, rows: Iterable[Any]) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield the number of each row, from 1, and its object, of a list of objects."""

@@ -60,7 +60,7 @@ def _one_by_one(
             try:
                 frame, remark = read(content, options)
             except (AttributeError, KeyError, TypeError) as error:
-                if not content.is_json:
+                if content.path and not content.is_json:
                     raise
                 row = "" if content.row is None else f", row {content.row}"
                 raise InputError(
@@ -77,7 +77,10 @@ def _one_by_one(
 
 _ANNOTATIONS = ("--map", "--words", "--name")
 TABLE = _one_by_one(
-    "table", mapped.is_table, mapped.read_mapped, "--map", "--words", "--flip-where"
+    "table",
+    mapped.is_table,
+    mapped.read_mapped,
+    *("--map", "--words", "--flip-where", "--answer-pattern"),
 )
 FORMATS = {
     one.name: one
@@ -87,8 +90,7 @@ FORMATS = {
             "openai-batch",
             openai_batch.is_openai_batch,
             openai_batch.read_openai_batch,
-            "--words",
-            "--custom-id",
+            *("--words", "--custom-id", "--answer-pattern"),
         ),
         _one_by_one("arena-hard", arena_hard.is_arena_hard, arena_hard.read_arena_hard),
         _one_by_one("fastchat", fastchat.is_fastchat, fastchat.read_fastchat),

@@ -8,11 +8,11 @@ from btdagg._core import InputError
 from btdagg.importing.content import Content
 from btdagg.importing.frames import HUMAN
 from btdagg.importing.options import ImportOptions
-from btdagg.importing.words import VOTE, as_words, voted
 from btdagg.tables import schema
 from btdagg.tables.schema import parse
 from btdagg.tables.source import ITEM_NAMES
 from btdagg.tables.table import Table, as_text, refuse
+from btdagg.tables.words import VOTE, as_words, voted
 
 _WINNERS = ("winner_model_a", "winner_model_b", "winner_tie")
 _WORDS = as_words(

@@ -12,11 +12,11 @@ from btdagg.importing.content import Content
 from btdagg.importing.options import ImportOptions
 from btdagg.importing.scores import votes_of_scores
 from btdagg.importing.texts import Said, heard
-from btdagg.importing.words import VOTE, voted
 from btdagg.tables import schema
 from btdagg.tables.schema import Parser, parse, parse_column
 from btdagg.tables.source import ITEM_NAMES
 from btdagg.tables.table import Table, as_text, listing, text
+from btdagg.tables.words import VOTE, shown_second, voted
 
 VERDICTS = ("vote", "label", "answer", "score", "score_a")
 
@@ -67,7 +67,7 @@ def read_mapped(content: Content, options: ImportOptions) -> tuple[pl.DataFrame,
         names |= {} if its is None else {"item": its}
     verdict = _verdict(names, columns, table)
     _require_items(names, options.constants, verdict, table)
-    flipped = _flipped(table, options)
+    flipped = None if options.flip_where is None else shown_second(table, *options.flip_where)
     table, hint = _with_verdict(table, names, verdict, flipped, options)
     kept = [
         pl.col(column).alias(name)
@@ -125,29 +125,6 @@ def _require_items(
                     else "votes want --map item=..., or group=...,system_a=...,system_b=..."
                 )
             )
-
-
-def _flipped(table: Table, options: ImportOptions) -> pl.Expr | None:
-    """Whether a row calls A what was shown second."""
-    if options.flip_where is None:
-        return None
-    name, values = options.flip_where
-    column = name.strip().lower()
-    if column not in table.columns:
-        raise InputError(
-            f"--flip-where {name}: no column {column!r}; {table.source} has "
-            f"{listing(table.columns)}"
-        )
-    there = table.values(column).fill_null("").unique(maintain_order=True).to_list()
-    wanted = [value.strip().lower() for value in values]
-    for value, one in zip(values, wanted, strict=True):
-        if one not in (each.strip().lower() for each in there):
-            raise InputError(
-                f"--flip-where {column}={value}: no row of {table.source} has that; found "
-                f"{listing(there)}"
-            )
-    shown = as_text(table, column).fill_null("").str.strip_chars().str.to_lowercase()
-    return shown.is_in(wanted)
 
 
 def _with_verdict(

@@ -13,7 +13,7 @@ from btdagg.importing.content import Content, values_of
 from btdagg.importing.frames import CHOICE
 from btdagg.importing.options import ImportOptions
 from btdagg.importing.texts import Said, heard
-from btdagg.judge.chat_replies import parts_of
+from btdagg.judge.client import parts_of
 from btdagg.tables.table import shown
 
 # Ids that name item, order and sample in this order, as most do.

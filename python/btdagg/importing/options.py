@@ -29,6 +29,8 @@ class ImportOptions:
         What is wanted: votes, ratings or labels.
     custom_id : str or None
         How ids of requests are made, such as ``{item}-{order}-{sample}``.
+    answer_pattern : str or None
+        A regular expression with one group, the verdict of a text.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -38,6 +40,7 @@ class ImportOptions:
     name: str | None = None
     kind: str | None = None
     custom_id: str | None = None
+    answer_pattern: str | None = None
 
     @property
     def given(self) -> list[str]:
@@ -48,6 +51,7 @@ class ImportOptions:
             "--flip-where": self.flip_where,
             "--name": self.name,
             "--custom-id": self.custom_id,
+            "--answer-pattern": self.answer_pattern,
         }
         return [option for option, value in several.items() if value]
 
@@ -71,5 +75,8 @@ class ImportOptions:
                 )
             found[vote] = word.upper()
         return AnswerFormat(
-            first=found.get(1, "A"), second=found.get(-1, "B"), tie=found.get(0, "TIE")
+            first=found.get(1, "A"),
+            second=found.get(-1, "B"),
+            tie=found.get(0, "TIE"),
+            pattern=self.answer_pattern,
         )

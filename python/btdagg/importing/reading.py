@@ -1,13 +1,13 @@
-"""Files of other tools as votes, ratings or labels."""
+"""Files and frames of other tools as votes, ratings or labels."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
@@ -18,13 +18,19 @@ from btdagg.importing.frames import as_labels, as_one, as_ratings, as_votes
 from btdagg.importing.mapped import KINDS as OF_COLUMNS
 from btdagg.importing.mapped import VERDICTS
 from btdagg.importing.options import ImportOptions
-from btdagg.importing.words import as_words
 from btdagg.readable import readable
+from btdagg.tables.source import read_table
 from btdagg.tables.table import Table
 from btdagg.tables.votes import Votes, read_votes
+from btdagg.tables.words import as_words
+
+if TYPE_CHECKING:
+    from btdagg.tables.source import Source
 
 Place = str | os.PathLike[str]
 KINDS = ("votes", "ratings", "labels")
+_SEVERAL = 20  # votes, all of which are hardly ties
+_FEW = 0.1  # of the votes, where no more can be read
 
 
 @readable
@@ -67,7 +73,7 @@ class Imported:
 
 
 def read(
-    files: Place | Iterable[Place],
+    files: Place | Iterable[Place] | Source,
     format: str | None = None,
     *,
     columns: Mapping[str, str] | None = None,
@@ -77,13 +83,15 @@ def read(
     kind: Literal["votes", "ratings", "labels"] | None = None,
     name: str | None = None,
     custom_id: str | None = None,
+    answer_pattern: str | None = None,
 ) -> Imported:
     """Read votes that other tools have collected.
 
     Parameters
     ----------
-    files : path or iterable of paths
-        A folder stands for the files in it.
+    files : path, iterable of paths, or data frame
+        A folder stands for the files in it. Data in memory are what `btdagg.tables.read_table`
+        takes: a frame, a mapping of column name to values, or a list of rows as mappings.
     format : str, optional
         One of `btdagg.importing.FORMATS`; recognized by the content unless given.
     columns : mapping of str to str, optional
@@ -104,6 +112,9 @@ def read(
         Which annotations, scores or assertions, where a file has several.
     custom_id : str, optional
         How the ids of requests in a batch are made, such as ``"{item}-{order}-{sample}"``.
+    answer_pattern : str, optional
+        Where the verdict is in texts: a regular expression with one group, such as
+        ``^Pick: (A|B)$``, whose last match counts. ``^`` and ``$`` match at lines.
 
     Returns
     -------
@@ -123,19 +134,9 @@ def read(
         raise InputError(f"kind is {kind!r}, want one of {', '.join(KINDS)}")
     fixed = _parsed(constants or {})
     options = ImportOptions(
-        columns or {}, as_words(words), flip_where, fixed, name, kind, custom_id
+        columns or {}, as_words(words), flip_where, fixed, name, kind, custom_id, answer_pattern
     )
-    several = [files] if isinstance(files, str | os.PathLike) else list(files)
-    paths = [path for place in several for path in files_in(place)]
-    if not paths:
-        raise InputError("files is empty, want one or more")
-    known: dict[str, str] = {}
-    for path in paths:
-        place = os.path.realpath(path)
-        if place in known:
-            raise InputError(f"{path} and {known[place]} are one file, want it once")
-        known[place] = path
-    contents = [Content(path) for path in paths]
+    contents = _contents(files)
     of_format: dict[Format, list[Content]] = {}
     for content in contents:
         of_format.setdefault(format_of(content, format, options), []).append(content)
@@ -155,8 +156,35 @@ def read(
     counted = rows if what == "labels" else frame
     missing = Counter(counted.filter(pl.col("vote").is_null())["status"].to_list())
     unread = dict(missing.most_common())
+    n_read = counted.height - missing.total()
+    if n_read >= _SEVERAL and not counted.filter(pl.col("vote") != 0).height:
+        remarks.append(f"all {n_read:,} votes are ties: look at what the words are said to mean")
+    if 0 < n_read < _FEW * counted.height:
+        remarks.append(f"only {n_read:,} of {counted.height:,} votes could be read")
     names = tuple(one.name for one in of_format)
     return Imported(frame, what, names, unread, tuple(dict.fromkeys(remarks)))
+
+
+def _contents(files: Place | Iterable[Place] | Source) -> list[Content]:
+    """Return the files that are named, or the one table of data that is in memory."""
+    places: Any = [files] if isinstance(files, str | os.PathLike) else files
+    if isinstance(places, set | Iterator):
+        places = list(places)
+    are_paths = isinstance(places, list | tuple) and all(
+        isinstance(place, str | os.PathLike) for place in places
+    )
+    if not are_paths:
+        return [Content("", read_table(places, []))]
+    paths = [path for place in places for path in files_in(place)]
+    if not paths:
+        raise InputError("files is empty, want one or more")
+    known: dict[str, str] = {}
+    for path in paths:
+        real = os.path.realpath(path)
+        if real in known:
+            raise InputError(f"{path} and {known[real]} are one file, want it once")
+        known[real] = path
+    return [Content(path) for path in paths]
 
 
 def _parsed(constants: Mapping[str, object]) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-from btdagg.importing.words import hint
 from btdagg.judge.answer_format import AnswerFormat
-from btdagg.judge.verdicts import Verdict, parse_verdict, vote_of
+from btdagg.judge.answers import Verdict, parse_verdict, vote_of
+from btdagg.tables.words import blanks
 
 _TAG = re.compile(r"\[\[([^\[\]\n]{1,20})\]\]")
 
@@ -39,19 +39,27 @@ def heard(texts: Iterable[Said], answer: AnswerFormat) -> Heard:
     parse = lru_cache(maxsize=4096)(parse_verdict)
     found = Heard([], [], [], None)
     unknown: Counter[str] = Counter()
+    example = None  # an answer without a verdict
     for said in texts:
         # Short texts repeat, long ones do not.
         read = parse if len(said.text or "") < 64 else parse_verdict
         verdict = read(said.text, answer, finish_reason=said.finish_reason, refusal=said.refusal)
         if verdict.status == "unparsed" and (tags := _TAG.findall(said.text or "")):
             unknown[tags[-1].strip()] += 1
+        if verdict.status == "unparsed" and answer.pattern is None:
+            example = example or said.text
         found.votes.append(None if said.failed else vote_of(verdict, said.order))
         found.statuses.append("failed" if said.failed else verdict.status)
         found.confidences.append(verdict.confidence)
     known = {word.upper() for word in answer.words}
     for word, n in unknown.most_common():
         if word.upper() not in known:
-            return found._replace(hint=f"answers that say [[{word}]]: {n}; {hint([word.lower()])}")
+            how = blanks([word.lower()])
+            return found._replace(hint=f"answers that say [[{word}]]: {n}; {how}")
+    if example is not None:
+        last = example.strip().rpartition("\n")[2][-80:]
+        how = "--answer-pattern says where the verdict is"
+        return found._replace(hint=f"an unparsed answer ends in {last!r}; {how}")
     return found
 
 

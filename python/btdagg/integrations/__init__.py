@@ -1,6 +1,23 @@
 """Where other tools meet btdagg: one file per neighbour."""
 
+from typing import TYPE_CHECKING
+
 from btdagg.lazy import loader
+
+if TYPE_CHECKING:
+    from btdagg.integrations import (  # noqa: F401
+        annotations,
+        arrow,
+        inspect,
+        langfuse,
+        mlflow,
+        opentelemetry,
+        phoenix,
+        pytest,
+        sklearn,
+    )
+    from btdagg.integrations.histogram_sql import LabelsTable, histogram_query
+    from btdagg.integrations.votes_sql import VotesTable
 
 _NEIGHBOURS = (
     "annotations",
@@ -8,7 +25,6 @@ _NEIGHBOURS = (
     "inspect",
     "langfuse",
     "mlflow",
-    "notebook",
     "opentelemetry",
     "phoenix",
     "pytest",

@@ -55,9 +55,9 @@ if TYPE_CHECKING:
     from inspect_ai.dataset import Sample
     from inspect_ai.log import EvalSpec
 
+    from btdagg.judge.answers import Verdict
     from btdagg.judge.pairs import Pair
     from btdagg.judge.prompts import PromptTemplate
-    from btdagg.judge.verdicts import Verdict
 
 __all__ = [
     "StopByRule",
@@ -441,8 +441,8 @@ def pairwise(
     InputError
         If there is no such template or order; while scoring, if a sample lacks a text.
     """
+    from btdagg.judge.answers import parse_verdict
     from btdagg.judge.prompts import get_template
-    from btdagg.judge.verdicts import parse_verdict
 
     prompt = get_template(template)
     if orders not in ("both", "alternate"):
@@ -494,7 +494,7 @@ def _pair(state: TaskState, target: Target, a: str, b: str, reference: str | Non
 
 
 def _pairwise_score(replies: dict[str, tuple[str, Verdict]], told: dict[str, Any]) -> Score:
-    from btdagg.judge.verdicts import vote_of
+    from btdagg.judge.answers import vote_of
 
     votes = {order: vote_of(verdict, order) for order, (_, verdict) in replies.items()}
     answers = {

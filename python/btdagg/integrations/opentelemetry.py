@@ -14,7 +14,7 @@ from btdagg._core import InputError
 from btdagg.extras import needs
 from btdagg.integrations.annotations import ERROR, rows_of
 from btdagg.judge.client import ChatClient, ChatReply, ChatRequest
-from btdagg.judge.retry import ChatError
+from btdagg.judge.faults import ChatError
 
 with needs("opentelemetry", "telemetry"):
     from opentelemetry import context, trace
@@ -84,7 +84,7 @@ def traced(
     Parameters
     ----------
     client : ChatClient
-        Such as `btdagg.judge.OpenAIClient`.
+        Such as `btdagg.judge.ModelClient`.
     provider : str
         ``gen_ai.provider.name``: who is asked, or whose protocol is spoken.
     tracer_provider : opentelemetry TracerProvider, optional
@@ -92,8 +92,8 @@ def traced(
 
     Notes
     -----
-    Spans have the model, the parameters, tokens, finish reasons and errors of a call, and neither
-    prompt nor answer.
+    Spans have the model, the parameters, tokens, finish reasons and errors of a call, the item,
+    order and sample that it is for (``btdagg.item`` ...), and neither prompt nor answer.
     """
     return TracedClient(client, provider, tracer_provider)
 
@@ -118,8 +118,12 @@ class TracedClient:
         for name in _REQUEST:
             if (value := getattr(request, name)) is not None:
                 attributes[f"gen_ai.request.{name}"] = value
-        if request.n != 1:
-            attributes["gen_ai.request.choice.count"] = request.n
+        if request.sample is not None:
+            attributes |= {
+                "btdagg.item": request.item,
+                "btdagg.order": str(request.order),
+                "btdagg.sample": request.sample,
+            }
         if request.response_format is not None:
             attributes["gen_ai.output.type"] = "json"
         with self._tracer.start_as_current_span(
@@ -184,10 +188,7 @@ def _attributes(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _of_reply(reply: ChatReply) -> dict[str, Any]:
-    replies = (reply, *reply.further)
-    found: dict[str, Any] = {
-        "gen_ai.response.finish_reasons": [each.finish_reason for each in replies]
-    }
+    found: dict[str, Any] = {"gen_ai.response.finish_reasons": [reply.finish_reason]}
     if reply.model:
         found["gen_ai.response.model"] = reply.model
     if reply.usage is not None:

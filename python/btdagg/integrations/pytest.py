@@ -70,7 +70,9 @@ def release_gate(request: pytest.FixtureRequest) -> ReleaseGate:
         add(*((number, getattr(found, number)) for number in _NUMBERS))
         if found.labels_wanted is not None:
             add(("labels_wanted", found.labels_wanted))
-        message = "; ".join([str(found), *found.remarks])
+        if found.remarks:
+            add(("remarks", "; ".join(found.remarks)))
+        message = str(found).replace("\n", "; ")
         add(("outcome", found.outcome), ("message", message))
         if not found.passed:
             pytest.fail(message, pytrace=False)
@@ -180,6 +182,8 @@ def _table(gates: list[dict[str, Any]]) -> ReportTable:
             ("labels wanted", f"{gate['labels_wanted']:,}" if "labels_wanted" in gate else MISSING),
         ):
             cells.append(PivotCell(label, column, text, place=place))
+        if "remarks" in gate:
+            cells.append(PivotCell(label, "remarks", gate["remarks"], place=place))
     return ReportTable.pivot(
         "release-gates",
         _HEADING.removeprefix("### ").strip(),

@@ -11,7 +11,7 @@ from btdagg._core import InputError
 from btdagg.extras import needs
 from btdagg.fit.calibrate import Calibration
 from btdagg.fit.calibrate import calibrate as _calibrate
-from btdagg.validation import as_whole_counts, in_label_order
+from btdagg.validation import as_whole_counts, in_label_order, refuse_booleans, unmasked
 
 with needs("sklearn", "DavidsonClassifier"):
     from sklearn.base import BaseEstimator, ClassifierMixin
@@ -118,8 +118,10 @@ class DavidsonClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if classes.shape != (3,) or len(set(self.classes)) < len(_LABELS):
             raise InputError(f"classes is {self.classes!r}, want three of them: B, tie, A")
         if y is not None:  # of which what follows says more
-            check_classification_targets(y)
+            check_classification_targets(unmasked(y, "y"))
         counts, labels = self._checked(X, y, reset=True)
+        if classes.dtype.kind in "iuf":
+            refuse_booleans(y, "y", f"one of the classes {', '.join(map(str, classes))}")
         matches = labels[:, np.newaxis] == classes
         if not matches.any(axis=1).all():
             row = int(np.argmin(matches.any(axis=1)))
@@ -169,7 +171,7 @@ class DavidsonClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _checked(self, given: ArrayLike, *labels: ArrayLike, reset: bool) -> Any:
         """Return counts, or counts and labels, as scikit-learn and then the package check them."""
-        ordered = in_label_order(given, "X")
+        ordered = in_label_order(unmasked(given, "X"), "X")
         wanted: Any = {"reset": reset, "dtype": "numeric", "ensure_min_features": len(_LABELS)}
         checked = validate_data(self, ordered, *labels, **wanted)
         array, *rest = checked if labels else (checked,)

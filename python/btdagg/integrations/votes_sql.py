@@ -1,7 +1,8 @@
 """The whole job as one SQL query: votes to counts, labels and probabilities.
 
 A vote is -1, 0 or 1 in these queries, NULL if it is missing, and `UNREADABLE` if it is none of
-these. A query cannot refuse a row, so an item with such a vote gets NULL for its counts and label.
+these, or a sample has two different ones. A query cannot refuse a row, so an item with such a vote
+gets NULL for its counts and label.
 """
 
 from __future__ import annotations
@@ -50,9 +51,10 @@ class VotesTable:
     item, vote : str
         Columns of the items and of the votes from A's point of view.
     sample : str or sequence of str
-        Columns that tell samples of an item apart, such as ``("judge", "order", "sample")``. Equal
-        votes of a sample count once, and different votes of a sample count for nothing. Without
-        such columns every row is one more vote.
+        Columns that tell the votes of an item apart: ``("judge", "order", "sample")`` for what
+        `btdagg votes --export` writes, in which each judge and order numbers its samples from 0.
+        Equal votes of a sample count once; an item that has a sample with different votes gets NULL
+        for its counts and label. Without such columns every row is one more vote.
     task, judge : str, optional
         Columns to group by as well: an item is then decided for each of their values. Of a panel
         `judge` is the column of the judges' names.
@@ -213,8 +215,8 @@ def counted_votes(
     rows, vote_name = "btdagg_votes", _name("vote", words)
     if samples:
         once = (
-            f"CASE WHEN MIN({vote_name}) = MAX({vote_name}) OR MAX({vote_name}) = {UNREADABLE} "
-            f"THEN MAX({vote_name}) END AS {vote_name}"
+            f"CASE WHEN MIN({vote_name}) = MAX({vote_name}) THEN MAX({vote_name}) "
+            f"WHEN MAX({vote_name}) IS NOT NULL THEN {UNREADABLE} END AS {vote_name}"
         )
         kept = names((*table.keys, "item"), words)
         yield (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -19,18 +20,22 @@ class AnswerFormat:
     ----------
     kind : "tag", "line" or "json"
         ``[[A]]``, ``Verdict: A``, or a JSON object with the key ``verdict``. What is asked for:
-        whatever form an answer has, :func:`btdagg.judge.verdicts.parse_verdict` reads it.
+        whatever form an answer has, :func:`btdagg.judge.answers.parse_verdict` reads it.
     first, second : str
         Names of the response shown first and of the one shown second.
     tie : str or None
         The word for a tie; None where the judge has to choose.
     confidence : bool
         Whether the judge is to say how confident it is, 0 to 100.
+    pattern : str or None
+        A regular expression with one group, the word of the verdict, as in ``Choice: (A|B)``. ``^``
+        and ``$`` match at lines. Its last match is the verdict, and no other form is read.
 
     Raises
     ------
     InputError
-        If `kind` is another, or the words are blank or not distinct.
+        If `kind` is another, the words are blank or not distinct, or the pattern is no regular
+        expression with one group.
     """
 
     kind: Kind = "tag"
@@ -38,6 +43,7 @@ class AnswerFormat:
     second: str = "B"
     tie: str | None = "TIE"
     confidence: bool = False
+    pattern: str | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in _KINDS:
@@ -48,6 +54,17 @@ class AnswerFormat:
                 raise InputError(f"answer word is {word!r}, want a word without brackets or quotes")
         if len({word.casefold() for word in words}) < len(words):
             raise InputError(f"answer words are {', '.join(words)}, want them distinct")
+        if self.pattern is not None:
+            try:
+                n_groups = re.compile(self.pattern, re.MULTILINE).groups
+            except (re.error, TypeError) as error:
+                raise InputError(
+                    f"answer pattern is {self.pattern!r}, not a regular expression: {error}"
+                ) from None
+            if n_groups != 1:
+                raise InputError(
+                    f"answer pattern is {self.pattern!r}, expected one group, which is the verdict"
+                )
 
     @property
     def words(self) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from btdagg.judge.client import ChatReply
+from btdagg.judge.client import ChatReply, Usage
 from btdagg.judge.prices import Prices
 from btdagg.judge.store import Answered, Claimed
 from btdagg.judge.work import Reading
@@ -25,13 +25,19 @@ def answer_of(
         usage.prompt if usage else None,
         usage.completion if usage else None,
         usage.reasoning if usage else None,
-        prices.cost(usage) if usage and prices else None,
+        _cost_of(usage, prices),
         reply.latency,
         _clean(reply.model),
         _clean(reply.finish_reason),
         _clean(reply.reasoning),
         _clean(reply.text),
     )
+
+
+def _cost_of(usage: Usage | None, prices: Prices | None) -> float | None:
+    if usage is None:
+        return None
+    return usage.cost if prices is None else prices.cost(usage)
 
 
 def failure_of(claimed: Claimed, reason: str, attempts: int) -> Answered:

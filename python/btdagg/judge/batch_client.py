@@ -1,4 +1,4 @@
-"""Engines that answer many requests in one call, such as vLLM without a server."""
+"""A function that answers many requests in one call, such as an engine without a server."""
 
 from __future__ import annotations
 
@@ -6,19 +6,15 @@ import asyncio
 import inspect
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 from typing import Any, TypeAlias
 
-from btdagg.extras import needs
-from btdagg.judge.chat_replies import together
 from btdagg.judge.client import (
     ChatReply,
     ChatRequest,
-    Usage,
     called_in_thread,
     split_thinking,
 )
-from btdagg.judge.retry import ChatError
+from btdagg.judge.faults import ChatError
 
 Answers: TypeAlias = Sequence[str | ChatReply | ChatError]
 
@@ -124,78 +120,6 @@ class BatchClient:
             n = len(requests)
             raise ChatError(f"{len(answers)} answers to {n} requests", "protocol", may_cost=True)
         return [_reply_of(each, request) for each, request in zip(answers, requests, strict=True)]
-
-
-class VllmClient(BatchClient):
-    """vLLM in this process, without a server: many prompts in one call of `LLM.chat`.
-
-    Parameters
-    ----------
-    llm : vllm.LLM
-    most, wait
-        See `BatchClient`.
-
-    Raises
-    ------
-    MissingExtraError
-        If vllm is not installed.
-    """
-
-    def __init__(self, llm: Any, *, most: int = 1024, wait: float = 0.02) -> None:
-        with needs("vllm", "asking vLLM"):
-            import vllm  # noqa: F401
-        self._llm = llm
-        super().__init__(self._chat, most=most, wait=wait)
-
-    def _chat(self, requests: list[ChatRequest]) -> Answers:
-        messages = [[dict(message) for message in request.messages] for request in requests]
-        parameters = [_sampling_of(request) for request in requests]
-        given: dict[str, Any] = {}
-        if requests[0].reasoning_effort is not None:  # the same for all of a run
-            given["chat_template_kwargs"] = {"reasoning_effort": requests[0].reasoning_effort}
-        outputs = self._llm.chat(messages, sampling_params=parameters, use_tqdm=False, **given)
-        return [
-            _reply_of_output(output, request.model)
-            for output, request in zip(outputs, requests, strict=True)
-        ]
-
-
-def _sampling_of(request: ChatRequest) -> Any:
-    from vllm import SamplingParams
-
-    if request.thinking_budget is not None:
-        raise ChatError("vLLM has no thinking budget; no --thinking-budget avoids it", "fatal")
-    given = {
-        "temperature": request.temperature,
-        "top_p": request.top_p,
-        "seed": request.seed,
-        "logprobs": 0 if request.logprobs else None,  # of the chosen token alone
-    }
-    schema = (request.response_format or {}).get("json_schema", {}).get("schema")
-    if schema is not None:
-        from vllm.sampling_params import StructuredOutputsParams
-
-        given["structured_outputs"] = StructuredOutputsParams(json=dict(schema))
-    told = {name: value for name, value in given.items() if value is not None}
-    # Its own limit is 16 tokens; None is as many as the context has room for.
-    return SamplingParams(n=request.n, max_tokens=request.max_tokens, **told, **request.extra)
-
-
-def _reply_of_output(output: Any, model: str) -> ChatReply:
-    n_tokens = sum(len(each.token_ids) for each in output.outputs)
-    cached = int(getattr(output, "num_cached_tokens", None) or 0)
-    usage = Usage(len(output.prompt_token_ids or ()), n_tokens, 0, cached)
-    replies = []
-    for each in output.outputs:
-        text, thought = split_thinking(each.text)
-        logprobs = None
-        if each.logprobs:
-            tokens = zip(each.token_ids, each.logprobs, strict=False)
-            logprobs = tuple(float(known[token].logprob) for token, known in tokens)
-        finish = str(each.finish_reason or "stop")
-        replies.append(ChatReply(text, thought, finish, None, logprobs, model=model))
-    replies[0] = replace(replies[0], usage=usage)
-    return together(replies)
 
 
 def _reply_of(answer: str | ChatReply | ChatError, request: ChatRequest) -> ChatReply | Exception:

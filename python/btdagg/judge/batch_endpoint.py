@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from btdagg.judge.batch_files import REQUESTS_PATH
-from btdagg.judge.retry import ChatError, EndpointError, delay_before
+from btdagg.judge.faults import ChatError, EndpointError, delay_before
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from btdagg.judge.openai_client import OpenAIClient
+    from btdagg.judge.provider import ModelClient
 
 _T = TypeVar("_T")
 
@@ -62,11 +62,11 @@ class BatchEndpoint:
 
     Parameters
     ----------
-    client : OpenAIClient
+    client : ModelClient
         Not closed.
     """
 
-    def __init__(self, client: OpenAIClient) -> None:
+    def __init__(self, client: ModelClient) -> None:
         self.client = client
         self.name = client.name
         self._draw = random.Random()

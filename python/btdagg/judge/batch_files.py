@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import IO, Any
 
 from btdagg._core import InputError
+from btdagg.addresses import without_credentials
 from btdagg.judge.calls import Order, digest_of
 from btdagg.judge.client import ChatRequest
 from btdagg.judge.judging import Judging
 from btdagg.judge.limits import Reserved, Spent
-from btdagg.judge.openai_client import address_of, body_of, limit_at
 from btdagg.judge.prices import size_of
+from btdagg.judge.providers import PROVIDERS, provider_of
 from btdagg.judge.store import BATCHED, Claimed, Owner, StoreError, VoteStore
 from btdagg.judge.work import Work, stretches_of
 
@@ -26,6 +27,7 @@ REQUESTS_PATH = "/v1/chat/completions"
 MOST_REQUESTS = 50_000  # of a file
 MOST_BYTES = 200_000_000
 
+_OWN_ADDRESS = PROVIDERS["openai"].address
 _STRETCH = 500  # samples that are claimed at a time
 
 
@@ -156,7 +158,9 @@ class BatchWriter:
         self._judging, self._owner = judging, owner
         self._folder = folder or folder_of(store)
         self._most_requests, self._most_bytes = most_requests, most_bytes
-        self._address = address_of(base_url)
+        self._address = without_credentials(
+            base_url or os.environ.get("OPENAI_BASE_URL") or _OWN_ADDRESS
+        )
         self._ask = store.ask_of(judging.asked)
         store.require_endpoint(self._ask, self._address, judging.same_endpoint)
         self._spent = Spent()
@@ -252,7 +256,7 @@ class BatchWriter:
             "custom_id": key_of_sample(claimed.item, claimed.order, claimed.sample),
             "method": "POST",
             "url": REQUESTS_PATH,
-            "body": body_of(request, limit_at(self._address)),
+            "body": _body_of(request, _limit_at(self._address)),
         }
         return json.dumps(line, ensure_ascii=False).encode(errors="replace") + b"\n"
 
@@ -300,3 +304,43 @@ class BatchWriter:
     def _give_back(self, claimed: list[Claimed]) -> None:
         self._owner.give_back(self._ask, claimed)
         self._owner.commit()
+
+
+def _limit_at(address: str) -> str:
+    """Return what an endpoint calls the limit on the tokens of an answer.
+
+    OpenAI's own models that think take the new name alone, other servers know the old.
+    """
+    is_new = address.startswith(_OWN_ADDRESS.removesuffix("/v1"))
+    return "max_completion_tokens" if is_new else "max_tokens"
+
+
+def _body_of(
+    request: ChatRequest, limit: str = "max_tokens", structured: str = "json_schema"
+) -> dict[str, Any]:
+    """Return the body of a request.
+
+    Parameters
+    ----------
+    request : ChatRequest
+    limit : str
+        Field of the limit on the tokens of an answer; see `_limit_at`.
+    structured : ``json_schema``, ``json_object`` or empty
+        What structured answers are asked for by.
+    """
+    body: dict[str, Any] = {"model": provider_of(request.model)[1], "messages": request.messages}
+    for name in ("temperature", "top_p", "reasoning_effort", "seed"):
+        value = getattr(request, name)
+        if value is not None:
+            body[name] = value
+    if request.max_tokens is not None:
+        body[limit] = request.max_tokens
+    if request.thinking_budget is not None:
+        body["thinking"] = {"type": "enabled", "budget_tokens": request.thinking_budget}
+    if request.response_format is not None and structured:
+        is_schema = structured == "json_schema"
+        plain = {"type": "json_object"}
+        body["response_format"] = request.response_format if is_schema else plain
+    if request.logprobs:
+        body["logprobs"] = True
+    return {**body, **request.extra}

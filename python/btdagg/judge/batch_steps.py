@@ -19,11 +19,10 @@ from btdagg.judge.answered import answer_of, failure_of
 from btdagg.judge.batch_endpoint import BatchEndpoint, RemoteBatch
 from btdagg.judge.batch_files import Result, key_of_sample, read_results
 from btdagg.judge.client import ChatReply
-from btdagg.judge.endpoint_faults import Refused
+from btdagg.judge.faults import ChatError, EndpointError
 from btdagg.judge.judging import read_answer
-from btdagg.judge.openai_client import OpenAIClient
 from btdagg.judge.prices import Prices
-from btdagg.judge.retry import ChatError, EndpointError
+from btdagg.judge.provider import ModelClient
 from btdagg.judge.runs import JudgeRun
 from btdagg.judge.store import Answered, Batch, Claimed, Owner
 
@@ -162,8 +161,9 @@ async def collect_batch(batch: Batch, owner: Owner, endpoint: BatchEndpoint) -> 
     except BaseException:
         owner.roll_back()
         raise
-    found.statuses = Counter(each.status for each in answered)
-    found.run.statuses = found.statuses
+    for each in answered:
+        found.run.add(each.status, each.reason)
+    found.statuses = found.run.statuses
     return found
 
 
@@ -190,7 +190,7 @@ def _answered(
     batch: Batch,
     claims: list[Claimed],
     results: dict[str, Result],
-    client: OpenAIClient,
+    client: ModelClient,
     found: Collected,
 ) -> list[Answered]:
     """Return what is to be kept; the reasons of the rest are counted."""
@@ -222,7 +222,7 @@ def _answered(
 
 
 def _outcome_of(
-    result: Result | None, client: OpenAIClient, remote: RemoteBatch
+    result: Result | None, client: ModelClient, remote: RemoteBatch
 ) -> ChatReply | ChatError:
     if result is None:
         return ChatError(f"no result, the batch is {remote.status}")
@@ -232,11 +232,9 @@ def _outcome_of(
     if result.status < 400 and isinstance(result.body, dict):
         try:
             return client.read(result.body)
-        except (KeyError, TypeError, AttributeError, ValueError):
+        except ChatError:
             return ChatError("the result is no chat completion")
-    refused = Refused(result.status, result.body)
-    filtered = client.faults.filtered_reply(refused)
-    return filtered or client.faults.of_status(refused, "")
+    return client.refused(result.status, result.body)
 
 
 def _count_usage(run: JudgeRun, reply: ChatReply, prices: Prices | None) -> None:

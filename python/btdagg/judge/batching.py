@@ -16,9 +16,9 @@ from btdagg._core import InputError
 from btdagg.judge.batch_endpoint import BatchEndpoint, RemoteBatch
 from btdagg.judge.batch_files import BatchWriter
 from btdagg.judge.batch_steps import LOOK_AGAIN, collect_batch, send_batch
+from btdagg.judge.faults import EndpointError
 from btdagg.judge.judging import Judging
-from btdagg.judge.openai_client import OpenAIClient
-from btdagg.judge.retry import EndpointError
+from btdagg.judge.provider import ModelClient
 from btdagg.judge.runs import JudgeRun
 from btdagg.judge.sampling import INTERRUPTED
 from btdagg.judge.store import Batch, Owner, VoteStore
@@ -43,16 +43,16 @@ async def judge_by_batches(
     plan : callable
         Returns what is wanted, anew each time.
     judging, client, store, stop, watch
-        See :func:`btdagg.judge.judge`; the client is an `OpenAIClient`.
+        See :func:`btdagg.judge.judge`; the client is a `ModelClient`.
 
     Raises
     ------
     InputError
         If the client is another, or no batch can work.
     """
-    if not isinstance(client, OpenAIClient):
+    if not isinstance(client, ModelClient) or client.provider != "openai":
         raise InputError(
-            "batches are of OpenAI-style endpoints, want an OpenAIClient as the client"
+            "batches are of OpenAI-style endpoints, want a ModelClient of openai as the client"
         )
     began = time.monotonic()
     with store.owner() as owner:
@@ -158,6 +158,7 @@ class _Waiting:
 def _add(run: JudgeRun, more: JudgeRun) -> None:
     """Add what a batch brought to a run."""
     run.statuses.update(more.statuses)
+    run.reasons.update(more.reasons)
     for name in ("n_calls", "n_pair_faults", "n_confident", "n_unknown_usage", "charged_tokens",
                  "prompt_tokens", "completion_tokens", "reasoning_tokens", "cached_tokens",
                  "charged_cost"):  # fmt: skip

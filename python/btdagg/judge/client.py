@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
-from btdagg.judge.calls import Messages
+from btdagg.judge.calls import Messages, Order
 from btdagg.judge.rate_limits import RateLimits
 from btdagg.readable import readable
 
@@ -21,7 +21,7 @@ TOO_LONG = "too_long"  # finish reason of a reply that was not read to its end
 @readable
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """One request for n answers.
+    """One request for an answer.
 
     Attributes
     ----------
@@ -30,14 +30,15 @@ class ChatRequest:
     model : str
     temperature, top_p, max_tokens, reasoning_effort, thinking_budget, seed
         None leaves them to the endpoint.
-    n : int
-        Answers wanted. An endpoint may give fewer.
     logprobs : bool
         Ask for the log-probability of each token of the answer.
     response_format : mapping or None
         A JSON schema that the answer has to follow, as the protocol has it.
     extra : mapping
         Further fields of the request's body.
+    item, order, sample
+        What is asked for; not sent. Empty and None of a short request that only looks whether the
+        endpoint works.
     """
 
     messages: Messages
@@ -48,10 +49,12 @@ class ChatRequest:
     reasoning_effort: str | None = None
     thinking_budget: int | None = None
     seed: int | None = None
-    n: int = 1
     logprobs: bool = False
     response_format: Mapping[str, Any] | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+    item: str = ""
+    order: Order | None = None
+    sample: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +86,13 @@ class ChatReply:
         ``stop``, ``length``, ``content_filter`` ...; ``refusal`` where the endpoint says so, and
         ``too_long`` where there was more than is read.
     usage : Usage or None
-        Tokens of the whole request, None where the endpoint does not say. Of several answers to one
-        request the first has them and the others have none.
+        Tokens of the request, None where the endpoint does not say.
     token_logprobs : tuple of float, or None
         Log-probability of each token of the answer.
     latency : float
         Seconds from request to answer.
     model : str
         The model that answered, as the endpoint calls it.
-    further : tuple of ChatReply
-        The other answers to the same request.
     limits : RateLimits or None
         What the endpoint says of its limits.
     """
@@ -104,7 +104,6 @@ class ChatReply:
     token_logprobs: tuple[float, ...] | None = None
     latency: float = 0.0
     model: str = ""
-    further: tuple[ChatReply, ...] = ()
     limits: RateLimits | None = None
 
 
@@ -189,3 +188,17 @@ def split_thinking(text: str) -> tuple[str, str]:
         if text.lstrip().startswith(opening):
             return "", text.lstrip().removeprefix(opening).strip()
     return text, ""
+
+
+def parts_of(content: Any) -> tuple[str, str]:
+    """Text and thought of a content that is a text, or comes in parts."""
+    if isinstance(content, str):
+        return content, ""
+    texts: tuple[list[str], list[str]] = ([], [])
+    for part in content or ():
+        if isinstance(part, str):
+            part = {"text": part}
+        is_thought = part.get("type") in ("thinking", "reasoning", "redacted_thinking")
+        inner = part.get("thinking") or part.get("reasoning") or part.get("text") or ""
+        texts[is_thought].append("".join(parts_of(inner)))
+    return "".join(texts[0]), "".join(texts[1])

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from btdagg._core import InputError
 from btdagg.judge.answer_format import json_schema
-from btdagg.judge.mentions import in_a_row
-from btdagg.judge.verdicts import Status, Verdict, answer_alone, ended_early
+from btdagg.judge.answers import Status, Verdict, answer_alone, ended_early, side_by_side
 
 if TYPE_CHECKING:
     from btdagg.judge.calls import Order
@@ -152,7 +151,7 @@ def parse_choice(
     n_samples : int
         How many answers there are; another number than theirs is none.
     finish_reason, refusal : str, optional
-        See :func:`btdagg.judge.verdicts.parse_verdict`.
+        See :func:`btdagg.judge.answers.parse_verdict`.
     """
     early = ended_early(finish_reason, refusal)
     said = early or answer_alone(text)
@@ -165,7 +164,7 @@ def parse_choice(
         numbers = [said.strip(" \n*`.")]
     if not numbers:
         return Chosen(None, "unparsed", "no number of an answer")
-    if len(set(numbers[-2:])) > 1 and in_a_row(said, found[-2].span(), found[-1].span()):
+    if len(set(numbers[-2:])) > 1 and side_by_side(said, *(match.span() for match in found[-2:])):
         return Chosen(None, "unparsed", "several numbers in a row")
     last = numbers[-1]
     if not (last.isascii() and last.isdecimal() and 1 <= int(last) <= n_samples):

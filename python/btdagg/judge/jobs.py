@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -15,13 +15,13 @@ from btdagg.judge.batching import judge_by_batches
 from btdagg.judge.calls import ORDERS, Status, batched
 from btdagg.judge.client import ChatClient
 from btdagg.judge.judging import Judging
-from btdagg.judge.openai_client import KEY_VARIABLE, OpenAIClient
+from btdagg.judge.pacing import Pacing
 from btdagg.judge.pairs import Pairs, read_pairs
 from btdagg.judge.prices import estimated_tokens
+from btdagg.judge.provider import client_of
 from btdagg.judge.runs import JudgeRun
 from btdagg.judge.sampling import sample
 from btdagg.judge.store import VoteStore
-from btdagg.judge.throttle import Throttle
 from btdagg.readable import readable
 
 if TYPE_CHECKING:
@@ -37,10 +37,11 @@ async def judge(
     store: VoteStore | str | os.PathLike[str],
     client: ChatClient | None = None,
     base_url: str | None = None,
-    key_variable: str = KEY_VARIABLE,
+    api_key: str | None = None,
+    headers: Mapping[str, str] | None = None,
     stop: asyncio.Event | None = None,
     watch: Callable[[JudgeRun], object] | None = None,
-    endpoint: Throttle | None = None,
+    endpoint: Pacing | None = None,
     **options: Any,
 ) -> JudgeRun:
     """Ask a judge for votes on pairs, as far as a store does not have them.
@@ -55,14 +56,16 @@ async def judge(
     client : ChatClient, optional
         Who is asked; not closed. An endpoint unless given.
     base_url : str, optional
-        Of the endpoint, such as ``http://localhost:8000/v1``; OpenAI's own unless given.
-    key_variable : str
-        Environment variable that holds the key.
+        Of the endpoint, such as ``http://localhost:8000/v1``; the provider's own unless given.
+    api_key : str, optional
+        Key of the endpoint; without it, that of the environment.
+    headers : mapping, optional
+        Sent with each request.
     stop : asyncio.Event, optional
         Once it is set no further call is made.
     watch : callable, optional
         Called with the run so far whenever votes have become durable.
-    endpoint : Throttle, optional
+    endpoint : Pacing, optional
         What earlier runs have learned of the endpoint: how fast it may be asked.
 
     Returns
@@ -85,7 +88,10 @@ async def judge(
         )
     pairs = pairs if isinstance(pairs, Pairs) else read_pairs(pairs)
     judging.prompt.check(pairs)
-    async with opened(store, client, judging.timeout, base_url, key_variable) as (place, asked):
+    endpoint_of = {
+        "base_url": base_url, "api_key": api_key, "headers": headers
+    }  # fmt: skip
+    async with opened(store, client, judging, **endpoint_of) as (place, asked):
         if judging.batch:
             return await judge_by_batches(
                 partial(judging.plan, pairs),
@@ -112,9 +118,8 @@ async def judge(
 async def opened(
     store: VoteStore | str | os.PathLike[str],
     client: ChatClient | None,
-    timeout: float,
-    base_url: str | None = None,
-    key_variable: str = KEY_VARIABLE,
+    judging: Judging,
+    **endpoint: Any,
 ) -> AsyncIterator[tuple[VoteStore, ChatClient]]:
     """A store and a client: those given, which stay open, or ones that are closed at the end.
 
@@ -123,11 +128,11 @@ async def opened(
     InputError
         If an endpoint is given beside a client, or the store cannot be opened.
     """
-    if client is not None and (base_url is not None or key_variable != KEY_VARIABLE):
-        raise InputError("base_url and key_variable are of an endpoint, and a client is given")
+    if client is not None and any(value is not None for value in endpoint.values()):
+        raise InputError("base_url, api_key and headers are of an endpoint, and a client is given")
     own = None
     if client is None:
-        client = own = OpenAIClient(base_url, key_variable=key_variable, timeout=timeout)
+        client = own = client_of(judging.model, timeout=judging.timeout, **endpoint)
     with ExitStack() as stack:
         try:
             if not isinstance(store, VoteStore):
@@ -183,7 +188,7 @@ def estimate(pairs: Pairs, judging: Judging, store: VoteStore | None = None) -> 
             for order in ORDERS:
                 keys = [key for key in work.wanted if key[0] == order]
                 missing = [key for key in keys if is_missing(there.get(key), judging.again)]
-                calls = -(-len(missing) // judging.samples_per_call)
+                calls = len(missing)
                 n_wanted += len(keys)
                 n_there += len(keys) - len(missing)
                 n_answers += len(missing)

@@ -11,14 +11,14 @@ from typing import Any, Protocol
 
 from btdagg._core import InputError
 from btdagg.judge.answer_format import AnswerFormat
+from btdagg.judge.answers import parse_verdict, sequence_probability, vote_of
 from btdagg.judge.calls import STATUSES, Asked, Messages, Order, digest_of, samples_of
 from btdagg.judge.client import ChatReply, ChatRequest
-from btdagg.judge.confidence import sequence_probability
 from btdagg.judge.limits import Limits
 from btdagg.judge.pairs import Pair
 from btdagg.judge.prices import Prices
 from btdagg.judge.prompts import PromptTemplate, get_template
-from btdagg.judge.verdicts import parse_verdict, vote_of
+from btdagg.judge.providers import provider_of
 from btdagg.judge.work import Reading, Work
 from btdagg.readable import readable
 from btdagg.validation import as_integer, as_number
@@ -41,7 +41,7 @@ class Sampling:
     def asked(self, judging: Judging) -> Asked:
         """What all calls have in common."""
         return Asked(
-            judging.judge or judging.model,
+            judging.judge or provider_of(judging.model)[1],
             judging.prompt.name,
             judging.prompt.digest,
             "sample",
@@ -69,7 +69,8 @@ class Judging:
     Parameters
     ----------
     model : str
-        As the endpoint calls it.
+        Such as ``anthropic:claude-sonnet-5``; a bare name is one of OpenAI's, or of an
+        endpoint that speaks its protocol.
     n : int
         Votes per pair; half of them with A first and half with B first, so an even number.
     template : str, path or PromptTemplate
@@ -105,11 +106,9 @@ class Judging:
     limits : Limits
     prices : Prices, optional
     timeout : float
-        Seconds for a call, from request to the end of the answer.
+        Seconds for a call, from request to the end of the answer, streamed or not.
     max_attempts : int
         Requests for one answer, at least 1.
-    samples_per_call : int
-        Answers to ask for in one request, where the endpoint gives several.
     again : collection of statuses
         Samples that are there without a vote and are to be asked for again.
     batch : bool
@@ -149,7 +148,6 @@ class Judging:
     prices: Prices | None = None
     timeout: float = 600.0
     max_attempts: int = 8
-    samples_per_call: int = 1
     again: Collection[str] = ()
     batch: bool = False
     same_endpoint: bool = False
@@ -177,17 +175,12 @@ class Judging:
         if as_number(self.timeout, "timeout") <= 0:
             raise InputError(f"timeout is {self.timeout}, want more than 0")
         as_integer(self.max_attempts, "max_attempts", 1)
-        as_integer(self.samples_per_call, "samples_per_call", 1)
         for status in self.again:
             if status not in STATUSES[1:]:
                 raise InputError(
                     f"status to retry is {status!r}, want one of {', '.join(STATUSES[1:])}"
                 )
         self.limits.refuse_unbounded(self.max_answer_tokens, self.prices)
-        if self.batch and self.samples_per_call > 1:
-            raise InputError(f"samples_per_call is {self.samples_per_call}, want 1 in batches")
-        if self.batch and self.limits.shared:
-            raise InputError("limits are shared, which those of batches cannot be")
 
     @cached_property
     def prompt(self) -> PromptTemplate:
@@ -242,6 +235,8 @@ class Judging:
             logprobs=self.logprobs,
             response_format=work.response_format or self.prompt.answer.response_format,
             extra=self.extra,
+            item=work.item,
+            order=order,
         )
 
     @property
@@ -249,7 +244,7 @@ class Judging:
         """Prices as they are paid: half of those given where it asks by batches."""
         if self.prices is None or not self.batch:
             return self.prices
-        return Prices(self.prices.prompt / 2, self.prices.completion / 2)
+        return Prices(self.prices.prompt / 2, self.prices.completion / 2)  # whatever was cached
 
     @property
     def logprobs(self) -> bool:

@@ -19,18 +19,14 @@ class Limits:
     concurrency : int
         Calls at the same time.
     requests_per_minute, tokens_per_minute : float, optional
-        Evenly spread, without bursts; shared ones are kept to within a few per cent over any ten
-        seconds. Tokens are those sent and received: an estimate until the
+        Evenly spread, without bursts. Tokens are those sent and received: an estimate until the
         reply is there, and what it says from then on.
     max_calls, max_tokens, max_cost : optional
         Caps on what this run asks, repeats after faults included. A call is made only if the cap
         holds even if it and all calls in flight are as large as they can be.
     max_wait : float
-        Seconds for which a limit of the endpoint is waited for; the run ends where it takes longer.
-    shared : bool
-        Whether rates and caps hold for all processes together that ask a judge of this name in the
-        same store and share their limits. Caps are then on what they ask in all, and have asked
-        before.
+        Seconds for which a limit of the endpoint is waited for, or an endpoint that has worked and
+        does not answer; the run ends where it takes longer.
     """
 
     concurrency: int = 16
@@ -40,7 +36,6 @@ class Limits:
     max_tokens: int | None = None
     max_cost: float | None = None
     max_wait: float = 900.0
-    shared: bool = False
 
     def __post_init__(self) -> None:
         as_integer(self.concurrency, "concurrency", 1)
@@ -56,18 +51,6 @@ class Limits:
                 as_integer(value, name, 1)
         if self.max_cost is not None and as_number(self.max_cost, "max_cost") <= 0:
             raise InputError(f"max_cost is {self.max_cost}, want more than 0")
-        if self.shared and self.of_this_process == replace(self, shared=False):
-            raise InputError(
-                "limits are shared and there are none: want requests or tokens per minute, or a "
-                "cap on calls, tokens or cost"
-            )
-
-    @property
-    def of_this_process(self) -> Limits:
-        """Those that other processes have no part in."""
-        if not self.shared:
-            return self
-        return Limits(concurrency=self.concurrency, max_wait=self.max_wait)
 
     def refuse_unbounded(self, answer_tokens: int | None, prices: Prices | None) -> None:
         """Refuse caps that could not be kept.
@@ -87,12 +70,7 @@ class Limits:
             )
 
     def less(self, calls: int, tokens: int, cost: float) -> Limits | None:
-        """Return what is left of the caps after so much of each; None where one is used up.
-
-        Of shared caps the store knows what is left.
-        """
-        if self.shared:
-            return self
+        """Return what is left of the caps after so much of each; None where one is used up."""
         used = {"max_calls": calls, "max_tokens": tokens, "max_cost": cost}
         left = {
             name: getattr(self, name) - spent
@@ -104,11 +82,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Reserved:
-    """What a call in flight may use at most, and the tokens that are expected of it."""
+    """What a call in flight may use at most."""
 
     tokens: int
     cost: float
-    expected: float = 0.0
 
 
 @dataclass(slots=True)
@@ -170,13 +147,14 @@ class Budget:
         self._changed = asyncio.Event()
         self._in_flight = 0
 
-    async def take(self, prompt_bytes: int, answers: int, expected: float = 0.0) -> Reserved | None:
+    async def take(self, prompt_bytes: int) -> Reserved | None:
         """Reserve a call; None where a cap is reached."""
-        more = self._at_most(prompt_bytes, answers, expected)
+        more = self._at_most(prompt_bytes)
         while not self.reached:
             full = self.spent.reaches(self._limits, more)
             if not full:
-                self._begun(more)
+                self._in_flight += 1
+                self.spent.take(more)
                 return more
             if not self._in_flight:
                 self.reached = full
@@ -197,22 +175,13 @@ class Budget:
         self.spent.take(reserved, -1)
         self._changed.set()
 
-    def settle(
-        self, reserved: Reserved, tokens: int, cost: float, *, is_known: bool = True
-    ) -> None:
+    def settle(self, reserved: Reserved, tokens: int, cost: float) -> None:
         """Replace what a call could have used by what it did, or may have where nobody knows."""
         self._in_flight -= 1
         self.spent.settle(reserved, tokens, cost)
         self._changed.set()
 
-    async def settled(self) -> None:
-        """Wait until all that was spent is written down."""
-
-    def _at_most(self, prompt_bytes: int, answers: int, expected: float) -> Reserved:
-        completion = (self._answer_tokens or 0) * answers
+    def _at_most(self, prompt_bytes: int) -> Reserved:
+        completion = self._answer_tokens or 0
         cost = 0.0 if self._prices is None else self._prices.of(prompt_bytes, completion)
-        return Reserved(prompt_bytes + completion, cost, expected)
-
-    def _begun(self, reserved: Reserved) -> None:
-        self._in_flight += 1
-        self.spent.take(reserved)
+        return Reserved(prompt_bytes + completion, cost)

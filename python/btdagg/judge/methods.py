@@ -160,7 +160,7 @@ def asking_of(
     InputError
         See `decide_by`.
     """
-    once = replace(judging, temperature=0.0, samples_per_call=1)
+    once = replace(judging, temperature=0.0)
     if method == "greedy":
         return replace(once, n=2, order="both", method=Greedy())
     if method == "few-shot":

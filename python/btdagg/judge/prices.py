@@ -1,11 +1,13 @@
-"""What tokens cost, as the user says it: a table of prices in here would go stale."""
+"""What tokens cost: as the endpoint states it, as the user says it, or by `genai-prices`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from btdagg._core import InputError
+from btdagg.extras import needs
+from btdagg.judge.providers import provider_of
 from btdagg.validation import as_number
 
 if TYPE_CHECKING:
@@ -19,25 +21,54 @@ _BYTES_AROUND = 16  # what separates messages, at most so many tokens
 
 @dataclass(frozen=True)
 class Prices:
-    """Prices per million tokens, in any currency.
+    """Prices per million tokens, in any currency; those of `of_model` are in US dollars.
 
     Parameters
     ----------
     prompt, completion : float
         Of tokens sent, and of tokens received with those of thinking.
+    cached : float, optional
+        Of tokens sent that the endpoint had in its cache; as the others unless given.
     """
 
     prompt: float = 0.0
     completion: float = 0.0
+    cached: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("prompt", "completion"):
-            if as_number(getattr(self, name), f"price of {name} tokens") < 0:
-                raise InputError(f"price of {name} tokens is {getattr(self, name)}, want 0 or more")
+        for name in ("prompt", "completion", "cached"):
+            value = getattr(self, name)
+            if value is not None and as_number(value, f"price of {name} tokens") < 0:
+                raise InputError(f"price of {name} tokens is {value}, want 0 or more")
+
+    @classmethod
+    def of_model(cls, model: str) -> Prices | None:
+        """Return the prices of a provider's model; None where `genai-prices` does not know them."""
+        from datetime import UTC, datetime
+
+        with needs("judge", "looking up a price"):
+            from genai_prices.data_snapshot import get_snapshot
+
+        provider, name = provider_of(model)
+        provider = {"bedrock": "aws"}.get(provider, provider)
+        try:
+            _, found = get_snapshot().find_provider_model(name, None, provider, None)
+        except LookupError:
+            return None
+        price = found.get_prices(datetime.now(UTC))
+        known: list[Any] = [price.input_mtok, price.output_mtok, price.cache_read_mtok]
+        prompt, completion, cached = (getattr(each, "base", each) for each in known)
+        if prompt is None or completion is None:
+            return None
+        return cls(float(prompt), float(completion), None if cached is None else float(cached))
 
     def cost(self, usage: Usage) -> float:
-        """Price of a request."""
-        return self.of(usage.prompt, usage.completion)
+        """Cost of a request: what the endpoint states, or else by these prices."""
+        if usage.cost is not None:
+            return usage.cost
+        cached = 0 if self.cached is None else min(usage.cached, usage.prompt)
+        rest = self.of(usage.prompt - cached, usage.completion)
+        return rest + cached * (self.cached or 0.0) / _MILLION
 
     def of(self, prompt: float, completion: float) -> float:
         """Price of so many tokens."""

@@ -84,12 +84,15 @@ class PromptTemplate:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of everything that is sent but the pair, and of how its answer is read."""
+        answer = {name: value for name, value in asdict(self.answer).items() if name != "pattern"}
+        if self.answer.pattern is not None:
+            answer["pattern"] = self.answer.pattern
         sent = {
             "version": _VERSION,
             "system": self._system,
             "user": self._user,
             "instructions": self.answer.instructions,
-            "answer": asdict(self.answer),
+            "answer": answer,
             "response_format": self.answer.response_format,
         }
         return sha256(dumps(sent, sort_keys=True).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""What the headers of a reply say of an endpoint's limits."""
+"""What the headers of replies say of an endpoint's limits."""
 
 from __future__ import annotations
 

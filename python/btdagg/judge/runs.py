@@ -10,6 +10,8 @@ from typing import Any
 from btdagg.judge.limits import Limits
 from btdagg.readable import readable
 
+_REASONS = 100  # that are told apart
+
 
 @readable
 @dataclass
@@ -20,6 +22,8 @@ class JudgeRun:
     ----------
     statuses : Counter of str
         Samples of this run that are in the store, by status.
+    reasons : Counter of str
+        Why samples of this run have no vote; of many reasons the first hundred.
     there : Counter of str
         Samples wanted that were in the store before, by status.
     n_batched : int
@@ -55,6 +59,7 @@ class JudgeRun:
     """
 
     statuses: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
     there: Counter[str] = field(default_factory=Counter)
     n_batched: int = 0
     n_items: int = 0
@@ -79,6 +84,12 @@ class JudgeRun:
     seconds: float = 0.0
     waits_for: str = ""
     waits_seconds: float = 0.0
+
+    def add(self, status: str, reason: str) -> None:
+        """Count a sample that is in the store now."""
+        self.statuses[status] += 1
+        if status != "ok" and (reason in self.reasons or len(self.reasons) < _REASONS):
+            self.reasons[reason] += 1
 
     @property
     def n_votes(self) -> int:
@@ -118,6 +129,7 @@ class JudgeRun:
         return {
             **fields,
             "statuses": dict(self.statuses),
+            "reasons": dict(self.reasons),
             "there": dict(self.there),
             "n_votes": self.n_votes,
             "n_without_vote": self.n_without_vote,
@@ -141,6 +153,7 @@ def total_of(runs: Sequence[JudgeRun]) -> JudgeRun:
         setattr(total, name, sum(getattr(run, name) for run in runs))
     for run in runs:
         total.statuses.update(run.statuses)
+        total.reasons.update(run.reasons)
         total.there.update(run.there)
     costs = [run.cost for run in runs if run.cost is not None]
     total.cost = sum(costs) if costs else None

@@ -12,28 +12,27 @@ import asyncio
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, NamedTuple
 
 from btdagg.judge.answered import answer_of, failure_of
-from btdagg.judge.asking import Asker
 from btdagg.judge.calls import Asked, Order
 from btdagg.judge.client import ChatClient, ChatReply, ChatRequest
 from btdagg.judge.commits import GroupCommit
+from btdagg.judge.faults import EndpointError
 from btdagg.judge.judging import Judging
 from btdagg.judge.limits import Budget
-from btdagg.judge.retry import EndpointError
+from btdagg.judge.pacing import Pacing
+from btdagg.judge.retries import Asker
 from btdagg.judge.runs import JudgeRun
-from btdagg.judge.shared_budget import SharedBudget
 from btdagg.judge.store import BATCHED, Answered, Claimed, Owner, StoreError, VoteStore
 from btdagg.judge.storing import Storing
-from btdagg.judge.throttle import Throttle
 from btdagg.judge.usefulness import Usefulness
 from btdagg.judge.work import Reader, Work, stretches_of
 
 # Samples that are looked up and claimed at a time, unless there are more workers.
 _STRETCH = 128
-# Calls in a row that may fail before the run stops: until the first one works, and after.
+# Calls in a row that may fail, while short ones work, before the run stops: until the first one
+# works, and after.
 _FAILURES_AT_FIRST = 3
 _FAILURES_LATER = 32
 _UNTIL_A_VOTE = 16  # workers, so that few answers are bought of a judge that gives no votes
@@ -43,10 +42,10 @@ _TELL = 0.5  # seconds between looks at what is waited for
 INTERRUPTED = "interrupted"
 
 
-class _Bundle(NamedTuple):
-    """Samples of an item and order that are asked for in one request."""
+class _Call(NamedTuple):
+    """A sample that is asked for."""
 
-    claimed: list[Claimed]
+    claimed: Claimed
     request: ChatRequest
     read: Reader
 
@@ -61,7 +60,7 @@ async def sample(
     judging: Judging,
     stop: asyncio.Event | None = None,
     watch: Callable[[JudgeRun], object] | None = None,
-    endpoint: Throttle | None = None,
+    endpoint: Pacing | None = None,
 ) -> JudgeRun:
     """Ask for every sample of a plan that the store does not have.
 
@@ -82,7 +81,7 @@ async def sample(
         Once it is set no further call is made; those in flight have a few seconds to finish.
     watch : callable, optional
         Called with the run so far whenever votes have become durable.
-    endpoint : Throttle, optional
+    endpoint : Pacing, optional
         What earlier runs have learned of the endpoint.
 
     Returns
@@ -110,19 +109,19 @@ class _Sampler:
         judging: Judging,
         stop: asyncio.Event | None,
         watch: Callable[[JudgeRun], object] | None,
-        endpoint: Throttle | None,
+        endpoint: Pacing | None,
     ) -> None:
         self._asked, self._client, self._store = asked, client, store
         self._read, self._judging, self._watch = read, judging, watch
         self._told_to_stop = stop or asyncio.Event()
         limits = judging.limits
         if endpoint is None:
-            endpoint = Throttle(limits, clock=asyncio.get_running_loop().time)
+            endpoint = Pacing(limits, clock=asyncio.get_running_loop().time)
         self._endpoint = endpoint
         self._run = JudgeRun(cost=None if judging.prices is None else 0.0)
         self._most_in_a_row = max(_FAILURES_LATER, 2 * limits.concurrency)
         self._storing = Storing(store)
-        self._budget = self._budget_of(judging)
+        self._budget = Budget(judging.limits, judging.prices, judging.max_answer_tokens)
         self._asker = Asker(
             client,
             judging,
@@ -143,8 +142,7 @@ class _Sampler:
         # Of calls that failed for no known fault, until one that works shows that it is not that
         # of the endpoint.
         self._unsettled: list[Answered] = []
-        self._per_call = judging.samples_per_call
-        self._queue: asyncio.Queue[_Bundle | None] = asyncio.Queue(max(limits.concurrency, 1))
+        self._queue: asyncio.Queue[_Call | None] = asyncio.Queue(max(limits.concurrency, 1))
         self._claimed: dict[tuple[str, Order, int], Claimed] = {}
         self._commits = GroupCommit(self._save)
         self._error: Exception | None = None
@@ -176,11 +174,6 @@ class _Sampler:
             raise self._error
         return self._run
 
-    def _budget_of(self, judging: Judging) -> Budget:
-        budget = partial(SharedBudget, self._asked.judge, self._storing)
-        made = budget if judging.limits.shared else Budget
-        return made(judging.limits, judging.prices, judging.max_answer_tokens)
-
     async def _run_tasks(self, plan: Iterable[Work]) -> None:
         workers = [
             asyncio.create_task(self._work(number))
@@ -197,6 +190,7 @@ class _Sampler:
             await self._settle_failures()
         except asyncio.CancelledError:
             self._halt(INTERRUPTED)
+            self._storing.hurry()
             raise
         finally:
             for task in (*tasks, *guards):
@@ -214,7 +208,6 @@ class _Sampler:
                     f"{error}; {n_left} answers that are not in it will be asked for again"
                 )
             self._budget.close()
-            await self._budget.settled()
             if not isinstance(self._error, StoreError):
                 claims = list(self._claimed.values())
                 await self._storing.commit(self._owner.give_back, self._ask, claims)
@@ -316,21 +309,18 @@ class _Sampler:
         sent = {place: request.messages for place, request in requests.items()}
         await self._storing.commit(self._owner.keep_messages, self._ask, sent)
         reads = {item: work.read or self._read for item, work in works.items()}
-        batches = {
-            place: [
-                _Bundle(several[first : first + self._per_call], requests[place], reads[place[0]])
-                for first in range(0, len(several), self._per_call)
-            ]
+        calls = {
+            place: [_Call(each, requests[place], reads[place[0]]) for each in several]
             for place, several in by_place.items()
         }
         # One call of each prompt first, then its others: endpoints that keep what they have read
         # of a prompt have it by then.
-        in_order = [several[0] for several in batches.values()]
-        in_order += [batch for several in batches.values() for batch in several[1:]]
-        for batch in in_order:
+        in_order = [several[0] for several in calls.values()]
+        in_order += [call for several in calls.values() for call in several[1:]]
+        for call in in_order:
             if self._stopping.is_set():
                 break
-            await self._queue.put(batch)
+            await self._queue.put(call)
         return [replace(works[item], wanted=samples) for item, samples in elsewhere.items()]
 
     # Asking
@@ -341,9 +331,9 @@ class _Sampler:
         if number >= _UNTIL_A_VOTE:
             await self._voted.wait()
         try:
-            while (batch := await self._queue.get()) is not None:
+            while (call := await self._queue.get()) is not None:
                 if not self._stopping.is_set():
-                    await self._serve(batch)
+                    await self._serve(call)
         except Exception as error:
             self._halt("an error", error)
             while await self._queue.get() is not None:
@@ -352,50 +342,44 @@ class _Sampler:
             self._works.set()
             self._voted.set()  # there may be none to come
 
-    async def _serve(self, batch: _Bundle) -> None:
-        left = batch.claimed
-        while left and not self._stopping.is_set():
-            answered = await self._answers_to(batch, left[: self._per_call])
-            if answered is None:
-                return
-            self._unsettled += answered
-            if not self._failures:
-                settled, self._unsettled = self._unsettled, []
-                await self._count(settled)
-            left = left[len(answered) :]
+    async def _serve(self, call: _Call) -> None:
+        answered = await self._answer_to(call)
+        if answered is None:
+            return
+        self._unsettled.append(answered)
+        if not self._failures:
+            settled, self._unsettled = self._unsettled, []
+            await self._count(settled)
 
     async def _count(self, answered: Sequence[Answered]) -> None:
         """Make answers durable, then count them."""
         await self._commits.add(answered)
         for each in answered:
             del self._claimed[each.item, each.order, each.sample]
-            self._run.statuses[each.status] += 1
+            self._run.add(each.status, each.reason)
         if self._watch is not None:
             self._run.waits_for, self._run.waits_seconds = self._asker.state()
             self._watch(self._run)
 
-    async def _answers_to(
-        self, batch: _Bundle, claimed: Sequence[Claimed]
-    ) -> list[Answered] | None:
-        """Ask until there are answers to the first of these samples; None if the run ends."""
-        request = batch.request
-        if len(claimed) > 1:
-            request = replace(request, n=len(claimed))
+    async def _answer_to(self, call: _Call) -> Answered | None:
+        """Ask until there is an answer; None if the run ends."""
+        claimed = call.claimed
+        request = replace(call.request, sample=claimed.sample)
         if self._judging.request_seed is not None:
-            request = replace(request, seed=self._judging.request_seed + claimed[0].sample)
+            request = replace(request, seed=self._judging.request_seed + claimed.sample)
         outcome, n_requests = await self._asker.ask(request)
         if outcome is None:
             return None
         if isinstance(outcome, ChatReply):
-            return self._answered(claimed, outcome, n_requests, batch.read)
+            return self._answered(claimed, outcome, n_requests, call.read)
         if outcome.kind in ("rejected", "forbidden"):
             if not await self._asker.is_of_the_pair(request):
                 return None
             self._worked()
-            self._run.n_pair_faults += len(claimed)
+            self._run.n_pair_faults += 1
         else:
             self._not_worked(str(outcome))
-        return [failure_of(each, str(outcome), n_requests) for each in claimed]
+        return failure_of(claimed, str(outcome), n_requests)
 
     def _worked(self) -> None:
         """Note that the endpoint has worked, whatever it said."""
@@ -413,13 +397,9 @@ class _Sampler:
         self._halt(why, EndpointError(f"{self._name}: {why}"))
 
     async def _settle_failures(self) -> None:
-        """Mark what failed last, unless nothing shows that it is not a fault of the endpoint."""
-        if not self._unsettled or self._error is not None:
-            return
-        if self._endpoint.has_worked:
+        """Mark what failed last: short requests have shown that the endpoint works."""
+        if self._unsettled and self._error is None:
             await self._count(self._unsettled)
-        elif not self._stopping.is_set():
-            self._end(f"no call worked, the last failed with: {self._unsettled[-1].reason}")
 
     @property
     def _name(self) -> str:
@@ -428,24 +408,17 @@ class _Sampler:
     # What came of it
 
     def _answered(
-        self, claimed: Sequence[Claimed], reply: ChatReply, attempts: int, read: Reader
-    ) -> list[Answered]:
+        self, claimed: Claimed, reply: ChatReply, attempts: int, read: Reader
+    ) -> Answered:
         self._worked()
-        replies = (reply, *reply.further)
-        if len(replies) < len(claimed):
-            self._per_call = 1  # it does not give several
-        prices = self._judging.prices
-        answered = []
-        for each, one in zip(claimed, replies, strict=False):
-            reading = read(one, each.order)
-            self._run.n_confident += reading.confidence is not None
-            if reading.status == "ok":
-                self._voted.set()
-            if self._usefulness.see(reading, one) and not self._stopping.is_set():
-                self._run.is_useless = True
-                self._halt(self._usefulness.cause(self._judging))
-            answered.append(answer_of(each, one, reading, attempts, prices))
-        return answered
+        reading = read(reply, claimed.order)
+        self._run.n_confident += reading.confidence is not None
+        if reading.status == "ok":
+            self._voted.set()
+        if self._usefulness.see(reading, reply) and not self._stopping.is_set():
+            self._run.is_useless = True
+            self._halt(self._usefulness.cause(self._judging))
+        return answer_of(claimed, reply, reading, attempts, self._judging.prices)
 
     # The store
 

@@ -20,10 +20,10 @@ from btdagg.judge.client import ChatClient
 from btdagg.judge.jobs import is_missing, judge
 from btdagg.judge.judging import SAMPLING, Judging
 from btdagg.judge.limits import Limits
+from btdagg.judge.pacing import Pacing
 from btdagg.judge.pairs import Pair, Pairs
 from btdagg.judge.runs import JudgeRun, total_of
 from btdagg.judge.store import VoteStore
-from btdagg.judge.throttle import Throttle
 from btdagg.judge.work import Work
 from btdagg.online import StoppingRule
 from btdagg.provenance import Provenance, warn_of
@@ -69,7 +69,7 @@ async def judge_by_rule(
     client: ChatClient,
     stop: asyncio.Event | None = None,
     watch: Callable[[JudgeRun], object] | None = None,
-    endpoint: Throttle | None = None,
+    endpoint: Pacing | None = None,
 ) -> StoppedRun:
     """Ask for votes on pairs until a rule has settled each, as far as the store has fewer.
 
@@ -106,7 +106,7 @@ async def judge_by_rule(
         task.
     """
     by_rule = ByRule.of(rule, store)
-    endpoint = endpoint or Throttle(judging.limits)
+    endpoint = endpoint or Pacing(judging.limits)
     if isinstance(rule, StoppingRule):
         warn_of(differences(pairs, judging, rule))
     _, before = by_rule.state_of(judging, pairs)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeVar
 
 from btdagg.judge.store import Owner, VoteStore
+from btdagg.judge.store.places import give_up_when
 
 _T = TypeVar("_T")
 
@@ -27,7 +29,10 @@ class Storing:
     def __init__(self, store: VoteStore) -> None:
         self._store = store
         self._one = asyncio.Lock()
-        self._thread = ThreadPoolExecutor(1, "btdagg-store")
+        self._is_over = threading.Event()
+        self._thread = ThreadPoolExecutor(
+            1, "btdagg-store", initializer=give_up_when, initargs=(self._is_over.is_set,)
+        )
 
     async def call(self, function: Callable[..., _T], *arguments: Any) -> _T:
         """Call a function in the store's thread, to its end even if this task is cancelled."""
@@ -48,8 +53,9 @@ class Storing:
                 return await self.call(self._committed, function, *arguments)
             # SQLite is left and entered again, and with it the interpreter's lock, for every row.
             # From a thread each row would wait for the event loop, so the rows are written here,
-            # in microseconds, and only the disk is waited for in a thread.
+            # in microseconds, and only other writers and the disk are waited for in a thread.
             try:
+                await self.call(self.owner.begin)
                 result = function(*arguments)
                 await self.call(self.owner.commit)
             except BaseException:
@@ -57,8 +63,13 @@ class Storing:
                 raise
             return result
 
+    def hurry(self) -> None:
+        """Wait for other writers no longer than a moment from now on."""
+        self._is_over.set()
+
     def close(self) -> None:
         """Wait for the thread to end."""
+        self.hurry()
         self._thread.shutdown()
 
     def _committed(self, function: Callable[..., _T], *arguments: Any) -> _T:

@@ -80,7 +80,8 @@ def _remedy(status: str, alike: list[tuple[str, bool]], judging: Judging) -> str
                 f"they say {word}, which is none of {', '.join(judging.prompt.answer.words)}: if "
                 f'that is a tie, put tie = "{word}" under [answer] in the template'
             )
+    asks_for_json = "" if judging.structured else "--structured asks for JSON, and "
     return (
-        f"the most frequent reason is {why!r}: --structured asks for JSON, and {{answer}} in a "
-        "template tells the judge how to answer"
+        f"the most frequent reason is {why!r}: {asks_for_json}{{answer}} in a template tells the "
+        "judge how to answer"
     )

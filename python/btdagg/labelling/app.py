@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from btdagg._core import InputError
@@ -63,6 +63,9 @@ def label_app(session: Session, access: Access, kept: Callable[[], object]) -> S
     async def bad_input(_: Request, error: Exception) -> JSONResponse:
         return JSONResponse({"detail": str(error)[:500]}, 422)
 
+    async def gone(_: Request, __: Exception) -> Response:
+        return Response(status_code=400)  # which nobody reads
+
     return Starlette(
         routes=[
             Route("/", show),
@@ -71,7 +74,7 @@ def label_app(session: Session, access: Access, kept: Callable[[], object]) -> S
             Route("/label", label, methods=["POST"]),
         ],
         middleware=[Middleware(Entrance, access=access)],
-        exception_handlers={InputError: bad_input},
+        exception_handlers={InputError: bad_input, ClientDisconnect: gone},
     )
 
 

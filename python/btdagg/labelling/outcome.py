@@ -8,11 +8,16 @@ import numpy as np
 
 import btdagg
 from btdagg.estimates.items import all_items, group_of_one
+from btdagg.estimates.prediction_powered import estimate_items
+from btdagg.files import write_table
 from btdagg.labelling.agreement import agreement
 from btdagg.report.wording import counted
+from btdagg.spreadsheets import guarded
+from btdagg.tables.source import LABEL_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     import polars as pl
 
@@ -21,8 +26,7 @@ if TYPE_CHECKING:
     from btdagg.labelling.store import Answer
     from btdagg.tables import Votes
 
-COLUMNS = ("item", "rater", "label", "seconds", "note")
-"""What the table begins with."""
+_TYPED = ("rater", "note")  # what raters wrote themselves
 
 
 class Outcome:
@@ -56,9 +60,9 @@ class Outcome:
         last = len(place)
         rows = sorted(answers, key=lambda each: (place.get(each.item, last), each.item, each.rater))
         kinds = (pl.String, pl.String, pl.Int8, pl.Float64, pl.String)
-        schema = dict(zip(COLUMNS, kinds, strict=True))
+        schema = dict(zip(LABEL_COLUMNS, kinds, strict=True))
         found = pl.DataFrame(
-            [[getattr(each, name) for name in COLUMNS] for each in rows], schema, orient="row"
+            [[getattr(each, name) for name in LABEL_COLUMNS] for each in rows], schema, orient="row"
         )
         found = found.with_columns(pl.col("seconds").round(1))
         if self._design is not None:
@@ -68,12 +72,22 @@ class Outcome:
         whole = found["item"].cast(ids, strict=False)
         return found if whole.null_count() else found.with_columns(whole)
 
+    def save(self, answers: Sequence[Answer], path: Path) -> None:
+        """Write the table; in CSV no text of a rater runs as a formula, and is read as it was."""
+        import polars as pl
+
+        frame = self.table(answers)
+        if path.suffix in (".csv", ".tsv"):
+            typed = pl.col(_TYPED).map_elements(guarded, pl.String)
+            frame = frame.with_columns(typed)
+        write_table(frame, path, path.suffix)
+
     def is_complete(self, answers: Sequence[Answer]) -> bool:
         """Whether somebody has answered each item of the assignment."""
         return set(self._assignment.items) <= {each.item for each in answers}
 
     def estimate(self, answers: Sequence[Answer]) -> Estimates:
-        """Estimate over all items from the answers to the assignment, by the majority of raters.
+        """Estimate over all items from the answers to the assignment, by the mean of raters.
 
         Raises
         ------
@@ -83,15 +97,12 @@ class Outcome:
         planned = [each for each in answers if each.item in self._assignment]
         labels = btdagg.read_labels(self.table(planned).drop("seconds", "note"))
         if self._votes is not None:
-            items = all_items(self._votes, labels)
-            return btdagg.estimate(
-                items.counts, items.labels, groups=items.groups, probabilities=items.probabilities
-            )
+            return estimate_items(all_items(self._votes, labels))
         ids = self._assignment.pairs.frame["item"].to_list()
         place = {item: row for row, item in enumerate(ids)}
         rows = [place[item] for item in labels.ids]
-        known = np.full(len(ids), np.nan)
-        known[rows] = labels.labels
+        known = np.full((len(ids), 3), np.nan)
+        known[rows] = labels.shares
         given = None
         if "probability" in labels.columns:
             given = np.full(len(ids), np.nan)
@@ -128,6 +139,7 @@ class Outcome:
             said.append(
                 f"agreement on {counted(found.n_items, 'item')} with two labels or more: {alpha} "
                 f"(Krippendorff, ordinal); raters disagree on {len(found.disputed)}"
+                f"{', which count by their mean' if found.disputed else ''}"
             )
         if answers and self.is_complete(answers):
             said += self._estimated(answers)

@@ -226,7 +226,7 @@ class DriftMonitor(SavedAsJson):
             scores, ends = self._closed(scores, names)
         bound = math.log(len(FACETS) / self.level)
         for number, values in enumerate(scores):
-            peaks = np.array(self._tests[number].observe(self._levels(values, number)))
+            peaks = self._tests[number].observe(self._levels(values, number))
             if self._moved_at[number] is None and (peaks >= bound).any():
                 # Items without a value, such as a decisiveness where all votes are ties, count.
                 known = np.flatnonzero(~np.isnan(values))

@@ -172,7 +172,7 @@ def forecast(
     for n in budgets:
         for size in sizes:
             seen = []
-            for place, (name, one) in enumerate(prior.neighbours.items()):
+            for place, (name, one) in enumerate(sorted(prior.neighbours.items())):
                 rest: Prior | Literal["weak"] = "weak"
                 if len(prior.neighbours) > 1:
                     rest = prior.without(name)

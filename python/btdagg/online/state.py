@@ -94,31 +94,18 @@ def _checked(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> TallySt
     parts = None
     if header["parts"] is not None:
         lanes = [(channel, block) for channel, block in header["parts"]]
-        if not all(0 <= c < len(channels) and 0 <= block < 64 for c, block in lanes):
-            raise ValueError("lanes of unknown judges or samples")
-        if len(set(lanes)) < len(lanes) or len(set(channels)) < len(channels):
-            raise ValueError("a lane or judge that is there twice")
+        if not all(0 <= channel < len(channels) for channel, _ in lanes):
+            raise ValueError("lanes of unknown judges")
+        if len(set(channels)) < len(channels):
+            raise ValueError("a judge that is there twice")
         reported, planes = arrays["reported"], arrays["planes"]
-        if reported.dtype != np.bool_ or planes.dtype != np.uint64:
-            raise ValueError("arrays of another type")
-        if "ids" in arrays:
-            ids: Any = arrays["ids"]
-            if ids.dtype != np.int64:
-                raise ValueError("ids of another type")
-            n_items = len(ids)
-        else:
-            text, ends = ids = (arrays["text"], arrays["ends"])
-            if text.dtype != np.uint8 or ends.dtype != np.int64:
-                raise ValueError("texts of another type")
-            edges = np.concatenate([[0], ends])
-            if (np.diff(edges) < 0).any() or edges[-1] != len(text):
-                raise ValueError("texts that overlap")
-            text.tobytes().decode()
-            if ((text[edges[edges < len(text)]] & 0xC0) == 0x80).any():
-                raise ValueError("a text that ends within a letter")
-            n_items = len(ends)
-        if planes.shape != (n_items, len(lanes), 3):
+        if planes.shape != (len(reported), len(lanes), 3):
             raise ValueError("as many votes as items are not there")
+        ids: Any = arrays.get("ids", arrays.get("text"))
+        if "text" in arrays:
+            ids = (ids, arrays["ends"])
+            if (arrays["ends"][-1] if len(reported) else 0) != len(ids[0]):
+                raise ValueError("texts that are no items'")
         parts = (ids, reported, np.ascontiguousarray(planes), lanes)
     return TallyState(
         header["rule"],

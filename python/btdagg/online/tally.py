@@ -22,8 +22,6 @@ from btdagg.validation import as_integer, as_labels, as_numbers, same_index, sam
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    Kernel = _core.IntegerTally | _core.TextTally
-
 _VOTES = (-1, 0, 1)
 _MAX_SAMPLE = 4095
 
@@ -125,7 +123,7 @@ class OnlineTally:
         self.deduplicate = bool(deduplicate)
         self.late: Literal["refuse", "drop"] = late
         self.n_late = 0
-        self._kernel: Kernel | None = None  # by the kind of the first ids
+        self._kernel: _core.RunningTally | None = None  # by the kind of the first ids
         self._channels: dict[tuple[str, str], int] = {}
         self._lock = RLock()
 
@@ -179,8 +177,8 @@ class OnlineTally:
             channels = number_channels(judges, orders, n_rows, known)
             if not n_rows:
                 return  # which says nothing of the kind of ids
-            kernel = self._of_kind(ids)
-            late = kernel.late(ids, cast, numbers, channels)  # type: ignore[arg-type]
+            kernel = self._of_kind(has_texts=isinstance(ids, Texts))
+            late = kernel.late(ids, cast, numbers, channels)
             if late is not None and late.any():
                 if self.late == "refuse":
                     row = int(late.argmax())
@@ -192,7 +190,7 @@ class OnlineTally:
                 ids, cast = rows_of(ids, kept), cast[kept]
                 numbers = None if numbers is None else numbers[kept]
                 channels = None if channels is None else channels[kept]
-            kernel.add(ids, cast, numbers, channels, threads)  # type: ignore[arg-type]
+            kernel.add(ids, cast, numbers, channels, threads)
             self._kernel, self._channels = kernel, known
             self.n_late += 0 if late is None else int(late.sum())
 
@@ -221,10 +219,9 @@ class OnlineTally:
             self._wants_samples(sample is not None)
         number = 0 if sample is None else as_integer(sample, "sample", 0, _MAX_SAMPLE)
         with self._lock:
-            kernel = self._of_kind(item)
+            kernel = self._of_kind(has_texts=isinstance(item, str))
             channel = self._channels.get((judge, order), len(self._channels))
-            one = (item, int(vote), number, channel)
-            if kernel.is_late(*one):  # type: ignore[arg-type]
+            if not kernel.add_one(item, int(vote), number, channel):
                 if self.late == "refuse":
                     raise InputError(
                         f"item is {item!r}, which is settled, want votes of open items; "
@@ -232,7 +229,6 @@ class OnlineTally:
                     )
                 self.n_late += 1
                 return
-            kernel.add_one(*one)  # type: ignore[arg-type]
             self._kernel = kernel
             self._channels[judge, order] = channel
 
@@ -254,18 +250,15 @@ class OnlineTally:
             if mine != theirs:
                 raise InputError(f"{name} of other is {theirs!r}, want {mine!r} as here")
         with other._lock:
-            kernel = other._kernel
-            theirs = None if kernel is None else kernel.copy()
+            theirs = None if other._kernel is None else other._kernel.copy()
             channels, n_late = dict(other._channels), other.n_late
         with self._lock:
             known = dict(self._channels)
             numbers = [known.setdefault(channel, len(known)) for channel in channels]
             if theirs is not None:
-                if self._kernel is None:
-                    self._kernel = type(theirs)(self.deduplicate)
-                if type(theirs) is not type(self._kernel):
-                    raise InputError(_OTHER_IDS[isinstance(self._kernel, _core.TextTally)])
-                self._kernel.merge(theirs, numbers)  # type: ignore[arg-type]
+                kernel = self._of_kind(has_texts=theirs.has_texts)
+                kernel.merge(theirs, numbers)
+                self._kernel = kernel
             self._channels = known
             self.n_late += n_late
 
@@ -287,8 +280,8 @@ class OnlineTally:
         """
         check_id(item)
         with self._lock:
-            kernel = self._of_kind(item)
-            found = kernel.counts_one(item)  # type: ignore[arg-type]
+            kernel = self._of_kind(has_texts=isinstance(item, str))
+            found = kernel.counts_one(item)
         minus, tie, plus = found or (0, 0, 0)
         return minus, tie, plus
 
@@ -406,16 +399,10 @@ class OnlineTally:
             tally._channels = {channel: n for n, channel in enumerate(state.channels)}
             if state.parts is not None:
                 ids, reported, planes, lanes = state.parts
-                planes = planes.ravel()
-                if isinstance(ids, tuple):
-                    texts = (ids[0], 0, ids[1])
-                    tally._kernel = _core.TextTally.restore(
-                        tally.deduplicate, texts, reported, planes, lanes
-                    )
-                else:
-                    tally._kernel = _core.IntegerTally.restore(
-                        tally.deduplicate, ids, reported, planes, lanes
-                    )
+                rows = (ids[0], 0, ids[1]) if isinstance(ids, tuple) else ids
+                tally._kernel = _core.RunningTally.restore(
+                    tally.deduplicate, rows, reported, planes.ravel(), lanes
+                )
         except (InputError, OverflowError, TypeError) as error:
             raise InputError(f"{source}: {error}") from None
         return tally
@@ -481,18 +468,12 @@ class OnlineTally:
             )
         return np.ascontiguousarray(array, dtype=np.uint32)
 
-    def _of_kind(self, ids: Any) -> Kernel:
+    def _of_kind(self, *, has_texts: bool) -> _core.RunningTally:
         """Return the kernel for ids of this kind, a new one where there is none yet."""
-        kind = _core.TextTally if isinstance(ids, Texts | str) else _core.IntegerTally
         if self._kernel is None:
-            return kind(self.deduplicate)
-        if not isinstance(self._kernel, kind):
-            raise InputError(_OTHER_IDS[isinstance(self._kernel, _core.TextTally)])
+            return _core.RunningTally(self.deduplicate, has_texts)
+        if self._kernel.has_texts != has_texts:
+            kinds = ["integers", "strings"]
+            came, wanted = kinds[has_texts], kinds[self._kernel.has_texts]
+            raise InputError(f"items are {came}, want {wanted} as before")
         return self._kernel
-
-
-# By whether the tally holds strings.
-_OTHER_IDS = {
-    False: "items are strings, want integers as before",
-    True: "items are integers, want strings as before",
-}

@@ -18,7 +18,6 @@ _ROWS_OPEN = 80
 class Status(StrEnum):
     """How far a report is."""
 
-    RUNNING = "running"
     INTERRUPTED = "interrupted"
     COMPLETE = "complete"
 
@@ -115,7 +114,7 @@ class Contents:
     skipped: list[tuple[str, str]] = field(default_factory=list)
     models: Mapping[str, DavidsonModel] = field(default_factory=dict)
     n_votes: int = 20
-    status: Status = Status.RUNNING
+    status: Status = Status.COMPLETE
     reason: str = ""
 
     @property

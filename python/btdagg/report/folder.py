@@ -1,4 +1,4 @@
-"""A folder with a page, tables and figures, consistent at every moment."""
+"""A folder with a page, tables and figures, written once."""
 
 from __future__ import annotations
 
@@ -39,11 +39,10 @@ _OWN_FILE = re.compile(r"(?:tables|figures)/\w[\w.-]*")
 class ReportFolder:
     """A report in a folder: ``index.html``, ``tables/``, ``figures/`` and ``report.json``.
 
-    Every file is replaced atomically, and the page after the files that it names. If the run stops
-    at any time, the page is readable, says how far the run came, and names only files that exist.
-
-    Use it in a ``with`` statement; at its end the page is marked as complete, or as interrupted
-    with the reason.
+    What is added is collected, and written at the end of a ``with`` statement, of Ctrl-C and of
+    errors too: the page is marked as complete, or as interrupted with the reason. Every file is
+    replaced atomically, and the page after the files that it names. A process that is killed before
+    leaves an earlier report as it was.
 
     Parameters
     ----------
@@ -89,7 +88,7 @@ class ReportFolder:
         self.path = Path(path)
         self._files = claim(self.path, reads=reads, force=force)
         self._contents = Contents(title, subtitle, dict(settings or {}))
-        self._write()
+        self._collected: dict[str, str | bytes] = {}
 
     def __repr__(self) -> str:
         return f"ReportFolder({str(self.path)!r}, {self._contents.title!r})"
@@ -107,10 +106,9 @@ class ReportFolder:
             Whether the page shows the title alone until it is opened.
         """
         self._contents.sections.append(Section(name, title, text, folded))
-        self._write()
 
     def add(self, *exhibits: ReportTable | ReportFigure) -> None:
-        """Write tables and figures to files and show them in the current section.
+        """Add tables and figures, as files and in the current section of the page.
 
         Raises
         ------
@@ -122,18 +120,15 @@ class ReportFolder:
         for exhibit in exhibits:
             written = self._figure(exhibit) if exhibit.kind == "figure" else self._table(exhibit)
             self._contents.sections[-1].exhibits.append(written)
-        self._write()
 
     def remark(self, text: str) -> None:
         """Add a remark to the current section, or to the top of the page if there is none."""
         sections = self._contents.sections
         (sections[-1].remarks if sections else self._contents.remarks).append(text)
-        self._write()
 
     def skipped(self, what: str, reason: str) -> None:
         """Record something that is not in the report, and why."""
         self._contents.skipped.append((what, reason))
-        self._write()
 
     def show_models(self, models: Mapping[str, DavidsonModel], n_votes: int = 20) -> None:
         """Offer fitted models in the decision map, which starts with the first of them.
@@ -147,17 +142,16 @@ class ReportFolder:
         """
         self._contents.models = dict(models)
         self._contents.n_votes = n_votes
-        self._write()
 
     def complete(self) -> None:
-        """Mark the report as complete, and remove other files of an earlier report."""
+        """Write the report, marked as complete, and remove other files of an earlier report."""
         self._contents.status = Status.COMPLETE
+        self._write()
         earlier = filter(_OWN_FILE.fullmatch, self._files.earlier)
         self._files.remove(set(earlier).difference(self._contents.files))
-        self._write()
 
     def interrupted(self, reason: str) -> None:
-        """Mark the report as interrupted, with the reason."""
+        """Write what there is of the report, marked as interrupted, with the reason."""
         self._contents.status = Status.INTERRUPTED
         self._contents.reason = reason
         self._write()
@@ -208,8 +202,7 @@ class ReportFolder:
         body: str,
         files: Mapping[str, str | bytes],
     ) -> Exhibit:
-        for file, content in files.items():
-            self._replace(file, content)
+        self._collected |= files
         # Any object with a title and files will do.
         shown = {name: getattr(source, name, "") for name in ("family", "choice")}
         folded = getattr(source, "folded", False)
@@ -236,8 +229,10 @@ class ReportFolder:
         return stem
 
     def _write(self) -> None:
-        """Replace the marker, then the page; both name files that are there."""
+        """Replace tables and figures, then the marker, then the page, which name them."""
         contents = self._contents
+        for file, content in self._collected.items():
+            self._replace(file, content)
         described = {
             "format": _FORMAT,
             "version": 1,
@@ -288,7 +283,8 @@ def claim(
         See `ReportFolder`.
     """
     files = OutputFolder(path, reads=reads, force=force)
-    others = not (force or _MARKER in files.earlier) and path.is_dir()
+    ours = any(name in (_MARKER, _PAGE) or _OWN_FILE.fullmatch(name) for name in files.earlier)
+    others = not (force or ours) and path.is_dir()
     if others and not all(is_draft(entry.name) for entry in path.iterdir()):
         raise InputError(
             f"{path} is not empty and holds no earlier report, want a new or an empty folder"

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 from btdagg._core import InputError
 from btdagg.evaluation.parts import names_of
-from btdagg.evaluation.summary import remarks
 from btdagg.report import figures, tables
-from btdagg.report.questions import MOST_MAPPED, QUESTIONS, Skipped
+from btdagg.report.questions import MOST_MAPPED, QUESTIONS, Question, Skipped
 from btdagg.report.wording import key_of
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ _RANKED = (
 def write_scores(report: ReportFolder, evaluation: Scores) -> None:
     """Write what to use, and below it which method is best and whether the difference is real."""
     report.section("scores", "What to use", _READ)
-    for remark in remarks(evaluation):
+    for remark in evaluation.remarks:
         report.remark(remark)
     report.add(tables.answers_table(evaluation), tables.methods_table(evaluation))
     several = len(evaluation.cells[0].comparison.methods) > 1
@@ -59,11 +58,13 @@ def write_scores(report: ReportFolder, evaluation: Scores) -> None:
     report.show_models(_models(evaluation), _most_votes(evaluation))
 
 
-def write_protocols(report: ReportFolder, study: Study) -> None:
+def write_protocols(
+    report: ReportFolder, study: Study, questions: Iterable[Question] = QUESTIONS
+) -> None:
     """Write all other sections; what the votes do not allow is skipped, with the reason."""
     for key, reason in study.refused.items():
         report.skipped(key_of(key), reason)
-    for question in QUESTIONS:
+    for question in questions:
         title, begun = question.title, False
         try:
             for found in question.answer(study):
@@ -92,10 +93,10 @@ def _most_votes(evaluation: Scores) -> int:
 
 
 def _models(evaluation: Scores) -> dict[str, DavidsonModel]:
-    """Models fitted to all labels of a part, at its largest number of votes."""
+    """Models fitted to all labels of a part at its largest number of votes, as they are written."""
     most = evaluation.at_most_votes()
     return {
-        name or "all items": cell.fitted.calibration.model
+        ": ".join(filter(None, (cell.fitted.name, name))): cell.fitted.calibration.model
         for name, cell in zip(names_of(most), most.values(), strict=True)
         if cell.fitted is not None and cell.fitted.calibration is not None
     }

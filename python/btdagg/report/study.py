@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.aggregators import Aggregator, aggregators_or_usual, needs_of
-from btdagg.evaluation.comparison import numbers_of_votes
+from btdagg.aggregators import Aggregator, MajorityVote, aggregators_or_usual, is_written, needs_of
+from btdagg.evaluation.comparison import evaluate, numbers_of_votes
 from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.parts import Key, Part, grouping, labelled_parts, names_of
 from btdagg.evaluation.protocol import CROSS_FITTED, Protocol
-from btdagg.evaluation.splitters import CrossFit, RandomSplits
+from btdagg.evaluation.splitters import CrossFit
 from btdagg.evaluation.summary import refuse_fields
 from btdagg.readable import readable
 from btdagg.tables import Votes
@@ -24,6 +24,9 @@ from btdagg.tables.join import with_task
 from btdagg.tables.table import text
 
 if TYPE_CHECKING:
+    from btdagg.evaluation.cells import Cell
+    from btdagg.evaluation.scores import Scores
+    from btdagg.fit.calibrate import Calibration
     from btdagg.tables import Labels
 
 Found = TypeVar("Found")
@@ -58,12 +61,14 @@ class Study:
     varied : mapping of str to Votes
         For each column that an ablation varies, the votes that pass the filters but those of this
         column.
-    by, n_votes, aggregators, confidence, protocol
+    by, n_votes, aggregators, confidence, protocol, neighbours
         See `btdagg.evaluation.evaluate`.
     sizes : sequence of int, optional
         Labels to calibrate on in a sweep. Unless given the paper's 20, 40, ..., 200, as far as half
         of the items go of the smallest part that allows two of them.
     progress : callable
+    scores : Scores, optional
+        The evaluation itself, of which the sections tell more; `scored` makes it unless given.
 
     Raises
     ------
@@ -81,7 +86,9 @@ class Study:
     confidence: str | None = None
     protocol: Protocol = CROSS_FITTED
     sizes: Sequence[int] | None = None
+    neighbours: Votes | None = None
     progress: Progress = silent
+    scores: Scores | None = None
 
     def __post_init__(self) -> None:
         refuse_fields((*(self.by or ()), *self.varied))
@@ -116,7 +123,8 @@ class Study:
             "by": self.by,
             "aggregators": self.swept_methods,
             "confidence": self.confidence,
-            "protocol": self.splits,
+            "protocol": self.protocol,
+            "neighbours": self.neighbours,
         }
         with self.progress(what) as progress:
             return evaluate(votes, self.labels, *more, **{**usual, **options}, progress=progress)
@@ -127,16 +135,40 @@ class Study:
         return grouping(with_task(self.votes, self.labels), self.by)
 
     @property
-    def few_splits(self) -> Protocol:
-        """The paper's 20 splits for fitted parameters and confusion matrices."""
-        return Protocol(self.splits.splitter.times(20), None)
+    def is_cross_fitted(self) -> bool:
+        """Whether items are decided by models calibrated on nearly all labels."""
+        return isinstance(self.protocol.splitter, CrossFit)
 
     @property
-    def splits(self) -> Protocol:
-        """What all but the table of scores goes by: the protocol, or the paper's splits for it."""
-        if isinstance(self.protocol.splitter, CrossFit):
-            return Protocol(RandomSplits(seed=self.protocol.splitter.seed))
-        return self.protocol
+    def written(self) -> Aggregator | None:
+        """The method whose model is written: the first that is calibrated and quick to fit."""
+        return next((one for one in self.methods if is_written(one)), None)
+
+    @property
+    def main_methods(self) -> tuple[Aggregator, ...]:
+        """The method whose model is written, and majority vote, where they are compared."""
+        chosen = [self.written, *(one for one in self.methods if isinstance(one, MajorityVote))]
+        return tuple(one for one in chosen if one is not None) or self.methods[:1]
+
+    def scored(self) -> Scores:
+        """The scores of all methods, at the numbers of votes that were asked for."""
+        if self.scores is not None:
+            return self.scores
+        options: dict[str, object] = {"n_votes": self.n_votes, "aggregators": self.aggregators}
+        return self.run("evaluating", evaluate, self.votes, **options)
+
+    def cells(self) -> dict[str, Cell]:
+        """Scores of every part at the largest number of votes, by name."""
+        most = self.scored().at_most_votes()
+        return dict(zip(names_of(most), most.values(), strict=True))
+
+    def calibrations(self) -> dict[str, Calibration]:
+        """The model of every part that is written, by name."""
+        return {
+            name: cell.fitted.calibration
+            for name, cell in self.cells().items()
+            if cell.fitted is not None and cell.fitted.calibration is not None
+        }
 
     @property
     def most_votes(self) -> int | None:
@@ -150,7 +182,7 @@ class Study:
         for key, items in list(found.items()):
             try:
                 Part(key, self.votes, self.labels).require_comparable(items)
-                items.require_splits(self.splits.splitter)
+                items.require_splits(self.protocol.splitter)
             except InputError as error:
                 del found[key]
                 refused[key] = str(error)

@@ -120,6 +120,8 @@ _DASHES: tuple[Dashes, ...] = (
 _KNOWN = MappingProxyType(
     {
         "Davidson": MethodStyle("#0072B2", "o", _DASHES[0]),
+        "Davidson, weak prior": MethodStyle("#009E73", "o", _DASHES[0]),
+        "Davidson, neighbours": MethodStyle("#000000", "o", _DASHES[0]),
         "majority vote": MethodStyle("#D55E00", "s", _DASHES[1]),
         "Soft-SC mean": MethodStyle("#E69F00", "^", _DASHES[0]),
         "Soft-SC min": MethodStyle("#E69F00", "v", _DASHES[1]),

@@ -15,6 +15,7 @@ from btdagg.extras import MissingExtraError
 from btdagg.readable import readable
 from btdagg.report.markup import escaped
 from btdagg.report.wording import MISSING, printable
+from btdagg.spreadsheets import guarded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 _MOST_ROWS = 100  # that a notebook shows
-
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes for the start of one
 
 _MARKDOWN = str.maketrans(
     {
@@ -356,14 +355,4 @@ def _latex_row(cells: Sequence[str]) -> str:
 def _in_csv(value: object) -> object:
     if isinstance(value, float) and not math.isfinite(value):
         return ""
-    if isinstance(value, str) and value.startswith(_FORMULA) and not _is_number(value):
-        return f"'{value}"
-    return value
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    return guarded(value) if isinstance(value, str) else value

@@ -13,7 +13,7 @@ code,pre{font-family:ui-monospace,monospace;font-size:.9em}
 pre{background:#8881;padding:.8rem;overflow-x:auto}
 h2 b{background:#246;color:#fff;border-radius:.2rem;padding:.1rem .5rem;font-size:.8em}
 td{padding:.1rem 1rem .1rem 0;vertical-align:top}
-@media(prefers-color-scheme:dark){body{background:#181818;color:#ddd}}
+@media(prefers-color-scheme:dark){body{background:#181818;color:#ddd}a{color:#8bf}}
 """
 
 

@@ -1,44 +1,65 @@
-"""The scorer as a server, with a shutdown that loses nothing it has accepted."""
+"""The scorer as a process, with a shutdown that loses nothing it has accepted."""
 
 from __future__ import annotations
 
 import logging
 import signal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import uvicorn
 
-from btdagg.listening import PatientProtocol, Server, bound
-from btdagg.serve.app import create_app
-from btdagg.serve.settings import Settings
+from btdagg.listening import Server, bound
+from btdagg.serve.app import MAX_BODY, create_app
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from btdagg.model import DavidsonModel
 
 
-def run(settings: Settings, *, host: str = "127.0.0.1", port: int = 8000) -> None:
-    """Serve a model until SIGTERM or SIGINT, then finish what was accepted.
+def run(
+    models: Mapping[str, DavidsonModel],
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    token: str | None = None,
+    max_body: int = MAX_BODY,
+) -> None:
+    """Serve models until SIGTERM or SIGINT, then finish what was accepted; see `create_app`.
 
     Raises
     ------
     InputError
-        If the file holds no model, or the address cannot be listened on.
+        If an argument is bad, or the address cannot be listened on.
     """
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
-    protocol = type("Protocol", (PatientProtocol,), {"patience": settings.timeout})
-    servers: list[Server] = []
-
-    def is_leaving() -> bool:
-        return bool(servers) and servers[0].should_exit
-
+    app = create_app(models, token=token, max_body=max_body)
     config = uvicorn.Config(
-        create_app(settings, is_leaving=is_leaving),
-        http=protocol,
+        app,
         ws="none",
-        limit_concurrency=settings.max_connections,
-        timeout_graceful_shutdown=int(settings.timeout) + 5,
+        timeout_graceful_shutdown=35,
         access_log=False,
         log_config=None,
         server_header=False,
     )
     sockets = bound(host, port)
-    servers.append(Server(config))
+    server = Server(config)
+    config.app = _closing_at_shutdown(app, server)
     # uvicorn raises the signal again once it is done; a shutdown that was asked for is no failure.
     signal.signal(signal.SIGTERM, lambda *_: None)
-    servers[0].run(sockets)
+    server.run(sockets)
+
+
+def _closing_at_shutdown(app: ASGIApp, server: uvicorn.Server) -> ASGIApp:
+    """Tell clients not to send another request; of uvicorn's protocols only one does so itself."""
+
+    async def closing(scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_closing(message: Message) -> None:
+            if message["type"] == "http.response.start" and server.should_exit:
+                message["headers"] = [*message.get("headers", []), (b"connection", b"close")]
+            await send(message)
+
+        await app(scope, receive, send_closing)
+
+    return closing

@@ -4,7 +4,6 @@ from btdagg.tables.histogram import Histogram, read_histogram
 from btdagg.tables.join import LabelledCounts, align, join
 from btdagg.tables.labels import Labels, read_labels
 from btdagg.tables.panel import PanelCounts, panel_counts
-from btdagg.tables.ratings import Ratings, read_ratings
 from btdagg.tables.source import read_table
 from btdagg.tables.table import Table
 from btdagg.tables.votes import Votes, read_counts, read_votes, tally
@@ -14,7 +13,6 @@ __all__ = [
     "LabelledCounts",
     "Labels",
     "PanelCounts",
-    "Ratings",
     "Table",
     "Votes",
     "align",
@@ -23,7 +21,6 @@ __all__ = [
     "read_counts",
     "read_histogram",
     "read_labels",
-    "read_ratings",
     "read_table",
     "read_votes",
     "tally",

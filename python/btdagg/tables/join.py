@@ -9,7 +9,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg.readable import readable
-from btdagg.tables.labels import Labels
+from btdagg.tables.labels import Labels, merged_remarks
 from btdagg.tables.table import Table, as_text, text
 from btdagg.tables.votes import Votes, counts_of, ids_of
 from btdagg.validation import as_counts, same_index, same_length, unmasked
@@ -40,6 +40,8 @@ class LabelledCounts:
         Number of items left out because they have votes but no label.
     n_without_votes : int
         Number of labels left out because their item has no votes.
+    remarks : tuple of str
+        On how many of the items raters disagree, and what their label is.
     """
 
     ids: NDArray[Any]
@@ -49,6 +51,7 @@ class LabelledCounts:
     groups: NDArray[np.object_] | None
     n_unlabelled: int
     n_without_votes: int
+    remarks: tuple[str, ...] = ()
 
 
 def align(ids: ArrayLike, counts: ArrayLike, labels: Labels) -> LabelledCounts:
@@ -169,6 +172,7 @@ def _labelled(
         groups=None if labels.groups is None else labels.groups[matched],
         n_unlabelled=len(counts) - len(rows),
         n_without_votes=len(labels.ids) - len(rows),
+        remarks=merged_remarks(labels.shares[matched]),
     )
 
 

@@ -1,7 +1,8 @@
 """Labels: one row per item.
 
 A label is written like a vote: -1, 0, +1 or B, tie, A. An item with an empty label is unlabelled:
-it is counted, reported and left out.
+it is counted, reported and left out. An item that several raters label has the shares of their
+labels, whose mean estimates use, and one label that is merged from theirs.
 """
 
 from __future__ import annotations
@@ -13,17 +14,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from btdagg._core import InputError
 from btdagg.readable import readable
 from btdagg.tables.schema import LABELS, ids, parse
 from btdagg.tables.source import read_table
 from btdagg.tables.table import Table, refuse_duplicates
 from btdagg.tables.votes import ids_of
+from btdagg.validation import as_outcomes
 
 if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
     from btdagg.tables.source import Source
+
+
+_SHARES = "label_shares"  # column of what raters gave; lists, in label order
 
 
 @readable
@@ -43,6 +49,18 @@ class Labels(Table):
     """
 
     unlabelled: pl.DataFrame = field(kw_only=True)
+
+    @cached_property
+    def shares(self) -> NDArray[np.float64]:
+        """Shares of an item's raters that gave each label, in label order: (n, 3) array."""
+        if _SHARES in self.columns:
+            return np.array(self.frame[_SHARES].to_list(), dtype=np.float64).reshape(-1, 3)
+        return as_outcomes(self.frame["label"].to_list())
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """On how many items raters disagree, and what their one label is."""
+        return merged_remarks(self.shares)
 
     @property
     def n_missing(self) -> int:
@@ -82,8 +100,9 @@ def read_labels(source: Source, *, columns: Mapping[str, str] | None = None) -> 
         required. A label is -1, 0 or 1 (+1: A is better), or A, tie or same, B in any case; an
         empty label leaves the item unlabelled. Optional are `task` and `group`; items of one group
         are split together. Other columns are kept. Spaces around ids, tasks and groups are ignored.
-        With a column `rater`, an item may have a row per rater, as `btdagg label` writes them: its
-        label is their majority, a tie if labels share the most (:func:`btdagg.majority_vote`), and
+        With a column `rater`, labels may be called `vote`, as ratings are, and an item may have a
+        row per rater, as `btdagg label` writes them: its label is their majority, a tie if labels
+        share the most (:func:`btdagg.majority_vote`), its `shares` are those of its raters, and
         other columns are those of its first row.
     columns : mapping of str to str, optional
         Names of columns in the source by the names above, such as ``{"label": "gold"}``.
@@ -98,10 +117,25 @@ def read_labels(source: Source, *, columns: Mapping[str, str] | None = None) -> 
         If the source cannot be read, a label is invalid, a group is empty, or an item occurs twice
         (in the same task, if there are tasks, and of the same rater, if there are raters).
     """
-    rows = parse(read_table(source, LABELS.required, columns=columns), LABELS.kinds)
+    table = read_table(source, ["item"], columns=columns)
+    if "label" not in table.columns and "vote" in table.columns:
+        if "rater" not in table.columns:
+            raise InputError(
+                f"{table.source}: no column 'label', and votes do not say whose they are; `btdagg "
+                "import --as labels` makes labels of people's votes, and columns={'rater': ...} "
+                "(--column rater=...) names the people"
+            )
+        table = read_table(table, [], columns={"label": "vote"})
+    rows = parse(read_table(table, LABELS.required), LABELS.kinds)
+    remedy = ""
     if "rater" in rows.columns:
         rows = _by_majority(rows)
-    refuse_duplicates(rows, LABELS.key_of(rows))
+    else:
+        remedy = (
+            "; where several people labelled it, columns={'rater': ...} (--column rater=...) names "
+            "them"
+        )
+    refuse_duplicates(rows, LABELS.key_of(rows), remedy)
     return _split(rows)
 
 
@@ -127,7 +161,27 @@ def _by_majority(rows: Table) -> Table:
     )
     columns = [name for name in frame.columns if name not in ("rater", *key)]
     first = [majority.alias(name) if name == "label" else pl.col(name).first() for name in columns]
+    first.append(pl.concat_list(side / label.count() for side in (minus, tie, plus)).alias(_SHARES))
     return rows.renumbered(frame.group_by(key, maintain_order=True).agg(first))
+
+
+def merged_remarks(shares: NDArray[np.float64]) -> tuple[str, ...]:
+    """Say on how many items raters disagree where each has one label merged of theirs."""
+    return _on_raters(
+        shares, "has the label of most of its raters, a tie where labels share the most"
+    )
+
+
+def mean_remarks(shares: NDArray[np.float64]) -> tuple[str, ...]:
+    """Say on how many items raters disagree where each is the mean of its raters."""
+    return _on_raters(shares, "counts as the mean of its raters")
+
+
+def _on_raters(shares: NDArray[np.float64], treatment: str) -> tuple[str, ...]:
+    n_disputed = int((shares.max(axis=1, initial=0.0) < 1).sum())
+    if not n_disputed:
+        return ()
+    return (f"raters disagree on {n_disputed} of {len(shares)} labelled items: each {treatment}",)
 
 
 def _split(rows: Table) -> Labels:

@@ -60,7 +60,7 @@ def panel_counts(
     ----------
     votes : Votes
     judges : sequence of str, optional
-        Those of the panel, in this order; unless given those of the column, as they come.
+        Those of the panel, in this order; unless given those of the column, sorted.
     column : str
         Column that tells the judges apart.
     n_votes : int, optional
@@ -78,7 +78,7 @@ def panel_counts(
     parts = {key[0]: part for key, part in votes.partition([column])}
     if "" in parts:
         raise InputError(f"{votes.source}: a row has no {column}")
-    names = names_of_judges(tuple(parts) if judges is None else judges)
+    names = names_of_judges(tuple(sorted(parts)) if judges is None else judges)
     for name in parts:
         if name not in names:
             raise InputError(

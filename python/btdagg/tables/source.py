@@ -23,19 +23,21 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from btdagg._core import InputError
 from btdagg.extras import needs
+from btdagg.spreadsheets import unguarded
 from btdagg.tables.table import NUMBER, Table, is_unicode, listing, require, shown
 
 if TYPE_CHECKING:
     import narwhals as nw
     import polars as pl
-    from narwhals.typing import IntoDataFrame
+    from narwhals.typing import IntoFrame
 
     Source: TypeAlias = (
         str
         | os.PathLike[str]
         | Sequence[str | os.PathLike[str]]
         | Mapping[str, Iterable[object]]
-        | IntoDataFrame
+        | Sequence[Mapping[str, object]]
+        | IntoFrame
         | Table
     )
 
@@ -66,7 +68,7 @@ def read_table(
 
     Parameters
     ----------
-    source : path, list of paths, data frame, mapping of column name to values, or Table
+    source : path, list of paths, data frame, mapping of column to values, list of rows, or Table
         A path ends in .csv, .tsv, .jsonl or .ndjson, each optionally followed by .gz, or in
         .parquet. Blank lines of a .csv or .tsv file are skipped, but messages count them as rows.
         Several Parquet files with the same columns make one table: a list, a folder, or a pattern
@@ -74,13 +76,14 @@ def read_table(
         read block by block when something is computed. ``-`` is standard input. Its format is
         recognized by its first bytes: Parquet, gzip, JSON lines if it begins with ``{``, TSV if its
         first line has a tab, else CSV. A vote store (an SQLite file, or the URL of a database) has
-        the columns that `btdagg votes --export` writes. A data frame is any eager one that narwhals
-        supports: pandas, polars, PyArrow and others.
+        the columns that `btdagg votes --export` writes. A data frame is any that narwhals supports
+        (pandas, polars, PyArrow, a relation of DuckDB, lazy ones too), a data set of Hugging Face,
+        or what else is exported as an Arrow stream. A list may also hold a mapping for each row.
     required : sequence of str
         Names of columns, lower-case. If there is no `item`, a column `id` or `item_id` is used.
     columns : mapping of str to str, optional
         New names of columns, such as ``{"item": "qid"}`` to read `qid` as `item`. Such a column
-        replaces one that already has the name.
+        replaces one that already has the name; it may have several names.
     name : str, optional
         Name of the source in errors; by default the path, ``standard input`` or ``data frame``.
 
@@ -132,19 +135,23 @@ def with_item(table: Table) -> Table:
 
 
 def _renamed(table: Table, columns: Mapping[str, str] | None) -> Table:
+    import polars as pl
+
     if columns is None:
         return table
     if not isinstance(columns, Mapping):
         raise InputError(f"columns is {columns!r}, want a mapping of names to columns")
     names: dict[str, str] = {}
     for name, column in columns.items():
-        wanted, found = str(name).strip().lower(), str(column).strip().lower()
-        if found in names or wanted in names.values():
-            raise InputError(f"columns is {dict(columns)!r}, want each name and each column once")
-        names[found] = wanted
-    require(table, names)
-    replaced = [name for name in names.values() if name in table.columns and name not in names]
-    return table.renumbered(table.data.drop(replaced).rename(names))
+        wanted = str(name).strip().lower()
+        if wanted in names:
+            raise InputError(f"columns is {dict(columns)!r}, expected each name once")
+        names[wanted] = str(column).strip().lower()
+    require(table, names.values())
+    first = {column: name for name, column in reversed(names.items())}
+    copies = [pl.col(first[column]).alias(name) for name, column in names.items()]
+    replaced = [name for name in names if name in table.columns and name not in first]
+    return table.renumbered(table.data.drop(replaced).rename(first).with_columns(copies))
 
 
 def _read(source: Any, name: str | None) -> Table:
@@ -154,8 +161,12 @@ def _read(source: Any, name: str | None) -> Table:
 
     if isinstance(source, (str, os.PathLike)):
         return _read_place(os.fspath(source), name)
+    if isinstance(source, (list, tuple)) and not source:
+        raise InputError(f"{name or 'list'}: no rows")
     if isinstance(source, (list, tuple)) and all(isinstance(p, (str, os.PathLike)) for p in source):
         return _scan_parquet([os.fspath(path) for path in source], name or "files")
+    if isinstance(source, (list, tuple)) and all(isinstance(row, Mapping) for row in source):
+        source = _columns_of_rows(source)
     columns = _read_mapping(source) if isinstance(source, Mapping) else _read_frame(source)
     name = name or "data frame"
     _refuse_unlike([column.name for column in columns], name)
@@ -193,6 +204,9 @@ def _tidy(
 
 
 # Files
+
+LABEL_COLUMNS = ("item", "rater", "label", "seconds", "note")
+"""What a file of labels from the label page begins with."""
 
 
 def is_store(place: str) -> bool:
@@ -312,6 +326,9 @@ def _read_csv(content: bytes, name: str, separator: str) -> Table:
     _refuse_unlike(header, name)
     names = [title.strip().lower() for title in header]
     frame = frame[1:].rename(dict(zip(frame.columns, names, strict=True)))
+    if tuple(names[:5]) == LABEL_COLUMNS:
+        typed = pl.col("rater", "note").map_elements(unguarded, pl.String)
+        frame = frame.with_columns(typed)
     # polars fills up a short row with nulls, and half a row must not pass for a missing vote.
     # Counting the separators would show it, if some were not inside quotes; then every row is
     # looked at.
@@ -502,17 +519,32 @@ def _scan_parquet(files: Sequence[Any], name: str) -> Table:
 
 def _read_frame(source: Any) -> list[pl.Series]:
     import narwhals as nw
+    import polars as pl
 
     try:
-        frame = nw.from_native(source, eager_only=True)
+        frame = nw.from_native(source)
     except nw.exceptions.DuplicateError:
         raise InputError("data frame: two columns have the same name") from None
     except TypeError:
+        # Data sets of Hugging Face have the methods.
+        for method in ("to_polars", "to_arrow"):
+            if callable(read := getattr(source, method, None)):
+                return _read_frame(read())
+        if hasattr(source, "__arrow_c_stream__"):
+            return _read_frame(pl.DataFrame(source))
         raise InputError(
-            f"source: got {type(source).__name__}, want a path, a mapping of column name to values "
-            "or a data frame in memory (pandas, polars, PyArrow)"
+            f"source: got {type(source).__name__}, expected a path, a mapping of column name to "
+            "values, a list of rows as mappings, or a data frame (pandas, polars, PyArrow, DuckDB, "
+            "Hugging Face)"
         ) from None
-    return [_from_series(column) for column in frame.iter_columns()]
+    eager = frame.collect("polars") if isinstance(frame, nw.LazyFrame) else frame
+    return [_from_series(column) for column in eager.iter_columns()]
+
+
+def _columns_of_rows(rows: Sequence[Mapping[str, object]]) -> dict[str, list[object]]:
+    """Return the columns of rows; a row without a name has None there."""
+    names = dict.fromkeys(str(name) for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}
 
 
 def _read_mapping(source: Mapping[str, Iterable[object]]) -> list[pl.Series]:

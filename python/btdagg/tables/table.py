@@ -260,12 +260,12 @@ def refuse(table: Table, bad: pl.Expr | pl.Series, column: str, wanted: str) -> 
         raise InputError(f"{place}, column {column}: got {got}, want {wanted}")
 
 
-def refuse_duplicates(table: Table, key: Sequence[str]) -> None:
+def refuse_duplicates(table: Table, key: Sequence[str], remedy: str = "") -> None:
     """Raise an :class:`InputError` naming the first row that repeats the key of an earlier one."""
     frame = table.numbered()
     repeats = _repeats(frame, key).arg_true()
     if len(repeats):
-        raise InputError(_both_have(table, frame, key, repeats[0]))
+        raise InputError(_both_have(table, frame, key, repeats[0]) + remedy)
 
 
 def without_repeats(table: AnyTable, key: Sequence[str], column: str) -> AnyTable:

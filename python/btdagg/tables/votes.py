@@ -29,6 +29,7 @@ from btdagg.tables.table import (
     require,
     without_repeats,
 )
+from btdagg.tables.words import with_meanings
 from btdagg.validation import (
     COUNT_COLUMNS,
     CountsItself,
@@ -334,7 +335,13 @@ class Votes(Table, CountsItself):
             )
 
 
-def read_votes(source: Source, *, columns: Mapping[str, str] | None = None) -> Votes:
+def read_votes(
+    source: Source,
+    *,
+    columns: Mapping[str, str] | None = None,
+    words: Mapping[str, object] | None = None,
+    flip_where: tuple[str, Sequence[str]] | None = None,
+) -> Votes:
     """Read votes, one row per vote, or counts of votes, one row per item.
 
     Parameters
@@ -352,6 +359,13 @@ def read_votes(source: Source, *, columns: Mapping[str, str] | None = None) -> V
         below 2**53; they are read where there is no column `vote`.
     columns : mapping of str to str, optional
         Names of columns in the source by the names above, such as ``{"item": "qid"}``.
+    words : mapping of str to -1, 0, 1, A, tie, B or None; optional
+        What words mean that are no votes, such as ``{"model_a": "A", "draw": "tie"}``; None is a
+        missing vote.
+    flip_where : tuple of str and sequence of str, optional
+        Column, and its values in rows that call A what was shown second, such as ``("shown",
+        ["BA"])``. The votes of these rows are turned, and without a column `order` they get the
+        order BA, all others AB.
 
     Returns
     -------
@@ -375,6 +389,9 @@ def read_votes(source: Source, *, columns: Mapping[str, str] | None = None) -> V
     :class:`btdagg.online.OnlineTally` counts a sample with different votes for none.
     """
     table = read_table(source, ["item"], columns=columns)
+    if words is not None or flip_where is not None:
+        require(table, ["vote"])
+        table = with_meanings(table, words, flip_where)
     if "vote" in table.columns:
         return _votes_of(table)
     if not any(name in table.columns for pair in COUNT_COLUMNS.items() for name in pair):

@@ -1,7 +1,6 @@
 """How sure a fitted model is: intervals of its parameters and its error, and of each decision."""
 
 from btdagg.fit.intervals import ParameterInterval, Stability
-from btdagg.uncertainty.asymptotics import Sandwich, sandwich
 from btdagg.uncertainty.refit_file import Refits, load_refits
 from btdagg.uncertainty.refitting import Bootstrap, bootstrap
 
@@ -9,9 +8,7 @@ __all__ = [
     "Bootstrap",
     "ParameterInterval",
     "Refits",
-    "Sandwich",
     "Stability",
     "bootstrap",
     "load_refits",
-    "sandwich",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Literal, Unpack
 
 import numpy as np
 
@@ -21,6 +21,8 @@ from btdagg.validation import as_integer
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
+
+    from btdagg.fit.prior import Prior
 
 # Share of refits at a bound from which an interval is said to end there.
 _OFTEN = 0.025
@@ -129,12 +131,13 @@ def bootstrap(
     level: float = 0.95,
     seed: int = 0,
     n_threads: int = 1,
+    prior: Prior | Literal["weak"] | None = None,
     **options: Unpack[FitOptions],
 ) -> Bootstrap:
     """Bootstrap the calibration of labelled counts, by item or by group.
 
     Each refit draws as many items (or groups) as there are, with replacement, and fits the model as
-    `calibrate` does. A refit takes some tenths of a millisecond.
+    `calibrate` does. A refit takes some tenths of a millisecond, with a prior some milliseconds.
 
     Parameters
     ----------
@@ -154,6 +157,8 @@ def bootstrap(
         The same seed draws the same items, at any number of threads.
     n_threads : int
         Threads over the refits; they do not change a bit of the result.
+    prior : Prior or "weak", optional
+        As for `calibrate`: of the fit and of every refit.
     **options
         `alpha`, `kappa` and `bounds`, as for `calibrate`.
 
@@ -190,13 +195,14 @@ def bootstrap(
         weights,
         groups,
         n_threads=n_threads,
+        prior=prior,
         **options,
     )
     model = items.calibration.model
     parts, own, original = [], [], []
     shares = items.weights / items.weights.sum()
     for drawn in items.draws(n_refits, seed):
-        parts.append(items.refits.fit(drawn, n_threads))
+        parts.append(items.refit(drawn, n_threads))
         decided = _core.decide_under(
             parts[-1][0], model.alpha, model.kappa, items.counts, n_threads
         )

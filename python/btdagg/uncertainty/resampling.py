@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from btdagg._core import InputError
 from btdagg.distinct import distinct_rows
 from btdagg.fit.bounds import PARAMETERS, Bounds, box_of
 from btdagg.fit.calibrate import Calibration, calibrate
+from btdagg.fit.calibration_set import calibration_set
+from btdagg.fit.few_labels import refitted
 from btdagg.fit.warnings import CalibrationWarning
 from btdagg.readable import readable
 from btdagg.validation import (
@@ -32,6 +34,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
     from scipy.sparse import csr_array
+
+    from btdagg.fit.prior import Prior
+
+_Refit: TypeAlias = (
+    "tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]"
+)
 
 # Of the largest weight: items that weigh less would vanish from the sums.
 _LEAST_SHARE = 1e-100
@@ -64,6 +72,8 @@ class WeightedItems:
         The fit to all of them.
     bounds : Bounds
         Its bounds.
+    prior : Prior, "weak" or None
+        Its prior.
     """
 
     counts: NDArray[np.uint64]
@@ -72,6 +82,7 @@ class WeightedItems:
     repeats: NDArray[np.int64]
     calibration: Calibration
     bounds: Bounds
+    prior: Prior | Literal["weak"] | None = None
 
     @cached_property
     def weights(self) -> NDArray[np.float64]:
@@ -86,6 +97,20 @@ class WeightedItems:
         return _core.Refits(
             self.counts, self.labels, model.alpha, model.kappa, lower.tolist(), upper.tolist()
         )
+
+    def refit(self, drawn: NDArray[np.float64], n_threads: int) -> _Refit:
+        """Fit them under each row of weights as `calibration` is fitted: (r, k) to r fits."""
+        if self.prior is None:
+            return self.refits.fit(drawn, n_threads)
+        model = self.calibration.model
+        smoothing = {"alpha": model.alpha, "kappa": model.kappa}
+        thetas = refitted(self.counts, self.labels, drawn, self.prior, **smoothing)
+        losses = [
+            calibration_set(self.counts, self.labels, times, **smoothing).loss(theta, 1)[0]
+            for times, theta in zip(drawn, thetas, strict=True)
+        ]
+        at_bounds = (thetas == box_of(Bounds())[0]) | (thetas == box_of(Bounds())[1])
+        return thetas, np.array(losses), np.ones(len(thetas), dtype=np.bool_), at_bounds
 
     @property
     def n_units(self) -> int:
@@ -114,6 +139,7 @@ def labelled_items(
     groups: ArrayLike | None,
     *,
     n_threads: int,
+    prior: Prior | Literal["weak"] | None = None,
     **options: Unpack[FitOptions],
 ) -> WeightedItems:
     """Check labelled items, fit them, and reduce them to cells.
@@ -128,6 +154,8 @@ def labelled_items(
 
     if labels is None:
         raise InputError("labels is None, want -1, 0 or 1 of each item")
+    if weights is not None and prior is not None:
+        raise InputError("weights and prior are both given, and refits with a prior count items")
     counts, labels, groups = labelled(counts, labels, groups, weights)
     checked, known = as_whole_counts(counts), as_labels(labels)
     same_length("labels", len(known), "counts", len(checked))
@@ -140,7 +168,8 @@ def labelled_items(
         calibration = calibrate(
             checked,
             known,
-            weights=by_item,
+            weights=None if prior is not None else by_item,
+            prior=prior,
             n_threads=as_integer(n_threads, "n_threads", 1),
             **options,
         )
@@ -173,6 +202,7 @@ def labelled_items(
         repeats=repeats,
         calibration=calibration,
         bounds=options.get("bounds") or Bounds(),
+        prior=prior,
     )
 
 

@@ -2,14 +2,16 @@
 
 use std::borrow::Cow;
 
-use btdagg::{CountValue, Rows};
-use numpy::ndarray::{ArrayView2, Axis};
+use btdagg::{CountValue, Counts, Error, Rows};
+use numpy::ndarray::{ArrayView2, Axis, Dimension};
 use numpy::{
-    Element, PyArrayDescrMethods, PyReadonlyArray2, PyUntypedArray, PyUntypedArrayMethods, dtype,
+    Element, PyArray, PyArray1, PyArray2, PyArrayDescrMethods, PyArrayMethods, PyReadonlyArray2,
+    PyUntypedArray, PyUntypedArrayMethods, dtype,
 };
 use pyo3::prelude::*;
+use pyo3::types::{PyList, PyString};
 
-use crate::call::InputError;
+use crate::call::{InputError, raise};
 
 /// The values of a matrix row by row, copied where its memory has another order.
 ///
@@ -19,6 +21,90 @@ pub fn by_rows<'a, T: Element + Copy>(array: &'a PyReadonlyArray2<'_, T>) -> Cow
         Some(rows) => Cow::Borrowed(rows),
         None => Cow::Owned(array.as_array().iter().copied().collect()),
     }
+}
+
+pub fn rows_of(counts: &Bound<'_, PyUntypedArray>) -> usize {
+    counts.shape()[0]
+}
+
+/// Values in a vector; where memory is short that is a `MemoryError`.
+pub fn collected<T>(
+    values: impl IntoIterator<Item = T, IntoIter: ExactSizeIterator>,
+) -> PyResult<Vec<T>> {
+    let values = values.into_iter();
+    let mut all = Vec::new();
+    all.try_reserve_exact(values.len()).map_err(|_| raise(Error::Memory))?;
+    all.extend(values);
+    Ok(all)
+}
+
+/// A new array that `write` fills. `numpy.zeros` makes it, which raises `MemoryError`.
+pub fn written<'py, T: Element, D: Dimension>(
+    py: Python<'py>,
+    shape: impl IntoPyObject<'py>,
+    write: impl FnOnce(&mut [T]) -> PyResult<()>,
+) -> PyResult<Bound<'py, PyArray<T, D>>> {
+    let array = py.import("numpy")?.call_method1("zeros", (shape, dtype::<T>(py)))?;
+    let array = array.cast_into::<PyArray<T, D>>()?;
+    write(array.try_readwrite()?.as_slice_mut()?)?;
+    Ok(array)
+}
+
+/// A new (n, N) array that `write` fills row by row.
+pub fn written_rows<T: Element, const N: usize>(
+    py: Python<'_>,
+    n_rows: usize,
+    write: impl FnOnce(&mut [[T; N]]) -> PyResult<()>,
+) -> PyResult<Bound<'_, PyArray2<T>>> {
+    written(py, (n_rows, N), |out| write(out.as_chunks_mut().0))
+}
+
+/// A new array of values.
+pub fn array_of<T: Element>(
+    py: Python<'_>,
+    values: impl ExactSizeIterator<Item = T>,
+) -> PyResult<Bound<'_, PyArray1<T>>> {
+    written(py, values.len(), |out| {
+        out.iter_mut().zip(values).for_each(|(out, value)| *out = value);
+        Ok(())
+    })
+}
+
+/// A new (n, N) array of rows.
+pub fn array_of_rows<T: Element, const N: usize>(
+    py: Python<'_>,
+    rows: impl ExactSizeIterator<Item = [T; N]>,
+) -> PyResult<Bound<'_, PyArray2<T>>> {
+    written_rows(py, rows.len(), |out| {
+        out.iter_mut().zip(rows).for_each(|(out, row)| *out = row);
+        Ok(())
+    })
+}
+
+/// The strings of a stretch of a list, one after the other, and where each ends.
+pub fn copy_strings(
+    items: &Bound<'_, PyList>,
+    start: usize,
+    len: usize,
+) -> PyResult<(String, Vec<usize>)> {
+    let (mut text, mut ends) = (String::new(), Vec::with_capacity(len));
+    for row in start..start + len {
+        let item = items.get_item(row)?;
+        let item = item.cast::<PyString>().map_err(|_| {
+            let kind = item.get_type();
+            InputError::new_err(format!("items[{row}] is {item} of {kind}, want a str as before"))
+        })?;
+        text.push_str(item.to_str().map_err(|_| {
+            InputError::new_err(format!("items[{row}] is no valid text, it has a lone surrogate"))
+        })?);
+        ends.push(text.len());
+    }
+    Ok((text, ends))
+}
+
+/// Counts as Python's integers.
+pub fn signed(counts: Counts) -> [i64; 3] {
+    [counts.minus, counts.tie, counts.plus].map(|count| i64::try_from(count).unwrap_or(i64::MAX))
 }
 
 macro_rules! count_arrays {

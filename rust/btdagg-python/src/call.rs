@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use btdagg::{Error, Execution};
 use pyo3::create_exception;
-use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 
 /// How long Ctrl-C may wait.
@@ -55,5 +55,8 @@ pub fn run<T: Send>(
 
 /// The Python exception for a core error.
 pub fn raise(error: Error) -> PyErr {
-    InputError::new_err(error.to_string())
+    match error {
+        Error::Memory => PyMemoryError::new_err(error.to_string()),
+        error => InputError::new_err(error.to_string()),
+    }
 }

@@ -1,10 +1,11 @@
 use std::sync::{Mutex, PoisonError};
 
 use btdagg::drift::{self, TestState};
-use numpy::PyReadonlyArray1;
+use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 
+use crate::arrays::written;
 use crate::call::{InputError, raise, run};
 
 /// What a test holds: items by level, items seen, seed, shares of the bets, capital, peak.
@@ -22,17 +23,21 @@ impl ConformalTest {
     }
 
     /// Takes the levels of further items and returns the largest log capital after each.
-    fn observe(&self, py: Python<'_>, levels: PyReadonlyArray1<'_, i64>) -> PyResult<Vec<f64>> {
+    fn observe<'py>(
+        &self,
+        py: Python<'py>,
+        levels: PyReadonlyArray1<'py, i64>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let levels = levels.as_slice()?;
-        run(py, 1, |_| {
-            let mut test = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            levels
-                .iter()
-                .map(|&level| {
+        written(py, levels.len(), |peaks| {
+            run(py, 1, |_| {
+                let mut test = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+                for (peak, &level) in peaks.iter_mut().zip(levels) {
                     test.observe(usize::try_from(level).unwrap_or(usize::MAX))?;
-                    Ok(test.log_peak())
-                })
-                .collect()
+                    *peak = test.log_peak();
+                }
+                Ok(())
+            })
         })
     }
 

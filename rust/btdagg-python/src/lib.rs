@@ -30,13 +30,13 @@ mod _core {
     #[pymodule_export]
     use crate::model::{Model, exceeds};
     #[pymodule_export]
-    use crate::panel::PanelItems;
+    use crate::panel::{Panel, PanelItems};
     #[pymodule_export]
     use crate::prior::{Posterior, Prior, profile};
     #[pymodule_export]
     use crate::refits::{Refits, decide_under};
     #[pymodule_export]
-    use crate::running::{IntegerTally, TextTally, pack_texts, pack_wide};
+    use crate::running::{RunningTally, pack_texts, pack_wide};
     #[pymodule_export]
     use crate::significance::Test;
     #[pymodule_export]

@@ -1,8 +1,8 @@
 use btdagg::{CountValue, Counts, Provenance};
-use numpy::{PyArray1, PyArray2, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods};
+use numpy::{PyArray1, PyArray2, PyUntypedArray};
 use pyo3::prelude::*;
 
-use crate::arrays::borrow_counts;
+use crate::arrays::{borrow_counts, rows_of, written, written_rows};
 use crate::call::{InputError, raise, run};
 
 /// A new array with a row of floats for each row of counts, written by a method of the core.
@@ -10,7 +10,7 @@ macro_rules! matrix {
     ($self:ident, $counts:ident, $n_threads:ident, $method:ident) => {{
         let py = $counts.py();
         let borrowed = borrow_counts($counts)?;
-        filled(py, rows_of($counts), |out| {
+        written_rows(py, rows_of($counts), |out| {
             with_rows!(borrowed, rows => {
                 run(py, $n_threads, |execution| $self.0.$method(&rows, out, execution))
             })
@@ -41,15 +41,11 @@ impl Model {
     ) -> PyResult<Bound<'py, PyArray1<i8>>> {
         let py = counts.py();
         let borrowed = borrow_counts(counts)?;
-        let labels = zeros(py, rows_of(counts), "i1")?.cast_into::<PyArray1<i8>>()?;
-        {
-            let mut out = labels.try_readwrite()?;
-            let out = out.as_slice_mut()?;
+        written(py, rows_of(counts), |out| {
             with_rows!(borrowed, rows => {
                 run(py, n_threads, |execution| self.0.decide_into(&rows, out, execution))
-            })?;
-        }
-        Ok(labels)
+            })
+        })
     }
 
     /// The label of one item.
@@ -102,33 +98,6 @@ pub fn exceeds(counts: &Bound<'_, PyUntypedArray>, n_votes: u64) -> PyResult<boo
     let borrowed = borrow_counts(counts)?;
     let provenance = Provenance { n_votes: Some(n_votes), ..Provenance::default() };
     with_rows!(borrowed, rows => Ok(provenance.is_exceeded_by(&rows)))
-}
-
-pub fn rows_of(counts: &Bound<'_, PyUntypedArray>) -> usize {
-    counts.shape()[0]
-}
-
-/// `numpy.zeros`, called through Python: where memory is short that is a `MemoryError`.
-pub fn zeros<'py>(
-    py: Python<'py>,
-    shape: impl IntoPyObject<'py>,
-    dtype: &str,
-) -> PyResult<Bound<'py, PyAny>> {
-    py.import("numpy")?.call_method1("zeros", (shape, dtype))
-}
-
-/// A new (n, N) array that `fill` writes row by row.
-pub fn filled<const N: usize>(
-    py: Python<'_>,
-    n_rows: usize,
-    fill: impl FnOnce(&mut [[f64; N]]) -> PyResult<()>,
-) -> PyResult<Bound<'_, PyArray2<f64>>> {
-    let array = zeros(py, (n_rows, N), "f8")?.cast_into::<PyArray2<f64>>()?;
-    {
-        let mut out = array.try_readwrite()?;
-        fill(out.as_slice_mut()?.as_chunks_mut().0)?;
-    }
-    Ok(array)
 }
 
 const TWO_POW_64: f64 = 18_446_744_073_709_551_616.0;

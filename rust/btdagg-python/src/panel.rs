@@ -1,8 +1,10 @@
-use btdagg::PanelSet;
-use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use btdagg::{Judge, PanelSet};
+use numpy::{
+    PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArray, PyUntypedArrayMethods,
+};
 use pyo3::prelude::*;
 
-use crate::arrays::by_rows;
+use crate::arrays::{borrow_counts, by_rows, rows_of, written, written_rows};
 use crate::call::{raise, run};
 
 /// Labelled items with the features of several judges.
@@ -37,5 +39,55 @@ impl PanelItems {
         let (set, penalty) = (&self.0, by_rows(&penalty).into_owned());
         run(py, 1, |_| set.fit(&start, &penalty, &lower, &upper))
             .map(|fit| (fit.parameters, fit.loss, fit.converged))
+    }
+}
+
+/// A panel's model: decisions from the votes of several judges.
+#[pyclass(frozen, module = "btdagg._core")]
+pub struct Panel(btdagg::Panel);
+
+#[pymethods]
+impl Panel {
+    /// Of beta, gamma and whether it is heard of each judge.
+    #[new]
+    fn new(judges: Vec<(f64, f64, bool)>, eta0: f64, alpha: f64, kappa: f64) -> PyResult<Self> {
+        let judges = judges.into_iter().map(|(beta, gamma, is_heard)| Judge {
+            name: String::new(),
+            beta,
+            gamma,
+            is_heard,
+        });
+        btdagg::Panel::new(judges.collect(), eta0)
+            .and_then(|panel| panel.with_smoothing(alpha, kappa))
+            .map(Self)
+            .map_err(raise)
+    }
+
+    /// The label of each item, whose judges' counts are consecutive rows.
+    fn decide<'py>(
+        &self,
+        counts: &Bound<'py, PyUntypedArray>,
+        n_threads: usize,
+    ) -> PyResult<Bound<'py, PyArray1<i8>>> {
+        let (py, borrowed) = (counts.py(), borrow_counts(counts)?);
+        written(py, rows_of(counts) / self.0.judges().len(), |out| {
+            with_rows!(borrowed, rows => {
+                run(py, n_threads, |execution| self.0.decide_into(&rows, out, execution))
+            })
+        })
+    }
+
+    /// Probabilities of the labels of each item.
+    fn predict_proba<'py>(
+        &self,
+        counts: &Bound<'py, PyUntypedArray>,
+        n_threads: usize,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let (py, borrowed) = (counts.py(), borrow_counts(counts)?);
+        written_rows(py, rows_of(counts) / self.0.judges().len(), |out| {
+            with_rows!(borrowed, rows => {
+                run(py, n_threads, |execution| self.0.probabilities_into(&rows, out, execution))
+            })
+        })
     }
 }

@@ -2,7 +2,7 @@ use btdagg::{Bounds, Cell, Counts, Error, Fit, Label, Parameters};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
-use crate::arrays::by_rows;
+use crate::arrays::{array_of, array_of_rows, by_rows, collected, written};
 use crate::call::{raise, run};
 
 /// Parameters, DRPS, convergence and bounds hit, as arrays.
@@ -28,11 +28,12 @@ impl Refits {
         lower: [f64; 3],
         upper: [f64; 3],
     ) -> PyResult<Self> {
-        let cells = cells_of(&by_rows(&counts))
+        let counts = by_rows(&counts);
+        let cells = cells_of(&counts)
             .zip(labels.as_slice()?)
             .enumerate()
-            .map(|(row, (counts, &label))| Ok(Cell { counts, label: label_of(label, row)? }))
-            .collect::<PyResult<Vec<Cell>>>()?;
+            .map(|(row, (counts, &label))| Ok(Cell { counts, label: label_of(label, row)? }));
+        let cells = collected(cells)?.into_iter().collect::<PyResult<Vec<Cell>>>()?;
         let bounds = Bounds { lower: parameters(lower), upper: parameters(upper) };
         btdagg::Refits::new(&cells, alpha, kappa, &bounds).map(Self).map_err(raise)
     }
@@ -47,15 +48,13 @@ impl Refits {
         let py = weights.py();
         let n_refits = weights.as_array().nrows();
         let weights = &*by_rows(&weights);
-        let mut fits = vec![Fit::default(); n_refits];
+        let mut fits = collected((0..n_refits).map(|_| Fit::default()))?;
         run(py, n_threads, |execution| self.0.fit_into(weights, &mut fits, execution))?;
-        let thetas: Vec<f64> = fits.iter().flat_map(|fit| vector(fit.parameters)).collect();
-        let at_bounds: Vec<bool> = fits.iter().flat_map(|fit| fit.at_bounds).collect();
         Ok((
-            PyArray1::from_vec(py, thetas).reshape([n_refits, 3])?,
-            PyArray1::from_iter(py, fits.iter().map(|fit| fit.drps)),
-            PyArray1::from_iter(py, fits.iter().map(|fit| fit.converged)),
-            PyArray1::from_vec(py, at_bounds).reshape([n_refits, 3])?,
+            array_of_rows(py, fits.iter().map(|fit| vector(fit.parameters)))?,
+            array_of(py, fits.iter().map(|fit| fit.drps))?,
+            array_of(py, fits.iter().map(|fit| fit.converged))?,
+            array_of_rows(py, fits.iter().map(|fit| fit.at_bounds))?,
         ))
     }
 
@@ -65,8 +64,8 @@ impl Refits {
         py: Python<'py>,
         theta: [f64; 3],
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let flat: Vec<f64> = self.0.gradients(parameters(theta)).into_iter().flatten().collect();
-        PyArray1::from_vec(py, flat).reshape([self.0.n_cells(), 3])
+        let gradients = self.0.gradients(parameters(theta)).map_err(raise)?;
+        PyArray1::from_vec(py, gradients.into_flattened()).reshape([self.0.n_cells(), 3])
     }
 
     /// Second derivatives of the mean DRPS under the weights of the cells.
@@ -89,17 +88,16 @@ pub fn decide_under<'py>(
     n_threads: usize,
 ) -> PyResult<Bound<'py, PyArray2<i8>>> {
     let py = thetas.py();
-    let sets: Vec<Parameters> =
-        by_rows(&thetas).as_chunks().0.iter().copied().map(parameters).collect();
-    let counts: Vec<Counts> = cells_of(&by_rows(&counts)).collect();
-    let mut out = vec![0; sets.len() * counts.len()];
-    run(py, n_threads, |execution| {
-        btdagg::decide_under(&sets, (alpha, kappa), &counts, &mut out, execution)
-    })?;
-    PyArray1::from_vec(py, out).reshape([sets.len(), counts.len()])
+    let sets = collected(by_rows(&thetas).as_chunks().0.iter().copied().map(parameters))?;
+    let counts = collected(cells_of(&by_rows(&counts)))?;
+    written(py, (sets.len(), counts.len()), |out| {
+        run(py, n_threads, |execution| {
+            btdagg::decide_under(&sets, (alpha, kappa), &counts, out, execution)
+        })
+    })
 }
 
-fn cells_of(counts: &[u64]) -> impl Iterator<Item = Counts> {
+fn cells_of(counts: &[u64]) -> impl ExactSizeIterator<Item = Counts> {
     counts.as_chunks().0.iter().map(|&[minus, tie, plus]| Counts::new(minus, tie, plus))
 }
 

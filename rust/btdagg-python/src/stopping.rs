@@ -1,11 +1,11 @@
 use btdagg::Counts;
 use btdagg::stopping::{self, Criterion};
-use numpy::{PyArray1, PyArray2, PyArrayMethods, PyUntypedArray};
+use numpy::{PyArray1, PyArray2, PyUntypedArray};
 use pyo3::prelude::*;
 
-use crate::arrays::borrow_counts;
+use crate::arrays::{borrow_counts, rows_of, written, written_rows};
 use crate::call::{InputError, raise, run};
-use crate::model::{Model, count, filled, rows_of, zeros};
+use crate::model::{Model, count};
 
 /// A mirror-symmetric mixture of Dirichlet-multinomials.
 #[pyclass(frozen, module = "btdagg._core")]
@@ -86,15 +86,11 @@ impl StoppingRule {
     ) -> PyResult<Bound<'py, PyArray1<bool>>> {
         let py = counts.py();
         let borrowed = borrow_counts(counts)?;
-        let stops = zeros(py, rows_of(counts), "?")?.cast_into::<PyArray1<bool>>()?;
-        {
-            let mut out = stops.try_readwrite()?;
-            let out = out.as_slice_mut()?;
+        written(py, rows_of(counts), |out| {
             with_rows!(borrowed, rows => {
                 run(py, n_threads, |execution| self.0.stops_into(&rows, out, execution))
-            })?;
-        }
-        Ok(stops)
+            })
+        })
     }
 
     /// The label of each row of counts, −1, 0 or +1.
@@ -105,15 +101,11 @@ impl StoppingRule {
     ) -> PyResult<Bound<'py, PyArray1<i8>>> {
         let py = counts.py();
         let borrowed = borrow_counts(counts)?;
-        let labels = zeros(py, rows_of(counts), "i1")?.cast_into::<PyArray1<i8>>()?;
-        {
-            let mut out = labels.try_readwrite()?;
-            let out = out.as_slice_mut()?;
+        written(py, rows_of(counts), |out| {
             with_rows!(borrowed, rows => {
                 run(py, n_threads, |execution| self.0.decide_into(&rows, out, execution))
-            })?;
-        }
-        Ok(labels)
+            })
+        })
     }
 
     /// Votes left, chance of a change and expected error of each row of counts, as columns.
@@ -124,7 +116,7 @@ impl StoppingRule {
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let py = counts.py();
         let borrowed = borrow_counts(counts)?;
-        filled(py, rows_of(counts), |out| {
+        written_rows(py, rows_of(counts), |out| {
             with_rows!(borrowed, rows => {
                 run(py, n_threads, |execution| self.0.forecasts_into(&rows, out, execution))
             })
@@ -139,15 +131,11 @@ impl StoppingRule {
     ) -> PyResult<Bound<'py, PyArray1<u8>>> {
         let py = counts.py();
         let borrowed = borrow_counts(counts)?;
-        let votes = zeros(py, rows_of(counts), "u1")?.cast_into::<PyArray1<u8>>()?;
-        {
-            let mut out = votes.try_readwrite()?;
-            let out = out.as_slice_mut()?;
+        written(py, rows_of(counts), |out| {
             with_rows!(borrowed, rows => {
                 run(py, n_threads, |execution| self.0.votes_to_ask_into(&rows, out, execution))
-            })?;
-        }
-        Ok(votes)
+            })
+        })
     }
 
     /// Fewest votes after which one item may be settled.

@@ -3,10 +3,10 @@ use std::hash::Hash;
 use btdagg::{Error, Tally};
 use numpy::{PyArray1, PyArray2, PyReadonlyArray1};
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyString};
+use pyo3::types::PyList;
 
+use crate::arrays::{array_of, array_of_rows, copy_strings, signed};
 use crate::call::{InputError, run};
-use crate::running::{counts_array, signed};
 
 /// Rows between two looks at Ctrl-C. Strings are copied out of Python a block at a time, so that
 /// the GIL is free while they are tallied.
@@ -27,9 +27,13 @@ pub fn tally_integers<'py>(
     let mut tally = Tally::new();
     for (block, (items, votes)) in items.chunks(BLOCK).zip(votes.chunks(BLOCK)).enumerate() {
         py.check_signals()?;
-        run(py, 1, |_| tally.add_all(items, votes).map_err(counted_from(block * BLOCK)))?;
+        run(py, 1, |_| {
+            tally.try_reserve(items.len())?;
+            tally.add_all(items, votes).map_err(counted_from(block * BLOCK))
+        })?;
     }
-    Ok((PyArray1::from_slice(py, tally.items()), counts_of(py, &tally)?))
+    let ids = array_of(py, tally.items().iter().copied())?;
+    Ok((ids, counts_of(py, &tally)?))
 }
 
 /// Counts by item for string ids: items in first-seen order and their (n, 3) counts.
@@ -48,31 +52,13 @@ pub fn tally_strings<'py>(
         let (text, ends) = copy_strings(items, start, votes.len())?;
         let end_before = |row: usize| if row == 0 { 0 } else { ends[row - 1] };
         let items = (0..ends.len()).map(|row| &text[end_before(row)..ends[row]]);
-        run(py, 1, |_| tally.add_all(items, votes).map_err(counted_from(start)))?;
+        run(py, 1, |_| {
+            tally.try_reserve(items.len())?;
+            tally.add_all(items, votes).map_err(counted_from(start))
+        })?;
     }
     let counts = counts_of(py, &tally)?;
     Ok((tally.items().to_vec(), counts))
-}
-
-/// The strings of a stretch of a list, one after the other, and where each ends.
-pub fn copy_strings(
-    items: &Bound<'_, PyList>,
-    start: usize,
-    len: usize,
-) -> PyResult<(String, Vec<usize>)> {
-    let (mut text, mut ends) = (String::new(), Vec::with_capacity(len));
-    for row in start..start + len {
-        let item = items.get_item(row)?;
-        let item = item.cast::<PyString>().map_err(|_| {
-            let kind = item.get_type();
-            InputError::new_err(format!("items[{row}] is {item} of {kind}, want a str as before"))
-        })?;
-        text.push_str(item.to_str().map_err(|_| {
-            InputError::new_err(format!("items[{row}] is no valid text, it has a lone surrogate"))
-        })?);
-        ends.push(text.len());
-    }
-    Ok((text, ends))
 }
 
 fn same_length(items: usize, votes: usize) -> PyResult<()> {
@@ -94,5 +80,5 @@ fn counts_of<'py, K: Eq + Hash + Clone>(
     py: Python<'py>,
     tally: &Tally<K>,
 ) -> PyResult<Bound<'py, PyArray2<i64>>> {
-    counts_array(py, tally.counts().iter().copied().flat_map(signed).collect())
+    array_of_rows(py, tally.counts().iter().copied().map(signed))
 }

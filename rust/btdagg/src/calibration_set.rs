@@ -1,16 +1,10 @@
 use crate::counts::Counts;
 use crate::features::{Features, features};
+use crate::fit::fit_rows;
+use crate::memory::collected;
+use crate::region::Region;
 use crate::rows::{LabelWeights, Row, WeightedRows};
-use crate::{Error, Execution, Fit, Model, Parameters, Provenance};
-
-/// Mean DRPS of a calibration set and its gradient.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Loss {
-    /// Weighted mean of the discrete ranked probability score.
-    pub drps: f64,
-    /// Its derivatives with respect to beta, eta0 and gamma.
-    pub gradient: [f64; 3],
-}
+use crate::{Bounds, Error, Execution, Fit, Loss, Model, Parameters, Provenance};
 
 /// Labelled counts, reduced to their distinct rows: what a fit costs depends on those alone.
 ///
@@ -52,8 +46,8 @@ impl CalibrationSet {
             let Features { s, t } = features(counts, alpha, kappa);
             Row { s, t, weights, place }
         };
-        let counts = rows.iter().map(|(counts, _)| *counts).collect();
-        let rows = WeightedRows::new(rows.iter().enumerate().map(row).collect())?;
+        let counts = collected(rows.iter().map(|(counts, _)| *counts))?;
+        let rows = WeightedRows::new(collected(rows.iter().enumerate().map(row))?)?;
         Ok(Self { rows, counts, n_items, label_weights, max_votes, alpha, kappa })
     }
 
@@ -107,6 +101,19 @@ impl CalibrationSet {
         };
         let model = Model::new(beta, eta0, gamma)?.with_smoothing(self.alpha, self.kappa)?;
         Ok(model.with_provenance(provenance))
+    }
+
+    /// The parameters of least DRPS within the bounds.
+    ///
+    /// What the items cannot identify is left neutral: beta at 1 where none leans to a side, gamma
+    /// at 0 where all have the same share of ties, unless its freedom gives a lower loss, as where
+    /// it makes up for the bounds of nu.
+    ///
+    /// # Errors
+    /// [`Error::Bounds`] if a bound is not finite or a lower one exceeds its upper one;
+    /// [`Error::Interrupted`].
+    pub fn fit(&self, bounds: &Bounds, execution: Execution<'_>) -> Result<Fit, Error> {
+        fit_rows(&self.rows, &Region::new(bounds)?, None, execution)
     }
 
     /// Mean DRPS and its gradient.

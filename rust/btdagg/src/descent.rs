@@ -1,8 +1,9 @@
 //! Damped Newton steps (Levenberg) to the bottom of a basin.
 
 use crate::Error;
-use crate::expansion::{Expansion, Vector};
+use crate::expansion::Expansion;
 use crate::region::Region;
+use crate::region::Vector;
 
 const MAX_STEPS: usize = 200;
 

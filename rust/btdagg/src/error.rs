@@ -169,16 +169,29 @@ pub enum Error {
         /// Most that there can be.
         most: u16,
     },
+    /// Ids of another kind than those of a tally: integers, or texts.
+    IdKind,
+    /// A text that does not end within the data, or before the one before it.
+    TextEnd {
+        /// Where it ends.
+        value: i64,
+        /// Where the text before it ends.
+        least: i64,
+        /// Where the data end.
+        most: usize,
+    },
     /// A saved state that contradicts itself.
     State {
         /// What was wanted of it.
         want: &'static str,
     },
-    /// A text that is no model's JSON.
-    ModelText {
+    /// A text that is no file of a model, panel or stopping rule.
+    File {
         /// What is wrong with it.
         message: String,
     },
+    /// Not enough memory for what the sizes of the arguments ask for.
+    Memory,
     /// The caller asked to stop.
     Interrupted,
 }
@@ -260,8 +273,14 @@ impl fmt::Display for Error {
                 "judges, orders and samples make more than {most} channels of 64 samples, want \
                  fewer"
             ),
+            Self::IdKind => write!(f, "items are of another kind than before: integers or strings"),
+            Self::TextEnd { value, least, most } => write!(
+                f,
+                "items has a text that ends at {value}, want a number from {least} to {most}"
+            ),
             Self::State { want } => write!(f, "state contradicts itself, want {want}"),
-            Self::ModelText { message } => write!(f, "{message}"),
+            Self::File { message } => write!(f, "{message}"),
+            Self::Memory => write!(f, "not enough memory for arguments of this size"),
             Self::Interrupted => write!(f, "interrupted"),
         }
     }

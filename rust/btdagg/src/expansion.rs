@@ -1,11 +1,8 @@
 //! The loss to second order, and the Newton step to where that is least.
 
-use crate::region::parameters;
+use crate::region::{Vector, parameters};
 use crate::rows::{Row, WeightedRows};
 use crate::{Error, Execution, Parameters, davidson};
-
-/// Three numbers in the order beta, eta0, gamma.
-pub(crate) type Vector = [f64; 3];
 
 impl WeightedRows {
     /// Mean DRPS, gradient and Hessian.

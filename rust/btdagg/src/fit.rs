@@ -5,7 +5,6 @@
 //! to the bottom of the best few. Both are cheap: the loss sees a few dozen distinct rows, on a
 //! grid the exponentials of margin and tie logit are shared, and there are three parameters.
 
-use crate::calibration_set::CalibrationSet;
 use crate::descent::Descent;
 use crate::loss_table::LossTable;
 use crate::parallel::Watch;
@@ -15,25 +14,6 @@ use crate::{Error, Execution, Parameters};
 
 /// A gamma that makes up for the bounds of nu has to lower the DRPS by more than this.
 const LOWER: f64 = 1e-12;
-
-/// Box constraints on beta, eta0 and gamma.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Bounds {
-    /// Least values.
-    pub lower: Parameters,
-    /// Largest values.
-    pub upper: Parameters,
-}
-
-/// The paper's bounds: beta in [1e-3, 5], nu = exp(eta0) in [1e-4, 1e3], gamma in [−10, 10].
-impl Default for Bounds {
-    fn default() -> Self {
-        Self {
-            lower: Parameters { beta: 1e-3, eta0: 1e-4_f64.ln(), gamma: -10.0 },
-            upper: Parameters { beta: 5.0, eta0: 1e3_f64.ln(), gamma: 10.0 },
-        }
-    }
-}
 
 /// The best point found and how it was found.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -69,22 +49,7 @@ impl Default for Fit {
     }
 }
 
-impl CalibrationSet {
-    /// The parameters of least DRPS within the bounds.
-    ///
-    /// What the items cannot identify is left neutral: beta at 1 where none leans to a side, gamma
-    /// at 0 where all have the same share of ties, unless its freedom gives a lower loss, as where
-    /// it makes up for the bounds of nu.
-    ///
-    /// # Errors
-    /// [`Error::Bounds`] if a bound is not finite or a lower one exceeds its upper one;
-    /// [`Error::Interrupted`].
-    pub fn fit(&self, bounds: &Bounds, execution: Execution<'_>) -> Result<Fit, Error> {
-        fit_rows(&self.rows, &Region::new(bounds)?, None, execution)
-    }
-}
-
-/// The one policy of single fits and refits; see [`CalibrationSet::fit`].
+/// The one policy of single fits and refits; see [`CalibrationSet::fit`](crate::CalibrationSet::fit).
 ///
 /// `table` is one of the rows over the region, where there is one already.
 pub(crate) fn fit_rows(
@@ -97,9 +62,9 @@ pub(crate) fn fit_rows(
     if let (true, true, Some(table)) = (margins, contrast, table) {
         return lowest(rows, region, table, execution);
     }
-    let rows = &rows.renumbered();
+    let rows = &rows.renumbered()?;
     let within =
-        |region: &Region| lowest(rows, region, &LossTable::new(rows.rows(), region), execution);
+        |region: &Region| lowest(rows, region, &LossTable::new(rows.rows(), region)?, execution);
     let mut free = region.clone();
     if !margins {
         free.hold(0, 1.0);
@@ -163,6 +128,7 @@ fn lowest(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Bounds, CalibrationSet};
     use crate::{CalibrationSetBuilder, Model};
 
     /// Items of `n_votes` votes whose soft labels are what a model says of them.

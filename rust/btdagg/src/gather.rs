@@ -4,6 +4,7 @@ use rustc_hash::FxBuildHasher;
 
 use crate::batch::bits_of;
 use crate::counts::{CountRow, Counts, Rows};
+use crate::memory::reserved;
 use crate::model::check_smoothing;
 use crate::parallel::{BLOCK, Watch};
 use crate::rows::LabelWeights;
@@ -96,6 +97,9 @@ impl CalibrationSetBuilder {
             watch.poll()?;
             let block = rows.block(start, BLOCK.min(rows.len() - start), &mut buffer);
             let small = bits_of(block) <= DENSE_BITS;
+            if !small {
+                self.sparse.try_reserve(block.len()).map_err(|_| Error::Memory)?;
+            }
             for (row, counts) in (start..).zip(block) {
                 let sums = if small {
                     self.dense_at(counts.small())
@@ -129,11 +133,11 @@ impl CalibrationSetBuilder {
     pub fn build(self, alpha: f64, kappa: f64) -> Result<CalibrationSet, Error> {
         check_smoothing(alpha, kappa)?;
         let n = 1_u64 << DENSE_BITS;
+        let mut rows = reserved(self.dense.len() + self.sparse.len())?;
         let dense = self.dense.into_iter().zip(0_u64..).map(|(weights, place)| {
             (Counts::new(place / (n * n), place / n % n, place % n), weights)
         });
-        let mut rows: Vec<(Counts, LabelWeights)> =
-            dense.chain(self.sparse).filter(|(_, weights)| any_weight(weights)).collect();
+        rows.extend(dense.chain(self.sparse).filter(|(_, weights)| any_weight(weights)));
         rows.sort_unstable_by_key(|(counts, _)| *counts);
         rescale(&mut rows)?;
         let label_weights = rows.iter().fold([0.0; 3], |mut sums, (_, weights)| {

@@ -1,6 +1,6 @@
 //! Where on a grid of losses to look for minima.
 
-use crate::expansion::Vector;
+use crate::region::Vector;
 
 /// Basins whose bottom is looked for.
 const MAX_BASINS: usize = 8;

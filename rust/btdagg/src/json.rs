@@ -1,17 +1,19 @@
-//! The versioned JSON of a model: what Python's `DavidsonModel.save` writes and `load` reads.
-//!
-//! The file is one object of two texts and numbers, and where it is known what the model was fitted
-//! to another object within, so a small reader of just that takes the place of a dependency.
+//! The versioned JSON of models, panels and stopping rules: what Python's `save` writes.
 
-use std::str::Chars;
+use serde_json::{Map, Value};
 
 use crate::counts::CountValue;
-use crate::{Error, Model, Provenance};
+use crate::panel::Judge;
+use crate::stopping::{Criterion, Predictive, StoppingRule};
+use crate::{Error, Model, Panel, Provenance};
 
-const FORMAT: &str = "btdagg.davidson";
-const VERSION: f64 = 1.0;
-const PROVENANCE: &str = "provenance";
 const NUMBERS: [&str; 5] = ["beta", "eta0", "gamma", "alpha", "kappa"];
+const FORMAT: &str = "btdagg.davidson";
+const VERSION: u64 = 1;
+const PROVENANCE: &str = "provenance";
+
+/// Characters of a value that a message shows.
+const SHOWN: usize = 60;
 
 impl Model {
     /// The model that [`to_json`](Self::to_json), or the Python package's `save`, wrote.
@@ -25,44 +27,10 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// [`Error::ModelText`] if the text is no such JSON or of another version;
-    /// [`Error::Parameter`] or [`Error::Smoothing`] if a number is out of range.
+    /// [`Error::File`] if the text is no such JSON or of another version; [`Error::Parameter`] or
+    /// [`Error::Smoothing`] if a number is out of range.
     pub fn from_json(text: &str) -> Result<Self, Error> {
-        let fields = Reader { rest: text.trim_start_matches(BLANK), whole: text }.file()?;
-        let find = |name: &str| find(&fields, name);
-        if !matches!(find("format"), Some(Value::Text(format)) if format == FORMAT) {
-            return Err(wrong(format!(
-                "no btdagg model, want an object with \"format\": \"{FORMAT}\""
-            )));
-        }
-        match find("version") {
-            Some(Value::Number(version)) if *version == VERSION => {}
-            Some(Value::Number(version)) => {
-                return Err(wrong(format!("model version {version}, want version {VERSION}")));
-            }
-            _ => return Err(wrong(format!("no model version, want version {VERSION}"))),
-        }
-        let known =
-            |key: &str| NUMBERS.contains(&key) || ["format", "version", PROVENANCE].contains(&key);
-        if let Some((key, _)) = fields.iter().find(|(key, _)| !known(key)) {
-            let shown: String = key.chars().take(60).collect();
-            return Err(wrong(format!("unknown field {shown:?}, want {}", NUMBERS.join(", "))));
-        }
-        let mut values = [0.0; 5];
-        for (value, name) in values.iter_mut().zip(NUMBERS) {
-            match find(name) {
-                Some(Value::Number(number)) => *value = *number,
-                Some(_) => return Err(wrong(format!("{name} is no number"))),
-                None => return Err(wrong(format!("no field {name:?}"))),
-            }
-        }
-        let [beta, eta0, gamma, alpha, kappa] = values;
-        let model = Self::new(beta, eta0, gamma)?.with_smoothing(alpha, kappa)?;
-        Ok(match find(PROVENANCE) {
-            None => model,
-            Some(Value::Object(fields)) => model.with_provenance(provenance_of(fields)?),
-            Some(_) => return Err(wrong("provenance is no object")),
-        })
+        Object::of_file(&parse(text)?, FORMAT, "model")?.model()
     }
 
     /// The model as versioned JSON; floats keep every bit.
@@ -73,242 +41,286 @@ impl Model {
         let numbers = NUMBERS.iter().zip([p.beta, p.eta0, p.gamma, alpha, kappa]);
         let lines: Vec<String> =
             numbers.map(|(name, value)| format!(",\n  \"{name}\": {value:?}")).collect();
+        let lines = lines.concat();
         let provenance = self.provenance().map(text_of).unwrap_or_default();
-        format!(
-            "{{\n  \"format\": \"{FORMAT}\",\n  \"version\": {VERSION}{}{provenance}\n}}",
-            lines.concat()
-        )
+        format!("{{\n  \"format\": \"{FORMAT}\",\n  \"version\": {VERSION}{lines}{provenance}\n}}")
     }
 }
 
-const BLANK: [char; 4] = [' ', '\t', '\n', '\r'];
-
-enum Value {
-    Text(String),
-    Number(f64),
-    Texts(Vec<String>),
-    Object(Fields),
-}
-
-type Fields = Vec<(String, Value)>;
-
-/// A field; of a name that is there twice the last, as in Python.
-fn find<'a>(fields: &'a Fields, name: &str) -> Option<&'a Value> {
-    fields.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value)
-}
-
-fn provenance_of(fields: &Fields) -> Result<Provenance, Error> {
-    let empty = Provenance::default();
-    let known: Vec<&str> = (empty.numbers().iter().map(|(name, _)| *name))
-        .chain(empty.columns().iter().map(|(name, _)| *name))
-        .collect();
-    if let Some((key, _)) = fields.iter().find(|(key, _)| !known.contains(&key.as_str())) {
-        let shown: String = key.chars().take(60).collect();
-        return Err(wrong(format!(
-            "unknown field {shown:?} of provenance, want {}",
-            known.join(", ")
-        )));
+impl Panel {
+    /// The panel that Python's `PanelModel.save` wrote.
+    ///
+    /// # Errors
+    /// [`Error::File`] if the text is no such JSON or of another version; as [`Panel::new`] and
+    /// [`Panel::with_smoothing`] if a number is out of range.
+    pub fn from_json(text: &str) -> Result<Self, Error> {
+        let file = parse(text)?;
+        let file = Object::of_file(&file, "btdagg.panel", "panel")?;
+        let names = ["judges", "beta", "eta0", "gamma", "alpha", "kappa", "unheard"];
+        file.check_names(&names, &[PROVENANCE])?;
+        let (judges, unheard) = (file.texts("judges")?, file.texts("unheard")?);
+        if let Some(name) = unheard.iter().find(|name| !judges.contains(name)) {
+            return Err(file.wrong("unheard", &Value::from(name.as_str()), "a name of judges"));
+        }
+        let (beta, gamma) = (file.numbers("beta")?, file.numbers("gamma")?);
+        for (name, numbers) in [("beta", &beta), ("gamma", &gamma)] {
+            let (got, wanted) = (numbers.len(), judges.len());
+            if got != wanted {
+                return Err(Error::Length { name, got, wanted, other: "judges" });
+            }
+        }
+        let judges = judges.into_iter().zip(beta.into_iter().zip(gamma));
+        let judges = judges.map(|(name, (beta, gamma))| {
+            let is_heard = !unheard.contains(&name);
+            Judge { name, beta, gamma, is_heard }
+        });
+        let panel = Self::new(judges.collect(), file.number("eta0")?)?
+            .with_smoothing(file.number("alpha")?, file.number("kappa")?)?;
+        Ok(match file.provenance()? {
+            Some(provenance) => panel.with_provenance(provenance),
+            None => panel,
+        })
     }
-    let number = |name: &str| match find(fields, name) {
-        None => Ok(None),
-        Some(Value::Number(number)) => number.to_count().map(Some).ok_or(()),
-        Some(_) => Err(()),
-    };
-    let number = |name: &str| {
-        number(name)
-            .map_err(|()| wrong(format!("{name} of provenance is no integer of at least 0")))
-    };
-    let column = |name: &str| match find(fields, name) {
-        None => Ok(Vec::new()),
-        Some(Value::Texts(texts)) => Ok(texts.clone()),
-        Some(_) => Err(wrong(format!("{name} of provenance is no list of texts"))),
-    };
-    Ok(Provenance {
-        n_votes: number("n_votes")?,
-        n_labels: number("n_labels")?,
-        judge: column("judge")?,
-        template: column("template")?,
-        temperature: column("temperature")?,
-        task: column("task")?,
-    })
+}
+
+impl StoppingRule {
+    /// The rule that Python's `StoppingRule.save` wrote, with its model.
+    ///
+    /// ```
+    /// use btdagg::{Counts, Label};
+    /// use btdagg::stopping::StoppingRule;
+    ///
+    /// let file = r#"{"format": "btdagg.stopping-rule", "version": 1, "kind": "risk-bounded",
+    ///     "n": 8, "step": 2, "epsilon": 0.05, "price": null, "votes": [[1.0, [0.8, 0.4, 0.8]]],
+    ///     "model": {"beta": 1.2, "eta0": 0.5, "gamma": 0.8, "alpha": 1.0, "kappa": 1.0}}"#;
+    /// let rule = StoppingRule::from_json(file)?;
+    /// assert_eq!(rule.follow(&[1, 1, 1, 1, 1, -1, 1, 0])?, (4, Label::Plus));
+    /// assert_eq!(rule.votes_to_ask(Counts::new(0, 0, 4))?, 0);
+    /// # Ok::<(), btdagg::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::File`] if the text is no such JSON or of another version; as [`StoppingRule::new`]
+    /// and [`Model::from_json`] if a number is out of range.
+    pub fn from_json(text: &str) -> Result<Self, Error> {
+        let file = parse(text)?;
+        let file = Object::of_file(&file, "btdagg.stopping-rule", "stopping rule")?;
+        file.check_names(&["kind", "n", "step", "epsilon", "price", "votes", "model"], &[])?;
+        let criterion = match file.text("kind")? {
+            "lossless" => Criterion::Lossless,
+            "risk-bounded" => Criterion::RiskBounded { epsilon: file.number("epsilon")? },
+            "cost-optimal" => Criterion::CostOptimal { price: file.number("price")? },
+            _ => return Err(file.expected("kind", "lossless, risk-bounded or cost-optimal")),
+        };
+        for (name, is_used) in [
+            ("epsilon", matches!(criterion, Criterion::RiskBounded { .. })),
+            ("price", matches!(criterion, Criterion::CostOptimal { .. })),
+        ] {
+            if !(is_used || file.is_null(name)) {
+                return Err(file.expected(name, "null for a rule of this kind"));
+            }
+        }
+        let predictive = match file.get("votes")? {
+            Value::Null => None,
+            Value::Array(components) => {
+                let components = components.iter().map(component).collect::<Option<Vec<_>>>();
+                let components = components
+                    .ok_or_else(|| file.expected("votes", "pairs of a weight and three numbers"))?;
+                Some(Predictive::new(&components)?)
+            }
+            _ => return Err(file.expected("votes", "a list or null")),
+        };
+        let Value::Object(model) = file.get("model")? else {
+            return Err(file.expected("model", "an object"));
+        };
+        let model = Object { fields: model, path: "model.".into() }.model()?;
+        let [n, step] = [file.size("n")?, file.size("step")?];
+        Self::new(model, n, step, criterion, predictive.as_ref())
+    }
+}
+
+fn component(value: &Value) -> Option<(f64, [f64; 3])> {
+    let [weight, alpha] = value.as_array()?.as_slice() else { return None };
+    let [minus, tie, plus] = alpha.as_array()?.as_slice() else { return None };
+    Some((weight.as_f64()?, [minus.as_f64()?, tie.as_f64()?, plus.as_f64()?]))
+}
+
+fn parse(text: &str) -> Result<Value, Error> {
+    serde_json::from_str(text).map_err(|error| wrong(format!("not JSON: {error}")))
+}
+
+fn wrong(message: String) -> Error {
+    Error::File { message }
+}
+
+/// A text cut to what a message shows.
+fn shown(text: &str) -> String {
+    if text.chars().nth(SHOWN).is_none() {
+        return text.into();
+    }
+    text.chars().take(SHOWN).chain(['…']).collect()
+}
+
+/// The fields of an object, and where it is in the file.
+struct Object<'a> {
+    fields: &'a Map<String, Value>,
+    path: String,
+}
+
+impl<'a> Object<'a> {
+    /// The file, if it is of that format and of the version that is read.
+    fn of_file(file: &'a Value, format: &str, what: &str) -> Result<Self, Error> {
+        let fields = file.as_object().filter(|fields| {
+            fields.get("format").is_some_and(|found| found.as_str() == Some(format))
+        });
+        let fields = fields.ok_or_else(|| {
+            wrong(format!("no btdagg {what}, want an object with \"format\": \"{format}\""))
+        })?;
+        match fields.get("version") {
+            Some(version) if version.as_f64() == Some(1.0) => {
+                Ok(Self { fields, path: String::new() })
+            }
+            Some(version) => {
+                let version = shown(&version.to_string());
+                Err(wrong(format!("{what} version {version}, want version {VERSION}")))
+            }
+            None => Err(wrong(format!("no {what} version, want version {VERSION}"))),
+        }
+    }
+
+    /// Refuses fields that are none of these.
+    fn check_names(&self, names: &[&str], optional: &[&str]) -> Result<(), Error> {
+        let is_known = |name: &str| {
+            names.contains(&name)
+                || optional.contains(&name)
+                || self.path.is_empty() && ["format", "version"].contains(&name)
+        };
+        match self.fields.keys().find(|name| !is_known(name)) {
+            Some(name) => {
+                let name = shown(&format!("{}{name}", self.path));
+                Err(wrong(format!("unknown field {name:?}, want {}", names.join(", "))))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn get(&self, name: &str) -> Result<&'a Value, Error> {
+        self.fields.get(name).ok_or_else(|| wrong(format!("no field \"{}{name}\"", self.path)))
+    }
+
+    fn is_null(&self, name: &str) -> bool {
+        self.fields.get(name).is_some_and(Value::is_null)
+    }
+
+    fn wrong(&self, name: &str, value: &Value, want: &str) -> Error {
+        wrong(format!("{}{name} is {}, want {want}", self.path, shown(&value.to_string())))
+    }
+
+    fn expected(&self, name: &str, want: &str) -> Error {
+        self.wrong(name, self.fields.get(name).unwrap_or(&Value::Null), want)
+    }
+
+    /// What `read` makes of a field, or an error that says what it should be.
+    fn read<T>(
+        &self,
+        name: &str,
+        want: &str,
+        read: impl Fn(&'a Value) -> Option<T>,
+    ) -> Result<T, Error> {
+        read(self.get(name)?).ok_or_else(|| self.expected(name, want))
+    }
+
+    fn number(&self, name: &str) -> Result<f64, Error> {
+        self.read(name, "a number", Value::as_f64)
+    }
+
+    fn count(&self, name: &str) -> Result<u64, Error> {
+        let count = |value: &Value| {
+            value.as_u64().or_else(|| value.as_f64().and_then(CountValue::to_count))
+        };
+        self.read(name, "an integer of at least 0", count)
+    }
+
+    fn size(&self, name: &str) -> Result<usize, Error> {
+        self.count(name).map(crate::index::index)
+    }
+
+    fn text(&self, name: &str) -> Result<&'a str, Error> {
+        self.read(name, "a text", Value::as_str)
+    }
+
+    fn texts(&self, name: &str) -> Result<Vec<String>, Error> {
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        self.read(name, "a list of texts", |value| value.as_array()?.iter().map(text).collect())
+    }
+
+    fn numbers(&self, name: &str) -> Result<Vec<f64>, Error> {
+        let numbers = |value: &'a Value| value.as_array()?.iter().map(Value::as_f64).collect();
+        self.read(name, "a list of numbers", numbers)
+    }
+
+    fn model(&self) -> Result<Model, Error> {
+        self.check_names(&NUMBERS, &[PROVENANCE])?;
+        let model = Model::new(self.number("beta")?, self.number("eta0")?, self.number("gamma")?)?
+            .with_smoothing(self.number("alpha")?, self.number("kappa")?)?;
+        Ok(match self.provenance()? {
+            Some(provenance) => model.with_provenance(provenance),
+            None => model,
+        })
+    }
+
+    fn provenance(&self) -> Result<Option<Provenance>, Error> {
+        let fields = match self.fields.get(PROVENANCE) {
+            None => return Ok(None),
+            Some(Value::Object(fields)) => fields,
+            Some(_) => return Err(self.expected(PROVENANCE, "an object")),
+        };
+        let object = Self { fields, path: format!("{}{PROVENANCE}.", self.path) };
+        let empty = Provenance::default();
+        let names = empty.numbers().map(|(name, _)| name).into_iter();
+        let names: Vec<&str> = names.chain(empty.columns().map(|(name, _)| name)).collect();
+        object.check_names(&names, &[])?;
+        let count = |name| fields.contains_key(name).then(|| object.count(name)).transpose();
+        let texts = |name| {
+            if fields.contains_key(name) { object.texts(name) } else { Ok(Vec::new()) }
+        };
+        Ok(Some(Provenance {
+            n_votes: count("n_votes")?,
+            n_labels: count("n_labels")?,
+            judge: texts("judge")?,
+            template: texts("template")?,
+            temperature: texts("temperature")?,
+            task: texts("task")?,
+        }))
+    }
+}
+
+impl Provenance {
+    /// The numbers by their names in a model file.
+    const fn numbers(&self) -> [(&'static str, Option<u64>); 2] {
+        [("n_votes", self.n_votes), ("n_labels", self.n_labels)]
+    }
+
+    /// The values of columns by their names there.
+    const fn columns(&self) -> [(&'static str, &Vec<String>); 4] {
+        [
+            ("judge", &self.judge),
+            ("template", &self.template),
+            ("temperature", &self.temperature),
+            ("task", &self.task),
+        ]
+    }
 }
 
 /// What is known, as the last field of the file.
 fn text_of(provenance: &Provenance) -> String {
-    let numbers = provenance.numbers();
-    let numbers =
-        numbers.iter().filter_map(|(name, value)| Some((name, value.as_ref()?.to_string())));
-    let columns = provenance.columns();
-    let columns = columns.iter().filter(|(_, texts)| !texts.is_empty()).map(|(name, texts)| {
-        let quoted: Vec<String> = texts.iter().map(|text| quoted(text)).collect();
-        (name, format!("[{}]", quoted.join(", ")))
-    });
+    let numbers = provenance.numbers().into_iter();
+    let numbers = numbers.filter_map(|(name, value)| Some((name, Value::from(value?))));
+    let columns = provenance.columns().into_iter().filter(|(_, texts)| !texts.is_empty());
+    let columns = columns.map(|(name, texts)| (name, Value::from(texts.as_slice())));
     let lines: Vec<String> =
         numbers.chain(columns).map(|(name, value)| format!("\n    \"{name}\": {value}")).collect();
     format!(",\n  \"{PROVENANCE}\": {{{}\n  }}", lines.join(","))
-}
-
-/// A text as JSON has it.
-fn quoted(text: &str) -> String {
-    let mut quoted = String::from('"');
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => quoted.extend(['\\', c]),
-            c if c.is_control() => quoted.extend(format!("\\u{:04x}", u32::from(c)).chars()),
-            c => quoted.push(c),
-        }
-    }
-    quoted.push('"');
-    quoted
-}
-
-fn wrong(message: impl Into<String>) -> Error {
-    Error::ModelText { message: message.into() }
-}
-
-/// Reads a flat object from left to right.
-struct Reader<'a> {
-    rest: &'a str,
-    whole: &'a str,
-}
-
-impl Reader<'_> {
-    fn file(mut self) -> Result<Fields, Error> {
-        let fields = self.object(true)?;
-        if self.rest.is_empty() { Ok(fields) } else { Err(self.wanted("the end")) }
-    }
-
-    fn object(&mut self, is_whole: bool) -> Result<Fields, Error> {
-        let mut fields = Vec::new();
-        self.expect('{')?;
-        if !self.take('}') {
-            loop {
-                let key = self.text()?;
-                self.expect(':')?;
-                fields.push((key, self.value(is_whole)?));
-                if !self.take(',') {
-                    break;
-                }
-            }
-            self.expect('}')?;
-        }
-        Ok(fields)
-    }
-
-    /// A value of the whole file, which may be an object, or of an object within, a list of texts.
-    fn value(&mut self, is_of_file: bool) -> Result<Value, Error> {
-        match self.rest.chars().next() {
-            Some('"') => self.text().map(Value::Text),
-            Some('{') if is_of_file => self.object(false).map(Value::Object),
-            Some('[') if !is_of_file => self.texts().map(Value::Texts),
-            _ => self.number().map(Value::Number),
-        }
-    }
-
-    fn texts(&mut self) -> Result<Vec<String>, Error> {
-        let mut texts = Vec::new();
-        self.expect('[')?;
-        if !self.take(']') {
-            loop {
-                texts.push(self.text()?);
-                if !self.take(',') {
-                    break;
-                }
-            }
-            self.expect(']')?;
-        }
-        Ok(texts)
-    }
-
-    fn wanted(&self, what: &str) -> Error {
-        let place = self.whole.len() - self.rest.len();
-        wrong(format!("not a flat JSON object: want {what} at byte {place}"))
-    }
-
-    /// Steps over a character and the blanks behind it, if it comes next.
-    fn take(&mut self, character: char) -> bool {
-        self.rest.strip_prefix(character).is_some_and(|rest| {
-            self.rest = rest.trim_start_matches(BLANK);
-            true
-        })
-    }
-
-    fn expect(&mut self, character: char) -> Result<(), Error> {
-        if self.take(character) { Ok(()) } else { Err(self.wanted(&format!("'{character}'"))) }
-    }
-
-    fn text(&mut self) -> Result<String, Error> {
-        let mut rest = self.rest.strip_prefix('"').ok_or_else(|| self.wanted("a text"))?.chars();
-        let mut text = String::new();
-        loop {
-            match rest.next() {
-                Some('"') => break,
-                Some('\\') => {
-                    let escaped = escaped(&mut rest).ok_or_else(|| self.wanted("a text"))?;
-                    text.push(escaped);
-                }
-                Some(c) if !c.is_ascii_control() => text.push(c),
-                _ => return Err(self.wanted("a text that ends")),
-            }
-        }
-        self.rest = rest.as_str().trim_start_matches(BLANK);
-        Ok(text)
-    }
-
-    fn number(&mut self) -> Result<f64, Error> {
-        let is_end = |c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c));
-        let end = self.rest.find(is_end).unwrap_or(self.rest.len());
-        let (number, rest) = self.rest.split_at(end);
-        if !is_number(number) {
-            return Err(self.wanted("a text or a number"));
-        }
-        let value = number.parse().map_err(|_| self.wanted("a number"))?;
-        self.rest = rest.trim_start_matches(BLANK);
-        Ok(value)
-    }
-}
-
-/// The character that an escape stands for, after its backslash.
-fn escaped(rest: &mut Chars<'_>) -> Option<char> {
-    Some(match rest.next()? {
-        c @ ('"' | '\\' | '/') => c,
-        'b' => '\u{8}',
-        'f' => '\u{c}',
-        'n' => '\n',
-        'r' => '\r',
-        't' => '\t',
-        'u' => match hexadecimal(rest)? {
-            high @ 0xd800..0xdc00 if rest.next()? == '\\' && rest.next()? == 'u' => {
-                let low = hexadecimal(rest)?.checked_sub(0xdc00).filter(|low| *low < 0x400)?;
-                char::from_u32(0x1_0000 + ((high - 0xd800) << 10) + low)?
-            }
-            code => char::from_u32(code)?,
-        },
-        _ => return None,
-    })
-}
-
-fn hexadecimal(rest: &mut Chars<'_>) -> Option<u32> {
-    (0..4).try_fold(0, |number, _| Some(16 * number + rest.next()?.to_digit(16)?))
-}
-
-/// Whether a text is a number of JSON's grammar, which is narrower than Rust's.
-fn is_number(text: &str) -> bool {
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());
-    let unsigned = text.strip_prefix('-').unwrap_or(text);
-    let (decimal, exponent) = match unsigned.split_once(['e', 'E']) {
-        Some((decimal, exponent)) => (decimal, Some(exponent)),
-        None => (unsigned, None),
-    };
-    let (whole, fraction) = match decimal.split_once('.') {
-        Some((whole, fraction)) => (whole, Some(fraction)),
-        None => (decimal, None),
-    };
-    digits(whole)
-        && (whole == "0" || !whole.starts_with('0'))
-        && fraction.is_none_or(digits)
-        && exponent
-            .is_none_or(|exponent| digits(exponent.strip_prefix(['+', '-']).unwrap_or(exponent)))
 }
 
 #[cfg(test)]
@@ -359,21 +371,29 @@ mod tests {
             assert!(KNOWING.contains(from), "{from}");
             Model::from_json(&KNOWING.replace(from, to)).unwrap_err().to_string()
         };
-        assert_eq!(with(": 8,", ": -8,"), "n_votes of provenance is no integer of at least 0");
-        assert_eq!(with("50", "\"50\""), "n_labels of provenance is no integer of at least 0");
+        assert_eq!(
+            with(": 8,", ": -8,"),
+            "provenance.n_votes is -8, want an integer of at least 0"
+        );
+        assert_eq!(
+            with("50", "\"50\""),
+            "provenance.n_labels is \"50\", want an integer of at least 0"
+        );
         assert_eq!(
             with("\"judge\": [", "\"judge\": 1, \"task\": ["),
-            "judge of provenance is no list of texts"
+            "provenance.judge is 1, want a list of texts"
         );
         assert!(
-            with("judge", "judges").starts_with(
-                "unknown field \"judges\" of provenance, want n_votes, n_labels, judge,"
-            )
+            with("judge", "judges")
+                .starts_with("unknown field \"provenance.judges\", want n_votes, n_labels, judge,")
         );
-        assert!(with("\\u00e9", "\\ud83d").contains("want a text at byte"));
-        assert!(with("\\u00e9", "\\x").contains("want a text at byte"));
-        assert!(with("[\n      \"0.5\"\n    ]", "[0.5]").contains("want a text at byte"));
-        assert!(with("50", "{}").contains("want a text or a number at byte"));
+        assert!(with("\\u00e9", "\\ud83d").starts_with("not JSON: "));
+        assert!(with("\\u00e9", "\\x").contains("invalid escape at line 13 column"));
+        assert!(
+            with("[\n      \"0.5\"\n    ]", "[0.5]")
+                .contains("temperature is [0.5], want a list of")
+        );
+        assert!(with("50", "{}").contains("n_labels is {}, want an integer"));
         let one = KNOWING.replace("{\n    \"n_votes\"", "1, \"x\": {\n    \"n_votes\"");
         assert!(Model::from_json(&one).unwrap_err().to_string().starts_with("unknown field \"x\""));
         let cut = |at: usize| KNOWING.get(..at).map(Model::from_json);
@@ -386,33 +406,72 @@ mod tests {
     fn anything_else_is_named() {
         let error = |text: &str| Model::from_json(text).unwrap_err().to_string();
         let with = |from: &str, to: &str| error(&PYTHON.replace(from, to));
-        assert_eq!(error(""), "not a flat JSON object: want '{' at byte 0");
+        assert!(error("").starts_with("not JSON: EOF"));
         assert!(error("{}").starts_with("no btdagg model, want an object with \"format\""));
         assert_eq!(with("\"version\": 1", "\"version\": 2"), "model version 2, want version 1");
         assert_eq!(with("\"version\": 1,", ""), "no model version, want version 1");
-        assert_eq!(with("\"beta\": 0.1", "\"beta\": \"0.1\""), "beta is no number");
+        assert_eq!(with("\"beta\": 0.1", "\"beta\": \"0.1\""), "beta is \"0.1\", want a number");
         assert_eq!(with("  \"beta\": 0.1,\n", ""), "no field \"beta\"");
         assert!(with("\"beta\"", "\"bet\"").starts_with("unknown field \"bet\", want beta, "));
         assert_eq!(with("0.5", "0"), "alpha is 0, want a finite number above 0");
-        assert_eq!(with("0.1", "1e999"), "beta is inf, want a finite number");
-        for bad in ["NaN", "inf", "+1", "01", ".5", "1.", "1e", "true", "null", "[1]", "0x1"] {
+        assert_eq!(with("0.1", "1e999"), "not JSON: number out of range at line 4 column 15");
+        for bad in ["NaN", "inf", "+1", "01", ".5", "1.", "1e", "0x1"] {
             let message = with("0.1", bad);
-            assert!(message.contains("want a text or a number at byte 59"), "{bad}: {message}");
+            assert!(message.starts_with("not JSON: "), "{bad}: {message}");
+        }
+        for bad in ["true", "null", "[1]"] {
+            assert_eq!(with("0.1", bad), format!("beta is {bad}, want a number"));
         }
         assert!(with("\"beta\"", &format!("\"{}\"", "b".repeat(1_000_000))).len() < 200);
         // Of a name that is there twice the last counts, whatever it is.
         let twice = PYTHON.replace("\"beta\": 0.1", "\"beta\": \"x\", \"beta\": 0.1");
         assert_eq!(Model::from_json(&twice).unwrap(), Model::from_json(PYTHON).unwrap());
-        assert_eq!(with("2.0", "2.0, \"gamma\": \"2\""), "gamma is no number");
+        assert_eq!(with("2.0", "2.0, \"gamma\": \"2\""), "gamma is \"2\", want a number");
         // Neither many digits nor many fields take long.
         let long = format!("0.1{}", "0".repeat(1_000_000));
         assert!(Model::from_json(&PYTHON.replace("0.1", &long)).is_ok());
-        assert_eq!(with("0.1", &"9".repeat(1_000_000)), "beta is inf, want a finite number");
+        assert!(with("0.1", &"9".repeat(1_000_000)).starts_with("not JSON: number out of range"));
         let gamma = "\"gamma\": 2.0";
         let many = PYTHON.replace(gamma, &vec![gamma; 100_000].join(","));
         assert!(Model::from_json(&many).is_ok());
         let cut = |at: usize| PYTHON.get(..at).map(Model::from_json);
         assert!((0..PYTHON.len() - 2).all(|at| matches!(cut(at), Some(Err(_)))));
-        assert!(error(&format!("{PYTHON}x")).contains("want the end"));
+        assert!(error(&format!("{PYTHON}x")).contains("trailing characters"));
+    }
+
+    #[test]
+    fn what_is_wrong_with_panels_and_rules_is_named() {
+        const PANEL: &str = r#"{"format": "btdagg.panel", "version": 1, "judges": ["a", "b"],
+            "beta": [1.0, 0.4], "eta0": 1.0, "gamma": [0.5, 0.2], "alpha": 1.0, "kappa": 1.0,
+            "unheard": ["b"], "provenance": {"n_votes": 8}}"#;
+        const RULE: &str = r#"{"format": "btdagg.stopping-rule", "version": 1,
+            "kind": "cost-optimal", "n": 8, "step": 2, "epsilon": null, "price": 0.01,
+            "votes": [[1.0, [0.8, 0.4, 0.8]]], "model": {"beta": 1.2, "eta0": 0.5, "gamma": 0.8,
+            "alpha": 1.0, "kappa": 1.0}}"#;
+        let panel = Panel::from_json(PANEL).unwrap();
+        assert_eq!(panel.provenance().unwrap().n_votes, Some(8));
+        assert!(panel.judges()[0].is_heard && !panel.judges()[1].is_heard);
+        let rule = StoppingRule::from_json(RULE).unwrap();
+        assert_eq!(rule.model().parameters().beta, 1.2);
+        let of_panel =
+            |from, to| Panel::from_json(&PANEL.replace(from, to)).unwrap_err().to_string();
+        let of_rule =
+            |from, to| StoppingRule::from_json(&RULE.replace(from, to)).unwrap_err().to_string();
+        for (found, message) in [
+            (of_panel("btdagg.panel", "x"), "no btdagg panel, want an object with"),
+            (of_panel("[1.0, 0.4]", "[1.0]"), "beta has 1 rows, want 2 as in judges"),
+            (of_panel("[1.0, 0.4]", "[1.0, -0.4]"), "beta is -0.4, want a number of at least 0"),
+            (of_panel("[\"b\"]", "[\"c\"]"), "unheard is \"c\", want a name of judges"),
+            (of_panel("\"unheard\"", "\"heard\""), "unknown field \"heard\", want judges, beta,"),
+            (of_rule("cost-optimal", "x"), "kind is \"x\", want lossless, risk-bounded or"),
+            (of_rule("\"cost-optimal\"", "\"lossless\""), "price is 0.01, want null for a rule"),
+            (of_rule("\"n\": 8", "\"n\": 7"), "n is 7, want a multiple of the step 2"),
+            (of_rule("\"n\": 8", "\"n\": 8.5"), "n is 8.5, want an integer of at least 0"),
+            (of_rule("[0.8, 0.4, 0.8]", "[0.8, 0.4]"), "votes is [[1.0,[0.8,0.4]]], want pairs of"),
+            (of_rule("\"beta\": 1.2, ", ""), "no field \"model.beta\""),
+            (of_rule("1.2", "true"), "model.beta is true, want a number"),
+        ] {
+            assert!(found.starts_with(message), "{found}");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Finer points where a grid is too coarse for a posterior.
 
-use crate::expansion::Vector;
 use crate::region::Region;
+use crate::region::Vector;
 
 /// Steps from the middle of a lattice to its edge, and the length of one in standard deviations.
 const STEPS: i32 = 4;

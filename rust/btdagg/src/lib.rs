@@ -26,7 +26,8 @@
 //! | [`features`] | margin and tie features of counts |
 //! | [`Model`] | probabilities, risks, decisions; one item or many |
 //! | [`CompiledModel`] | the same by table look-up |
-//! | [`Model::from_json`] | the model file that the Python package writes |
+//! | [`Model::from_json`], [`Panel::from_json`], [`stopping::StoppingRule::from_json`] | files that the Python package writes (feature `json`, on by default) |
+//! | [`Panel`] | decisions from the votes of several judges |
 //! | [`Provenance`] | what a model was fitted to, if its file says so |
 //! | [`CalibrationSet`] | labelled counts: the fit to them, their DRPS and its gradient |
 //! | [`Prior`], [`Posteriors`] | few labels: what neighbours, or a weak prior, add to them |
@@ -45,6 +46,7 @@
 
 mod batch;
 mod calibration_set;
+mod compiled;
 mod counts;
 mod davidson;
 mod descent;
@@ -56,16 +58,20 @@ mod fit;
 mod gather;
 mod grid;
 mod index;
+#[cfg(feature = "json")]
 mod json;
 mod label;
 mod lattice;
 mod loss_table;
+mod memory;
 mod model;
 mod neighbours;
 mod panel;
+mod panel_fit;
 mod parallel;
 mod points;
 mod posterior;
+mod prior;
 mod profile;
 mod provenance;
 mod quantities;
@@ -81,20 +87,23 @@ mod tally;
 mod vectors;
 mod weak_prior;
 
-pub use calibration_set::{CalibrationSet, Loss};
+pub use calibration_set::CalibrationSet;
+pub use compiled::CompiledModel;
 pub use counts::{CountRow, CountValue, Counts, Rows};
 pub use error::Error;
-pub use fit::{Bounds, Fit};
+pub use fit::Fit;
 pub use gather::CalibrationSetBuilder;
 pub use label::Label;
 pub use model::{Model, Parameters};
-pub use neighbours::Prior;
-pub use panel::{PanelFit, PanelSet};
+pub use panel::{Judge, Panel};
+pub use panel_fit::{PanelFit, PanelSet};
 pub use parallel::Execution;
 pub use posterior::{Posterior, Posteriors};
+pub use prior::Prior;
 pub use provenance::Provenance;
 pub use refits::{Cell, Refits, decide_under};
-pub use table::CompiledModel;
+pub use region::Bounds;
+pub use rows::Loss;
 pub use tally::Tally;
 
 /// The example of the crate's README, so that it is tested.

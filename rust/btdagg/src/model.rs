@@ -1,11 +1,9 @@
 use std::sync::Arc;
 
-use crate::counts::{Counts, Rows};
+use crate::Counts;
 use crate::davidson::{self, Lead, TieLogit};
 use crate::features::{self, Features};
-use crate::quantities::{Decisions, FeatureValues, Probabilities, Risks};
-use crate::table::Quantity;
-use crate::{CompiledModel, Error, Execution, Label, Provenance, batch};
+use crate::{Error, Label, Provenance};
 
 /// The three fitted numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -105,7 +103,9 @@ impl Model {
     /// Probabilities of −1, 0 and +1.
     #[must_use]
     pub fn probabilities(&self, counts: Counts) -> [f64; 3] {
-        Probabilities(self).of(counts)
+        let Counts { minus, tie, plus } = counts;
+        let eta = self.tie_logit(tie, features::decisive(minus, plus));
+        davidson::probabilities(self.margin_logit(minus, plus), eta)
     }
 
     /// Expected absolute error of answering −1, 0 and +1.
@@ -117,7 +117,9 @@ impl Model {
     /// The label of least expected absolute error; equal risks give a tie.
     #[must_use]
     pub fn decide(&self, counts: Counts) -> Label {
-        Decisions::<Label>::of_model(self).of(counts)
+        let Counts { minus, tie, plus } = counts;
+        let eta = self.tie_logit(tie, features::decisive(minus, plus));
+        davidson::action(Lead::new(self.margin_logit(minus, plus)), eta)
     }
 
     /// Whether every item with at most `n_votes` votes is decided a tie, however they fall.
@@ -165,79 +167,6 @@ impl Model {
         [low, n_votes].into_iter().all(|decisive| self.decide(unanimous(decisive)) == Label::Tie)
     }
 
-    /// Tabulates decisions and probabilities for all counts up to `max_count`.
-    ///
-    /// Decisions are tabulated for counts below 128 at most, probabilities below 64.
-    #[must_use]
-    pub fn compile(&self, max_count: u64) -> CompiledModel {
-        CompiledModel::new(self.clone(), max_count)
-    }
-
-    /// Margin and tie feature of every row, as `[s, t]`.
-    ///
-    /// # Errors
-    /// [`Error::Length`], [`Error::Count`] for the first bad row, [`Error::Interrupted`].
-    pub fn features_into<R: Rows + ?Sized>(
-        &self,
-        rows: &R,
-        out: &mut [[f64; 2]],
-        execution: Execution<'_>,
-    ) -> Result<(), Error> {
-        batch::map(&FeatureValues(self), rows, out, execution)
-    }
-
-    /// Probabilities of every row.
-    ///
-    /// # Errors
-    /// As [`features_into`](Self::features_into).
-    pub fn probabilities_into<R: Rows + ?Sized>(
-        &self,
-        rows: &R,
-        out: &mut [[f64; 3]],
-        execution: Execution<'_>,
-    ) -> Result<(), Error> {
-        batch::map(&Probabilities(self), rows, out, execution)
-    }
-
-    /// Risks of every row.
-    ///
-    /// # Errors
-    /// As [`features_into`](Self::features_into).
-    pub fn risks_into<R: Rows + ?Sized>(
-        &self,
-        rows: &R,
-        out: &mut [[f64; 3]],
-        execution: Execution<'_>,
-    ) -> Result<(), Error> {
-        batch::map(&Risks(Probabilities(self)), rows, out, execution)
-    }
-
-    /// Decision of every row, as [`Label`] or as −1, 0, +1 (`i8`).
-    ///
-    /// Small counts are looked up in a table, at close to the speed of reading them.
-    ///
-    /// ```
-    /// use btdagg::{Execution, Model};
-    ///
-    /// let model = Model::new(1.2, 2.0, 0.8)?;
-    /// let rows: [[u8; 3]; 3] = [[0, 1, 11], [5, 2, 5], [12, 0, 0]];
-    /// let mut labels = [0_i8; 3];
-    /// model.decide_into(&rows[..], &mut labels, Execution::single())?;
-    /// assert_eq!(labels, [1, 0, -1]);
-    /// # Ok::<(), btdagg::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As [`features_into`](Self::features_into).
-    pub fn decide_into<R: Rows + ?Sized, L: From<Label> + Copy + Send>(
-        &self,
-        rows: &R,
-        out: &mut [L],
-        execution: Execution<'_>,
-    ) -> Result<(), Error> {
-        batch::map(&Decisions::of_model(self), rows, out, execution)
-    }
-
     pub(crate) fn margin_logit(&self, minus: u64, plus: u64) -> f64 {
         self.parameters.margin_logit(features::margin(minus, plus, self.alpha))
     }
@@ -261,6 +190,7 @@ pub(crate) fn check_smoothing(alpha: f64, kappa: f64) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Execution;
 
     #[test]
     fn wrong_constants_are_named() {

@@ -7,11 +7,10 @@ use std::collections::BTreeMap;
 
 use crate::calibration_set::CalibrationSet;
 use crate::counts::Counts;
-use crate::expansion::Vector;
-use crate::posterior::{Posteriors, ln_gamma};
-use crate::region::{Region, parameters, vector};
+use crate::posterior::Posteriors;
 use crate::rows::LabelWeights;
-use crate::{Bounds, Error, Parameters};
+use crate::vectors::ln_gamma;
+use crate::{Error, Prior};
 
 /// Labels that a neighbour counts for at the most.
 const CAP: f64 = 400.0;
@@ -20,34 +19,7 @@ const CAP: f64 = 400.0;
 const PARTICLES: usize = 1024;
 const LEAST: usize = 32;
 
-/// Parameters that are equally likely before the first label.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Prior {
-    pub(crate) thetas: Vec<Vector>,
-}
-
 impl Prior {
-    /// Of equally likely parameters.
-    ///
-    /// # Errors
-    /// [`Error::NoWeight`] if there are none; [`Error::Parameter`] if one lies outside the default
-    /// bounds.
-    pub fn new(thetas: &[Parameters]) -> Result<Self, Error> {
-        if thetas.is_empty() {
-            return Err(Error::NoWeight);
-        }
-        let region = Region::new(&Bounds::default())?;
-        for theta in thetas.iter().copied().map(vector) {
-            let near = region.nearest(theta);
-            for (i, name) in ["beta", "eta0", "gamma"].into_iter().enumerate() {
-                if near[i] != theta[i] {
-                    return Err(Error::Parameter { name, value: theta[i] });
-                }
-            }
-        }
-        Ok(Self { thetas: thetas.iter().copied().map(vector).collect() })
-    }
-
     /// Learned from the labelled items of neighbours, each with what its weights are worth in
     /// labels. Items with more than `n_votes` votes count as all the ways of keeping so many of
     /// them at random.
@@ -78,13 +50,7 @@ impl Prior {
     ) -> Result<Self, Error> {
         let thin = set.thinned(n_votes)?;
         let labels = thin.labels_worth(n_labels);
-        Ok(Self { thetas: Posteriors::new(&thin, None)?.particles(&labels, CAP, n) })
-    }
-
-    /// The parameters.
-    #[must_use]
-    pub fn parameters(&self) -> Vec<Parameters> {
-        self.thetas.iter().copied().map(parameters).collect()
+        Ok(Self { thetas: Posteriors::new(&thin, None)?.particles(&labels, CAP, n)? })
     }
 }
 
@@ -166,6 +132,7 @@ fn to_f64(count: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Parameters;
     use crate::{CalibrationSetBuilder, Execution};
 
     fn set(rows: &[[u64; 3]], labels: &[i8]) -> CalibrationSet {

@@ -1,282 +1,298 @@
-//! The fit of a panel: the votes of several judges, each with a beta and a gamma of its own.
+//! A panel's decisions: the votes of several judges, each with a beta and a gamma of its own.
 
-use crate::Error;
+use crate::counts::{CountRow, Counts, Rows};
+use crate::features::{self, Features};
+use crate::model::check_smoothing;
+use crate::parallel::{BLOCK, Execution, for_each_part};
+use crate::{Error, Label, Provenance, davidson};
 
-/// Steps of a descent at the most.
-const MAX_STEPS: usize = 300;
+/// Sums of a few products are off by a few roundings; risks that differ by no more are equal.
+const ROUNDING: f64 = 8.0 * f64::EPSILON;
 
-/// Damping at which no step is short enough to go down.
-const MAX_DAMPING: f64 = 1e12;
+/// Largest margin, so that differences of two stay finite.
+const SATURATED: f64 = f64::MAX / 4.0;
 
-/// A component of the gradient that could be followed is 0 below this.
-const FLAT: f64 = 1e-7;
-
-/// Labelled items with the features of every judge.
-#[derive(Debug, Clone)]
-pub struct PanelSet {
-    /// Of every item the margin features of all judges, then a 1, then their tie features.
-    features: Vec<f64>,
-    /// Whether its label is −1, and +1.
-    sides: Vec<[f64; 2]>,
-    weights: Vec<f64>,
-    n_judges: usize,
+/// One judge of a [`Panel`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judge {
+    /// Its name.
+    pub name: String,
+    /// Margin sensitivity, at least 0.
+    pub beta: f64,
+    /// Tie-count sensitivity.
+    pub gamma: f64,
+    /// Whether its votes count; they do not where no labelled item had any.
+    pub is_heard: bool,
 }
 
-/// Parameters of least loss: the betas, eta0 and the gammas.
-#[derive(Debug, Clone)]
-pub struct PanelFit {
-    /// All of them, in that order.
-    pub parameters: Vec<f64>,
-    /// Weighted mean DRPS, and the penalty.
-    pub loss: f64,
-    /// Whether no component of the gradient could be followed.
-    pub converged: bool,
+/// A Davidson model of the votes of several judges: what Python's `calibrate_panel` fits.
+///
+/// With the features s and t of each judge's votes, `u = Σ beta · s` and `eta = eta0 + Σ gamma · t`
+/// take the place of those of a [`Model`](crate::Model). A judge without votes on an item gets the
+/// mean features of those with votes.
+///
+/// ```
+/// use btdagg::{Counts, Label, Panel};
+///
+/// let file = r#"{"format": "btdagg.panel", "version": 1, "judges": ["a", "b"],
+///     "beta": [1.0, 0.4], "eta0": 1.0, "gamma": [0.5, 0.2], "alpha": 1.0, "kappa": 1.0,
+///     "unheard": []}"#;
+/// let panel = Panel::from_json(file)?;
+/// let votes = [Counts::new(0, 1, 7), Counts::new(1, 3, 4)]; // of a, and of b
+/// assert_eq!(panel.decide(&votes)?, Label::Plus);
+/// let [minus, tie, plus] = panel.probabilities(&votes)?;
+/// assert!(plus > tie && tie > minus);
+/// # Ok::<(), btdagg::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Panel {
+    judges: Vec<Judge>,
+    eta0: f64,
+    alpha: f64,
+    kappa: f64,
+    provenance: Option<Provenance>,
 }
 
-/// Mean DRPS with its gradient and the curvature that it has where forecasts are right.
-struct Expansion {
-    loss: f64,
-    gradient: Vec<f64>,
-    curvature: Vec<f64>,
+/// Margin and tie logit, and the sum of the sizes of what they are sums of.
+struct Logits {
+    u: f64,
+    eta: f64,
+    size: f64,
 }
 
-impl PanelSet {
-    /// Gathers items: the features are those of the judges, item by item.
+impl Panel {
+    /// A panel with both smoothing constants 1.
     ///
     /// # Errors
-    /// [`Error::Length`] if there are not as many; [`Error::NoWeight`].
-    pub fn new(
-        s: &[f64],
-        t: &[f64],
-        labels: &[i8],
-        weights: &[f64],
-        n_judges: usize,
-    ) -> Result<Self, Error> {
-        let wanted = labels.len();
-        for (name, got) in [
-            ("s", s.len() / n_judges.max(1)),
-            ("t", t.len() / n_judges.max(1)),
-            ("weights", weights.len()),
-        ] {
-            if got != wanted {
-                return Err(Error::Length { name, got, wanted, other: "labels" });
+    /// [`Error::NoItems`] without judges; [`Error::Parameter`] if a number is not finite;
+    /// [`Error::Criterion`] if a beta is negative.
+    pub fn new(judges: Vec<Judge>, eta0: f64) -> Result<Self, Error> {
+        if judges.is_empty() {
+            return Err(Error::NoItems { name: "judges" });
+        }
+        let numbers = judges.iter().flat_map(|j| [("beta", j.beta), ("gamma", j.gamma)]);
+        for (name, value) in numbers.chain([("eta0", eta0)]) {
+            if !value.is_finite() {
+                return Err(Error::Parameter { name, value });
             }
         }
-        if n_judges == 0 || weights.iter().sum::<f64>() <= 0.0 {
-            return Err(Error::NoWeight);
+        if let Some(judge) = judges.iter().find(|judge| judge.beta < 0.0) {
+            let want = "a number of at least 0";
+            return Err(Error::Criterion { name: "beta", value: judge.beta, want });
         }
-        let mut features = Vec::with_capacity(wanted * (2 * n_judges + 1));
-        for (s, t) in s.chunks_exact(n_judges).zip(t.chunks_exact(n_judges)) {
-            features.extend_from_slice(s);
-            features.push(1.0);
-            features.extend_from_slice(t);
-        }
-        let is = |label: i8, side| f64::from(u8::from(label == side));
-        let sides = labels.iter().map(|&label| [is(label, -1), is(label, 1)]).collect();
-        Ok(Self { features, sides, weights: weights.to_vec(), n_judges })
+        Ok(Self { judges, eta0, alpha: 1.0, kappa: 1.0, provenance: None })
     }
 
-    /// Number of parameters.
+    /// The same panel with other smoothing constants.
+    ///
+    /// # Errors
+    /// [`Error::Smoothing`] if one is not finite and positive.
+    pub fn with_smoothing(self, alpha: f64, kappa: f64) -> Result<Self, Error> {
+        check_smoothing(alpha, kappa)?;
+        Ok(Self { alpha, kappa, ..self })
+    }
+
+    /// The same panel, knowing what it was fitted to.
     #[must_use]
-    pub const fn width(&self) -> usize {
-        2 * self.n_judges + 1
+    pub fn with_provenance(self, provenance: Provenance) -> Self {
+        Self { provenance: Some(provenance), ..self }
     }
 
-    /// Minimises the mean DRPS plus half the penalty's quadratic form within bounds, from a start.
-    ///
-    /// The penalty is a matrix over all parameters, row by row.
+    /// What the panel was fitted to, if that is known.
+    #[must_use]
+    pub const fn provenance(&self) -> Option<&Provenance> {
+        self.provenance.as_ref()
+    }
+
+    /// The judges, in the order in which their counts are given.
+    #[must_use]
+    pub fn judges(&self) -> &[Judge] {
+        &self.judges
+    }
+
+    /// The label of least expected absolute error of one item; equal risks give a tie.
     ///
     /// # Errors
-    /// [`Error::Length`] if something is not as wide as the parameters.
-    pub fn fit(
+    /// [`Error::Length`] if there are not the counts of each judge.
+    pub fn decide(&self, counts: &[Counts]) -> Result<Label, Error> {
+        let mut out = [0_i8];
+        self.decide_into(counts, &mut out, Execution::single())?;
+        Label::parse(out[0], "labels", 0)
+    }
+
+    /// Probabilities of −1, 0 and +1 of one item.
+    ///
+    /// # Errors
+    /// As [`decide`](Self::decide).
+    pub fn probabilities(&self, counts: &[Counts]) -> Result<[f64; 3], Error> {
+        let mut out = [[0.0; 3]];
+        self.probabilities_into(counts, &mut out, Execution::single())?;
+        Ok(out[0])
+    }
+
+    /// Decision of every item, whose judges' counts are consecutive rows.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if there are not as many rows as items times judges; [`Error::Count`] for
+    /// the first bad row; [`Error::Interrupted`].
+    pub fn decide_into<R: Rows + ?Sized>(
         &self,
-        start: &[f64],
-        penalty: &[f64],
-        lower: &[f64],
-        upper: &[f64],
-    ) -> Result<PanelFit, Error> {
-        let n = self.width();
-        for (name, got, wanted) in [
-            ("start", start.len(), n),
-            ("penalty", penalty.len(), n * n),
-            ("lower", lower.len(), n),
-            ("upper", upper.len(), n),
-        ] {
-            if got != wanted {
-                return Err(Error::Length { name, got, wanted, other: "the parameters" });
+        rows: &R,
+        out: &mut [i8],
+        execution: Execution<'_>,
+    ) -> Result<(), Error> {
+        self.map(rows, out, execution, |&Logits { u, eta, size }| {
+            let lead = u.abs() + (-(-2.0 * u.abs()).exp_m1()).ln(); // ln 2 sinh|u|
+            let is_ahead = lead - eta > ROUNDING * (1.0 + lead.abs() + size);
+            if !(is_ahead && u.abs() > ROUNDING * size) {
+                return 0;
             }
-        }
-        let inside = |i: usize, x: f64| x.max(lower[i]).min(upper[i]);
-        let mut x: Vec<f64> = start.iter().enumerate().map(|(i, x)| inside(i, *x)).collect();
-        let mut here = self.expansion(&x, penalty);
-        let mut damping = 1e-3;
-        let mut converged = false;
-        for _ in 0..MAX_STEPS {
-            let free: Vec<usize> =
-                (0..n).filter(|&i| inside(i, x[i] - here.gradient[i]) != x[i]).collect();
-            let slack = |i: usize| (inside(i, x[i] - here.gradient[i]) - x[i]).abs();
-            converged = (0..n).all(|i| slack(i) <= FLAT);
-            if converged || damping > MAX_DAMPING {
-                break;
-            }
-            let mut matrix: Vec<f64> = Vec::with_capacity(free.len() * free.len());
-            for &i in &free {
-                for &j in &free {
-                    let damped =
-                        if i == j { damping * here.curvature[i * n + i] + 1e-12 } else { 0.0 };
-                    matrix.push(here.curvature[i * n + j] + damped);
-                }
-            }
-            let mut step: Vec<f64> = free.iter().map(|&i| -here.gradient[i]).collect();
-            solve(&mut matrix, &mut step);
-            let mut next = x.clone();
-            free.iter().zip(&step).for_each(|(&i, step)| next[i] = inside(i, x[i] + step));
-            let there = self.expansion(&next, penalty);
-            if there.loss < here.loss {
-                damping = (damping / 8.0).max(1e-12);
-                (x, here) = (next, there);
-            } else {
-                damping *= 8.0;
-            }
-        }
-        Ok(PanelFit { parameters: x, loss: here.loss, converged })
+            if u > 0.0 { 1 } else { -1 }
+        })
     }
 
-    fn expansion(&self, x: &[f64], penalty: &[f64]) -> Expansion {
-        let n = self.width();
-        let margins = self.n_judges;
-        let mut gradient = vec![0.0; n];
-        let mut curvature = vec![0.0; n * n];
-        let (mut loss, mut total) = (0.0, 0.0);
-        for ((features, sides), &weight) in
-            self.features.chunks_exact(n).zip(&self.sides).zip(&self.weights)
-        {
-            let dot = |from: usize, to: usize| -> f64 {
-                features[from..to].iter().zip(&x[from..to]).map(|(a, b)| a * b).sum()
-            };
-            let (u, eta) = (dot(0, margins), dot(margins, n));
-            let most = u.abs().max(eta);
-            let odds = [-u, eta, u].map(|logit| (logit - most).exp());
-            let sum = odds[0] + odds[2] + odds[1];
-            let [minus, tie, plus] = odds.map(|odds| odds / sum);
-            // Of the side +1 through its complement, so that swapped sides mirror every bit.
-            let off = [minus - sides[0], sides[1] - plus];
-            let lead = plus - minus;
-            let by_u = [-minus * (1.0 + lead), -plus * (1.0 - lead)];
-            let by_eta = [-minus * tie, plus * tie];
-            total += weight;
-            loss += weight * (off[0] * off[0] + off[1] * off[1]);
-            let pair = |a: [f64; 2], b: [f64; 2]| 2.0 * weight * (a[0] * b[0] + a[1] * b[1]);
-            let (slope_u, slope_eta) = (pair(off, by_u), pair(off, by_eta));
-            let (uu, ue, ee) = (pair(by_u, by_u), pair(by_u, by_eta), pair(by_eta, by_eta));
-            for (i, a) in features.iter().enumerate() {
-                let (slope, with_u, with_eta) =
-                    if i < margins { (slope_u, uu, ue) } else { (slope_eta, ue, ee) };
-                gradient[i] += slope * a;
-                let row = &mut curvature[i * n..(i + 1) * n];
-                for (j, (sum, b)) in row.iter_mut().zip(features).enumerate() {
-                    *sum += if j < margins { with_u } else { with_eta } * a * b;
+    /// Probabilities of −1, 0 and +1 of every item; see [`decide_into`](Self::decide_into).
+    ///
+    /// # Errors
+    /// As [`decide_into`](Self::decide_into).
+    pub fn probabilities_into<R: Rows + ?Sized>(
+        &self,
+        rows: &R,
+        out: &mut [[f64; 3]],
+        execution: Execution<'_>,
+    ) -> Result<(), Error> {
+        self.map(rows, out, execution, |&Logits { u, eta, .. }| {
+            let largest = u.abs().max(eta);
+            let [minus, tie, plus] = [-u, eta, u].map(|logit| (logit - largest).exp());
+            // Both sides first, so that mirrored items have mirrored sums.
+            let sum = (minus + plus) + tie;
+            [minus / sum, tie / sum, plus / sum]
+        })
+    }
+
+    /// Expected absolute errors of −1, 0 and +1 of every item; see
+    /// [`decide_into`](Self::decide_into).
+    ///
+    /// # Errors
+    /// As [`decide_into`](Self::decide_into).
+    pub fn risks_into<R: Rows + ?Sized>(
+        &self,
+        rows: &R,
+        out: &mut [[f64; 3]],
+        execution: Execution<'_>,
+    ) -> Result<(), Error> {
+        self.probabilities_into(rows, out, execution)?;
+        out.iter_mut().for_each(|row| *row = davidson::risks(*row));
+        Ok(())
+    }
+
+    fn map<R: Rows + ?Sized, V: Send>(
+        &self,
+        rows: &R,
+        out: &mut [V],
+        execution: Execution<'_>,
+        value: impl Fn(&Logits) -> V + Sync,
+    ) -> Result<(), Error> {
+        let n_judges = self.judges.len();
+        let (got, wanted) = (rows.len(), out.len() * n_judges);
+        if got != wanted {
+            return Err(Error::Length { name: "counts", got, wanted, other: "items and judges" });
+        }
+        for_each_part(out, BLOCK, execution, |start, part, mut watch| {
+            let (mut buffer, mut features) = (Vec::new(), Vec::with_capacity(n_judges));
+            let mut row = start * n_judges;
+            for out in part.chunks_mut(BLOCK) {
+                watch.poll()?;
+                let block = rows.block(row, out.len() * n_judges, &mut buffer);
+                for (item, out) in block.chunks(n_judges).zip(out) {
+                    features.clear();
+                    for (judge, counts) in self.judges.iter().zip(item) {
+                        let counts = counts.counts(row)?;
+                        row += 1;
+                        if judge.is_heard {
+                            let has_votes = counts != Counts::default();
+                            let found = features::features(counts, self.alpha, self.kappa);
+                            features.push((judge, has_votes.then_some(found)));
+                        }
+                    }
+                    *out = value(&self.logits(&features));
                 }
             }
-        }
-        loss /= total;
-        gradient.iter_mut().for_each(|x| *x /= total);
-        for (i, (row, penalties)) in
-            curvature.chunks_exact_mut(n).zip(penalty.chunks_exact(n)).enumerate()
-        {
-            let pull: f64 = penalties.iter().zip(x).map(|(a, b)| a * b).sum();
-            gradient[i] += pull;
-            loss += 0.5 * pull * x[i];
-            row.iter_mut().zip(penalties).for_each(|(sum, a)| *sum = *sum / total + a);
-        }
-        Expansion { loss, gradient, curvature }
+            Ok(())
+        })
     }
-}
 
-/// Solves a positive definite system in place, by Cholesky's factors.
-fn solve(matrix: &mut [f64], right: &mut [f64]) {
-    let n = right.len();
-    for j in 0..n {
-        for i in j..n {
-            let known: f64 = (0..j).map(|k| matrix[i * n + k] * matrix[j * n + k]).sum();
-            let rest = matrix[i * n + j] - known;
-            matrix[i * n + j] =
-                if i == j { rest.max(1e-300).sqrt() } else { rest / matrix[j * n + j] };
+    /// Of the features of the judges that are heard; none of one without votes.
+    fn logits(&self, judges: &[(&Judge, Option<Features>)]) -> Logits {
+        let present = || judges.iter().filter_map(|(_, features)| features.as_ref());
+        let n_present = present().fold(0.0, |n, _| n + 1.0_f64).max(1.0);
+        let mean = Features {
+            s: present().map(|features| features.s).sum::<f64>() / n_present,
+            t: present().map(|features| features.t).sum::<f64>() / n_present,
+        };
+        let (mut u, mut eta, mut size) = (0.0, self.eta0, self.eta0.abs());
+        for (judge, features) in judges {
+            let Features { s, t } = features.unwrap_or(mean);
+            u += judge.beta * s;
+            eta += judge.gamma * t;
+            size += (judge.beta * s).abs() + (judge.gamma * t).abs();
         }
-        let known: f64 = (0..j).map(|k| matrix[j * n + k] * right[k]).sum();
-        right[j] = (right[j] - known) / matrix[j * n + j];
-    }
-    for j in (0..n).rev() {
-        let known: f64 = (j + 1..n).map(|k| matrix[k * n + j] * right[k]).sum();
-        right[j] = (right[j] - known) / matrix[j * n + j];
+        let bounded = |x: f64| x.clamp(-SATURATED, SATURATED);
+        Logits { u: bounded(u), eta: bounded(eta), size: size.min(SATURATED) }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Model;
 
-    const WIDE: f64 = 1e6;
-
-    fn set() -> PanelSet {
-        let mut state = 0.37_f64;
-        let mut next = || {
-            state = (state * 9.301 + 0.493).fract();
-            2.0 * state - 1.0
-        };
-        let s: Vec<f64> = (0..120).map(|_| 1.5 * next()).collect();
-        let t: Vec<f64> = (0..120).map(|_| next() - 1.0).collect();
-        let labels: Vec<i8> = s
-            .chunks_exact(2)
-            .map(|s| {
-                let lead = s[0] + 0.5 * s[1] + next();
-                i8::from(lead > 0.6) - i8::from(lead < -0.6)
-            })
-            .collect();
-        let weights: Vec<f64> = labels.iter().map(|_| 1.5 + next()).collect();
-        PanelSet::new(&s, &t, &labels, &weights, 2).unwrap()
+    fn judge(name: &str, beta: f64, gamma: f64) -> Judge {
+        Judge { name: name.into(), beta, gamma, is_heard: true }
     }
 
     #[test]
-    fn the_gradient_is_that_of_the_loss() {
-        let (set, x) = (set(), [0.8, 0.3, 0.4, 0.7, -0.2]);
-        let mut penalty = [0.0; 25];
-        (0..5).for_each(|i| penalty[6 * i] = 0.1);
-        let found = set.expansion(&x, &penalty).gradient;
-        for i in 0..5 {
-            let at = |step: f64| {
-                let mut x = x;
-                x[i] += step;
-                set.expansion(&x, &penalty).loss
-            };
-            let slope = (at(1e-5) - at(-1e-5)) / 2e-5;
-            assert!((found[i] - slope).abs() < 1e-9, "{i}: {} {slope}", found[i]);
-        }
-    }
-
-    #[test]
-    fn a_fit_is_an_optimum_inside_and_at_bounds() {
-        let set = set();
-        let none = [0.0; 25];
-        for upper in [[WIDE; 5], [0.5, 0.1, WIDE, WIDE, 0.0]] {
-            let lower = [0.0, 0.0, -9.0, -10.0, -10.0];
-            let fit = set.fit(&[1.0, 0.0, 1.0, 0.5, 0.0], &none, &lower, &upper).unwrap();
-            assert!(fit.converged);
-            for i in 0..5 {
-                for step in [-1e-3, 1e-3] {
-                    let mut x = fit.parameters.clone();
-                    x[i] = (x[i] + step).max(lower[i]).min(upper[i]);
-                    assert!(set.expansion(&x, &none).loss >= fit.loss, "{i} {step}");
-                }
+    fn a_panel_of_one_is_the_model_and_absent_judges_have_the_mean_of_the_others() {
+        let model = Model::new(1.3, 0.7, 0.6).unwrap().with_smoothing(0.5, 2.0).unwrap();
+        let one = Panel::new(vec![judge("a", 1.3, 0.6)], 0.7).unwrap();
+        let one = one.with_smoothing(0.5, 2.0).unwrap();
+        let halves = vec![judge("a", 0.9, 0.4), judge("b", 0.4, 0.2)];
+        let two = Panel::new(halves, 0.7).unwrap().with_smoothing(0.5, 2.0).unwrap();
+        for (minus, tie, plus) in [(0, 0, 0), (0, 1, 7), (3, 2, 3), (9, 4, 1), (1, 0, 0)] {
+            let counts = Counts::new(minus, tie, plus);
+            assert_eq!(one.decide(&[counts]).unwrap(), model.decide(counts));
+            assert_eq!(two.decide(&[counts, Counts::default()]).unwrap(), model.decide(counts));
+            let mirrored = one.probabilities(&[counts.mirrored()]).unwrap();
+            let pairs =
+                one.probabilities(&[counts]).unwrap().into_iter().zip(mirrored.into_iter().rev());
+            assert!(pairs.clone().all(|(p, q)| p == q));
+            for (p, q) in pairs.zip(model.probabilities(counts)) {
+                assert!((p.0 - q).abs() < 1e-15);
             }
         }
+        let mut deaf = vec![judge("a", 1.3, 0.6), judge("b", 5.0, 9.0)];
+        deaf[1].is_heard = false;
+        let deaf = Panel::new(deaf, 0.7).unwrap().with_smoothing(0.5, 2.0).unwrap();
+        let counts = [Counts::new(0, 1, 7), Counts::new(9, 0, 0)];
+        assert_eq!(deaf.probabilities(&counts), one.probabilities(&counts[..1]));
     }
 
     #[test]
-    fn what_is_not_as_long_as_it_should_be_is_refused() {
-        let error = PanelSet::new(&[1.0], &[1.0], &[1, 0], &[1.0, 1.0], 1).unwrap_err();
-        assert_eq!(error.to_string(), "s has 1 rows, want 2 as in labels");
-        assert_eq!(PanelSet::new(&[1.0], &[1.0], &[1], &[0.0], 1).unwrap_err(), Error::NoWeight);
-        assert!(set().fit(&[0.0; 4], &[0.0; 25], &[0.0; 5], &[0.0; 5]).is_err());
+    fn what_is_wrong_is_named() {
+        let error = |judges, eta0| Panel::new(judges, eta0).unwrap_err().to_string();
+        assert_eq!(error(vec![], 0.0), "judges is empty, want at least one item");
+        assert_eq!(
+            error(vec![judge("a", -1.0, 0.0)], 0.0),
+            "beta is -1, want a number of at least 0"
+        );
+        assert_eq!(
+            error(vec![judge("a", 1.0, 0.0)], f64::NAN),
+            "eta0 is NaN, want a finite number"
+        );
+        let panel = Panel::new(vec![judge("a", 1.0, 0.0)], 0.0).unwrap();
+        assert_eq!(
+            panel.decide(&[]).unwrap_err().to_string(),
+            "counts has 0 rows, want 1 as in items and judges"
+        );
     }
 }

@@ -11,16 +11,18 @@ use crate::calibration_set::CalibrationSet;
 use crate::counts::Counts;
 use crate::davidson::{self, Lead};
 use crate::descent::Descent;
-use crate::expansion::Vector;
 use crate::features::{self, Features};
 use crate::grid::Grid;
 use crate::lattice::{Lattice, Spread};
-use crate::neighbours::Prior;
+use crate::memory::{filled, reserved};
 use crate::parallel::for_each_part;
 use crate::points::{Points, log_sum_exp, softmax};
+use crate::prior::Prior;
 use crate::profile::matched_rate;
+use crate::region::Vector;
 use crate::region::{Region, parameters};
 use crate::rows::{LabelWeights, Row, WeightedRows};
+use crate::vectors::ln_gamma;
 use crate::weak_prior::{Densities, Thresholds};
 use crate::{Bounds, Error, Execution, Parameters};
 
@@ -143,7 +145,7 @@ impl Posteriors {
         let region = Region::new(&Bounds::default())?;
         let axes = Grid::new(region.grid());
         let densities = Densities::new(&axes);
-        let grid = Points::of_grid(&axes, &rows);
+        let grid = Points::of_grid(&axes, &rows)?;
         let log_densities = densities.logs(&grid.thetas);
         let steps = [
             axes.axes[0].iter().map(|beta| beta.ln()).collect(),
@@ -153,8 +155,10 @@ impl Posteriors {
         .map(|axis: Vec<f64>| axis[1] - axis[0]);
         let mut grid_cell = [[0.0; 3]; 3];
         (0..3).for_each(|i| grid_cell[i][i] = steps[i] * steps[i] / 12.0);
-        let neighbours =
-            prior.map(|(prior, share)| (Points::new(prior.thetas.clone(), &rows), share));
+        let neighbours = match prior {
+            Some((prior, share)) => Some((Points::new(prior.thetas.clone(), &rows)?, share)),
+            None => None,
+        };
         Ok(Self {
             rows,
             counts: set.counts.clone(),
@@ -204,7 +208,7 @@ impl Posteriors {
             }
             _ => (0.0, Vec::new()),
         };
-        let mut votes = self.votes(labels, occurrences, 1.0, n_labels);
+        let mut votes = self.votes(labels, occurrences, 1.0, n_labels)?;
         votes.log_evidence += log_weak + (1.0 - NOTHING).ln();
         let mut nothing = self.nothing(labels);
         nothing.log_evidence += log_weak + NOTHING.ln();
@@ -241,7 +245,7 @@ impl Posteriors {
         occurrences: &[f64],
         factor: f64,
         n_labels: f64,
-    ) -> Part {
+    ) -> Result<Part, Error> {
         let thresholds = Thresholds::new(&self.counts, occurrences);
         let scaled: Vec<LabelWeights> =
             labels.iter().map(|weights| weights.map(|weight| factor * weight)).collect();
@@ -250,7 +254,7 @@ impl Posteriors {
         let weights = softmax(gibbs(&log_prior, &losses, RATE));
         if carriers(&weights) >= CARRIERS {
             let evidence = log_evidence(&log_prior, &self.grid, labels, n_labels, 0.0);
-            return Part::new(&self.grid, log_prior, losses, evidence, self.rows.len());
+            return Ok(Part::new(&self.grid, log_prior, losses, evidence, self.rows.len()));
         }
         let mut spread = Spread::new(&self.grid.thetas, &weights, &self.grid_cell);
         // A cell of the grid, in which its cells' prior is summed.
@@ -259,7 +263,7 @@ impl Posteriors {
         loop {
             tried += 1;
             let lattice = Lattice::new(&spread, &self.region);
-            let points = Points::new(lattice.thetas, &self.rows);
+            let points = Points::new(lattice.thetas, &self.rows)?;
             let log_densities = self.densities.logs(&points.thetas);
             let (log_prior, _) = thresholds.log_prior(&points, &log_densities, RATE, Some(&sums));
             let losses = points.losses(&scaled);
@@ -274,7 +278,7 @@ impl Posteriors {
             {
                 let log_volume = (lattice.volume / grid_volume).ln();
                 let evidence = log_evidence(&log_prior, &points, labels, n_labels, log_volume);
-                return Part::new(&points, log_prior, losses, evidence, self.rows.len());
+                return Ok(Part::new(&points, log_prior, losses, evidence, self.rows.len()));
             }
             spread = Spread::new(&points.thetas, &weights, &lattice.cell);
         }
@@ -336,11 +340,16 @@ impl Posteriors {
     }
 
     /// Parameters, equally likely, that stand for the posterior of a neighbour of the weak prior.
-    pub(crate) fn particles(&self, labels: &[LabelWeights], cap: f64, n: usize) -> Vec<Vector> {
+    pub(crate) fn particles(
+        &self,
+        labels: &[LabelWeights],
+        cap: f64,
+        n: usize,
+    ) -> Result<Vec<Vector>, Error> {
         let occurrences: Vec<f64> = labels.iter().map(|weights| weights.iter().sum()).collect();
         let n_labels: f64 = occurrences.iter().sum();
-        let part = self.votes(labels, &occurrences, (cap / n_labels).min(1.0), n_labels);
-        let mut chosen = Vec::with_capacity(n);
+        let part = self.votes(labels, &occurrences, (cap / n_labels).min(1.0), n_labels)?;
+        let mut chosen = reserved(n)?;
         let mut sum = 0.0;
         for (theta, weight) in part.thetas.iter().zip(&part.weights) {
             sum += weight;
@@ -348,7 +357,7 @@ impl Posteriors {
                 chosen.push(*theta);
             }
         }
-        chosen
+        Ok(chosen)
     }
 }
 
@@ -357,7 +366,7 @@ impl Posterior {
     /// posterior at the rate that makes it as wide as the estimate.
     ///
     /// # Errors
-    /// [`Error::Interrupted`].
+    /// [`Error::Memory`]; [`Error::Interrupted`].
     pub fn decisions(
         &self,
         counts: &[Counts],
@@ -374,7 +383,7 @@ impl Posterior {
     /// Mean probabilities of the labels of each item.
     ///
     /// # Errors
-    /// [`Error::Interrupted`].
+    /// [`Error::Memory`]; [`Error::Interrupted`].
     pub fn probabilities(
         &self,
         counts: &[Counts],
@@ -401,7 +410,7 @@ impl Posterior {
             points.extend(held.filter(|(_, weight)| *weight > NEGLIGIBLE));
         }
         let total: f64 = points.iter().map(|(_, weight)| weight).sum();
-        let mut out = vec![[0.0; 3]; counts.len()];
+        let mut out = filled([0.0; 3], counts.len())?;
         for_each_part(&mut out, 1, execution, |start, part, watch| {
             for (out, &counts) in part.iter_mut().zip(counts.iter().skip(start)) {
                 watch.ask_now()?;
@@ -435,19 +444,6 @@ fn log_evidence(
     let likelihoods = points.log_likelihoods(labels);
     let terms: Vec<f64> = log_prior.iter().zip(likelihoods).map(|(log, l)| log + l).collect();
     log_sum_exp(&terms) + log_volume
-}
-
-/// Log of the gamma function of a number of at least 1, by Stirling's series.
-pub(crate) fn ln_gamma(x: f64) -> f64 {
-    let (mut x, mut below) = (x, 1.0);
-    while x < 12.0 {
-        below *= x;
-        x += 1.0;
-    }
-    let inverse = 1.0 / (x * x);
-    let series =
-        (1.0 / 12.0 - inverse * (1.0 / 360.0 - inverse * (1.0 / 1260.0 - inverse / 1680.0))) / x;
-    (x - 0.5) * x.ln() - x + 0.5 * std::f64::consts::TAU.ln() + series - f64::ln(below)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "there are few points")]
@@ -493,16 +489,6 @@ mod tests {
                 (0..=8 - minus).map(move |tie| Counts::new(minus, tie, 8 - minus - tie))
             })
             .collect()
-    }
-
-    #[test]
-    fn the_gamma_function_has_its_values() {
-        for (x, wanted) in
-            [(1.0, 0.0), (2.0, 0.0), (5.0, 24.0_f64.ln()), (1.5, -0.120_782_237_635_245_22)]
-        {
-            assert!((ln_gamma(x) - wanted).abs() < 1e-12, "{x}: {}", ln_gamma(x));
-        }
-        assert!((ln_gamma(1e6) / 12_815_504.569_147_611 - 1.0).abs() < 1e-13);
     }
 
     #[test]

@@ -7,8 +7,9 @@
 
 use crate::calibration_set::CalibrationSet;
 use crate::descent::Descent;
-use crate::expansion::{Expansion, Vector};
+use crate::expansion::Expansion;
 use crate::points::probabilities;
+use crate::region::Vector;
 use crate::region::{Region, parameters, vector};
 use crate::rows::{Row, WeightedRows};
 use crate::{Bounds, Error, Execution, Parameters};

@@ -54,21 +54,6 @@ impl Provenance {
         let rows = rows.block(0, rows.len().min(LOOKED_AT), &mut buffer);
         !rows.is_empty() && rows.iter().all(exceeds)
     }
-
-    /// The numbers by their names in a model file.
-    pub(crate) const fn numbers(&self) -> [(&'static str, Option<u64>); 2] {
-        [("n_votes", self.n_votes), ("n_labels", self.n_labels)]
-    }
-
-    /// The values of columns by their names there.
-    pub(crate) const fn columns(&self) -> [(&'static str, &Vec<String>); 4] {
-        [
-            ("judge", &self.judge),
-            ("template", &self.template),
-            ("temperature", &self.temperature),
-            ("task", &self.task),
-        ]
-    }
 }
 
 #[cfg(test)]

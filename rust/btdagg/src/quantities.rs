@@ -1,10 +1,10 @@
-//! What a model says of counts, in the form that tables and batches take.
+//! What a model says of counts, in the form that tables and batches take, and of many items at once.
 
 use std::marker::PhantomData;
 
 use crate::davidson::{self, Lead, TieLogit};
 use crate::table::Quantity;
-use crate::{Label, Model, features};
+use crate::{Error, Execution, Label, Model, Rows, batch, features};
 
 /// Margin and tie feature, as `[s, t]`.
 pub(crate) struct FeatureValues<'a>(pub(crate) &'a Model);
@@ -93,5 +93,72 @@ impl<L: From<Label> + Copy + Send> Quantity for Decisions<'_, L> {
 
     fn value(&self, lead: Lead, eta: TieLogit) -> L {
         davidson::action(lead, eta).into()
+    }
+}
+
+impl Model {
+    /// Margin and tie feature of every row, as `[s, t]`.
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::Count`] for the first bad row, [`Error::Interrupted`].
+    pub fn features_into<R: Rows + ?Sized>(
+        &self,
+        rows: &R,
+        out: &mut [[f64; 2]],
+        execution: Execution<'_>,
+    ) -> Result<(), Error> {
+        batch::map(&FeatureValues(self), rows, out, execution)
+    }
+
+    /// Probabilities of every row.
+    ///
+    /// # Errors
+    /// As [`features_into`](Self::features_into).
+    pub fn probabilities_into<R: Rows + ?Sized>(
+        &self,
+        rows: &R,
+        out: &mut [[f64; 3]],
+        execution: Execution<'_>,
+    ) -> Result<(), Error> {
+        batch::map(&Probabilities(self), rows, out, execution)
+    }
+
+    /// Risks of every row.
+    ///
+    /// # Errors
+    /// As [`features_into`](Self::features_into).
+    pub fn risks_into<R: Rows + ?Sized>(
+        &self,
+        rows: &R,
+        out: &mut [[f64; 3]],
+        execution: Execution<'_>,
+    ) -> Result<(), Error> {
+        batch::map(&Risks(Probabilities(self)), rows, out, execution)
+    }
+
+    /// Decision of every row, as [`Label`] or as −1, 0, +1 (`i8`).
+    ///
+    /// Small counts are looked up in a table, at close to the speed of reading them.
+    ///
+    /// ```
+    /// use btdagg::{Execution, Model};
+    ///
+    /// let model = Model::new(1.2, 2.0, 0.8)?;
+    /// let rows: [[u8; 3]; 3] = [[0, 1, 11], [5, 2, 5], [12, 0, 0]];
+    /// let mut labels = [0_i8; 3];
+    /// model.decide_into(&rows[..], &mut labels, Execution::single())?;
+    /// assert_eq!(labels, [1, 0, -1]);
+    /// # Ok::<(), btdagg::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`features_into`](Self::features_into).
+    pub fn decide_into<R: Rows + ?Sized, L: From<Label> + Copy + Send>(
+        &self,
+        rows: &R,
+        out: &mut [L],
+        execution: Execution<'_>,
+    ) -> Result<(), Error> {
+        batch::map(&Decisions::of_model(self), rows, out, execution)
     }
 }

@@ -2,14 +2,13 @@
 //!
 //! Each is the fit of a calibration set; they share the table of losses.
 
-use std::collections::BTreeMap;
-
 use crate::counts::Counts;
 use crate::davidson::{self, Lead};
 use crate::expansion::Expansion;
 use crate::features::{self, Features};
 use crate::fit::fit_rows;
 use crate::loss_table::LossTable;
+use crate::memory::collected;
 use crate::model::check_smoothing;
 use crate::parallel::for_each_part;
 use crate::region::{Region, vector};
@@ -57,7 +56,8 @@ impl Refits {
     /// Prepares the fits.
     ///
     /// # Errors
-    /// [`Error::Smoothing`]; [`Error::Bounds`]; [`Error::NoWeight`] if there is no cell.
+    /// [`Error::Smoothing`]; [`Error::Bounds`]; [`Error::NoWeight`] if there is no cell;
+    /// [`Error::Memory`].
     pub fn new(cells: &[Cell], alpha: f64, kappa: f64, bounds: &Bounds) -> Result<Self, Error> {
         check_smoothing(alpha, kappa)?;
         let region = Region::new(bounds)?;
@@ -73,21 +73,23 @@ impl Refits {
                 (cell.counts, cell.label.column())
             }
         };
-        let mut numbers: BTreeMap<Counts, usize> =
-            cells.iter().map(|cell| (upright(cell).0, 0)).collect();
-        numbers.values_mut().enumerate().for_each(|(place, number)| *number = place);
-        let places: Vec<(usize, usize)> =
-            cells.iter().map(upright).map(|(counts, column)| (numbers[&counts], column)).collect();
-        let row = |(&counts, &place): (&Counts, &usize)| {
+        let mut distinct = collected(cells.iter().map(|cell| upright(cell).0))?;
+        distinct.sort_unstable();
+        distinct.dedup();
+        let places = collected(cells.iter().map(upright).map(|(counts, column)| {
+            // All are among them, so that either is the place.
+            (distinct.binary_search(&counts).unwrap_or_else(|place| place), column)
+        }))?;
+        let row = |(place, &counts): (usize, &Counts)| {
             let Features { s, t } = features::features(counts, alpha, kappa);
             Row { s, t, weights: [0.0; 3], place }
         };
-        let rows: Vec<Row> = numbers.iter().map(row).collect();
-        let mut present = rows.clone();
+        let rows = collected(distinct.iter().enumerate().map(row))?;
+        let mut present = collected(rows.iter().copied())?;
         for &(place, column) in &places {
             present[place].weights[column] = 1.0;
         }
-        let table = LossTable::new(&present, &region);
+        let table = LossTable::new(&present, &region)?;
         Ok(Self { region, rows, places, table })
     }
 
@@ -104,7 +106,8 @@ impl Refits {
     ///
     /// # Errors
     /// [`Error::Length`]; [`Error::Weight`] if a weight is negative or not finite, where `row` is
-    /// that of the flat weights; [`Error::NoWeight`] if a fit has none; [`Error::Interrupted`].
+    /// that of the flat weights; [`Error::NoWeight`] if a fit has none; [`Error::Memory`];
+    /// [`Error::Interrupted`].
     pub fn fit_into(
         &self,
         weights: &[f64],
@@ -127,8 +130,10 @@ impl Refits {
     }
 
     /// Derivatives of the DRPS of each cell, with a weight of 1, by beta, eta0 and gamma.
-    #[must_use]
-    pub fn gradients(&self, parameters: Parameters) -> Vec<[f64; 3]> {
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub fn gradients(&self, parameters: Parameters) -> Result<Vec<[f64; 3]>, Error> {
         let at = |&(row, column): &(usize, usize)| {
             let mut row = self.rows[row];
             row.weights[column] = 1.0;
@@ -136,7 +141,7 @@ impl Refits {
             cell.add_row(&row, parameters);
             cell.gradient
         };
-        self.places.iter().map(at).collect()
+        collected(self.places.iter().map(at))
     }
 
     /// Second derivatives of the mean DRPS under the weights of the cells.
@@ -155,7 +160,7 @@ impl Refits {
     /// Adds the weights of the cells to their rows and keeps the rows that have some; `first` is
     /// the number by which errors call the first weight.
     fn weighted(&self, weights: &[f64], first: usize) -> Result<WeightedRows, Error> {
-        let mut rows = self.rows.clone();
+        let mut rows = collected(self.rows.iter().copied())?;
         for (i, (&weight, &(row, column))) in weights.iter().zip(&self.places).enumerate() {
             if !(weight.is_finite() && weight >= 0.0) {
                 return Err(Error::Weight { row: first + i, value: weight });
@@ -172,7 +177,7 @@ impl Refits {
 ///
 /// # Errors
 /// [`Error::Smoothing`]; [`Error::Parameter`]; [`Error::Length`] if `out` has not a decision for
-/// each row of each set; [`Error::Interrupted`].
+/// each row of each set; [`Error::Memory`]; [`Error::Interrupted`].
 pub fn decide_under(
     parameters: &[Parameters],
     (alpha, kappa): (f64, f64),
@@ -191,8 +196,8 @@ pub fn decide_under(
     if counts.is_empty() {
         return Ok(());
     }
-    let features: Vec<Features> =
-        counts.iter().map(|&counts| features::features(counts, alpha, kappa)).collect();
+    let features =
+        collected(counts.iter().map(|&counts| features::features(counts, alpha, kappa)))?;
     for_each_part(out, counts.len(), execution, |start, part, watch| {
         let sets = parameters.iter().skip(start / counts.len());
         for (parameters, out) in sets.zip(part.chunks_mut(counts.len())) {
@@ -345,7 +350,7 @@ mod tests {
         let theta = Parameters { beta: 1.1, eta0: 0.4, gamma: 0.6 };
         let mean = |theta| {
             let total: f64 = weights.iter().sum();
-            let terms = refits.gradients(theta).into_iter().zip(&weights);
+            let terms = refits.gradients(theta).unwrap().into_iter().zip(&weights);
             let sum = terms.fold([0.0; 3], |sum: [f64; 3], (gradient, weight)| {
                 std::array::from_fn(|i| sum[i] + gradient[i] * weight)
             });

@@ -1,13 +1,34 @@
 //! The box in which a fit looks for parameters, and the grid over it.
 
-use crate::expansion::Vector;
-use crate::{Bounds, Error, Parameters};
+use crate::{Error, Parameters};
 
 /// Grid points along beta, eta0 and gamma.
 const GRID: [usize; 3] = [12, 20, 31];
 
 /// Parameters so near a bound, relative to it where it is larger than 1, are at it.
 const ROUNDING: f64 = 1e-9;
+
+/// Three numbers in the order beta, eta0, gamma.
+pub(crate) type Vector = [f64; 3];
+
+/// Box constraints on beta, eta0 and gamma.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bounds {
+    /// Least values.
+    pub lower: Parameters,
+    /// Largest values.
+    pub upper: Parameters,
+}
+
+/// The paper's bounds: beta in [1e-3, 5], nu = exp(eta0) in [1e-4, 1e3], gamma in [−10, 10].
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            lower: Parameters { beta: 1e-3, eta0: 1e-4_f64.ln(), gamma: -10.0 },
+            upper: Parameters { beta: 5.0, eta0: 1e3_f64.ln(), gamma: 10.0 },
+        }
+    }
+}
 
 /// The box in which the parameters may lie.
 #[derive(Debug, Clone)]

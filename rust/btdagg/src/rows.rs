@@ -1,6 +1,6 @@
 //! Weighted rows of features, and the DRPS over them with its gradient.
 
-use crate::calibration_set::Loss;
+use crate::memory::collected;
 use crate::parallel::for_each_part;
 use crate::{Error, Execution, Parameters, davidson};
 
@@ -9,6 +9,15 @@ pub(crate) const SUM_BLOCK: usize = 1024;
 
 /// Weight of each label, in label order.
 pub(crate) type LabelWeights = [f64; 3];
+
+/// Mean DRPS of a calibration set and its gradient.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Loss {
+    /// Weighted mean of the discrete ranked probability score.
+    pub drps: f64,
+    /// Its derivatives with respect to beta, eta0 and gamma.
+    pub gradient: [f64; 3],
+}
 
 /// One distinct row: its features and the weight of each label.
 #[derive(Debug, Clone, Copy)]
@@ -46,10 +55,10 @@ impl WeightedRows {
     }
 
     /// The same rows, with their places in a table of their own.
-    pub(crate) fn renumbered(&self) -> Self {
-        let mut rows = self.clone();
-        rows.rows.iter_mut().enumerate().for_each(|(place, row)| row.place = place);
-        rows
+    pub(crate) fn renumbered(&self) -> Result<Self, Error> {
+        let numbered = self.rows.iter().enumerate();
+        let rows = collected(numbered.map(|(place, row)| Row { place, ..*row }))?;
+        Ok(Self { rows, total_weight: self.total_weight })
     }
 
     pub(crate) const fn total_weight(&self) -> f64 {

@@ -10,6 +10,13 @@ pub(crate) const fn mix(mut word: u64) -> u64 {
     word ^ (word >> 31)
 }
 
+/// The word that [`mix`] turns into this one.
+pub(crate) const fn unmix(mut word: u64) -> u64 {
+    word = (word ^ (word >> 31) ^ (word >> 62)).wrapping_mul(0x3196_42B2_D24D_8EC3);
+    word = (word ^ (word >> 27) ^ (word >> 54)).wrapping_mul(0x96DE_1B17_3F11_9089);
+    word ^ (word >> 30) ^ (word >> 60)
+}
+
 /// Word of that number in the stream of that seed, as a number from 0 to below 1.
 pub(crate) fn uniform(seed: u64, number: u64) -> f64 {
     let start = mix(seed.wrapping_add(STEP));

@@ -41,6 +41,18 @@ impl<K: Eq + Hash + Clone> Tally<K> {
         Self::default()
     }
 
+    /// Makes room for so many further items, so that adding them cannot run out of memory but for
+    /// that of the items themselves.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub fn try_reserve(&mut self, n_items: usize) -> Result<(), Error> {
+        let reserved = (self.places.try_reserve(n_items)).and_then(|()| {
+            Ok((self.items.try_reserve(n_items)?, self.counts.try_reserve(n_items)?))
+        });
+        reserved.map(|_| ()).map_err(|_| Error::Memory)
+    }
+
     /// Counts one vote for `item`.
     pub fn add<Q>(&mut self, item: &Q, vote: Label)
     where

@@ -2,9 +2,9 @@
 //! for an item whose mean vote passes some threshold.
 
 use crate::Counts;
-use crate::expansion::Vector;
 use crate::grid::Grid;
 use crate::points::Points;
+use crate::region::Vector;
 use crate::rows::LabelWeights;
 use crate::vectors;
 
@@ -161,7 +161,7 @@ mod tests {
             .collect();
         let grid = Grid::new(Region::new(&Bounds::default()).unwrap().grid());
         let densities = Densities::new(&grid);
-        let points = Points::of_grid(&grid, &rows);
+        let points = Points::of_grid(&grid, &rows).unwrap();
         let logs = densities.logs(&points.thetas);
         assert!((logs.iter().map(|log| log.exp()).sum::<f64>() - 1.0).abs() < 1e-8);
         let thresholds = Thresholds::new(&counts, &occurrences);

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
-from btdagg.judge.chat_replies import together
 from btdagg.judge.client import ChatReply, ChatRequest
-from btdagg.judge.retry import ChatError
+from btdagg.judge.faults import ChatError
 from btdagg.judge.simulated.answers import answer, asked
 from btdagg.judge.simulated.judging import Habits, digest, read
 
@@ -54,20 +53,18 @@ class SimulatedClient:
         prompt = "\n\n".join(each["content"] for each in messages if each["role"] != "assistant")
         wanted = asked(prompt, request.response_format, seen)
         temperature = 1.0 if request.temperature is None else request.temperature
-        replies = []
-        for number in range(request.n):
-            random = Random()
-            if not temperature or request.seed is not None:
-                drawn = (request.seed, number) if temperature else ()
-                random.seed(digest(temperature, prompt, *drawn))
-            try:
-                given = answer(
-                    seen, wanted, self._habits, temperature=temperature, random=random, seed=0
-                )
-            except ValueError as error:
-                raise ChatError(f"the simulated judge cannot answer: {error}", "fatal") from error
-            replies.append(ChatReply(given.text, given.reasoning, model=request.model))
-        return together(replies)
+        random = Random()
+        if not temperature or request.seed is not None:
+            # The 0 keeps the votes of a seed what they were.
+            drawn = (request.seed, 0) if temperature else ()
+            random.seed(digest(temperature, prompt, *drawn))
+        try:
+            given = answer(
+                seen, wanted, self._habits, temperature=temperature, random=random, seed=0
+            )
+        except ValueError as error:
+            raise ChatError(f"the simulated judge cannot answer: {error}", "fatal") from error
+        return ChatReply(given.text, given.reasoning, model=request.model)
 
     async def close(self) -> None:
         """Nothing to let go of."""

@@ -14,6 +14,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
+from btdagg.addresses import shown_address
 from btdagg.extras import needs
 from btdagg.judge.calls import batched
 from btdagg.judge.store import schema
@@ -50,7 +51,7 @@ class Database:
 
     def __init__(self, place: str | os.PathLike[str], *, create: bool) -> None:
         url = url_of(os.fspath(place))
-        self.name = url.render_as_string(hide_password=True)
+        self.name = shown_address(url.render_as_string(hide_password=False))
         self.path = None
         if url.get_backend_name() == "sqlite":
             self.name = self.path = url.database or ""
@@ -67,8 +68,11 @@ class Database:
         self.insert: Any = sqlite.insert if self.path is not None else postgresql.insert
         try:
             if create:
-                with self.plainly(), self._engine.begin() as connection:
-                    self._make(connection)
+                with self.reading() as connection:
+                    is_made = self._is_made(connection)
+                if not is_made:
+                    with self.plainly(), self._engine.begin() as connection:
+                        self._make(connection)
             with self.reading() as connection:
                 self._require_version(connection)
         except BaseException:
@@ -132,6 +136,11 @@ class Database:
             sa.event.listen(engine, "connect", prepare_to_write)
         sa.event.listen(engine, "begin", begin_sqlite)
         return engine
+
+    @staticmethod
+    def _is_made(connection: Connection) -> bool:
+        there = sa.inspect(connection).get_table_names()
+        return schema.metadata.tables.keys() <= set(there)
 
     def _make(self, connection: Connection) -> None:
         """Make the tables, unless they are there."""

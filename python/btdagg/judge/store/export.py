@@ -328,13 +328,6 @@ def export(frame: pl.DataFrame, path: str | os.PathLike[str]) -> None:
         raise InputError(f"{name}: cannot be written: {error.strerror or error}") from None
 
 
-def is_export(columns: Collection[str]) -> bool:
-    """Whether a table has the columns of `votes_frame`, and no others."""
-    wanted = {"item", "judge", "template", "temperature", "method", *_COLUMNS}
-    others = set(columns) - wanted - {"task", "reasoning_effort", *_EXCHANGE}
-    return wanted <= set(columns) and all(map(_DECISIONS.fullmatch, others))
-
-
 def _same(left: sa.Table, right: sa.Table, *names: str) -> sa.ColumnElement[bool]:
     return sa.and_(*(left.c[name] == right.c[name] for name in names))
 

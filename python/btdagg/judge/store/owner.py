@@ -15,13 +15,11 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
 
 from btdagg.judge.calls import Messages, Order
-from btdagg.judge.limits import Limits
 from btdagg.judge.store import schema
 from btdagg.judge.store.batches import Batches, batch_owners
 from btdagg.judge.store.database import Database, in_parts
 from btdagg.judge.store.locks import FileLocks, OwnerLocks, SessionLocks
 from btdagg.judge.store.records import Answered, Claimed, StoreError
-from btdagg.judge.store.shared_use import SharedUse
 
 CLAIMING = 0x636C616D  # advisory lock: one claims at a time
 BATCHED = "batched"
@@ -220,10 +218,6 @@ class Owner:
                 insert = self._db.insert(schema.endpoints).on_conflict_do_nothing()
                 self._connection.execute(insert, values)
 
-    def share(self, judge: str, limits: Limits) -> SharedUse:
-        """Join the processes that share limits for a judge; once."""
-        return SharedUse(self._db, self._connection, self.id, self._is_dead, judge, limits)
-
     def keep_messages(self, ask: int, sent: Mapping[tuple[str, Order], Messages]) -> None:
         """Keep what is sent of items, if exchanges are kept."""
         if not self._keep_exchanges or not sent:
@@ -255,6 +249,12 @@ class Owner:
     def batches(self) -> Batches:
         """The batches of the store, as this owner may change them."""
         return Batches(self._db, self._connection, self.id, self._is_dead)
+
+    def begin(self) -> None:
+        """Begin a transaction, if there is none: wait for others who write."""
+        if not self._connection.in_transaction():
+            with self._db.plainly():
+                self._connection.begin()
 
     def commit(self) -> None:
         """Make durable what was done since the last time."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sqlite3
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,11 +24,19 @@ from btdagg.judge.store.records import NoStoreError, StoreError
 
 DAMAGED = "the file is damaged"
 BUSY_SECONDS = 60  # for which a writer waits for others
+_TRY_MS = 250  # of which SQLite itself waits so long at a time: within, nothing can interrupt it
+_thread = threading.local()
+_SETTINGS = re.compile(r"(^|\s)password\s*=|^postgres(ql)?:", re.IGNORECASE)
 
 
 def url_of(place: str) -> URL:
     """From a path or URL to the URL of a database."""
     if "://" not in place:
+        if _SETTINGS.search(place):  # else the password would become the name of a file
+            raise StoreError(
+                "store looks like the settings of a database; expected a path (SQLite) or "
+                "postgresql://user@host/database"
+            )
         return URL.create("sqlite", database=place)
     try:
         url = sa.make_url(place)
@@ -130,13 +141,29 @@ def prepare_to_write(connection: Any, _: object) -> None:
     """Make a new connection log ahead, and wait for the disk."""
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")  # on disk, not just in the log's buffer
+    connection.execute(f"PRAGMA busy_timeout = {_TRY_MS}")
+
+
+def give_up_when(is_over: Callable[[], bool]) -> None:
+    """Have this thread wait for other writers no longer once that is so."""
+    _thread.is_over = is_over
 
 
 def begin_sqlite(connection: Connection) -> None:
     """Begin a transaction: one that writes has the database to itself."""
     # One who reads first and writes then would be refused if another wrote in between.
-    reads = connection.get_execution_options().get("btdagg_reads")
-    connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
+    if connection.get_execution_options().get("btdagg_reads"):
+        connection.exec_driver_sql("BEGIN")
+        return
+    is_over = getattr(_thread, "is_over", bool)
+    until = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            return
+        except DBAPIError as error:
+            if "locked" not in str(error.orig) or is_over() or time.monotonic() > until:
+                raise
 
 
 _WORDS = {

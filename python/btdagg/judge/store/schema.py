@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from sqlalchemy import (
-    BigInteger,
     Column,
     Float,
     ForeignKey,
@@ -66,34 +65,6 @@ owners = Table(
     Column("started", Float, nullable=False),
     sqlite_autoincrement=True,
 )
-
-
-# Limits that all processes which ask a judge share: how fast, and until when the rate is taken, in
-# seconds since 1970 by the clock of the database.
-shared_limits = Table(
-    "btdagg_shared_limits",
-    metadata,
-    Column("judge", String, primary_key=True),
-    Column("requests_per_minute", Float),
-    Column("tokens_per_minute", Float),
-    Column("next_request", Float, nullable=False),
-    Column("next_token", Float, nullable=False),
-)
-
-# What each of them has used, and may use at most with its calls in flight. What a process that was
-# killed had in flight counts as used.
-shared_use = Table(
-    "btdagg_shared_use",
-    metadata,
-    Column("judge", String, ForeignKey(shared_limits.c.judge), primary_key=True),
-    Column("owner", Integer, ForeignKey(owners.c.id), primary_key=True, autoincrement=False),
-    Column("calls", BigInteger, nullable=False),
-    Column("tokens", BigInteger, nullable=False),
-    Column("cost", Float, nullable=False),
-    Column("reserved_tokens", BigInteger, nullable=False),
-    Column("reserved_cost", Float, nullable=False),
-)
-
 
 # Requests that are asked together, by a file. What is in one is claimed by a number of its own, as
 # if by an owner, but one that does not live and so does not die: hours pass between processes that

@@ -1,9 +1,9 @@
-"""Every figure of the paper, from the results of `btdagg.evaluation`."""
+"""Figures of the results of `btdagg.evaluation`."""
 
 from btdagg.report.figures.behaviour import behaviour_figure
 from btdagg.report.figures.curves import calibration_figures, vote_figures
 from btdagg.report.figures.estimates import estimates_figure, systems_figure
-from btdagg.report.figures.judges import positional_bias_figure, tie_rate_figure
+from btdagg.report.figures.judges import positional_bias_figure
 from btdagg.report.figures.labels import (
     condition_figure,
     confusion_figure,
@@ -11,7 +11,6 @@ from btdagg.report.figures.labels import (
     gold_figure,
 )
 from btdagg.report.figures.plans import forecast_figure, plan_figure
-from btdagg.report.figures.transfer import transfer_figure, transfer_limit
 
 __all__ = [
     "behaviour_figure",
@@ -25,8 +24,5 @@ __all__ = [
     "plan_figure",
     "positional_bias_figure",
     "systems_figure",
-    "tie_rate_figure",
-    "transfer_figure",
-    "transfer_limit",
     "vote_figures",
 ]

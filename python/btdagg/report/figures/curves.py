@@ -18,7 +18,7 @@ from btdagg.report.style import (
     panels_beside,
     wrapped,
 )
-from btdagg.report.tables.common import splits_of
+from btdagg.report.tables.common import evaluated_on
 from btdagg.report.wording import key_of, not_evaluated, stem
 
 if TYPE_CHECKING:
@@ -105,11 +105,13 @@ def _figures(
             sweeps = of_key[first : first + most]
             page = (f"page {first // most + 1}",) if len(of_key) > most else ()
             several = len(groups) > 1 or len(of_key) > most
-            n_splits = splits_of([cell.comparison.n_splits for s in sweeps for cell in s.cells])
+            compared = [cell.comparison for s in sweeps for cell in s.cells]
+            cross_fitted = compared[0].methods[0].of_new_items is not None
+            whose = "for new items" if cross_fitted else "of the mean"
             figure = ReportFigure(
                 stem(name, *key, *page),
                 ", ".join((f"Error against {points}", *key, *page)),
-                f"Means over {n_splits} with 95% intervals of the mean.{more}"
+                f"Means over {evaluated_on(compared)} with 95% intervals {whose}.{more}"
                 + abridged(_methods(sweeps), _IN_LEGEND, 1)
                 + not_evaluated(key for key, _ in found.skipped),
                 partial(draw, found.by, sweeps),

@@ -1,4 +1,4 @@
-"""Figures of judges: how often they call a tie, and how much they favour the first response."""
+"""How much judges favour the first response; means with intervals, by row."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from btdagg.report.wording import key_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from btdagg.evaluation import Interval, PositionalBias, TieRates
+    from btdagg.evaluation import Interval, PositionalBias
 
 Points = Mapping[str, Mapping[str, "Interval | None"]]
 """Means with intervals, by row and by series."""
@@ -30,36 +30,6 @@ Points = Mapping[str, Mapping[str, "Interval | None"]]
 _IN_ROW = 26  # letters of a name beside a row
 _IN_LEGEND = 24
 _APART = 0.13  # inches between series in a row
-
-
-def tie_rate_figure(
-    found: TieRates, rows: str = "judge", columns: str = "template"
-) -> ReportFigure:
-    """Draw the share of ties by two columns, with 95% intervals.
-
-    Parameters
-    ----------
-    found : TieRates
-    rows, columns : str
-        Names of the two columns.
-
-    References
-    ----------
-    The paper's table of tie rates.
-    """
-    points = {
-        row: dict(zip(found.column_names, cells, strict=True))
-        for row, cells in zip(found.row_names, found.cells, strict=True)
-    }
-    return ReportFigure(
-        "tie-rates",
-        f"Tie rates by {rows} and {columns}",
-        f"Share of {found.unit} that are ties, with 95% intervals, which go by the number of items."
-        + _shortened(points, found.column_names),
-        partial(
-            _draw, points, found.column_names, columns, f"ties in percent of {found.unit}", None
-        ),
-    )
 
 
 def positional_bias_figure(
@@ -92,9 +62,9 @@ def positional_bias_figure(
         "positional-bias",
         "Positional bias",
         "(first - second) / (first + second) of the votes for the response that is shown first and "
-        "second, with 95% intervals over items." + _shortened(points, settings),
+        "second, with 95% intervals over items." + shortened(points, settings),
         partial(
-            _draw,
+            draw_intervals,
             points,
             settings,
             setting,
@@ -104,11 +74,12 @@ def positional_bias_figure(
     )
 
 
-def _shortened(points: Points, series: Sequence[str]) -> str:
+def shortened(points: Points, series: Sequence[str]) -> str:
+    """Say which names `draw_intervals` abridges, as the end of a note."""
     return abridged(points, _IN_ROW) + abridged(series, _IN_LEGEND, 1)
 
 
-def _draw(
+def draw_intervals(
     points: Points,
     series: Sequence[str],
     series_title: str,

@@ -22,7 +22,8 @@ from btdagg.report.style import (
     without_frame,
     wrapped,
 )
-from btdagg.report.wording import LABEL_NAMES, MISSING, counted, fixed, stem
+from btdagg.report.tables.common import evaluated_on
+from btdagg.report.wording import LABEL_NAMES, MISSING, fixed, stem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,8 +57,8 @@ def distribution_figure(task: str, found: Comparison) -> ReportFigure:
     return ReportFigure(
         stem("labels", task),
         f"Label distributions: {task}",
-        f"Labels in percent of the evaluation set: means over {_splits(found)}. Dashed: where the "
-        "gold labels change." + abridged(found.predicted, _IN_ROW),
+        f"Labels in percent of the evaluation set: means over {evaluated_on([found])}. Dashed: "
+        "where the gold labels change." + abridged(found.predicted, _IN_ROW),
         partial(_draw_bars, {"": rows}, first_is_gold=True),
         family="labels",
         choice=task,
@@ -93,7 +94,8 @@ def condition_figure(column: str, found: Mapping[str, Comparison]) -> ReportFigu
     return ReportFigure(
         stem("labels-by", column),
         f"Label distributions by {column}",
-        f"Labels in percent of the evaluation set: means over {_splits(*found.values())}. Dashed: "
+        "Labels in percent of the evaluation set: means over "
+        f"{evaluated_on([*found.values()])}. Dashed: "
         "where the gold labels change." + abridged(names, _IN_ROW),
         partial(_draw_bars, panels, first_is_gold=True),
     )
@@ -147,7 +149,7 @@ def confusion_figure(task: str, found: Comparison) -> ReportFigure:
         stem("confusion", task),
         f"Confusion matrices: {task}",
         "Items of the evaluation set with the gold label of the row that are given the label of "
-        f"the column: mean over {_splits(found)}, and percent of the row."
+        f"the column: mean over {evaluated_on([found])}, and percent of the row."
         + abridged((method.name for method in found.methods), _IN_TITLE),
         partial(_draw_confusions, found.methods),
         family="confusion",
@@ -247,7 +249,3 @@ def _confusion(axis: Axes, method: MethodScores) -> None:
     axis.set_aspect("equal")
     without_frame(axis)
     axis.tick_params(colors=INK)
-
-
-def _splits(*several: Comparison) -> str:
-    return counted(len(several[0].methods[0].matrices), "random split")

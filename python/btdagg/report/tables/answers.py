@@ -33,9 +33,9 @@ _WIDE = 0.05
 def answers_table(scores: Scores) -> ReportTable:
     """Say in a row for each part what to use, how good it is, and what would improve it.
 
-    A part is decided by the model, or by majority vote, with the lowest mean absolute error at its
-    largest number of votes; by another method where that is significantly better; or by a constant
-    answer where none of them is better.
+    A part is decided by the model that is written, the first that is calibrated, or by majority
+    vote, whichever has the lower mean absolute error at the largest number of votes; by another
+    method where that is significantly better; or by a constant answer where none is better.
 
     Parameters
     ----------
@@ -111,14 +111,11 @@ def methods_table(scores: Scores) -> ReportTable:
 
 
 def _best(cell: Cell) -> Line:
-    """The model or majority vote with the lowest error; a peer only where it is known to be better.
-
-    A model can be written and used, while another method is there to be compared with.
-    """
+    """The model that is written or majority vote; a peer only where it is known to be better."""
     found, compared = lines_of(cell), cell.comparison
     lowest = min(found, key=lambda line: line.mae.mean)
     usable = [
-        found[place] for place in (*compared.calibrated, compared.baseline) if place is not None
+        found[place] for place in (compared.calibrated, compared.baseline) if place is not None
     ]
     if not usable:
         return lowest

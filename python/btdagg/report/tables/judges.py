@@ -1,129 +1,26 @@
-"""Tables of judges: against human raters, by position, and by ties."""
+"""The table of positional bias."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from btdagg._core import InputError
-from btdagg.evaluation.raters import LeaveOneOut
-from btdagg.evaluation.summary import name_of_average, record, spread
-from btdagg.report.table import Entry, PivotCell, ReportTable
-from btdagg.report.tables.common import splits_of, where
+from btdagg.evaluation.summary import record, spread
+from btdagg.report.table import PivotCell, ReportTable
+from btdagg.report.tables.common import where
 from btdagg.report.wording import (
     MISSING,
-    SPLITS_NOTE,
-    fixed,
     key_of,
-    not_evaluated,
     percent,
     percent_with_error,
-    with_error,
 )
 
 if TYPE_CHECKING:
-    from btdagg.evaluation import PositionalBias, RaterScores, TieRates
+    from btdagg.evaluation import PositionalBias
 
 # Share of the votes of the other order below which a positional bias is worth a word of caution.
 _EVEN = 0.5
-
-
-def raters_table(
-    found: LeaveOneOut | Mapping[int, LeaveOneOut], shared: Literal["tie", "drop"] = "tie"
-) -> ReportTable:
-    """Tabulate every rater against the others, and against a judge if there was one.
-
-    Parameters
-    ----------
-    found : LeaveOneOut, or mapping of int to LeaveOneOut
-        One, or one for each number of votes of the judge.
-    shared : {"tie", "drop"}
-        What was done with items on which labels share the most votes of the other raters.
-
-    Raises
-    ------
-    InputError
-        If the mapping is empty.
-
-    References
-    ----------
-    The paper's table of the leave-one-out comparison by rater.
-    """
-    several = {None: found} if isinstance(found, LeaveOneOut) else dict(found.items())
-    if not several:
-        raise InputError("found is empty, want at least one")
-    judged = any(scores.judge is not None for one in several.values() for scores in one.raters)
-    rows: list[tuple[Entry, ...]] = []
-    records: list[dict[str, object]] = []
-    for n_votes, one in several.items():
-        label = [] if n_votes is None else [str(n_votes)]
-        for scores in one.raters:
-            texts = map(Entry, (*label, str(scores.rater), str(scores.n_items)))
-            rows.append((*texts, *_rater_entries(scores)))
-            budget = {} if n_votes is None else {"n_votes": n_votes}
-            records.append({**budget, **_rater_record(scores)})
-        if judged:
-            blank = (Entry(""),) * 3
-            wins, by_mae = (
-                Entry(f"{n}/{len(one.raters)}", bold=True) for n in (one.n_wins, one.n_wins_by_mae)
-            )
-            rows.append((*map(Entry, (*label, "wins", "")), *blank, wins, *blank, by_mae))
-    header = ["rater", "items", "accuracy", "MAE"]
-    rule = "it is a tie" if shared == "tie" else "the item is left out"
-    note = f"Gold is the majority vote of the other raters; where labels share the most, {rule}."
-    if judged:
-        header[3:3] = beside = ["judge", "gain", "wins"]
-        header += beside
-        n_splits = [len(s.judge.mae) for o in several.values() for s in o.raters if s.judge]
-        note += (
-            f" Rater and judge are scored on the evaluation sets of {splits_of(n_splits)}, which "
-            f"the judge is not calibrated on; {SPLITS_NOTE}. A gain above 0 is the judge's. Wins: "
-            "the judge's mean is the better one."
-        )
-    labels = [] if None in several else ["votes"]
-    return ReportTable(
-        "raters",
-        "Raters left out one by one",
-        note + not_evaluated((str(r),) for one in several.values() for r, _ in one.skipped),
-        (*labels, *header),
-        tuple(rows),
-        tuple(records),
-        n_label_columns=len(labels) + 1,
-    )
-
-
-def _rater_entries(scores: RaterScores) -> tuple[Entry, ...]:
-    judge = scores.judge
-    if judge is None:
-        return Entry(fixed(scores.accuracy)), Entry(fixed(scores.mae))
-    entries: list[Entry] = []
-    for human, own, gain, wins in (
-        (judge.human_accuracy, judge.accuracy, judge.accuracy_gain, judge.wins),
-        (judge.human_mae, judge.mae, judge.mae_gain, judge.wins_by_mae),
-    ):
-        means = fixed(float(human.mean())), fixed(float(own.mean()))
-        entries += map(Entry, (*means, with_error(gain, signed=True)))
-        entries.append(Entry("yes" if wins else "no", wins))
-    return tuple(entries)
-
-
-def _rater_record(scores: RaterScores) -> dict[str, object]:
-    names = ("rater", "n_items", "n_alone", "n_shared", "n_without_votes", "accuracy", "mae")
-    record: dict[str, object] = {name: getattr(scores, name) for name in names}
-    judge = scores.judge
-    if judge is not None:
-        record |= {
-            "human_accuracy_evaluated": float(judge.human_accuracy.mean()),
-            "human_mae_evaluated": float(judge.human_mae.mean()),
-            **spread("judge_accuracy", judge.judge.accuracy_interval),
-            **spread("judge_mae", judge.judge.mae_interval),
-            **spread("accuracy_gain", judge.accuracy_gain),
-            **spread("mae_gain", judge.mae_gain),
-            "wins": judge.wins,
-            "wins_by_mae": judge.wins_by_mae,
-            "n_splits": len(judge.mae),
-        }
-    return record
 
 
 def positional_bias_table(
@@ -197,47 +94,4 @@ def _lopsided(found: Sequence[PositionalBias], setting: str) -> str:
     return (
         " Where most votes or all are of one order, the bias cannot be told from how much better "
         f"that response is ({listed})."
-    )
-
-
-def tie_rate_table(found: TieRates, rows: str = "judge", columns: str = "template") -> ReportTable:
-    """Tabulate the share of ties by two columns, with averages.
-
-    Parameters
-    ----------
-    found : TieRates
-    rows, columns : str
-        Names of the two columns.
-
-    References
-    ----------
-    The paper's table of tie rates.
-    """
-    names = [f"{columns} {name}".strip() for name in found.column_names]
-    average = name_of_average(found.row_names)
-
-    def cells() -> Iterator[PivotCell]:
-        for i, row in enumerate(found.row_names):
-            for j, column in enumerate(found.column_names):
-                rate = found.cells[i][j]
-                counts = {
-                    "ties": int(found.ties[i, j]),
-                    "total": int(found.totals[i, j]),
-                    "n_items": int(found.n_items[i, j]),
-                    "n_missing": int(found.n_missing[i, j]),
-                }
-                whole = record({rows: row, columns: column}, {**counts, **spread("rate", rate)})
-                yield PivotCell((row,), names[j], percent_with_error(rate), False, whole)
-            yield PivotCell((row,), "average", percent_with_error(found.row_averages[i]))
-        for name, rate in zip(names, found.column_averages, strict=True):
-            yield PivotCell((average,), name, percent_with_error(rate))
-        yield PivotCell((average,), "average", percent_with_error(found.overall))
-
-    return ReportTable.pivot(
-        "tie-rates",
-        f"Tie rates by {rows} and {columns}",
-        f"Share of {found.unit} that are ties; ± is half of the 95% interval, which goes by the "
-        "number of items. Averages pool their cells.",
-        (rows,),
-        cells(),
     )

@@ -10,7 +10,8 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg.report.table import PivotCell, ReportTable
-from btdagg.report.wording import LABEL_NAMES, MISSING, counted, fixed, percent, stem
+from btdagg.report.tables.common import evaluated_on
+from btdagg.report.wording import LABEL_NAMES, MISSING, fixed, percent, stem
 
 if TYPE_CHECKING:
     from btdagg.evaluation import Comparison, LabelledItems
@@ -61,7 +62,7 @@ def confusion_table(task: str, found: Comparison) -> ReportTable:
         stem("confusion", task),
         f"Confusion matrices: {task}",
         "Items of the evaluation set with the gold label of the row that are given the label of "
-        f"the column: mean over {_splits(found)}, and percent of the row. Bold: correct.",
+        f"the column: mean over {evaluated_on([found])}, and percent of the row. Bold: correct.",
         ("method", "gold"),
         cells(),
     )
@@ -104,7 +105,7 @@ def distribution_table(task: str, found: Comparison) -> ReportTable:
     return ReportTable.pivot(
         stem("labels", task),
         f"Label distributions: {task}",
-        f"Items of the evaluation set by label: means over {_splits(found)}.",
+        f"Items of the evaluation set by label: means over {evaluated_on([found])}.",
         ("labels",),
         cells(),
     )
@@ -154,7 +155,3 @@ def _percentages(
 ) -> Iterator[PivotCell]:
     for name, share in zip(LABEL_NAMES, shares, strict=True):
         yield PivotCell(label, f"{name} (%)", percent(share), place=place)
-
-
-def _splits(found: Comparison) -> str:
-    return counted(found.n_splits, "random split")

@@ -10,17 +10,20 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg.evaluation.cells import Cell
-from btdagg.evaluation.intervals import Interval, difference_interval
+from btdagg.evaluation.intervals import Interval
 from btdagg.evaluation.scores import Scores
-from btdagg.evaluation.summary import Line, average, lines_of, name_of_average, record, spread
+from btdagg.evaluation.summary import average, lines_of, name_of_average, record, spread
 from btdagg.report.table import PivotCell, ReportTable
-from btdagg.report.tables.common import splits_of, where
+from btdagg.report.tables.common import (
+    LOWER_IS_BETTER,
+    best_lines,
+    interval_note_of,
+    scored_on,
+    where,
+)
 from btdagg.report.wording import (
-    NEW_ITEMS_NOTE,
-    SPLITS_NOTE,
     not_evaluated,
     pvalue,
-    stem,
     votes_of,
     with_error,
 )
@@ -28,7 +31,7 @@ from btdagg.report.wording import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from btdagg.evaluation import Comparison, OrderComparisons
+    from btdagg.evaluation import Comparison
     from btdagg.evaluation.parts import Key
 
 Score = Literal["mae", "accuracy"]
@@ -36,7 +39,6 @@ Ranks: TypeAlias = "Callable[[Comparison, Score], NDArray[np.int_]]"
 """Rank clusters of the methods of a comparison, by a score; 1 is the best."""
 
 _TITLES = {"mae": "Mean absolute error", "accuracy": "Pairwise accuracy"}
-_LOWER = "Mean absolute error, lower is better"
 
 
 def score_tables(scores: Scores, ranks: Ranks | None = None) -> tuple[ReportTable, ReportTable]:
@@ -92,7 +94,7 @@ def comparison_table(found: Comparison) -> ReportTable:
     return ReportTable.pivot(
         "comparison",
         f"Methods on {found.n_items:,} labelled items",
-        _note(one).rstrip(".") + "." + ranked,
+        interval_note_of(one).rstrip(".") + "." + ranked,
         ("method",),
         cells(),
     )
@@ -149,8 +151,8 @@ def _score_table(scores: Scores, score: Score, ranks: Ranks | None) -> ReportTab
     return ReportTable.pivot(
         score,
         _TITLES[score],
-        f"Means over {_splits(scores)}, {better} is better; {_note(scores)}. Bold: {bold}."
-        + not_evaluated(key for key, _ in scores.skipped),
+        f"Means over {scored_on(scores)}, {better} is better; {interval_note_of(scores)}. "
+        f"Bold: {bold}." + not_evaluated(key for key, _ in scores.skipped),
         (*others, "votes", "method"),
         cells(),
         (*columns, *means),
@@ -166,7 +168,7 @@ def _shown(cell: Cell, score: Score, ranks: Ranks | None) -> list[Shown]:
     lines = lines_of(cell)
     more: list[dict[str, object]] = [{} for _ in lines]
     if ranks is None:
-        first = _best(lines, score)
+        first = best_lines(lines, score)
     else:
         rank = np.asarray(ranks(cell.comparison, score)).tolist()
         first = [line for line, of_line in zip(lines, rank, strict=True) if of_line == 1]
@@ -186,7 +188,7 @@ def _averaged(cells: Sequence[Cell], score: Score, *, whole: bool) -> list[Shown
     lines = average(cells, ())
     if not whole:
         return [(None, False, spread(score, None)) for _ in lines]
-    best = _best(lines, score)
+    best = best_lines(lines, score)
     return [(getattr(line, score), line in best, line.fields(score)) for line in lines]
 
 
@@ -225,71 +227,6 @@ def pvalue_table(scores: Scores) -> ReportTable:
     )
 
 
-def ablation_table(found: Scores) -> ReportTable:
-    """Tabulate MAE by the value of what was varied: values in columns, methods in rows.
-
-    Where there are two methods, a third row has their difference. The records have accuracy too.
-
-    Raises
-    ------
-    InputError
-        If nothing could be evaluated.
-
-    References
-    ----------
-    The paper's tables of temperatures and of prompt variations.
-    """
-    if not found.cells:
-        raise InputError("the ablation has no cells: nothing could be evaluated")
-    one = len(found.cells[0].comparison.methods) == 1
-    blocks: dict[tuple[Key, int | None], list[Cell]] = {}
-    for cell in found.cells:
-        blocks.setdefault((cell.key, cell.n_votes), []).append(cell)
-
-    def cells() -> Iterator[PivotCell]:
-        for (key, n_votes), block in blocks.items():
-            label = (*key, votes_of(n_votes))
-            lines = {f"{found.column} {cell.value}".strip(): lines_of(cell) for cell in block}
-            lowest = _best([line for of_value in lines.values() for line in of_value])
-            for (column, of_value), cell in zip(lines.items(), block, strict=True):
-                own = {**where(found.by, key), found.column: cell.value}
-                bold = lowest if one else _best(of_value)
-                names = ("n_votes", "method", "mae", "accuracy", "n_items", "n_splits")
-                for number, line in enumerate(of_value):
-                    whole = record(own, line.fields(*names))
-                    yield PivotCell(
-                        (*label, line.method),
-                        column,
-                        with_error(line.mae),
-                        line in bold,
-                        whole,
-                        number,
-                    )
-            for column, cell in zip(lines, block, strict=True):
-                if len(cell.comparison.methods) == 2:
-                    first, second = cell.comparison.methods
-                    change = with_error(difference_interval(first.mae, second.mae), signed=True)
-                    yield PivotCell(
-                        (*label, f"{first.name} less {second.name}"), column, change, place=2
-                    )
-
-    bold = "the lowest of the row" if one else f"the lowest of the methods at that {found.column}"
-    n_left_out = sum(found.n_left_out.values())
-    left_out = (
-        f" {n_left_out} items without votes under every {found.column} are left out."
-        if n_left_out
-        else ""
-    )
-    return ReportTable.pivot(
-        stem("ablation", found.column),
-        f"Error by {found.column}",
-        f"{_LOWER}: means over {_splits(found)} of the same items for every {found.column}; "
-        f"{SPLITS_NOTE}. Bold: {bold}.{left_out}" + not_evaluated(key for key, _ in found.skipped),
-        (*found.by, "votes", "method"),
-        cells(),
-    )
-
-
 def vote_sweep_table(found: Scores) -> ReportTable:
     """Tabulate MAE by the number of votes; the records have accuracy too.
 
@@ -324,7 +261,7 @@ def _sweep_table(found: Scores, name: str, point_name: str, title: str, more: st
     def cells() -> Iterator[PivotCell]:
         for key, of_key in found.by_key().items():
             at = [lines_of(cell) for cell in of_key]
-            best = [_best(lines) if len(lines) > 1 else [] for lines in at]
+            best = [best_lines(lines) if len(lines) > 1 else [] for lines in at]
             for number, of_method in enumerate(zip(*at, strict=True)):
                 for line, bold in zip(of_method, best, strict=True):
                     fields = line.fields(*names, "n_splits")
@@ -341,66 +278,9 @@ def _sweep_table(found: Scores, name: str, point_name: str, title: str, more: st
     return ReportTable.pivot(
         f"sweep-{name}",
         title,
-        f"{_LOWER}: means over {_splits(found)}; {SPLITS_NOTE}.{more} Bold: the lowest of the "
-        "methods." + not_evaluated(key for key, _ in found.skipped),
+        f"{LOWER_IS_BETTER}: means over {scored_on(found)}; {interval_note_of(found)}.{more} "
+        "Bold: the lowest of the methods." + not_evaluated(key for key, _ in found.skipped),
         (*found.by, "method"),
         cells(),
         map(str, points),
     )
-
-
-def order_table(found: OrderComparisons) -> ReportTable:
-    """Tabulate MAE on votes of the first order, of the second, and of both in equal parts.
-
-    References
-    ----------
-    The paper's table of positional bias mitigation.
-    """
-
-    def cells() -> Iterator[PivotCell]:
-        for key, of_key in found.by_key().items():
-            for number, of_method in enumerate(zip(*map(lines_of, of_key), strict=True)):
-                best = _best(of_method)
-                for line, cell in zip(of_method, of_key, strict=True):
-                    fields = line.fields("n_votes", "method")
-                    fields |= {"order": cell.value}
-                    fields |= line.fields("mae", "accuracy", "n_items", "n_splits")
-                    yield PivotCell(
-                        (*key, votes_of(cell.n_votes), line.method),
-                        cell.value,
-                        with_error(line.mae),
-                        line in best,
-                        record(where(found.by, key), fields),
-                        number,
-                    )
-
-    over = f" over {_splits(found)}" if found.cells else ""
-    return ReportTable.pivot(
-        "orders",
-        "Error by the order in which responses are shown",
-        f"{_LOWER}: means{over}; {SPLITS_NOTE}. First: all votes with A shown first; second: all "
-        "with B shown first; balanced: half of each. Equal numbers of votes on the same items. "
-        "Bold: the lowest of the row." + not_evaluated(key for key, _ in found.skipped),
-        (*found.by, "votes", "method"),
-        cells(),
-        ("first", "second", "balanced"),
-    )
-
-
-def _best(lines: Sequence[Line], score: Score = "mae") -> list[Line]:
-    """Lines of the best mean; several where it is equal."""
-    means = [getattr(line, score).mean for line in lines]
-    best = min(means) if score == "mae" else max(means)
-    return [line for line, mean in zip(lines, means, strict=True) if mean == best]
-
-
-def _splits(scores: Scores) -> str:
-    if scores.cells[0].comparison.new_items is not None:
-        return "the folds of a cross-validation by group"
-    return splits_of([cell.comparison.n_splits for cell in scores.cells])
-
-
-def _note(scores: Scores) -> str:
-    """What stands behind the ± of a score."""
-    cross_fitted = scores.cells[0].comparison.new_items is not None
-    return NEW_ITEMS_NOTE if cross_fitted else SPLITS_NOTE

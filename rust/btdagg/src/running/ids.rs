@@ -4,73 +4,191 @@ use std::hash::Hasher;
 
 use rustc_hash::FxHasher;
 
-use crate::splitmix::{STEP, mix};
+use crate::Error;
+use crate::memory::collected;
+use crate::splitmix::{STEP, mix, unmix};
 
-/// Ids in the order in which they were first seen, each found by a hash.
-pub trait Ids: Default + Clone + Send + Sync {
-    /// What an id is looked up by.
-    type Key: ?Sized + Ord;
-
-    /// A hash whose bits are all as good.
-    fn hash(key: &Self::Key) -> u64;
-
-    /// Number of ids.
-    fn len(&self) -> usize;
-
-    /// Whether there are none.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The id at a place.
-    fn get(&self, place: usize) -> Option<&Self::Key>;
-
-    /// Place of an id with that hash.
-    fn find(&self, key: &Self::Key, hash: u64) -> Option<usize>;
-
-    /// Place of an id with that hash, which is made where there is none. The id is read only if the
-    /// hash does not say all.
-    fn find_or_insert<'a>(&mut self, key: impl Fn() -> &'a Self::Key, hash: u64) -> usize
-    where
-        Self::Key: 'a;
+/// Ids of rows of votes.
+#[derive(Debug, Clone, Copy)]
+pub enum Keys<'a> {
+    /// Integers.
+    Integers(&'a [i64]),
+    /// Texts.
+    Texts(Texts<'a>),
 }
 
-/// Rows of ids, each read once and in any order.
-pub trait Keys<I: Ids>: Sync {
+/// Texts as UTF-8, one after the other, as Arrow holds them.
+#[derive(Debug, Clone, Copy)]
+pub struct Texts<'a> {
+    data: &'a [u8],
+    start: usize,
+    ends: &'a [i64],
+}
+
+impl<'a> Texts<'a> {
+    /// Texts of the data: where the first begins, and where each ends.
+    ///
+    /// # Errors
+    /// [`Error::TextEnd`] for the first end that is not within the data or before another.
+    pub fn new(data: &'a [u8], start: i64, ends: &'a [i64]) -> Result<Self, Error> {
+        let (mut least, most) = (0, data.len());
+        for &value in std::iter::once(&start).chain(ends) {
+            if value < least || usize::try_from(value).map_or(true, |end| end > most) {
+                return Err(Error::TextEnd { value, least, most });
+            }
+            least = value;
+        }
+        Ok(Self { data, start: usize::try_from(start).unwrap_or(0), ends })
+    }
+
+    fn get(&self, row: usize) -> &'a [u8] {
+        // All ends are within the data.
+        let end = |row: usize| usize::try_from(self.ends[row]).unwrap_or(0);
+        &self.data[if row == 0 { self.start } else { end(row - 1) }..end(row)]
+    }
+}
+
+impl Keys<'_> {
     /// Number of rows.
-    fn len(&self) -> usize;
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        match self {
+            Self::Integers(keys) => keys.len(),
+            Self::Texts(texts) => texts.ends.len(),
+        }
+    }
 
     /// Whether there are no rows.
-    fn is_empty(&self) -> bool {
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The id of a row below [`len`](Self::len).
-    fn key(&self, row: usize) -> &I::Key;
+    pub(super) const fn are_texts(&self) -> bool {
+        matches!(self, Self::Texts(_))
+    }
+
+    /// A hash whose bits are all as good; no two integers have the same.
+    #[inline]
+    pub(super) fn hash(&self, row: usize) -> u64 {
+        match self {
+            Self::Integers(keys) => hash_of_integer(keys[row]),
+            Self::Texts(texts) => hash_of(texts.get(row)),
+        }
+    }
+
+    /// Hashes of rows.
+    pub(super) fn hashes(&self, rows: std::ops::Range<usize>) -> Result<Vec<u64>, Error> {
+        match self {
+            Self::Integers(keys) => collected(keys[rows].iter().map(|&key| hash_of_integer(key))),
+            Self::Texts(texts) => collected(rows.map(|row| hash_of(texts.get(row)))),
+        }
+    }
+
+    /// The text of a row; of integers, none.
+    pub(super) fn text(&self, row: usize) -> &[u8] {
+        match self {
+            Self::Integers(_) => &[],
+            Self::Texts(texts) => texts.get(row),
+        }
+    }
 }
 
-/// Open addressing: places by hash, at most half of the slots taken.
+/// All that there is of an integer, which [`integer`] gets out of it again.
+const fn hash_of_integer(key: i64) -> u64 {
+    mix(key.cast_unsigned().wrapping_add(STEP))
+}
+
+/// The integer of a hash.
+pub(super) const fn integer(hash: u64) -> i64 {
+    unmix(hash).wrapping_sub(STEP).cast_signed()
+}
+
+fn hash_of(text: &[u8]) -> u64 {
+    let mut hasher = FxHasher::default();
+    hasher.write(text);
+    mix(hasher.finish() ^ text.len() as u64)
+}
+
+/// Ids in the order in which they were first seen, each found by its hash: open addressing, at most
+/// half of the slots taken. Of integers the hash is all that is kept.
 #[derive(Debug, Clone, Default)]
-struct Index {
+pub(super) struct Ids {
     /// Upper half: upper half of the hash. Lower half: place + 1, or 0 where the slot is free.
     slots: Vec<u64>,
-    taken: usize,
+    hashes: Vec<u64>,
+    /// Texts one after the other, and where each ends.
+    data: Vec<u8>,
+    ends: Vec<usize>,
 }
 
 const UPPER: u64 = 0xFFFF_FFFF_0000_0000;
 
-impl Index {
-    /// The place of the hash that is the `same` as what is looked for, or the free slot.
+impl Ids {
+    pub(super) const fn len(&self) -> usize {
+        self.hashes.len()
+    }
+
+    pub(super) fn hash(&self, place: usize) -> u64 {
+        self.hashes[place]
+    }
+
+    /// The text at a place; of integers, none.
+    pub(super) fn text(&self, place: usize) -> &[u8] {
+        let Some(&end) = self.ends.get(place) else { return &[] };
+        &self.data[if place == 0 { 0 } else { self.ends[place - 1] }..end]
+    }
+
+    /// The place of the id of a row, or the free slot.
     #[inline]
-    fn probe(&self, hash: u64, same: impl Fn(usize) -> bool) -> Result<usize, usize> {
+    pub(super) fn find(&self, keys: &Keys<'_>, row: usize, hash: u64) -> Result<usize, usize> {
+        match keys {
+            Keys::Integers(_) => self.probe(hash, |place| self.hashes[place] == hash),
+            Keys::Texts(texts) => {
+                let text = texts.get(row);
+                self.probe(hash, |place| self.text(place) == text)
+            }
+        }
+    }
+
+    /// The place of the id of a row, which is made where there is none.
+    #[inline]
+    pub(super) fn find_or_insert(&mut self, keys: &Keys<'_>, row: usize, hash: u64) -> usize {
+        self.find(keys, row, hash).unwrap_or_else(|slot| {
+            if let Keys::Texts(texts) = keys {
+                self.push_text(texts.get(row));
+            }
+            self.insert(slot, hash)
+        })
+    }
+
+    /// The place of an id of another tally of ids of this kind.
+    pub(super) fn adopt(&mut self, other: &Self, place: usize) -> usize {
+        let (hash, text) = (other.hash(place), other.text(place));
+        self.probe(hash, |place| self.hashes[place] == hash && self.text(place) == text)
+            .unwrap_or_else(|slot| {
+                if !other.ends.is_empty() {
+                    self.push_text(text);
+                }
+                self.insert(slot, hash)
+            })
+    }
+
+    fn push_text(&mut self, text: &[u8]) {
+        self.data.extend_from_slice(text);
+        self.ends.push(self.data.len());
+    }
+
+    #[inline]
+    fn probe(&self, hash: u64, is_same: impl Fn(usize) -> bool) -> Result<usize, usize> {
         let mask = self.slots.len().wrapping_sub(1);
         let mut slot = low(hash) & mask;
-        while let Some(&found) = self.slots.get(slot) {
-            if found & !UPPER == 0 {
+        while let Some(&taken) = self.slots.get(slot) {
+            if taken & !UPPER == 0 {
                 break;
             }
-            let place = low(found & !UPPER) - 1;
-            if (found ^ hash) & UPPER == 0 && same(place) {
+            let place = low(taken & !UPPER) - 1;
+            if (taken ^ hash) & UPPER == 0 && is_same(place) {
                 return Ok(place);
             }
             slot = (slot + 1) & mask;
@@ -78,21 +196,20 @@ impl Index {
         Err(slot)
     }
 
-    /// Puts a place where a probe has found a free slot; `hash_of` rehashes when slots run out.
-    fn insert(&mut self, slot: usize, hash: u64, place: usize, hash_of: impl Fn(usize) -> u64) {
-        self.taken += 1;
-        if 2 * self.taken <= self.slots.len() {
+    fn insert(&mut self, slot: usize, hash: u64) -> usize {
+        let place = self.len();
+        self.hashes.push(hash);
+        if 2 * self.len() <= self.slots.len() {
             self.slots[slot] = (hash & UPPER) | (place as u64 + 1);
-            return;
+            return place;
         }
-        let size = (4 * self.taken).next_power_of_two().max(16);
-        self.slots = vec![0; size];
-        for place in 0..=place {
-            let hash = hash_of(place);
+        self.slots = vec![0; (4 * self.len()).next_power_of_two().max(16)];
+        for (place, &hash) in (1..).zip(&self.hashes) {
             if let Err(slot) = self.probe(hash, |_| false) {
-                self.slots[slot] = (hash & UPPER) | (place as u64 + 1);
+                self.slots[slot] = (hash & UPPER) | place;
             }
         }
+        place
     }
 }
 
@@ -101,147 +218,43 @@ const fn low(word: u64) -> usize {
     word as usize
 }
 
-/// Integer ids.
-#[derive(Debug, Clone, Default)]
-pub struct Integers {
-    index: Index,
-    /// No two integers have the same hash, so that no integer needs to be looked at.
-    hashes: Vec<u64>,
-    keys: Vec<i64>,
-}
-
-impl Ids for Integers {
-    type Key = i64;
-
-    fn hash(key: &i64) -> u64 {
-        mix(key.cast_unsigned().wrapping_add(STEP))
-    }
-
-    fn len(&self) -> usize {
-        self.keys.len()
-    }
-
-    fn get(&self, place: usize) -> Option<&i64> {
-        self.keys.get(place)
-    }
-
-    fn find(&self, _: &i64, hash: u64) -> Option<usize> {
-        self.index.probe(hash, |place| self.hashes.get(place) == Some(&hash)).ok()
-    }
-
-    #[inline]
-    fn find_or_insert<'a>(&mut self, key: impl Fn() -> &'a i64, hash: u64) -> usize {
-        let Self { index, hashes, keys } = self;
-        index.probe(hash, |place| hashes.get(place) == Some(&hash)).unwrap_or_else(|slot| {
-            keys.push(*key());
-            hashes.push(hash);
-            let place = keys.len() - 1;
-            index.insert(slot, hash, place, |place| hashes[place]);
-            place
-        })
-    }
-}
-
-impl Keys<Integers> for [i64] {
-    fn len(&self) -> usize {
-        <[i64]>::len(self)
-    }
-
-    fn key(&self, row: usize) -> &i64 {
-        &self[row]
-    }
-}
-
-/// Text ids, as UTF-8.
-#[derive(Debug, Clone, Default)]
-pub struct Texts {
-    index: Index,
-    data: Vec<u8>,
-    ends: Vec<usize>,
-    hashes: Vec<u64>,
-}
-
-impl Ids for Texts {
-    type Key = [u8];
-
-    fn hash(key: &[u8]) -> u64 {
-        let mut hasher = FxHasher::default();
-        hasher.write(key);
-        mix(hasher.finish() ^ key.len() as u64)
-    }
-
-    fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    fn get(&self, place: usize) -> Option<&[u8]> {
-        text(&self.data, &self.ends, place)
-    }
-
-    fn find(&self, key: &[u8], hash: u64) -> Option<usize> {
-        self.index.probe(hash, |place| self.get(place) == Some(key)).ok()
-    }
-
-    #[inline]
-    fn find_or_insert<'a>(&mut self, key: impl Fn() -> &'a [u8], hash: u64) -> usize {
-        let key = key();
-        let Self { index, data, ends, hashes } = self;
-        index.probe(hash, |place| text(data, ends, place) == Some(key)).unwrap_or_else(|slot| {
-            data.extend_from_slice(key);
-            ends.push(data.len());
-            hashes.push(hash);
-            let place = ends.len() - 1;
-            index.insert(slot, hash, place, |place| hashes[place]);
-            place
-        })
-    }
-}
-
-#[inline]
-fn text<'a>(data: &'a [u8], ends: &[usize], place: usize) -> Option<&'a [u8]> {
-    let start = if place == 0 { 0 } else { *ends.get(place - 1)? };
-    data.get(start..*ends.get(place)?)
-}
-
-impl<S: AsRef<str> + Sync> Keys<Texts> for [S] {
-    fn len(&self) -> usize {
-        <[S]>::len(self)
-    }
-
-    fn key(&self, row: usize) -> &[u8] {
-        self[row].as_ref().as_bytes()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn ids_keep_their_places_while_the_index_grows() {
-        let (mut integers, mut texts) = (Integers::default(), Texts::default());
+        let (mut integers, mut texts) = (Ids::default(), Ids::default());
         for round in 0..2 {
-            for key in 0..5000_i64 {
-                let key = key * 4096 - 7;
-                let name = format!("item {key}");
-                let hash = Integers::hash(&key);
-                assert_eq!(integers.find(&key, hash).is_some(), round == 1);
-                let place = integers.find_or_insert(|| &key, hash);
-                assert_eq!(integers.get(place), Some(&key));
-                let at = texts.find_or_insert(|| name.as_bytes(), Texts::hash(name.as_bytes()));
-                assert_eq!(at, place);
-                assert_eq!(texts.get(place), Some(name.as_bytes()));
+            for number in 0..5000_i64 {
+                let key = [number * 4096 - 7];
+                let keys = Keys::Integers(&key);
+                let name = format!("item {number}");
+                let end = [i64::try_from(name.len()).unwrap()];
+                let names = Keys::Texts(Texts::new(name.as_bytes(), 0, &end).unwrap());
+                assert_eq!(integers.find(&keys, 0, keys.hash(0)).is_ok(), round == 1);
+                let place = integers.find_or_insert(&keys, 0, keys.hash(0));
+                assert_eq!(integer(integers.hash(place)), key[0]);
+                assert_eq!(texts.find_or_insert(&names, 0, names.hash(0)), place);
+                assert_eq!(texts.text(place), name.as_bytes());
             }
         }
         assert_eq!((integers.len(), texts.len()), (5000, 5000));
+        let mut other = texts.clone();
+        assert!((0..5000).all(|place| other.adopt(&texts, place) == place));
+        for key in [i64::MIN, -1, 0, 1, i64::MAX] {
+            assert_eq!(integer(Keys::Integers(&[key]).hash(0)), key);
+        }
     }
 
     #[test]
     fn equal_hashes_are_told_apart() {
-        let mut texts = Texts::default();
-        let places: Vec<usize> =
-            ["", "a", "b", "a", ""].map(|key| texts.find_or_insert(|| key.as_bytes(), 42)).into();
+        let mut ids = Ids::default();
+        let places = ["", "a", "b", "a", ""].map(|text| {
+            let end = [i64::try_from(text.len()).unwrap()];
+            let keys = Keys::Texts(Texts::new(text.as_bytes(), 0, &end).unwrap());
+            ids.find_or_insert(&keys, 0, 42)
+        });
         assert_eq!(places, [0, 1, 2, 1, 0]);
-        assert_eq!(texts.find(b"c", 42), None);
     }
 }

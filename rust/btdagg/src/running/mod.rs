@@ -6,21 +6,19 @@
 //! label, whichever came first.
 //!
 //! ```
-//! use btdagg::running::{Integers, RunningTally, Vote};
+//! use btdagg::running::{Keys, RunningTally, Votes};
 //! use btdagg::{Counts, Execution};
 //!
-//! let mut tally = RunningTally::<Integers>::new(true);
-//! let vote = |sample, vote| Vote { vote, sample, channel: 0 };
-//! let votes = [vote(0, 1), vote(1, 1), vote(0, 1)]; // the first came twice
-//! tally.add(&[7, 7, 7][..], &votes[..], Execution::single())?;
-//! assert_eq!(tally.counts(&7), Some(Counts::new(0, 0, 2)));
+//! let mut tally = RunningTally::new(true, false);
+//! let items = Keys::Integers(&[7, 7, 7]);
+//! let votes = Votes { votes: &[1, 1, 1], samples: Some(&[0, 1, 0]), channels: None };
+//! tally.add(&items, &votes, Execution::single())?; // the first came twice
+//! assert_eq!(tally.counts(&items, 0), Some(Counts::new(0, 0, 2)));
 //! # Ok::<(), btdagg::Error>(())
 //! ```
 
 mod ids;
-mod planes;
 mod tally;
 
-pub use ids::{Ids, Integers, Keys, Texts};
-pub use planes::{Conflict, MAX_SAMPLES, Planes};
-pub use tally::{RunningTally, Vote, VoteRows};
+pub use ids::{Keys, Texts};
+pub use tally::{Conflict, Id, MAX_SAMPLES, Planes, RunningTally, Votes};

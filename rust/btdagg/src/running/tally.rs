@@ -1,10 +1,16 @@
 use rustc_hash::FxHashMap;
 
-use super::ids::{Ids, Keys};
-use super::planes::{Conflict, MAX_SAMPLES, Planes, conflicts, count};
+use super::ids::{Ids, Keys, integer};
+use crate::memory::filled;
 use crate::parallel::{Watch, for_each_part};
 use crate::stopping::StoppingRule;
 use crate::{Counts, Error, Execution, Label};
+
+/// Samples of an item and channel are numbered below this.
+pub const MAX_SAMPLES: u32 = 4096;
+
+/// Lanes of a channel.
+const MAX_BLOCKS: u32 = MAX_SAMPLES / 64;
 
 /// Upper bits of the hash that say which shard an item is in. Shards fit a core's cache where
 /// there are a million items, and threads share them out.
@@ -13,56 +19,85 @@ const SHARD_BITS: u32 = 8;
 /// Rows that are sorted by shard at a time.
 const ROWS: usize = 1 << 21;
 
-/// One vote; which item it is for comes beside it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Vote {
+/// What 64 samples voted: a bit for each sample and label, in label order. Of a tally that does not
+/// look at samples, three counts.
+pub type Planes = [u64; 3];
+
+/// Rows of votes; which items they are for comes beside them.
+#[derive(Debug, Clone, Copy)]
+pub struct Votes<'a> {
     /// −1, 0 or +1.
-    pub vote: i8,
-    /// Number of the sample in its channel, below [`MAX_SAMPLES`]; not looked at by a tally that
-    /// does not deduplicate.
-    pub sample: u32,
-    /// Number of who was asked and how, such as judge and order.
+    pub votes: &'a [i8],
+    /// Number of each sample in its channel, below [`MAX_SAMPLES`]; 0 where there are none.
+    pub samples: Option<&'a [u32]>,
+    /// Number of who was asked and how, such as judge and order; 0 where there are none.
+    pub channels: Option<&'a [u32]>,
+}
+
+impl Votes<'_> {
+    fn check_lengths(&self, n_items: usize) -> Result<(), Error> {
+        let lengths = [
+            ("votes", Some(self.votes.len())),
+            ("samples", self.samples.map(<[u32]>::len)),
+            ("channels", self.channels.map(<[u32]>::len)),
+        ];
+        for (name, got) in lengths {
+            if let Some(got) = got.filter(|&got| got != n_items) {
+                return Err(Error::Length { name, got, wanted: n_items, other: "items" });
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn sample(&self, row: usize) -> u32 {
+        self.samples.map_or(0, |samples| samples[row])
+    }
+
+    #[inline]
+    fn channel(&self, row: usize) -> u32 {
+        self.channels.map_or(0, |channels| channels[row])
+    }
+}
+
+/// An id as it is handed out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Id<'a> {
+    /// An integer.
+    Integer(i64),
+    /// A text as UTF-8.
+    Text(&'a [u8]),
+}
+
+/// Samples of one item that came with different votes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Conflict {
+    /// Row of the item in the order of ids.
+    pub row: usize,
+    /// Channel of the sample.
     pub channel: u32,
-}
-
-/// Rows of votes.
-pub trait VoteRows: Sync {
-    /// Number of rows.
-    fn len(&self) -> usize;
-
-    /// Whether there are no rows.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The vote of a row below [`len`](Self::len).
-    fn vote(&self, row: usize) -> Vote;
-}
-
-impl VoteRows for [Vote] {
-    fn len(&self) -> usize {
-        <[Vote]>::len(self)
-    }
-
-    fn vote(&self, row: usize) -> Vote {
-        self[row]
-    }
+    /// The sample.
+    pub sample: u32,
+    /// Which labels it came with, in label order.
+    pub labels: [bool; 3],
 }
 
 /// Votes of items by sample, in any order and from many sources.
 ///
-/// Ids are listed in ascending order, whatever order they came in.
+/// Ids are all integers or all texts, and are listed in ascending order, whatever order they came
+/// in.
 #[derive(Debug, Clone)]
-pub struct RunningTally<I> {
-    shards: Vec<Shard<I>>,
+pub struct RunningTally {
+    shards: Vec<Shard>,
     /// Channel and number of the 64 samples that each lane holds.
     lanes: Vec<(u32, u32)>,
     deduplicates: bool,
+    has_texts: bool,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Shard<I> {
-    ids: I,
+struct Shard {
+    ids: Ids,
     /// By lane and place; a lane ends with the last place that has votes in it.
     lanes: Vec<Vec<Planes>>,
     /// By place: whether the item was reported as settled. Ends with the last that was.
@@ -81,11 +116,19 @@ struct Routed {
     column: u8,
 }
 
-impl<I: Ids> RunningTally<I> {
-    /// No votes yet. One that `deduplicates` counts a sample once however often it comes.
+impl RunningTally {
+    /// No votes yet. One that `deduplicates` counts a sample once however often it comes; ids are
+    /// integers unless it `has_texts`.
     #[must_use]
-    pub fn new(deduplicates: bool) -> Self {
-        Self { shards: vec![Shard::default(); 1 << SHARD_BITS], lanes: Vec::new(), deduplicates }
+    pub fn new(deduplicates: bool, has_texts: bool) -> Self {
+        let shards = vec![Shard::default(); 1 << SHARD_BITS];
+        Self { shards, lanes: Vec::new(), deduplicates, has_texts }
+    }
+
+    /// Whether ids are texts.
+    #[must_use]
+    pub const fn has_texts(&self) -> bool {
+        self.has_texts
     }
 
     /// Whether repeated samples are counted once.
@@ -109,88 +152,91 @@ impl<I: Ids> RunningTally<I> {
     /// Adds votes. Where this fails the tally is as it was.
     ///
     /// # Errors
-    /// [`Error::Length`]; [`Error::Label`] or [`Error::Sample`] for the first bad row;
+    /// [`Error::IdKind`]; [`Error::Length`]; [`Error::Label`] or [`Error::Sample`] for the first bad row;
     /// [`Error::TooManyChannels`]; [`Error::Interrupted`], asked before the first vote is added.
-    pub fn add<K: Keys<I> + ?Sized, V: VoteRows + ?Sized>(
+    pub fn add(
         &mut self,
-        keys: &K,
-        votes: &V,
+        keys: &Keys<'_>,
+        votes: &Votes<'_>,
         execution: Execution<'_>,
     ) -> Result<(), Error> {
         self.check(keys, votes, execution)?;
-        for start in (0..votes.len()).step_by(ROWS) {
-            let end = votes.len().min(start + ROWS);
-            let (routed, ends) = self.route(keys, votes, start..end)?;
+        for start in (0..keys.len()).step_by(ROWS) {
+            let (routed, ends) = self.route(keys, votes, start..keys.len().min(start + ROWS))?;
             self.apply(keys, start, &routed, &ends, execution)?;
         }
         Ok(())
     }
 
-    /// Whether some item was reported as settled.
-    #[must_use]
-    pub fn has_reported(&self) -> bool {
-        self.shards.iter().any(|shard| !shard.reported.is_empty())
-    }
-
-    /// Whether this is a vote not counted yet for an item that was reported as settled.
-    #[must_use]
-    pub fn is_late(&self, key: &I::Key, vote: Vote) -> bool {
-        let hash = I::hash(key);
-        let shard = &self.shards[shard_of(hash)];
-        let Some(place) = shard.ids.find(key, hash) else { return false };
-        if !shard.reported.get(place).copied().unwrap_or(false) {
-            return false;
+    /// Whether each row is a vote not counted yet for an item that was reported as settled; none if
+    /// no item was.
+    ///
+    /// # Errors
+    /// [`Error::IdKind`]; [`Error::Length`].
+    pub fn late(&self, keys: &Keys<'_>, votes: &Votes<'_>) -> Result<Option<Vec<bool>>, Error> {
+        self.check_kind(keys)?;
+        votes.check_lengths(keys.len())?;
+        if self.shards.iter().all(|shard| shard.reported.is_empty()) {
+            return Ok(None);
         }
-        let block = (vote.channel, vote.sample / 64);
-        let lane = self.lanes.iter().position(|&lane| lane == block);
-        let planes = lane.and_then(|lane| shard.lanes.get(lane)?.get(place)).copied();
-        let [minus, tie, plus] = planes.unwrap_or_default();
-        let known = match vote.vote {
-            -1 => minus,
-            0 => tie,
-            _ => plus,
+        let lanes = numbered(&self.lanes);
+        let is_late = |row: usize| {
+            let hash = keys.hash(row);
+            let shard = &self.shards[shard_of(hash)];
+            let Ok(place) = shard.ids.find(keys, row, hash) else { return false };
+            if !shard.reported.get(place).copied().unwrap_or(false) {
+                return false;
+            }
+            let sample = votes.sample(row);
+            let lane = lanes.get(&self.block(votes.channel(row), sample));
+            let planes = lane.and_then(|&lane| shard.lanes.get(lane)?.get(place)).copied();
+            let known = planes.unwrap_or_default()[column(votes.votes[row])];
+            !self.deduplicates || known >> (sample % 64) & 1 == 0
         };
-        !self.deduplicates || known >> (vote.sample % 64) & 1 == 0
+        Ok(Some((0..keys.len()).map(is_late).collect()))
     }
 
-    fn check<K: Keys<I> + ?Sized, V: VoteRows + ?Sized>(
+    fn check_kind(&self, keys: &Keys<'_>) -> Result<(), Error> {
+        if keys.are_texts() == self.has_texts { Ok(()) } else { Err(Error::IdKind) }
+    }
+
+    fn check(
         &mut self,
-        keys: &K,
-        votes: &V,
+        keys: &Keys<'_>,
+        votes: &Votes<'_>,
         execution: Execution<'_>,
     ) -> Result<(), Error> {
-        if keys.len() != votes.len() {
-            let (got, wanted) = (votes.len(), keys.len());
-            return Err(Error::Length { name: "votes", got, wanted, other: "items" });
-        }
+        self.check_kind(keys)?;
+        votes.check_lengths(keys.len())?;
         let mut watch = Watch::alone(execution);
         let mut lanes = self.lanes.clone();
         let mut known = numbered(&lanes);
         let mut last = None;
-        for row in 0..votes.len() {
+        for (row, &vote) in votes.votes.iter().enumerate() {
             if row % (1 << 16) == 0 {
                 watch.poll()?;
             }
-            let Vote { vote, sample, channel } = votes.vote(row);
             if !(-1..=1).contains(&vote) {
                 return Err(Error::Label { name: "votes", row, value: vote.to_string() });
             }
+            let sample = votes.sample(row);
             if sample >= MAX_SAMPLES {
                 return Err(Error::Sample { row, value: sample, most: MAX_SAMPLES - 1 });
             }
-            let block = self.block(channel, sample);
+            let block = self.block(votes.channel(row), sample);
             if last != Some(block) {
                 last = Some(block);
-                known.entry(block).or_insert_with(|| {
-                    lanes.push(block);
-                    lanes.len() - 1
-                });
+                number(&mut lanes, &mut known, block);
             }
         }
+        watch.ask_now()?;
+        self.set_lanes(lanes)
+    }
+
+    fn set_lanes(&mut self, lanes: Vec<(u32, u32)>) -> Result<(), Error> {
         if lanes.len() > usize::from(u16::MAX) {
             return Err(Error::TooManyChannels { most: u16::MAX });
         }
-        watch.ask_now()?;
         self.lanes = lanes;
         Ok(())
     }
@@ -200,13 +246,13 @@ impl<I: Ids> RunningTally<I> {
     }
 
     /// Sorts rows by shard, and says where each shard's rows end.
-    fn route<K: Keys<I> + ?Sized, V: VoteRows + ?Sized>(
+    fn route(
         &self,
-        keys: &K,
-        votes: &V,
+        keys: &Keys<'_>,
+        votes: &Votes<'_>,
         rows: std::ops::Range<usize>,
     ) -> Result<(Vec<Routed>, Vec<usize>), Error> {
-        let hashes: Vec<u64> = rows.clone().map(|row| I::hash(keys.key(row))).collect();
+        let hashes = keys.hashes(rows.clone())?;
         let mut ends = vec![0_usize; 1 << SHARD_BITS];
         hashes.iter().for_each(|&hash| ends[shard_of(hash)] += 1);
         let mut start = 0;
@@ -214,12 +260,12 @@ impl<I: Ids> RunningTally<I> {
             start += *end;
             *end = start - *end; // where the shard begins; after its rows are placed, its end
         }
-        let mut routed = vec![Routed::default(); hashes.len()];
+        let mut routed = filled(Routed::default(), hashes.len())?;
         let lanes = numbered(&self.lanes);
         let mut last = (self.lanes.first().copied(), 0);
         for ((place, row), &hash) in (0..).zip(rows).zip(&hashes) {
-            let Vote { vote, sample, channel } = votes.vote(row);
-            let block = self.block(channel, sample);
+            let sample = votes.sample(row);
+            let block = self.block(votes.channel(row), sample);
             if last.0 != Some(block) {
                 // `check` has seen to it that every block has a lane and its number fits.
                 let lane = u16::try_from(lanes[&block]);
@@ -232,16 +278,16 @@ impl<I: Ids> RunningTally<I> {
                 row: place,
                 lane: last.1,
                 bit: (sample % 64) as u8,
-                column: (vote + 1).cast_unsigned(),
+                column: (votes.votes[row] + 1).cast_unsigned(),
             };
             *end += 1;
         }
         Ok((routed, ends))
     }
 
-    fn apply<K: Keys<I> + ?Sized>(
+    fn apply(
         &mut self,
-        keys: &K,
+        keys: &Keys<'_>,
         first_row: usize,
         routed: &[Routed],
         ends: &[usize],
@@ -255,8 +301,8 @@ impl<I: Ids> RunningTally<I> {
                 let start = if number == 0 { 0 } else { ends[number - 1] };
                 shard.lanes.resize_with(n_lanes, Vec::new);
                 for routed in &routed[start..ends[number]] {
-                    let key = || keys.key(first_row + routed.row as usize);
-                    let place = shard.ids.find_or_insert(key, routed.hash);
+                    let row = first_row + routed.row as usize;
+                    let place = shard.ids.find_or_insert(keys, row, routed.hash);
                     let planes = at(&mut shard.lanes[usize::from(routed.lane)], place);
                     let votes = &mut planes[usize::from(routed.column)];
                     if deduplicates {
@@ -274,47 +320,35 @@ impl<I: Ids> RunningTally<I> {
     /// the union of their samples or, without samples, the sum.
     ///
     /// # Errors
-    /// [`Error::Length`] if `channels` does not have all of the other's channels;
+    /// [`Error::IdKind`]; [`Error::Length`] if `channels` does not have all of the other's channels;
     /// [`Error::TooManyChannels`]. This tally is then as it was.
     pub fn merge(&mut self, other: &Self, channels: &[u32]) -> Result<(), Error> {
+        if self.has_texts != other.has_texts {
+            return Err(Error::IdKind);
+        }
         let mut lanes = self.lanes.clone();
         let mut known = numbered(&lanes);
         let mut numbers = Vec::with_capacity(other.lanes.len());
         for &(channel, block) in &other.lanes {
             let Some(&here) = channels.get(channel as usize) else {
                 let (got, wanted) = (channels.len(), channel as usize + 1);
-                return Err(Error::Length {
-                    name: "channels",
-                    got,
-                    wanted,
-                    other: "the other tally",
-                });
+                let (name, other) = ("channels", "the other tally");
+                return Err(Error::Length { name, got, wanted, other });
             };
-            let lane = (here, block);
-            numbers.push(*known.entry(lane).or_insert_with(|| {
-                lanes.push(lane);
-                lanes.len() - 1
-            }));
+            numbers.push(number(&mut lanes, &mut known, (here, block)));
         }
-        if lanes.len() > usize::from(u16::MAX) {
-            return Err(Error::TooManyChannels { most: u16::MAX });
-        }
-        self.lanes = lanes;
+        self.set_lanes(lanes)?;
         for (mine, theirs) in self.shards.iter_mut().zip(&other.shards) {
             mine.lanes.resize_with(self.lanes.len(), Vec::new);
             for place in 0..theirs.ids.len() {
-                let Some(key) = theirs.ids.get(place) else { continue };
-                let to = mine.ids.find_or_insert(|| key, I::hash(key));
+                let to = mine.ids.adopt(&theirs.ids, place);
                 for (lane, &number) in theirs.lanes.iter().zip(&numbers) {
                     let Some(planes) = lane.get(place).filter(|planes| **planes != [0; 3]) else {
                         continue;
                     };
                     for (mine, theirs) in at(&mut mine.lanes[number], to).iter_mut().zip(planes) {
-                        *mine = if self.deduplicates {
-                            *mine | theirs
-                        } else {
-                            mine.saturating_add(*theirs)
-                        };
+                        let sum = mine.saturating_add(*theirs);
+                        *mine = if self.deduplicates { *mine | theirs } else { sum };
                     }
                 }
                 if theirs.reported.get(place).copied().unwrap_or(false) {
@@ -325,21 +359,19 @@ impl<I: Ids> RunningTally<I> {
         Ok(())
     }
 
-    /// Counts of one item.
+    /// Counts of the item of a row, if there is one.
     #[must_use]
-    pub fn counts(&self, key: &I::Key) -> Option<Counts> {
-        let hash = I::hash(key);
+    pub fn counts(&self, keys: &Keys<'_>, row: usize) -> Option<Counts> {
+        let hash = keys.hash(row);
         let shard = &self.shards[shard_of(hash)];
-        shard.ids.find(key, hash).map(|place| shard.counts(place, self.deduplicates))
+        let place = shard.ids.find(keys, row, hash).ok()?;
+        Some(shard.counts(place, self.deduplicates))
     }
 
     /// Calls `take` for every item in ascending order of ids.
-    pub fn for_each(&self, mut take: impl FnMut(&I::Key, Counts)) {
+    pub fn for_each(&self, mut take: impl FnMut(Id<'_>, Counts)) {
         for (shard, place) in self.sorted(|_, _| true) {
-            let shard = &self.shards[shard];
-            if let Some(key) = shard.ids.get(place) {
-                take(key, shard.counts(place, self.deduplicates));
-            }
+            take(self.id(shard, place), self.shards[shard].counts(place, self.deduplicates));
         }
     }
 
@@ -348,8 +380,8 @@ impl<I: Ids> RunningTally<I> {
     ///
     /// Settled is an item at whose counts the rule stops, or that has more votes than the rule's
     /// `n`; the latter the model decides by all of them.
-    pub fn settle(&mut self, rule: &StoppingRule, mut take: impl FnMut(&I::Key, Counts, Label)) {
-        let settled = |shard: &Shard<I>, place: usize| {
+    pub fn settle(&mut self, rule: &StoppingRule, mut take: impl FnMut(Id<'_>, Counts, Label)) {
+        let settled = |shard: &Shard, place: usize| {
             !shard.reported.get(place).copied().unwrap_or(false)
                 && rule.stops(shard.counts(place, self.deduplicates)).unwrap_or(true)
         };
@@ -358,9 +390,7 @@ impl<I: Ids> RunningTally<I> {
             *at(&mut shard.reported, place) = true;
             let counts = shard.counts(place, self.deduplicates);
             let label = rule.decide(counts).unwrap_or_else(|_| rule.model().decide(counts));
-            if let Some(key) = shard.ids.get(place) {
-                take(key, counts, label);
-            }
+            take(self.id(number, place), counts, label);
         }
     }
 
@@ -395,43 +425,45 @@ impl<I: Ids> RunningTally<I> {
 
     /// Everything that is held, by item in ascending order: the id, whether it was reported, and
     /// its planes by lane.
-    pub fn export(&self, mut take: impl FnMut(&I::Key, bool, &mut dyn Iterator<Item = Planes>)) {
-        for (shard, place) in self.sorted(|_, _| true) {
-            let shard = &self.shards[shard];
+    pub fn export(&self, mut take: impl FnMut(Id<'_>, bool, &mut dyn Iterator<Item = Planes>)) {
+        for (number, place) in self.sorted(|_, _| true) {
+            let shard = &self.shards[number];
             let mut planes = (0..self.lanes.len()).map(|lane| {
                 shard.lanes.get(lane).and_then(|lane| lane.get(place)).copied().unwrap_or_default()
             });
-            if let Some(key) = shard.ids.get(place) {
-                take(key, shard.reported.get(place).copied().unwrap_or(false), &mut planes);
-            }
+            let was_reported = shard.reported.get(place).copied().unwrap_or(false);
+            take(self.id(number, place), was_reported, &mut planes);
         }
     }
 
     /// Puts back what [`export`](Self::export) gave: `planes` item by item, lane by lane.
     ///
     /// # Errors
-    /// [`Error::State`] if lengths disagree, an id is there twice or there are too many lanes.
-    pub fn import<K: Keys<I> + ?Sized>(
+    /// [`Error::State`] if lengths disagree, an id or lane is there twice or a text is none;
+    /// [`Error::TooManyChannels`].
+    pub fn import(
         deduplicates: bool,
         lanes: Vec<(u32, u32)>,
-        keys: &K,
+        keys: &Keys<'_>,
         reported: &[bool],
         planes: &[Planes],
     ) -> Result<Self, Error> {
         if reported.len() != keys.len() || planes.len() != keys.len() * lanes.len() {
             return Err(Error::State { want: "as many planes and marks as items and lanes" });
         }
-        if lanes.len() > usize::from(u16::MAX) {
-            return Err(Error::TooManyChannels { most: u16::MAX });
+        if numbered(&lanes).len() < lanes.len() || lanes.iter().any(|lane| lane.1 >= MAX_BLOCKS) {
+            return Err(Error::State { want: "every lane once, of samples below the largest" });
         }
-        let mut tally = Self::new(deduplicates);
-        tally.lanes = lanes;
+        if !(0..keys.len()).all(|row| std::str::from_utf8(keys.text(row)).is_ok()) {
+            return Err(Error::State { want: "texts in UTF-8" });
+        }
+        let mut tally = Self::new(deduplicates, keys.are_texts());
+        tally.set_lanes(lanes)?;
         for (row, &reported) in reported.iter().enumerate() {
-            let key = keys.key(row);
-            let hash = I::hash(key);
+            let hash = keys.hash(row);
             let shard = &mut tally.shards[shard_of(hash)];
             shard.lanes.resize_with(tally.lanes.len(), Vec::new);
-            let place = shard.ids.find_or_insert(|| key, hash);
+            let place = shard.ids.find_or_insert(keys, row, hash);
             if place + 1 != shard.ids.len() {
                 return Err(Error::State { want: "every item once" });
             }
@@ -445,26 +477,48 @@ impl<I: Ids> RunningTally<I> {
                 *at(&mut shard.reported, place) = true;
             }
         }
-        if tally.len() != keys.len() {
-            return Err(Error::State { want: "every item once" });
-        }
         Ok(tally)
     }
 
+    fn id(&self, shard: usize, place: usize) -> Id<'_> {
+        let ids = &self.shards[shard].ids;
+        if self.has_texts {
+            Id::Text(ids.text(place))
+        } else {
+            Id::Integer(integer(ids.hash(place)))
+        }
+    }
+
     /// Shard and place of the items that are wanted, in ascending order of ids.
-    fn sorted(&self, wanted: impl Fn(&Shard<I>, usize) -> bool) -> Vec<(usize, usize)> {
+    fn sorted(&self, wanted: impl Fn(&Shard, usize) -> bool) -> Vec<(usize, usize)> {
         let mut found = Vec::new();
         for (number, shard) in self.shards.iter().enumerate() {
             let places = (0..shard.ids.len()).filter(|&place| wanted(shard, place));
-            found.extend(places.filter_map(|p| Some((shard.ids.get(p)?, (number, p)))));
+            found.extend(places.map(|place| (number, place)));
         }
-        #[expect(clippy::unnecessary_sort_by, reason = "a key cannot borrow from what is sorted")]
-        found.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-        found.into_iter().map(|(_, place)| place).collect()
+        if self.has_texts {
+            self.sort_by(&mut found, Ids::text);
+        } else {
+            self.sort_by(&mut found, |ids, place| integer(ids.hash(place)));
+        }
+        found
+    }
+
+    fn sort_by<'a, K: Ord>(
+        &'a self,
+        places: &mut Vec<(usize, usize)>,
+        key: impl Fn(&'a Ids, usize) -> K,
+    ) {
+        let with_key = |&(shard, place): &(usize, usize)| {
+            (key(&self.shards[shard].ids, place), (shard, place))
+        };
+        let mut keyed: Vec<(K, (usize, usize))> = places.iter().map(with_key).collect();
+        keyed.sort_unstable();
+        *places = keyed.into_iter().map(|(_, place)| place).collect();
     }
 }
 
-impl<I> Shard<I> {
+impl Shard {
     fn counts(&self, place: usize, deduplicates: bool) -> Counts {
         let mut sum = Counts::default();
         for planes in self.lanes.iter().filter_map(|lane| lane.get(place)) {
@@ -476,6 +530,39 @@ impl<I> Shard<I> {
         }
         sum
     }
+}
+
+/// The votes of samples that came with one label alone.
+fn count(planes: Planes) -> Counts {
+    let clear = !conflicts(planes);
+    let [minus, tie, plus] = planes.map(|plane| u64::from((plane & clear).count_ones()));
+    Counts::new(minus, tie, plus)
+}
+
+/// A bit for each sample that came with several.
+const fn conflicts([minus, tie, plus]: Planes) -> u64 {
+    (minus & tie) | (minus & plus) | (tie & plus)
+}
+
+/// Column of a vote, in label order.
+fn column(vote: i8) -> usize {
+    match vote {
+        -1 => 0,
+        0 => 1,
+        _ => 2,
+    }
+}
+
+/// The number of a lane, a new one where it has none.
+fn number(
+    lanes: &mut Vec<(u32, u32)>,
+    known: &mut FxHashMap<(u32, u32), usize>,
+    lane: (u32, u32),
+) -> usize {
+    *known.entry(lane).or_insert_with(|| {
+        lanes.push(lane);
+        lanes.len() - 1
+    })
 }
 
 /// Numbers of lanes.
@@ -500,31 +587,26 @@ fn shard_of(hash: u64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::running::Texts;
 
-    fn tally_of(items: &[&str], channel: u32) -> RunningTally<Texts> {
-        let mut tally = RunningTally::new(true);
-        let votes = vec![Vote { vote: 1, sample: 0, channel }; items.len()];
-        tally.add(items, &votes[..], Execution::single()).unwrap();
+    fn tally_of(items: &[i64], channel: u32) -> RunningTally {
+        let mut tally = RunningTally::new(true, false);
+        let channels = vec![channel; items.len()];
+        let votes =
+            Votes { votes: &vec![1; items.len()], samples: None, channels: Some(&channels) };
+        tally.add(&Keys::Integers(items), &votes, Execution::single()).unwrap();
         tally
     }
 
     #[test]
-    fn texts_of_a_slice_are_ids() {
-        let mut names = Vec::new();
-        tally_of(&["y", "x", "x"], 0).for_each(|name, counts| names.push((name.to_vec(), counts)));
-        let one = Counts::new(0, 0, 1);
-        assert_eq!(names, [(b"x".to_vec(), one), (b"y".to_vec(), one)]);
-    }
-
-    #[test]
     fn merging_wants_all_channels_of_the_other() {
-        let (mut tally, other) = (tally_of(&["x"], 0), tally_of(&["x"], 2));
+        let (mut tally, other) = (tally_of(&[5], 0), tally_of(&[5], 2));
         let error = tally.merge(&other, &[7, 8]).unwrap_err().to_string();
         assert_eq!(error, "channels has 2 rows, want 3 as in the other tally");
-        assert_eq!(tally.counts(b"x"), Some(Counts::new(0, 0, 1)));
+        let counts = |tally: &RunningTally| tally.counts(&Keys::Integers(&[5]), 0);
+        assert_eq!(counts(&tally), Some(Counts::new(0, 0, 1)));
         tally.merge(&other, &[7, 8, 9]).unwrap();
-        assert_eq!(tally.counts(b"x"), Some(Counts::new(0, 0, 2)));
+        assert_eq!(counts(&tally), Some(Counts::new(0, 0, 2)));
         assert_eq!(tally.lanes(), [(0, 0), (9, 0)]);
+        assert_eq!(tally.merge(&RunningTally::new(true, true), &[]), Err(Error::IdKind));
     }
 }

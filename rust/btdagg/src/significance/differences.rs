@@ -5,9 +5,11 @@ use std::ops::AddAssign;
 
 use rustc_hash::FxBuildHasher;
 
-use super::PermutationResult;
 use super::exact::Null;
+use super::halves::as_f64;
+use super::permutation::PermutationResult;
 use crate::Error;
+use crate::memory::{collected, filled};
 
 /// Numbers that are added side by side.
 const LANES: usize = 8;
@@ -108,12 +110,15 @@ impl Grouping {
         Self { group, first }
     }
 
-    pub(super) fn sums<T: Copy + Default + AddAssign>(&self, differences: &[T]) -> Vec<T> {
-        let mut sums = vec![T::default(); self.first.len()];
+    pub(super) fn sums<T: Copy + Default + AddAssign>(
+        &self,
+        differences: &[T],
+    ) -> Result<Vec<T>, Error> {
+        let mut sums = filled(T::default(), self.first.len())?;
         for (&group, &difference) in self.group.iter().zip(differences) {
             sums[group] += difference;
         }
-        sums
+        Ok(sums)
     }
 
     /// First item of a group, by which errors name it.
@@ -147,13 +152,13 @@ impl Differences {
         if !losses_size.is_finite() {
             return Err(Error::Huge { a: a.name(), b: b.name() });
         }
-        let mut units: Vec<f64> = a.values.iter().zip(b.values).map(|(a, b)| a - b).collect();
+        let mut units = collected(a.values.iter().zip(b.values).map(|(a, b)| a - b))?;
         if let Some(grouping) = grouping {
             if grouping.group.len() != n_items {
                 let got = grouping.group.len();
                 return Err(Error::Length { name: "groups", got, wanted: n_items, other: a.name });
             }
-            units = grouping.sums(&units);
+            units = grouping.sums(&units)?;
         }
         let (sum, size) = (sum(&units, |value| value), sum(&units, f64::abs));
         Ok(Self { units, n_items, sum, size, losses_size })
@@ -198,12 +203,6 @@ fn sum(values: &[f64], term: impl Fn(f64) -> f64) -> f64 {
         lanes.iter_mut().zip(chunk).for_each(|(lane, &value)| *lane += term(value));
     }
     lanes.iter().sum::<f64>() + rest.iter().map(|&value| term(value)).sum::<f64>()
-}
-
-/// A number of items as a float.
-#[expect(clippy::cast_precision_loss, reason = "exact up to 2^53 items")]
-pub(super) fn as_f64(count: usize) -> f64 {
-    count as f64
 }
 
 #[cfg(test)]

@@ -2,8 +2,9 @@
 
 use std::cmp::Ordering;
 
+use super::halves;
+use super::permutation::Alternative;
 use super::tilt::{Magnitude, WIDTH, Window, as_f64, log_weight, tilt_to};
-use super::{Alternative, halves};
 use crate::Error;
 use crate::index::index;
 use crate::parallel::Watch;

@@ -19,7 +19,13 @@ pub(crate) fn upper_tail(magnitudes: &[i128], least: i128) -> f64 {
         }
         hits += second.len() - reached;
     }
-    super::differences::as_f64(hits) / super::differences::as_f64(first.len() * second.len())
+    as_f64(hits) / as_f64(first.len() * second.len())
+}
+
+/// A number of items as a float.
+#[expect(clippy::cast_precision_loss, reason = "exact up to 2^53 items")]
+pub(super) fn as_f64(count: usize) -> f64 {
+    count as f64
 }
 
 /// All sums of signed magnitudes in ascending order, as often as there are patterns.

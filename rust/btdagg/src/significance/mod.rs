@@ -10,11 +10,10 @@ mod exact;
 mod halves;
 mod monte_carlo;
 mod pairwise;
+mod permutation;
 mod signs;
 mod tilt;
 mod wide;
-
-use std::num::NonZeroU64;
 
 use crate::parallel::Watch;
 use crate::{Error, Execution};
@@ -23,90 +22,7 @@ use monte_carlo::MonteCarlo;
 use wide::Wide;
 
 pub use differences::{Grouping, Losses};
-
-/// What counts as extreme, of the mean of `a - b`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Alternative {
-    /// Far from 0 on either side.
-    #[default]
-    TwoSided,
-    /// Low: losses of a are less than those of b.
-    Less,
-    /// High: losses of a are greater than those of b.
-    Greater,
-}
-
-/// How the p-value is found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Method {
-    /// Exact where it can be, else by Monte Carlo.
-    #[default]
-    Auto,
-    /// From the whole null distribution.
-    Exact,
-    /// From random signs.
-    MonteCarlo,
-}
-
-/// A paired permutation test: what to test, and how.
-///
-/// ```
-/// use btdagg::significance::{Grouping, Losses, PermutationTest};
-/// use btdagg::Execution;
-///
-/// let (a, b) = ([0.0, 0.0, 1.0, 0.0], [1.0, 2.0, 1.0, 1.0]);
-/// let (a, b) = (Losses::new("a", &a)?, Losses::new("b", &b)?);
-/// let found = PermutationTest::default().paired(&a, &b, None, Execution::single())?;
-/// assert_eq!(found.statistic, -1.0);
-/// assert_eq!(found.p_value, 0.25); // 2 of the 8 sign patterns of -1, -2, -1
-/// assert!(found.is_exact());
-/// # Ok::<(), btdagg::Error>(())
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PermutationTest {
-    /// What counts as extreme.
-    pub alternative: Alternative,
-    /// How the p-value is found.
-    pub method: Method,
-    /// Sign patterns that Monte Carlo draws.
-    pub n_resamples: NonZeroU64,
-    /// Seed of those.
-    pub seed: u64,
-    /// Which of the seed's independent streams of signs to draw from.
-    pub stream: u64,
-}
-
-impl Default for PermutationTest {
-    fn default() -> Self {
-        let n_resamples = NonZeroU64::MIN.saturating_add(9_999);
-        Self {
-            alternative: Alternative::default(),
-            method: Method::default(),
-            n_resamples,
-            seed: 0,
-            stream: 0,
-        }
-    }
-}
-
-/// What a permutation test found.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct PermutationResult {
-    /// Mean of `a - b` over items.
-    pub statistic: f64,
-    /// Never zero; what is below the smallest normal number is that number.
-    pub p_value: f64,
-    /// Sign patterns that were drawn; none where the p-value is exact.
-    pub n_resamples: Option<NonZeroU64>,
-}
-
-impl PermutationResult {
-    /// Whether the p-value is from the whole null distribution.
-    #[must_use]
-    pub const fn is_exact(&self) -> bool {
-        self.n_resamples.is_none()
-    }
-}
+pub use permutation::{Alternative, Method, PermutationResult, PermutationTest};
 
 impl PermutationTest {
     /// Tests the differences between two methods' losses of the same items.
@@ -114,7 +30,7 @@ impl PermutationTest {
     /// # Errors
     /// [`Error::Length`] if lengths disagree; [`Error::Huge`] if losses are too large to be
     /// summed; [`Error::NotIntegers`] or [`Error::TooManySums`] if the exact p-value is asked for
-    /// and there is none; [`Error::Interrupted`].
+    /// and there is none; [`Error::Memory`]; [`Error::Interrupted`].
     pub fn paired(
         &self,
         a: &Losses<'_>,
@@ -145,7 +61,7 @@ impl PermutationTest {
         }
         let found = match differences.null() {
             Ok(null) => null.p_value(differences.sum(), self.alternative, watch)?,
-            Err((unit, value)) => match Wide::of(a, b, grouping) {
+            Err((unit, value)) => match Wide::of(a, b, grouping)? {
                 Some(wide) => wide.p_value(self.alternative, watch)?,
                 None if self.method == Method::Auto => return Ok(None),
                 None => {

@@ -1,8 +1,8 @@
 //! P-values from random signs: 64 signs to a word, sums of eight units from a table.
 
 use super::differences::Differences;
+use super::permutation::{Alternative, PermutationTest};
 use super::signs::Signs;
-use super::{Alternative, PermutationTest};
 use crate::index::index;
 use crate::parallel::{Watch, for_each_part};
 use crate::{Error, Execution};

@@ -1,5 +1,7 @@
+use super::differences::{Differences, Grouping, Losses};
 use super::monte_carlo::MonteCarlo;
-use super::{Differences, Grouping, Losses, PermutationTest};
+use super::permutation::PermutationTest;
+use crate::memory::{filled, reserved};
 use crate::parallel::for_each_part;
 use crate::{Error, Execution};
 
@@ -20,11 +22,14 @@ impl PermutationTest {
         if methods.len() < 2 {
             return Err(Error::FewMethods { got: methods.len() });
         }
+        let n = methods.len();
         let with_place = || methods.iter().enumerate();
-        let pairs: Vec<_> = with_place()
-            .flat_map(|(i, a)| with_place().skip(i + 1).map(move |(j, b)| (i, j, a, b)))
-            .collect();
-        let mut p_values = vec![1.0; pairs.len()];
+        let mut pairs = reserved(n * (n - 1) / 2)?;
+        pairs.extend(
+            with_place()
+                .flat_map(|(i, a)| with_place().skip(i + 1).map(move |(j, b)| (i, j, a, b))),
+        );
+        let mut p_values = filled(1.0, pairs.len())?;
         for_each_part(&mut p_values, 1, execution, |start, part, mut watch| {
             for (p_value, (_, _, a, b)) in part.iter_mut().zip(pairs.iter().skip(start)) {
                 let differences = Differences::between(a, b, grouping)?;
@@ -35,8 +40,7 @@ impl PermutationTest {
             }
             Ok(())
         })?;
-        let n = methods.len();
-        let mut matrix = vec![1.0; n * n];
+        let mut matrix = filled(1.0, n * n)?;
         for ((i, j, _, _), p_value) in pairs.iter().zip(p_values) {
             for place in [i * n + j, j * n + i] {
                 matrix[place] = p_value;

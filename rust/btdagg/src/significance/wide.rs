@@ -2,8 +2,10 @@
 
 use super::differences::{Grouping, Losses};
 use super::exact::{Null, p_value_of};
-use super::{Alternative, halves};
+use super::halves;
+use super::permutation::Alternative;
 use crate::Error;
+use crate::memory::{collected, reserved};
 use crate::parallel::Watch;
 
 /// Bits that the sum of all losses may have.
@@ -21,24 +23,32 @@ pub(super) struct Wide {
 
 impl Wide {
     /// Nothing if a loss is no integer.
-    pub(super) fn of(a: &Losses<'_>, b: &Losses<'_>, grouping: Option<&Grouping>) -> Option<Self> {
+    pub(super) fn of(
+        a: &Losses<'_>,
+        b: &Losses<'_>,
+        grouping: Option<&Grouping>,
+    ) -> Result<Option<Self>, Error> {
         let n_items = a.values().len();
         let both = a.values().iter().chain(b.values());
-        let parts: Vec<(i128, u32)> = both.map(|&loss| parts_of(loss)).collect::<Option<_>>()?;
+        let mut parts = reserved(2 * n_items)?;
+        for &loss in both {
+            let Some(part) = parts_of(loss) else { return Ok(None) };
+            parts.push(part);
+        }
         // Losses may all be 0, which have no power of two.
         let least = parts.iter().filter(|part| part.0 != 0).map(|part| part.1).min().unwrap_or(0);
         let most = parts.iter().map(|part| part.1).max().unwrap_or(0).max(least);
         if f64::MANTISSA_DIGITS + (most - least) + parts.len().ilog2() + 1 > MAX_BITS {
-            return Some(Self { units: None });
+            return Ok(Some(Self { units: None }));
         }
         let value = |&(odd, exponent): &(i128, u32)| odd << exponent.saturating_sub(least);
         let (a, b) = parts.split_at(n_items);
-        let differences: Vec<i128> = a.iter().zip(b).map(|(a, b)| value(a) - value(b)).collect();
+        let differences = collected(a.iter().zip(b).map(|(a, b)| value(a) - value(b)))?;
         let units = match grouping {
-            Some(grouping) => grouping.sums(&differences),
+            Some(grouping) => grouping.sums(&differences)?,
             None => differences,
         };
-        Some(Self { units: Some(units) })
+        Ok(Some(Self { units: Some(units) }))
     }
 
     /// As [`Null::p_value`] of the sum of the differences.
@@ -53,7 +63,7 @@ impl Wide {
         let divisor = sizes().fold(0, common_divisor).max(1);
         if sizes().sum::<u128>() / divisor <= LARGEST {
             let reduced = |value: i128| exact_float(value / divisor.cast_signed());
-            let units: Vec<f64> = units.iter().map(|&unit| reduced(unit)).collect();
+            let units = collected(units.iter().map(|&unit| reduced(unit)))?;
             return match Null::of(&units, 0.0) {
                 Ok(null) => null.p_value(reduced(sum), alternative, watch),
                 Err(_) => Ok(None),

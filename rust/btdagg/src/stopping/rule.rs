@@ -251,6 +251,28 @@ impl StoppingRule {
         self.map(rows, out, execution, |_, votes| asks[place(votes)])
     }
 
+    /// Applies the rule to votes (−1, 0, +1) in their order: after how many the item stops, and with
+    /// which label.
+    ///
+    /// # Errors
+    /// [`Error::Label`] for the first of those votes that is none; [`Error::Length`] if the item
+    /// does not stop by the last of them, where there are fewer than the rule's `n`.
+    pub fn follow(&self, votes: &[i8]) -> Result<(usize, Label), Error> {
+        let mut counts = Counts::default();
+        for seen in 0..=votes.len() {
+            if self.stops(counts)? {
+                return Ok((seen, self.decide(counts)?));
+            }
+            let Some(&vote) = votes.get(seen) else { break };
+            match Label::parse(vote, "votes", seen)? {
+                Label::Minus => counts.minus += 1,
+                Label::Tie => counts.tie += 1,
+                Label::Plus => counts.plus += 1,
+            }
+        }
+        Err(Error::Length { name: "votes", got: votes.len(), wanted: self.n, other: "the rule" })
+    }
+
     fn asks(&self) -> &[u8] {
         self.asks.get_or_init(|| {
             let mut asks = vec![0_u8; layer(self.n + 1)];

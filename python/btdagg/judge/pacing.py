@@ -1,0 +1,307 @@
+"""How fast an endpoint is asked: what it says of its limits, and what its refusals tell.
+
+The pace is the least of what the user allows, what the headers of replies allow, and what was
+learned from refusals (HTTP 429). After a refusal no call is made for a while; then one goes first,
+and the others follow once it was answered. What an endpoint lets through from one refusal to
+another is what it allows: the pace is cut to that (multiplicative decrease), and then rises
+(additive increase) until calls are refused again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from btdagg.judge.limits import Limits
+    from btdagg.judge.rate_limits import Allowance, RateLimits
+
+_ALARM = 2.0  # refusals beyond those tolerated, at which the pace is cut
+_TOLERATED = 0.03  # share of calls that may be refused
+_MEASURED = 8  # calls let through since the last cut, which tell a rate
+_CUT, _MOST_CUT = 0.97, 0.5  # to this much of that rate, but not below half of the pace
+_ROUND = 8  # calls of a pace, after which it rises
+_RISE, _NEAR_RISE = 1.15, 1.02  # fast, and slowly near the pace that was too fast
+_TRIAL = 5  # refusals, after which it is known whether a cut has helped
+_KEPT_UP = 0.7  # share of a pace at which calls are made, so that it may rise
+_FIRST_PAUSE, _LONGEST_PAUSE, _GROWTH = 0.25, 60.0, 1.5  # seconds
+_MOST_CHANCE = 0.4  # share of calls refused that may be by chance
+_LITTLE = 0.2  # share of a limit left, from which on headers are kept to
+_LOOK_AGAIN = 1.0  # seconds at most between looks at a clock that may have jumped
+_MOMENT = 1e-6  # seconds that are not worth waiting for
+
+
+class Rate:
+    """Units per second that are let through, evenly spread."""
+
+    def __init__(self, per_minute: float | None = None) -> None:
+        self._most = math.inf if per_minute is None else per_minute / 60
+        self._hinted, self._hinted_until = math.inf, -math.inf
+        self._next = -math.inf
+        self._learned = self._too_fast = math.inf
+        self._held = 0.0  # pace before the last rise
+        self._by_chance = 0.0  # share of calls that are refused at any pace
+        self._share_before = 0.0  # of calls refused before the last cut
+        self._begin(-math.inf)
+
+    def _begin(self, now: float) -> None:
+        self._since: float = now
+        self._units: float = 0.0  # let through, as far as is known
+        self._n: int = 0
+        self._n_refused: int = 0
+
+    def per_second(self, now: float) -> float:
+        """The pace at present."""
+        hinted = self._hinted if now < self._hinted_until else math.inf
+        return min(self._most, hinted, self._learned)
+
+    def wait(self, now: float) -> float:
+        """Seconds until the next units may go."""
+        return self._next - now
+
+    def take(self, now: float, units: float) -> None:
+        """Let units through."""
+        if self._since == -math.inf:
+            self._since = now - _MOMENT
+        if self._n >= (4 * _ROUND if math.isinf(self._learned) else _ROUND):
+            self._rise(now)
+        self._next = max(self._next, now) + units / self.per_second(now)
+        self._units += units
+        self._n += 1
+
+    def correct(self, now: float, units: float) -> None:
+        """Add units, or take some back, once they are known."""
+        self._units += units
+        self._next += units / self.per_second(now)
+
+    def hint(self, now: float, allowance: Allowance) -> None:
+        """Keep to what a header says, for as long as it says it, once little is left."""
+        is_little = allowance.left <= _LITTLE * allowance.limit
+        self._hinted = allowance.per_second if is_little else math.inf
+        self._hinted_until = now + allowance.seconds
+
+    def refused(self, began: float, now: float, units: float) -> None:
+        """Learn from the refusal of a call that was made at `began`."""
+        if began <= self._since:
+            return  # at an earlier pace
+        self._units -= units
+        self._n_refused += 1
+        n_passed = self._n - self._n_refused
+        share, before = self._n_refused / self._n, self._share_before
+        alarm = _TRIAL if before and share < _MOST_CHANCE else _ALARM
+        is_known = n_passed >= _MEASURED or self._held > 0
+        if self._n_refused < alarm + self._tolerated * self._n or not is_known:
+            return
+        if before and 0.7 < share / before < 1.4 and share < _MOST_CHANCE:
+            # Asked more slowly it refuses as often: it is not for the pace.
+            self._by_chance, self._share_before = share, 0.0
+            self._learned = self._too_fast = math.inf
+        else:
+            passed = self._units / max(now - self._since, 1e-3) if n_passed >= _MEASURED else 0.0
+            self._share_before = share
+            least = 0.0 if math.isinf(self._too_fast) else _MOST_CUT * self._learned
+            self._too_fast = self._learned
+            self._learned = min(self._learned, _CUT * max(passed, least, self._held))
+            self._held = 0.0
+        self._begin(now)
+
+    def reopened(self, now: float) -> None:
+        """Begin slowly after a first refusal that told nothing."""
+        if math.isinf(self._learned) and not self._by_chance and now > self._since:
+            self._learned = 2 * max(self._units, 1.0) / (now - self._since)
+            self._begin(now)
+
+    def pause(self) -> float:
+        """Seconds without a call after a refusal, where the endpoint does not say."""
+        return min(_FIRST_PAUSE, max(0.5 / self._learned, 0.02))
+
+    def _rise(self, now: float) -> None:
+        is_good = self._n_refused <= self._tolerated * self._n
+        if not is_good and (self._n < 2 * _ROUND or self._n_refused > 1):
+            return
+        # A pace that nobody keeps up with tells nothing.
+        if is_good and self._units >= _KEPT_UP * self._learned * (now - self._since):
+            self._held = self._learned
+            near = self._learned / self._too_fast  # 0 where no pace was too fast yet
+            self._learned *= 2 if not near else _NEAR_RISE if 0.8 < near < 1.1 else _RISE
+        self._by_chance = min(self._by_chance, 2 * self._n_refused / self._n)
+        self._share_before = 0.0
+        self._begin(now)
+
+    @property
+    def _tolerated(self) -> float:
+        return _TOLERATED + 1.25 * self._by_chance
+
+
+@dataclass(eq=False, slots=True)
+class AdmittedCall:
+    """A call that was let through."""
+
+    began: float
+    tokens: float
+
+
+class Pacing:
+    """What all calls to an endpoint share: how fast, how many at a time, and when again.
+
+    Parameters
+    ----------
+    limits : Limits
+        `concurrency`, `requests_per_minute` and `tokens_per_minute` are never exceeded.
+    clock : callable
+        Seconds, such as ``time.monotonic``.
+    seed : int, optional
+        Of the jitter after refusals.
+
+    Attributes
+    ----------
+    has_worked : bool
+        Whether a call has ever been answered.
+    """
+
+    def __init__(
+        self,
+        limits: Limits,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        seed: int | None = None,
+    ) -> None:
+        self.has_worked = False
+        self._clock = clock
+        self._draw = random.Random(seed)
+        self._requests = Rate(limits.requests_per_minute)
+        self._tokens = Rate(limits.tokens_per_minute)
+        self._most_at_once = limits.concurrency
+        self._under_way = 0
+        self._turn = asyncio.Lock()  # first come, first served
+        self._changed = asyncio.Event()
+        self._n_pauses = 0  # in a row
+        self._paused_until = -math.inf
+        self._limited = self._requests
+        self._first_again: AdmittedCall | None = None  # goes alone after a pause
+        self._limited_since: float | None = None
+        self._patience = 0.25  # seconds after which a call that is refused would have been
+
+    @property
+    def closed_for(self) -> float:
+        """Seconds for which no call is made at all."""
+        return max(self._paused_until - self._clock(), 0.0)
+
+    async def admit(self, tokens: float, stopping: asyncio.Event) -> AdmittedCall | None:
+        """Wait until a call may be made, which is to be made at once; None where all stops."""
+        async with self._turn:
+            while (seconds := self._wait()) > _MOMENT:
+                if stopping.is_set():
+                    return None
+                self._changed.clear()
+                await _first_of(self._changed, stopping, min(seconds, _LOOK_AGAIN))
+            if stopping.is_set():
+                return None
+            now = self._clock()
+            call = AdmittedCall(now, tokens)
+            if self._n_pauses and self._first_again is None:
+                self._first_again = call
+            self._requests.take(now, 1)
+            self._tokens.take(now, tokens)
+            self._under_way += 1
+            return call
+
+    def answered(
+        self, call: AdmittedCall, tokens: float | None = None, limits: RateLimits | None = None
+    ) -> None:
+        """Note that a call was not refused for a limit, whatever else came of it."""
+        now = self._ended(call, limits)
+        if tokens is not None:
+            self._tokens.correct(now, tokens - call.tokens)
+        if self._n_pauses and call.began >= self._paused_until:
+            self._reopened(now)
+        self._limited_since = None
+
+    def refused(
+        self,
+        call: AdmittedCall,
+        *,
+        retry_after: float | None = None,
+        of_tokens: bool = False,
+        limits: RateLimits | None = None,
+    ) -> float:
+        """Note that a call was refused for a limit; return for how long that has been so.
+
+        Parameters
+        ----------
+        call : AdmittedCall
+        retry_after : float, optional
+            Seconds that the endpoint asks to wait.
+        of_tokens : bool
+            Whether it says that the limit is one of tokens.
+        limits : RateLimits, optional
+
+        Returns
+        -------
+        float
+            Seconds from the first refusal without an answer since to the end of the pause.
+        """
+        now = self._ended(call, limits)
+        is_first_again = call is self._first_again
+        self._limited = self._tokens if of_tokens else self._requests
+        other = self._requests if of_tokens else self._tokens
+        self._limited.refused(call.began, now, call.tokens if of_tokens else 1)
+        other.correct(now, -1 if of_tokens else -call.tokens)
+        self._patience = min(max(4 * (now - call.began), 0.02), 5.0)
+        if self._limited_since is None:
+            self._limited_since = now
+        seconds = retry_after or 0.0
+        if is_first_again or not self._n_pauses:
+            pause = (retry_after or self._limited.pause()) * _GROWTH ** max(self._n_pauses - 2, 0)
+            seconds = min(pause, max(seconds, _LONGEST_PAUSE))
+            self._n_pauses += 1
+            self._first_again = None
+        # A little more: other processes wait as well.
+        seconds += self._draw.uniform(0, min(0.1 * seconds, 0.5))
+        self._paused_until = max(self._paused_until, now + seconds)
+        return self._paused_until - self._limited_since
+
+    def _wait(self) -> float:
+        if self._under_way >= self._most_at_once:
+            return math.inf
+        now = self._clock()
+        if self._first_again is not None:
+            seconds = self._first_again.began + self._patience - now
+            if seconds > 0:
+                return seconds
+            self._reopened(now)  # a refusal would have come by now
+        if self._n_pauses:
+            return self._paused_until - now
+        return max(self._requests.wait(now), self._tokens.wait(now))
+
+    def _reopened(self, now: float) -> None:
+        self._limited.reopened(now)
+        self._n_pauses, self._first_again = 0, None
+
+    def _ended(self, call: AdmittedCall, limits: RateLimits | None) -> float:
+        now = self._clock()
+        self._under_way -= 1
+        self._changed.set()
+        if limits is not None:
+            for rate, allowance in (
+                (self._requests, limits.requests),
+                (self._tokens, limits.tokens),
+            ):
+                if allowance is not None:
+                    rate.hint(now, allowance)
+        return now
+
+
+async def _first_of(one: asyncio.Event, other: asyncio.Event, seconds: float) -> None:
+    """Wait for either event, but no longer than that."""
+    waiting = [asyncio.ensure_future(each.wait()) for each in (one, other)]
+    try:
+        await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for each in waiting:
+            each.cancel()

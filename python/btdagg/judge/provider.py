@@ -1,0 +1,804 @@
+"""A model by its name, such as ``anthropic:claude-sonnet-5``: requests, through pydantic-ai.
+
+Repeats are ours, never those of a provider's library: what it repeats, nobody counts or pays
+attention to. All libraries send by one client of httpx2, whose hooks see each body as it is sent,
+and the headers of each reply.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import time
+import warnings
+from collections.abc import AsyncIterator, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from btdagg._core import InputError
+from btdagg.addresses import without_credentials
+from btdagg.extras import needs
+from btdagg.judge.client import TOO_LONG, ChatClient, ChatReply, ChatRequest, Usage, split_thinking
+from btdagg.judge.faults import ChatError, Faults
+from btdagg.judge.providers import (
+    ADDRESS_VARIABLES,
+    PROVIDERS,
+    SIMULATED,
+    KnownProvider,
+    provider_of,
+)
+from btdagg.judge.rate_limits import RateLimits
+
+if TYPE_CHECKING:
+    import httpx2
+    from pydantic_ai.messages import ModelMessage, ModelResponse
+    from pydantic_ai.models import Model, ModelRequestParameters
+    from pydantic_ai.providers import Provider
+
+# What is read of a reply. Answers have some 100 kB at most, their log-probabilities a few MB; in a
+# stream each token comes with a few hundred bytes around it.
+_LONGEST_REPLY = 8 * 1024**2  # bytes
+_LONGEST_STREAM = 16 * _LONGEST_REPLY
+_LONGEST_ANSWER = 1_000_000  # characters
+_ANTHROPIC_TOKENS = 16_384  # an answer of Anthropic's has to have a limit; thinking comes on top
+# The last version of Anthropic's API that takes a temperature.
+_WITH_TEMPERATURE = {"anthropic-version": "2023-06-01"}
+_NO_KEY = "none"  # what servers of one's own are sent where there is no key
+_NO_TAGS = ("\0think\0", "\0/think\0")  # thinking in tags is split off by `split_thinking`
+_OF_STRUCTURE = re.compile(
+    r"response_format|output_config|json_?schema|json_object|structured|grammar", re.I
+)
+
+
+@dataclass
+class _Exchange:
+    """What hooks see of a request."""
+
+    is_sent: bool = True
+    body: dict[str, Any] = field(default_factory=dict)
+    limits: RateLimits | None = None
+    content_type: str = ""
+    has_begun: bool = False  # the reply has
+
+
+_exchange: ContextVar[_Exchange] = ContextVar("exchange")
+
+
+class _NotSentError(Exception):
+    """Only the body was asked for."""
+
+
+class _ReplyTooLongError(Exception):
+    """More came than is read of a reply."""
+
+
+class ModelClient:
+    """Asks a model of any provider.
+
+    Parameters
+    ----------
+    provider : str
+        Such as ``anthropic``; ``openai`` for every endpoint that speaks its protocol. A model's
+        full name, ``anthropic:claude-sonnet-5``, says it as well.
+    base_url : str, optional
+        Such as ``http://localhost:8000/v1``; without it the provider's own.
+    api_key : str, optional
+        The key; without it, that of the environment.
+    key_variable : str, optional
+        Environment variable that holds the key; the provider's own unless given. It may be unset
+        where `base_url` is given for ``openai``: servers of one's own often want none.
+    headers : mapping, optional
+        Sent with each request.
+    stream : bool
+        Ask for answers in parts, which keeps connections from going idle while a model thinks.
+    timeout : float
+        Seconds to wait for a connection or for further bytes.
+    transport : httpx2.AsyncBaseTransport, optional
+        How requests are sent, in place of connections; such as a mock.
+
+    Attributes
+    ----------
+    name : str
+        Address without credentials; where votes come from, as the store and messages have it.
+
+    Raises
+    ------
+    InputError
+        If there is no such provider, no key, or the address is none.
+    MissingExtraError
+        If the provider's library is not installed.
+    """
+
+    def __init__(
+        self,
+        provider: str = "openai",
+        base_url: str | None = None,
+        *,
+        api_key: str | None = None,
+        key_variable: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        stream: bool = False,
+        timeout: float = 600.0,
+        transport: httpx2.AsyncBaseTransport | None = None,
+    ) -> None:
+        self.provider = provider if provider in PROVIDERS else provider_of(provider)[0]
+        known = PROVIDERS[self.provider]
+        with needs(known.extra, f"asking a model of {self.provider}"):
+            import httpx2
+
+            _import_library(self.provider)
+        if base_url is not None and known.path:
+            _require_address(base_url, known.path, known.address)
+        variable = ADDRESS_VARIABLES.get(self.provider, "")
+        self.base_url = base_url or os.environ.get(variable) or known.address
+        self.key, self.key_variable = _key_of(
+            api_key, key_variable, known, is_needed=known.needs_key and self._is_own(base_url)
+        )
+        self.headers = _require_headers(headers or {})
+        self.name = without_credentials(self.base_url) or self.provider
+        self.timeout = timeout
+        self._stream, self._transport = stream, transport
+        self.faults = Faults(
+            (self.key, *self.headers.values()), self.key_variable, known.path or "the model's"
+        )
+        self._ssl = httpx2.create_ssl_context()
+        try:
+            self._http_client = self.http_client()
+        except (ValueError, ImportError, httpx2.InvalidURL) as error:
+            raise InputError(
+                f"the proxy of HTTP_PROXY, HTTPS_PROXY or ALL_PROXY: "
+                f"{self.faults.brief(str(error))}; want one such as http://localhost:3128"
+            ) from None
+        self._models: dict[tuple[str, str], Model] = {}
+        self._checked: set[str] = set()
+        self._provider_library: Provider[Any] | None = None
+        # What structured answers are asked for by, and what the limit of an answer is called: as
+        # long as the endpoint takes it.
+        self._structured = "json_schema"
+        self._takes_new_limit = self.provider == "openai" and self.base_url.startswith(
+            known.address.removesuffix("/v1")
+        )
+
+    def _is_own(self, base_url: str | None) -> bool:
+        return base_url is None or self.provider != "openai"
+
+    def __repr__(self) -> str:
+        return f"ModelClient({self.name!r})"
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        """Send a request and read its reply.
+
+        Raises
+        ------
+        ChatError
+            If there is none.
+        """
+        await self._check(request)
+        while True:
+            structured = self._structured
+            try:
+                return await self._sent(request)
+            except ChatError as fault:
+                if not self._adapts(fault, request, structured):
+                    raise
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._http_client.aclose()
+
+    def hidden(self, text: str) -> str:
+        """Return a text without the key, should it hold it."""
+        return self.faults.hidden(text)
+
+    async def body_of(self, request: ChatRequest) -> dict[str, Any]:
+        """Return the body that a request would be sent with."""
+        exchange = _Exchange(is_sent=False)
+        token = _exchange.set(exchange)
+        try:
+            with contextlib.suppress(Exception):
+                await self._request(request)
+        finally:
+            _exchange.reset(token)
+        return exchange.body
+
+    # Batches
+
+    def long_reader(self) -> tuple[Any, httpx2.AsyncClient]:
+        """Return OpenAI's library for replies of any length, and what it sends by; to be closed."""
+        http_client = self.http_client(reads_all=True)
+        return self._openai_library(http_client), http_client
+
+    def explained(self, error: Exception) -> ChatError:
+        """Return the fault that an exception of OpenAI's library stands for."""
+        import openai
+
+        if isinstance(error, openai.APIStatusError):
+            headers = dict(error.response.headers)
+            found = self.refused(error.status_code, error.body, headers)
+            return found if isinstance(found, ChatError) else ChatError(found.text, "rejected")
+        if isinstance(error, openai.APITimeoutError):
+            return ChatError("time-out", may_cost=True)
+        if isinstance(error, openai.APIConnectionError):
+            return self.faults.of_connection(error)
+        return self.faults.explained(error, "")
+
+    def read(self, completion: Mapping[str, Any]) -> ChatReply:
+        """Return the reply that a completion of a batch stands for.
+
+        Raises
+        ------
+        ChatError
+            If it is none.
+        """
+        from openai.types.chat import ChatCompletion
+
+        model: Any = self._made(str(completion.get("model") or ""), is_developer=False)
+        try:
+            response = model._process_response(ChatCompletion.construct(**completion))
+            return self._reply(response, _Exchange(), 0.0)
+        except Exception as error:
+            fault = self.faults.explained(error, "", has_begun=True)
+        raise fault
+
+    def refused(
+        self, status: int, body: object, headers: Mapping[str, str] | None = None
+    ) -> ChatReply | ChatError:
+        """Return what a result of a batch that is an error stands for."""
+        from pydantic_ai.exceptions import ModelHTTPError, ModelQuotaExceededError
+
+        error = body.get("error", body) if isinstance(body, Mapping) else {}
+        code = error.get("code") if isinstance(error, Mapping) else None
+        is_quota = status == 402 or code in ("insufficient_quota", "billing_hard_limit_reached")
+        kind = ModelQuotaExceededError if is_quota else None
+        found = ModelHTTPError.for_category(
+            kind, status_code=status, model_name="", body=body, headers=headers
+        )
+        return self.faults.filtered(found) or self.faults.explained(found, "")
+
+    # Requests
+
+    async def _check(self, request: ChatRequest) -> None:
+        """Refuse a setting that does not reach the model, before the first request."""
+        if request.model in self._checked or self.provider == "bedrock":
+            return
+        body = await self.body_of(request)
+        if body:
+            for setting in _missing(request, body):
+                what, option = _WORDS[setting]
+                raise ChatError(
+                    f"{request.model} is not sent {what} through {self.provider}; {option}", "fatal"
+                )
+        self._checked.add(request.model)
+
+    async def _sent(self, request: ChatRequest) -> ChatReply:
+        began = time.perf_counter()
+        exchange = _Exchange()
+        token = _exchange.set(exchange)
+        fault: ChatError | None = None
+        try:
+            response = await self._request(request)
+            return self._reply(response, exchange, time.perf_counter() - began)
+        except Exception as error:
+            latency = time.perf_counter() - began
+            if _caused_by(error, _ReplyTooLongError):
+                return ChatReply("", finish_reason=TOO_LONG, latency=latency)
+            filtered = self.faults.filtered(error, latency)
+            if filtered is not None:
+                return filtered
+            fault = self.faults.explained(
+                error, request.model, exchange.content_type, has_begun=exchange.has_begun
+            )
+        finally:
+            _exchange.reset(token)
+        # Raised out here and without its context: the original holds the request, and that the
+        # key, which some endpoints also echo in what they say.
+        fault.__context__ = None
+        raise fault
+
+    async def _request(self, request: ChatRequest) -> ModelResponse:
+        from pydantic_ai.direct import model_request, model_request_stream
+
+        model = self._model(request)
+        settings, parameters = self._settings(request)
+        messages = _messages_of(request.messages, is_marked=self.provider == "anthropic")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of settings that are not sent: `_check` says so
+            if not self._stream:
+                return await model_request(
+                    model, messages, model_settings=settings, model_request_parameters=parameters
+                )
+            async with model_request_stream(
+                model, messages, model_settings=settings, model_request_parameters=parameters
+            ) as stream:
+                async for _ in stream:
+                    pass
+                return stream.get()
+
+    def _adapts(self, fault: ChatError, request: ChatRequest, structured: str) -> bool:
+        """Whether a refused request can be put in another way: from now on it is."""
+        said = str(fault)
+        names_it = fault.status is not None and fault.status >= 400 and fault.kind != "fatal"
+        if request.max_tokens and not self._takes_new_limit and "max_completion_tokens" in said:
+            self._takes_new_limit = True
+            return fault.kind == "rejected"
+        if request.response_format is None or not structured or "effort" in said:
+            return False
+        if not names_it or not _OF_STRUCTURE.search(said):
+            return False
+        if self._structured == structured:
+            is_openai = self.provider in ("openai", "ollama")
+            self._structured = "json_object" if is_openai and structured == "json_schema" else ""
+        return True
+
+    def _settings(self, request: ChatRequest) -> tuple[Any, ModelRequestParameters]:
+        from pydantic_ai.models import ModelRequestParameters
+
+        sent: dict[str, Any] = {
+            "temperature": request.temperature,
+            "top_p": request.top_p,
+            "max_tokens": request.max_tokens,
+            "seed": request.seed,
+            "max_retries": 0,
+            "timeout": self.timeout,
+        }
+        parameters = ModelRequestParameters()
+        extra: dict[str, Any] = {}
+        schema = request.response_format if self._structured else None
+        inner = (request.response_format or {}).get("json_schema", {})
+        effort, budget = request.reasoning_effort, request.thinking_budget
+        if self.provider == "anthropic":
+            sent["max_tokens"] = request.max_tokens or _ANTHROPIC_TOKENS + (budget or 0)
+            sent["anthropic_cache_instructions"] = True
+            if budget is not None:
+                sent["anthropic_thinking"] = {"type": "enabled", "budget_tokens": budget}
+            if request.temperature is not None or request.top_p is not None:
+                sent["extra_headers"] = _WITH_TEMPERATURE
+            output: dict[str, Any] = {} if effort is None else {"effort": effort}
+            if schema is not None:
+                output["format"] = {"type": "json_schema", "schema": inner.get("schema")}
+            if output:
+                extra["output_config"] = output
+        elif self.provider in ("google", "bedrock"):
+            if schema is not None:
+                parameters = _native(inner.get("schema"))
+            if self.provider == "google":
+                sent["google_logprobs"] = True if request.logprobs else None
+                if effort is not None or budget is not None:
+                    thinking = {"thinking_level": effort, "thinking_budget": budget}
+                    sent["google_thinking_config"] = {
+                        "include_thoughts": True,
+                        **{name: value for name, value in thinking.items() if value is not None},
+                    }
+        else:
+            sent["openai_reasoning_effort"] = effort
+            sent["openai_logprobs"] = True if request.logprobs else None
+            if budget is not None:
+                extra["thinking"] = {"type": "enabled", "budget_tokens": budget}
+            if schema is not None:
+                is_schema = self._structured == "json_schema"
+                extra["response_format"] = schema if is_schema else {"type": "json_object"}
+        extra |= request.extra
+        sent["extra_body"] = extra or None
+        return {name: value for name, value in sent.items() if value is not None}, parameters
+
+    def _model(self, request: ChatRequest) -> Model:
+        """Return the model of pydantic-ai; one is kept for each way of asking."""
+        name = provider_of(request.model)[1]
+        role = str(request.messages[0]["role"]) if request.messages else ""
+        key = name, f"{role == 'developer'} {self._takes_new_limit}"
+        if key not in self._models:
+            self._models[key] = self._made(name, is_developer=role == "developer")
+        return self._models[key]
+
+    def _made(self, name: str, *, is_developer: bool) -> Model:
+        profile: Any = {
+            "may_tokenize_special_tokens_in_content": False,  # votes are of texts as they are
+            "supports_json_schema_output": True,
+        }
+        if self.provider == "anthropic":
+            from anthropic import AsyncAnthropic
+            from pydantic_ai.models.anthropic import AnthropicModel
+            from pydantic_ai.providers.anthropic import AnthropicProvider
+
+            library = AsyncAnthropic(
+                api_key=self.key,
+                base_url=self.base_url,
+                max_retries=0,
+                timeout=self.timeout,
+                http_client=self._http_client,
+            )
+            return AnthropicModel(
+                name, provider=AnthropicProvider(anthropic_client=library), profile=profile
+            )
+        if self.provider == "google":
+            from pydantic_ai.models.google import GoogleModel
+            from pydantic_ai.providers.google import GoogleProvider
+
+            provider = GoogleProvider(
+                api_key=self.key, base_url=self.base_url, http_client=self._http_client
+            )
+            return GoogleModel(name, provider=provider, profile=profile)
+        if self.provider == "bedrock":
+            return _bedrock_model(name, self, profile)
+        from pydantic_ai.providers.openai import OpenAIProvider
+
+        from btdagg.judge.openai_compatible import CompatibleModel
+
+        profile |= {
+            "thinking_tags": _NO_TAGS,
+            "openai_supports_reasoning": False,  # what goes with thinking, the endpoint knows
+            "openai_chat_supports_max_completion_tokens": self._takes_new_limit,
+            "openai_chat_streaming_requires_finish_reason": True,
+            "openai_system_prompt_role": "developer" if is_developer else "system",
+        }
+        library = self._openai_library(self._http_client)
+        return CompatibleModel(
+            name, provider=OpenAIProvider(openai_client=library), profile=profile
+        )
+
+    def _openai_library(self, http_client: httpx2.AsyncClient) -> Any:
+        from openai import AsyncOpenAI
+
+        return AsyncOpenAI(
+            api_key=self.key or _NO_KEY,
+            base_url=self.base_url,
+            max_retries=0,
+            timeout=self.timeout,
+            http_client=http_client,
+        )
+
+    # Replies
+
+    def _reply(self, response: ModelResponse, exchange: _Exchange, latency: float) -> ChatReply:
+        from pydantic_ai.messages import TextPart, ThinkingPart
+
+        text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
+        thoughts = [part.content for part in response.parts if isinstance(part, ThinkingPart)]
+        if "think" in text:
+            text, thought = split_thinking(text)
+            thoughts.append(thought)
+        reasoning = "".join(thoughts)
+        details = response.provider_details or {}
+        finish = str(details.get("finish_reason") or response.finish_reason or "")
+        if not finish and not details.get("block_reason"):
+            if self._stream and response.parts:
+                raise ChatError("the stream broke off", may_cost=True)
+            if not text and not reasoning:
+                raise ChatError("the reply has no answer", "protocol", may_cost=True)
+        finish = _FINISH.get(finish, finish)
+        said = _refusal_of(details)
+        if finish == "refusal" or said or (response.finish_reason == "content_filter" and not text):
+            finish, text = "refusal", said or text or f"refused by the model ({finish})"
+        if max(len(text), len(reasoning)) > _LONGEST_ANSWER:
+            text, reasoning = text[:_LONGEST_ANSWER], reasoning[:_LONGEST_ANSWER]
+            finish = TOO_LONG
+        return ChatReply(
+            self.hidden(text),
+            self.hidden(reasoning),
+            finish,
+            _usage_of(response),
+            _logprobs_of(details),
+            latency,
+            response.model_name or "",
+            limits=exchange.limits,
+        )
+
+    # HTTP
+
+    def http_client(self, *, reads_all: bool = False) -> httpx2.AsyncClient:
+        """Return a client that sends as the user says: by proxies, and with trusted certificates.
+
+        With `reads_all` it reads replies of any length, and the caller closes it.
+        """
+        import httpx2
+
+        hooks: Any = {
+            "request": [self._add_headers, _look_at_request],
+            "response": [_look_at_response],
+        }
+        if reads_all:
+            hooks = {"request": [self._add_headers]}
+        return httpx2.AsyncClient(
+            timeout=self.timeout,
+            verify=self._ssl,
+            transport=self._transport,
+            limits=httpx2.Limits(max_connections=1000, max_keepalive_connections=100),
+            follow_redirects=True,
+            headers={"Accept-Encoding": "identity"},  # so that a small reply is not a large one
+            event_hooks=hooks,
+        )
+
+    async def _add_headers(self, request: httpx2.Request) -> None:
+        """Add the headers of the user, unless a redirection leads to another server."""
+        is_own = request.url.host == urlsplit(self.name).hostname
+        for name, value in self.headers.items():
+            if is_own:
+                request.headers[name] = value
+            else:
+                request.headers.pop(name, None)
+
+
+def client_of(model: str, base_url: str | None = None, **options: Any) -> ChatClient:
+    """Return the client of a model by its name; see `ModelClient` for the options.
+
+    Raises
+    ------
+    InputError
+        If there is no key, or the address is none, or one for the simulated judge.
+    """
+    if model != SIMULATED:
+        return ModelClient(model, base_url, **options)
+    from btdagg.judge.simulated.client import SimulatedClient
+
+    endpoint = {"base_url": base_url, **options, "stream": None, "timeout": None}
+    for name, value in endpoint.items():
+        if value is not None and value != {}:
+            shown = repr(value) if name in ("base_url", "key_variable") else "given"
+            raise InputError(f"{name} is {shown}, and model is {SIMULATED}, which asks no endpoint")
+    return SimulatedClient()
+
+
+_FINISH = {
+    "end_turn": "stop", "stop_sequence": "stop", "STOP": "stop",
+    "max_tokens": "length", "model_context_window_exceeded": "length", "MAX_TOKENS": "length",
+}  # fmt: skip
+
+
+def _refusal_of(details: Mapping[str, Any]) -> str:
+    """What a provider says of an answer that it holds back; empty where it does not."""
+    return ": ".join(str(details[n]) for n in ("refusal_category", "refusal") if details.get(n))
+
+
+def _usage_of(response: ModelResponse) -> Usage | None:
+    from btdagg.judge.openai_compatible import USAGE
+
+    details = response.provider_details or {}
+    if USAGE in details:  # None where the endpoint does not say
+        usage: Usage | None = details[USAGE]
+        return usage
+    used = response.usage
+    if used.unmeasured_requests and not (used.input_tokens or used.output_tokens):
+        return None
+    return Usage(
+        used.input_tokens, used.output_tokens, used.output_reasoning_tokens, used.cache_read_tokens
+    )
+
+
+def _logprobs_of(details: Mapping[str, Any]) -> tuple[float, ...] | None:
+    tokens = details.get("logprobs")
+    if isinstance(tokens, Mapping):  # Google's
+        tokens = tokens.get("chosen_candidates") or tokens.get("chosenCandidates")
+    if not tokens:
+        return None
+    return tuple(float(token.get("logprob", token.get("log_probability"))) for token in tokens)
+
+
+def _messages_of(messages: Any, *, is_marked: bool) -> list[ModelMessage]:
+    """Return messages as pydantic-ai has them.
+
+    With `is_marked`, the last question of the examples is marked to be kept in Anthropic's cache:
+    up to there all prompts of a run are the same.
+    """
+    from pydantic_ai.messages import (
+        CachePoint,
+        ModelRequest,
+        ModelResponse,
+        SystemPromptPart,
+        TextPart,
+        UserPromptPart,
+    )
+
+    made: list[Any] = []
+    parts: list[Any] = []
+    n_examples = sum(message["role"] == "assistant" for message in messages) if is_marked else 0
+    for message in messages:
+        content = message["content"]
+        text = content if isinstance(content, str) else "".join(part["text"] for part in content)
+        if message["role"] == "assistant":
+            n_examples -= 1
+            if n_examples == 0 and parts:
+                parts[-1] = UserPromptPart([str(parts[-1].content), CachePoint()])
+            made += [ModelRequest(parts), ModelResponse([TextPart(text)])]
+            parts = []
+        elif message["role"] in ("system", "developer"):
+            parts.append(SystemPromptPart(text))
+        else:
+            parts.append(UserPromptPart(text))
+    return [*made, ModelRequest(parts)]
+
+
+def _native(schema: Any) -> ModelRequestParameters:
+    from pydantic_ai.models import ModelRequestParameters
+    from pydantic_ai.output import OutputObjectDefinition
+
+    return ModelRequestParameters(
+        output_mode="native", output_object=OutputObjectDefinition(json_schema=dict(schema or {}))
+    )
+
+
+def _import_library(provider: str) -> None:
+    """Import what asking a provider takes, so that what is missing is said at once."""
+    import pydantic_ai.direct  # noqa: F401
+
+    if provider == "anthropic":
+        import anthropic  # noqa: F401
+    elif provider == "google":
+        from google import genai  # noqa: F401
+    elif provider == "bedrock":
+        import boto3  # noqa: F401
+    else:
+        import openai  # noqa: F401
+
+
+def _bedrock_model(name: str, client: ModelClient, profile: Any) -> Model:
+    import boto3
+    from botocore.config import Config
+    from pydantic_ai.models.bedrock import BedrockConverseModel
+    from pydantic_ai.providers.bedrock import BedrockProvider
+
+    config = Config(retries={"total_max_attempts": 1}, read_timeout=client.timeout)
+    library = boto3.client("bedrock-runtime", endpoint_url=client.base_url or None, config=config)
+    return BedrockConverseModel(
+        name, provider=BedrockProvider(bedrock_client=library), profile=profile
+    )
+
+
+# Settings
+
+_WORDS = {
+    "temperature": ("a temperature", "--temperature default avoids it"),
+    "top_p": ("a top_p", "no --top-p avoids it"),
+    "seed": ("a seed", "no --request-seed avoids it"),
+    "max_tokens": ("a limit on its answer", "no --max-answer-tokens avoids it"),
+    "reasoning_effort": ("an effort", "no --reasoning-effort avoids it"),
+    "thinking_budget": ("a thinking budget", "no --thinking-budget avoids it"),
+    "logprobs": ("a wish for log-probabilities", "no --confidence logprobs avoids it"),
+    "extra": ("further fields", "no --extra-body avoids it"),
+}
+
+
+def _missing(request: ChatRequest, body: Mapping[str, Any]) -> list[str]:
+    """Names of the settings of a request whose values are not in its body."""
+    leaves = {_plain(name): value for name, value in _leaves(body)}
+    names = {
+        "temperature": ("temperature",),
+        "top_p": ("topp",),
+        "seed": ("seed",),
+        "max_tokens": ("maxtokens", "maxcompletiontokens", "maxoutputtokens"),
+        "reasoning_effort": ("reasoningeffort", "effort", "thinkinglevel"),
+        "thinking_budget": ("budgettokens", "thinkingbudget"),
+        "logprobs": ("logprobs", "responselogprobs"),
+    }
+    missing = []
+    for setting, sent_as in names.items():
+        value = getattr(request, setting)
+        if value is None or value is False:
+            continue
+        sent = next((leaves[name] for name in sent_as if name in leaves), None)
+        if str(sent).lower() != str(value).lower():
+            missing.append(setting)
+    if any(_plain(name) not in leaves and name not in body for name in request.extra):
+        missing.append("extra")
+    return missing
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").lower()
+
+
+def _leaves(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            if not isinstance(inner, Mapping | list):
+                yield str(name), inner
+            yield from _leaves(inner)
+
+
+def _key_of(
+    given: str | None, variable: str | None, known: KnownProvider, *, is_needed: bool
+) -> tuple[str, str]:
+    """Return the key, empty where there may be none, and the variable that should hold it."""
+    variables = (variable,) if variable else known.key_variables
+    variable = next((each for each in variables if os.environ.get(each)), variables[0])
+    key = (os.environ.get(variable, "") if given is None else given).strip()
+    said = f"environment variable {variable}" if given is None else "api_key"
+    if not key and is_needed:
+        raise InputError(f"{said} is not set, want an API key")
+    if not key.isascii() or not key.isprintable():
+        raise InputError(f"{said} has characters that no API key has")
+    return key, variable
+
+
+def _require_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Refuse headers that cannot be sent; no message shows a value."""
+    for name, value in headers.items():
+        if not re.fullmatch(r"[\w!#$%&'*+.^`|~-]+", name, re.ASCII):
+            raise InputError(f"header {name!r} is no name of a header")
+        if not value.isascii() or not value.isprintable():
+            raise InputError(f"header {name}: its value has characters that no header has")
+    return dict(headers)
+
+
+def _require_address(base_url: str, path: str, example: str) -> None:
+    """Refuse a base URL that is none, or ends in the path that the library adds."""
+    try:
+        parts = urlsplit(base_url)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname)
+        _ = parts.port
+    except ValueError:
+        good = False
+    shown = without_credentials(base_url)
+    if good and parts.path.rstrip("/").endswith(path):
+        raise InputError(f"base URL is {shown!r}, want it without {path}")
+    if not good:
+        example = "http://localhost:8000/v1" if path == "/chat/completions" else example
+        raise InputError(f"base URL is {shown!r}, want one such as {example}")
+
+
+# Hooks
+
+
+async def _look_at_request(request: httpx2.Request) -> None:
+    exchange = _exchange.get(None)
+    if exchange is not None and not exchange.is_sent:
+        exchange.body = json.loads(request.content)
+        raise _NotSentError
+
+
+async def _look_at_response(response: httpx2.Response) -> None:
+    """Note what headers say, and cap what is read of a reply."""
+    exchange = _exchange.get(None) or _Exchange()
+    exchange.limits = RateLimits.of(response.headers)
+    exchange.content_type = response.headers.get("content-type", "").partition(";")[0]
+    exchange.has_begun = response.status_code < 400
+    is_stream = "event-stream" in exchange.content_type
+    longest = _LONGEST_STREAM if is_stream else _LONGEST_REPLY
+    if "content-encoding" in response.headers:  # what unfolds although nobody asked for it
+        longest //= 16
+    response.stream = _capped(response.stream, longest, fails=exchange.has_begun)
+    if exchange.has_begun and not is_stream:
+        await response.aread()
+        _show_error(response)
+
+
+def _show_error(response: httpx2.Response) -> None:
+    """See an error in a reply that says 200, as OpenRouter and others send it."""
+    try:
+        value = json.loads(response.content)
+        error = value.get("error")
+    except (ValueError, AttributeError):
+        return
+    if error and not value.get("choices"):
+        code = error.get("code") if isinstance(error, Mapping) else None
+        response.status_code = code if isinstance(code, int) and 400 <= code < 600 else 500
+
+
+def _capped(stream: Any, longest: int, *, fails: bool) -> httpx2.AsyncByteStream:
+    """Return a stream that ends, or fails, after so many bytes."""
+    import httpx2
+
+    class Capped(httpx2.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            n_bytes = 0
+            async for chunk in stream:
+                n_bytes += len(chunk)
+                if n_bytes > longest:
+                    if fails:
+                        raise _ReplyTooLongError
+                    return
+                yield chunk
+
+        async def aclose(self) -> None:
+            await stream.aclose()
+
+    return Capped()
+
+
+def _caused_by(error: BaseException | None, kind: type[BaseException]) -> bool:
+    while error is not None and not isinstance(error, kind):
+        error = error.__cause__ or error.__context__
+    return error is not None

@@ -1,0 +1,346 @@
+"""One request, as often as it takes: limits waited for, faults repeated, and whose fault it is.
+
+A fault of the endpoint (its key, its model, a parameter that it does not know) ends the run before
+any vote is marked; a fault of the pair (too long, not allowed) marks the pair's votes. Where nobody
+is answered, a short request that is the same but for its text settles it. If that is not answered
+either, the run ends where nothing has worked yet; an endpoint that has worked is waited for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import random
+from collections.abc import Callable
+from dataclasses import replace
+
+from btdagg.judge.calls import Messages
+from btdagg.judge.client import ChatClient, ChatReply, ChatRequest, Usage
+from btdagg.judge.faults import ChatError, EndpointError, delay_before
+from btdagg.judge.judging import Judging
+from btdagg.judge.limits import Budget, Reserved
+from btdagg.judge.pacing import AdmittedCall, Pacing
+from btdagg.judge.pairs import Pair
+from btdagg.judge.prices import BYTES_PER_TOKEN, size_of
+from btdagg.judge.runs import JudgeRun
+
+# Faults in a row of one request, or seconds until a fault, after which a short request is made if
+# nobody was answered meanwhile.
+_FAULTS_IN_A_ROW, _LONG = 3, 30.0
+_LOOK_AGAIN = (1.0, 15.0)  # seconds, at first and at most, between looks at one that is away
+_SAID_AFTER = 2.0  # seconds without an answer, after which the last fault is said
+_FIRST_SAID_AFTER = 10.0  # where there is no fault either
+
+
+class Asker:
+    """Makes the requests of a run.
+
+    Parameters
+    ----------
+    client, judging, pacing
+        Who is asked, how, and how fast.
+    run : JudgeRun
+        In which calls, tokens and cost are counted.
+    budget : Budget
+        Caps, of this process or of all that share them.
+    name : str
+        What messages call the endpoint.
+    halt : callable
+        Ends the run, with a reason and an error.
+
+    Attributes
+    ----------
+    stopping : asyncio.Event
+        Once it is set no further request is made.
+    most_in_a_row : int
+        Refusals in a row after which an endpoint that has worked is tried by a short request again.
+    """
+
+    def __init__(
+        self,
+        client: ChatClient,
+        judging: Judging,
+        pacing: Pacing,
+        run: JudgeRun,
+        budget: Budget,
+        *,
+        name: str,
+        halt: Callable[[str, Exception | None], None],
+        most_in_a_row: int,
+    ) -> None:
+        self.stopping = asyncio.Event()
+        self._budget = budget
+        self._client, self._judging, self._pacing = client, judging, pacing
+        self._run, self._name, self._halt = run, name, halt
+        self._most_in_a_row = most_in_a_row
+        self._refusals = 0  # in a row
+        self._one_canary = asyncio.Lock()
+        self._answers = 0  # whose tokens are known
+        self._draw = random.Random()
+        self._clock = asyncio.get_running_loop().time
+        self._began = self._clock()
+        self._limited_by = ""
+        self._troubled: tuple[float, str, int] | None = None  # since when, by what, how often
+        self._answered_at = -math.inf  # the last time that the endpoint was at work
+        self._back_at = -math.inf  # the last time that it was seen to be back
+        self._is_away = False
+
+    async def ask(self, request: ChatRequest) -> tuple[ChatReply | ChatError | None, int]:
+        """Ask until there is an answer, or a fault that asking again does not help.
+
+        Returns
+        -------
+        outcome : ChatReply, ChatError or None
+            None where the run ends before.
+        n_requests : int
+        """
+        size = size_of(request.messages)
+        n_requests = n_faults = 0
+        since = self._clock()  # the last fault
+        while True:
+            outcome = await self._once(request, size, is_repeated=n_requests > 0)
+            if outcome is None:
+                return None, n_requests
+            n_requests += 1
+            if isinstance(outcome, ChatReply):
+                return outcome, n_requests
+            if outcome.is_limit:
+                continue
+            if outcome.kind in ("rejected", "forbidden"):
+                return outcome, n_requests
+            n_faults += 1
+            is_telling = (
+                n_faults >= min(_FAULTS_IN_A_ROW, self._judging.max_attempts)
+                or self._clock() - since > _LONG
+            )
+            if is_telling and self._answered_at < since:
+                was_away = await self._waited_for(request, since)
+                if self.stopping.is_set():
+                    return None, n_requests
+                n_faults = 0 if was_away else n_faults
+            if n_faults >= self._judging.max_attempts:
+                return outcome, n_requests
+            since = self._clock()
+            await self._sleep(delay_before(n_faults, self._draw))
+            if self.stopping.is_set():
+                return None, n_requests
+
+    async def is_of_the_pair(self, request: ChatRequest) -> bool:
+        """Whether a refusal of this request is for its text; the run ends where it is not."""
+        if self._is_trusted:
+            self._refusals += 1
+            return True
+        async with self._one_canary:
+            if self.stopping.is_set() or self._is_trusted:
+                return not self.stopping.is_set()
+            outcome = await self._said_to_a_short_request(request)
+            if isinstance(outcome, ChatError):
+                self._end(f"refuses a short request, too: {outcome}")
+            return isinstance(outcome, ChatReply)
+
+    async def _waited_for(self, request: ChatRequest, since: float) -> bool:
+        """Wait for an endpoint that may be away; whether it was, and the faults since are its own.
+
+        The run ends if it does not come back, or never was right.
+        """
+        async with self._one_canary:
+            if self._answered_at < since and not self.stopping.is_set():
+                outcome = await self._said_to_a_short_request(request)
+                if isinstance(outcome, ChatError) and not self._pacing.has_worked:
+                    self._end(f"refuses a short request, too: {outcome}")
+            return self._back_at >= since
+
+    async def _said_to_a_short_request(self, request: ChatRequest) -> ChatReply | ChatError | None:
+        """Ask for the same about a short pair until the endpoint says something; None if it ends.
+
+        Where it has never worked it has to answer at once; the run ends unless it does.
+        """
+        canary = replace(request, messages=self._short_messages(), item="", order=None, sample=None)
+        size = size_of(canary.messages)
+        wait, longest = _LOOK_AGAIN
+        try:
+            while True:
+                outcome = await self._once(canary, size)
+                if outcome is None:
+                    return None
+                self._run.n_canaries += 1
+                if isinstance(outcome, ChatReply) or outcome.kind in ("rejected", "forbidden"):
+                    return outcome
+                if outcome.is_limit:
+                    continue
+                since, said, n_faults = self._troubled or (self._clock(), str(outcome), 1)
+                if not self._pacing.has_worked:
+                    self._end(f"{said}; none of {n_faults} requests worked")
+                    return None
+                away_for, longest_away = self._clock() - since, self._judging.limits.max_wait
+                if away_for >= longest_away:
+                    self._end(
+                        f"no answer for {_duration(away_for)} ({said}); --max-wait bounds how long "
+                        f"an endpoint is waited for, {_duration(longest_away)}"
+                    )
+                    return None
+                self._is_away = True
+                await self._sleep(min(self._draw.uniform(wait / 2, wait), longest_away - away_for))
+                wait = min(2 * wait, longest)
+        finally:
+            if self._is_away:
+                self._is_away, self._back_at = False, self._clock()
+
+    @property
+    def _is_trusted(self) -> bool:
+        return self._pacing.has_worked and self._refusals < self._most_in_a_row
+
+    def state(self) -> tuple[str, float]:
+        """What is waited for, empty where for nothing; and the seconds that it takes yet."""
+        closed_for = self._pacing.closed_for
+        if closed_for > 0 and self._limited_by:
+            return f"rate limit ({self._limited_by})", closed_for
+        now = self._clock()
+        if self._troubled is not None and now - self._troubled[0] > _SAID_AFTER:
+            since, said, n_faults = self._troubled
+            if self._is_away:
+                return f"endpoint to come back ({said}; away for {_duration(now - since)})", 0.0
+            return f"answer ({said}; {n_faults} calls in a row)", 0.0
+        if not self._pacing.has_worked and now - self._began > _FIRST_SAID_AFTER:
+            return "first answer", 0.0
+        return "", 0.0
+
+    # One request
+
+    async def _once(
+        self, request: ChatRequest, size: int, *, is_repeated: bool = False
+    ) -> ChatReply | ChatError | None:
+        """Make a request as soon as one may be made; None where the run ends."""
+        admitted = await self._admit(size)
+        if admitted is None:
+            return None
+        self._run.n_calls += 1
+        self._run.n_retries += is_repeated
+        outcome = await self._request(request, size, *admitted)
+        if isinstance(outcome, ChatReply):
+            self._pacing.has_worked = True
+            self._refusals = 0
+        elif outcome.kind == "fatal":
+            self._end(str(outcome))
+            return None
+        elif outcome.kind not in ("rejected", "forbidden"):
+            if not outcome.is_limit:
+                since, _, n_faults = self._troubled or (self._clock(), "", 0)
+                self._troubled = since, str(outcome), n_faults + 1
+            return outcome
+        self._troubled, self._answered_at = None, self._clock()
+        return outcome
+
+    async def _admit(self, size: int) -> tuple[AdmittedCall, Reserved] | None:
+        """Wait for a place; None if there is none any more."""
+        reserved = await self._budget.take(size)
+        if reserved is None:
+            self._halt(self._budget.reached, None)
+            return None
+        call = None
+        try:
+            call = await self._pacing.admit(self._expected(size), self.stopping)
+        finally:
+            if call is None:
+                self._budget.give_back(reserved)
+        return None if call is None else (call, reserved)
+
+    async def _request(
+        self, request: ChatRequest, size: int, call: AdmittedCall, reserved: Reserved
+    ) -> ChatReply | ChatError:
+        fault: ChatError | None = None
+        usage: Usage | None = None
+        limits, may_cost = None, True
+        try:
+            async with asyncio.timeout(self._judging.timeout):
+                reply = await self._client.complete(request)
+            usage, limits = reply.usage, reply.limits
+            return reply
+        except ChatError as error:
+            fault, may_cost, limits = error, error.may_cost, error.limits
+        except TimeoutError:
+            fault = ChatError(f"no complete answer within {self._judging.timeout:g} s")
+        except Exception as error:
+            fault = ChatError(f"{type(error).__name__}: {' '.join(str(error).split())}")
+        finally:
+            self._settle(reserved, usage, may_cost, fault is None)
+            if fault is None or not fault.is_limit:
+                tokens = None if usage is None else usage.prompt + usage.completion
+                self._pacing.answered(call, tokens, limits)
+        if fault.is_limit:
+            self._refused(fault, call)
+        return fault
+
+    def _refused(self, fault: ChatError, call: AdmittedCall) -> None:
+        """Note a limit; end the run where it is one that is not waited for."""
+        self._run.n_limited += 1
+        self._limited_by = str(fault)
+        seconds = self._pacing.refused(
+            call,
+            retry_after=fault.retry_after,
+            of_tokens="token" in str(fault).lower(),
+            limits=fault.limits,
+        )
+        longest = self._judging.limits.max_wait
+        if max(seconds, fault.retry_after or 0.0) > longest:
+            asked = seconds if fault.retry_after is None else fault.retry_after
+            self._end(
+                f"asks to wait {_duration(asked)} ({fault}); --max-wait bounds how long a limit is "
+                f"waited for, {_duration(longest)}"
+            )
+
+    def _expected(self, size: int) -> float:
+        """Tokens that a call will have, as far as one can tell."""
+        completion = self._run.completion_tokens / self._answers if self._answers else 0.0
+        return size / BYTES_PER_TOKEN + completion
+
+    def _settle(
+        self, reserved: Reserved, usage: Usage | None, may_cost: bool, is_answer: bool
+    ) -> None:
+        prices = self._judging.prices
+        if usage is None:
+            self._run.n_unknown_usage += is_answer
+            # What it used nobody knows; where it may have cost something, all that it could.
+            self._budget.settle(
+                reserved,
+                reserved.tokens if may_cost else 0,
+                reserved.cost if may_cost else 0.0,
+            )
+            return
+        self._answers += 1
+        run = self._run
+        run.prompt_tokens += usage.prompt
+        run.completion_tokens += usage.completion
+        run.reasoning_tokens += usage.reasoning
+        run.cached_tokens += usage.cached
+        if usage.cost is not None:
+            run.reported_cost = (run.reported_cost or 0.0) + usage.cost
+        cost = 0.0
+        if prices is not None and run.cost is not None:
+            cost = prices.cost(usage)
+            run.cost += cost
+        self._budget.settle(reserved, usage.prompt + usage.completion, cost)
+
+    # Faults
+
+    def _end(self, why: str) -> None:
+        self._halt(why, EndpointError(f"{self._name}: {why}"))
+
+    def _short_messages(self) -> Messages:
+        """The prompt of a pair that no endpoint could have anything against."""
+        prompt = self._judging.prompt
+        fields = dict.fromkeys(prompt.placeholders, "text")
+        pair = Pair("canary", "Yes.", "No.", "Is 2 more than 1?", "Yes.", fields)
+        return self._judging.messages(prompt.render(pair))
+
+    async def _sleep(self, seconds: float) -> None:
+        """Sleep, but not beyond the end of the run."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self.stopping.wait()
+        except TimeoutError:
+            pass
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.3g} s" if seconds < 120 else f"{seconds / 60:.3g} minutes"

@@ -1,0 +1,330 @@
+"""Leave one rater out: score each human rater, and the judge, against the other raters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from btdagg._core import InputError
+from btdagg.aggregators import Aggregator, Davidson, Decided, decisions_of, majority_vote
+from btdagg.evaluation.engine import cross_scores
+from btdagg.evaluation.intervals import Interval, mean_interval
+from btdagg.evaluation.items import LabelledItems
+from btdagg.evaluation.parts import refuse_several_judges, require_columns
+from btdagg.evaluation.protocol import CROSS_FITTED, Protocol
+from btdagg.evidence import Evidence
+from btdagg.metrics import mean_absolute_error, pairwise_accuracy
+from btdagg.paper.ratings import Ratings
+from btdagg.readable import readable
+from btdagg.tables import Labels, Votes, align
+from btdagg.tables.table import require, text
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from btdagg.evaluation.cells import MethodScores
+    from btdagg.evaluation.new_items import NewItems
+
+_OWN = "\0own"  # decisions of the rater; no column of a source is called that
+
+# Means of the same scores in another order differ by no more than this.
+_ROUNDING = 1e-12
+
+
+@readable
+@dataclass(frozen=True, eq=False)
+class JudgeScores:
+    """Judge and rater on the same items: the evaluation set of each split.
+
+    Attributes
+    ----------
+    judge, human : MethodScores
+    new_items : NewItems, optional
+        Losses of judge and rater by item, where the judge was cross-fitted.
+    """
+
+    judge: MethodScores
+    human: MethodScores
+    new_items: NewItems | None = None
+
+    @property
+    def accuracy(self) -> NDArray[np.float64]:
+        """Of the judge, (n_splits,)."""
+        return self.judge.accuracy
+
+    @property
+    def mae(self) -> NDArray[np.float64]:
+        """Of the judge, (n_splits,)."""
+        return self.judge.mae
+
+    @property
+    def human_accuracy(self) -> NDArray[np.float64]:
+        """Of the rater, (n_splits,)."""
+        return self.human.accuracy
+
+    @property
+    def human_mae(self) -> NDArray[np.float64]:
+        """Of the rater, (n_splits,)."""
+        return self.human.mae
+
+    @property
+    def accuracy_gain(self) -> Interval:
+        """Judge's less rater's accuracy with its 95% interval: for new items, or over splits."""
+        if self.new_items is not None:
+            return self.new_items.difference(0, 1, "accuracy")
+        return mean_interval(self.accuracy - self.human_accuracy)
+
+    @property
+    def mae_gain(self) -> Interval:
+        """Rater's less judge's MAE with its 95% interval, as `accuracy_gain`."""
+        if self.new_items is not None:
+            return self.new_items.difference(1, 0)
+        return mean_interval(self.human_mae - self.mae)
+
+    @property
+    def wins(self) -> bool:
+        """Whether the judge has the higher mean accuracy; equal ones are no win."""
+        return self.accuracy_gain.mean > _ROUNDING
+
+    @property
+    def wins_by_mae(self) -> bool:
+        """Whether the judge has the lower mean MAE; equal ones are no win."""
+        return self.mae_gain.mean > _ROUNDING
+
+
+@readable
+@dataclass(frozen=True, eq=False)
+class RaterScores:
+    """One rater against the majority vote of the others.
+
+    Attributes
+    ----------
+    rater : str or int
+        The rater.
+    n_items : int
+        Scored items: rated by this rater and another, with votes of the judge if there is one.
+    n_alone : int
+        Items left out because no other rater rated them.
+    n_shared : int
+        Items of this rater on which two labels share the most votes of the others.
+    n_without_votes : int
+        Items left out because the judge has no votes on them; 0 without a judge.
+    accuracy, mae : float
+        Of the rater on all scored items.
+    judge : JudgeScores or None
+        Judge and rater on the evaluation sets of the splits of those items; None without a judge.
+    """
+
+    rater: Any
+    n_items: int
+    n_alone: int
+    n_shared: int
+    n_without_votes: int
+    accuracy: float
+    mae: float
+    judge: JudgeScores | None
+
+
+@readable
+@dataclass(frozen=True, eq=False)
+class LeaveOneOut:
+    """What `leave_one_rater_out` found.
+
+    Attributes
+    ----------
+    raters : tuple of RaterScores
+        In the order in which the raters are first seen.
+    skipped : tuple of (rater, reason)
+        Raters that could not be scored.
+    """
+
+    raters: tuple[RaterScores, ...]
+    skipped: tuple[tuple[Any, str], ...]
+
+    @property
+    def n_wins(self) -> int:
+        """Raters whom the judge surpasses in mean accuracy; 0 without a judge."""
+        return sum(scores.judge is not None and scores.judge.wins for scores in self.raters)
+
+    @property
+    def n_wins_by_mae(self) -> int:
+        """Raters whom the judge surpasses in mean MAE; 0 without a judge."""
+        return sum(scores.judge is not None and scores.judge.wins_by_mae for scores in self.raters)
+
+
+def leave_one_rater_out(
+    ratings: Ratings,
+    votes: Votes | None = None,
+    aggregator: Aggregator | None = None,
+    *,
+    shared: Literal["tie", "drop"] = "tie",
+    n_votes: int | None = None,
+    confidence: str | None = None,
+    group: str | None = None,
+    protocol: Protocol = CROSS_FITTED,
+    progress: Callable[[], object] | None = None,
+) -> LeaveOneOut:
+    """Score every rater, and a judge on the same items, against the other raters' majority vote.
+
+    For each rater R the gold label of an item that R rated is the majority vote of the others who
+    rated it. On each split the judge is calibrated on a part of these items, and judge and R are
+    scored on the rest. Scores are averaged over splits.
+
+    Parameters
+    ----------
+    ratings : Ratings
+        Votes of the raters. A missing vote means that the rater has not rated the item.
+    votes : Votes, optional
+        Votes of one judge. Without them only the raters are compared.
+    aggregator : Aggregator, optional
+        Turns the judge's votes into labels; by default Davidson. The decisions of a `Decided` are
+        read from its column of the votes.
+    shared : {"tie", "drop"}
+        For an item on which two labels share the most votes of the other raters, such as one for A
+        and one for B: call it a tie, as `majority_vote` does, or leave it out. An item that no
+        other rater rated is always left out.
+    n_votes : int, optional
+        Use the first `n_votes` votes of the judge on each item; by default all. Raters and splits
+        do not depend on it.
+    confidence : str, optional
+        See `Votes.evidence`.
+    group : str, optional
+        Column of the ratings that groups items, such as by source text. Groups are split together.
+    protocol : Protocol
+        How each rater's items are split, at least twice; cross-fitting unless given. Not used
+        without a judge.
+    progress : callable, optional
+        Called after each rater.
+
+    Returns
+    -------
+    LeaveOneOut
+
+    Raises
+    ------
+    InputError
+        If a column is missing, an argument is out of range, votes of several judges would be
+        added up, an item has two groups, or no rater could be scored; the message says why.
+
+    References
+    ----------
+    The paper's leave-one-out protocol and its table by rater. The paper does not define the
+    majority of raters who disagree, nor mention items without another rater.
+    """
+    if not isinstance(ratings, Ratings):
+        raise InputError(f"ratings is a {type(ratings).__name__}, want what read_ratings returns")
+    if shared not in ("tie", "drop"):
+        raise InputError(f"shared is {shared!r}, want 'tie' or 'drop'")
+    # Checked here, so that a bad argument is not reported as a fault of the data.
+    protocol.require_intervals()
+    method: Aggregator = Davidson() if aggregator is None else aggregator
+    known = None
+    if votes is not None:
+        known = _evidence(votes, n_votes, confidence, decisions_of([method]))
+    groups = None if group is None else _groups(ratings, group)
+    found, skipped = [], []
+    for place, rater in enumerate(ratings.raters.tolist()):
+        try:
+            sheet, n_alone, n_shared = _sheet(ratings, place, shared, groups)
+            judge, n_without_votes = None, 0
+            if known is not None:
+                sheet, n_without_votes, judge = _judged(sheet, *known, method, protocol)
+            gold, own = sheet.labels, sheet.frame["own"].to_numpy()
+            scores = pairwise_accuracy(gold, own), mean_absolute_error(gold, own)
+            left_out = n_alone, n_shared, n_without_votes
+            found.append(RaterScores(rater, len(own), *left_out, *scores, judge))
+        except InputError as error:
+            skipped.append((rater, str(error)))
+        if progress is not None:
+            progress()
+    if not found:
+        if not skipped:
+            raise InputError(f"{ratings.source}: no ratings")
+        rater, reason = skipped[0]
+        raise InputError(f"no rater could be scored; {rater}: {reason}")
+    return LeaveOneOut(tuple(found), tuple(skipped))
+
+
+def _sheet(
+    ratings: Ratings, place: int, shared: str, groups: dict[Any, str] | None
+) -> tuple[Labels, int, int]:
+    """Label the items of a rater by the others; the column `own` has the rater's votes.
+
+    Also the items that nobody else rated, and those on which the others share the most votes.
+    """
+    import polars as pl
+
+    mine = ratings.present[:, place]
+    own = ratings.votes[:, place]
+    others = ratings.counts()
+    others[np.flatnonzero(mine), own[mine] + 1] -= 1
+    rated = mine & (others.sum(axis=1) > 0)
+    undecided = rated & ((others == others.max(axis=1, keepdims=True)).sum(axis=1) > 1)
+    kept = rated & ~undecided if shared == "drop" else rated
+    if not kept.any():
+        raise InputError(f"{ratings.source}: no item of this rater has a label of the others")
+    items = ratings.items[kept].tolist()
+    columns = {"item": items, "label": majority_vote(others)[kept], "own": own[kept]}
+    if groups is not None:
+        columns["group"] = [groups[item] for item in items]
+    frame = pl.DataFrame(columns)
+    labels = Labels(frame, ratings.source, unlabelled=frame.clear())
+    return labels, int((mine & ~rated).sum()), int(undecided.sum())
+
+
+def _judged(
+    sheet: Labels, ids: NDArray[Any], evidence: Evidence, method: Aggregator, protocol: Protocol
+) -> tuple[Labels, int, JudgeScores]:
+    """Score judge and rater on the items that have votes of both, and return those of the sheet."""
+    both = align(ids, evidence.counts, sheet)
+    # As text, as `align` may have compared them.
+    rows = {str(item): row for row, item in enumerate(sheet.ids.tolist())}
+    frame = sheet.frame[[rows[str(item)] for item in both.ids.tolist()]]
+    known = evidence[both.rows]
+    decisions = {**known.decisions, _OWN: frame["own"].to_numpy()}
+    items = LabelledItems(replace(known, decisions=decisions), both.labels, both.groups)
+    ((found,),) = cross_scores([items], [method, Decided(_OWN)], protocol.untested)
+    labels = Labels(frame, sheet.source, unlabelled=sheet.unlabelled)
+    judge, human = found.methods
+    return labels, both.n_without_votes, JudgeScores(judge, human, found.new_items)
+
+
+def _evidence(
+    votes: Votes, n_votes: int | None, confidence: str | None, decided: Sequence[str]
+) -> tuple[NDArray[Any], Evidence]:
+    refuse_several_judges(votes)
+    require_columns(votes, [n_votes], confidence, decided)
+    ids, evidence = votes.evidence(n_votes, confidence=confidence, decisions=decided)
+    if not evidence.counts.any():
+        raise InputError(f"{votes.source}: none of the {len(ids)} items has a vote")
+    most = int(evidence.counts.sum(axis=1).max())
+    if n_votes is not None and n_votes > most:
+        raise InputError(f"n_votes is {n_votes}, and items of {votes.source} have at most {most}")
+    return ids, evidence
+
+
+def _groups(ratings: Ratings, column: str) -> dict[Any, str]:
+    """Group of each item."""
+    import polars as pl
+
+    require(ratings, [column])
+    rows = pl.DataFrame([ratings.frame["item"], text(ratings, column).alias("group")]).unique(
+        maintain_order=True
+    )
+    empty = rows.filter(pl.col("group").is_null())
+    if empty.height:
+        raise InputError(
+            f"{ratings.source}, column {column}: item {empty['item'][0]!r} has nothing, want a "
+            "group name"
+        )
+    twice = rows.filter(pl.col("item").is_duplicated())
+    if twice.height:
+        first, second = twice.filter(pl.col("item") == twice["item"][0])["group"].head(2)
+        raise InputError(
+            f"{ratings.source}, column {column}: item {twice['item'][0]!r} has {first!r} and "
+            f"{second!r}, want one"
+        )
+    return dict(rows.iter_rows())

@@ -1,0 +1,427 @@
+"""WMT23 Chinese-English and English-German: expert raters mark the errors of translations.
+
+In one archive of a language pair raters saw two translations side by side, in another one at a
+time. Either way a rater's errors say which translation is better: the one whose errors weigh less
+(MQM). An archive has one row per marked error and no column that says which translations were side
+by side; `_partners` finds that out.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import tarfile
+import zlib
+from collections.abc import Mapping
+from hashlib import sha1
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from btdagg._core import InputError
+from btdagg.extras import needs
+from btdagg.paper.ratings import Ratings
+from btdagg.tables import Table, read_table
+from btdagg.tables.schema import ids, parse, whole_numbers
+from btdagg.tables.table import listing, refuse
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Pair = Literal["zh-en", "en-de"]
+
+_SIDE_BY_SIDE: dict[str, str] = {
+    "zh-en": "sxs_mqm_generalMT2023_zhen.3ratingsPerSegment.tsv",
+    "en-de": "sxs_mqm_generalMT2023_ende.3ratingsPerSegment.tsv",
+}
+# One translation at a time.
+_DIRECT = {pair: name.removeprefix("sxs_") for pair, name in _SIDE_BY_SIDE.items()}
+_RATERS = 3  # of an item in either archive
+
+_URL = (
+    "https://raw.githubusercontent.com/google/wmt-mqm-human-evaluation/"
+    "7fadea281aff8db61cc72fc3d469a4dca78b82a6/generalMT2023"
+)
+_SHA256 = {
+    _SIDE_BY_SIDE["zh-en"]: "beb5eb98a34a79ec36212488d9044361ec21c8a2c54f50d509c086246244b3e2",
+    _SIDE_BY_SIDE["en-de"]: "df9f5af3e6498bb9dddc998acc292ea4a34161f8637dd107de6d692ed319222c",
+}
+# What the repository's own tree calls the other two, which nobody here has had in hand.
+_GIT_BLOB = {
+    _DIRECT["zh-en"]: "03608de3c3365fb79f5be63d94c8be8e08dac758",
+    _DIRECT["en-de"]: "c4d453a237cf87ebc0e1e7fd6279d6508670376e",
+}
+
+_COLUMNS = (
+    "system", "doc", "docsegid", "globalsegid", "rater", "target", "category", "severity",
+    "metadata",
+)  # fmt: skip
+_WEIGHTLESS = ("Neutral", "No-error", "HOTW-test")  # the last checks that the rater is awake
+_SEVERITIES = ("Major", "Minor", *_WEIGHTLESS)
+_NOT_THE_TRANSLATION = ("Source issue", "Accuracy/Creative Reinterpretation")
+_CATEGORIES = (
+    "Accuracy/", "Fluency/", "Locale convention/", "Style/", "Terminology/", "Non-translation",
+    "Source issue", "Other", "No-error", "Found", "Missed",
+)  # fmt: skip
+
+
+def load_wmt23(
+    path: str | os.PathLike[str] | None = None,
+    *,
+    pair: Pair | None = None,
+    ratings: Literal[3, 6] = 3,
+    download: bool = False,
+    drop_identical: bool = True,
+) -> Ratings:
+    """Load the votes of the expert raters of WMT23 Chinese-English or English-German.
+
+    Each of 377 segments (en-de: 104) has five pairs of translations, and each pair three of eight
+    (ten) raters who saw the two side by side. A rater's vote is the sign of the difference of the
+    two MQM scores. The score is a sum over the errors that the rater marked: Major 5, Minor 1,
+    Minor Fluency/Punctuation 0.1, Non-translation 25; what is no error of the translation counts
+    nothing. The lower score is the better.
+
+    Parameters
+    ----------
+    path : path, optional
+        The archive of side-by-side ratings, a ``.tar.gz``, as it lies in the repository
+        google/wmt-mqm-human-evaluation.
+    pair : {"zh-en", "en-de"}, optional
+        The language pair. Without it, that of the archive; of a download, zh-en.
+    ratings : {3, 6}
+        6 adds three ratings of each pair by raters who saw one translation at a time. The paper's
+        gold label is the majority of the six. Their archive has to lie beside `path` under its own
+        name, ``mqm_generalMT2023_<pair>.3ratingsPerSegment.tsv.tar.gz``, pair being zhen or ende.
+    download : bool
+        Fetch what is needed from that repository instead (2 to 4 MB an archive; the extra
+        ``btdagg[datasets]``). It is checked by its digest and kept in the user's cache folder,
+        where later calls find it.
+    drop_identical : bool
+        Leave out the pairs whose translations are the same text. Of 1,885 items 1,835 stay, of 520
+        (en-de) 510: the numbers in the paper.
+
+    Returns
+    -------
+    Ratings
+        By item and rater, with the columns `item`, `segment`, `doc`, `system_a`, `system_b`,
+        `rater`, `mqm_a`, `mqm_b`, `vote` and `identical`. With six ratings, names of raters begin
+        with `direct-` where they saw one translation at a time; the archives do not say whether
+        raters of the same name are the same person. Pairs of a segment share the source: split
+        them together.
+
+    Raises
+    ------
+    InputError
+        If there is neither `path` nor `download`, or both; if an archive is of another pair, is
+        damaged, cannot be downloaded, or is not what it should be: the message names the row, or
+        the segment.
+    ImportError
+        If an extra is not installed.
+
+    References
+    ----------
+    Song et al. (2025), *Enhancing Human Evaluation in Machine Translation with Comparative
+    Judgment*; Freitag et al. (2021) for the weights.
+    """
+    if pair not in (None, *_SIDE_BY_SIDE):
+        raise InputError(f"pair is {pair!r}, want {' or '.join(map(repr, _SIDE_BY_SIDE))}")
+    if ratings not in (3, 6):
+        raise InputError(f"ratings is {ratings!r}, want 3 or 6")
+    member = _SIDE_BY_SIDE[pair or "zh-en"]
+    if (path is None) != download:
+        raise InputError(
+            f"load_wmt23: give either path, a copy of {member}.tar.gz, or download=True, "
+            f"which fetches it from {_address(member)}"
+        )
+    archive = Path(_download(member) if path is None else path)
+    found, content = _unpack(archive, {pair: member} if pair else _SIDE_BY_SIDE)
+    rated = _side_by_side(_read_errors(content, str(archive)), found)
+    if ratings == 6:
+        member = _DIRECT[found]
+        beside = Path(_download(member)) if download else archive.with_name(f"{member}.tar.gz")
+        _, content = _unpack(beside, {found: member})
+        rated = _with_direct(rated, _read_errors(content, str(beside)))
+    table = Ratings(_votes(rated), str(archive))
+    return table.filter({"identical": False}) if drop_identical else table
+
+
+def _address(member: str) -> str:
+    """Return where an archive is fetched from."""
+    pair = member.partition(".")[0].rpartition("_")[2]
+    return f"{_URL}/{pair}/{member}.tar.gz"
+
+
+def _download(member: str) -> str:
+    """Return the path of an archive in the user's cache, fetched if it is not there."""
+    with needs("datasets", "downloading"):
+        import pooch
+    url, sha256, blob = _address(member), _SHA256.get(member), _GIT_BLOB.get(member)
+    try:
+        # A file that is already there is only checked; one that fails the check is not kept.
+        found: str = pooch.retrieve(
+            url,
+            known_hash=None if sha256 is None else f"sha256:{sha256}",
+            fname=f"{member}.tar.gz",
+            path=pooch.os_cache("btdagg"),
+            # Not as a stream: pooch would leave that of a failed request open.
+            downloader=pooch.HTTPDownloader(stream=False),
+        )
+    except ValueError:
+        raise InputError(
+            f"{url}: the download does not have the SHA-256 {sha256}; discarded"
+        ) from None
+    except OSError as error:
+        raise InputError(f"{url}: cannot be downloaded: {error}") from None
+    if blob is not None and _git_blob(Path(found).read_bytes()) != blob:
+        Path(found).unlink()
+        raise InputError(f"{url}: the download is not the Git blob {blob}; discarded")
+    return found
+
+
+def _git_blob(content: bytes) -> str:
+    """Return the name that Git gives to the content of a file."""
+    return sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+
+
+# From the archive to a table of errors
+
+
+def _read_errors(content: str, name: str) -> Table:
+    """Read the rows of an archive with a clean `segment`, text and weight each."""
+    import polars as pl
+
+    raw = read_table(_split(content, name), _COLUMNS, name=name)
+    kinds = dict.fromkeys(("system", "doc", "docsegid", "rater"), ids)
+    table = parse(raw, {**kinds, "globalsegid": whole_numbers})
+    known = table.frame["severity"].is_in(_SEVERITIES)
+    refuse(table, ~known, "severity", listing(_SEVERITIES))
+    # Found and Missed are of the sentences that check whether the rater is awake.
+    named = pl.any_horizontal(pl.col("category").str.starts_with(name) for name in _CATEGORIES)
+    unknown = table.frame.select(~named).to_series()
+    refuse(table, unknown, "category", f"one that begins with {listing(_CATEGORIES)}")
+    frame = table.frame.select(
+        "system",
+        "doc",
+        "docsegid",
+        "rater",
+        pl.col("globalsegid").alias("segment"),
+        # The error is marked inside the text.
+        pl.col("target").str.replace_all("</?v>", "").str.strip_chars().alias("text"),
+        _tenths().alias("tenths"),
+        "metadata",
+    )
+    return Table(frame, name)
+
+
+def _unpack(archive: Path, wanted: Mapping[str, str]) -> tuple[str, str]:
+    """Return which of the tables by language pair is in an archive, and its text."""
+    try:
+        # All at once, since only the end of the file has its checksum.
+        content = gzip.decompress(archive.read_bytes())
+        with tarfile.open(fileobj=io.BytesIO(content)) as members:
+            names = members.getnames()
+            for pair, member in wanted.items():
+                if member in names:
+                    file = members.extractfile(member)
+                    return pair, file.read().decode() if file else ""
+    except FileNotFoundError:
+        raise InputError(f"{archive}: no such file") from None
+    except (EOFError, UnicodeDecodeError, gzip.BadGzipFile, tarfile.TarError, zlib.error):
+        raise InputError(f"{archive}: not a .tar.gz archive, or a damaged one") from None
+    except OSError as error:
+        raise InputError(f"{archive}: cannot be read: {error.strerror}") from None
+    raise InputError(
+        f"{archive}: no {' or '.join(wanted.values())} in the archive; found {listing(names)}"
+    )
+
+
+def _split(content: str, name: str) -> dict[str, list[str]]:
+    """Split tab-separated text, where a quote is a quote, into its columns."""
+    header, *lines = content.rstrip("\n").split("\n")
+    # The last title is a comment without values.
+    titles = [title for title in header.split("\t") if not title.startswith("#")]
+    rows = [line.split("\t") for line in lines]
+    for number, row in enumerate(rows, start=1):
+        if len(row) != len(titles):
+            raise InputError(
+                f"{name}, row {number}: number of values: got {len(row)}, want {len(titles)}"
+            )
+    return {title: [row[place] for row in rows] for place, title in enumerate(titles)}
+
+
+def _tenths() -> pl.Expr:
+    """Weigh an error, in tenths: whole numbers, so that sums are exact and equal ones tie."""
+    import polars as pl
+
+    category, severity = pl.col("category"), pl.col("severity")
+    return (
+        pl.when(severity.is_in(_WEIGHTLESS) | category.is_in(_NOT_THE_TRANSLATION))
+        .then(0)
+        .when(category.str.starts_with("Non-translation"))
+        .then(250)
+        .when(severity == "Major")
+        .then(50)
+        .when(category == "Fluency/Punctuation")
+        .then(1)
+        .otherwise(10)
+    )
+
+
+# From errors to votes
+
+
+def _side_by_side(errors: Table, pair: str) -> pl.DataFrame:
+    """Return the scores of the translations that were side by side, a row per item and rater."""
+    import polars as pl
+
+    scores = _scores(errors)
+    rated = _compared(_partners(errors), scores)
+    for side in "ab":
+        scores = scores.join(
+            rated.rename({f"system_{side}": "system"}),
+            on=["segment", "system", "rater"],
+            how="anti",
+        )
+    if scores.height:
+        row = scores.sort("segment", "system", "rater").row(0, named=True)
+        raise InputError(
+            f"{errors.source}: segment {row['segment']}: {row['rater']} has {row['system']} and "
+            "not its partner"
+        )
+    per_pair = rated.group_by("segment", "system_a", "system_b").len("raters")
+    most = max(per_pair["raters"], default=0)
+    fewer = per_pair.filter(pl.col("raters") < most).sort("segment", "system_a")
+    for segment, system_a, system_b, raters in fewer.iter_rows():
+        raise InputError(
+            f"{errors.source}: segment {segment}, {system_a} and {system_b}: {raters} raters, want "
+            f"{most} as elsewhere"
+        )
+    code = pair.replace("-", "")
+    number = pl.col("segment").cast(pl.String).str.zfill(3)
+    return rated.with_columns(
+        pl.format(f"{code}-{{}}-{{}}--{{}}", number, "system_a", "system_b").alias("item")
+    )
+
+
+def _with_direct(rated: pl.DataFrame, errors: Table) -> pl.DataFrame:
+    """Add the scores of raters who saw the same translations one at a time."""
+    import polars as pl
+
+    items = rated.select(
+        "item", "segment", "doc", "docsegid", "system_a", "system_b",
+        shown_a="text_a", shown_b="text_b",
+    ).unique("item")  # fmt: skip
+    # Numbers of segments over all documents may differ from archive to archive.
+    scores = _renamed(_scores(errors).drop("segment"), items, errors.source)
+    direct = _compared(items, scores).with_columns(rater="direct-" + pl.col("rater"))
+    for row in direct.sort("item").iter_rows(named=True):
+        for side in "ab":
+            if row[f"text_{side}"].split() != row[f"shown_{side}"].split():
+                raise InputError(
+                    f"{errors.source}: {row['doc']}, segment {row['docsegid']}, "
+                    f"{row[f'system_{side}']}: another text than where it was side by side"
+                )
+    raters = direct.group_by("item").len("raters")
+    some = items.join(raters, on="item", how="left").sort("item")
+    wrong = some.filter(pl.col("raters").fill_null(0) != _RATERS)
+    for row in wrong.iter_rows(named=True):
+        raise InputError(
+            f"{errors.source}: {row['doc']}, segment {row['docsegid']}: {row['raters'] or 0} "
+            f"raters have both {row['system_a']} and {row['system_b']}, want {_RATERS}"
+        )
+    direct = direct.with_columns(text_a="shown_a", text_b="shown_b")
+    return pl.concat([rated, direct.select(rated.columns)])
+
+
+def _renamed(scores: pl.DataFrame, items: pl.DataFrame, source: str) -> pl.DataFrame:
+    """Give systems the names they have side by side.
+
+    A system that was beside two others has a name for each there, ``S_with_T``, and one here.
+    """
+    import polars as pl
+
+    known = set(scores["system"])
+    names = {}
+    for pair in items.select("system_a", "system_b").unique().rows():
+        for name, partner in (pair, pair[::-1]):
+            found = name if name in known else name.removesuffix(f"_with_{partner}")
+            if found not in known:
+                raise InputError(f"{source}: no system {found}; found {listing(sorted(known))}")
+            names[name] = found
+    both = pl.DataFrame({"name": names.keys(), "system": names.values()}, orient="col")
+    return both.join(scores, on="system").drop("system").rename({"name": "system"})
+
+
+def _scores(errors: Table) -> pl.DataFrame:
+    """Sum up the errors of each translation, by rater."""
+    import polars as pl
+
+    return errors.frame.group_by("segment", "doc", "docsegid", "system", "rater").agg(
+        pl.col("tenths").sum(), pl.col("text").first()
+    )
+
+
+def _compared(pairs: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame:
+    """Join pairs of systems with the scores that one rater gave to both, as `tenths_a` and so on.
+
+    What pairs and scores have in common besides, such as the document, has to agree.
+    """
+    for side in "ab":
+        own = scores.rename({name: f"{name}_{side}" for name in ("system", "tenths", "text")})
+        pairs = pairs.join(own, on=[name for name in own.columns if name in pairs.columns])
+    return pairs
+
+
+def _votes(rated: pl.DataFrame) -> pl.DataFrame:
+    """Turn scores into votes, in the columns that users see."""
+    import polars as pl
+
+    return rated.select(
+        "item",
+        "segment",
+        "doc",
+        "system_a",
+        "system_b",
+        "rater",
+        # By NumPy: polars multiplies by 0.1, and 12 tenths would be 1.2000000000000002.
+        mqm_a=rated["tenths_a"].to_numpy() / 10,
+        mqm_b=rated["tenths_b"].to_numpy() / 10,
+        vote=(pl.col("tenths_b") - pl.col("tenths_a")).sign().cast(pl.Int8),
+        identical=pl.col("text_a") == pl.col("text_b"),
+    ).sort("item", "rater")
+
+
+def _partners(errors: Table) -> pl.DataFrame:
+    """Find the pairs of systems: those that a rater of a document worked on at the same time.
+
+    Which of the two is A is what the metadata say of errors in a translation: side 1 is A, 2 is B.
+    Errors in the source have side 0, and rows without an error none.
+    """
+    import polars as pl
+
+    side, time = (
+        errors.frame["metadata"].str.json_path_match(f"$.{key}").cast(pl.Int64, strict=False)
+        for key in ("side", "timestamp")
+    )
+    refuse(errors, time.is_null(), "metadata", "JSON with a timestamp")
+    marked = errors.frame.with_columns(side=side, time=time)
+    sessions = marked.group_by("rater", "doc", "system").agg(
+        pl.col("time").min().alias("start"), pl.col("time").max().alias("end")
+    )
+    sides = marked.select("system", "side").unique()
+    a, b = (
+        sessions.join(sides.filter(pl.col("side") == side), on="system").drop("side")
+        for side in (1, 2)
+    )
+    together = a.join(b, on=["rater", "doc"], suffix="_b").filter(
+        (pl.col("start") <= pl.col("end_b")) & (pl.col("start_b") <= pl.col("end"))
+    )
+    pairs = together.select(system_a="system", system_b="system_b").unique()
+    for system in sorted(errors.frame["system"].unique()):
+        found = [pair for pair in pairs.sort("system_a", "system_b").rows() if system in pair]
+        if len(found) != 1:
+            shown = listing(" and ".join(pair) for pair in found) or "none"
+            raise InputError(
+                f"{errors.source}: pairs side by side that system {system} is in: {shown}; want one"
+            )
+    return pairs

@@ -1,0 +1,157 @@
+"""Endpoints that go away and come back lose no vote; what never was right is said at once."""
+
+import json
+import ssl
+import subprocess
+import time
+from collections import Counter
+
+import pytest
+
+from judge_endpoints import Endpoint, completion, error
+from judging import pairs_of, rows_of, start, statuses_of
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder to work in, with 10 pairs."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-tests-0123456789")
+    pairs_of(10).frame.write_ndjson("pairs.jsonl")
+    return tmp_path
+
+
+def options(url, *more):
+    return ["judge", "pairs.jsonl", "--model", "m", "--base-url", url, "-s", "v.db", *more]
+
+
+class Failing:
+    """Answers with a fault for some seconds, after so many answers."""
+
+    def __init__(self, status, after, seconds):
+        self.status, self.after, self.seconds = status, after, seconds
+        self.began = None
+
+    def __call__(self, asked):
+        self.after -= 1
+        if self.after < 0:
+            self.began = self.began or time.monotonic()
+            if time.monotonic() - self.began < self.seconds:
+                return self.status, error("away")
+        time.sleep(0.05)
+        return 200, completion()
+
+
+@pytest.mark.parametrize("status", [500, 502, 503])
+def test_an_outage_in_mid_run_is_waited_for(cli, folder, endpoint, status):
+    server = endpoint(Failing(status, 30, 6))
+    found, out, err = cli(*options(server.url, "-n", "8", "-c", "4", "--attempts", "3", "--json"))
+    run = json.loads(out)
+    assert (found, run["statuses"], run["is_complete"]) == (0, {"ok": 80}, True), err
+    assert run["n_calls"] < 80 + 4 * 3 + 10  # one at a time looks whether it is back
+
+
+def test_while_nobody_listens_it_waits_and_says_so(folder, endpoint):
+    server = endpoint(Failing(500, 0, 0))
+    process = start(
+        folder, *options(server.url, "-n", "40", "-c", "4", "--attempts", "2", "--max-wait", "60")
+    )
+    while len(server.requests) < 30:
+        time.sleep(0.02)
+    server.stop()
+    time.sleep(6)
+    again = Endpoint(lambda _: (200, completion()), port=server.port)
+    _, err = process.communicate(timeout=60)
+    again.stop()
+    assert process.returncode == 0, err
+    assert statuses_of(folder / "v.db") == {"ok": 400}
+    assert "no connection" in err or len(err) == 0  # lines come every 15 s where nobody watches
+
+
+def test_it_waits_as_long_as_is_said_and_goes_on_later(cli, folder, endpoint):
+    server = endpoint(Failing(500, 10, 1000))
+    began = time.monotonic()
+    found, _, err = cli(*options(server.url, "-n", "4", "-c", "2", "--max-wait", "3"))
+    assert time.monotonic() - began < 30
+    assert found == 2
+    assert "HTTP 500: away" in err
+    assert "--max-wait" in err
+    assert set(statuses_of(folder / "v.db")) == {"ok"}
+    server = endpoint(lambda _: (200, completion()))
+    assert cli(*options(server.url, "-n", "4", "--same-endpoint"))[0] == 0
+    assert statuses_of(folder / "v.db") == {"ok": 40}
+
+
+@pytest.mark.parametrize("concurrency", ["1", "8"])
+def test_a_fault_of_some_requests_is_no_outage(cli, folder, endpoint, concurrency):
+    def answer(asked):
+        if "What is 5 + 5?" in asked["messages"][-1]["content"]:
+            return 500, error("crashed")
+        return 200, completion()
+
+    server = endpoint(answer)
+    more = ("-n", "2", "-c", concurrency, "--attempts", "4")
+    found, out, err = cli(*options(server.url, *more))
+    assert "18 ok, 2 failed" in out
+    # A vote that failed is no vote: the job is not done, now and when it is run again.
+    assert (found, "2 votes failed" in err) == (3, True)
+    assert cli(*options(server.url, *more))[0] == 3
+    assert cli(*options(server.url, *more, "--allow-missing", "0.2"))[0] == 0
+    assert {row["item"] for row in rows_of(folder / "v.db") if row["status"] == "failed"} == {"q5"}
+
+
+def test_what_fails_now_and_then_needs_few_further_requests(cli, folder, endpoint):
+    n = Counter()
+
+    def answer(asked):
+        n[0] += 1
+        time.sleep(0.02)
+        return (500, error("ache")) if n[0] % 5 == 0 else (200, completion())
+
+    server = endpoint(answer)
+    found, out, _ = cli(*options(server.url, "-n", "20", "-c", "8", "--json"))
+    run = json.loads(out)
+    assert (found, run["statuses"]) == (0, {"ok": 200})
+    assert run["n_canaries"] <= 10
+
+
+@pytest.mark.parametrize("kind", ["500", "page", "cut", "tls", "nobody"])
+def test_what_never_was_right_is_said_after_a_few_requests(cli, folder, endpoint, kind):
+    tls = None
+    if kind == "tls":
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "key.pem",
+             "-out", "cert.pem", "-days", "1", "-subj", "/CN=localhost"],
+            check=True, capture_output=True,
+        )  # fmt: skip
+        tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        tls.load_cert_chain("cert.pem", "key.pem")
+
+    def answer(asked):
+        if kind == "cut":
+            return 200, iter([b"{"])
+        return (500, error("no model m")) if kind == "500" else (200, b"<html></html>")
+
+    server = endpoint(answer, tls)
+    if kind == "nobody":
+        server.stop()
+    began = time.monotonic()
+    found, _, err = cli(*options(server.url.replace("https:", "http:")))
+    seconds = time.monotonic() - began
+    assert found == 2
+    assert len(server.requests) <= 4
+    assert seconds < 20  # three on a machine with nothing else to do
+    assert err.count("\n") == 1
+    assert "none of 4 requests worked" in err
+    assert rows_of(folder / "v.db") == []
+
+
+def test_a_first_pair_that_breaks_the_server_is_no_fault_of_the_endpoint(cli, folder, endpoint):
+    def answer(asked):
+        if "What is 0 + 0?" in asked["messages"][-1]["content"]:
+            return 500, error("crashed")
+        return 200, completion()
+
+    server = endpoint(answer)
+    _, out, _ = cli(*options(server.url, "-n", "2", "--attempts", "3", "--json"))
+    assert json.loads(out)["statuses"] == {"ok": 18, "failed": 2}

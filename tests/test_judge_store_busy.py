@@ -1,0 +1,95 @@
+"""A store that another process writes to holds up neither calls nor time-outs nor Ctrl-C."""
+
+import asyncio
+import signal
+import sqlite3
+import time
+from contextlib import closing, contextmanager
+
+import pytest
+
+from btdagg.judge import judge
+from judge_endpoints import completion
+from judging import pairs_of, start, statuses_of
+
+
+@contextmanager
+def written_by_another(place):
+    # SQLite lets writers in by chance, not in turn: on a slow disk this one may wait for long.
+    with closing(sqlite3.connect(place, isolation_level=None, timeout=60)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        yield
+        connection.execute("ROLLBACK")
+
+
+@pytest.fixture
+def server(endpoint, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+
+    def answer(asked):
+        time.sleep(0.1)
+        return 200, completion()
+
+    return endpoint(answer)
+
+
+def test_the_event_loop_goes_on(tmp_path, server):
+    place, gaps = tmp_path / "v.db", []
+
+    async def beat():
+        last = time.monotonic()
+        while True:
+            await asyncio.sleep(0.01)
+            gaps.append(time.monotonic() - last)
+            last = time.monotonic()
+
+    async def lock():
+        while len(server.requests) < 10:
+            await asyncio.sleep(0.01)
+        with written_by_another(place):
+            gaps.clear()
+            await asyncio.sleep(3)
+
+    async def main():
+        beating, locking = asyncio.create_task(beat()), asyncio.create_task(lock())
+        run = await judge(pairs_of(20), store=place, base_url=server.url, model="m", n=4)
+        await locking
+        beating.cancel()
+        return run
+
+    assert asyncio.run(main()).statuses == {"ok": 80}
+    assert max(gaps) < 1.5  # a hundredth on a machine with nothing else to do
+
+
+def test_a_second_interruption_does_not_wait_for_the_store(tmp_path, server):
+    pairs_of(20).frame.write_ndjson(tmp_path / "pairs.jsonl")
+    asking = ("judge", "pairs.jsonl", "--model", "m", "--base-url", server.url, "-s", "v.db")
+    process = start(tmp_path, *asking, "-c", "2")
+    while len(server.requests) < 10:
+        time.sleep(0.02)
+    with written_by_another(tmp_path / "v.db"):
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        time.sleep(1)
+        began = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+        assert time.monotonic() - began < 20  # one on a machine with nothing else to do
+    assert process.returncode == 130
+    # What was claimed is anyone's once the process is gone.
+    process = start(tmp_path, *asking)
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert statuses_of(tmp_path / "v.db") == {"ok": 240}
+
+
+def test_who_only_looks_does_not_wait(tmp_path, server, cli, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pairs_of(3).frame.write_ndjson("pairs.jsonl")
+    asking = ("judge", "pairs.jsonl", "--model", "m", "--base-url", server.url, "-n", "2")
+    assert cli(*asking)[0] == 0
+    with written_by_another("votes.db"):
+        began = time.monotonic()
+        assert cli(*asking, "--dry-run")[0] == 0
+        assert cli("votes", "votes.db")[0] == 0
+        assert time.monotonic() - began < 20

@@ -1,0 +1,243 @@
+"""Items that several raters label: estimates use the mean of raters, fits one merged label."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+import btdagg
+from btdagg import InputError, estimate, estimate_systems
+from btdagg.estimates import not_worse
+
+MODEL = btdagg.DavidsonModel(beta=1.2, eta0=0.5, gamma=0.8)
+NAMES = ("A", "tie", "B", "net win rate", "win rate")
+
+
+def drawn(n_items, n_labels, n_raters, seed):
+    """Counts of a judge, and labels of raters who read the same latent difference with noise."""
+    rng = np.random.default_rng(seed)
+    difference = rng.normal(0.2, 1, (n_items, 1))
+
+    def read(noise, times, width):
+        seen = difference + rng.normal(0, noise, (n_items, times))
+        return np.sign(np.where(np.abs(seen) < width, 0, seen)).astype(int)
+
+    votes, raters = read(0.9, 4, 0.4), read(0.6, n_raters, 0.7)
+    counts = np.stack([(votes == value).sum(axis=1) for value in (-1, 0, 1)], axis=1)
+    labelled = np.sort(rng.permutation(n_items)[:n_labels])
+    return counts, raters, labelled
+
+
+def shares_of(raters, labelled):
+    shares = np.full((len(raters), 3), np.nan)
+    each = [(raters[labelled] == value).mean(axis=1) for value in (-1, 0, 1)]
+    shares[labelled] = np.stack(each, axis=1)
+    return shares
+
+
+def truth():
+    spread = np.hypot(1, 0.6)
+    a, b = stats.norm.sf(0.5 / spread), stats.norm.cdf(-0.9 / spread)
+    return dict(zip(NAMES, (a, 1 - a - b, b, a - b, (1 + a - b) / 2), strict=True))
+
+
+def test_shares_of_one_rater_are_its_labels():
+    counts, raters, labelled = drawn(300, 60, 1, seed=1)
+    labels = np.full(300, np.nan)
+    labels[labelled] = raters[labelled, 0]
+    shares = shares_of(raters, labelled)
+    assert str(estimate(counts, shares)) == str(estimate(counts, labels))
+    assert not_worse(counts, shares) == not_worse(counts, labels)
+    panel = np.stack([counts, counts], axis=1)
+    assert str(estimate(panel, shares)) == str(estimate(panel, labels))
+
+
+def test_shares_are_what_single_raters_are_as_rows_of_a_group():
+    counts, raters, labelled = drawn(200, 80, 2, seed=2)
+    items = np.arange(200)
+    twice = np.full((200, 2), np.nan)
+    twice[labelled] = raters[labelled]
+    shares = shares_of(raters, labelled)
+    options = {"groups": items, "model": MODEL}
+    as_rows = {"groups": np.repeat(items, 2), "model": MODEL}
+    one = estimate(counts, shares, **options).estimates
+    rows = estimate(np.repeat(counts, 2, axis=0), twice.ravel(), **as_rows).estimates
+    for name in NAMES:
+        assert one[name].value == pytest.approx(rows[name].value, abs=1e-9)
+        assert one[name].standard_error == pytest.approx(rows[name].standard_error, rel=1e-6)
+    a, b = np.array(list("xyz"))[items % 3], np.array(list("yzx"))[items % 3]
+    one = estimate_systems(counts, shares, a, b, **options)
+    rows = estimate_systems(
+        np.repeat(counts, 2, axis=0), twice.ravel(), np.repeat(a, 2), np.repeat(b, 2), **as_rows
+    )
+    assert list(one.systems) == list(rows.systems)
+    np.testing.assert_allclose(one.covariance, rows.covariance, rtol=1e-5, atol=1e-12)
+    for name, system in one.systems.items():
+        assert system.strength.estimate == pytest.approx(
+            rows.systems[name].strength.estimate, abs=1e-6
+        )
+        assert system.win_rate.value == pytest.approx(rows.systems[name].win_rate.value, abs=1e-9)
+
+
+def test_ties_of_two_raters_are_not_overestimated():
+    expected = truth()["tie"]
+    found = [
+        estimate(counts, shares_of(raters, labelled)).estimates["tie"]
+        for counts, raters, labelled in (drawn(400, 100, 2, seed) for seed in range(12))
+    ]
+    assert np.mean([one.value for one in found]) == pytest.approx(expected, abs=0.03)
+    first, second = drawn(4000, 10, 2, seed=0)[1].T
+    merged = (first == 0) | (first != second)
+    assert merged.mean() > expected + 0.05  # what one merged label an item estimates
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("n_raters", [1, 2, 3])
+def test_intervals_of_means_of_raters_cover(n_raters):
+    expected, n_draws = truth(), 300
+    inside = dict.fromkeys(NAMES, 0)
+    for seed in range(n_draws):
+        counts, raters, labelled = drawn(600, 60, n_raters, seed)
+        found = estimate(counts, shares_of(raters, labelled)).estimates
+        for name in NAMES:
+            inside[name] += found[name].low <= expected[name] <= found[name].high
+    for covered in inside.values():
+        assert 0.92 <= covered / n_draws <= 0.985
+
+
+@pytest.mark.parametrize(
+    ("row", "value"), [(1, [0.5, 0.6, 0.0]), (0, [-0.5, 1.5, 0.0]), (2, [np.nan, 0.5, 0.5])]
+)
+def test_bad_shares_are_named(row, value):
+    shares = np.tile([0.5, 0.5, 0.0], (6, 1))
+    shares[row] = value
+    with pytest.raises(InputError, match=rf"labels\[{row}\] is .* add up to 1"):
+        estimate(np.ones((6, 3), dtype=int), shares)
+    with pytest.raises(InputError, match=rf"labels\[{row}\] is .* add up to 1"):
+        estimate(np.ones((6, 3), dtype=int), shares.tolist())
+
+
+# Tables
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """240 items of one judge; two raters for each of 80 of them, of which one left some empty."""
+    monkeypatch.chdir(tmp_path)
+    counts, raters, labelled = drawn(240, 80, 2, seed=3)
+    items = [f"q{number}" for number in range(240)]
+    votes = np.concatenate([np.repeat([-1, 0, 1], row) for row in counts])
+    pl.DataFrame({"item": np.repeat(items, 4), "vote": votes}).write_csv("votes.csv")
+    rows = [
+        (items[row], rater, None if rater == "second" and row % 7 == 0 else int(raters[row, place]))
+        for row in labelled
+        for place, rater in enumerate(("first", "second"))
+    ]
+    rows.append(("q500", "first", None))
+    table = pl.DataFrame(rows, schema=["item", "rater", "label"], orient="row")
+    table.write_csv("labels.csv")
+    return table
+
+
+def means_by_hand(table):
+    """Each item's shares by polars alone, and how many are disputed."""
+    by_item = (
+        table.drop_nulls()
+        .group_by("item")
+        .agg(*((pl.col("label") == value).mean().alias(str(value)) for value in (-1, 0, 1)))
+    )
+    disputed = by_item.filter(pl.max_horizontal("-1", "0", "1") < 1).height
+    return by_item, disputed
+
+
+def test_labels_have_the_shares_of_their_raters(files):
+    by_item, _ = means_by_hand(files)
+    labels = btdagg.read_labels("labels.csv")
+    found = dict(zip(labels.ids.tolist(), labels.shares.tolist(), strict=True))
+    assert found == {item: pytest.approx(list(shares)) for item, *shares in by_item.iter_rows()}
+    # One label is merged of them: that of most raters, a tie where they share the most.
+    merged = np.sign(labels.shares[:, 2] - labels.shares[:, 0])
+    alone = (labels.shares == 0.5).sum(axis=1) == 2
+    np.testing.assert_array_equal(labels.labels[~alone], merged[~alone])
+    assert not labels.labels[alone].any()
+    assert labels.filter({"item": labels.ids[0]}).shares.tolist() == labels.shares[:1].tolist()
+    single = btdagg.read_labels({"item": ["a", "b"], "label": [1, 0]})
+    assert single.shares.tolist() == [[0, 0, 1], [0, 1, 0]]
+    assert single.remarks == ()
+
+
+def test_estimates_of_tables_use_the_mean_of_raters(files):
+    by_item, disputed = means_by_hand(files)
+    votes, labels = btdagg.read_votes("votes.csv"), btdagg.read_labels("labels.csv")
+    ids, counts = votes.counts()
+    shares = np.full((240, 3), np.nan)
+    place = {item: row for row, item in enumerate(ids.tolist())}
+    for item, *each in by_item.iter_rows():
+        shares[place[item]] = each
+    found, expected = estimate(votes, labels), estimate(counts, shares)
+    assert found.estimates == expected.estimates
+    alone = found.estimates["tie"].labels_only
+    assert alone.value == pytest.approx(by_item["0"].mean())
+    assert any(f"raters disagree on {disputed} of 80" in one for one in found.remarks)
+    assert any("mean of its raters" in one for one in not_worse(votes, labels).remarks)
+
+
+@pytest.mark.parametrize(
+    ("command", "treatment"),
+    [
+        (["estimate", "votes.csv", "labels.csv"], "mean of its raters"),
+        (["calibrate", "votes.csv", "labels.csv"], "label of most of its raters"),
+        (["evaluate", "votes.csv", "labels.csv", "--splits", 3], "label of most of its raters"),
+        (["plan", "model.json", "votes.csv", "labels.csv", "-n", 4], "label of most of its raters"),
+    ],
+)
+@pytest.mark.parametrize("json_", [False, True])
+def test_commands_say_on_how_many_items_raters_disagree(cli, files, command, treatment, json_):
+    _, disputed = means_by_hand(files)
+    MODEL.save("model.json")
+    status, out, err = cli(*command, *(["--json"] if json_ else []))
+    assert status == 0
+    said = json.loads(out)["remarks"] if json_ else err.splitlines()
+    about = [line for line in said if f"disagree on {disputed} of 80" in line and treatment in line]
+    assert len(about) == 1
+
+
+def test_raters_says_it_too(cli, files):
+    _, disputed = means_by_hand(files)
+    command = ("paper", "raters", "labels.csv", "--column", "vote=label")
+    status, _, err = cli(*command)
+    assert status == 0
+    assert f"raters disagree on {disputed} of " in err
+    printed = json.loads(
+        cli("paper", "raters", "labels.csv", "--column", "vote=label", "--json")[1]
+    )
+    assert printed["remarks"] == [err.strip()]
+
+
+def test_real_raters(shared):
+    """Of 480 items with three raters, two of each: the truth is the mean over all."""
+    everything = (
+        pl.read_csv(shared / "data/vicuna80/labels.csv")
+        .filter(pl.col("n_human") == 3)
+        .drop("label")
+    )
+    long = everything.unpivot(["human1", "human3"], index="item", variable_name="rater",
+                              value_name="label")  # fmt: skip
+    votes = pl.read_csv(shared / "data/vicuna80/votes.csv").filter(
+        pl.col("item").is_in(everything["item"].to_list())
+    )
+    votes = btdagg.read_votes(votes.filter(pl.col("judge") == votes["judge"][0]))
+    expected = (long["label"] == 0).mean()
+    labels = btdagg.read_labels(long)
+    assert (labels.labels == 0).mean() > 4 * expected
+    covered, ties = 0, []
+    for seed in range(10):
+        items = everything["item"].sample(100, seed=seed).to_list()
+        some = btdagg.read_labels(long.filter(pl.col("item").is_in(items)))
+        tie = estimate(votes, some).estimates["tie"]
+        covered += tie.low <= expected <= tie.high
+        ties.append(tie.value)
+    assert covered >= 8
+    assert np.mean(ties) == pytest.approx(expected, abs=0.03)
