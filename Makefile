@@ -46,7 +46,7 @@ test: $(VENV)/.test
 
 soak: $(VENV)/.test
 	$(PYTEST) -m soak
-	$(PYTEST) --hypothesis-profile soak tests/test_properties.py
+	$(PYTEST) --hypothesis-profile soak tests/model/test_properties.py
 
 integrations: $(VENV)/.integrations $(VENV)-phoenix/.installed
 	$(PYTEST) -m "integration and not soak"

@@ -30,7 +30,7 @@ TASKS = ("factuality", "focus", "math", "precise-if", "safety")
 N_ITEMS, N_POOL = 500, 300
 
 
-def cells_of(folder: Path) -> dict[str, list[tuple[str, btdagg.LabelledCounts]]]:
+def cells_of(folder: Path) -> dict[str, list[tuple[str, btdagg.votes.LabelledCounts]]]:
     """Labelled counts of every judge and task."""
     votes = btdagg.read_votes(folder / "rb2/votes.parquet")
     votes = votes.filter({"template": "base", "temperature": "default"})
@@ -104,7 +104,7 @@ class Tally:
         self.truth = [np.array(QUANTITIES[name])[labels + 1].mean() for name in SHOWN]
         self.hits, self.widths, self.errors = [], [], []
 
-    def add(self, found: btdagg.Estimates) -> None:
+    def add(self, found: btdagg.estimates.Estimates) -> None:
         ones = [found.estimates[name] for name in SHOWN]
         self.hits.append([o.low <= t <= o.high for o, t in zip(ones, self.truth, strict=True)])
         self.widths.append([ones[3].high - ones[3].low, ones[1].high - ones[1].low])
@@ -220,7 +220,7 @@ def main() -> None:
     if not folder.exists():
         print("BTDAGG_SHARED has no data; nothing to measure")
         return
-    warnings.simplefilter("ignore", btdagg.CalibrationWarning)
+    warnings.simplefilter("ignore", btdagg.model.CalibrationWarning)
     n_draws = 2 if options.smoke else options.draws
     cells = cells_of(folder)
     pairs = cells["RewardBench 2"][:2] if options.smoke else cells["RewardBench 2"]

@@ -25,9 +25,9 @@ from sklearn.isotonic import IsotonicRegression
 
 import btdagg
 from btdagg import reference
-from btdagg.aggregators import by_name
 from btdagg.datasets import simulate
 from btdagg.evaluation import Protocol, RandomSplits, evaluate, random_splits
+from btdagg.methods import by_name
 
 METHODS = (
     "davidson", "davidson-mae", "majority", "median", "isotonic", "soft-sc-mean", "soft-sc-min",

@@ -18,8 +18,8 @@ import numpy as np
 import polars as pl
 
 import btdagg
-from btdagg.aggregators import Isotonic, MajorityVote, Threshold
 from btdagg.datasets.simulation import REGIMES, simulate
+from btdagg.methods import Isotonic, MajorityVote, Threshold
 
 SIZES = (0, 5, 10, 20, 50, 100, 200)
 COLUMNS = ("majority", "fit", "isotonic", "threshold", "weak", "own", "foreign")

@@ -18,7 +18,7 @@ from scipy.optimize import minimize
 
 import btdagg
 from btdagg.datasets import REGIMES, simulate
-from btdagg.fit.calibration_set import calibration_set
+from btdagg.model.calibration_set import calibration_set
 
 N_STARTS = 100
 LOWER = np.array([1e-3, np.log(1e-4), -10.0])
@@ -29,7 +29,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--smoke", action="store_true", help="few sets")
     n_sets = 4 if parser.parse_args().smoke else 500
-    warnings.simplefilter("ignore", btdagg.CalibrationWarning)
+    warnings.simplefilter("ignore", btdagg.model.CalibrationWarning)
     sources = {"simulated judges": simulated()}
     shared = Path(os.environ.get("BTDAGG_SHARED", "../shared")) / "data/rb2"
     if shared.is_dir():

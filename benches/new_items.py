@@ -91,7 +91,7 @@ def coverage_over_splits(items: LabelledItems, n_prompts: int, n_sets: int) -> l
     hits = np.zeros(2)
     for seed in range(n_sets):
         known, others = drawn(items, n_prompts, np.random.default_rng([n_prompts, seed]))
-        fitted: list[tuple[btdagg.aggregators.Aggregator, ...]] = []
+        fitted: list[tuple[btdagg.methods.Aggregator, ...]] = []
         splits = Protocol(RandomSplits(), test=None)
         ((found,),) = cross_scores([known], usual(), splits, observe=fitted.append)
         ours, majority = (method.mae for method in found.methods)
@@ -188,7 +188,7 @@ def show_few_votes(n_sets: int, smoke: bool) -> None:
 
 
 def usual():
-    return btdagg.aggregators.Davidson(), btdagg.aggregators.MajorityVote()
+    return btdagg.methods.Davidson(), btdagg.methods.MajorityVote()
 
 
 def main() -> None:

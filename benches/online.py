@@ -22,9 +22,10 @@ import polars as pl
 from scipy.special import gammaln
 
 import btdagg
-from btdagg import CalibrationWarning, DavidsonModel, calibrate
+from btdagg import DavidsonModel, calibrate
 from btdagg.datasets import REGIMES, simulate
 from btdagg.evaluation import random_splits
+from btdagg.model import CalibrationWarning
 from btdagg.online import DriftMonitor, OnlineTally, StoppingRule, VoteDistribution, fit_votes
 
 MODEL = DavidsonModel(beta=1.2, eta0=2.0, gamma=0.8)

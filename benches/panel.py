@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 import btdagg
-from btdagg.tables.panel import labelled_panel
+from btdagg.votes.panel import labelled_panel
 
 SIZES = (50, 100, 300)
 
@@ -58,7 +58,7 @@ def main():
     if not data.is_dir():
         print(f"no public votes in {data}")
         return
-    warnings.simplefilter("ignore", btdagg.CalibrationWarning)
+    warnings.simplefilter("ignore", btdagg.model.CalibrationWarning)
     n_sets = 2 if given.smoke else given.sets
     tasks = tasks_of(data)
     rows, clock = {}, {size: [] for size in SIZES}

@@ -20,7 +20,8 @@ import scipy
 from scipy.optimize import minimize
 
 import btdagg
-from btdagg import CalibrationWarning, DavidsonModel, calibrate, reference
+from btdagg import DavidsonModel, calibrate, reference
+from btdagg.model import CalibrationWarning
 
 MODEL = DavidsonModel(beta=1.2, eta0=2.0, gamma=0.8)
 THETA = (MODEL.beta, MODEL.eta0, MODEL.gamma)

@@ -12,8 +12,9 @@ import warnings
 
 import numpy as np
 
-from btdagg import CalibrationWarning, DavidsonModel, bootstrap, calibrate
-from btdagg.uncertainty.resampling import labelled_items
+from btdagg import DavidsonModel, bootstrap, calibrate
+from btdagg.model import CalibrationWarning
+from btdagg.model.resampling import labelled_items
 
 JUDGES = ((0.62, 0.3, 0.5), (1.19, 2.66, 0.52), (1.41, 6.5, 1.94))
 

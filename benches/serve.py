@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from btdagg import DavidsonModel
-from btdagg.files import digest_of
+from btdagg._util.files import digest_of
 from btdagg.serve.arrow import CONTENT_TYPE, read_stream, write_stream
 
 TOKEN = "a-token"
@@ -277,7 +277,7 @@ class Client:
         wanted, body, options = cases[self._rng.integers(len(cases))]
         status, _, _ = self.ask("/v1/decide", body, **options)
         if status not in (wanted, None):
-            self.wrong.append(f"status {status}, want {wanted}")
+            self.wrong.append(f"status {status}, expected {wanted}")
 
 
 def free_port() -> int:

@@ -20,7 +20,7 @@ from pathlib import Path
 from tables import MODEL, PER_ITEM, make_votes
 
 import btdagg
-from btdagg.integrations import VotesTable
+from btdagg.model import VotesTable
 
 # What a group-by has to do at the least: count each item's votes, repeated samples and all.
 GROUP_BY = (

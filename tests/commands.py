@@ -1,7 +1,13 @@
 """Commands as processes of their own, and what a command prints."""
 
+import fcntl
+import os
+import pty
+import re
+import struct
 import subprocess
 import sys
+import termios
 import textwrap
 
 
@@ -29,3 +35,48 @@ def one_line(status, out, err):
     assert err.endswith("\n")
     assert err.count("\n") == 1
     return err.removeprefix("btdagg: ").removesuffix("\n")
+
+
+WITHOUT = """
+import sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {modules!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Missing())
+"""
+
+
+def on_terminal(*arguments, columns=80, streams=("stdout", "stderr"), **environment):
+    """What a command prints on a terminal, which has so many columns."""
+    reader, writer = pty.openpty()
+    fcntl.ioctl(writer, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    clean = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "btdagg", *map(str, arguments)],
+        env={**clean, "TERM": "xterm-256color", **environment},
+        **dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+        | dict.fromkeys(streams, writer),
+    )
+    os.close(writer)
+    parts = []
+    while True:
+        try:
+            part = os.read(reader, 1 << 16)
+        except OSError:  # all of its writers are gone
+            break
+        if not part:
+            break
+        parts.append(part)
+    os.close(reader)
+    assert process.wait(timeout=60) == 0
+    return b"".join(parts).decode().replace("\r\n", "\n")
+
+
+STYLE = re.compile(r"\x1b\[([\d;]*)m")
+
+
+def plain(printed):
+    return STYLE.sub("", printed)

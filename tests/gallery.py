@@ -6,8 +6,10 @@ import numpy as np
 import polars as pl
 
 import btdagg
-from btdagg import datasets, evaluation, judge, online, paper, tables, uncertainty
-from btdagg.aggregators import AGGREGATORS, by_name
+from btdagg import datasets, evaluation, judge, online, paper
+from btdagg import votes as tables
+from btdagg.methods import AGGREGATORS, by_name
+from btdagg.model import Refits
 
 N = 240
 
@@ -37,7 +39,7 @@ def tables_of(counts, labels, name="q"):
 def gallery():
     """Results by name."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", btdagg.CalibrationWarning)
+        warnings.simplefilter("ignore", btdagg.model.CalibrationWarning)
         return _gallery()
 
 
@@ -45,13 +47,13 @@ def _gallery():
     counts, labels = simulated()
     votes, gold = tables_of(counts, labels)
     partly = np.where(np.arange(N) % 4 == 0, labels, np.nan)
-    calibration = btdagg.calibrate(counts, labels, provenance=btdagg.Provenance(judge="j"))
+    calibration = btdagg.calibrate(counts, labels, provenance=btdagg.votes.Provenance(judge="j"))
     model = calibration.model
     few = btdagg.calibrate(counts[:40], labels[:40], prior="weak")
     prior = btdagg.fit_prior({"s": (counts, labels), "t": (counts[:90], labels[:90])})
     panel = btdagg.calibrate_panel(np.stack([counts, counts[:, ::-1]], axis=1), labels)
     refits = btdagg.bootstrap(counts, labels, n_refits=20)
-    short = btdagg.Protocol(btdagg.RandomSplits(n_splits=3, size=40))
+    short = btdagg.Protocol(btdagg.evaluation.RandomSplits(n_splits=3, size=40))
     few_methods = by_name(["davidson", "majority"])
     compared = btdagg.compare(counts, labels, few_methods)
     scores = btdagg.evaluate(votes, gold, n_votes=[4, 8], aggregators=few_methods, protocol=short)
@@ -70,12 +72,12 @@ def _gallery():
         "posterior": few.posterior,
         "stability": few.posterior.stable(counts),
         "features": model.features(counts),
-        "by error": btdagg.calibrate_by_mae(counts[:20], labels[:20]),
+        "by error": btdagg.model.calibrate_by_mae(counts[:20], labels[:20]),
         "prior": prior,
         "panel": panel.model,
         "panel's calibration": panel,
         "bootstrap": refits,
-        "refits": uncertainty.Refits(model, refits.parameters, 0.95),
+        "refits": Refits(model, refits.parameters, 0.95),
         "estimates": btdagg.estimate(counts, partly),
         "estimates by": (parted := btdagg.estimate(counts, partly, by=by)),
         "difference": parted.differences["x", "y"]["A"],
@@ -101,8 +103,8 @@ def _gallery():
         "labelled votes": votes.labelled(gold),
         "panel's counts": tables.panel_counts(votes),
         "items": items,
-        "evidence": btdagg.Evidence(counts),
-        "confidences": btdagg.Confidences(ones, ones, np.log(ones)),
+        "evidence": btdagg.votes.Evidence(counts),
+        "confidences": btdagg.votes.Confidences(ones, ones, np.log(ones)),
         "parameters": paper.fitted_parameters(items, protocol=short),
         "transfer": paper.transfer_matrix({"s": items, "t": items}, protocol=short),
         "ties": paper.tie_rates(votes),

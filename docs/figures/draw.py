@@ -11,9 +11,9 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.patches import Patch
 
 import btdagg
-from btdagg.aggregators import Davidson, MajorityVote, voting_behaviour
 from btdagg.datasets import REGIMES, Thurstone, simulate
 from btdagg.evaluation import compare
+from btdagg.methods import Davidson, MajorityVote, voting_behaviour
 from btdagg.report.figure import ReportFigure
 from btdagg.report.figures.behaviour import draw_map
 from btdagg.report.style import LABEL_COLOURS, method_styles
@@ -81,5 +81,5 @@ def draw_curve(axis: Axes) -> None:
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore", btdagg.CalibrationWarning)
+    warnings.simplefilter("ignore", btdagg.model.CalibrationWarning)
     main()

@@ -85,7 +85,7 @@ def errors(judge: tuple[tuple[float, ...], ...], n: int) -> tuple[float, float]:
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore", btdagg.CalibrationWarning)
+    warnings.simplefilter("ignore", btdagg.model.CalibrationWarning)
     for judge in (SHY, CANDID):
         for n in BUDGETS:
             print(n, *(f"{error:.3f}" for error in errors(judge, n)))

@@ -116,5 +116,5 @@ def draw_curve(axis: plt.Axes) -> None:
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore", btdagg.CalibrationWarning)
+    warnings.simplefilter("ignore", btdagg.model.CalibrationWarning)
     main()

@@ -38,7 +38,8 @@ def build(folder: Path, builder: str = "html") -> int:
     """Build the site, and return the exit status."""
     if builder == "html" and shutil.which("cargo") is None:
         print(
-            "no cargo: the site has the reference of Rust, want Rust 1.88 or later", file=sys.stderr
+            "no cargo: the site has the reference of Rust, expected Rust 1.88 or later",
+            file=sys.stderr,
         )
         return 1
     source, site = folder / "source", folder / ("site" if builder == "html" else builder)

@@ -19,9 +19,9 @@ import btdagg.integrations
 
 _NEIGHBOURS = tuple(one.name for one in pkgutil.iter_modules(btdagg.integrations.__path__))
 MODULES = (
-    "btdagg", "btdagg.pipeline", "btdagg.judge", "btdagg.importing", "btdagg.labelling",
-    "btdagg.tables", "btdagg.aggregators", "btdagg.evaluation", "btdagg.estimates",
-    "btdagg.online", "btdagg.uncertainty", "btdagg.report", "btdagg.serve", "btdagg.datasets",
+    "btdagg", "btdagg.pipeline", "btdagg.judge", "btdagg.votes.formats", "btdagg.labelling",
+    "btdagg.votes", "btdagg.methods", "btdagg.evaluation", "btdagg.estimates",
+    "btdagg.online", "btdagg.model", "btdagg.report", "btdagg.serve", "btdagg.datasets",
     "btdagg.paper", "btdagg.integrations",
     *(f"btdagg.integrations.{name}" for name in btdagg.integrations.__all__ if name in _NEIGHBOURS),
 )  # fmt: skip

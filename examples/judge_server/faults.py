@@ -26,10 +26,10 @@ def parse_faults(given: str) -> dict[str, float]:
         try:
             chance = float(value)
         except ValueError:
-            raise SystemExit(f"--faults has {part!r}, want NAME=PROBABILITY") from None
+            raise SystemExit(f"--faults has {part!r}, expected NAME=PROBABILITY") from None
         names = FAULTS if name == "all" else (name,)
         if names == (name,) and name not in FAULTS:
-            raise SystemExit(f"--faults has {name!r}, want one of {', '.join(FAULTS)}, all")
+            raise SystemExit(f"--faults has {name!r}, expected one of {', '.join(FAULTS)}, all")
         for each in names:
             chances[each] = chances.get(each, 0.0) + chance / len(names)
     if sum(chances.values()) > 1 or min(chances.values(), default=0) < 0:

@@ -10,9 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from btdagg._core import InputError
-from btdagg.fit.calibrate import Calibration, calibrate
-from btdagg.fit.prior import Prior, fit_prior
-from btdagg.fit.warnings import CalibrationWarning
+from btdagg._util.readable import readable
 from btdagg.judge.calls import samples_of
 from btdagg.judge.jobs import judge, opened
 from btdagg.judge.pacing import Pacing
@@ -20,22 +18,24 @@ from btdagg.judge.pairs import Pair, Pairs, read_pairs
 from btdagg.judge.runs import JudgeRun, total_of
 from btdagg.judge.stopping import RuleOf, StoppedRun, differences, judge_by_rule, open_pairs
 from btdagg.judge.store import VoteStore, votes_frame
-from btdagg.model import DavidsonModel
+from btdagg.model.calibration import Calibration, calibrate
+from btdagg.model.davidson import DavidsonModel
+from btdagg.model.prior import Prior, fit_prior
+from btdagg.model.warnings import CalibrationWarning
 from btdagg.online import StoppingRule
 from btdagg.online.columns import settled_columns
 from btdagg.online.rule_kind import RuleKind
-from btdagg.provenance import Provenance, warn_of
-from btdagg.readable import readable
-from btdagg.tables import Labels, Votes, read_labels, read_votes
-from btdagg.tables.join import with_task
-from btdagg.tables.table import listing, refuse, text
+from btdagg.votes import Labels, Votes, read_labels, read_votes
+from btdagg.votes.join import with_task
+from btdagg.votes.provenance import Provenance, warn_of
+from btdagg.votes.table import listing, refuse, text
 
 if TYPE_CHECKING:
     import polars as pl
 
     from btdagg.judge.client import ChatClient
     from btdagg.judge.judging import Judging
-    from btdagg.tables.source import Source
+    from btdagg.votes.source import Source
 
 
 @readable
@@ -387,7 +387,8 @@ def _refuse_other_labels(pairs: Pairs, gold: Labels) -> None:
     said = gold.frame["label"].filter(known)
     if said.n_unique() == 1:
         raise InputError(
-            f"{gold.source}: all {len(said)} labels of these pairs are {said[0]}, want at least "
+            f"{gold.source}: all {len(said)} labels of these pairs are {said[0]}, expected at "
+            "least "
             "two of -1, 0 and 1: nothing can be calibrated on one"
         )
 

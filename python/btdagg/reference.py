@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from btdagg.validation import in_label_order
+from btdagg._util.validation import in_label_order
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

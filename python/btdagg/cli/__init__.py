@@ -11,7 +11,7 @@ import sys
 from contextlib import suppress
 
 from btdagg._core import InputError
-from btdagg.extras import MissingExtraError, needs
+from btdagg._util.extras import MissingExtraError, needs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 import btdagg
+from btdagg._util.outputs import require_file
 from btdagg.cli.common import (
     Filters,
     FirstVotes,
@@ -37,15 +38,14 @@ from btdagg.cli.prior import (
 )
 from btdagg.cli.provenance import provenance_of
 from btdagg.cli.tables import Columns, tables_of
-from btdagg.fit.bounds import PARAMETERS
-from btdagg.outputs import require_file
-from btdagg.tables.join import with_task
+from btdagg.model.bounds import PARAMETERS
+from btdagg.votes.join import with_task
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from btdagg.tables import Histogram, LabelledCounts, Votes
+    from btdagg.votes import Histogram, LabelledCounts, Votes
 
 
 def calibrate(
@@ -100,7 +100,7 @@ def calibrate(
     at_least(n_refits, "--n-refits", 2)
     at_least(seed, "--seed", 0)
     if not 0 < level < 1:
-        raise btdagg.InputError(f"--level is {level:g}, want a number above 0 and below 1")
+        raise btdagg.InputError(f"--level is {level:g}, expected a number above 0 and below 1")
     if refits is not None and refits.resolve() == output.resolve():
         raise btdagg.InputError(f"--refits is {refits}, the file of the model")
     reads = files_read(context, "output", "refits")
@@ -122,7 +122,7 @@ def calibrate(
     table, items, others = given
     known = chosen_prior(prior, others)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", btdagg.CalibrationWarning)  # printed below
+        warnings.simplefilter("ignore", btdagg.model.CalibrationWarning)  # printed below
         calibration = btdagg.calibrate(
             items.counts, items.labels, prior=known, provenance=provenance_of(table, n_votes)
         )
@@ -241,14 +241,14 @@ def _of_histogram(
         )
     if n_votes is not None:
         raise btdagg.InputError(f"--votes wants single votes, and {raw.source} is a histogram")
-    everything = btdagg.read_histogram(raw)
+    everything = btdagg.votes.read_histogram(raw)
     table = filtered(everything, filters)
     items = _FromHistogram(*table.items(), None, table.n_unlabelled, 0)
     others = neighbours_in(everything, table) if with_others else None
     return _FittedTo(table, items, others)
 
 
-def _as_json(sure: btdagg.Bootstrap) -> dict[str, Any]:
+def _as_json(sure: btdagg.model.Bootstrap) -> dict[str, Any]:
     return {
         "level": sure.level,
         "n_refits": len(sure.parameters),

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 import btdagg
+from btdagg._util.files import TABLE_SUFFIXES, write_table
+from btdagg._util.outputs import require_file, table_if_any
 from btdagg.cli.common import (
     Filters,
     Force,
@@ -23,8 +25,6 @@ from btdagg.cli.console import write_data
 from btdagg.cli.tables import Columns, tables_of
 from btdagg.estimates.sample_design import WHOLE, ChosenItems, Design
 from btdagg.estimates.to_label import Drawing
-from btdagg.files import TABLE_SUFFIXES, write_table
-from btdagg.outputs import require_file, table_if_any
 from btdagg.report.table import Entry
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def choose(
     """
     if output is not None and output.suffix.lower() not in TABLE_SUFFIXES:
         wanted = ", ".join(TABLE_SUFFIXES)
-        raise btdagg.InputError(f"--output is {output}, want a name in {wanted}")
+        raise btdagg.InputError(f"--output is {output}, expected a name in {wanted}")
     if output is not None:
         reads = files_read(context, "output")
         require_file("--output", output, reads=reads)

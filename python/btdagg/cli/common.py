@@ -13,12 +13,12 @@ import typer
 
 from btdagg._core import InputError
 from btdagg.cli.console import Terminal, write_data
-from btdagg.tables import Table
+from btdagg.votes import Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from btdagg.tables import Histogram, Votes
+    from btdagg.votes import Histogram, Votes
 
 AnyTable = TypeVar("AnyTable", bound=Table)
 
@@ -84,7 +84,7 @@ def parse_filters(filters: Sequence[str] | None, *, any_case: bool = True) -> di
     for given in filters or ():
         column, equals, value = given.partition("=")
         if not equals or not column.strip():
-            raise InputError(f"--filter is {given!r}, want COLUMN=VALUE")
+            raise InputError(f"--filter is {given!r}, expected COLUMN=VALUE")
         name = column.strip().lower() if any_case else column.strip()
         wanted.setdefault(name, []).append(value.strip())
     return wanted
@@ -105,7 +105,7 @@ def at_least(value: int | None, option: str, least: int) -> None:
         If it is less than `least`.
     """
     if value is not None and value < least:
-        raise InputError(f"{option} is {value}, want at least {least}")
+        raise InputError(f"{option} is {value}, expected at least {least}")
 
 
 def single_votes(votes: Votes, n_votes: object) -> None:

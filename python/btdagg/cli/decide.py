@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import btdagg
+from btdagg._util.files import TABLE_SUFFIXES, write_table
+from btdagg._util.outputs import require_file
 from btdagg.cli.common import (
     Filters,
     FirstVotes,
@@ -26,16 +28,14 @@ from btdagg.cli.console import write_data
 from btdagg.cli.provenance import say_differences
 from btdagg.cli.stopping import load_if_rule
 from btdagg.cli.tables import Columns, tables_of
-from btdagg.files import TABLE_SUFFIXES, write_table
-from btdagg.outputs import require_file
-from btdagg.tables.votes import counts_of
+from btdagg.votes.votes import counts_of
 
 if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
+    from btdagg.model import Refits
     from btdagg.online import StoppingRule
-    from btdagg.uncertainty import Refits
 
 # Columns of labels that are decided. Gold labels have the first two, and may have counts besides.
 _FIRST = ["item", "label", "minus", "tie", "plus"]
@@ -93,7 +93,7 @@ def decide(
     """
     if output is not None and output.suffix.lower() not in TABLE_SUFFIXES:
         wanted = ", ".join(TABLE_SUFFIXES)
-        raise btdagg.InputError(f"--output is {output}, want a name in {wanted}")
+        raise btdagg.InputError(f"--output is {output}, expected a name in {wanted}")
     if output is not None:
         require_file("--output", output, reads=files_read(context, "output"))
     at_least(n_votes, "--votes", 1)
@@ -147,7 +147,7 @@ def decide(
 
 
 def _load_refits(path: Path, model: btdagg.DavidsonModel) -> Refits:
-    from btdagg.uncertainty import load_refits
+    from btdagg.model import load_refits
 
     return load_refits(path, model)
 

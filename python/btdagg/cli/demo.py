@@ -12,13 +12,13 @@ import typer
 
 import btdagg
 from btdagg._core import InputError
+from btdagg._util.files import write_table
+from btdagg._util.outputs import OutputFolder
 from btdagg.cli.common import Force, Json, at_least, is_given, out, print_json, progress_bar
 from btdagg.cli.score_table import evaluation_as_json, print_table
 from btdagg.datasets import REGIMES, Thurstone, simulate, simulated_pairs
 from btdagg.evaluation import Protocol, RandomSplits, Scores, evaluate
 from btdagg.evaluation.summary import averages, lines
-from btdagg.files import write_table
-from btdagg.outputs import OutputFolder
 
 _BUDGETS = (4, 8)
 _VOTES, _LABELS = "demo_votes.csv", "demo_labels.csv"
@@ -89,10 +89,10 @@ def demo(
     at_least(items, "--items", 60)
     if pairs is not None:
         if output is not None:
-            raise InputError("--pairs and --output are both given, want one of them")
+            raise InputError("--pairs and --output are both given, expected one of them")
         for name in ("splits", "truth"):
             if is_given(context, name):
-                raise InputError(f"--pairs and --{name} are both given, want one of them")
+                raise InputError(f"--pairs and --{name} are both given, expected one of them")
         n_items = _N_PAIRS if items is None else items
         _write_pairs(OutputFolder(pairs, force=force), n_items, seed, json=json)
         return

@@ -45,12 +45,12 @@ from btdagg.report.tables.estimates import (
     estimates_table,
     fields_of,
 )
-from btdagg.tables.join import with_task
-from btdagg.tables.source import read_table
+from btdagg.votes.join import with_task
+from btdagg.votes.source import read_table
 
 if TYPE_CHECKING:
     from btdagg.estimates import Estimates
-    from btdagg.tables import Labels, Votes
+    from btdagg.votes import Labels, Votes
 
 
 _MOST_COMPARED = 8  # values of a column whose differences are printed
@@ -328,7 +328,7 @@ def _prior(option: str) -> btdagg.Prior | Literal["weak"]:
     if option == "weak":
         return "weak"
     if not Path(option).exists():
-        raise btdagg.InputError(f"--prior is {option!r}, want weak or a file")
+        raise btdagg.InputError(f"--prior is {option!r}, expected weak or a file")
     return btdagg.Prior.load(option)
 
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 import btdagg
-from btdagg.aggregators import AGGREGATORS, by_name, needs_of
 from btdagg.cli.common import (
     Filters,
     Force,
@@ -44,18 +43,19 @@ from btdagg.evaluation import (
 )
 from btdagg.evaluation import evaluate as run_evaluation
 from btdagg.evaluation.parts import USUAL, grouping, labelled_parts
+from btdagg.methods import AGGREGATORS, by_name, needs_of
 from btdagg.paper.questions import QUESTIONS
 from btdagg.report.sections import write_estimates, write_protocols, write_scores
 from btdagg.report.study import Study, with_several
-from btdagg.tables.join import with_task
-from btdagg.tables.schema import checked, fractions
-from btdagg.tables.table import require
-from btdagg.tables.votes import column_of_decisions
+from btdagg.votes.join import with_task
+from btdagg.votes.schema import checked, fractions
+from btdagg.votes.table import require
+from btdagg.votes.votes import column_of_decisions
 
 if TYPE_CHECKING:
-    from btdagg.aggregators import Aggregator
     from btdagg.evaluation import Scores
-    from btdagg.tables import Labels, Votes
+    from btdagg.methods import Aggregator
+    from btdagg.votes import Labels, Votes
 
 _NEEDS = {name: needs_of(make()) for name, make in AGGREGATORS.items()}
 _CONFIDENT = [name for name, needs in _NEEDS.items() if needs.confidences]

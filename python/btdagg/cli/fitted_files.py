@@ -7,12 +7,12 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from btdagg.files import read_whole
-from btdagg.model import DavidsonModel
-from btdagg.panel import PANEL_FILE, PanelModel
+from btdagg._util.files import read_whole
+from btdagg.model.davidson import DavidsonModel
+from btdagg.model.panel import PANEL_FILE, PanelModel
 
 if TYPE_CHECKING:
-    from btdagg.outputs import OutputFolder
+    from btdagg._util.outputs import OutputFolder
     from btdagg.pipeline import Fitted
 
 

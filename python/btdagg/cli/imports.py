@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from btdagg._core import InputError
+from btdagg._util.files import TABLE_SUFFIXES, write_table
+from btdagg._util.outputs import require_file
 from btdagg.cli.common import Json, files_read, note, out, print_json
-from btdagg.files import TABLE_SUFFIXES, write_table
-from btdagg.outputs import require_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from btdagg.importing import Imported, Stored
+    from btdagg.votes.formats import Imported, Stored
 
 
 def import_(
@@ -156,9 +156,9 @@ def import_(
 
     Example: btdagg import gpt-4_pair.jsonl -o votes.parquet
     """
-    from btdagg.importing import read
-    from btdagg.importing.content import files_in
-    from btdagg.tables.words import parse_words
+    from btdagg.votes.formats import read
+    from btdagg.votes.formats.content import files_in
+    from btdagg.votes.words import parse_words
 
     if output is None and store is None:
         raise InputError("want --output, a file to write, or --store, a vote store")
@@ -169,7 +169,9 @@ def import_(
         raise InputError("--temperature wants --template")
     if output is not None:
         if output.suffix.lower() not in TABLE_SUFFIXES:
-            raise InputError(f"--output is {output}, want a name in {', '.join(TABLE_SUFFIXES)}")
+            raise InputError(
+                f"--output is {output}, expected a name in {', '.join(TABLE_SUFFIXES)}"
+            )
         reads = [
             *files_read(context, "output"),
             *(file for place in files for file in files_in(place)),
@@ -180,7 +182,7 @@ def import_(
         require_file("--output", output, reads=reads)
     flipped = _pairs(flip_where, "--flip-where", split=False)
     if len({column for column, _ in flipped}) > 1:
-        raise InputError("--flip-where names two columns, want one")
+        raise InputError("--flip-where names two columns, expected one")
     found = read(
         files,
         format,
@@ -206,9 +208,9 @@ def _store(
     found: Imported, store: str, template: str | None, temperature: str | None, pairs: Path | None
 ) -> Stored:
     from btdagg.cli.judge_options import parsed_temperature
-    from btdagg.importing import store_votes
     from btdagg.judge.judging import Judging
     from btdagg.judge.pairs import read_pairs
+    from btdagg.votes.formats import store_votes
 
     judging = None
     if template is not None:
@@ -266,7 +268,7 @@ def _pairs(
         for one in text.split(",") if split else [text]:
             name, equals, value = (part.strip() for part in one.partition("="))
             if not (name and equals and value):
-                raise InputError(f"{option} is {text!r}, want NAME=VALUE")
+                raise InputError(f"{option} is {text!r}, expected NAME=VALUE")
             if split and name.lower() in dict(found):
                 raise InputError(f"{option} names {name} twice")
             found.append((name.lower(), value))

@@ -26,7 +26,7 @@ from btdagg.cli.tables import Columns, tables_of
 
 if TYPE_CHECKING:
     from btdagg.judge.pairs import Pair, Pairs
-    from btdagg.tables import Table
+    from btdagg.votes import Table
 
 
 @with_judge_options
@@ -84,7 +84,7 @@ def judge(
     from btdagg.judge.store import VoteStore
     from btdagg.online import StoppingRule
     from btdagg.pipeline import Pipeline
-    from btdagg.tables import read_labels
+    from btdagg.votes import read_labels
 
     rule, options = stopping_rule(options, context)
     if rule is not None and method != "sample":
@@ -158,7 +158,7 @@ def _examples(
     from btdagg.judge.methods import METHODS
 
     if method not in ("sample", *METHODS):
-        raise InputError(f"--method is {method!r}, want one of sample, {', '.join(METHODS)}")
+        raise InputError(f"--method is {method!r}, expected one of sample, {', '.join(METHODS)}")
     at_least(n_examples, "--examples", 1)
     if method != "few-shot":
         if labels is not None or n_examples is not None:

@@ -253,7 +253,9 @@ class JudgeOptions:
             If a value is out of range; the message names the option.
         """
         if self.allow_missing is not None and not 0 <= self.allow_missing <= 1:
-            raise InputError(f"--allow-missing is {self.allow_missing:g}, want a share from 0 to 1")
+            raise InputError(
+                f"--allow-missing is {self.allow_missing:g}, expected a share from 0 to 1"
+            )
         is_openai = self.model != SIMULATED and provider_of(self.model)[0] == "openai"
         if self.batch and (self.stream or not is_openai):
             other = "--stream" if self.stream else f"--model {self.model}"
@@ -298,7 +300,7 @@ class JudgeOptions:
 
     def _prices(self) -> Prices | None:
         if (self.price_in is None) != (self.price_out is None):
-            raise InputError("--price-in and --price-out: one is given, want both")
+            raise InputError("--price-in and --price-out: one is given, expected both")
         if self.price_in is None or self.price_out is None:
             if self.base_url is not None or self.model == SIMULATED:
                 return None
@@ -346,7 +348,7 @@ def parsed_temperature(text: str) -> float | None:
     try:
         return None if text == "default" else float(text)
     except ValueError:
-        raise InputError(f"--temperature is {text!r}, want a number or default") from None
+        raise InputError(f"--temperature is {text!r}, expected a number or default") from None
 
 
 def _parsed_statuses(text: str) -> tuple[str, ...]:
@@ -361,7 +363,7 @@ def _parsed_fields(text: str | None) -> dict[str, Any]:
     except ValueError as error:
         raise InputError(f"--extra-body is no JSON: {error}") from None
     if not isinstance(fields, dict):
-        raise InputError(f"--extra-body is {text}, want a JSON object")
+        raise InputError(f"--extra-body is {text}, expected a JSON object")
     return fields
 
 
@@ -371,7 +373,7 @@ def _parsed_values(given: list[str] | None) -> dict[str, str]:
     for text in given or ():
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
-            raise InputError(f"--set is {text!r}, want NAME=VALUE")
+            raise InputError(f"--set is {text!r}, expected NAME=VALUE")
         values[name.strip().lower()] = value.strip()
     return values
 
@@ -382,7 +384,7 @@ def _parsed_headers(given: list[str] | None) -> dict[str, str]:
     for text in given or ():
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
-            raise InputError("--header is without a name or value, want NAME=VALUE")
+            raise InputError("--header is without a name or value, expected NAME=VALUE")
         headers[name.strip()] = value.strip()
     return headers
 
@@ -409,7 +411,7 @@ def stopping_rule(
             raise InputError(f"--{error}") from None
     file = Path(said)
     if not (file.suffix or file.name != said or file.exists()):
-        raise InputError(f"--stop is {said!r}, want {WANTED}, or the file of a rule")
+        raise InputError(f"--stop is {said!r}, expected {WANTED}, or the file of a rule")
     n = options.n if is_given(context, "n") else None
     rule = load_rule(file, n, options.order)
     return rule, replace(options, n=rule.n)

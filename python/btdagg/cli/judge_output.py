@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from btdagg.addresses import shown_address
+from btdagg._util.addresses import shown_address
 from btdagg.cli.common import note, out, print_json
 from btdagg.cli.stopping import saved_as_dict, say_saved
 

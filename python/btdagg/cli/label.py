@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from btdagg._core import InputError
+from btdagg._util.files import TABLE_SUFFIXES
+from btdagg._util.outputs import require_file, table_if_any
 from btdagg.cli.common import Force, at_least, files_read, note, out
 from btdagg.cli.tables import Columns, tables_of
-from btdagg.files import TABLE_SUFFIXES
-from btdagg.outputs import require_file, table_if_any
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from btdagg.judge.pairs import Pairs
     from btdagg.labelling import Answer, LabelStore
-    from btdagg.tables import Table
+    from btdagg.votes import Table
 
 TOKEN = "BTDAGG_LABEL_TOKEN"
 
@@ -132,13 +132,13 @@ def label(
     Example: btdagg label pairs.jsonl -o human.csv -n 50
     """
     if output.suffix.lower() not in TABLE_SUFFIXES:
-        raise InputError(f"--output is {output}, want a name in {', '.join(TABLE_SUFFIXES)}")
+        raise InputError(f"--output is {output}, expected a name in {', '.join(TABLE_SUFFIXES)}")
     at_least(n_items, "-n", 1)
     at_least(seed, "--seed", 0)
     place = store if store is not None else str(output.with_suffix(".db"))
     reads = [*files_read(context, "output"), place]
     require_file("--output", output, reads=reads)
-    from btdagg.extras import needs
+    from btdagg._util.extras import needs
 
     with needs("label", "labelling"):
         import krippendorff  # noqa: F401  # before all that takes time
@@ -154,7 +154,7 @@ def label(
 
     server = LabelServer(host, port, certificate, key, behind_proxy, os.environ.get(TOKEN))
     from btdagg.judge.pairs import read_pairs
-    from btdagg.tables import read_votes
+    from btdagg.votes import read_votes
 
     raw = tables_of(columns, pairs, *(each for each in (items, votes) if each is not None))
     several = read_pairs(raw[0])
@@ -202,9 +202,9 @@ def _chosen(table: Table) -> pl.DataFrame:
     """Items to label with what goes to their labels; ids as text."""
     import polars as pl
 
-    from btdagg.tables.schema import fractions, groups, ids, names, parse
-    from btdagg.tables.source import with_item
-    from btdagg.tables.table import refuse_duplicates, require
+    from btdagg.votes.schema import fractions, groups, ids, names, parse
+    from btdagg.votes.source import with_item
+    from btdagg.votes.table import refuse_duplicates, require
 
     table = with_item(table)
     require(table, ["item"])
@@ -219,7 +219,7 @@ def _carried(pairs: Pairs, chosen: pl.DataFrame | None) -> pl.DataFrame | None:
     """What goes to the labels besides what raters say, by item."""
     import polars as pl
 
-    from btdagg.tables.schema import groups, names, parse
+    from btdagg.votes.schema import groups, names, parse
 
     there = [] if chosen is None else chosen.columns
     kinds = {"group": groups, "task": names}

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from btdagg._core import InputError
-from btdagg.aggregators import Davidson
 from btdagg.cli.common import note, out, print_json, progress_bar
 from btdagg.cli.score_table import evaluation_as_json, print_table
 from btdagg.evaluation.panel import evaluate_panel
+from btdagg.methods import Davidson
 
 if TYPE_CHECKING:
     from btdagg.evaluation import Protocol
-    from btdagg.tables import Labels, Votes
+    from btdagg.votes import Labels, Votes
 
 
 def refuse_beside_panel(given: Mapping[str, object]) -> None:

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import btdagg
+from btdagg._util.files import write_table
+from btdagg._util.outputs import OutputFolder
 from btdagg.cli.common import Force, Json, files_read, note, out, print_json, progress_bar
 from btdagg.cli.estimate import estimates_as_json, over_all_items, win_rate_line
 from btdagg.cli.fitted_files import names_of_files, save_fitted
@@ -29,14 +31,12 @@ from btdagg.cli.stopping import saved_as_dict, say_saved
 from btdagg.cli.tables import Columns, tables_of
 from btdagg.evaluation import CrossFit, GroupTest, Protocol, RandomSplits
 from btdagg.evaluation import evaluate as run_evaluation
-from btdagg.files import write_table
-from btdagg.outputs import OutputFolder
 from btdagg.report.sections import write_estimates, write_protocols, write_scores
 from btdagg.report.study import Study
 
 if TYPE_CHECKING:
     from btdagg.judge.pairs import Pairs
-    from btdagg.tables import Votes
+    from btdagg.votes import Votes
 
 # None has a name that a user's own file is likely to have.
 _DECIDED, _VOTES, _EVALUATION = "decided.csv", "judged_votes.parquet", "evaluation.json"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import btdagg
+from btdagg._util.outputs import require_file
 from btdagg.cli.common import (
     Filters,
     Json,
@@ -23,9 +24,8 @@ from btdagg.cli.common import (
 from btdagg.cli.prior import AnyPrior, PriorOption, chosen_prior, neighbours_of
 from btdagg.cli.provenance import differences_said, say_differences
 from btdagg.cli.tables import Columns, tables_of
-from btdagg.outputs import require_file
-from btdagg.provenance import Provenance
-from btdagg.tables.join import with_task
+from btdagg.votes.join import with_task
+from btdagg.votes.provenance import Provenance
 
 if TYPE_CHECKING:
     from btdagg import online
@@ -129,14 +129,14 @@ def plan(
     --epsilon 0.05 -o rule.json
     """
     if n_votes is None:
-        raise btdagg.InputError("--votes is missing, want the votes per item at most")
+        raise btdagg.InputError("--votes is missing, expected the votes per item at most")
     at_least(n_votes, "--votes", 1)
     at_least(step, "--step", 1)
     at_least(n_items, "--items", 1)
     if sum(value is not None for value in (epsilon, price, budget)) > 1:
         raise btdagg.InputError("give at most one of --epsilon, --price and --budget")
     if vote_price is not None and not vote_price >= 0:
-        raise btdagg.InputError(f"--vote-price is {vote_price}, want at least 0")
+        raise btdagg.InputError(f"--vote-price is {vote_price}, expected at least 0")
     if model is None:
         if output is not None or any(value is not None for value in (epsilon, price, budget)):
             raise btdagg.InputError("a rule wants MODEL, VOTES and LABELS")
@@ -145,7 +145,7 @@ def plan(
         )
         return
     if votes is None or labels is None:
-        raise btdagg.InputError("MODEL is given, want VOTES and LABELS too")
+        raise btdagg.InputError("MODEL is given, expected VOTES and LABELS too")
     if output is not None:
         require_file("--output", output, reads=files_read(context, "output"))
     fitted = btdagg.DavidsonModel.load(model)
@@ -274,7 +274,7 @@ def _before_the_first_label(
             "most as many"
         )
     if n_votes % step:
-        raise btdagg.InputError(f"--votes is {n_votes}, want a multiple of --step, {step}")
+        raise btdagg.InputError(f"--votes is {n_votes}, expected a multiple of --step, {step}")
     found = online.forecast(
         known, n_items=n_items, n_votes=_curve(n_votes, step), price=price, step=step
     )

@@ -13,10 +13,10 @@ from btdagg._core import InputError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from btdagg.aggregators import Aggregator
-    from btdagg.fit.prior import Prior
+    from btdagg.methods import Aggregator
+    from btdagg.model.prior import Prior
     from btdagg.pipeline import Fitted
-    from btdagg.tables import Histogram, Labels, Votes
+    from btdagg.votes import Histogram, Labels, Votes
 
 PriorOption = Annotated[
     str | None,
@@ -64,7 +64,7 @@ def chosen_prior(
             )
         return btdagg.fit_prior(neighbours)
     if not Path(option).exists():
-        raise InputError(f"--prior is {option!r}, want weak, neighbours, none or a file")
+        raise InputError(f"--prior is {option!r}, expected weak, neighbours, none or a file")
     return btdagg.Prior.load(option)
 
 
@@ -92,7 +92,7 @@ def neighbours_of(
 
 def votes_alike(everything: Votes, used: Votes) -> Votes:
     """Return the votes of all tasks and judges that are otherwise from where those used are."""
-    from btdagg.provenance import COLUMNS
+    from btdagg.votes.provenance import COLUMNS
 
     alike = {
         column: used.values(column).unique().drop_nulls().to_list()
@@ -121,7 +121,7 @@ def methods_with_priors(
 
     The first is calibrated as `btdagg calibrate` calibrates the model that it writes.
     """
-    from btdagg.aggregators import Davidson, Threshold, aggregators_or_usual, by_name
+    from btdagg.methods import Davidson, Threshold, aggregators_or_usual, by_name
 
     if prior == "none" or (prior is None and not usual):
         return methods
@@ -141,7 +141,7 @@ def methods_with_priors(
 
 def priors_beside(methods: Sequence[Aggregator] | None) -> list[str]:
     """Say in a line which priors the methods of an evaluation have, if any has one."""
-    from btdagg.aggregators import Davidson, needs_of
+    from btdagg.methods import Davidson, needs_of
 
     told = []
     for method in methods or ():

@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from btdagg.cli.common import note
-from btdagg.provenance import Provenance, ProvenanceWarning
+from btdagg.votes.provenance import Provenance, ProvenanceWarning
 
 if TYPE_CHECKING:
-    from btdagg.tables import Histogram, Votes
+    from btdagg.votes import Histogram, Votes
 
 
 def provenance_of(votes: Votes | Histogram, n_votes: int | None) -> Provenance:

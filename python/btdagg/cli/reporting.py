@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from btdagg._core import InputError
-from btdagg.addresses import shown_address
+from btdagg._util.addresses import shown_address
+from btdagg._util.extras import needs
 from btdagg.cli.common import err, out
-from btdagg.extras import needs
 
 if TYPE_CHECKING:
     from btdagg.report.folder import ReportFolder
@@ -114,7 +114,7 @@ def names(listed: str, option: str) -> list[str]:
     """
     found = [name.strip().lower() for name in listed.split(",")]
     if not all(found):
-        raise InputError(f"{option} is {listed!r}, want names of columns separated by commas")
+        raise InputError(f"{option} is {listed!r}, expected names of columns separated by commas")
     return found
 
 
@@ -132,8 +132,8 @@ def numbers(listed: str | None, option: str, example: str) -> list[int] | None:
         found = [int(number) for number in listed.split(",")]
     except ValueError:
         raise InputError(
-            f"{option} is {listed!r}, want whole numbers separated by commas, such as {example}"
+            f"{option} is {listed!r}, expected whole numbers separated by commas, such as {example}"
         ) from None
     if min(found) < 1 or max(found) >= 2**31:
-        raise InputError(f"{option} is {listed!r}, want whole numbers from 1 to 2147483647")
+        raise InputError(f"{option} is {listed!r}, expected whole numbers from 1 to 2147483647")
     return found

@@ -12,8 +12,8 @@ import btdagg
 from btdagg.cli.common import Filters, parse_filters
 from btdagg.cli.console import write_data
 from btdagg.cli.fitted_files import model_or_panel
-from btdagg.integrations.histogram_sql import LabelsTable, histogram_query
-from btdagg.integrations.votes_sql import VotesTable
+from btdagg.model.sql.histogram import LabelsTable, histogram_query
+from btdagg.model.sql.votes import VotesTable
 
 # What a name ends with that DuckDB reads as a file, and whose dots do not divide it.
 _FILES = (".parquet", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".gz")
@@ -173,7 +173,7 @@ def sql(
         write_data(f"{histogram_query(dialect, table, gold)}\n")
         return
     if model is None:
-        raise btdagg.InputError("MODEL is missing, want a model from btdagg calibrate")
+        raise btdagg.InputError("MODEL is missing, expected a model from btdagg calibrate")
     fitted = model_or_panel(model)
     if isinstance(fitted, btdagg.PanelModel):
         _refuse({**columns, "--max-votes": max_votes}, "is of a single model, and MODEL is a panel")

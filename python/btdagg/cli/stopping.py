@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import btdagg
+from btdagg._util.files import read_whole
 from btdagg.cli.common import out
 from btdagg.cli.provenance import differences_said
-from btdagg.files import read_whole
-from btdagg.model import MODEL_FILE
+from btdagg.model.davidson import MODEL_FILE
 
 if TYPE_CHECKING:
     from btdagg.judge.stopping import StoppedRun

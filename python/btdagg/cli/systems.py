@@ -26,7 +26,8 @@ def columns_of_systems(option: str | None) -> tuple[str, str] | None:
     columns = names(option, "--systems")
     if len(columns) != 2 or columns[0] == columns[1]:
         raise InputError(
-            f"--systems is {option!r}, want the two columns that name the systems of A and B, such "
+            f"--systems is {option!r}, expected the two columns that name the systems of A and "
+            "B, such "
             "as system_a,system_b"
         )
     return columns[0], columns[1]

@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from btdagg._core import InputError
-from btdagg.tables import Table, read_table
-from btdagg.tables.source import STANDARD_INPUT
-from btdagg.tables.table import listing
+from btdagg.votes import Table, read_table
+from btdagg.votes.source import STANDARD_INPUT
+from btdagg.votes.table import listing
 
 Columns = Annotated[
     list[str] | None,
@@ -36,7 +36,7 @@ def tables_of(columns: Sequence[str] | None, *places: str | Path) -> list[Table]
         --column names.
     """
     if sum(str(place) == STANDARD_INPUT for place in places) > 1:
-        raise InputError("standard input is named twice, want it for one table only")
+        raise InputError("standard input is named twice, expected it for one table only")
     wanted = _parse(columns)
     tables = [read_table(place, []) for place in places]
     for name, column in wanted.items():
@@ -55,7 +55,7 @@ def _parse(columns: Sequence[str] | None) -> dict[str, str]:
     for given in columns or ():
         name, equals, column = (part.strip().lower() for part in given.partition("="))
         if not (name and equals and column):
-            raise InputError(f"--column is {given!r}, want NAME=COLUMN")
+            raise InputError(f"--column is {given!r}, expected NAME=COLUMN")
         if name in wanted:
             raise InputError(f"--column {name} is given twice")
         wanted[name] = column

@@ -28,14 +28,14 @@ from btdagg.cli.votes_store import export_store, require_export, show_store
 from btdagg.evaluation import positional_bias
 from btdagg.report import figures, tables
 from btdagg.report.table import Entry, ReportTable
-from btdagg.tables.source import is_store
+from btdagg.votes.source import is_store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from btdagg.report.figure import ReportFigure
     from btdagg.report.questions import Exhibits
-    from btdagg.tables import Labels, Votes
+    from btdagg.votes import Labels, Votes
 
 
 def votes(

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from btdagg._core import InputError
+from btdagg._util.files import TABLE_SUFFIXES
+from btdagg._util.outputs import require_file
 from btdagg.cli.common import note, out, print_json
-from btdagg.files import TABLE_SUFFIXES
-from btdagg.outputs import require_file
 from btdagg.report.table import Entry
 
 _HEADER = (
@@ -62,7 +62,7 @@ def show_store(store: str, *, json: bool = False) -> None:
 def require_export(path: Path, *, reads: Sequence[str]) -> None:
     """Check that votes may be written to a file, before the store is read."""
     if path.suffix.lower() not in TABLE_SUFFIXES:
-        raise InputError(f"--export is {path}, want a name in {', '.join(TABLE_SUFFIXES)}")
+        raise InputError(f"--export is {path}, expected a name in {', '.join(TABLE_SUFFIXES)}")
     require_file("--export", path, reads=reads)
 
 
@@ -74,7 +74,9 @@ def export_store(store: str, file: Path, *, methods: list[str], exchanges: bool 
     wanted = [method.strip() for method in methods]
     for method in wanted:
         if method not in ("sample", *METHODS):
-            raise InputError(f"--method is {method!r}, want one of sample, {', '.join(METHODS)}")
+            raise InputError(
+                f"--method is {method!r}, expected one of sample, {', '.join(METHODS)}"
+            )
     with VoteStore(store, create=False) as opened:
         frame = votes_frame(opened, methods=wanted, exchanges=exchanges)
     export(frame, file)

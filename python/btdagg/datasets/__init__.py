@@ -1,15 +1,5 @@
 """Simulated votes and labels, for demos and tests."""
 
-from btdagg.datasets.regimes import REGIMES, Regime
-from btdagg.datasets.simulation import SimulatedVotes, simulate
-from btdagg.datasets.sums import simulated_pairs
-from btdagg.datasets.thurstone import Thurstone
+from lazy_loader import attach_stub
 
-__all__ = [
-    "REGIMES",
-    "Regime",
-    "SimulatedVotes",
-    "Thurstone",
-    "simulate",
-    "simulated_pairs",
-]
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

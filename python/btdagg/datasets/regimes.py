@@ -59,14 +59,18 @@ class Regime:
         for field, size in {"beta": 1, "nu": 1, "clear": 3, "contested": 2}.items():
             value = getattr(self, field)
             if np.size(value) != size or not (np.isfinite(value) & np.greater(value, 0)).all():
-                raise InputError(f"{field} is {value}, want {size} finite and positive")
+                raise InputError(f"{field} is {value}, expected {size} finite and positive")
         if not np.isfinite(self.gamma):
-            raise InputError(f"gamma is {self.gamma}, want a finite number")
+            raise InputError(f"gamma is {self.gamma}, expected a finite number")
         gold = self.gold_counts
         if len(gold) != 3 or min(gold) < 0 or sum(gold) == 0:
-            raise InputError(f"gold_counts is {gold}, want 3 non-negative integers, not all zero")
+            raise InputError(
+                f"gold_counts is {gold}, expected 3 non-negative integers, not all zero"
+            )
         if not 0 <= self.judge_tie_rate <= 1:
-            raise InputError(f"judge_tie_rate is {self.judge_tie_rate}, want a share from 0 to 1")
+            raise InputError(
+                f"judge_tie_rate is {self.judge_tie_rate}, expected a share from 0 to 1"
+            )
 
     @property
     def gold_shares(self) -> NDArray[np.float64]:

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg._util.readable import readable
+from btdagg._util.validation import as_integer
 from btdagg.datasets.regimes import REGIMES, Regime
 from btdagg.datasets.thurstone import Thurstone
-from btdagg.readable import readable
 from btdagg.reference import features, probabilities
-from btdagg.validation import as_integer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -81,7 +81,7 @@ class SimulatedVotes:
         """
         n = as_integer(n, "n", least=0)
         if n > self.votes.shape[1]:
-            raise InputError(f"n is {n}, want at most {self.votes.shape[1]}, the votes drawn")
+            raise InputError(f"n is {n}, expected at most {self.votes.shape[1]}, the votes drawn")
         return _count(self.votes[:, :n])
 
     def vote_columns(self) -> dict[str, NDArray[Any]]:
@@ -154,9 +154,9 @@ def simulate(
     if isinstance(regime, str) and regime in REGIMES:
         regime = REGIMES[regime]
     if not isinstance(regime, Regime):
-        raise InputError(f"regime is {regime!r}, want a Regime or one of {', '.join(REGIMES)}")
+        raise InputError(f"regime is {regime!r}, expected a Regime or one of {', '.join(REGIMES)}")
     if not isinstance(truth, Thurstone | None):
-        raise InputError(f"truth is {truth!r}, want a Thurstone or None")
+        raise InputError(f"truth is {truth!r}, expected a Thurstone or None")
     n_items = as_integer(n_items, "n_items", least=1)
     n_votes = as_integer(n_votes, "n_votes", least=1)
     rng = np.random.default_rng(as_integer(seed, "seed", least=0))
@@ -203,7 +203,8 @@ def _mixture(regime: Regime) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     if not (weights > -1e-9).all():
         raise InputError(
             f"regime {regime.name!r} has gold shares {regime.gold_shares.round(3).tolist()} and "
-            f"judge_tie_rate {regime.judge_tie_rate}, want ones that a mixture of its items gives"
+            f"judge_tie_rate {regime.judge_tie_rate}, expected ones that a mixture of its items "
+            "gives"
         )
     weights = weights.clip(min=0)
     return kinds, weights / weights.sum()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.validation import as_number
+from btdagg._util.validation import as_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -66,7 +66,7 @@ class Thurstone:
         for field in fields(self):
             value = as_number(getattr(self, field.name), field.name)
             if value < 0 and field.name != "position_bias":
-                raise InputError(f"{field.name} is {value}, want a number of at least 0")
+                raise InputError(f"{field.name} is {value}, expected a number of at least 0")
 
     def draw(
         self, regime: Regime, n_items: int, n_votes: int, rng: np.random.Generator
@@ -97,7 +97,8 @@ class Thurstone:
 
         if min(regime.gold_counts) == 0:
             raise InputError(
-                f"regime {regime.name!r} has gold_counts {regime.gold_counts}, want all positive"
+                f"regime {regime.name!r} has gold_counts {regime.gold_counts}, expected all "
+                "positive"
             )
         minus, _, plus = regime.gold_shares
         spread = np.hypot(1.0, self.gold_noise)
@@ -111,7 +112,7 @@ class Thurstone:
 
         rate = regime.judge_tie_rate
         if rate == 1:
-            raise InputError(f"regime {regime.name!r} has judge_tie_rate 1, want less")
+            raise InputError(f"regime {regime.name!r} has judge_tie_rate 1, expected less")
         nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
         noise = self.vote_noise * np.exp(self.difficulty * nodes)
         spread = np.sqrt(1 + self.item_bias**2 + noise**2)

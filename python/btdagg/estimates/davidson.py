@@ -13,7 +13,7 @@ from scipy.sparse import csr_array, diags_array
 from scipy.sparse.csgraph import connected_components
 
 from btdagg._core import InputError
-from btdagg.readable import readable
+from btdagg._util.readable import readable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -131,7 +131,7 @@ class PairStatistics:
         rounding = 1e-12 * total
         if ties > total - rounding:
             raise InputError(
-                f"by the {self.source}, all comparisons are ties, want wins and losses to tell "
+                f"by the {self.source}, all comparisons are ties, expected wins and losses to tell "
                 "systems by"
             )
         free = n_systems + int(ties > rounding)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from btdagg._util.readable import readable
 from btdagg.estimates.quantities import QUANTITIES, ends_of
-from btdagg.readable import readable
-from btdagg.significance import holm, t_pvalues
+from btdagg.evaluation.significance import holm, t_pvalues
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

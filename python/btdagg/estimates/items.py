@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.readable import readable
-from btdagg.tables.join import labels_of, matching, with_task
-from btdagg.tables.labels import Labels, mean_remarks
-from btdagg.tables.panel import panel_counts
-from btdagg.tables.table import require
-from btdagg.tables.votes import Votes, counts_of
+from btdagg._util.readable import readable
+from btdagg.votes.join import labels_of, matching, with_task
+from btdagg.votes.labels import Labels, mean_remarks
+from btdagg.votes.panel import panel_counts
+from btdagg.votes.table import require
+from btdagg.votes.votes import Votes, counts_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -100,7 +100,7 @@ def all_items(
     votes = with_task(votes, labels)
     columns = ["task"] if "task" in votes.columns else []
     if by == "vote":
-        raise InputError("by is 'vote', want a column that says something of items")
+        raise InputError("by is 'vote', expected a column that says something of items")
     told = [*([] if by is None else [by]), *(systems or ())]
     require(votes, told)
     if probability is not None:
@@ -261,7 +261,7 @@ def every_value(
     for row, value in enumerate(values.tolist()):
         if value is None:
             raise InputError(
-                f"{votes.source}: item {items[row]!r} has no {column}, want one of every item, "
+                f"{votes.source}: item {items[row]!r} has no {column}, expected one of every item, "
                 "those without a label too"
             )
     return values
@@ -275,7 +275,8 @@ def _numbers(rows: pl.DataFrame, column: str, source: str) -> pl.Series:
     bad = rows.filter(numbers.is_null() & rows[column].is_not_null())
     if bad.height:
         raise InputError(
-            f"{source}, column {column}: item {bad['item'][0]!r} has {bad[column][0]!r}, want a "
+            f"{source}, column {column}: item {bad['item'][0]!r} has {bad[column][0]!r}, "
+            "expected a "
             "number above 0 and at most 1"
         )
     return numbers.fill_null(float("nan"))

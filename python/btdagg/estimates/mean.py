@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from btdagg.readable import readable
+from btdagg._util.readable import readable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from btdagg._core import InputError
+from btdagg._util.readable import readable
+from btdagg._util.validation import as_number
 from btdagg.estimates.prediction_powered import estimate
-from btdagg.fit.intervals import as_level
-from btdagg.readable import readable
-from btdagg.validation import as_number
+from btdagg.model.intervals import as_level
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from btdagg.estimates.proxy import Predictor
-    from btdagg.fit.prior import Prior
+    from btdagg.model.prior import Prior
 
 Outcome = Literal["not worse", "worse", "inconclusive"]
 
@@ -149,9 +149,9 @@ def not_worse(
     """
     margin, level = as_number(margin, "margin"), as_level(level)
     if not 0 <= margin < 1:
-        raise InputError(f"margin is {margin:g}, want a number from 0 to below 1")
+        raise InputError(f"margin is {margin:g}, expected a number from 0 to below 1")
     if level <= 0.5:
-        raise InputError(f"level is {level:g}, want a number above 0.5 and below 1")
+        raise InputError(f"level is {level:g}, expected a number above 0.5 and below 1")
     found = estimate(
         counts,
         labels,

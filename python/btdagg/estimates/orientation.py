@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg._util.validation import is_missing, same_length, unmasked
 from btdagg.estimates.proxy import DistinctCounts, Predictions
-from btdagg.validation import is_missing, same_length, unmasked
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -31,19 +31,19 @@ def systems_of(
     for name, values in (("system_a", system_a), ("system_b", system_b)):
         array = np.asarray(unmasked(values, name))
         if array.ndim != 1:
-            raise InputError(f"{name} has shape {array.shape}, want one dimension")
+            raise InputError(f"{name} has shape {array.shape}, expected one dimension")
         same_length(name, len(array), "counts", n_items)
         each = array.tolist()
         missing = {one for one in set(each) if is_missing(one)}
         if missing:
             row = next(row for row, one in enumerate(each) if one in missing)
-            raise InputError(f"{name}[{row}] is {each[row]}, want a system for every item")
+            raise InputError(f"{name}[{row}] is {each[row]}, expected a system for every item")
         columns.append(each)
     try:
         names = sorted({*columns[0], *columns[1]})
     except TypeError:
         raise InputError(
-            "system_a and system_b mix values that cannot be compared, want names of one type"
+            "system_a and system_b mix values that cannot be compared, expected names of one type"
         ) from None
     number = {name: place for place, name in enumerate(names)}
     a, b = (np.fromiter((number[one] for one in each), np.int64, n_items) for each in columns)
@@ -51,7 +51,7 @@ def systems_of(
     if same.any():
         row = int(np.argmax(same))
         raise InputError(
-            f"system_b[{row}] is {names[b[row]]!r} as system_a[{row}] is, want two systems for "
+            f"system_b[{row}] is {names[b[row]]!r} as system_a[{row}] is, expected two systems for "
             "every item"
         )
     return names, a, b
@@ -69,7 +69,7 @@ def place_of(baseline: Any, names: list[Any]) -> int | None:
         return None
     if baseline not in names:
         shown = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
-        raise InputError(f"baseline is {baseline!r}, want one of the systems {shown}")
+        raise InputError(f"baseline is {baseline!r}, expected one of the systems {shown}")
     return names.index(baseline)
 
 

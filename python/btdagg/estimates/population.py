@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import stats
 
+from btdagg._util.readable import readable
 from btdagg.estimates.intervals import effective_number, wilson
 from btdagg.estimates.likeness import Likeness, features_of, likeness, unlike_sizes
 from btdagg.estimates.mean import (
@@ -20,7 +21,6 @@ from btdagg.estimates.mean import (
     unknown_mean,
 )
 from btdagg.estimates.quantities import QUANTITIES, SHARES, MeanEstimate, ends_of
-from btdagg.readable import readable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

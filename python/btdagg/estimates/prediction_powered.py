@@ -9,14 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.dealing import numbered
-from btdagg.display import Drawn
-from btdagg.estimates.population import Domain, Population
-from btdagg.estimates.proxy import DistinctCounts, Predictor, as_any_counts, cross_fitted, fixed
-from btdagg.estimates.quantities import QUANTITIES, MeanEstimate, ends_of
-from btdagg.fit.intervals import as_level
-from btdagg.readable import readable
-from btdagg.validation import (
+from btdagg._util.display import Drawn
+from btdagg._util.readable import readable
+from btdagg._util.validation import (
     as_groups,
     as_integer,
     as_number,
@@ -26,13 +21,18 @@ from btdagg.validation import (
     same_length,
     unmasked,
 )
+from btdagg.estimates.population import Domain, Population
+from btdagg.estimates.proxy import DistinctCounts, Predictor, as_any_counts, cross_fitted, fixed
+from btdagg.estimates.quantities import QUANTITIES, MeanEstimate, ends_of
+from btdagg.evaluation.dealing import numbered
+from btdagg.model.intervals import as_level
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from btdagg.estimates.differences import Difference
     from btdagg.estimates.items import AllItems
-    from btdagg.fit.prior import Prior
+    from btdagg.model.prior import Prior
 
 
 @readable
@@ -77,7 +77,7 @@ class Given:
         if n_groups < 2:
             what = "label" if group is None else "group with labels"
             raise InputError(
-                f"labels has {n_groups} {what}{'' if n_groups == 1 else 's'}, want at least 2"
+                f"labels has {n_groups} {what}{'' if n_groups == 1 else 's'}, expected at least 2"
             )
         return given
 
@@ -259,7 +259,7 @@ def as_width(width: float, quantity: str) -> float:
     number, ends = as_number(width, "width"), ends_of(as_quantity(quantity))
     most = ends.greatest - ends.least
     if not 0 < number < most:
-        raise InputError(f"width is {number:g}, want a number above 0 and below {most:g}")
+        raise InputError(f"width is {number:g}, expected a number above 0 and below {most:g}")
     return number
 
 
@@ -383,7 +383,7 @@ def estimate_items(items: AllItems, **options: Any) -> Estimates:
 def _of_tables(votes: Any, labels: Any, groups: Any, probabilities: Any, by: Any) -> AllItems:
     """Return the items of tables of votes and labels."""
     from btdagg.estimates.items import all_items
-    from btdagg.tables.votes import Votes
+    from btdagg.votes.votes import Votes
 
     if not isinstance(votes, Votes):
         raise InputError(
@@ -394,7 +394,7 @@ def _of_tables(votes: Any, labels: Any, groups: Any, probabilities: Any, by: Any
         name = "groups" if groups is not None else "probabilities"
         raise InputError(f"{name} is given with tables, which have a column for it")
     if not isinstance(by, str | None):
-        raise InputError(f"by is {by!r}, want the name of a column of the votes")
+        raise InputError(f"by is {by!r}, expected the name of a column of the votes")
     return all_items(votes, labels, by=by)
 
 
@@ -424,7 +424,7 @@ def as_quantity(name: str) -> str:
         If there is none of that name.
     """
     if name not in QUANTITIES:
-        raise InputError(f"quantity is {name!r}, want one of {', '.join(QUANTITIES)}")
+        raise InputError(f"quantity is {name!r}, expected one of {', '.join(QUANTITIES)}")
     return name
 
 
@@ -432,7 +432,7 @@ def _inverse(probabilities: ArrayLike, labels: NDArray[np.float64]) -> NDArray[n
     """Return one over the probability of each item to be labelled."""
     array = as_numbers(probabilities, "probabilities").astype(np.float64)
     if array.ndim != 1:
-        raise InputError(f"probabilities has shape {array.shape}, want one dimension")
+        raise InputError(f"probabilities has shape {array.shape}, expected one dimension")
     same_length("probabilities", len(array), "counts", len(labels))
     unlabelled = np.isnan(labels[:, 0])
     good = ((array > 0) & (array <= 1)) | (np.isnan(array) & unlabelled)
@@ -440,7 +440,8 @@ def _inverse(probabilities: ArrayLike, labels: NDArray[np.float64]) -> NDArray[n
         row = int(np.argmin(good))
         has = "could never have a label" if unlabelled[row] else "has a label"
         raise InputError(
-            f"probabilities[{row}] is {array[row]:g} and the item {has}, want a number above 0 and "
+            f"probabilities[{row}] is {array[row]:g} and the item {has}, expected a number above "
+            "0 and "
             "at most 1"
         )
     inverse: NDArray[np.float64] = 1 / array

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.dealing import deal
-from btdagg.distinct import distinct_rows
-from btdagg.fit.warnings import CalibrationWarning
-from btdagg.model import DavidsonModel
-from btdagg.panel import PanelModel, as_panel_counts
-from btdagg.readable import readable
-from btdagg.validation import as_whole_counts
+from btdagg._util.distinct import distinct_rows
+from btdagg._util.readable import readable
+from btdagg._util.validation import as_whole_counts
+from btdagg.evaluation.dealing import deal
+from btdagg.model.davidson import DavidsonModel
+from btdagg.model.panel import PanelModel, as_panel_counts
+from btdagg.model.warnings import CalibrationWarning
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from btdagg.fit.prior import Prior
+    from btdagg.model.prior import Prior
 
 _ROUNDING = 1e-6
 _N_FOLDS = 10
@@ -44,7 +44,7 @@ def as_any_counts(counts: ArrayLike) -> NDArray[np.int64]:
     """
     known = as_panel_counts(counts) if np.ndim(counts) == 3 else as_whole_counts(counts)
     if not len(known):
-        raise InputError("counts is empty, want at least one item")
+        raise InputError("counts is empty, expected at least one item")
     return known.astype(np.int64)
 
 
@@ -97,19 +97,19 @@ def fixed(model: Predictor, rows: NDArray[np.int64], n_labels: int) -> Predictio
     """
     if not hasattr(model, "predict_proba"):
         raise InputError(
-            f"model is of type {type(model).__name__}, want a DavidsonModel, a PanelModel or "
+            f"model is of type {type(model).__name__}, expected a DavidsonModel, a PanelModel or "
             "something else with predict_proba"
         )
     if rows.ndim == 3 and isinstance(model, DavidsonModel):
-        raise InputError("model is of one judge and counts are of several, want a PanelModel")
+        raise InputError("model is of one judge and counts are of several, expected a PanelModel")
     if rows.ndim == 2 and isinstance(model, PanelModel):
-        raise InputError("model is a panel's and counts are of one judge, want (N, judges, 3)")
+        raise InputError("model is a panel's and counts are of one judge, expected (N, judges, 3)")
     found = np.asarray(model.predict_proba(rows), dtype=np.float64)
     good = found.shape == (len(rows), 3) and bool((found >= 0).all())
     if not good or np.abs(found.sum(axis=1) - 1).max() > _ROUNDING:
         raise InputError(
             f"predict_proba of model returned no probabilities of B, tie and A for {len(rows)} "
-            "distinct rows of counts, want (n, 3) of numbers that add up to 1"
+            "distinct rows of counts, expected (n, 3) of numbers that add up to 1"
         )
     return Predictions(found[None], np.zeros(n_labels, dtype=np.int64))
 
@@ -140,8 +140,8 @@ def cross_fitted(
     sign : (n,) array of -1 and 1, optional
         -1 for items whose sides are swapped where folds are dealt.
     """
-    from btdagg.fit.calibrate import calibrate
-    from btdagg.fit.panel import calibrate_panel
+    from btdagg.model.calibration import calibrate
+    from btdagg.model.panel_calibration import calibrate_panel
 
     is_panel = items.rows.ndim == 3
     n_folds = min(_N_FOLDS_OF_PANELS if is_panel else _N_FOLDS, int(groups.max()) + 1)

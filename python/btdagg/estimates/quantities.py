@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from btdagg._util.readable import readable
 from btdagg.estimates.intervals import Ends
-from btdagg.readable import readable
 
 QUANTITIES: dict[str, tuple[float, float, float]] = {
     "A": (0.0, 0.0, 1.0),

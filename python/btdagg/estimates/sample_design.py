@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.aggregators.majority import majority_vote
+from btdagg._util.ids import as_id_array
+from btdagg._util.readable import readable
+from btdagg._util.validation import CountsItself, as_groups, as_integer, same_index, same_length
 from btdagg.estimates.proxy import as_any_counts
-from btdagg.ids import as_id_array
-from btdagg.readable import readable
-from btdagg.validation import CountsItself, as_groups, as_integer, same_index, same_length
+from btdagg.methods.majority import majority_vote
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -132,7 +132,7 @@ def choose(
     True
     """
     if design not in DESIGNS:
-        raise InputError(f"design is {design!r}, want {' or '.join(DESIGNS)}")
+        raise InputError(f"design is {design!r}, expected {' or '.join(DESIGNS)}")
     seed, n = as_integer(seed, "seed", 0), as_integer(n, "n", 1)
     same_index(counts=counts, ids=ids, groups=groups)
     if isinstance(counts, CountsItself):
@@ -148,14 +148,16 @@ def choose(
         keys = np.empty(int(units.max()) + 1, dtype=object)
         keys[units] = np.asarray(groups)
         if len(keys) < 2:
-            raise InputError(f"groups has {keys[0]!r} alone, want at least two groups")
+            raise InputError(f"groups has {keys[0]!r} alone, expected at least two groups")
         array = np.stack([np.bincount(units, column) for column in array.T], axis=1)
     strata = _strata_of(array) if design == "stratified" else np.full(len(array), WHOLE, object)
     if n > len(array):
-        raise InputError(f"n is {n}, want at most {len(array)}, as many as there are {what}")
+        raise InputError(f"n is {n}, expected at most {len(array)}, as many as there are {what}")
     order, stratum, sizes = _drawn(keys, strata, seed)
     if n < len(sizes):
-        raise InputError(f"n is {n}, want at least {len(sizes)}, one of the {what} of each stratum")
+        raise InputError(
+            f"n is {n}, expected at least {len(sizes)}, one of the {what} of each stratum"
+        )
     drawn = order[:n]
     share = np.bincount(stratum[drawn], minlength=len(sizes)) / sizes
     place = np.full(len(array), len(array))
@@ -173,13 +175,15 @@ def _names_of(ids: ArrayLike, n_items: int) -> NDArray[Any]:
     if names.dtype.kind == "O":
         for row, name in enumerate(names):
             if not isinstance(name, str):
-                raise InputError(f"ids[{row}] is {name!r}, want text as the others")
+                raise InputError(f"ids[{row}] is {name!r}, expected text as the others")
     texts = list(map(str, names.tolist()))
     if len(set(texts)) < len(texts):
         seen: dict[str, int] = {}
         row = next(row for row, text in enumerate(texts) if seen.setdefault(text, row) < row)
         first = seen[texts[row]]
-        raise InputError(f"ids[{row}] is {texts[row]!r} as ids[{first}] is, want each item once")
+        raise InputError(
+            f"ids[{row}] is {texts[row]!r} as ids[{first}] is, expected each item once"
+        )
     return names
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from scipy import stats
 from scipy.optimize import brentq
 
-from btdagg.fit.intervals import ParameterInterval
-from btdagg.readable import readable
-from btdagg.significance import t_pvalues
+from btdagg._util.readable import readable
+from btdagg.evaluation.significance import t_pvalues
+from btdagg.model.intervals import ParameterInterval
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

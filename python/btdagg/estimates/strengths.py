@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array, hstack
 
+from btdagg._util.readable import readable
 from btdagg.estimates.davidson import PairStatistics, SystemPairs
 from btdagg.estimates.mean import LabelledSample, tuned_weights
 from btdagg.estimates.standings import Standings
-from btdagg.readable import readable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

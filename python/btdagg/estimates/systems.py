@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.display import Drawn
+from btdagg._util.display import Drawn
+from btdagg._util.readable import readable
+from btdagg._util.validation import same_index
 from btdagg.estimates.orientation import place_of, systems_of, turned_domain
 from btdagg.estimates.prediction_powered import Given
 from btdagg.estimates.strengths import Comparisons, corrected_strengths
-from btdagg.fit.intervals import ParameterInterval, as_level
-from btdagg.readable import readable
-from btdagg.significance import holm, rank_clusters, statistically_tied
-from btdagg.validation import same_index
+from btdagg.evaluation.significance import holm, rank_clusters, statistically_tied
+from btdagg.model.intervals import ParameterInterval, as_level
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from btdagg.estimates.proxy import Predictor
     from btdagg.estimates.quantities import MeanEstimate
     from btdagg.estimates.standings import Standings
-    from btdagg.fit.prior import Prior
+    from btdagg.model.prior import Prior
 
 
 @readable
@@ -187,7 +187,7 @@ def estimate_systems(
     level = as_level(level)
     if hasattr(labels, "unlabelled"):
         raise InputError(
-            "labels are a table, want an array with a label or NaN for every row of counts"
+            "labels are a table, expected an array with a label or NaN for every row of counts"
         )
     columns = {"system_a": system_a, "system_b": system_b, "groups": groups}
     same_index(counts=counts, labels=labels, probabilities=probabilities, **columns)

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg._util.validation import as_integer
 from btdagg.estimates.items import every_value, values_of
 from btdagg.estimates.sample_design import DESIGNS, ChosenItems, Design, choose
-from btdagg.tables.schema import LABELS, Spec, fractions, names, parse, whole_numbers
-from btdagg.tables.table import Table, refuse_duplicates, require
-from btdagg.tables.votes import Votes, counts_of
-from btdagg.validation import as_integer
+from btdagg.votes.schema import LABELS, Spec, fractions, names, parse, whole_numbers
+from btdagg.votes.table import Table, refuse_duplicates, require
+from btdagg.votes.votes import Votes, counts_of
 
 if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-    from btdagg.tables.labels import Labels
+    from btdagg.votes.labels import Labels
 
 COLUMNS = ("item", "task", "group", "stratum", "probability", "design", "seed", "round", "label")
 """Columns of the table, `task` and `group` where there are any. Labels are filled in by people."""
@@ -63,7 +63,7 @@ class Drawing:
         if group is not None:
             require(votes, [group])
         if group == "item":
-            raise InputError("group is 'item', want a column of which items share values")
+            raise InputError("group is 'item', expected a column of which items share values")
         self.source, self._group = votes.source, group
         has_task = "task" in votes.columns
         parts, counts = [], []
@@ -124,14 +124,14 @@ class Drawing:
         drawn_with = int(_single(before, "seed", seed))
         if drawn_by not in DESIGNS:
             raise InputError(
-                f"{before.source}, column design: {drawn_by!r}, want {' or '.join(DESIGNS)}"
+                f"{before.source}, column design: {drawn_by!r}, expected {' or '.join(DESIGNS)}"
             )
         place = self._places(before)
         units = self._chosen(1, "simple", drawn_with).units[place]
         n_before, what = len(np.unique(units)), "items" if self._group is None else "groups"
         if n <= n_before:
             raise InputError(
-                f"n is {n}, want more than the {n_before} {what} that {before.source} has"
+                f"n is {n}, expected more than the {n_before} {what} that {before.source} has"
             )
         self._refuse_another_draw(before, place, n_before)
         chosen = self._chosen(n, drawn_by, drawn_with)
@@ -186,7 +186,7 @@ class Drawing:
         if places.null_count():
             item = before.frame["item"][int(places.is_null().arg_true()[0])]
             raise InputError(
-                f"{before.source}: item {item!r} has no votes in {self.source}, want the votes "
+                f"{before.source}: item {item!r} has no votes in {self.source}, expected the votes "
                 "that it was drawn from"
             )
         return places.to_numpy().astype(np.int64)
@@ -209,7 +209,7 @@ class Drawing:
             if self._is_like(before, place, whole):
                 item = items[int(np.setdiff1d(whole.rows, place)[0])]
                 raise InputError(
-                    f"{source}: item {item!r} was drawn and is missing, want all rows, with an "
+                    f"{source}: item {item!r} was drawn and is missing, expected all rows, with an "
                     "empty label where there is none"
                 )
         for row, item in enumerate(place.tolist()):
@@ -249,7 +249,7 @@ def parse_drawn(table: Table) -> Table:
     rows = parse(table, _DRAWN.kinds)
     refuse_duplicates(rows, _DRAWN.key_of(rows))
     if not rows.frame.height:
-        raise InputError(f"{table.source} has no rows, want items that were drawn")
+        raise InputError(f"{table.source} has no rows, expected items that were drawn")
     return rows
 
 
@@ -310,7 +310,8 @@ def _single(before: Table, column: str, given: object) -> Any:
     values = before.frame[column].unique(maintain_order=True).to_list()
     if len(values) > 1 or values[0] is None:
         raise InputError(
-            f"{before.source}, column {column}: {values[0]!r} and {values[-1]!r}, want one value"
+            f"{before.source}, column {column}: {values[0]!r} and {values[-1]!r}, expected one "
+            "value"
         )
     if given is not None and given != values[0]:
         raise InputError(

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from btdagg._util.readable import readable
 from btdagg.evaluation.intervals import Interval
 from btdagg.evaluation.parts import Key, among_gold_ties, grouping
-from btdagg.readable import readable
-from btdagg.tables.table import require
-from btdagg.tables.votes import require_single
+from btdagg.votes.table import require
+from btdagg.votes.votes import require_single
 
 if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import ArrayLike
 
-    from btdagg.tables import Labels, Votes
+    from btdagg.votes import Labels, Votes
 
 
 @readable

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.display import Drawn
+from btdagg._util.display import Drawn
+from btdagg._util.readable import readable
 from btdagg.evaluation.intervals import Interval, mean_interval
 from btdagg.evaluation.ranking import GroupTest, Ranking, SplitTest, rank
-from btdagg.readable import readable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from btdagg.aggregators import Davidson
     from btdagg.evaluation.new_items import NewItems
     from btdagg.evaluation.parts import Key
+    from btdagg.methods import Davidson
 
 ERRORS = np.abs(np.subtract.outer(np.arange(3), np.arange(3)))
 """Absolute error by gold label and predicted label."""

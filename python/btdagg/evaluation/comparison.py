@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypedDict, cast
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.aggregators import (
+from btdagg._util.validation import as_integer
+from btdagg.evaluation.cells import Cell
+from btdagg.evaluation.engine import cross_scores, quiet_fit, with_neighbours
+from btdagg.evaluation.items import LabelledItems
+from btdagg.evaluation.parts import Part, neighbourhood, parts_of, require_columns
+from btdagg.evaluation.protocol import CROSS_FITTED, FEW_SPLITS, Protocol
+from btdagg.evaluation.scores import Scores
+from btdagg.methods import (
     Aggregator,
     Davidson,
     aggregators_or_usual,
@@ -17,17 +24,10 @@ from btdagg.aggregators import (
     is_written,
     needs_of,
 )
-from btdagg.evaluation.cells import Cell
-from btdagg.evaluation.engine import cross_scores, quiet_fit, with_neighbours
-from btdagg.evaluation.items import LabelledItems
-from btdagg.evaluation.parts import Part, neighbourhood, parts_of, require_columns
-from btdagg.evaluation.protocol import CROSS_FITTED, FEW_SPLITS, Protocol
-from btdagg.evaluation.scores import Scores
-from btdagg.evidence import Evidence
-from btdagg.tables import Labels, Table, Votes
-from btdagg.tables.join import labels_of, with_task
-from btdagg.tables.table import text
-from btdagg.validation import as_integer
+from btdagg.votes import Labels, Table, Votes
+from btdagg.votes.evidence import Evidence
+from btdagg.votes.join import labels_of, with_task
+from btdagg.votes.table import text
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -230,7 +230,7 @@ def evaluate_at(
     points[0].protocol.require_intervals()
     methods = aggregators_or_usual(options.get("aggregators"))
     if not isinstance(votes, Votes):
-        raise InputError(f"votes is a {type(votes).__name__}, want what read_votes returns")
+        raise InputError(f"votes is a {type(votes).__name__}, expected what read_votes returns")
     if not len(labels.ids):
         raise InputError(f"{labels.source}: no item has a label")
     votes = with_task(votes, labels)
@@ -351,9 +351,9 @@ def distinct(numbers: Sequence[int], name: str) -> list[int]:
         If it is no sequence, is empty, or holds anything else.
     """
     if not isinstance(numbers, Iterable) or isinstance(numbers, str):
-        raise InputError(f"{name} is {numbers!r}, want a sequence of numbers")
+        raise InputError(f"{name} is {numbers!r}, expected a sequence of numbers")
     if not len(numbers):
-        raise InputError(f"{name} is empty, want at least one number")
+        raise InputError(f"{name} is empty, expected at least one number")
     return list(dict.fromkeys(as_integer(number, name, 1) for number in numbers))
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from btdagg._util.readable import readable
 from btdagg.evaluation.intervals import Interval
-from btdagg.readable import readable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

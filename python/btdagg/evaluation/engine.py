@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast
 
 import numpy as np
 
-from btdagg.aggregators import Aggregator, MajorityVote, is_written, needs_of
-from btdagg.aggregators.base import Refittable
+from btdagg._util.validation import as_groups, as_labels, same_length
 from btdagg.evaluation.cells import Comparison, MethodScores, Tested
 from btdagg.evaluation.new_items import NewItems
 from btdagg.evaluation.ranking import GroupTest
 from btdagg.evaluation.splitters import CrossFit, RandomSplits
-from btdagg.fit.warnings import CalibrationWarning
-from btdagg.validation import as_groups, as_labels, same_length
+from btdagg.methods import Aggregator, MajorityVote, is_written, needs_of
+from btdagg.methods.base import Refittable
+from btdagg.model.warnings import CalibrationWarning
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from btdagg.aggregators import Neighbours
     from btdagg.evaluation.items import LabelledItems
     from btdagg.evaluation.neighbours import Neighbourhood
     from btdagg.evaluation.protocol import Protocol
-    from btdagg.evidence import Evidence
-    from btdagg.fit.prior import Prior
+    from btdagg.methods import Neighbours
+    from btdagg.model.prior import Prior
+    from btdagg.votes.evidence import Evidence
 
 Fitted = TypeVar("Fitted", bound=Aggregator)
 _Refits: TypeAlias = "Callable[[LabelledItems], NDArray[np.int8]]"

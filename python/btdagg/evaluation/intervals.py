@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.readable import readable
-from btdagg.validation import (
+from btdagg._util.readable import readable
+from btdagg._util.validation import (
     as_groups,
     as_integer,
     as_losses,
@@ -102,12 +102,12 @@ def proportion_interval(
     n = as_integer(total, "total", 1)
     count = as_integer(successes, "successes", 0)
     if count > n:
-        raise InputError(f"successes is {count}, want at most {n} as in total")
+        raise InputError(f"successes is {count}, expected at most {n} as in total")
     p = count / n
     if rule == "normal":
         return share_interval(p, n)
     if rule != "wilson":
-        raise InputError(f"rule is {rule!r}, want 'wilson' or 'normal'")
+        raise InputError(f"rule is {rule!r}, expected 'wilson' or 'normal'")
     shrink = 1 + _Z**2 / n
     centre = (p + _Z**2 / (2 * n)) / shrink
     half = _Z * (p * (1 - p) / n + _Z**2 / (4 * n**2)) ** 0.5 / shrink
@@ -163,7 +163,7 @@ def bootstrap_interval(
     sums, sizes = sums[order], sizes[order]
     if len(sums) < 2:
         what = "a has 1 row" if groups is None else "groups has 1 group"
-        raise InputError(f"{what}, want at least two")
+        raise InputError(f"{what}, expected at least two")
     means = np.empty(n_resamples)
     step = max(1, _DRAWN // len(sums))
     for start in range(0, n_resamples, step):
@@ -177,10 +177,10 @@ def bootstrap_interval(
 def _finite(values: ArrayLike, name: str) -> NDArray[np.float64]:
     array = as_losses(values, name, "(n,)")
     if len(array) == 0:
-        raise InputError(f"{name} is empty, want at least one item")
+        raise InputError(f"{name} is empty, expected at least one item")
     if not np.isfinite(array).all():
         row = int(np.argmin(np.isfinite(array)))
-        raise InputError(f"{name}[{row}] is {array[row]}, want a finite number")
+        raise InputError(f"{name}[{row}] is {array[row]}, expected a finite number")
     return array
 
 
@@ -210,6 +210,6 @@ def share_interval(share: float, n: int) -> Interval:
     """
     n, share = as_integer(n, "n", 1), as_number(share, "share")
     if not 0 <= share <= 1:
-        raise InputError(f"share is {share}, want a number from 0 to 1")
+        raise InputError(f"share is {share}, expected a number from 0 to 1")
     half = _Z * (share * (1 - share) / n) ** 0.5
     return Interval(share, share - half, share + half)

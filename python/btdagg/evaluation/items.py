@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.dealing import numbered
-from btdagg.evidence import Evidence
-from btdagg.readable import readable
-from btdagg.validation import (
+from btdagg._util.readable import readable
+from btdagg._util.validation import (
     as_labels,
     as_whole_counts,
     labelled,
@@ -20,6 +18,8 @@ from btdagg.validation import (
     same_length,
     unmasked,
 )
+from btdagg.evaluation.dealing import numbered
+from btdagg.votes.evidence import Evidence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -65,7 +65,7 @@ class LabelledItems:
         same_length("labels", len(gold), "counts", len(known))
         same_index(counts=evidence, labels=labels, groups=groups)
         if not len(gold):
-            raise InputError("labels is empty, want at least one item")
+            raise InputError("labels is empty, expected at least one item")
         object.__setattr__(self, "evidence", known)
         object.__setattr__(self, "labels", gold)
         object.__setattr__(
@@ -84,7 +84,7 @@ class LabelledItems:
 
     @property
     def content(self) -> list[NDArray[Any]]:
-        """What is known of each item, as `btdagg.dealing.deal` takes it."""
+        """What is known of each item, as `btdagg.evaluation.dealing.deal` takes it."""
         known = self.evidence
         found: list[NDArray[Any]] = [known.counts, self.labels]
         if known.confidences is not None:
@@ -120,7 +120,7 @@ class LabelledItems:
         """
         if (self.labels == self.labels[0]).all():
             raise InputError(
-                f"all {len(self)} labels are {self.labels[0]}, want at least two different ones"
+                f"all {len(self)} labels are {self.labels[0]}, expected at least two different ones"
             )
 
     def require_splits(self, splitter: Splitter) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from btdagg.fit.prior import Neighbour, Prior, fit_prior
+from btdagg.model.prior import Neighbour, Prior, fit_prior
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

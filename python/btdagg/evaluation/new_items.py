@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
+from btdagg._util.readable import readable
 from btdagg.evaluation.intervals import Interval
-from btdagg.readable import readable
-from btdagg.significance import ROUNDING, t_pvalues
+from btdagg.evaluation.significance import ROUNDING, t_pvalues
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.aggregators import Aggregator, Davidson, MajorityVote, OneJudge, Panel
+from btdagg._util.readable import readable
 from btdagg.evaluation.comparison import Options, Point, Start, evaluate_at, numbers_of_votes
 from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.parts import USUAL, Part
 from btdagg.evaluation.protocol import Protocol
 from btdagg.evaluation.ranking import GroupTest
 from btdagg.evaluation.splitters import CrossFit
-from btdagg.evidence import Evidence
-from btdagg.readable import readable
-from btdagg.tables import LabelledCounts, Labels, Votes, align
-from btdagg.tables.join import labels_of
-from btdagg.tables.panel import panel_counts
-from btdagg.tables.table import require
+from btdagg.methods import Aggregator, Davidson, MajorityVote, OneJudge, Panel
+from btdagg.votes import LabelledCounts, Labels, Votes, align
+from btdagg.votes.evidence import Evidence
+from btdagg.votes.join import labels_of
+from btdagg.votes.panel import panel_counts
+from btdagg.votes.table import require
 
 if TYPE_CHECKING:
     from btdagg.evaluation.scores import Scores
@@ -97,7 +97,7 @@ def evaluate_panel(
     seen a tie.
     """
     if not isinstance(votes, Votes):
-        raise InputError(f"votes is a {type(votes).__name__}, want what read_votes returns")
+        raise InputError(f"votes is a {type(votes).__name__}, expected what read_votes returns")
     require(votes, [panel])
     columns = [name for name in USUAL if name in (*votes.columns, *labels.columns)]
     by = [name for name in columns if name not in (panel, "judge")] if by is None else list(by)
@@ -105,7 +105,7 @@ def evaluate_panel(
         raise InputError(f"by has {panel!r}, whose values are the judges of the panel")
     judges = tuple(votes.values(panel).unique().drop_nulls().sort().to_list())
     if len(judges) < 2:
-        raise InputError(f"{votes.source}: column {panel!r} has one judge, want at least two")
+        raise InputError(f"{votes.source}: column {panel!r} has one judge, expected at least two")
     judges = tuple(map(str, judges))
     own = ("panel", "pooled votes", "majority of pooled votes")
     names = {judge: f"judge {judge}" if judge in own else judge for judge in judges}

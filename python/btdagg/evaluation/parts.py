@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg._util.readable import readable
 from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.neighbours import Neighbourhood
-from btdagg.readable import readable
-from btdagg.tables import LabelledCounts, Labels, Table, Votes, align
-from btdagg.tables.join import labels_of, with_task
-from btdagg.tables.table import NUMBER, require
-from btdagg.tables.votes import column_of_decisions
+from btdagg.votes import LabelledCounts, Labels, Table, Votes, align
+from btdagg.votes.join import labels_of, with_task
+from btdagg.votes.table import NUMBER, require
+from btdagg.votes.votes import column_of_decisions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -105,7 +105,7 @@ class Part:
         """
         n, source = len(items), self.labels.source
         if n < 2:
-            raise InputError(f"{source}: {n} item with votes has a label, want at least 2")
+            raise InputError(f"{source}: {n} item with votes has a label, expected at least 2")
         try:
             items.require_two_labels()
         except InputError as error:
@@ -145,7 +145,7 @@ def grouping(
         If `by` is not a sequence, or there is no such column.
     """
     if isinstance(by, str):
-        raise InputError(f"by is {by!r}, want a sequence of column names")
+        raise InputError(f"by is {by!r}, expected a sequence of column names")
     columns = [column for column in usual if column in votes.columns] if by is None else by
     require(votes, columns)
     return tuple(dict.fromkeys(columns))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from btdagg._core import InputError
+from btdagg._util.validation import as_integer
 from btdagg.evaluation.ranking import GroupTest, SplitTest
 from btdagg.evaluation.splitters import CrossFit, RandomSplits, Splitter
-from btdagg.validation import as_integer
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.readable import readable
-from btdagg.significance import (
+from btdagg._util.readable import readable
+from btdagg._util.validation import as_integer, as_number
+from btdagg.evaluation.significance import (
     Method,
     Rule,
     combine_pvalues,
@@ -19,7 +20,6 @@ from btdagg.significance import (
     split_pvalues,
     statistically_tied,
 )
-from btdagg.validation import as_integer, as_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,7 +37,7 @@ class SplitTest:
     n_resamples : int
         Sign patterns that Monte Carlo draws for each split.
     rule : {"twice-median", "mean"}
-        How p-values of splits become one; see `btdagg.combine_pvalues`.
+        How p-values of splits become one; see `btdagg.evaluation.combine_pvalues`.
     tau : float
         Level of significance, above 0 and below 1.
     correction : {"none", "holm"}
@@ -62,10 +62,10 @@ class SplitTest:
             ("correction", self.correction, ("none", "holm")),
         ):
             if value not in known:
-                raise InputError(f"{name} is {value!r}, want {' or '.join(map(repr, known))}")
+                raise InputError(f"{name} is {value!r}, expected {' or '.join(map(repr, known))}")
         as_integer(self.n_resamples, "n_resamples", 1)
         if not 0 < as_number(self.tau, "tau") < 1:
-            raise InputError(f"tau is {self.tau}, want a number above 0 and below 1")
+            raise InputError(f"tau is {self.tau}, expected a number above 0 and below 1")
 
     def pvalues(
         self, losses: Sequence[NDArray[Any]], groups: Sequence[NDArray[Any]] | None, seed: int
@@ -77,7 +77,7 @@ class SplitTest:
         losses : sequence of (m, items) arrays
             Integer losses on the evaluation set of each split.
         groups : sequence of (items,) arrays or None
-            What the items share; see `btdagg.split_pvalues`.
+            What the items share; see `btdagg.evaluation.split_pvalues`.
         seed : int
             Of random sign patterns.
 
@@ -170,7 +170,7 @@ class Ranking:
     ranks : (m,) array of int64
         Cluster of each method, 1 the best; see `btdagg.rank_clusters`.
     tied : (m,) array of bool
-        Whether the method cannot be told from the best; see `btdagg.statistically_tied`.
+        Whether the method cannot be told from the best; see `btdagg.evaluation.statistically_tied`.
     """
 
     pvalues: NDArray[np.float64]

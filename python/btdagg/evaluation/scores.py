@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from btdagg.display import Displayed, picture
+from btdagg._util.display import Displayed, picture
+from btdagg._util.readable import readable
 from btdagg.evaluation.curves import Sweep
 from btdagg.evaluation.remarks import about_methods, about_votes, left_out
-from btdagg.readable import readable
 
 if TYPE_CHECKING:
     from btdagg.evaluation.cells import Cell

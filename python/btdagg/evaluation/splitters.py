@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.dealing import deal, numbered, places
-from btdagg.readable import readable
-from btdagg.validation import as_groups, as_integer, as_number
+from btdagg._util.readable import readable
+from btdagg._util.validation import as_groups, as_integer, as_number
+from btdagg.evaluation.dealing import deal, numbered, places
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -134,7 +134,7 @@ class RandomSplits:
         for wanted in (size, reserve):
             if wanted >= n_items:
                 raise InputError(
-                    f"calibrating on {wanted} of {n_items} items leaves none to evaluate, want "
+                    f"calibrating on {wanted} of {n_items} items leaves none to evaluate, expected "
                     "fewer"
                 )
         group = np.arange(n_items) if groups is None else as_groups(groups, "items", n_items)
@@ -163,12 +163,12 @@ class RandomSplits:
     def _size_of(self, n_items: int) -> int:
         """Return how many items to calibrate on, given by share, by size, or by default."""
         if self.size is not None and self.share is not None:
-            raise InputError("share and size are both given, want one")
+            raise InputError("share and size are both given, expected one")
         if self.size is not None:
             return as_integer(self.size, "size", 1)
         fraction = as_number(0.05 if self.share is None else self.share, "share")
         if not 0 < fraction < 1:
-            raise InputError(f"share is {fraction}, want a number above 0 and below 1")
+            raise InputError(f"share is {fraction}, expected a number above 0 and below 1")
         return max(1, round(fraction * n_items))
 
 
@@ -281,7 +281,7 @@ def _groups_that_hold(n_items: int, drawn: NDArray[np.intp]) -> int:
     if n_groups >= len(drawn):
         raise InputError(
             f"calibrating on {n_items} of {drawn[-1]} items in {len(drawn)} groups leaves none to "
-            "evaluate, want fewer"
+            "evaluate, expected fewer"
         )
     return n_groups
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg._util.readable import readable
 from btdagg.evaluation.intervals import Interval, mean_interval
-from btdagg.readable import readable
 
 if TYPE_CHECKING:
     from btdagg.evaluation.cells import Cell

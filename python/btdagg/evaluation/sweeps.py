@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Unpack
 
-from btdagg.aggregators import Aggregator, aggregators_or_usual
+from btdagg._util.validation import as_integer
 from btdagg.evaluation.cells import Cell
 from btdagg.evaluation.comparison import Options, Point, distinct, evaluate_at
 from btdagg.evaluation.curves import Sweep
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.protocol import CROSS_FITTED, SPLITS, Protocol
-from btdagg.validation import as_integer
+from btdagg.methods import Aggregator, aggregators_or_usual
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from btdagg.evaluation.scores import Scores
-    from btdagg.evidence import Evidence
-    from btdagg.tables import Labels, Votes
+    from btdagg.votes import Labels, Votes
+    from btdagg.votes.evidence import Evidence
 
 
 def sweep_votes(

@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from btdagg._core import InputError
-from btdagg.extras import needs
-from btdagg.tables import schema
-from btdagg.tables.labels import Labels, read_labels
-from btdagg.tables.schema import Kind, Parser, parse, parse_column
-from btdagg.tables.source import read_table
-from btdagg.tables.table import (
+from btdagg._util.extras import needs
+from btdagg.votes import schema
+from btdagg.votes.labels import Labels, read_labels
+from btdagg.votes.schema import Kind, Parser, parse, parse_column
+from btdagg.votes.source import read_table
+from btdagg.votes.table import (
     NUMBER,
     Table,
     as_text,
@@ -29,13 +29,13 @@ from btdagg.tables.table import (
     shown,
     without_repeats,
 )
-from btdagg.tables.votes import Votes, read_votes
+from btdagg.votes.votes import Votes, read_votes
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from btdagg.model import DavidsonModel
-    from btdagg.tables.source import Source
+    from btdagg.model.davidson import DavidsonModel
+    from btdagg.votes.source import Source
 
 COLUMNS = (
     "trace_id",
@@ -113,7 +113,7 @@ def read_annotations(annotations: Source) -> Table:
             good = False
         if not good:
             place = table.where(number)
-            raise InputError(f"{place}, column metadata: got {shown(text)}, want a JSON object")
+            raise InputError(f"{place}, column metadata: got {shown(text)}, expected a JSON object")
     return table
 
 
@@ -338,7 +338,7 @@ def _chosen(
     table = read_annotations(annotations)
     require(table, [item])
     if kind not in KINDS:
-        raise InputError(f"kind is {kind!r}, want {', '.join(KINDS)}")
+        raise InputError(f"kind is {kind!r}, expected {', '.join(KINDS)}")
     if name is None:
         table = table.filter({"annotator_kind": kind})
         names = table.values("name").to_list()
@@ -378,7 +378,7 @@ def _vote_words(words: Mapping[str, object] | None) -> dict[str, str]:
     if words is None:
         return {}
     if not isinstance(words, Mapping):
-        raise InputError(f"words is {words!r}, want a mapping of words to votes")
+        raise InputError(f"words is {words!r}, expected a mapping of words to votes")
     said = [str(word).strip().lower() for word in words]
     given = Table(pl.DataFrame({"vote": [str(vote) for vote in words.values()]}), "words")
     votes = parse_column(given, "vote", schema.votes)
@@ -395,7 +395,7 @@ def _targets(
     """Return the trace and span of each item."""
     if targets is None:
         if item not in ("trace_id", "span_id"):
-            raise InputError(f"item is {item!r}, want targets in which items are looked up")
+            raise InputError(f"item is {item!r}, expected targets in which items are looked up")
         return {each: {item: each} for each in items}
     table = read_annotations(targets)
     require(table, [item])

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.extras import needs
-from btdagg.model import DavidsonModel
+from btdagg._util.extras import needs
+from btdagg.model.davidson import DavidsonModel
 from btdagg.online.rule import StoppingRule
 
 if TYPE_CHECKING:
@@ -59,9 +59,9 @@ class BatchDecider:
 
     def __post_init__(self) -> None:
         if not isinstance(self.by, DavidsonModel | StoppingRule):
-            raise InputError(f"by is {self.by!r}, want a DavidsonModel or a StoppingRule")
+            raise InputError(f"by is {self.by!r}, expected a DavidsonModel or a StoppingRule")
         if isinstance(self.columns, str) or len(set(self.columns)) != len(_SIDES):
-            raise InputError(f"columns is {self.columns!r}, want three names")
+            raise InputError(f"columns is {self.columns!r}, expected three names")
         object.__setattr__(self, "columns", tuple(self.columns))
 
     def __call__(self, batch: Batch) -> Batch:
@@ -132,10 +132,12 @@ class BatchDecider:
             column = batch.column(name)
             if column.null_count:
                 row = column.is_null().to_pylist().index(True)
-                raise InputError(f"batch, row {row}, column {name}: null, want a count")
+                raise InputError(f"batch, row {row}, column {name}: null, expected a count")
             values = column.to_numpy() if hasattr(column, "chunks") else column.to_numpy(False)
             if values.dtype.kind not in "iuf":
-                raise InputError(f"batch, column {name}: type {column.type}, want whole numbers")
+                raise InputError(
+                    f"batch, column {name}: type {column.type}, expected whole numbers"
+                )
             several.append(values)
         if len({values.dtype.kind for values in several}) > 1:
             # NumPy would make floats of them, which do not hold every count.
@@ -148,5 +150,5 @@ def _unsigned(name: str, values: NDArray[Any]) -> NDArray[np.uint64]:
     good = (values >= 0) & (values < 2.0**64) & (values == np.floor(values))
     if not good.all():
         row = int(np.argmin(good))
-        raise InputError(f"batch, row {row}, column {name}: {values[row]}, want a count")
+        raise InputError(f"batch, row {row}, column {name}: {values[row]}, expected a count")
     return values.astype(np.uint64)

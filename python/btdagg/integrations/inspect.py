@@ -9,7 +9,7 @@ from logging import getLogger
 from typing import TYPE_CHECKING, Any, Literal
 
 from btdagg._core import InputError
-from btdagg.extras import needs
+from btdagg._util.extras import needs
 from btdagg.integrations.inspect_logs import (
     missing_by_status,
     read_inspect_labels,
@@ -31,7 +31,7 @@ from btdagg.integrations.inspect_scores import (
     votes_of,
 )
 from btdagg.online.rule import StoppingRule
-from btdagg.tables.labels import Labels
+from btdagg.votes.labels import Labels
 
 # Inspect looks up the types of metrics when it runs, so they are imported here.
 with needs("inspect", "btdagg.integrations.inspect"):
@@ -109,7 +109,8 @@ def calibrated(
     given = model if model is not None else os.environ.get(MODEL_VARIABLE)
     if given is None:
         raise InputError(
-            "calibrated has no model, want calibrated('model.json') or, where Inspect knows the "
+            "calibrated has no model, expected calibrated('model.json') or, where Inspect knows "
+            "the "
             f"reducer by name alone as eval-retry does, the environment variable {MODEL_VARIABLE}"
         )
     return _reducer(as_decider(given), words)
@@ -205,7 +206,8 @@ def _label_by_item(labels: Labels) -> dict[str, int]:
     for item, label in zip(map(str, labels.ids), labels.labels.tolist(), strict=True):
         if found.setdefault(item, label) != label:
             raise InputError(
-                f"labels has {found[item]} and {label} for item {item!r}, want those of one task: "
+                f"labels has {found[item]} and {label} for item {item!r}, expected those of one "
+                "task: "
                 "labels.filter({'task': ...})"
             )
     return found
@@ -248,11 +250,11 @@ def _metric(
     counted: bool,
 ) -> Metric:
     from btdagg.estimates.quantities import QUANTITIES
-    from btdagg.fit.intervals import as_level
+    from btdagg.model.intervals import as_level
 
     as_level(level)
     if quantity not in QUANTITIES:
-        raise InputError(f"quantity is {quantity!r}, want one of {', '.join(QUANTITIES)}")
+        raise InputError(f"quantity is {quantity!r}, expected one of {', '.join(QUANTITIES)}")
 
     def compute(scores: list[SampleScore]) -> Value:
         reduced = [_reduced(score.score) for score in scores]
@@ -292,7 +294,7 @@ def _reduced(score: Score) -> tuple[list[int], int | None] | None:
 def _group(score: SampleScore, key: str) -> str:
     found = (score.sample_metadata or {}).get(key)
     if found is None:
-        raise InputError(f"sample {score.sample_id!r}: metadata has no {key!r}, want its group")
+        raise InputError(f"sample {score.sample_id!r}: metadata has no {key!r}, expected its group")
     return str(found)
 
 
@@ -331,7 +333,7 @@ class StopByRule:
     ) -> None:
         found = as_decider(rule)
         if not isinstance(found, StoppingRule):
-            raise InputError(f"rule is {rule!r}, a model, want a stopping rule")
+            raise InputError(f"rule is {rule!r}, a model, expected a stopping rule")
         if found.stops_one(0, 0, 0):
             raise InputError(
                 f"rule is {found.kind} and stops before the first vote: no sample would have a "
@@ -356,7 +358,7 @@ class StopByRule:
         self._scorer = self._named or (names[0] if len(names) == 1 else None)
         if self._scorer not in names:
             listed = ", ".join(names) or "none"
-            raise InputError(f"scorer is {self._named!r}, want one of the task's: {listed}")
+            raise InputError(f"scorer is {self._named!r}, expected one of the task's: {listed}")
         self._running, self._votes, self._left_out = (run, this), {}, 0
         return f"btdagg {self.rule.kind}"
 
@@ -446,7 +448,7 @@ def pairwise(
 
     prompt = get_template(template)
     if orders not in ("both", "alternate"):
-        raise InputError(f"orders is {orders!r}, want both or alternate")
+        raise InputError(f"orders is {orders!r}, expected both or alternate")
 
     async def score(state: TaskState, target: Target) -> Score:
         judge = get_model(model) if model is not None else get_model(role=model_role)
@@ -485,7 +487,7 @@ def _pair(state: TaskState, target: Target, a: str, b: str, reference: str | Non
         found = target.text if name == "target" else state.metadata.get(name)
         if not isinstance(found, str) or not found.strip():
             place = "target" if name == "target" else f"metadata[{name!r}]"
-            raise InputError(f"sample {state.sample_id!r}, {place}: {found!r}, want a text")
+            raise InputError(f"sample {state.sample_id!r}, {place}: {found!r}, expected a text")
         return found
 
     fields = {name: str(value) for name, value in state.metadata.items()}

@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 from zipfile import BadZipFile
 
 from btdagg._core import InputError, __version__
-from btdagg.extras import needs
-from btdagg.files import digest_of, read_whole, replacing
+from btdagg._util.extras import needs
+from btdagg._util.files import digest_of, read_whole, replacing
 from btdagg.integrations.inspect_scores import (
     NAMES,
     By,
@@ -27,9 +27,9 @@ from btdagg.integrations.inspect_scores import (
     vote_of_value,
     votes_of,
 )
-from btdagg.tables.labels import Labels, read_labels
-from btdagg.tables.table import listing
-from btdagg.tables.votes import Votes, read_votes
+from btdagg.votes.labels import Labels, read_labels
+from btdagg.votes.table import listing
+from btdagg.votes.votes import Votes, read_votes
 
 with needs("inspect", "reading logs of Inspect"):
     from inspect_ai.log import (
@@ -234,16 +234,16 @@ def write_inspect_labels(
     """
     target, by = Path(output), as_decider(model)
     if target.suffix not in (".eval", ".json"):
-        raise InputError(f"output is {target}, want a name that ends in .eval or .json")
+        raise InputError(f"output is {target}, expected a name that ends in .eval or .json")
     if target.exists() and not force:
-        raise InputError(f"output is {target}, which exists, want another name or force=True")
+        raise InputError(f"output is {target}, which exists, expected another name or force=True")
     found = _read(log, whole=True)
     if not found.samples:
         raise InputError(f"{_place(found)}: the log has no samples")
     named, earlier = _scorer_of(found, scorer), _ours(found)
     samples = found.samples
     if name == named or any(name in (one.scores or {}) and name not in earlier for one in samples):
-        raise InputError(f"name is {name!r}, a score of the log already, want another")
+        raise InputError(f"name is {name!r}, a score of the log already, expected another")
     known = as_words(words)
     votes: dict[str | int, list[ScoreVote]] = {}
     for sample in samples:
@@ -374,7 +374,7 @@ def _scorer_of(log: EvalLog, scorer: str | None) -> str:
     place = _place(log)
     if scorer is None and len(found) != 1:
         raise InputError(
-            f"{place}: scores of {listing(found) or 'no scorer'}, want one, or scorer="
+            f"{place}: scores of {listing(found) or 'no scorer'}, expected one, or scorer="
         )
     if scorer is not None and scorer not in names:
         raise InputError(f"{place}: no scores of {scorer!r}; found {listing(names) or 'none'}")

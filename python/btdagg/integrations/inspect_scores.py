@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from btdagg._core import InputError
-from btdagg.extras import needs
-from btdagg.files import digest_of, read_whole
-from btdagg.model import DavidsonModel
+from btdagg._util.extras import needs
+from btdagg._util.files import digest_of, read_whole
+from btdagg.model.davidson import DavidsonModel
 from btdagg.online.rule import RULE_FILE, StoppingRule
-from btdagg.tables.schema import VOTE_WORDS
+from btdagg.votes.schema import VOTE_WORDS
 
 with needs("inspect", "btdagg.integrations.inspect"):
     from inspect_ai.scorer import NOANSWER, Score
@@ -84,7 +84,9 @@ def as_words(words: Words | None) -> dict[str, int | None]:
     given = {str(word).strip().lower(): vote for word, vote in (words or {}).items()}
     for word, vote in given.items():
         if vote is not None and vote not in NAMES:
-            raise InputError(f"words[{word!r}] is {vote!r}, want -1, 0, 1, or None where missing")
+            raise InputError(
+                f"words[{word!r}] is {vote!r}, expected -1, 0, 1, or None where missing"
+            )
     return {**VOTE_WORDS, **_MISSING, **given}
 
 
@@ -112,7 +114,9 @@ def vote_of_value(value: object, words: Mapping[str, int | None], where: str) ->
         if number in NAMES:
             return int(number)
     known = "-1, 0, 1 or A, tie, B"
-    raise InputError(f"{where}: {value!r}, want {known}; words={{...}} says what other words mean")
+    raise InputError(
+        f"{where}: {value!r}, expected {known}; words={{...}} says what other words mean"
+    )
 
 
 def votes_of(
@@ -128,7 +132,7 @@ def votes_of(
     value, answers = score.value, (score.metadata or {}).get(ANSWERS) or {}
     if isinstance(value, Mapping):
         if not value or not set(value) <= set(ORDERS):
-            raise InputError(f"{where}: {dict(value)!r}, want one vote, or votes by AB and BA")
+            raise InputError(f"{where}: {dict(value)!r}, expected one vote, or votes by AB and BA")
         by_order: dict[str | None, object] = {order: value[order] for order in value}
     else:
         by_order = dict.fromkeys(answers or [None], value)
@@ -152,7 +156,7 @@ def as_decider(model: str | os.PathLike[str] | By) -> By:
     if isinstance(model, DavidsonModel | StoppingRule):
         return model
     if not isinstance(model, str | Path):
-        raise InputError(f"model is {model!r}, want a DavidsonModel, a StoppingRule or a file")
+        raise InputError(f"model is {model!r}, expected a DavidsonModel, a StoppingRule or a file")
     content = read_whole(model)
     is_rule = f'"{RULE_FILE.name}"'.encode() in content[:200]
     kind = StoppingRule if is_rule else DavidsonModel
@@ -186,7 +190,7 @@ def label_score(by: By | None, tallied: Tallied) -> Score:
         why = f"none of {missing} votes can be read"
         return Score.unscored(reason="scoring_failed", explanation=why, metadata=told)
     if by is None:
-        from btdagg.aggregators import majority_vote
+        from btdagg.methods import majority_vote
 
         label = int(majority_vote([counts])[0])
     else:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from btdagg._core import InputError
-from btdagg.extras import needs
+from btdagg._util.extras import needs
 from btdagg.integrations.annotations import IDENTITY, OWN, frame_of, rows_of, says_the_same
 
 with needs("langfuse", "reading Langfuse's scores"):
@@ -18,7 +18,7 @@ with needs("langfuse", "reading Langfuse's scores"):
 if TYPE_CHECKING:
     import polars as pl
 
-    from btdagg.tables.source import Source
+    from btdagg.votes.source import Source
 
 # Metadata of an annotation whose score in Langfuse is neither a number nor a category.
 DATA_TYPE = "langfuse.data_type"
@@ -80,7 +80,7 @@ def write(annotations: Source, client: LangfuseAPI) -> None:
     rows = []
     for place, row in list(rows_of(annotations)):
         if row["trace_id"] is None:
-            raise InputError(f"{place}, column trace_id: got nothing, want a trace")
+            raise InputError(f"{place}, column trace_id: got nothing, expected a trace")
         if row["label"] is None and row["score"] is None:
             raise InputError(f"{place}: neither label nor score, and Langfuse wants one")
         rows.append(row)

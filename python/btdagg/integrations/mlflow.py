@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from btdagg._core import InputError
-from btdagg.extras import needs
+from btdagg._util.extras import needs
 from btdagg.integrations.annotations import (
     ERROR,
     IDENTITY,
@@ -19,7 +19,7 @@ from btdagg.integrations.annotations import (
     says_the_same,
     votes_of,
 )
-from btdagg.model import DavidsonModel
+from btdagg.model.davidson import DavidsonModel
 
 with needs("mlflow", "reading MLflow's traces"):
     import mlflow
@@ -36,7 +36,7 @@ with needs("mlflow", "reading MLflow's traces"):
 if TYPE_CHECKING:
     import polars as pl
 
-    from btdagg.tables.source import Source
+    from btdagg.votes.source import Source
 
 # Metadata of an annotation that is an expectation in MLflow; and of one whose value there, neither
 # text nor a number, is the label as JSON.
@@ -96,7 +96,7 @@ def write(annotations: Source) -> None:
     for place, row in rows:  # all before the first is written
         trace_id = row["trace_id"]
         if trace_id is None:
-            raise InputError(f"{place}, column trace_id: got nothing, want a trace")
+            raise InputError(f"{place}, column trace_id: got nothing, expected a trace")
         if trace_id not in known:
             trace = mlflow.get_trace(trace_id, silent=True)
             if trace is None:
@@ -143,7 +143,7 @@ class DavidsonScorer(Scorer):  # type: ignore[misc]
 
     def __init__(self, **given: Any) -> None:
         if not isinstance(given.get("model"), DavidsonModel):
-            raise InputError(f"model is {given.get('model')!r}, want a DavidsonModel")
+            raise InputError(f"model is {given.get('model')!r}, expected a DavidsonModel")
         super().__init__(**given)
 
     def __call__(self, *, trace: Trace) -> Feedback:

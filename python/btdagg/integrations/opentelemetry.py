@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from btdagg._core import InputError
-from btdagg.extras import needs
+from btdagg._util.extras import needs
 from btdagg.integrations.annotations import ERROR, rows_of
 from btdagg.judge.client import ChatClient, ChatReply, ChatRequest
 from btdagg.judge.faults import ChatError
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from opentelemetry._logs import LoggerProvider
     from opentelemetry.trace import Span, TracerProvider
 
-    from btdagg.tables.source import Source
+    from btdagg.votes.source import Source
 
 EVENT = "gen_ai.evaluation.result"
 RESPONSE_ID = "gen_ai.response.id"
@@ -154,7 +154,7 @@ class TracedClient:
 def _context(place: str, row: Mapping[str, Any]) -> context.Context:
     """Return the context of a row's span."""
     if row["trace_id"] is None:
-        raise InputError(f"{place}, column trace_id: got nothing, want a trace")
+        raise InputError(f"{place}, column trace_id: got nothing, expected a trace")
     ids = []
     for column, digits in (("trace_id", 32), ("span_id", 16)):
         text = (row[column] or "0" * digits).removeprefix(_PREFIX)
@@ -164,7 +164,8 @@ def _context(place: str, row: Mapping[str, Any]) -> context.Context:
             good = False
         if not good:
             raise InputError(
-                f"{place}, column {column}: got {row[column]!r}, want {digits} hexadecimal digits"
+                f"{place}, column {column}: got {row[column]!r}, expected {digits} hexadecimal "
+                "digits"
             )
         ids.append(int(text, 16))
     span = SpanContext(*ids, is_remote=True, trace_flags=Flags(Flags.SAMPLED))

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from btdagg._core import InputError
-from btdagg.extras import needs
+from btdagg._util.extras import needs
 from btdagg.integrations.annotations import OWN, frame_of, rows_of
 
 with needs("phoenix", "reading Phoenix's spans"):
@@ -17,7 +17,7 @@ with needs("phoenix", "reading Phoenix's spans"):
 if TYPE_CHECKING:
     import polars as pl
 
-    from btdagg.tables.source import Source
+    from btdagg.votes.source import Source
 
 _MOST_SPANS = 10**9  # Phoenix gives 100 unless told
 _AT_ONCE = 100
@@ -83,7 +83,7 @@ def write(annotations: Source, client: Client | None = None) -> None:
     places: dict[tuple[str, str, str], str] = {}
     for place, row in list(rows_of(annotations)):
         if row["span_id"] is None:
-            raise InputError(f"{place}, column span_id: got nothing, want a span")
+            raise InputError(f"{place}, column span_id: got nothing, expected a span")
         if row["name"] == _NOTES:
             raise InputError(f"{place}, column name: got {_NOTES!r}, which Phoenix keeps for notes")
         data = _data(row)

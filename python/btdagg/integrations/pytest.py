@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from btdagg._core import InputError
-from btdagg.extras import needs
+from btdagg._util.extras import needs
 
 with needs("pytest", "a release gate"):
     import pytest
@@ -119,7 +119,7 @@ class _Gates:
         if not file.absolute().parent.is_dir():
             raise pytest.UsageError(f"{_OPTION} is {file}, and its folder is not there")
         if file.is_dir():
-            raise pytest.UsageError(f"{_OPTION} is {file}, a folder, want a file")
+            raise pytest.UsageError(f"{_OPTION} is {file}, a folder, expected a file")
         if file.exists() and (text := file.read_bytes()) and not text.startswith(_HEADING.encode()):
             raise pytest.UsageError(
                 f"{_OPTION} is {file}, a file that it did not write; want another name"
@@ -153,7 +153,7 @@ class _Gates:
         """Write the table."""
         if self._file is None:
             return
-        from btdagg.files import replacing
+        from btdagg._util.files import replacing
 
         gates = self._all
         text = _table(gates).markdown() if gates else f"{_HEADING}\nNo release gate was run.\n"

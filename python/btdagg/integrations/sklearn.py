@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.extras import needs
-from btdagg.fit.calibrate import Calibration
-from btdagg.fit.calibrate import calibrate as _calibrate
-from btdagg.validation import as_whole_counts, in_label_order, refuse_booleans, unmasked
+from btdagg._util.extras import needs
+from btdagg._util.validation import as_whole_counts, in_label_order, refuse_booleans, unmasked
+from btdagg.model.calibration import Calibration
+from btdagg.model.calibration import calibrate as _calibrate
 
 with needs("sklearn", "DavidsonClassifier"):
     from sklearn.base import BaseEstimator, ClassifierMixin
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from btdagg.fit.bounds import Bounds
-    from btdagg.fit.prior import Prior
-    from btdagg.model import DavidsonModel
+    from btdagg.model.bounds import Bounds
+    from btdagg.model.davidson import DavidsonModel
+    from btdagg.model.prior import Prior
 
 _LABELS = (-1, 0, 1)
 
@@ -116,7 +116,7 @@ class DavidsonClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         classes = np.asarray(self.classes)
         if classes.shape != (3,) or len(set(self.classes)) < len(_LABELS):
-            raise InputError(f"classes is {self.classes!r}, want three of them: B, tie, A")
+            raise InputError(f"classes is {self.classes!r}, expected three of them: B, tie, A")
         if y is not None:  # of which what follows says more
             check_classification_targets(unmasked(y, "y"))
         counts, labels = self._checked(X, y, reset=True)
@@ -126,7 +126,8 @@ class DavidsonClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not matches.any(axis=1).all():
             row = int(np.argmin(matches.any(axis=1)))
             raise InputError(
-                f"y[{row}] is {labels[row]}, want one of the classes {', '.join(map(str, classes))}"
+                f"y[{row}] is {labels[row]}, expected one of the classes "
+                f"{', '.join(map(str, classes))}"
             )
         self.calibration_: Calibration = _calibrate(
             counts,
@@ -176,7 +177,7 @@ class DavidsonClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         checked = validate_data(self, ordered, *labels, **wanted)
         array, *rest = checked if labels else (checked,)
         if array.shape[1] != len(_LABELS):
-            raise InputError(f"X has shape {array.shape}, want (n, 3): minus, tie, plus")
+            raise InputError(f"X has shape {array.shape}, expected (n, 3): minus, tie, plus")
         counts = as_whole_counts(array)
         return (counts, *rest) if labels else counts
 

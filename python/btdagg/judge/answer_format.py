@@ -47,13 +47,15 @@ class AnswerFormat:
 
     def __post_init__(self) -> None:
         if self.kind not in _KINDS:
-            raise InputError(f"kind is {self.kind!r}, want one of {', '.join(_KINDS)}")
+            raise InputError(f"kind is {self.kind!r}, expected one of {', '.join(_KINDS)}")
         words = self.words
         for word in words:
             if not isinstance(word, str) or not word.strip() or set(word) & set('[]{}"\n'):
-                raise InputError(f"answer word is {word!r}, want a word without brackets or quotes")
+                raise InputError(
+                    f"answer word is {word!r}, expected a word without brackets or quotes"
+                )
         if len({word.casefold() for word in words}) < len(words):
-            raise InputError(f"answer words are {', '.join(words)}, want them distinct")
+            raise InputError(f"answer words are {', '.join(words)}, expected them distinct")
         if self.pattern is not None:
             try:
                 n_groups = re.compile(self.pattern, re.MULTILINE).groups

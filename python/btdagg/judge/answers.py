@@ -123,7 +123,7 @@ def vote_of(verdict: Verdict, order: str) -> int | None:
         If the order is another.
     """
     if order not in ("AB", "BA"):
-        raise InputError(f"order is {order!r}, want AB or BA")
+        raise InputError(f"order is {order!r}, expected AB or BA")
     if verdict.choice is None:
         return None
     better_first = {"first": 1, "tie": 0, "second": -1}[verdict.choice]
@@ -154,10 +154,10 @@ def sequence_probability(token_logprobs: Sequence[float]) -> float:
     Taubenfeld et al. (2025), as used by the paper for confidence-informed self-consistency.
     """
     if not len(token_logprobs):
-        raise InputError("token_logprobs is empty, want one of every token")
+        raise InputError("token_logprobs is empty, expected one of every token")
     for number, value in enumerate(token_logprobs):
         if not value <= 1e-3:
-            raise InputError(f"token_logprobs[{number}] is {value}, want a number of at most 0")
+            raise InputError(f"token_logprobs[{number}] is {value}, expected a number of at most 0")
     return min(math.exp(math.fsum(token_logprobs) / len(token_logprobs)), 1.0)
 
 

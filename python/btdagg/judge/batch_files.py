@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from btdagg._core import InputError
-from btdagg.addresses import without_credentials
+from btdagg._util.addresses import without_credentials
 from btdagg.judge.calls import Order, digest_of
 from btdagg.judge.client import ChatRequest
 from btdagg.judge.judging import Judging

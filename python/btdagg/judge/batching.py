@@ -52,7 +52,7 @@ async def judge_by_batches(
     """
     if not isinstance(client, ModelClient) or client.provider != "openai":
         raise InputError(
-            "batches are of OpenAI-style endpoints, want a ModelClient of openai as the client"
+            "batches are of OpenAI-style endpoints, expected a ModelClient of openai as the client"
         )
     began = time.monotonic()
     with store.owner() as owner:

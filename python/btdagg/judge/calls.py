@@ -10,8 +10,8 @@ from itertools import islice
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from btdagg._core import InputError
-from btdagg.readable import readable
-from btdagg.validation import as_integer
+from btdagg._util.readable import readable
+from btdagg._util.validation import as_integer
 
 _T = TypeVar("_T")
 
@@ -98,10 +98,11 @@ def samples_of(n: int, order: str = "both") -> tuple[tuple[Order, int], ...]:
     if order == "both":
         if n % 2:
             raise InputError(
-                f"n is {n}, want an even number: half of the votes are asked with A first, half "
+                f"n is {n}, expected an even number: half of the votes are asked with A first, "
+                "half "
                 f"with B first; {n + 1}, or one order alone"
             )
         return tuple((each, sample) for sample in range(n // 2) for each in ORDERS)
     if order not in ORDERS:
-        raise InputError(f"order is {order!r}, want both, AB or BA")
+        raise InputError(f"order is {order!r}, expected both, AB or BA")
     return tuple((order, sample) for sample in range(n))

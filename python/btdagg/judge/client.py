@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
+from btdagg._util.readable import readable
 from btdagg.judge.calls import Messages, Order
 from btdagg.judge.rate_limits import RateLimits
-from btdagg.readable import readable
 
 _T = TypeVar("_T")
 

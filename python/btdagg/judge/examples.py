@@ -10,13 +10,13 @@ from json import dumps
 from typing import TYPE_CHECKING, Literal
 
 from btdagg._core import InputError
-from btdagg.readable import readable
-from btdagg.tables import Labels, read_labels
+from btdagg._util.readable import readable
+from btdagg.votes import Labels, read_labels
 
 if TYPE_CHECKING:
     from btdagg.judge.pairs import Pair, Pairs
     from btdagg.judge.prompts import Messages, PromptTemplate
-    from btdagg.tables.source import Source
+    from btdagg.votes.source import Source
 
 _CHOICES: dict[tuple[int, str], Literal["first", "second", "tie"]] = {
     (1, "AB"): "first",
@@ -55,11 +55,11 @@ class FewShot:
 
     def __post_init__(self) -> None:
         if not self.examples:
-            raise InputError("examples is empty, want at least one labelled pair")
+            raise InputError("examples is empty, expected at least one labelled pair")
         object.__setattr__(self, "template", self.template.asking(confidence=False))
         for pair, label in self.examples:
             if label not in (-1, 0, 1):
-                raise InputError(f"label of item {pair.item!r} is {label!r}, want -1, 0 or 1")
+                raise InputError(f"label of item {pair.item!r} is {label!r}, expected -1, 0 or 1")
             if label == 0 and self.template.answer.tie is None:
                 raise InputError(
                     f"label of item {pair.item!r} is a tie, which template {self.template.name} "

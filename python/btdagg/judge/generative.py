@@ -168,7 +168,7 @@ def parse_choice(
         return Chosen(None, "unparsed", "several numbers in a row")
     last = numbers[-1]
     if not (last.isascii() and last.isdecimal() and 1 <= int(last) <= n_samples):
-        return Chosen(None, "unparsed", f"chose {last}, want a number from 1 to {n_samples}")
+        return Chosen(None, "unparsed", f"chose {last}, expected a number from 1 to {n_samples}")
     return Chosen(int(last) - 1, "ok")
 
 

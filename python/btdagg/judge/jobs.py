@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from btdagg._core import InputError
+from btdagg._util.readable import readable
 from btdagg.judge.batching import judge_by_batches
 from btdagg.judge.calls import ORDERS, Status, batched
 from btdagg.judge.client import ChatClient
@@ -22,10 +23,9 @@ from btdagg.judge.provider import client_of
 from btdagg.judge.runs import JudgeRun
 from btdagg.judge.sampling import sample
 from btdagg.judge.store import VoteStore
-from btdagg.readable import readable
 
 if TYPE_CHECKING:
-    from btdagg.tables.source import Source
+    from btdagg.votes.source import Source
 
 _ESTIMATED_AT_A_TIME = 500
 
@@ -83,7 +83,7 @@ async def judge(
         judging = Judging(**options)
     elif options:
         raise InputError(
-            f"{', '.join(options)} and a judging are given, want one of them: "
+            f"{', '.join(options)} and a judging are given, expected one of them: "
             f"dataclasses.replace(judging, {next(iter(options))}=...) changes it"
         )
     pairs = pairs if isinstance(pairs, Pairs) else read_pairs(pairs)

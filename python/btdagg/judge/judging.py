@@ -10,6 +10,8 @@ from functools import cached_property, partial
 from typing import Any, Protocol
 
 from btdagg._core import InputError
+from btdagg._util.readable import readable
+from btdagg._util.validation import as_integer, as_number
 from btdagg.judge.answer_format import AnswerFormat
 from btdagg.judge.answers import parse_verdict, sequence_probability, vote_of
 from btdagg.judge.calls import STATUSES, Asked, Messages, Order, digest_of, samples_of
@@ -20,8 +22,6 @@ from btdagg.judge.prices import Prices
 from btdagg.judge.prompts import PromptTemplate, get_template
 from btdagg.judge.providers import provider_of
 from btdagg.judge.work import Reading, Work
-from btdagg.readable import readable
-from btdagg.validation import as_integer, as_number
 
 
 class Method(Protocol):
@@ -156,29 +156,33 @@ class Judging:
 
     def __post_init__(self) -> None:
         if not self.model.strip():
-            raise InputError("model is empty, want its name at the endpoint")
+            raise InputError("model is empty, expected its name at the endpoint")
         samples_of(self.n, self.order)
         if self.temperature is not None and as_number(self.temperature, "temperature") < 0:
-            raise InputError(f"temperature is {self.temperature}, want 0 or more")
+            raise InputError(f"temperature is {self.temperature}, expected 0 or more")
         if self.max_answer_tokens is not None:
             as_integer(self.max_answer_tokens, "max_answer_tokens", 1)
         if self.top_p is not None and not 0 < as_number(self.top_p, "top_p") <= 1:
-            raise InputError(f"top_p is {self.top_p}, want more than 0 and at most 1")
+            raise InputError(f"top_p is {self.top_p}, expected more than 0 and at most 1")
         if self.thinking_budget is not None:
             as_integer(self.thinking_budget, "thinking_budget", 1)
         if self.request_seed is not None:
             as_integer(self.request_seed, "request_seed", 0)
         if self.system_role not in ("system", "developer", "user"):
-            raise InputError(f"system_role is {self.system_role!r}, want system, developer or user")
+            raise InputError(
+                f"system_role is {self.system_role!r}, expected system, developer or user"
+            )
         if self.confidence not in ("none", "logprobs", "verbal"):
-            raise InputError(f"confidence is {self.confidence!r}, want none, logprobs or verbal")
+            raise InputError(
+                f"confidence is {self.confidence!r}, expected none, logprobs or verbal"
+            )
         if as_number(self.timeout, "timeout") <= 0:
-            raise InputError(f"timeout is {self.timeout}, want more than 0")
+            raise InputError(f"timeout is {self.timeout}, expected more than 0")
         as_integer(self.max_attempts, "max_attempts", 1)
         for status in self.again:
             if status not in STATUSES[1:]:
                 raise InputError(
-                    f"status to retry is {status!r}, want one of {', '.join(STATUSES[1:])}"
+                    f"status to retry is {status!r}, expected one of {', '.join(STATUSES[1:])}"
                 )
         self.limits.refuse_unbounded(self.max_answer_tokens, self.prices)
 

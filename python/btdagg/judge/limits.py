@@ -6,8 +6,8 @@ import asyncio
 from dataclasses import dataclass, replace
 
 from btdagg._core import InputError
+from btdagg._util.validation import as_integer, as_number
 from btdagg.judge.prices import Prices
-from btdagg.validation import as_integer, as_number
 
 
 @dataclass(frozen=True)
@@ -42,15 +42,15 @@ class Limits:
         for name in ("requests_per_minute", "tokens_per_minute"):
             value = getattr(self, name)
             if value is not None and as_number(value, name) <= 0:
-                raise InputError(f"{name} is {value}, want more than 0")
+                raise InputError(f"{name} is {value}, expected more than 0")
         if as_number(self.max_wait, "max_wait") <= 0:
-            raise InputError(f"max_wait is {self.max_wait}, want more than 0 seconds")
+            raise InputError(f"max_wait is {self.max_wait}, expected more than 0 seconds")
         for name in ("max_calls", "max_tokens"):
             value = getattr(self, name)
             if value is not None:
                 as_integer(value, name, 1)
         if self.max_cost is not None and as_number(self.max_cost, "max_cost") <= 0:
-            raise InputError(f"max_cost is {self.max_cost}, want more than 0")
+            raise InputError(f"max_cost is {self.max_cost}, expected more than 0")
 
     def refuse_unbounded(self, answer_tokens: int | None, prices: Prices | None) -> None:
         """Refuse caps that could not be kept.

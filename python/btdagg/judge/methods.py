@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.aggregators.median import rounded_median
+from btdagg._util.readable import readable
 from btdagg.judge.calls import Asked, Order, batched, samples_of
 from btdagg.judge.examples import FewShot
 from btdagg.judge.generative import (
@@ -33,7 +33,7 @@ from btdagg.judge.judging import SAMPLING, Judging, digest_of_pair
 from btdagg.judge.runs import JudgeRun
 from btdagg.judge.store import VoteStore
 from btdagg.judge.work import Reading, Work
-from btdagg.readable import readable
+from btdagg.methods.median import rounded_median
 
 if TYPE_CHECKING:
     import asyncio
@@ -167,7 +167,7 @@ def asking_of(
         shots = FewShot(judging.prompt, examples)
         return replace(once, n=2, order="both", method=WithExamples(shots))
     if method not in ("gsa", "usc"):
-        raise InputError(f"method is {method!r}, want one of {', '.join(METHODS)}")
+        raise InputError(f"method is {method!r}, expected one of {', '.join(METHODS)}")
     if store is None or not store.keep_exchanges:
         raise InputError(
             f"{method} is over the answers of a judge, and the store keeps none; keep exchanges"

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from btdagg._core import InputError
-from btdagg.readable import readable
-from btdagg.tables import Table, read_table
-from btdagg.tables.schema import PAIRS, parse
-from btdagg.tables.source import ITEM_NAMES, with_item
-from btdagg.tables.table import listing, refuse, refuse_duplicates, text
+from btdagg._util.readable import readable
+from btdagg.votes import Table, read_table
+from btdagg.votes.schema import PAIRS, parse
+from btdagg.votes.source import ITEM_NAMES, with_item
+from btdagg.votes.table import listing, refuse, refuse_duplicates, text
 
 if TYPE_CHECKING:
-    from btdagg.tables.source import Source
+    from btdagg.votes.source import Source
 
 # What a column may be called; the first of these that is there is taken.
 _NAMES = {
@@ -110,7 +110,7 @@ def read_pairs(source: Source, *, columns: Mapping[str, str] | None = None) -> P
     Parameters
     ----------
     source : path, data frame, or mapping of column name to values
-        See :func:`btdagg.tables.read_table`. Required are `item` (or `id`, `item_id`), `a` and `b`
+        See :func:`btdagg.votes.read_table`. Required are `item` (or `id`, `item_id`), `a` and `b`
         (or `response_a` and `response_b`, `translation_a` and `translation_b`). Known too are
         `prompt` (or `source`, `question`, `instruction`) and `reference`. Other columns are kept,
         and can be used in templates, but for `label` and `vote`, which no judge is shown. Blanks

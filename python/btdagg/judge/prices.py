@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from btdagg._core import InputError
-from btdagg.extras import needs
+from btdagg._util.extras import needs
+from btdagg._util.validation import as_number
 from btdagg.judge.providers import provider_of
-from btdagg.validation import as_number
 
 if TYPE_CHECKING:
     from btdagg.judge.calls import Messages
@@ -39,7 +39,7 @@ class Prices:
         for name in ("prompt", "completion", "cached"):
             value = getattr(self, name)
             if value is not None and as_number(value, f"price of {name} tokens") < 0:
-                raise InputError(f"price of {name} tokens is {value}, want 0 or more")
+                raise InputError(f"price of {name} tokens is {value}, expected 0 or more")
 
     @classmethod
     def of_model(cls, model: str) -> Prices | None:

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from btdagg._core import InputError
+from btdagg._util.readable import readable
 from btdagg.judge.answer_format import AnswerFormat, Kind
-from btdagg.readable import readable
-from btdagg.tables.table import listing
+from btdagg.votes.table import listing
 
 if TYPE_CHECKING:
     from btdagg.judge.pairs import Pair, Pairs
@@ -163,7 +163,7 @@ class PromptTemplate:
             absent = pairs.frame[name].is_null().arg_true()
             if len(absent):
                 raise InputError(
-                    f"{pairs.source}, row {absent[0] + 1}, column {name}: got nothing, want a "
+                    f"{pairs.source}, row {absent[0] + 1}, column {name}: got nothing, expected a "
                     f"value for template {self.name}"
                 )
 
@@ -191,7 +191,7 @@ class PromptTemplate:
             If the order is another, or the pair lacks a field.
         """
         if order not in ("AB", "BA"):
-            raise InputError(f"order is {order!r}, want AB or BA")
+            raise InputError(f"order is {order!r}, expected AB or BA")
         first, second = (pair.a, pair.b) if order == "AB" else (pair.b, pair.a)
         values = {
             **pair.fields,
@@ -273,7 +273,8 @@ def get_template(name: str | os.PathLike[str] | PromptTemplate) -> PromptTemplat
         return load_template(name)
     if name not in TEMPLATES:
         raise InputError(
-            f"template is {os.fspath(name)!r}, want one of {', '.join(TEMPLATES)} or a .toml file"
+            f"template is {os.fspath(name)!r}, expected one of {', '.join(TEMPLATES)} or a .toml "
+            "file"
         )
     return TEMPLATES[os.fspath(name)]
 
@@ -281,12 +282,12 @@ def get_template(name: str | os.PathLike[str] | PromptTemplate) -> PromptTemplat
 def _from_toml(content: dict[str, Any], stem: str) -> PromptTemplate:
     answer = content.pop("answer", {})
     if not isinstance(answer, dict):
-        raise InputError(f"answer is {answer!r}, want a table [answer]")
+        raise InputError(f"answer is {answer!r}, expected a table [answer]")
     _refuse_other_keys(content, PromptTemplate, "")
     _refuse_other_keys(answer, AnswerFormat, "answer.")
     for key, value in content.items():
         if not isinstance(value, str):
-            raise InputError(f"{key} is {value!r}, want text")
+            raise InputError(f"{key} is {value!r}, expected text")
     if "user" not in content:
         raise InputError("no user, the text that is sent for every pair")
     if answer.get("tie") is False:

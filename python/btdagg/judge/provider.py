@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from btdagg._core import InputError
-from btdagg.addresses import without_credentials
-from btdagg.extras import needs
+from btdagg._util.addresses import without_credentials
+from btdagg._util.extras import needs
 from btdagg.judge.client import TOO_LONG, ChatClient, ChatReply, ChatRequest, Usage, split_thinking
 from btdagg.judge.faults import ChatError, Faults
 from btdagg.judge.providers import (
@@ -707,7 +707,7 @@ def _key_of(
     key = (os.environ.get(variable, "") if given is None else given).strip()
     said = f"environment variable {variable}" if given is None else "api_key"
     if not key and is_needed:
-        raise InputError(f"{said} is not set, want an API key")
+        raise InputError(f"{said} is not set, expected an API key")
     if not key.isascii() or not key.isprintable():
         raise InputError(f"{said} has characters that no API key has")
     return key, variable
@@ -733,10 +733,10 @@ def _require_address(base_url: str, path: str, example: str) -> None:
         good = False
     shown = without_credentials(base_url)
     if good and parts.path.rstrip("/").endswith(path):
-        raise InputError(f"base URL is {shown!r}, want it without {path}")
+        raise InputError(f"base URL is {shown!r}, expected it without {path}")
     if not good:
         example = "http://localhost:8000/v1" if path == "/chat/completions" else example
-        raise InputError(f"base URL is {shown!r}, want one such as {example}")
+        raise InputError(f"base URL is {shown!r}, expected one such as {example}")
 
 
 # Hooks

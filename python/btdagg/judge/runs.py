@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from btdagg._util.readable import readable
 from btdagg.judge.limits import Limits
-from btdagg.readable import readable
 
 _REASONS = 100  # that are told apart
 

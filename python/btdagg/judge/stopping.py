@@ -26,7 +26,7 @@ from btdagg.judge.runs import JudgeRun, total_of
 from btdagg.judge.store import VoteStore
 from btdagg.judge.work import Work
 from btdagg.online import StoppingRule
-from btdagg.provenance import Provenance, warn_of
+from btdagg.votes.provenance import Provenance, warn_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -205,10 +205,12 @@ class ByRule:
     def _rule(self, judging: Judging, pair: Pair) -> StoppingRule:
         rule = self.rule_of(pair)
         if rule.n != judging.n:
-            raise InputError(f"the rule is for n = {rule.n} votes, want {judging.n} as are judged")
+            raise InputError(
+                f"the rule is for n = {rule.n} votes, expected {judging.n} as are judged"
+            )
         if judging.order == "both" and rule.step % 2:
             raise InputError(
-                f"the rule has step {rule.step}, want an even one: votes come in pairs of both "
+                f"the rule has step {rule.step}, expected an even one: votes come in pairs of both "
                 "orders"
             )
         return rule

@@ -1,6 +1,6 @@
 """Labels made by people: a page that shows pairs, and a store that keeps what raters say."""
 
-from btdagg.extras import needs
+from btdagg._util.extras import needs
 
 with needs("label", "labelling"):
     import h11  # noqa: F401

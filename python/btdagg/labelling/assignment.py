@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from btdagg._core import InputError
-from btdagg.tables.table import MAX_SHOWN
+from btdagg.votes.table import MAX_SHOWN
 
 if TYPE_CHECKING:
     from btdagg.judge.pairs import Pair, Pairs

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import btdagg
+from btdagg._util.files import write_table
+from btdagg._util.spreadsheets import guarded
 from btdagg.estimates.items import all_items, group_of_one
 from btdagg.estimates.prediction_powered import estimate_items
-from btdagg.files import write_table
 from btdagg.labelling.agreement import agreement
 from btdagg.report.wording import counted
-from btdagg.spreadsheets import guarded
-from btdagg.tables.source import LABEL_COLUMNS
+from btdagg.votes.source import LABEL_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from btdagg.estimates import Estimates
     from btdagg.labelling.assignment import Assignment
     from btdagg.labelling.store import Answer
-    from btdagg.tables import Votes
+    from btdagg.votes import Votes
 
 _TYPED = ("rater", "note")  # what raters wrote themselves
 

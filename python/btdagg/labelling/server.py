@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from btdagg._core import InputError
+from btdagg._util.listening import PatientProtocol, Server, bound
 from btdagg.labelling.app import label_app
 from btdagg.labelling.entrance import Access
-from btdagg.listening import PatientProtocol, Server, bound
 
 if TYPE_CHECKING:
     from btdagg.labelling.session import Session
@@ -64,7 +64,8 @@ class LabelServer:
             and all(letter.isalnum() or letter in "-_" for letter in self.token)
         ):
             raise InputError(
-                f"BTDAGG_LABEL_TOKEN is no token, want {_SHORTEST_TOKEN} or more ASCII letters, "
+                f"BTDAGG_LABEL_TOKEN is no token, expected {_SHORTEST_TOKEN} or more ASCII "
+                "letters, "
                 "digits, - and _"
             )
 

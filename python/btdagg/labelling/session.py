@@ -83,7 +83,9 @@ class Session:
         """
         rater, item = rater_name(rater), self._item(key)
         if choice not in _CHOICES:
-            raise InputError(f"choice is {shown(str(choice))[:40]!r}, want {', '.join(_CHOICES)}")
+            raise InputError(
+                f"choice is {shown(str(choice))[:40]!r}, expected {', '.join(_CHOICES)}"
+            )
         if not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
             raise InputError("seconds is no number of at least 0")
         if not isinstance(note, str) or len(note) > LONGEST_NOTE:
@@ -240,7 +242,7 @@ def rater_name(name: object) -> str:
         If it is empty, too long or has characters that nobody sees.
     """
     if not isinstance(name, str) or not name.strip():
-        raise InputError("rater is empty, want a name")
+        raise InputError("rater is empty, expected a name")
     name = unicodedata.normalize("NFC", " ".join(name.split()))
     if len(name) > _LONGEST_NAME or shown(name) != name:
         raise InputError(f"rater is no name of at most {_LONGEST_NAME} printable characters")

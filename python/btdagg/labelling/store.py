@@ -103,7 +103,7 @@ class LabelStore(Database):
                 if (row := connection.execute(wrong).first()) is not None:
                     raise StoreError(
                         f"{self.name}: item {row.item!r}, rater {row.rater!r}: label is "
-                        f"{row.label}, want -1, 0 or 1, or nothing"
+                        f"{row.label}, expected -1, 0 or 1, or nothing"
                     )
                 self.seed = int(connection.execute(sa.select(_sheets.c.seed)).scalar_one())
             if seed is not None and seed != self.seed:

@@ -7,38 +7,6 @@
 (True, 1)
 """
 
-from btdagg.online.drift import DriftMonitor, DriftReport, Facet
-from btdagg.online.forecast import Forecast, ForecastRow, forecast
-from btdagg.online.planner import (
-    Plan,
-    PlannedBudget,
-    excess_by_labels,
-    plan,
-    plan_model,
-    plan_rule,
-)
-from btdagg.online.predictive import VoteDistribution, fit_votes
-from btdagg.online.rule import StoppedVotes, StoppingRule
-from btdagg.online.tally import Conflict, OnlineTally, Settled
+from lazy_loader import attach_stub
 
-__all__ = [
-    "Conflict",
-    "DriftMonitor",
-    "DriftReport",
-    "Facet",
-    "Forecast",
-    "ForecastRow",
-    "OnlineTally",
-    "Plan",
-    "PlannedBudget",
-    "Settled",
-    "StoppedVotes",
-    "StoppingRule",
-    "VoteDistribution",
-    "excess_by_labels",
-    "fit_votes",
-    "forecast",
-    "plan",
-    "plan_model",
-    "plan_rule",
-]
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

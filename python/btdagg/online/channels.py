@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.validation import same_length, unmasked
+from btdagg._util.validation import same_length, unmasked
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -32,12 +32,12 @@ def number_channels(
             continue
         array = np.asarray(unmasked(values, name))
         if array.ndim != 1:
-            raise InputError(f"{name} has shape {array.shape}, want one dimension")
+            raise InputError(f"{name} has shape {array.shape}, expected one dimension")
         same_length(name, len(array), "items", n_rows)
         strings = array.astype(object)
         wrong = next((row for row, x in enumerate(strings) if not isinstance(x, str)), None)
         if wrong is not None:
-            raise InputError(f"{name}[{wrong}] is {strings[wrong]!r}, want a string")
+            raise InputError(f"{name}[{wrong}] is {strings[wrong]!r}, expected a string")
         names, codes = np.unique(array.astype(str), return_inverse=True)
         columns.append((codes, names.tolist()))
     (judge, judge_names), (order, order_names) = columns

@@ -13,9 +13,9 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
-from btdagg.files import FileFormat, SavedAsJson
-from btdagg.readable import readable
-from btdagg.validation import as_groups, as_integer, as_number, as_numbers, in_label_order
+from btdagg._util.files import FileFormat, SavedAsJson
+from btdagg._util.readable import readable
+from btdagg._util.validation import as_groups, as_integer, as_number, as_numbers, in_label_order
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -165,13 +165,13 @@ class DriftMonitor(SavedAsJson):
     ) -> None:
         self.level = as_number(level, "level")
         if not 0 < self.level < 1:
-            raise InputError(f"level is {level!r}, want a number above 0 and below 1")
+            raise InputError(f"level is {level!r}, expected a number above 0 and below 1")
         first = _as_votes(reference, "reference", None)
         if not len(first):
-            raise InputError("reference is empty, want at least one item")
+            raise InputError("reference is empty, expected at least one item")
         self.n_votes = tuple(int(n) for n in first[0].sum(axis=-1).ravel())
         if not all(1 <= n <= _MOST_VOTES for n in self.n_votes):
-            raise InputError(f"reference[0] has {self._shown()} votes, want 1 to {_MOST_VOTES}")
+            raise InputError(f"reference[0] has {self._shown()} votes, expected 1 to {_MOST_VOTES}")
         self._same_votes(first, "reference")
         self._n_reference, self._n_items = len(first), 0
         self._open = None if groups is None else _Open()
@@ -215,7 +215,9 @@ class DriftMonitor(SavedAsJson):
         self._same_votes(votes, "counts")
         if (groups is None) != (self._open is None):
             has, lacks = ("reference", "counts") if groups is None else ("counts", "reference")
-            raise InputError(f"the {has} has groups and the {lacks} has none, want both or neither")
+            raise InputError(
+                f"the {has} has groups and the {lacks} has none, expected both or neither"
+            )
         names = None
         if groups is not None:
             as_groups(groups, "counts", len(votes))  # checks them
@@ -304,7 +306,7 @@ class DriftMonitor(SavedAsJson):
             row = int(wrong.argmax())
             got = " and ".join(map(str, totals[row]))
             raise InputError(
-                f"{name}[{row}] has {got} votes, want {self._shown()} as in the first of the "
+                f"{name}[{row}] has {got} votes, expected {self._shown()} as in the first of the "
                 "reference: count the same number of votes for every item"
             )
 
@@ -427,7 +429,7 @@ def _as_votes(counts: ArrayLike, name: str, n_orders: int | None) -> NDArray[np.
     fits = (plain and n_orders in (1, None)) or (ordered and n_orders in (2, None))
     if not fits:
         wanted = " or ".join(shapes.values()) if n_orders is None else shapes[n_orders]
-        raise InputError(f"{name} has shape {array.shape}, want {wanted}")
+        raise InputError(f"{name} has shape {array.shape}, expected {wanted}")
     votes = array if ordered else array[:, None]
     with np.errstate(invalid="ignore"):
         good = (votes >= 0) & (votes % 1 == 0) & (votes <= 2**31)
@@ -435,7 +437,7 @@ def _as_votes(counts: ArrayLike, name: str, n_orders: int | None) -> NDArray[np.
         row = int(np.argwhere(~good)[0][0])
         limit = " of at most 2**31" if (votes[row] > 2**31).any() else ""
         raise InputError(
-            f"{name}[{row}] is {array[row].tolist()}, want non-negative integers{limit}"
+            f"{name}[{row}] is {array[row].tolist()}, expected non-negative integers{limit}"
         )
     return votes.astype(np.int64)
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.display import Drawn
-from btdagg.fit.calibrate import calibrate
-from btdagg.fit.prior import Neighbour, Prior
-from btdagg.fit.warnings import CalibrationWarning
+from btdagg._util.display import Drawn
+from btdagg._util.readable import readable
+from btdagg._util.validation import as_integer, as_number
+from btdagg.model.calibration import calibrate
+from btdagg.model.prior import Neighbour, Prior
+from btdagg.model.warnings import CalibrationWarning
 from btdagg.online.planner import numbers
 from btdagg.online.rule import StoppingRule
-from btdagg.readable import readable
-from btdagg.validation import as_integer, as_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -154,12 +154,12 @@ def forecast(
     [4, 8]
     """
     if not isinstance(prior, Prior):
-        raise InputError(f"prior is {prior!r}, want a btdagg.Prior")
+        raise InputError(f"prior is {prior!r}, expected a btdagg.Prior")
     n_items, seed = as_integer(n_items, "n_items", 1), as_integer(seed, "seed", 0)
     n_draws, step = as_integer(n_draws, "n_draws", 1), as_integer(step, "step", 1)
     per_vote = as_number(price, "price")
     if per_vote < 0:
-        raise InputError(f"price is {price!r}, want a number of at least 0")
+        raise InputError(f"price is {price!r}, expected a number of at least 0")
     most = prior.n_votes
     if n_votes is None:
         n_votes = sorted({max(1, most // part // step) * step for part in (2, 1)})

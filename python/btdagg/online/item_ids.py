@@ -9,8 +9,8 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
-from btdagg.ids import as_id_array
-from btdagg.readable import readable
+from btdagg._util.ids import as_id_array
+from btdagg._util.readable import readable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -62,7 +62,7 @@ def as_ids(items: Any) -> NDArray[np.int64] | Texts:
         return Texts(data, 0, ends)
     if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
         row = int(array.argmax())
-        raise InputError(f"items[{row}] is {array[row]}, want an integer below 2**63")
+        raise InputError(f"items[{row}] is {array[row]}, expected an integer below 2**63")
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
@@ -85,7 +85,7 @@ def _of_arrow(items: Any) -> NDArray[np.int64] | Texts:
         items = items.combine_chunks()
     if items.null_count:
         row = int(np.flatnonzero(items.is_null().to_numpy(zero_copy_only=False))[0])
-        raise InputError(f"items[{row}] is null, want an integer or a string")
+        raise InputError(f"items[{row}] is null, expected an integer or a string")
     if pa.types.is_integer(items.type):
         return as_ids(items.to_numpy(zero_copy_only=False))
     if pa.types.is_dictionary(items.type):
@@ -93,7 +93,7 @@ def _of_arrow(items: Any) -> NDArray[np.int64] | Texts:
     kind = items.type
     text = pa.types.is_string(kind) or pa.types.is_string_view(kind)
     if not (text or pa.types.is_large_string(kind)):
-        raise InputError(f"items has type {kind}, want integers or strings")
+        raise InputError(f"items has type {kind}, expected integers or strings")
     if text:
         items = items.cast(pa.large_string())
     if not len(items):
@@ -123,14 +123,14 @@ def check_id(item: object) -> None:
     InputError
     """
     if isinstance(item, bool) or not isinstance(item, int | str | np.integer):
-        raise InputError(f"item is {item!r}, want an integer or a string")
+        raise InputError(f"item is {item!r}, expected an integer or a string")
     if isinstance(item, str):
         try:
             item.encode()
         except UnicodeEncodeError:
             raise InputError(f"item is {item!r}, which has a lone surrogate") from None
     elif not -(2**63) <= item < 2**63:
-        raise InputError(f"item is {item}, want an integer from -2**63 to below 2**63")
+        raise InputError(f"item is {item}, expected an integer from -2**63 to below 2**63")
 
 
 def rows_of(ids: NDArray[np.int64] | Texts, kept: NDArray[np.intp]) -> NDArray[np.int64] | Texts:

@@ -10,13 +10,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.display import Drawn
-from btdagg.fit.calibrate import calibrate
-from btdagg.fit.warnings import CalibrationWarning
-from btdagg.online.predictive import VoteDistribution, fit_votes
-from btdagg.online.rule import StoppingRule
-from btdagg.readable import readable
-from btdagg.validation import (
+from btdagg._util.display import Drawn
+from btdagg._util.readable import readable
+from btdagg._util.validation import (
     as_integer,
     as_labels,
     as_number,
@@ -25,12 +21,16 @@ from btdagg.validation import (
     same_index,
     same_length,
 )
+from btdagg.model.calibration import calibrate
+from btdagg.model.warnings import CalibrationWarning
+from btdagg.online.predictive import VoteDistribution, fit_votes
+from btdagg.online.rule import StoppingRule
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from btdagg.fit.prior import Prior
-    from btdagg.model import DavidsonModel
+    from btdagg.model.davidson import DavidsonModel
+    from btdagg.model.prior import Prior
 
 RULES = ("all votes", "lossless", "risk-bounded", "cost-optimal")
 
@@ -94,7 +94,7 @@ class Plan(Drawn):
             If there is no such rule.
         """
         if rule not in RULES:
-            raise InputError(f"rule is {rule!r}, want one of {', '.join(RULES)}")
+            raise InputError(f"rule is {rule!r}, expected one of {', '.join(RULES)}")
         rows = [row for row in self.budgets if row.rule == rule]
         return np.array([row.votes for row in rows]), np.array([row.mae for row in rows])
 
@@ -110,7 +110,9 @@ class Plan(Drawn):
         within = [row for row in self.budgets if row.mae <= bound]
         if not within:
             least = min(row.mae for row in self.budgets)
-            raise InputError(f"mae is {bound}, want at least {least:.4f}, the least of the plan")
+            raise InputError(
+                f"mae is {bound}, expected at least {least:.4f}, the least of the plan"
+            )
         return min(within, key=lambda row: row.calls)
 
     def __str__(self) -> str:
@@ -290,7 +292,7 @@ def plan_rule(
     """
     votes = fit_votes(counts, labels)
     if not isinstance(rule, StoppingRule):
-        raise InputError(f"rule is {rule!r}, want a StoppingRule")
+        raise InputError(f"rule is {rule!r}, expected a StoppingRule")
     n_items, per_vote = as_integer(n_items, "n_items", 1), _at_least_0(price, "price")
     if rule.votes is None:
         rule = replace(rule, votes=votes)
@@ -345,7 +347,7 @@ def excess_by_labels(
 def _at_least_0(value: float, name: str) -> float:
     number = as_number(value, name)
     if number < 0:
-        raise InputError(f"{name} is {value!r}, want a number of at least 0")
+        raise InputError(f"{name} is {value!r}, expected a number of at least 0")
     return number
 
 
@@ -358,7 +360,7 @@ def numbers(values: Sequence[int], name: str, least: int, most: int = 2**31) -> 
         If there is none, or one is out of range.
     """
     if not isinstance(values, Iterable) or not (found := list(values)):
-        raise InputError(f"{name} is {values!r}, want at least one number")
+        raise InputError(f"{name} is {values!r}, expected at least one number")
     return sorted({as_integer(value, name, least, most) for value in found})
 
 

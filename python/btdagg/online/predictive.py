@@ -12,7 +12,7 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
-from btdagg.validation import (
+from btdagg._util.validation import (
     as_integer,
     as_labels,
     as_number,
@@ -62,7 +62,7 @@ class VoteDistribution:
 
     def __init__(self, components: Sequence[tuple[float, Sequence[float]]]) -> None:
         if not isinstance(components, Sequence):
-            raise InputError(f"components is {components!r}, want (weight, alphas) pairs")
+            raise InputError(f"components is {components!r}, expected (weight, alphas) pairs")
         checked = []
         for row, component in enumerate(components):
             try:
@@ -70,7 +70,7 @@ class VoteDistribution:
                 minus, tie, plus = alpha
             except (TypeError, ValueError):
                 raise InputError(
-                    f"components[{row}] is {component!r}, want (weight, (minus, tie, plus))"
+                    f"components[{row}] is {component!r}, expected (weight, (minus, tie, plus))"
                 ) from None
             numbers = [as_number(x, f"components[{row}]") for x in (weight, minus, tie, plus)]
             checked.append((numbers[0], (numbers[1], numbers[2], numbers[3])))
@@ -174,7 +174,7 @@ def fit_votes(counts: ArrayLike, labels: ArrayLike) -> VoteDistribution:
     same_length("labels", len(gold), "counts", len(whole))
     same_index(counts=counts, labels=labels)
     if not len(gold):
-        raise InputError("labels is empty, want at least one item")
+        raise InputError("labels is empty, expected at least one item")
     # Either side first, so that swapping A and B changes no bit.
     tied = whole[gold == 0]
     tied[:, ::2] = np.sort(tied[:, ::2], axis=1)

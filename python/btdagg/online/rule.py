@@ -10,13 +10,13 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
-from btdagg.display import Displayed
-from btdagg.files import FileFormat, SavedAsJson
-from btdagg.model import DavidsonModel
+from btdagg._util.display import Displayed
+from btdagg._util.files import FileFormat, SavedAsJson
+from btdagg._util.readable import readable
+from btdagg._util.validation import as_counts, as_integer, as_number, as_numbers
+from btdagg.model.davidson import DavidsonModel
 from btdagg.online.predictive import VoteDistribution
-from btdagg.provenance import warn_of
-from btdagg.readable import readable
-from btdagg.validation import as_counts, as_integer, as_number, as_numbers
+from btdagg.votes.provenance import warn_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -201,7 +201,7 @@ class StoppingRule(SavedAsJson, Displayed):
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
-            raise InputError(f"kind is {self.kind!r}, want one of {', '.join(get_args(Kind))}")
+            raise InputError(f"kind is {self.kind!r}, expected one of {', '.join(get_args(Kind))}")
         _check(self.model, self.votes, self.kind)
         object.__setattr__(self, "n", as_integer(self.n, "n", 1, _MOST_VOTES))
         object.__setattr__(self, "step", as_integer(self.step, "step", 1))
@@ -210,7 +210,7 @@ class StoppingRule(SavedAsJson, Displayed):
             if self.kind == kind:
                 object.__setattr__(self, name, as_number(value, name))
             elif value is not None:
-                raise InputError(f"{name} is {value!r}, want None for a {self.kind} rule")
+                raise InputError(f"{name} is {value!r}, expected None for a {self.kind} rule")
         _ = self._kernel  # which checks the rest
         if self.model.provenance is not None:
             warn_of(self.model.provenance.other_number(self.n))
@@ -308,7 +308,7 @@ class StoppingRule(SavedAsJson, Displayed):
     def _start(self) -> tuple[float, float, float]:
         start = self._kernel.start
         if start is None:
-            raise InputError("votes is None, want the distribution of the votes for a forecast")
+            raise InputError("votes is None, expected the distribution of the votes for a forecast")
         return start
 
     def follow(self, votes: ArrayLike) -> StoppedVotes:
@@ -331,10 +331,10 @@ class StoppingRule(SavedAsJson, Displayed):
         """
         array = as_numbers(votes, "votes")
         if array.ndim != 2 or array.shape[1] != self.n:
-            raise InputError(f"votes has shape {array.shape}, want (n_items, {self.n})")
+            raise InputError(f"votes has shape {array.shape}, expected (n_items, {self.n})")
         if not np.isin(array, (-1, 0, 1)).all():
             row, column = np.argwhere(~np.isin(array, (-1, 0, 1)))[0]
-            raise InputError(f"votes[{row}, {column}] is {array[row, column]}, want -1, 0 or 1")
+            raise InputError(f"votes[{row}, {column}] is {array[row, column]}, expected -1, 0 or 1")
         running = np.zeros((len(array), self.n + 1, 3), dtype=np.int64)
         for column, vote in enumerate((-1, 0, 1)):
             np.cumsum(array == vote, axis=1, out=running[:, 1:, column])
@@ -370,9 +370,9 @@ class StoppingRule(SavedAsJson, Displayed):
     def _of(cls, fields: dict[str, Any]) -> Self:
         names = ["epsilon", "kind", "model", "n", "price", "step", "votes"]
         if sorted(fields) != names:
-            raise InputError(f"fields {sorted(fields)}, want {names}")
+            raise InputError(f"fields {sorted(fields)}, expected {names}")
         if not isinstance(fields["model"], dict):
-            raise InputError(f"model is {fields['model']!r}, want an object")
+            raise InputError(f"model is {fields['model']!r}, expected an object")
         votes = fields["votes"]
         made = {
             "model": DavidsonModel.from_dict(fields["model"]),
@@ -383,7 +383,7 @@ class StoppingRule(SavedAsJson, Displayed):
 
 def _check(model: object, votes: object, kind: Kind) -> None:
     if not isinstance(model, DavidsonModel):
-        raise InputError(f"model is {model!r}, want a DavidsonModel")
+        raise InputError(f"model is {model!r}, expected a DavidsonModel")
     optional = votes is None and kind == "lossless"
     if not optional and not isinstance(votes, VoteDistribution):
-        raise InputError(f"votes is {votes!r}, want a VoteDistribution, as fit_votes gives it")
+        raise InputError(f"votes is {votes!r}, expected a VoteDistribution, as fit_votes gives it")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from btdagg._core import InputError
-from btdagg.model import DavidsonModel
+from btdagg.model.davidson import DavidsonModel
 from btdagg.online.predictive import fit_votes
 from btdagg.online.rule import StoppingRule
 
@@ -48,7 +48,7 @@ class RuleKind:
                 return cls(name, float(number))
         except ValueError:
             pass
-        raise InputError(f"stop is {text!r}, want {WANTED}")
+        raise InputError(f"stop is {text!r}, expected {WANTED}")
 
     def refuse_out_of_range(self, n: int, step: int) -> None:
         """See that the number makes a rule, before anything is asked for.

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.files import FileFormat
-from btdagg.readable import readable
+from btdagg._util.files import FileFormat
+from btdagg._util.readable import readable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,14 +10,14 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
-from btdagg.files import read_whole, replace_file
-from btdagg.model import DavidsonModel
+from btdagg._util.files import read_whole, replace_file
+from btdagg._util.readable import readable
+from btdagg._util.validation import as_integer, as_labels, as_numbers, same_index, same_length
+from btdagg.model.davidson import DavidsonModel
 from btdagg.online.channels import number_channels
 from btdagg.online.item_ids import Texts, as_ids, check_id, ids_as_array, rows_of, shown_id
 from btdagg.online.rule import StoppingRule
 from btdagg.online.state import TallyState, pack, unpack
-from btdagg.readable import readable
-from btdagg.validation import as_integer, as_labels, as_numbers, same_index, same_length
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -109,15 +109,15 @@ class OnlineTally:
         late: Literal["refuse", "drop"] = "refuse",
     ) -> None:
         if rule is not None and not isinstance(rule, StoppingRule):
-            raise InputError(f"rule is {rule!r}, want a StoppingRule")
+            raise InputError(f"rule is {rule!r}, expected a StoppingRule")
         if model is not None and not isinstance(model, DavidsonModel):
-            raise InputError(f"model is {model!r}, want a DavidsonModel")
+            raise InputError(f"model is {model!r}, expected a DavidsonModel")
         if rule is not None and model not in (None, rule.model):
-            raise InputError(f"model is {model!r}, want that of the rule, {rule.model!r}")
+            raise InputError(f"model is {model!r}, expected that of the rule, {rule.model!r}")
         if late not in ("refuse", "drop"):
-            raise InputError(f"late is {late!r}, want 'refuse' or 'drop'")
+            raise InputError(f"late is {late!r}, expected 'refuse' or 'drop'")
         if not isinstance(deduplicate, bool | np.bool_):
-            raise InputError(f"deduplicate is {deduplicate!r}, want True or False")
+            raise InputError(f"deduplicate is {deduplicate!r}, expected True or False")
         self.rule = rule
         self.model = rule.model if rule is not None else model
         self.deduplicate = bool(deduplicate)
@@ -183,7 +183,8 @@ class OnlineTally:
                 if self.late == "refuse":
                     row = int(late.argmax())
                     raise InputError(
-                        f"items[{row}] is {shown_id(ids, row)}, which is settled, want votes of "
+                        f"items[{row}] is {shown_id(ids, row)}, which is settled, expected votes "
+                        "of "
                         "open items; late='drop' leaves them out"
                     )
                 kept = np.flatnonzero(~late)
@@ -211,10 +212,10 @@ class OnlineTally:
         """
         check_id(item)
         if isinstance(vote, bool) or not isinstance(vote, int | np.integer) or vote not in _VOTES:
-            raise InputError(f"vote is {vote!r}, want -1, 0 or 1")
+            raise InputError(f"vote is {vote!r}, expected -1, 0 or 1")
         for name, value in (("judge", judge), ("order", order)):
             if not isinstance(value, str):
-                raise InputError(f"{name} is {value!r}, want a string")
+                raise InputError(f"{name} is {value!r}, expected a string")
         if self.deduplicate or sample is not None:
             self._wants_samples(sample is not None)
         number = 0 if sample is None else as_integer(sample, "sample", 0, _MAX_SAMPLE)
@@ -224,7 +225,7 @@ class OnlineTally:
             if not kernel.add_one(item, int(vote), number, channel):
                 if self.late == "refuse":
                     raise InputError(
-                        f"item is {item!r}, which is settled, want votes of open items; "
+                        f"item is {item!r}, which is settled, expected votes of open items; "
                         "late='drop' leaves them out"
                     )
                 self.n_late += 1
@@ -244,11 +245,11 @@ class OnlineTally:
             is then as it was.
         """
         if not isinstance(other, OnlineTally):
-            raise InputError(f"other is {type(other).__name__}, want an OnlineTally")
+            raise InputError(f"other is {type(other).__name__}, expected an OnlineTally")
         for name in ("model", "rule", "deduplicate", "late"):
             mine, theirs = getattr(self, name), getattr(other, name)
             if mine != theirs:
-                raise InputError(f"{name} of other is {theirs!r}, want {mine!r} as here")
+                raise InputError(f"{name} of other is {theirs!r}, expected {mine!r} as here")
         with other._lock:
             theirs = None if other._kernel is None else other._kernel.copy()
             channels, n_late = dict(other._channels), other.n_late
@@ -322,7 +323,7 @@ class OnlineTally:
             If the tally has no rule.
         """
         if self.rule is None:
-            raise InputError("rule is None, want a StoppingRule to settle items by")
+            raise InputError("rule is None, expected a StoppingRule to settle items by")
         with self._lock:
             if self._kernel is None:
                 ids: Any = np.empty(0, dtype=np.int64)
@@ -394,7 +395,7 @@ class OnlineTally:
             for name, given in (("rule", rule), ("model", model)):
                 own = getattr(tally, name)
                 if given is not None and given != own:
-                    raise InputError(f"state of another {name}, {own!r}, want {given!r}")
+                    raise InputError(f"state of another {name}, {own!r}, expected {given!r}")
             tally.n_late = as_integer(state.n_late, "n_late", 0)
             tally._channels = {channel: n for n, channel in enumerate(state.channels)}
             if state.parts is not None:
@@ -439,17 +440,17 @@ class OnlineTally:
 
     def _model(self) -> DavidsonModel:
         if self.model is None:
-            raise InputError("model is None, want a DavidsonModel to decide by")
+            raise InputError("model is None, expected a DavidsonModel to decide by")
         return self.model
 
     def _wants_samples(self, given: bool) -> None:
         if self.deduplicate and not given:
             raise InputError(
-                "samples is None, want the number of each vote's sample; deduplicate=False "
+                "samples is None, expected the number of each vote's sample; deduplicate=False "
                 "counts every row"
             )
         if given and not self.deduplicate:
-            raise InputError("samples is given, want None where deduplicate is False")
+            raise InputError("samples is given, expected None where deduplicate is False")
 
     def _samples(self, samples: ArrayLike | None, n_rows: int) -> NDArray[np.uint32] | None:
         self._wants_samples(samples is not None)
@@ -457,14 +458,14 @@ class OnlineTally:
             return None
         array = as_numbers(samples, "samples")
         if array.ndim != 1:
-            raise InputError(f"samples has shape {array.shape}, want one dimension")
+            raise InputError(f"samples has shape {array.shape}, expected one dimension")
         same_length("samples", len(array), "items", n_rows)
         if array.dtype.kind not in "iu" and array.size:
-            raise InputError(f"samples has dtype {array.dtype}, want integers")
+            raise InputError(f"samples has dtype {array.dtype}, expected integers")
         if array.size and (array.min() < 0 or array.max() > _MAX_SAMPLE):
             row = int(np.argmax((array < 0) | (array > _MAX_SAMPLE)))
             raise InputError(
-                f"samples[{row}] is {array[row]}, want an integer from 0 to {_MAX_SAMPLE}"
+                f"samples[{row}] is {array[row]}, expected an integer from 0 to {_MAX_SAMPLE}"
             )
         return np.ascontiguousarray(array, dtype=np.uint32)
 
@@ -475,5 +476,5 @@ class OnlineTally:
         if self._kernel.has_texts != has_texts:
             kinds = ["integers", "strings"]
             came, wanted = kinds[has_texts], kinds[self._kernel.has_texts]
-            raise InputError(f"items are {came}, want {wanted} as before")
+            raise InputError(f"items are {came}, expected {wanted} as before")
         return self._kernel

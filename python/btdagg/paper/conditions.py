@@ -8,21 +8,21 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Unpack
 
 from btdagg._core import InputError
+from btdagg._util.readable import readable
+from btdagg._util.validation import as_integer
 from btdagg.evaluation.comparison import Options, evaluate, numbers_of_votes
 from btdagg.evaluation.parts import USUAL, Key, grouping
 from btdagg.evaluation.protocol import CROSS_FITTED
 from btdagg.evaluation.scores import Scores
-from btdagg.readable import readable
-from btdagg.tables.join import with_task
-from btdagg.tables.table import require, text
-from btdagg.tables.votes import require_single
-from btdagg.validation import as_integer
+from btdagg.votes.join import with_task
+from btdagg.votes.table import require, text
+from btdagg.votes.votes import require_single
 
 if TYPE_CHECKING:
     import polars as pl
 
     from btdagg.evaluation.cells import Comparison
-    from btdagg.tables import Labels, Votes
+    from btdagg.votes import Labels, Votes
 
 # Columns that may differ along with the compared one, and would be mistaken for its effect.
 _CONDITIONS = ("judge", "template", "temperature", "order")
@@ -176,13 +176,13 @@ def compare_orders(
 
     n_votes = as_integer(n_votes, "n_votes", 2)
     if n_votes % 2:
-        raise InputError(f"n_votes is {n_votes}, want an even number: half in each order")
+        raise InputError(f"n_votes is {n_votes}, expected an even number: half in each order")
 
     def refuse(part: Votes, where: str, by: Key) -> None:
         """Refuse votes of one order alone, and votes that differ in more than order."""
         orders = part.frame["order"]
         if orders.n_unique() < 2:
-            raise InputError(f"{where}: all votes have order {orders[0]}, want both")
+            raise InputError(f"{where}: all votes have order {orders[0]}, expected both")
         for column in ("judge", "template", "temperature"):
             if column in part.columns and part.frame[column].n_unique() > 1:
                 raise InputError(

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.aggregators import Aggregator, Davidson, majority_vote
+from btdagg._util.readable import readable
+from btdagg._util.validation import as_number
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.protocol import FEW_SPLITS, Protocol
-from btdagg.fit.calibrate import Calibration
-from btdagg.readable import readable
-from btdagg.validation import as_number
+from btdagg.methods import Aggregator, Davidson, majority_vote
+from btdagg.model.calibration import Calibration
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -116,7 +116,7 @@ def regime_of(low: float, high: float) -> CorrectionRegime:
     """
     low, high = as_number(low, "low"), as_number(high, "high")
     if not 0 < low <= high:
-        raise InputError(f"quartiles of nu are {low} and {high}, want 0 < low <= high")
+        raise InputError(f"quartiles of nu are {low} and {high}, expected 0 < low <= high")
     if low >= _HIGH:
         return CorrectionRegime.HIGH_CORRECTION
     return CorrectionRegime.LOW_CORRECTION if high <= _LOW else CorrectionRegime.MISMATCHED
@@ -158,7 +158,9 @@ def fitted_parameters(
     def observe(fitted: Sequence[Aggregator]) -> None:
         calibration = getattr(fitted[0], "calibration", None)
         if not isinstance(calibration, Calibration):
-            raise InputError(f"{fitted[0].name} keeps no calibration, want a Davidson aggregator")
+            raise InputError(
+                f"{fitted[0].name} keeps no calibration, expected a Davidson aggregator"
+            )
         fits.append(calibration)
 
     method = Davidson() if aggregator is None else aggregator

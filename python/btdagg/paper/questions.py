@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from btdagg._core import InputError
-from btdagg.aggregators import Davidson
 from btdagg.evaluation.protocol import Protocol
+from btdagg.methods import Davidson
 from btdagg.paper import figures, tables
 from btdagg.paper.conditions import ablate, compare_orders
 from btdagg.paper.parameters import fitted_parameters
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from btdagg.paper.transfer import Transfer
     from btdagg.report.questions import Made
     from btdagg.report.study import Study
-    from btdagg.tables import Votes
+    from btdagg.votes import Votes
 
 
 def _spread(study: Study) -> Made:

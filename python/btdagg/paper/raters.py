@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.aggregators import Aggregator, Davidson, Decided, decisions_of, majority_vote
+from btdagg._util.readable import readable
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.intervals import Interval, mean_interval
 from btdagg.evaluation.items import LabelledItems
+from btdagg.evaluation.metrics import mean_absolute_error, pairwise_accuracy
 from btdagg.evaluation.parts import refuse_several_judges, require_columns
 from btdagg.evaluation.protocol import CROSS_FITTED, Protocol
-from btdagg.evidence import Evidence
-from btdagg.metrics import mean_absolute_error, pairwise_accuracy
+from btdagg.methods import Aggregator, Davidson, Decided, decisions_of, majority_vote
 from btdagg.paper.ratings import Ratings
-from btdagg.readable import readable
-from btdagg.tables import Labels, Votes, align
-from btdagg.tables.table import require, text
+from btdagg.votes import Labels, Votes, align
+from btdagg.votes.evidence import Evidence
+from btdagg.votes.table import require, text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -215,9 +215,11 @@ def leave_one_rater_out(
     majority of raters who disagree, nor mention items without another rater.
     """
     if not isinstance(ratings, Ratings):
-        raise InputError(f"ratings is a {type(ratings).__name__}, want what read_ratings returns")
+        raise InputError(
+            f"ratings is a {type(ratings).__name__}, expected what read_ratings returns"
+        )
     if shared not in ("tie", "drop"):
-        raise InputError(f"shared is {shared!r}, want 'tie' or 'drop'")
+        raise InputError(f"shared is {shared!r}, expected 'tie' or 'drop'")
     # Checked here, so that a bad argument is not reported as a fault of the data.
     protocol.require_intervals()
     method: Aggregator = Davidson() if aggregator is None else aggregator
@@ -317,7 +319,7 @@ def _groups(ratings: Ratings, column: str) -> dict[Any, str]:
     empty = rows.filter(pl.col("group").is_null())
     if empty.height:
         raise InputError(
-            f"{ratings.source}, column {column}: item {empty['item'][0]!r} has nothing, want a "
+            f"{ratings.source}, column {column}: item {empty['item'][0]!r} has nothing, expected a "
             "group name"
         )
     twice = rows.filter(pl.col("item").is_duplicated())
@@ -325,6 +327,6 @@ def _groups(ratings: Ratings, column: str) -> dict[Any, str]:
         first, second = twice.filter(pl.col("item") == twice["item"][0])["group"].head(2)
         raise InputError(
             f"{ratings.source}, column {column}: item {twice['item'][0]!r} has {first!r} and "
-            f"{second!r}, want one"
+            f"{second!r}, expected one"
         )
     return dict(rows.iter_rows())

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from btdagg.readable import readable
-from btdagg.tables.schema import RATINGS, parse
-from btdagg.tables.source import read_table, with_item
-from btdagg.tables.table import Table, without_repeats
-from btdagg.tables.votes import ids_of
+from btdagg._util.readable import readable
+from btdagg.votes.schema import RATINGS, parse
+from btdagg.votes.source import read_table, with_item
+from btdagg.votes.table import Table, without_repeats
+from btdagg.votes.votes import ids_of
 
 if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-    from btdagg.tables.source import Source
+    from btdagg.votes.source import Source
 
 
 @readable
@@ -85,7 +85,7 @@ def read_ratings(source: Source, *, columns: Mapping[str, str] | None = None) ->
     Parameters
     ----------
     source : path, data frame, or mapping of column name to values
-        See :func:`btdagg.tables.read_table`. Columns `item` (or `id`, `item_id`), `rater` and
+        See :func:`btdagg.votes.read_table`. Columns `item` (or `id`, `item_id`), `rater` and
         `vote` (or `label`, as `btdagg label` writes it) are required; votes are as in
         :func:`btdagg.read_votes`. Other columns are kept. Spaces around ids are ignored.
     columns : mapping of str to str, optional

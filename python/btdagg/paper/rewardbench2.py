@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.extras import needs
-from btdagg.files import replace_file
-from btdagg.readable import readable
-from btdagg.tables import Labels, Table, read_table
-from btdagg.tables.schema import checked, ids, parse_column, whole_numbers
-from btdagg.tables.table import refuse, refuse_duplicates, text
-from btdagg.validation import as_integer
+from btdagg._util.extras import needs
+from btdagg._util.files import replace_file
+from btdagg._util.readable import readable
+from btdagg._util.validation import as_integer
+from btdagg.votes import Labels, Table, read_table
+from btdagg.votes.schema import checked, ids, parse_column, whole_numbers
+from btdagg.votes.table import refuse, refuse_duplicates, text
 
 if TYPE_CHECKING:
     import polars as pl

@@ -172,7 +172,7 @@ def parameters_table(fitted: Mapping[str, FittedParameters]) -> ReportTable:
     The paper's table of fitted parameters.
     """
     if not fitted:
-        raise InputError("fitted is empty, want at least one task")
+        raise InputError("fitted is empty, expected at least one task")
 
     def cells() -> Iterator[PivotCell]:
         for task, found in fitted.items():
@@ -281,7 +281,7 @@ def raters_table(
     """
     several = {None: found} if isinstance(found, LeaveOneOut) else dict(found.items())
     if not several:
-        raise InputError("found is empty, want at least one")
+        raise InputError("found is empty, expected at least one")
     judged = any(scores.judge is not None for one in several.values() for scores in one.raters)
     rows: list[tuple[Entry, ...]] = []
     records: list[dict[str, object]] = []

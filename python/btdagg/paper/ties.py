@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.aggregators import MajorityVote
+from btdagg._util.readable import readable
 from btdagg.evaluation.intervals import Interval, proportion_interval, share_interval
 from btdagg.evaluation.parts import among_gold_ties
-from btdagg.readable import readable
-from btdagg.tables.table import require
-from btdagg.tables.votes import require_single
+from btdagg.methods import MajorityVote
+from btdagg.votes.table import require
+from btdagg.votes.votes import require_single
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from btdagg.aggregators import Aggregator
-    from btdagg.tables import Labels, Votes
+    from btdagg.methods import Aggregator
+    from btdagg.votes import Labels, Votes
 
 
 @readable
@@ -135,12 +135,12 @@ def tie_rates(
     """
     require_single(votes)
     if unit not in ("votes", "items"):
-        raise InputError(f"unit is {unit!r}, want 'votes' or 'items'")
+        raise InputError(f"unit is {unit!r}, expected 'votes' or 'items'")
     if aggregator is not None and unit == "votes":
-        raise InputError("aggregator is given and unit is 'votes', want unit='items'")
+        raise InputError("aggregator is given and unit is 'votes', expected unit='items'")
     require(votes, [rows, columns])
     if rows == columns:
-        raise InputError(f"rows and columns are both {rows!r}, want two columns")
+        raise InputError(f"rows and columns are both {rows!r}, expected two columns")
     if gold_ties is not None:
         votes = among_gold_ties(votes, gold_ties)
     parts = votes.partition([rows, columns])

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.aggregators import Aggregator, Davidson
+from btdagg._util.readable import readable
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.intervals import Interval, mean_interval
 from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.protocol import CROSS_FITTED, Protocol
-from btdagg.readable import readable
+from btdagg.methods import Aggregator, Davidson
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -136,7 +136,7 @@ def transfer_matrix(
     The paper's section on transferability and its heat map.
     """
     if len(tasks) < 2:
-        raise InputError(f"tasks has {len(tasks)}, want at least two")
+        raise InputError(f"tasks has {len(tasks)}, expected at least two")
     protocol.require_intervals()
     method: Aggregator = Davidson() if aggregator is None else aggregator
     for name, items in tasks.items():

@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from btdagg._core import InputError
-from btdagg.extras import needs
+from btdagg._util.extras import needs
 from btdagg.paper.ratings import Ratings
-from btdagg.tables import Table, read_table
-from btdagg.tables.schema import ids, parse, whole_numbers
-from btdagg.tables.table import listing, refuse
+from btdagg.votes import Table, read_table
+from btdagg.votes.schema import ids, parse, whole_numbers
+from btdagg.votes.table import listing, refuse
 
 if TYPE_CHECKING:
     import polars as pl
@@ -124,9 +124,9 @@ def load_wmt23(
     Judgment*; Freitag et al. (2021) for the weights.
     """
     if pair not in (None, *_SIDE_BY_SIDE):
-        raise InputError(f"pair is {pair!r}, want {' or '.join(map(repr, _SIDE_BY_SIDE))}")
+        raise InputError(f"pair is {pair!r}, expected {' or '.join(map(repr, _SIDE_BY_SIDE))}")
     if ratings not in (3, 6):
-        raise InputError(f"ratings is {ratings!r}, want 3 or 6")
+        raise InputError(f"ratings is {ratings!r}, expected 3 or 6")
     member = _SIDE_BY_SIDE[pair or "zh-en"]
     if (path is None) != download:
         raise InputError(
@@ -244,7 +244,7 @@ def _split(content: str, name: str) -> dict[str, list[str]]:
     for number, row in enumerate(rows, start=1):
         if len(row) != len(titles):
             raise InputError(
-                f"{name}, row {number}: number of values: got {len(row)}, want {len(titles)}"
+                f"{name}, row {number}: number of values: got {len(row)}, expected {len(titles)}"
             )
     return {title: [row[place] for row in rows] for place, title in enumerate(titles)}
 
@@ -293,7 +293,8 @@ def _side_by_side(errors: Table, pair: str) -> pl.DataFrame:
     fewer = per_pair.filter(pl.col("raters") < most).sort("segment", "system_a")
     for segment, system_a, system_b, raters in fewer.iter_rows():
         raise InputError(
-            f"{errors.source}: segment {segment}, {system_a} and {system_b}: {raters} raters, want "
+            f"{errors.source}: segment {segment}, {system_a} and {system_b}: {raters} raters, "
+            "expected "
             f"{most} as elsewhere"
         )
     code = pair.replace("-", "")
@@ -327,7 +328,7 @@ def _with_direct(rated: pl.DataFrame, errors: Table) -> pl.DataFrame:
     for row in wrong.iter_rows(named=True):
         raise InputError(
             f"{errors.source}: {row['doc']}, segment {row['docsegid']}: {row['raters'] or 0} "
-            f"raters have both {row['system_a']} and {row['system_b']}, want {_RATERS}"
+            f"raters have both {row['system_a']} and {row['system_b']}, expected {_RATERS}"
         )
     direct = direct.with_columns(text_a="shown_a", text_b="shown_b")
     return pl.concat([rated, direct.select(rated.columns)])

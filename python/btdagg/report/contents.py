@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from btdagg.model import DavidsonModel
+    from btdagg.model.davidson import DavidsonModel
 
 # Rows of a table from which it is folded up.
 _ROWS_OPEN = 80

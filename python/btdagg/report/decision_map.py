@@ -11,7 +11,7 @@ from btdagg.report.templating import TEMPLATES
 from btdagg.report.wording import shown
 
 if TYPE_CHECKING:
-    from btdagg.model import DavidsonModel
+    from btdagg.model.davidson import DavidsonModel
 
 _MAP = TEMPLATES.get_template("decision_map.html.jinja")
 

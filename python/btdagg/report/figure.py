@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from btdagg._core import InputError
-from btdagg.extras import MissingExtraError, needs
-from btdagg.readable import readable
+from btdagg._util.extras import MissingExtraError, needs
+from btdagg._util.readable import readable
 from btdagg.report.markup import escaped
 from btdagg.report.style import NARROW, SETTINGS, page_of
 
@@ -61,7 +61,7 @@ class ReportFigure:
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
-            raise InputError(f"name is {self.name!r}, want letters, digits, dots and hyphens")
+            raise InputError(f"name is {self.name!r}, expected letters, digits, dots and hyphens")
 
     def svg(self) -> str:
         """Return SVG with text as text, without a date or a reference to anything outside."""

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from btdagg import __version__
 from btdagg._core import InputError
-from btdagg.files import is_draft, remove_drafts
-from btdagg.outputs import OutputFolder
+from btdagg._util.files import is_draft, remove_drafts
+from btdagg._util.outputs import OutputFolder
 from btdagg.report.contents import Contents, Exhibit, Section, Status
 from btdagg.report.markup import file_stem
 from btdagg.report.page import page
@@ -23,7 +23,7 @@ from btdagg.report.svg import inline_svg
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from btdagg.model import DavidsonModel
+    from btdagg.model.davidson import DavidsonModel
     from btdagg.report.figure import ReportFigure
     from btdagg.report.table import ReportTable
 
@@ -116,7 +116,7 @@ class ReportFolder:
             If no section was begun.
         """
         if not self._contents.sections:
-            raise InputError("no section was begun, want section() before add()")
+            raise InputError("no section was begun, expected section() before add()")
         for exhibit in exhibits:
             written = self._figure(exhibit) if exhibit.kind == "figure" else self._table(exhibit)
             self._contents.sections[-1].exhibits.append(written)
@@ -287,7 +287,7 @@ def claim(
     others = not (force or ours) and path.is_dir()
     if others and not all(is_draft(entry.name) for entry in path.iterdir()):
         raise InputError(
-            f"{path} is not empty and holds no earlier report, want a new or an empty folder"
+            f"{path} is not empty and holds no earlier report, expected a new or an empty folder"
         )
     for name in _FOLDERS:
         remove_drafts(path / name)

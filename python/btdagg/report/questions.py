@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from btdagg._core import InputError
-from btdagg.aggregators import Aggregator, needs_of
 from btdagg.evaluation import (
     positional_bias,
     sweep_calibration,
     sweep_votes,
 )
 from btdagg.evaluation.engine import quiet_fit
+from btdagg.methods import Aggregator, needs_of
 from btdagg.report import figures, tables
 from btdagg.report.table import Entry, ReportTable
 from btdagg.report.wording import key_of, stem

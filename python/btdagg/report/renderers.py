@@ -8,22 +8,22 @@ from functools import singledispatch
 from typing import Any
 
 from btdagg._core import InputError
-from btdagg.aggregators import MajorityVote
+from btdagg._util.extras import needs
 from btdagg.estimates import Estimates, SystemEstimates
 from btdagg.evaluation.cells import Comparison
 from btdagg.evaluation.scores import Scores
-from btdagg.extras import needs
-from btdagg.fit.absolute_error import MaeCalibration
-from btdagg.fit.calibrate import Calibration
-from btdagg.fit.panel import PanelCalibration
-from btdagg.model import DavidsonModel
+from btdagg.methods import MajorityVote
+from btdagg.model import Bootstrap
+from btdagg.model.absolute_error import MaeCalibration
+from btdagg.model.calibration import Calibration
+from btdagg.model.davidson import DavidsonModel
+from btdagg.model.panel import PanelModel
+from btdagg.model.panel_calibration import PanelCalibration
 from btdagg.online import Forecast, Plan, StoppingRule
-from btdagg.panel import PanelModel
 from btdagg.report import figures, tables
 from btdagg.report.figure import ReportFigure
 from btdagg.report.markup import escaped
 from btdagg.report.table import ReportTable
-from btdagg.uncertainty import Bootstrap
 
 Parts = Iterator[ReportTable | str]
 """Tables, and what a reader has to know besides."""
@@ -174,7 +174,7 @@ def _curves(result: Scores, choice: str | None) -> ReportFigure:
     if len(drawn) == 1 and choice is None:
         return drawn[0]
     if choice not in by_choice:
-        raise InputError(f"choice is {choice!r}, want one of {', '.join(map(repr, by_choice))}")
+        raise InputError(f"choice is {choice!r}, expected one of {', '.join(map(repr, by_choice))}")
     return by_choice[choice]
 
 

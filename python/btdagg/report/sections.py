@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from btdagg.estimates import Estimates, SystemEstimates
     from btdagg.evaluation import Comparison, Scores
-    from btdagg.model import DavidsonModel
+    from btdagg.model.davidson import DavidsonModel
     from btdagg.report.figure import ReportFigure
     from btdagg.report.folder import ReportFolder
     from btdagg.report.study import Study

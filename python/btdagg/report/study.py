@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.aggregators import Aggregator, MajorityVote, aggregators_or_usual, is_written, needs_of
+from btdagg._util.readable import readable
 from btdagg.evaluation.comparison import evaluate, numbers_of_votes
 from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.parts import Key, Part, grouping, labelled_parts, names_of
 from btdagg.evaluation.protocol import CROSS_FITTED, Protocol
 from btdagg.evaluation.splitters import CrossFit
 from btdagg.evaluation.summary import refuse_fields
-from btdagg.readable import readable
-from btdagg.tables import Votes
-from btdagg.tables.join import with_task
-from btdagg.tables.table import text
+from btdagg.methods import Aggregator, MajorityVote, aggregators_or_usual, is_written, needs_of
+from btdagg.votes import Votes
+from btdagg.votes.join import with_task
+from btdagg.votes.table import text
 
 if TYPE_CHECKING:
     from btdagg.evaluation.cells import Cell
     from btdagg.evaluation.scores import Scores
-    from btdagg.fit.calibrate import Calibration
-    from btdagg.tables import Labels
+    from btdagg.model.calibration import Calibration
+    from btdagg.votes import Labels
 
 Found = TypeVar("Found")
 Step: TypeAlias = Callable[[], object]

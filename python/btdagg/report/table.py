@@ -11,11 +11,11 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self
 
 from btdagg._core import InputError
-from btdagg.extras import MissingExtraError
-from btdagg.readable import readable
+from btdagg._util.extras import MissingExtraError
+from btdagg._util.readable import readable
+from btdagg._util.spreadsheets import guarded
 from btdagg.report.markup import escaped
 from btdagg.report.wording import MISSING, printable
-from btdagg.spreadsheets import guarded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -139,7 +139,7 @@ class ReportTable:
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
-            raise InputError(f"name is {self.name!r}, want letters, digits, dots and hyphens")
+            raise InputError(f"name is {self.name!r}, expected letters, digits, dots and hyphens")
         for number, row in enumerate(self.rows):
             if len(row) != len(self.header):
                 raise InputError(

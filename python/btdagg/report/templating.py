@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from btdagg.extras import needs
+from btdagg._util.extras import needs
 from btdagg.report.markup import asset
 from btdagg.report.wording import printable, shown
 

@@ -1,6 +1,6 @@
 """The HTTP scorer: decisions and tallies of models over JSON and Arrow."""
 
-from btdagg.extras import needs
+from btdagg._util.extras import needs
 
 with needs("serve", "serving"):
     from btdagg.serve.app import create_app

@@ -22,8 +22,8 @@ from starlette.requests import ClientDisconnect
 
 from btdagg import __version__
 from btdagg._core import InputError
-from btdagg.extras import needs
-from btdagg.files import digest_of
+from btdagg._util.extras import needs
+from btdagg._util.files import digest_of
 from btdagg.serve import arrow
 from btdagg.serve.items import COUNTS, Body, DecidedItems, Items, VoteColumns, of_arrow, of_json
 from btdagg.serve.page import page
@@ -31,8 +31,8 @@ from btdagg.serve.page import page
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from btdagg.model import DavidsonModel
-    from btdagg.provenance import Provenance
+    from btdagg.model.davidson import DavidsonModel
+    from btdagg.votes.provenance import Provenance
 
 MAX_BODY = 16 << 20
 JSON = "application/json"

@@ -42,7 +42,8 @@ def read_stream(body: bytes, names: Collection[str] | None = None) -> pl.DataFra
         first = messages.read_next_message()
         if first.type != "schema":  # reading one from another message kills the process
             raise InputError(
-                f"body is not an Arrow IPC stream: it begins with a {first.type} message, want a "
+                f"body is not an Arrow IPC stream: it begins with a {first.type} message, "
+                "expected a "
                 f"schema"
             )
         came = pa.ipc.read_schema(first)
@@ -58,9 +59,9 @@ def read_stream(body: bytes, names: Collection[str] | None = None) -> pl.DataFra
                 _check_end(body[place:])
                 break
             if message.type != "record batch":
-                raise InputError(f"body has a {message.type} message, want only record batches")
+                raise InputError(f"body has a {message.type} message, expected only record batches")
             if _is_compressed(message.metadata.to_pybytes()):
-                raise InputError("body has a compressed batch, want it uncompressed")
+                raise InputError("body has a compressed batch, expected it uncompressed")
             batch = pa.ipc.read_record_batch(message, came)
             batch.validate(full=True)
             batches.append(pa.record_batch(batch.columns, schema=schema))
@@ -93,7 +94,7 @@ def _check_end(rest: bytes) -> None:
     """
     if rest not in _ENDS:
         if rest.startswith(_ENDS):
-            raise InputError("body continues after the end of its stream, want one stream")
+            raise InputError("body continues after the end of its stream, expected one stream")
         raise InputError("body has no end-of-stream mark: was it cut off?")
 
 
@@ -102,11 +103,11 @@ def _check(schema: pa.Schema, names: Collection[str] | None) -> None:
 
     for column in schema:
         if names is not None and column.name not in names:
-            raise InputError(f"unknown field {column.name!r}, want {', '.join(names)}")
+            raise InputError(f"unknown field {column.name!r}, expected {', '.join(names)}")
         kind = column.type
         is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
         if not (is_text or pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-            raise InputError(f"column {column.name!r} is of type {kind}, want numbers or text")
+            raise InputError(f"column {column.name!r} is of type {kind}, expected numbers or text")
     twice = {name for name in schema.names if schema.names.count(name) > 1}
     if twice:
         raise InputError(f"column {min(twice)!r} is there twice")

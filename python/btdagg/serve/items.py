@@ -9,9 +9,9 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, RootModel, Tag
 from pydantic_core import core_schema
 
 from btdagg._core import InputError
+from btdagg._util.validation import as_counts, as_numbers, same_length
 from btdagg.serve.arrow import read_stream
-from btdagg.tables import Votes, read_votes
-from btdagg.validation import as_counts, as_numbers, same_length
+from btdagg.votes import Votes, read_votes
 
 COUNTS = ("minus", "tie", "plus")
 _OF_VOTES = ("item", "vote", "sample", "order", "judge")

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
-from btdagg.listening import Server, bound
+from btdagg._util.listening import Server, bound
 from btdagg.serve.app import MAX_BODY, create_app
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from btdagg.model import DavidsonModel
+    from btdagg.model.davidson import DavidsonModel
 
 
 def run(

@@ -92,7 +92,9 @@ pub fn copy_strings(
         let item = items.get_item(row)?;
         let item = item.cast::<PyString>().map_err(|_| {
             let kind = item.get_type();
-            InputError::new_err(format!("items[{row}] is {item} of {kind}, want a str as before"))
+            InputError::new_err(format!(
+                "items[{row}] is {item} of {kind}, expected a str as before"
+            ))
         })?;
         text.push_str(item.to_str().map_err(|_| {
             InputError::new_err(format!("items[{row}] is no valid text, it has a lone surrogate"))
@@ -122,7 +124,7 @@ macro_rules! count_arrays {
                     return Ok(Self::$variant(counts.extract()?));
                 })*
                 Err(InputError::new_err(format!(
-                    "counts has dtype {came}, want an integer or float type in native byte order"
+                    "counts has dtype {came}, expected an integer or float type in native byte order"
                 )))
             }
         }
@@ -152,10 +154,12 @@ pub fn borrow_counts<'py>(counts: &Bound<'py, PyUntypedArray>) -> PyResult<Count
     let shape = counts.shape();
     if !matches!(shape, [_, 3]) {
         let shape = shape.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        return Err(InputError::new_err(format!("counts has shape ({shape}), want (n, 3)")));
+        return Err(InputError::new_err(format!("counts has shape ({shape}), expected (n, 3)")));
     }
     if !counts.is_aligned() {
-        return Err(InputError::new_err("counts is not aligned in memory, want an aligned array"));
+        return Err(InputError::new_err(
+            "counts is not aligned in memory, expected an aligned array",
+        ));
     }
     CountArray::borrow(counts)
 }

@@ -26,7 +26,7 @@ pub fn run<T: Send>(
     kernel: impl FnOnce(Execution<'_>) -> Result<T, Error> + Send,
 ) -> PyResult<T> {
     let n_threads = NonZeroUsize::new(n_threads)
-        .ok_or_else(|| InputError::new_err("n_threads is 0, want at least 1"))?;
+        .ok_or_else(|| InputError::new_err("n_threads is 0, expected at least 1"))?;
     let signal = Mutex::new(None);
     let last_look = Mutex::new(Instant::now());
     let should_stop = || {

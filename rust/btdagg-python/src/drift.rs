@@ -59,7 +59,7 @@ impl ConformalTest {
     fn from_state(parts: Parts) -> PyResult<Self> {
         let (pool, n_seen, seed, shares, log_capital, log_peak) = parts;
         if pool.is_empty() {
-            return Err(InputError::new_err("pool is empty, want at least one level"));
+            return Err(InputError::new_err("pool is empty, expected at least one level"));
         }
         let state = TestState { pool, n_seen, seed, shares, log_capital, log_peak };
         drift::ConformalTest::from_state(state).map(|test| Self(Mutex::new(test))).map_err(raise)

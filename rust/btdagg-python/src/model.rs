@@ -111,6 +111,6 @@ pub fn count(value: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
     number.and_then(CountValue::to_count).ok_or_else(|| {
         let too_large = number.is_some_and(|number| number.is_finite() && number >= TWO_POW_64);
         let limit = if too_large { " below 2**64" } else { "" };
-        InputError::new_err(format!("{name} is {value}, want a non-negative integer{limit}"))
+        InputError::new_err(format!("{name} is {value}, expected a non-negative integer{limit}"))
     })
 }

@@ -131,7 +131,7 @@ impl RunningTally {
         Self { has_texts: tally.has_texts(), tally: Mutex::new(tally) }
     }
 
-    /// For threads with the GIL, which is given up while waiting: who holds the lock may want it,
+    /// For threads with the GIL, which is given up while waiting: who holds the lock may expected it,
     /// to look for Ctrl-C.
     fn attached(&self, py: Python<'_>) -> MutexGuard<'_, btdagg::running::RunningTally> {
         self.tally.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)

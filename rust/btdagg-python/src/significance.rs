@@ -29,7 +29,7 @@ impl Test {
             "greater" => Alternative::Greater,
             other => {
                 return Err(InputError::new_err(format!(
-                    "alternative is '{other}', want 'two-sided', 'less' or 'greater'"
+                    "alternative is '{other}', expected 'two-sided', 'less' or 'greater'"
                 )));
             }
         };
@@ -39,12 +39,12 @@ impl Test {
             "monte-carlo" => Method::MonteCarlo,
             other => {
                 return Err(InputError::new_err(format!(
-                    "method is '{other}', want 'auto', 'exact' or 'monte-carlo'"
+                    "method is '{other}', expected 'auto', 'exact' or 'monte-carlo'"
                 )));
             }
         };
         let n_resamples = NonZeroU64::new(n_resamples)
-            .ok_or_else(|| InputError::new_err("n_resamples is 0, want at least 1"))?;
+            .ok_or_else(|| InputError::new_err("n_resamples is 0, expected at least 1"))?;
         Ok(Self(PermutationTest { alternative, method, n_resamples, seed, stream }))
     }
 
@@ -75,7 +75,7 @@ impl Test {
         n_threads: usize,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let &[n_methods, n_items] = losses.shape() else {
-            return Err(InputError::new_err("losses want two dimensions"));
+            return Err(InputError::new_err("losses expected two dimensions"));
         };
         let losses = &*by_rows(&losses);
         let grouping = grouping(groups.as_ref())?;

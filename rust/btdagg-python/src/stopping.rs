@@ -53,7 +53,7 @@ impl StoppingRule {
             "cost-optimal" => Criterion::CostOptimal { price: value },
             other => {
                 return Err(InputError::new_err(format!(
-                    "kind is '{other}', want 'lossless', 'risk-bounded' or 'cost-optimal'"
+                    "kind is '{other}', expected 'lossless', 'risk-bounded' or 'cost-optimal'"
                 )));
             }
         };

@@ -65,7 +65,7 @@ fn same_length(items: usize, votes: usize) -> PyResult<()> {
     if items == votes {
         return Ok(());
     }
-    Err(InputError::new_err(format!("votes has {votes} rows, want {items} as in items")))
+    Err(InputError::new_err(format!("votes has {votes} rows, expected {items} as in items")))
 }
 
 /// The error of a block, its row counted from the first row of all.

@@ -8,7 +8,7 @@ use btdagg::{Bounds, CalibrationSetBuilder, Counts, Execution, Tally};
 /// Reads lines of an item and a vote or label, such as `sum-7,-1`, below a header.
 fn read(path: &str) -> Result<(Vec<String>, Vec<i8>), Box<dyn Error>> {
     let text = fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
-    let wrong = |line: &str| format!("{path}: {line:?}, want an item and -1, 0 or 1");
+    let wrong = |line: &str| format!("{path}: {line:?}, expected an item and -1, 0 or 1");
     let row = |line: &str| {
         let (item, value) = line.split_once(',').ok_or_else(|| wrong(line))?;
         Ok((item.to_owned(), value.parse::<i8>().map_err(|_| wrong(line))?))
@@ -18,7 +18,7 @@ fn read(path: &str) -> Result<(Vec<String>, Vec<i8>), Box<dyn Error>> {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let paths: Vec<String> = env::args().skip(1).collect();
-    let [votes, labels, model_file] = &paths[..] else { return Err("want three paths".into()) };
+    let [votes, labels, model_file] = &paths[..] else { return Err("expected three paths".into()) };
 
     let (items, votes) = read(votes)?;
     let mut tally = Tally::<String>::new();

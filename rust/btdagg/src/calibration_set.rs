@@ -160,7 +160,7 @@ mod tests {
         let wanted = Provenance { n_votes: Some(8), n_labels: Some(3), ..Provenance::default() };
         assert_eq!(model.provenance(), Some(&wanted));
         let error = set.model(&Fit::default()).unwrap_err().to_string();
-        assert_eq!(error, "beta is NaN, want a finite number");
+        assert_eq!(error, "beta is NaN, expected a finite number");
     }
 
     #[test]

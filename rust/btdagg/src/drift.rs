@@ -130,15 +130,15 @@ impl ConformalTest {
             && shares.iter().all(|share| (0.0..=1.0).contains(share))
             && (total - 1.0).abs() < 1e-6;
         if !whole {
-            return Err(Error::State { want: "shares of the bets that sum to 1" });
+            return Err(Error::State { expected: "shares of the bets that sum to 1" });
         }
         // Counts that are exact as floats, which those of a real state are.
         let all = pool.iter().try_fold(0_u64, |sum, &count| sum.checked_add(count));
         if all.is_none_or(|all| all < n_seen || all > 1 << 53) {
-            return Err(Error::State { want: "as many items as were seen" });
+            return Err(Error::State { expected: "as many items as were seen" });
         }
         if !(log_capital.is_finite() && log_peak.is_finite() && log_peak >= log_capital.max(0.0)) {
-            return Err(Error::State { want: "a peak that is no lower than the capital" });
+            return Err(Error::State { expected: "a peak that is no lower than the capital" });
         }
         Ok(Self { pool, n_seen, seed, shares, log_capital, log_peak })
     }
@@ -183,9 +183,9 @@ mod tests {
         }
         assert_eq!(again, test);
         let error = test.observe(4).unwrap_err();
-        assert_eq!(error.to_string(), "level is 4, want an integer from 0 to 3");
+        assert_eq!(error.to_string(), "level is 4, expected an integer from 0 to 3");
         let broken = TestState { shares: vec![0.5; 3], ..test.state() };
         let error = ConformalTest::from_state(broken).unwrap_err().to_string();
-        assert_eq!(error, "state contradicts itself, want shares of the bets that sum to 1");
+        assert_eq!(error, "state contradicts itself, expected shares of the bets that sum to 1");
     }
 }

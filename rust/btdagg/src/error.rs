@@ -131,7 +131,7 @@ pub enum Error {
         /// What came.
         value: f64,
         /// What was wanted.
-        want: &'static str,
+        expected: &'static str,
     },
     /// A component of a mixture with a number out of its range.
     Component {
@@ -142,7 +142,7 @@ pub enum Error {
         /// What came.
         value: f64,
         /// What was wanted.
-        want: &'static str,
+        expected: &'static str,
     },
     /// A forecast, or a rule that needs one, without chances of the next votes.
     NoPredictive,
@@ -183,7 +183,7 @@ pub enum Error {
     /// A saved state that contradicts itself.
     State {
         /// What was wanted of it.
-        want: &'static str,
+        expected: &'static str,
     },
     /// A text that is no file of a model, panel or stopping rule.
     File {
@@ -200,85 +200,92 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Parameter { name, value } => {
-                write!(f, "{name} is {value}, want a finite number")
+                write!(f, "{name} is {value}, expected a finite number")
             }
             Self::Smoothing { name, value } => {
-                write!(f, "{name} is {value}, want a finite number above 0")
+                write!(f, "{name} is {value}, expected a finite number above 0")
             }
             Self::Count { row, column, value } => {
                 let name = ["minus", "tie", "plus"].get(*column).unwrap_or(&"?");
                 let wanted = wanted_count(value);
-                write!(f, "counts[{row}, {column}] ({name}) is {value}, want {wanted}")
+                write!(f, "counts[{row}, {column}] ({name}) is {value}, expected {wanted}")
             }
             Self::Label { name, row, value } => {
-                write!(f, "{name}[{row}] is {value}, want -1, 0 or 1")
+                write!(f, "{name}[{row}] is {value}, expected -1, 0 or 1")
             }
             Self::Weight { row, value } => {
-                write!(f, "weights[{row}] is {value}, want a finite number of at least 0")
+                write!(f, "weights[{row}] is {value}, expected a finite number of at least 0")
             }
             Self::Length { name, got, wanted, other } => {
-                write!(f, "{name} has {got} rows, want {wanted} as in {other}")
+                write!(f, "{name} has {got} rows, expected {wanted} as in {other}")
             }
             Self::NoWeight => {
-                write!(f, "counts hold no item with a weight above 0, want at least one")
+                write!(f, "counts hold no item with a weight above 0, expected at least one")
             }
             Self::Bounds { name, lower, upper } => write!(
                 f,
-                "bounds of {name} are [{lower}, {upper}], want two finite numbers in ascending order"
+                "bounds of {name} are [{lower}, {upper}], expected two finite numbers in ascending order"
             ),
             Self::WeightOverflow => {
-                write!(f, "weights of equal counts have no finite sum, want smaller ones")
+                write!(f, "weights of equal counts have no finite sum, expected smaller ones")
             }
             Self::NotFinite { place, value } => {
-                write!(f, "{place} is {value}, want a finite number")
+                write!(f, "{place} is {value}, expected a finite number")
             }
-            Self::NoItems { name } => write!(f, "{name} is empty, want at least one item"),
-            Self::FewMethods { got } => write!(f, "losses has {got} methods, want at least two"),
+            Self::NoItems { name } => write!(f, "{name} is empty, expected at least one item"),
+            Self::FewMethods { got } => {
+                write!(f, "losses has {got} methods, expected at least two")
+            }
             Self::Huge { a, b } => {
-                write!(f, "{a} and {b} sum to more than the largest float, want smaller losses")
+                write!(f, "{a} and {b} sum to more than the largest float, expected smaller losses")
             }
             Self::NotIntegers { place, value } => write!(
                 f,
-                "{place} is {value}, want integers up to 2^51 in sum for an exact test; Monte \
+                "{place} is {value}, expected integers up to 2^51 in sum for an exact test; Monte \
                  Carlo takes others"
             ),
             Self::TooManySums { n_units } => write!(
                 f,
-                "differences of {n_units} items or groups have too many different sums, want \
+                "differences of {n_units} items or groups have too many different sums, expected \
                  smaller integers for an exact test; Monte Carlo takes these"
             ),
             Self::OutOfRange { name, value, least, most } => {
-                write!(f, "{name} is {value}, want an integer from {least} to {most}")
+                write!(f, "{name} is {value}, expected an integer from {least} to {most}")
             }
             Self::NotAMultiple { n, step } => {
-                write!(f, "n is {n}, want a multiple of the step {step}")
+                write!(f, "n is {n}, expected a multiple of the step {step}")
             }
-            Self::Criterion { name, value, want } => write!(f, "{name} is {value}, want {want}"),
-            Self::Component { row, what, value, want } => {
-                write!(f, "components[{row}] has {what} {value}, want {want}")
+            Self::Criterion { name, value, expected } => {
+                write!(f, "{name} is {value}, expected {expected}")
+            }
+            Self::Component { row, what, value, expected } => {
+                write!(f, "components[{row}] has {what} {value}, expected {expected}")
             }
             Self::NoPredictive => write!(
                 f,
-                "votes is None, want the distribution of the votes: this rule or its forecasts \
+                "votes is None, expected the distribution of the votes: this rule or its forecasts \
                  depend on it"
             ),
             Self::Beyond { row, total, n } => {
-                write!(f, "counts[{row}] has {total} votes, want at most {n}, the n of the rule")
+                write!(
+                    f,
+                    "counts[{row}] has {total} votes, expected at most {n}, the n of the rule"
+                )
             }
             Self::Sample { row, value, most } => {
-                write!(f, "samples[{row}] is {value}, want an integer from 0 to {most}")
+                write!(f, "samples[{row}] is {value}, expected an integer from 0 to {most}")
             }
             Self::TooManyChannels { most } => write!(
                 f,
-                "judges, orders and samples make more than {most} channels of 64 samples, want \
+                "judges, orders and samples make more than {most} channels of 64 samples, expected \
                  fewer"
             ),
             Self::IdKind => write!(f, "items are of another kind than before: integers or strings"),
             Self::TextEnd { value, least, most } => write!(
                 f,
-                "items has a text that ends at {value}, want a number from {least} to {most}"
+                "items has a text that ends at {value}, expected a number from {least} to {most}"
             ),
-            Self::State { want } => write!(f, "state contradicts itself, want {want}"),
+            Self::State { expected } => write!(f, "state contradicts itself, expected {expected}"),
             Self::File { message } => write!(f, "{message}"),
             Self::Memory => write!(f, "not enough memory for arguments of this size"),
             Self::Interrupted => write!(f, "interrupted"),
@@ -305,35 +312,35 @@ mod tests {
     #[test]
     fn every_message_names_argument_row_value_and_want() {
         let count = Error::Count { row: 12, column: 1, value: "-3".into() };
-        assert_eq!(count.to_string(), "counts[12, 1] (tie) is -3, want a non-negative integer");
+        assert_eq!(count.to_string(), "counts[12, 1] (tie) is -3, expected a non-negative integer");
         let large = Error::Count { row: 0, column: 2, value: "18446744073709551616".into() };
         assert_eq!(
             large.to_string(),
-            "counts[0, 2] (plus) is 18446744073709551616, want a non-negative integer below 2**64"
+            "counts[0, 2] (plus) is 18446744073709551616, expected a non-negative integer below 2**64"
         );
         let label = Error::Label { name: "labels", row: 0, value: "2".into() };
-        assert_eq!(label.to_string(), "labels[0] is 2, want -1, 0 or 1");
+        assert_eq!(label.to_string(), "labels[0] is 2, expected -1, 0 or 1");
         let weight = Error::Weight { row: 2, value: f64::NAN };
-        assert_eq!(weight.to_string(), "weights[2] is NaN, want a finite number of at least 0");
+        assert_eq!(weight.to_string(), "weights[2] is NaN, expected a finite number of at least 0");
         let length = Error::Length { name: "labels", got: 3, wanted: 4, other: "counts" };
-        assert_eq!(length.to_string(), "labels has 3 rows, want 4 as in counts");
+        assert_eq!(length.to_string(), "labels has 3 rows, expected 4 as in counts");
         let parameter = Error::Parameter { name: "beta", value: f64::INFINITY };
-        assert_eq!(parameter.to_string(), "beta is inf, want a finite number");
+        assert_eq!(parameter.to_string(), "beta is inf, expected a finite number");
         let smoothing = Error::Smoothing { name: "kappa", value: 0.0 };
-        assert_eq!(smoothing.to_string(), "kappa is 0, want a finite number above 0");
+        assert_eq!(smoothing.to_string(), "kappa is 0, expected a finite number above 0");
         let bounds = Error::Bounds { name: "gamma", lower: 2.0, upper: 1.0 };
         assert_eq!(
             bounds.to_string(),
-            "bounds of gamma are [2, 1], want two finite numbers in ascending order"
+            "bounds of gamma are [2, 1], expected two finite numbers in ascending order"
         );
         assert_eq!(
             Error::WeightOverflow.to_string(),
-            "weights of equal counts have no finite sum, want smaller ones"
+            "weights of equal counts have no finite sum, expected smaller ones"
         );
         assert_eq!(Error::Interrupted.to_string(), "interrupted");
         assert_eq!(
             Error::NoWeight.to_string(),
-            "counts hold no item with a weight above 0, want at least one"
+            "counts hold no item with a weight above 0, expected at least one"
         );
     }
 }

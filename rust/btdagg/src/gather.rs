@@ -214,15 +214,15 @@ mod tests {
                 .to_string()
         };
         let rows = [[0_i64, 1, 2], [3, -4, 5]];
-        assert_eq!(add(&rows, &[0], None), "labels has 1 rows, want 2 as in counts");
+        assert_eq!(add(&rows, &[0], None), "labels has 1 rows, expected 2 as in counts");
         assert_eq!(
             add(&rows, &[0, 0], None),
-            "counts[1, 1] (tie) is -4, want a non-negative integer"
+            "counts[1, 1] (tie) is -4, expected a non-negative integer"
         );
-        assert_eq!(add(&rows[..1], &[2], None), "labels[0] is 2, want -1, 0 or 1");
+        assert_eq!(add(&rows[..1], &[2], None), "labels[0] is 2, expected -1, 0 or 1");
         assert_eq!(
             add(&rows[..1], &[1], Some(&[-0.5])),
-            "weights[0] is -0.5, want a finite number of at least 0"
+            "weights[0] is -0.5, expected a finite number of at least 0"
         );
         let mut heavy = CalibrationSetBuilder::new();
         let weights = [f64::MAX; 2];

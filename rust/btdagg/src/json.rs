@@ -55,7 +55,7 @@ impl Panel {
     /// [`Panel::with_smoothing`] if a number is out of range.
     pub fn from_json(text: &str) -> Result<Self, Error> {
         let file = parse(text)?;
-        let file = Object::of_file(&file, "btdagg.panel", "panel")?;
+        let file = Object::of_file(&file, "btdagg.model.panel", "panel")?;
         let names = ["judges", "beta", "eta0", "gamma", "alpha", "kappa", "unheard"];
         file.check_names(&names, &[PROVENANCE])?;
         let (judges, unheard) = (file.texts("judges")?, file.texts("unheard")?);
@@ -174,7 +174,7 @@ impl<'a> Object<'a> {
             fields.get("format").is_some_and(|found| found.as_str() == Some(format))
         });
         let fields = fields.ok_or_else(|| {
-            wrong(format!("no btdagg {what}, want an object with \"format\": \"{format}\""))
+            wrong(format!("no btdagg {what}, expected an object with \"format\": \"{format}\""))
         })?;
         match fields.get("version") {
             Some(version) if version.as_f64() == Some(1.0) => {
@@ -182,9 +182,9 @@ impl<'a> Object<'a> {
             }
             Some(version) => {
                 let version = shown(&version.to_string());
-                Err(wrong(format!("{what} version {version}, want version {VERSION}")))
+                Err(wrong(format!("{what} version {version}, expected version {VERSION}")))
             }
-            None => Err(wrong(format!("no {what} version, want version {VERSION}"))),
+            None => Err(wrong(format!("no {what} version, expected version {VERSION}"))),
         }
     }
 
@@ -198,7 +198,7 @@ impl<'a> Object<'a> {
         match self.fields.keys().find(|name| !is_known(name)) {
             Some(name) => {
                 let name = shown(&format!("{}{name}", self.path));
-                Err(wrong(format!("unknown field {name:?}, want {}", names.join(", "))))
+                Err(wrong(format!("unknown field {name:?}, expected {}", names.join(", "))))
             }
             None => Ok(()),
         }
@@ -212,22 +212,22 @@ impl<'a> Object<'a> {
         self.fields.get(name).is_some_and(Value::is_null)
     }
 
-    fn wrong(&self, name: &str, value: &Value, want: &str) -> Error {
-        wrong(format!("{}{name} is {}, want {want}", self.path, shown(&value.to_string())))
+    fn wrong(&self, name: &str, value: &Value, expected: &str) -> Error {
+        wrong(format!("{}{name} is {}, expected {expected}", self.path, shown(&value.to_string())))
     }
 
-    fn expected(&self, name: &str, want: &str) -> Error {
-        self.wrong(name, self.fields.get(name).unwrap_or(&Value::Null), want)
+    fn expected(&self, name: &str, expected: &str) -> Error {
+        self.wrong(name, self.fields.get(name).unwrap_or(&Value::Null), expected)
     }
 
     /// What `read` makes of a field, or an error that says what it should be.
     fn read<T>(
         &self,
         name: &str,
-        want: &str,
+        expected: &str,
         read: impl Fn(&'a Value) -> Option<T>,
     ) -> Result<T, Error> {
-        read(self.get(name)?).ok_or_else(|| self.expected(name, want))
+        read(self.get(name)?).ok_or_else(|| self.expected(name, expected))
     }
 
     fn number(&self, name: &str) -> Result<f64, Error> {
@@ -373,27 +373,26 @@ mod tests {
         };
         assert_eq!(
             with(": 8,", ": -8,"),
-            "provenance.n_votes is -8, want an integer of at least 0"
+            "provenance.n_votes is -8, expected an integer of at least 0"
         );
         assert_eq!(
             with("50", "\"50\""),
-            "provenance.n_labels is \"50\", want an integer of at least 0"
+            "provenance.n_labels is \"50\", expected an integer of at least 0"
         );
         assert_eq!(
             with("\"judge\": [", "\"judge\": 1, \"task\": ["),
-            "provenance.judge is 1, want a list of texts"
+            "provenance.judge is 1, expected a list of texts"
         );
-        assert!(
-            with("judge", "judges")
-                .starts_with("unknown field \"provenance.judges\", want n_votes, n_labels, judge,")
-        );
+        assert!(with("judge", "judges").starts_with(
+            "unknown field \"provenance.judges\", expected n_votes, n_labels, judge,"
+        ));
         assert!(with("\\u00e9", "\\ud83d").starts_with("not JSON: "));
         assert!(with("\\u00e9", "\\x").contains("invalid escape at line 13 column"));
         assert!(
             with("[\n      \"0.5\"\n    ]", "[0.5]")
-                .contains("temperature is [0.5], want a list of")
+                .contains("temperature is [0.5], expected a list of")
         );
-        assert!(with("50", "{}").contains("n_labels is {}, want an integer"));
+        assert!(with("50", "{}").contains("n_labels is {}, expected an integer"));
         let one = KNOWING.replace("{\n    \"n_votes\"", "1, \"x\": {\n    \"n_votes\"");
         assert!(Model::from_json(&one).unwrap_err().to_string().starts_with("unknown field \"x\""));
         let cut = |at: usize| KNOWING.get(..at).map(Model::from_json);
@@ -407,26 +406,29 @@ mod tests {
         let error = |text: &str| Model::from_json(text).unwrap_err().to_string();
         let with = |from: &str, to: &str| error(&PYTHON.replace(from, to));
         assert!(error("").starts_with("not JSON: EOF"));
-        assert!(error("{}").starts_with("no btdagg model, want an object with \"format\""));
-        assert_eq!(with("\"version\": 1", "\"version\": 2"), "model version 2, want version 1");
-        assert_eq!(with("\"version\": 1,", ""), "no model version, want version 1");
-        assert_eq!(with("\"beta\": 0.1", "\"beta\": \"0.1\""), "beta is \"0.1\", want a number");
+        assert!(error("{}").starts_with("no btdagg model, expected an object with \"format\""));
+        assert_eq!(with("\"version\": 1", "\"version\": 2"), "model version 2, expected version 1");
+        assert_eq!(with("\"version\": 1,", ""), "no model version, expected version 1");
+        assert_eq!(
+            with("\"beta\": 0.1", "\"beta\": \"0.1\""),
+            "beta is \"0.1\", expected a number"
+        );
         assert_eq!(with("  \"beta\": 0.1,\n", ""), "no field \"beta\"");
-        assert!(with("\"beta\"", "\"bet\"").starts_with("unknown field \"bet\", want beta, "));
-        assert_eq!(with("0.5", "0"), "alpha is 0, want a finite number above 0");
+        assert!(with("\"beta\"", "\"bet\"").starts_with("unknown field \"bet\", expected beta, "));
+        assert_eq!(with("0.5", "0"), "alpha is 0, expected a finite number above 0");
         assert_eq!(with("0.1", "1e999"), "not JSON: number out of range at line 4 column 15");
         for bad in ["NaN", "inf", "+1", "01", ".5", "1.", "1e", "0x1"] {
             let message = with("0.1", bad);
             assert!(message.starts_with("not JSON: "), "{bad}: {message}");
         }
         for bad in ["true", "null", "[1]"] {
-            assert_eq!(with("0.1", bad), format!("beta is {bad}, want a number"));
+            assert_eq!(with("0.1", bad), format!("beta is {bad}, expected a number"));
         }
         assert!(with("\"beta\"", &format!("\"{}\"", "b".repeat(1_000_000))).len() < 200);
         // Of a name that is there twice the last counts, whatever it is.
         let twice = PYTHON.replace("\"beta\": 0.1", "\"beta\": \"x\", \"beta\": 0.1");
         assert_eq!(Model::from_json(&twice).unwrap(), Model::from_json(PYTHON).unwrap());
-        assert_eq!(with("2.0", "2.0, \"gamma\": \"2\""), "gamma is \"2\", want a number");
+        assert_eq!(with("2.0", "2.0, \"gamma\": \"2\""), "gamma is \"2\", expected a number");
         // Neither many digits nor many fields take long.
         let long = format!("0.1{}", "0".repeat(1_000_000));
         assert!(Model::from_json(&PYTHON.replace("0.1", &long)).is_ok());
@@ -441,7 +443,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_panels_and_rules_is_named() {
-        const PANEL: &str = r#"{"format": "btdagg.panel", "version": 1, "judges": ["a", "b"],
+        const PANEL: &str = r#"{"format": "btdagg.model.panel", "version": 1, "judges": ["a", "b"],
             "beta": [1.0, 0.4], "eta0": 1.0, "gamma": [0.5, 0.2], "alpha": 1.0, "kappa": 1.0,
             "unheard": ["b"], "provenance": {"n_votes": 8}}"#;
         const RULE: &str = r#"{"format": "btdagg.stopping-rule", "version": 1,
@@ -458,18 +460,30 @@ mod tests {
         let of_rule =
             |from, to| StoppingRule::from_json(&RULE.replace(from, to)).unwrap_err().to_string();
         for (found, message) in [
-            (of_panel("btdagg.panel", "x"), "no btdagg panel, want an object with"),
-            (of_panel("[1.0, 0.4]", "[1.0]"), "beta has 1 rows, want 2 as in judges"),
-            (of_panel("[1.0, 0.4]", "[1.0, -0.4]"), "beta is -0.4, want a number of at least 0"),
-            (of_panel("[\"b\"]", "[\"c\"]"), "unheard is \"c\", want a name of judges"),
-            (of_panel("\"unheard\"", "\"heard\""), "unknown field \"heard\", want judges, beta,"),
-            (of_rule("cost-optimal", "x"), "kind is \"x\", want lossless, risk-bounded or"),
-            (of_rule("\"cost-optimal\"", "\"lossless\""), "price is 0.01, want null for a rule"),
-            (of_rule("\"n\": 8", "\"n\": 7"), "n is 7, want a multiple of the step 2"),
-            (of_rule("\"n\": 8", "\"n\": 8.5"), "n is 8.5, want an integer of at least 0"),
-            (of_rule("[0.8, 0.4, 0.8]", "[0.8, 0.4]"), "votes is [[1.0,[0.8,0.4]]], want pairs of"),
+            (of_panel("btdagg.model.panel", "x"), "no btdagg panel, expected an object with"),
+            (of_panel("[1.0, 0.4]", "[1.0]"), "beta has 1 rows, expected 2 as in judges"),
+            (
+                of_panel("[1.0, 0.4]", "[1.0, -0.4]"),
+                "beta is -0.4, expected a number of at least 0",
+            ),
+            (of_panel("[\"b\"]", "[\"c\"]"), "unheard is \"c\", expected a name of judges"),
+            (
+                of_panel("\"unheard\"", "\"heard\""),
+                "unknown field \"heard\", expected judges, beta,",
+            ),
+            (of_rule("cost-optimal", "x"), "kind is \"x\", expected lossless, risk-bounded or"),
+            (
+                of_rule("\"cost-optimal\"", "\"lossless\""),
+                "price is 0.01, expected null for a rule",
+            ),
+            (of_rule("\"n\": 8", "\"n\": 7"), "n is 7, expected a multiple of the step 2"),
+            (of_rule("\"n\": 8", "\"n\": 8.5"), "n is 8.5, expected an integer of at least 0"),
+            (
+                of_rule("[0.8, 0.4, 0.8]", "[0.8, 0.4]"),
+                "votes is [[1.0,[0.8,0.4]]], expected pairs of",
+            ),
             (of_rule("\"beta\": 1.2, ", ""), "no field \"model.beta\""),
-            (of_rule("1.2", "true"), "model.beta is true, want a number"),
+            (of_rule("1.2", "true"), "model.beta is true, expected a number"),
         ] {
             assert!(found.starts_with(message), "{found}");
         }

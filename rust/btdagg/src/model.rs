@@ -195,9 +195,9 @@ mod tests {
     #[test]
     fn wrong_constants_are_named() {
         let error = Model::new(1.0, f64::NAN, 0.0).unwrap_err();
-        assert_eq!(error.to_string(), "eta0 is NaN, want a finite number");
+        assert_eq!(error.to_string(), "eta0 is NaN, expected a finite number");
         let error = Model::new(1.0, 0.0, 0.0).unwrap().with_smoothing(-1.0, 1.0).unwrap_err();
-        assert_eq!(error.to_string(), "alpha is -1, want a finite number above 0");
+        assert_eq!(error.to_string(), "alpha is -1, expected a finite number above 0");
     }
 
     #[test]
@@ -255,6 +255,6 @@ mod tests {
         let result = model.decide_into(&rows[..], &mut out, execution);
         assert_eq!(result, Err(Error::Interrupted));
         let error = model.decide_into(&rows[..2], &mut out[..3], Execution::single()).unwrap_err();
-        assert_eq!(error.to_string(), "out has 3 rows, want 2 as in counts");
+        assert_eq!(error.to_string(), "out has 3 rows, expected 2 as in counts");
     }
 }

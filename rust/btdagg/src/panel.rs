@@ -34,7 +34,7 @@ pub struct Judge {
 /// ```
 /// use btdagg::{Counts, Label, Panel};
 ///
-/// let file = r#"{"format": "btdagg.panel", "version": 1, "judges": ["a", "b"],
+/// let file = r#"{"format": "btdagg.model.panel", "version": 1, "judges": ["a", "b"],
 ///     "beta": [1.0, 0.4], "eta0": 1.0, "gamma": [0.5, 0.2], "alpha": 1.0, "kappa": 1.0,
 ///     "unheard": []}"#;
 /// let panel = Panel::from_json(file)?;
@@ -77,8 +77,8 @@ impl Panel {
             }
         }
         if let Some(judge) = judges.iter().find(|judge| judge.beta < 0.0) {
-            let want = "a number of at least 0";
-            return Err(Error::Criterion { name: "beta", value: judge.beta, want });
+            let expected = "a number of at least 0";
+            return Err(Error::Criterion { name: "beta", value: judge.beta, expected });
         }
         Ok(Self { judges, eta0, alpha: 1.0, kappa: 1.0, provenance: None })
     }
@@ -280,19 +280,19 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named() {
         let error = |judges, eta0| Panel::new(judges, eta0).unwrap_err().to_string();
-        assert_eq!(error(vec![], 0.0), "judges is empty, want at least one item");
+        assert_eq!(error(vec![], 0.0), "judges is empty, expected at least one item");
         assert_eq!(
             error(vec![judge("a", -1.0, 0.0)], 0.0),
-            "beta is -1, want a number of at least 0"
+            "beta is -1, expected a number of at least 0"
         );
         assert_eq!(
             error(vec![judge("a", 1.0, 0.0)], f64::NAN),
-            "eta0 is NaN, want a finite number"
+            "eta0 is NaN, expected a finite number"
         );
         let panel = Panel::new(vec![judge("a", 1.0, 0.0)], 0.0).unwrap();
         assert_eq!(
             panel.decide(&[]).unwrap_err().to_string(),
-            "counts has 0 rows, want 1 as in items and judges"
+            "counts has 0 rows, expected 1 as in items and judges"
         );
     }
 }

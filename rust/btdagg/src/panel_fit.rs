@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn what_is_not_as_long_as_it_should_be_is_refused() {
         let error = PanelSet::new(&[1.0], &[1.0], &[1, 0], &[1.0, 1.0], 1).unwrap_err();
-        assert_eq!(error.to_string(), "s has 1 rows, want 2 as in labels");
+        assert_eq!(error.to_string(), "s has 1 rows, expected 2 as in labels");
         assert_eq!(PanelSet::new(&[1.0], &[1.0], &[1], &[0.0], 1).unwrap_err(), Error::NoWeight);
         assert!(set().fit(&[0.0; 4], &[0.0; 25], &[0.0; 5], &[0.0; 5]).is_err());
     }

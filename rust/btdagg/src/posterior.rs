@@ -138,8 +138,8 @@ impl Posteriors {
         if let Some((_, share)) = prior
             && !(0.0..=1.0).contains(&share)
         {
-            let want = "a number from 0 to 1";
-            return Err(Error::Criterion { name: "weak_share", value: share, want });
+            let expected = "a number from 0 to 1";
+            return Err(Error::Criterion { name: "weak_share", value: share, expected });
         }
         let rows = set.rows.rows().to_vec();
         let region = Region::new(&Bounds::default())?;
@@ -561,7 +561,7 @@ mod tests {
         let set = set_of(&Model::new(1.4, 2.2, 0.9).unwrap(), 20);
         let prior = Prior::learn(&[(set.clone(), 20.0)], 8).unwrap();
         let error = Posteriors::new(&set, Some((&prior, 1.5))).unwrap_err().to_string();
-        assert_eq!(error, "weak_share is 1.5, want a number from 0 to 1");
+        assert_eq!(error, "weak_share is 1.5, expected a number from 0 to 1");
         let all = Posteriors::new(&set, None).unwrap();
         assert!(matches!(all.posterior(&[[1.0; 3]], None), Err(Error::Length { .. })));
         let none = vec![[0.0; 3]; set.n_distinct()];

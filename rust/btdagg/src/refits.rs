@@ -332,12 +332,12 @@ mod tests {
             refits.fit_into(weights, &mut [Fit::default()], execution).unwrap_err().to_string()
         };
         let single = Execution::single();
-        assert_eq!(fit(&[1.0; 4], single), "weights has 4 rows, want 5 as in the refits");
+        assert_eq!(fit(&[1.0; 4], single), "weights has 4 rows, expected 5 as in the refits");
         assert_eq!(
             fit(&[1.0, 1.0, -1.0, 1.0, 1.0], single),
-            "weights[2] is -1, want a finite number of at least 0"
+            "weights[2] is -1, expected a finite number of at least 0"
         );
-        assert!(fit(&[0.0; 5], single).contains("want at least one"));
+        assert!(fit(&[0.0; 5], single).contains("expected at least one"));
         assert_eq!(fit(&[1.0; 5], single.stop_when(&|| true)), "interrupted");
         assert_eq!(Refits::new(&[], 1.0, 1.0, &Bounds::default()).unwrap_err(), Error::NoWeight);
     }

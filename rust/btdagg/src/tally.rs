@@ -154,8 +154,8 @@ mod tests {
             assert_eq!(*counts, sum);
         }
         let error = |votes| Tally::<i64>::new().add_all(&[1, 2], votes).unwrap_err().to_string();
-        assert_eq!(error(&[0, 3]), "votes[1] is 3, want -1, 0 or 1");
-        assert_eq!(error(&[0]), "votes has 1 rows, want 2 as in items");
+        assert_eq!(error(&[0, 3]), "votes[1] is 3, expected -1, 0 or 1");
+        assert_eq!(error(&[0]), "votes has 1 rows, expected 2 as in items");
         assert_eq!(all.items()[0], -50);
         assert_eq!(all.items().len(), 101);
     }

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import btdagg
-from btdagg.aggregators import by_name
 from btdagg.cli.common import (
     Filters,
     Force,
@@ -32,14 +31,15 @@ from btdagg.cli.reporting import (
 )
 from btdagg.cli.tables import Columns, tables_of
 from btdagg.evaluation import CrossFit, Protocol, RandomSplits
+from btdagg.methods import by_name
 from btdagg.paper import LeaveOneOut, leave_one_rater_out
 from btdagg.paper.tables import raters_table
-from btdagg.tables.table import require
+from btdagg.votes.table import require
 
 if TYPE_CHECKING:
     from btdagg.evaluation import Splitter
     from btdagg.paper import Ratings
-    from btdagg.tables import Votes
+    from btdagg.votes import Votes
 
 
 class Shared(StrEnum):

@@ -29,11 +29,11 @@ from btdagg.paper.figures import tie_rate_figure
 from btdagg.paper.tables import order_table, tie_rate_table
 from btdagg.paper.ties import tie_rates
 from btdagg.report.table import ReportTable
-from btdagg.tables.table import text
+from btdagg.votes.table import text
 
 if TYPE_CHECKING:
     from btdagg.report.questions import Exhibits
-    from btdagg.tables import Labels, Votes
+    from btdagg.votes import Labels, Votes
 
 # Tie rates are tabulated by the judge and the first of these columns that has several values.
 _BESIDES = ("template", "temperature", "task", "order")
@@ -96,7 +96,7 @@ def votes(
     going_by = None if by is None else names(by, "--by")
     setting = None if setting is None else setting.strip().lower()
     if going_by is not None and len(going_by) != 2:
-        raise btdagg.InputError(f"--by is {by!r}, want two columns separated by a comma")
+        raise btdagg.InputError(f"--by is {by!r}, expected two columns separated by a comma")
     tied = gold if gold_ties else None
     refuse_report(report, reads := files_read(context, "report"), force)
     exhibits = list(_exhibits(table, gold, tied, going_by, setting, splits, seed))
@@ -137,12 +137,14 @@ def _orders(table: Votes, gold: Labels, splits: int | None, seed: int) -> Iterat
     present = table.frame.drop_nulls("vote")
     shown = present["order"].unique().sort().to_list()
     if len(shown) < 2:
-        raise btdagg.InputError(f"all votes have order {shown[0] if shown else 'none'}, want both")
+        raise btdagg.InputError(
+            f"all votes have order {shown[0] if shown else 'none'}, expected both"
+        )
     per_order = present.group_by("item", "order", *by).len()["len"]
     each = int(per_order.median() or 0)  # type: ignore[arg-type]
     each -= each % 2
     if each < 2:
-        raise btdagg.InputError("most items have 1 vote of each order, want at least 2")
+        raise btdagg.InputError("most items have 1 vote of each order, expected at least 2")
     protocol = Protocol(CrossFit(seed=seed), None)
     if splits is not None:
         protocol = Protocol(RandomSplits(n_splits=splits, seed=seed))

@@ -1,6 +1,6 @@
 """The vote store: SQLite by default, PostgreSQL by URL."""
 
-from btdagg.extras import needs
+from btdagg._util.extras import needs
 
 with needs("judge", "the vote store"):
     from btdagg.judge.store.batches import Batch

@@ -14,8 +14,8 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
-from btdagg.addresses import shown_address
-from btdagg.extras import needs
+from btdagg._util.addresses import shown_address
+from btdagg._util.extras import needs
 from btdagg.judge.calls import batched
 from btdagg.judge.store import schema
 from btdagg.judge.store.places import (
@@ -60,7 +60,8 @@ class Database:
                 if not create:
                     raise NoStoreError(f"{self.name}: no vote store there")
                 raise StoreError(
-                    f"{self.name}: an SQLite database of something else, want a vote store or a "
+                    f"{self.name}: an SQLite database of something else, expected a vote store "
+                    "or a "
                     "new file"
                 )
         self._closing = ExitStack()
@@ -158,7 +159,8 @@ class Database:
         version = connection.execute(sa.select(schema.about.c.version)).scalar()
         if version != schema.VERSION:
             raise StoreError(
-                f"{self.name}: a vote store of version {version}, want {schema.VERSION}; use the "
+                f"{self.name}: a vote store of version {version}, expected {schema.VERSION}; use "
+                "the "
                 "btdagg that made it, or another store"
             )
 

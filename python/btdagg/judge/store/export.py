@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from btdagg._core import InputError
-from btdagg.files import TABLE_SUFFIXES, write_table
+from btdagg._util.files import TABLE_SUFFIXES, write_table
 from btdagg.judge.calls import STATUSES, Asked
 from btdagg.judge.store import schema
 from btdagg.judge.store.soundness import refuse_unsound

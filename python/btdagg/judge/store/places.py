@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL, Connection
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
-from btdagg.extras import needs
+from btdagg._util.extras import needs
 from btdagg.judge.store import schema
 from btdagg.judge.store.records import NoStoreError, StoreError
 
@@ -50,7 +50,7 @@ def url_of(place: str) -> URL:
     if backend not in ("sqlite", "postgresql"):
         scheme = place.partition("://")[0]
         raise StoreError(
-            f"store has the scheme {scheme!r}, want a path (SQLite) or "
+            f"store has the scheme {scheme!r}, expected a path (SQLite) or "
             "postgresql://user@host/database"
         )
     return url
@@ -59,9 +59,9 @@ def url_of(place: str) -> URL:
 def require_place(path: str, create: bool) -> None:
     """Refuse a path where no database can be."""
     if not path or path == ":memory:":
-        raise StoreError("store is no path, want a file: votes in memory would not be kept")
+        raise StoreError("store is no path, expected a file: votes in memory would not be kept")
     if os.path.isdir(path):
-        raise StoreError(f"{path}: a folder, want a file")
+        raise StoreError(f"{path}: a folder, expected a file")
     if not os.path.exists(path):
         folder = os.path.dirname(path) or "."
         if not create:
@@ -169,8 +169,8 @@ def begin_sqlite(connection: Connection) -> None:
 _WORDS = {
     "database or disk is full": "the disk is full; every vote counted so far is kept: make room "
     "and run the same command again",
-    "attempt to write a readonly database": "it cannot be written, want write permission",
-    "unable to open database file": "it cannot be opened, want a file and a folder that may be "
+    "attempt to write a readonly database": "it cannot be written, expected write permission",
+    "unable to open database file": "it cannot be opened, expected a file and a folder that may be "
     "written",
     "file is not a database": "not an SQLite database",
     "database is locked": f"another process has kept it locked for {BUSY_SECONDS} seconds",

@@ -11,7 +11,7 @@ from sqlalchemy.engine import Connection
 from btdagg.judge.calls import ORDERS, STATUSES
 from btdagg.judge.store import schema
 from btdagg.judge.store.records import VOTES, StoreError
-from btdagg.tables.table import shown
+from btdagg.votes.table import shown
 
 
 def refuse_unsound(connection: Connection, name: str, tables: Iterable[sa.Table]) -> None:

@@ -17,7 +17,7 @@ from btdagg.judge.store.batches import OPEN, Batch, batches_of
 from btdagg.judge.store.database import Database, in_parts
 from btdagg.judge.store.owner import Owner
 from btdagg.judge.store.records import VOTES, StoreError
-from btdagg.tables.table import shown
+from btdagg.votes.table import shown
 
 
 class VoteStore(Database):
@@ -188,7 +188,9 @@ class VoteStore(Database):
         with self.reading() as connection:
             mean = connection.execute(query).scalar()
         if mean is not None and not 0 <= mean < 2**63:
-            raise StoreError(f"{self.name}: numbers of tokens add up to {mean}, want whole numbers")
+            raise StoreError(
+                f"{self.name}: numbers of tokens add up to {mean}, expected whole numbers"
+            )
         return None if mean is None else float(mean)
 
     # Decisions
@@ -247,5 +249,5 @@ class VoteStore(Database):
             item, order, sample = row[:3]
             raise StoreError(
                 f"{self.name}: item {item!r}, order {order}, sample {sample}: vote is "
-                f"{shown(vote)}, want -1, 0 or 1, or nothing"
+                f"{shown(vote)}, expected -1, 0 or 1, or nothing"
             )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.aggregators.behaviour import voting_behaviour
+from btdagg.methods.behaviour import voting_behaviour
 from btdagg.report.figure import ReportFigure
 from btdagg.report.style import (
     LABEL_COLOURS,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from btdagg.aggregators import Aggregator
+    from btdagg.methods import Aggregator
 
 Map = np.ma.MaskedArray[Any, Any]
 
@@ -61,7 +61,9 @@ def behaviour_figure(aggregators: Mapping[str, Aggregator], n_votes: int) -> Rep
         except InputError as error:
             left_out[title] = str(error)
     if not maps:
-        raise InputError("; ".join(left_out.values()) or "aggregators is empty, want at least one")
+        raise InputError(
+            "; ".join(left_out.values()) or "aggregators is empty, expected at least one"
+        )
     note = (
         f"What becomes of {n_votes} votes, of which those that are neither for A nor for B are "
         "ties."

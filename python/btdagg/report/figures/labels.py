@@ -85,7 +85,7 @@ def condition_figure(column: str, found: Mapping[str, Comparison]) -> ReportFigu
     The paper's figure of voting distributions under two prompts.
     """
     if not found:
-        raise InputError("found is empty, want at least one")
+        raise InputError("found is empty, expected at least one")
     panels = {
         f"{column} {value}": [("gold", one.gold), *one.predicted.items()]
         for value, one in found.items()
@@ -119,7 +119,7 @@ def gold_figure(tasks: Mapping[str, LabelledItems]) -> ReportFigure:
     The paper's figure of ground truth vote distributions.
     """
     if not tasks:
-        raise InputError("tasks is empty, want at least one")
+        raise InputError("tasks is empty, expected at least one")
     rows = [
         (name, np.bincount(items.labels + 1, minlength=3) / len(items))
         for name, items in tasks.items()

@@ -9,7 +9,7 @@ from btdagg.report.table import PivotCell, ReportTable
 from btdagg.report.wording import MISSING, fixed
 
 if TYPE_CHECKING:
-    from btdagg.fit.calibrate import Calibration
+    from btdagg.model.calibration import Calibration
 
 PARAMETER_DIGITS = {"beta": 2, "nu": 1, "gamma": 2}
 

@@ -46,7 +46,7 @@ def positional_bias_table(
     The paper's table of positional bias.
     """
     if not found:
-        raise InputError("found is empty, want at least one")
+        raise InputError("found is empty, expected at least one")
     for one in found:
         if len(one.key) != len(by):
             raise InputError(f"by is {list(by)}, and a key has {len(one.key)}: {one.key}")

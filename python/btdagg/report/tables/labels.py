@@ -129,7 +129,7 @@ def gold_table(tasks: Mapping[str, LabelledItems]) -> ReportTable:
     The paper's table of ground truth vote distributions.
     """
     if not tasks:
-        raise InputError("tasks is empty, want at least one")
+        raise InputError("tasks is empty, expected at least one")
 
     def cells() -> Iterator[PivotCell]:
         for task, items in tasks.items():

@@ -10,10 +10,10 @@ from btdagg.report.table import PivotCell, ReportTable
 from btdagg.report.wording import MISSING, counted, fixed, percent
 
 if TYPE_CHECKING:
-    from btdagg.fit.intervals import ParameterInterval
-    from btdagg.model import DavidsonModel
+    from btdagg.model.davidson import DavidsonModel
+    from btdagg.model.intervals import ParameterInterval
+    from btdagg.model.panel import PanelModel
     from btdagg.online import Forecast, ForecastRow, Plan, PlannedBudget, StoppingRule
-    from btdagg.panel import PanelModel
 
 _MEANING = {
     "beta": "sensitivity to the margin of votes",

@@ -12,7 +12,7 @@ from btdagg.report.wording import MISSING, counted, fixed
 
 if TYPE_CHECKING:
     from btdagg.estimates import SystemEstimate, SystemEstimates
-    from btdagg.fit.intervals import ParameterInterval
+    from btdagg.model.intervals import ParameterInterval
 
 
 def systems_table(found: SystemEstimates) -> ReportTable:

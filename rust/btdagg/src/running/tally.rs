@@ -449,13 +449,13 @@ impl RunningTally {
         planes: &[Planes],
     ) -> Result<Self, Error> {
         if reported.len() != keys.len() || planes.len() != keys.len() * lanes.len() {
-            return Err(Error::State { want: "as many planes and marks as items and lanes" });
+            return Err(Error::State { expected: "as many planes and marks as items and lanes" });
         }
         if numbered(&lanes).len() < lanes.len() || lanes.iter().any(|lane| lane.1 >= MAX_BLOCKS) {
-            return Err(Error::State { want: "every lane once, of samples below the largest" });
+            return Err(Error::State { expected: "every lane once, of samples below the largest" });
         }
         if !(0..keys.len()).all(|row| std::str::from_utf8(keys.text(row)).is_ok()) {
-            return Err(Error::State { want: "texts in UTF-8" });
+            return Err(Error::State { expected: "texts in UTF-8" });
         }
         let mut tally = Self::new(deduplicates, keys.are_texts());
         tally.set_lanes(lanes)?;
@@ -465,7 +465,7 @@ impl RunningTally {
             shard.lanes.resize_with(tally.lanes.len(), Vec::new);
             let place = shard.ids.find_or_insert(keys, row, hash);
             if place + 1 != shard.ids.len() {
-                return Err(Error::State { want: "every item once" });
+                return Err(Error::State { expected: "every item once" });
             }
             let own = planes.iter().skip(row * tally.lanes.len());
             for (lane, &planes) in shard.lanes.iter_mut().zip(own) {
@@ -601,7 +601,7 @@ mod tests {
     fn merging_wants_all_channels_of_the_other() {
         let (mut tally, other) = (tally_of(&[5], 0), tally_of(&[5], 2));
         let error = tally.merge(&other, &[7, 8]).unwrap_err().to_string();
-        assert_eq!(error, "channels has 2 rows, want 3 as in the other tally");
+        assert_eq!(error, "channels has 2 rows, expected 3 as in the other tally");
         let counts = |tally: &RunningTally| tally.counts(&Keys::Integers(&[5]), 0);
         assert_eq!(counts(&tally), Some(Counts::new(0, 0, 1)));
         tally.merge(&other, &[7, 8, 9]).unwrap();

@@ -224,18 +224,18 @@ mod tests {
     fn bad_losses_are_named() {
         let message = |result: Result<(), Error>| result.unwrap_err().to_string();
         let losses = |values: &[f64]| Losses::new("a", values).map(|_| ());
-        assert_eq!(message(losses(&[])), "a is empty, want at least one item");
-        assert_eq!(message(losses(&[0.0, f64::NAN])), "a[1] is NaN, want a finite number");
+        assert_eq!(message(losses(&[])), "a is empty, expected at least one item");
+        assert_eq!(message(losses(&[0.0, f64::NAN])), "a[1] is NaN, expected a finite number");
         let rows = Losses::rows("losses", &[0.0, 1.0, 2.0, f64::INFINITY], 2).map(|_| ());
-        assert_eq!(message(rows), "losses[1, 1] is inf, want a finite number");
+        assert_eq!(message(rows), "losses[1, 1] is inf, expected a finite number");
         let (one, two) = (Losses::new("a", &[1.0]).unwrap(), Losses::new("b", &[1.0; 2]).unwrap());
         let between = Differences::between(&one, &two, None).map(|_| ());
-        assert_eq!(message(between), "b has 2 rows, want 1 as in a");
+        assert_eq!(message(between), "b has 2 rows, expected 1 as in a");
         let huge = Losses::new("a", &[f64::MAX; 2]).unwrap();
         let between = Differences::between(&huge, &two, None).map(|_| ());
         assert_eq!(
             message(between),
-            "a and b sum to more than the largest float, want smaller losses"
+            "a and b sum to more than the largest float, expected smaller losses"
         );
     }
 }

@@ -25,12 +25,12 @@ impl Predictive {
         }
         for (row, &(weight, alpha)) in components.iter().enumerate() {
             if !(weight.is_finite() && weight > 0.0) {
-                let (what, want) = ("weight", "a finite number above 0");
-                return Err(Error::Component { row, what, value: weight, want });
+                let (what, expected) = ("weight", "a finite number above 0");
+                return Err(Error::Component { row, what, value: weight, expected });
             }
             if let Some(value) = alpha.into_iter().find(|a| !(BOUNDS.0..=BOUNDS.1).contains(a)) {
-                let (what, want) = ("Dirichlet parameter", "a number from 0.001 to 1000");
-                return Err(Error::Component { row, what, value, want });
+                let (what, expected) = ("Dirichlet parameter", "a number from 0.001 to 1000");
+                return Err(Error::Component { row, what, value, expected });
             }
         }
         let largest = components.iter().map(|&(weight, _)| weight).fold(0.0, f64::max);
@@ -162,14 +162,14 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_component_is_said() {
         let error = |components: &[_]| Predictive::new(components).unwrap_err().to_string();
-        assert_eq!(error(&[]), "components is empty, want at least one item");
+        assert_eq!(error(&[]), "components is empty, expected at least one item");
         assert_eq!(
             error(&[(1.0, [1.0; 3]), (0.0, [1.0; 3])]),
-            "components[1] has weight 0, want a finite number above 0"
+            "components[1] has weight 0, expected a finite number above 0"
         );
         assert_eq!(
             error(&[(1.0, [1.0, f64::NAN, 1.0])]),
-            "components[0] has Dirichlet parameter NaN, want a number from 0.001 to 1000"
+            "components[0] has Dirichlet parameter NaN, expected a number from 0.001 to 1000"
         );
     }
 }

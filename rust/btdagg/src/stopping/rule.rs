@@ -64,12 +64,12 @@ impl StoppingRule {
         check(n, step)?;
         match criterion {
             Criterion::RiskBounded { epsilon } if !(epsilon > 0.0 && epsilon < 0.5) => {
-                let want = "a number above 0 and below 0.5";
-                return Err(Error::Criterion { name: "epsilon", value: epsilon, want });
+                let expected = "a number above 0 and below 0.5";
+                return Err(Error::Criterion { name: "epsilon", value: epsilon, expected });
             }
             Criterion::CostOptimal { price } if !(price >= 0.0 && price.is_finite()) => {
-                let want = "a finite number of at least 0";
-                return Err(Error::Criterion { name: "price", value: price, want });
+                let expected = "a finite number of at least 0";
+                return Err(Error::Criterion { name: "price", value: price, expected });
             }
             _ => {}
         }
@@ -100,8 +100,8 @@ impl StoppingRule {
     ) -> Result<(Self, f64), Error> {
         check(n, step)?;
         if budget.is_nan() || budget < 0.0 {
-            let want = "a number of at least 0";
-            return Err(Error::Criterion { name: "budget", value: budget, want });
+            let expected = "a number of at least 0";
+            return Err(Error::Criterion { name: "budget", value: budget, expected });
         }
         let full: Vec<Outlook> = Outlook::full(model, n, predictive).collect();
         let at =

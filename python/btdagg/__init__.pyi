@@ -1,0 +1,86 @@
+from . import (
+    datasets as datasets,
+)
+from . import (
+    estimates as estimates,
+)
+from . import (
+    evaluation as evaluation,
+)
+from . import (
+    integrations as integrations,
+)
+from . import (
+    judge as judge,
+)
+from . import (
+    methods as methods,
+)
+from . import (
+    model as model,
+)
+from . import (
+    online as online,
+)
+from . import (
+    paper as paper,
+)
+from . import (
+    report as report,
+)
+from . import (
+    votes as votes,
+)
+from ._core import InputError as InputError
+from ._core import __version__ as __version__
+from .estimates import estimate as estimate
+from .estimates import estimate_systems as estimate_systems
+from .evaluation import Protocol as Protocol
+from .evaluation import compare as compare
+from .evaluation import evaluate as evaluate
+from .evaluation.metrics import (
+    mean_absolute_error as mean_absolute_error,
+)
+from .evaluation.metrics import (
+    pairwise_accuracy as pairwise_accuracy,
+)
+from .evaluation.significance import (
+    paired_permutation_test as paired_permutation_test,
+)
+from .evaluation.significance import (
+    pairwise_pvalues as pairwise_pvalues,
+)
+from .evaluation.significance import (
+    rank_clusters as rank_clusters,
+)
+from .methods.majority import majority_vote as majority_vote
+from .model.bounds import Bounds as Bounds
+from .model.calibration import Calibration as Calibration
+from .model.calibration import calibrate as calibrate
+from .model.davidson import DavidsonModel as DavidsonModel
+from .model.panel import PanelModel as PanelModel
+from .model.panel_calibration import calibrate_panel as calibrate_panel
+from .model.prior import Prior as Prior
+from .model.prior import fit_prior as fit_prior
+from .model.refitting import bootstrap as bootstrap
+from .votes import (
+    Labels as Labels,
+)
+from .votes import (
+    Votes as Votes,
+)
+from .votes import (
+    align as align,
+)
+from .votes import (
+    read_counts as read_counts,
+)
+from .votes import (
+    read_labels as read_labels,
+)
+from .votes import (
+    read_votes as read_votes,
+)
+from .votes import (
+    tally as tally,
+)

@@ -1,0 +1,61 @@
+"""Errors for missing libraries, which name the extra to install."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# What to install, where that is not the name that is imported.
+_PACKAGES = {
+    "genai_prices": "genai-prices",
+    "google": "google-genai",
+    "huggingface_hub": "huggingface-hub",
+    "inspect_ai": "inspect-ai",
+    "lazy_loader": "lazy-loader",
+    "markdown_it": "markdown-it-py",
+    "mlflow": "mlflow-skinny",
+    "opentelemetry": "opentelemetry-sdk",
+    "phoenix": "arize-phoenix-client",
+    "pydantic_ai": "pydantic-ai-slim",
+    "pydantic_core": "pydantic",
+    "sklearn": "scikit-learn",
+}
+
+
+class MissingExtraError(ImportError):
+    """A library is not installed. The message is one line and names the extra to install."""
+
+
+@contextmanager
+def needs(extra: str, what: str) -> Iterator[None]:
+    """Import libraries in the body; if one is missing, name the extra to install.
+
+    Parameters
+    ----------
+    extra : str
+        Name of the extra in pyproject.toml.
+    what : str
+        What needs it, such as "the vote store".
+
+    Raises
+    ------
+    MissingExtraError
+        If the body imports a missing module that is not part of btdagg.
+
+    Examples
+    --------
+    >>> with needs("tables", "reading tables"):  # doctest: +SKIP
+    ...     import polars
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        module = (error.name or "").partition(".")[0]
+        if module in ("", "btdagg"):
+            raise
+        package = _PACKAGES.get(module, module)
+        message = f"{what} needs {package}: pip install 'btdagg[{extra}]'"
+        raise MissingExtraError(message, name=error.name) from error

@@ -1,0 +1,328 @@
+"""Files read, and written, whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
+
+from btdagg._core import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import polars as pl
+
+Value = TypeVar("Value")
+Build = Callable[[dict[str, Any]], Value]
+_DAMAGE = (AttributeError, KeyError, OverflowError, RecursionError, TypeError, ValueError)
+
+TABLE_SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")  # that tables are written in
+_DRAFT = re.compile(r"\.btdagg-[0-9a-f]{16}")  # names of files that are not whole yet
+
+
+def read_whole(path: str | os.PathLike[str]) -> bytes:
+    """Read a file.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read; the message names it.
+    """
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from None
+    except (TypeError, ValueError) as error:  # no path, or a NUL in it
+        raise InputError(f"path is {path!r}: {error}") from None
+
+
+class FileFormat(NamedTuple):
+    """A kind of file that btdagg writes, whose header has a format and a version.
+
+    Attributes
+    ----------
+    name : str
+        The format, such as ``btdagg.davidson``.
+    what : str
+        What messages call it, such as ``model``.
+    version : int
+        What is written, and the only version that is read.
+    """
+
+    name: str
+    what: str
+    version: int = 1
+
+    def dumps(self, fields: Mapping[str, Any], indent: int | None = None) -> str:
+        """Return JSON of the header and the fields; floats keep every bit."""
+        return json.dumps(self.with_header(fields), indent=indent)
+
+    def loads(self, text: str | bytes, source: str, build: Build[Value]) -> Value:
+        """Return what `build` makes of the fields that `dumps` wrote.
+
+        Raises
+        ------
+        InputError
+            If the text is no JSON, and where `value` does.
+        """
+        try:
+            found = json.loads(text)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InputError(f"{source}: not JSON: {error}") from None
+        return self.value(found, source, build)
+
+    def value(self, found: Any, source: str, build: Build[Value]) -> Value:
+        """Return what `build` makes of the fields of an object with a header.
+
+        Raises
+        ------
+        InputError
+            If it is of another format or version, or damaged; `source` begins the message. What
+            `build` raises of missing keys and of wrong types and values counts as damage.
+        """
+        try:
+            return build(self.fields(found))
+        except InputError as error:
+            raise InputError(f"{source}: {error}") from None
+        except _DAMAGE as error:
+            raise self.damaged(source, error) from None
+
+    def with_header(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields with format and version before them."""
+        return {"format": self.name, "version": self.version, **fields}
+
+    def fields(self, found: Any) -> dict[str, Any]:
+        """Check format and version, and return what else there is.
+
+        Raises
+        ------
+        InputError
+            If it is of another format or version.
+        """
+        if not isinstance(found, dict) or found.get("format") != self.name:
+            raise InputError(
+                f'no btdagg {self.what}, expected an object with "format": "{self.name}"'
+            )
+        version = found.get("version")
+        if isinstance(version, bool) or version != self.version:
+            newer = isinstance(version, int) and version > self.version
+            hint = "; a newer btdagg may read it" if newer else ""
+            raise InputError(
+                f"{self.what} version {version!r}, this btdagg reads version {self.version}{hint}"
+            )
+        return {name: value for name, value in found.items() if name not in ("format", "version")}
+
+    def damaged(self, source: str, error: Exception) -> InputError:
+        """Return the error of a file whose parts are missing or do not belong together."""
+        return InputError(f"{source}: no btdagg {self.what}, or a damaged one: {error}")
+
+
+class SavedAsJson:
+    """What is saved as the JSON of its `to_json`, and loaded by its `from_json`."""
+
+    if TYPE_CHECKING:
+
+        def to_json(self) -> str:
+            """Return the whole as JSON."""
+
+        @classmethod
+        def from_json(cls, text: str | bytes, *, source: str = ...) -> Self:
+            """Return what `to_json` wrote."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it as JSON. An existing file is replaced atomically.
+
+        Through a symbolic link, its target is written. A device or a pipe is written directly.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written.
+        """
+        replace_file(path, self.to_json() + "\n")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read what `save` wrote.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read, is of another kind or of a later version.
+        """
+        return cls.from_json(read_whole(path), source=str(path))
+
+
+def digest_of(saved: SavedAsJson) -> str:
+    """Return what tells a model or rule from all others, 16 hexadecimal digits."""
+    return hashlib.sha256(saved.to_json().encode()).hexdigest()[:16]
+
+
+def write_table(frame: pl.DataFrame, target: Path | IO[bytes], suffix: str) -> None:
+    """Write a table in the format of one of `TABLE_SUFFIXES`.
+
+    A file that is there is replaced whole or not at all, if `target` is its path.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written.
+    """
+    if isinstance(target, os.PathLike):
+        with replacing(target) as file:
+            write_table(frame, file, suffix)
+        return
+    import polars as pl
+
+    suffix = suffix.lower()
+    try:
+        if suffix == ".parquet":
+            frame.write_parquet(target)
+        elif suffix in (".jsonl", ".ndjson"):
+            frame.write_ndjson(target)
+        else:
+            frame.write_csv(target, separator="\t" if suffix == ".tsv" else ",")
+    except (OSError, pl.exceptions.PolarsError) as error:
+        # polars has the number of an error of the system in its text alone.
+        if number := re.search(r"\(os error (\d+)\)", str(error)):
+            raise OSError(int(number[1]), os.strerror(int(number[1]))) from None
+        raise
+
+
+def replace_file(path: str | os.PathLike[str], content: str | bytes) -> None:
+    """Write bytes, or text as UTF-8; a file that is there is replaced whole or not at all.
+
+    Through a symbolic link its target is written; so is a device or a pipe.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written.
+    """
+    with replacing(path) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+
+
+@contextmanager
+def replacing(
+    path: str | os.PathLike[str],
+    *,
+    follow: bool = True,
+    before: Callable[[str], object] = lambda draft: None,
+) -> Iterator[IO[bytes]]:
+    """Open a draft beside a file that takes its place at the end of the ``with`` statement.
+
+    A device or a pipe is written to.
+
+    Parameters
+    ----------
+    path : str or path
+        File, which need not be there. After an error it is as it was.
+    follow : bool
+        Whether the target of a symbolic link is replaced, and not the link.
+    before : callable
+        Called with the path of the draft, once that is whole and before it takes its place.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written.
+    """
+    target = os.path.realpath(path) if follow else os.path.abspath(path)
+    draft = None
+    try:
+        if os.path.exists(target) and not (os.path.isfile(target) or os.path.islink(target)):
+            with open(target, "wb") as file:
+                yield file
+            return
+        draft, number = _new_draft(os.path.dirname(target))
+        try:
+            with open(number, "wb") as file:
+                yield file
+                file.flush()
+                before(draft)
+                if os.name == "nt":  # which replaces no open file, and has no locks to keep
+                    file.close()
+                os.replace(draft, target)
+        except BaseException:
+            with suppress(FileNotFoundError):
+                os.unlink(draft)
+            raise
+    except OSError as error:
+        # The name of a draft says nothing to the caller.
+        if error.errno is not None and error.filename in (None, draft):
+            raise type(error)(error.errno, error.strerror, os.fspath(path)) from None
+        raise
+
+
+def is_draft(name: str) -> bool:
+    """Whether a file of this name is one that was to take another's place."""
+    return _DRAFT.fullmatch(name) is not None
+
+
+def remove_drafts(folder: str | os.PathLike[str]) -> None:
+    """Remove what runs that were killed left in a folder; drafts being written are locked."""
+    with suppress(OSError):  # no folder, or none that may be read
+        for name in filter(is_draft, os.listdir(folder)):
+            draft = os.path.join(folder, name)
+            with suppress(OSError, ImportError):  # someone writes it, or it is gone
+                number = os.open(draft, os.O_RDWR)
+                try:
+                    _lock(number, wait=False)
+                    os.unlink(draft)
+                finally:
+                    os.close(number)
+
+
+def try_folder(folder: str | os.PathLike[str]) -> None:
+    """Make a file in a folder and remove it.
+
+    Raises
+    ------
+    OSError
+        If that cannot be done.
+    """
+    draft, number = _new_draft(os.fspath(folder))
+    os.unlink(draft)
+    os.close(number)
+
+
+@contextmanager
+def locked_folder(folder: str | os.PathLike[str]) -> Iterator[None]:
+    """Let one process at a time into the ``with`` statement, where folders can be locked."""
+    number = None
+    try:
+        with suppress(OSError, ImportError):
+            number = os.open(folder, os.O_RDONLY)
+            _lock(number, wait=True)
+        yield
+    finally:
+        if number is not None:
+            os.close(number)
+
+
+def _new_draft(folder: str) -> tuple[str, int]:
+    """Path and number of an open file that is locked while this process writes it."""
+    while True:
+        draft = f"{folder}/.btdagg-{os.urandom(8).hex()}"
+        try:
+            number = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+        except OSError as error:
+            raise type(error)(error.errno, error.strerror) from None
+        with suppress(OSError, ImportError):  # what cannot be locked is not removed either
+            _lock(number, wait=True)
+        if os.fstat(number).st_nlink:  # or it was removed before it could be locked
+            return draft, number
+        os.close(number)
+
+
+def _lock(number: int, *, wait: bool) -> None:
+    import fcntl
+
+    fcntl.flock(number, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,0 +1,224 @@
+"""Which files a command may replace: none that it reads, and in folders none that others made.
+
+A file named by an option, such as ``-o model.json``, is replaced unless the command reads it. A
+folder that a command fills has a manifest that lists its files; only these are replaced. With
+``force`` other files are replaced too, except files that the command reads.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence, Set
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Self
+
+from btdagg._core import InputError
+from btdagg._util.files import FileFormat, locked_folder, remove_drafts, replacing, try_folder
+
+if TYPE_CHECKING:
+    import polars as pl
+
+MANIFEST = "btdagg-manifest.json"
+
+_FILE = FileFormat("btdagg.manifest", "manifest")
+
+
+def require_file(option: str, path: Path, *, reads: Sequence[str | os.PathLike[str]] = ()) -> None:
+    """Check, before the work, that the file named by an option can be written; remove drafts.
+
+    Raises
+    ------
+    InputError
+        If it is one of the files that the command reads, is a folder, or cannot be written.
+    """
+    if _is_read(path, reads):
+        raise InputError(f"{option} is {path}, a file that is read")
+    if path.is_dir():
+        raise InputError(f"{option} is {path}, a folder; expected a file")
+    if not path.exists() or path.is_file():  # neither a device nor a pipe
+        folder = Path(os.path.realpath(path)).parent
+        _require_writable(folder, path)
+        remove_drafts(folder)
+
+
+class OutputFolder:
+    """A folder that a command fills; its manifest lists the files that commands wrote there.
+
+    A killed run leaves every file complete, and the next run replaces them.
+
+    Parameters
+    ----------
+    path : path
+        Created with the first file if it does not exist.
+    reads : sequence of paths
+        Files that the command reads.
+    force : bool
+        Whether to replace files that others wrote, unless they are read. If a file is a symbolic
+        link, the link is replaced and not its target.
+
+    Attributes
+    ----------
+    path : Path
+    earlier : frozenset of str
+        Files that commands wrote here before.
+
+    Raises
+    ------
+    InputError
+        If the path is a file, or a folder that cannot be written.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        reads: Sequence[str | os.PathLike[str]] = (),
+        force: bool = False,
+    ) -> None:
+        self.path = path
+        self._reads, self._force = reads, force
+        if os.path.exists(path) and not os.path.isdir(path):
+            raise InputError(f"{path} is a file; expected a folder")
+        _require_writable(path, path, made=True)
+        self._written = self._manifest()
+        self.earlier = frozenset(self._written)
+
+    def claim(self, names: Iterable[str]) -> Self:
+        """Check, before the work, that files may be replaced; remove drafts of killed runs.
+
+        Parameters
+        ----------
+        names : iterable of str
+            Files that may be written, with slashes between folders.
+
+        Raises
+        ------
+        InputError
+            If a file is read, is a folder, or exists and no command wrote it.
+        """
+        names = (MANIFEST, *names)
+        for name in names:
+            self._refuse(name)
+        for folder in {(self.path / name).parent for name in names}:
+            remove_drafts(folder)
+        return self
+
+    def is_free(self, name: str) -> bool:
+        """Whether a file may be written."""
+        try:
+            self._refuse(name)
+        except InputError:
+            return False
+        return True
+
+    @contextmanager
+    def replacing(self, name: str) -> Iterator[IO[bytes]]:
+        """Open a draft that takes the place of a file at the end of the ``with`` statement.
+
+        Raises
+        ------
+        InputError
+            If a file exists by now that may not be replaced.
+        OSError
+            If the file cannot be written.
+        """
+        self._refuse(name)
+        target = self.path / name
+        self.path.mkdir(parents=True, exist_ok=True)
+        if name not in self._written:  # a killed run then knows the file as its own
+            self._change_manifest(add={name})
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(target, follow=False) as file:
+            yield file
+
+    def write(self, name: str, content: str | bytes) -> None:
+        """Write a file, text as UTF-8; see `replacing`."""
+        with self.replacing(name) as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Remove files that commands wrote here."""
+        names = self._written.intersection(names)
+        for name in names:
+            with suppress(FileNotFoundError, NotADirectoryError):
+                (self.path / name).unlink()
+        self._change_manifest(remove=names)
+
+    def _refuse(self, name: str) -> None:
+        target = self.path / name
+        if _is_read(target, self._reads):
+            raise InputError(f"{target} is a file that is read, and would be overwritten")
+        if target.is_dir():
+            raise InputError(f"{target} is a folder; expected a file or nothing of this name")
+        ours = self._force or name == MANIFEST or name in self._written
+        # Another command may have written it since: both may fill one folder at the same time.
+        if os.path.lexists(target) and not ours and name not in self._manifest():
+            raise InputError(
+                f"{target} was not written by btdagg; choose another folder, or --force to replace "
+                "the file"
+            )
+
+    def _manifest(self) -> set[str]:
+        """Return the names of the files that commands wrote here."""
+        path = self.path / MANIFEST
+        if not os.path.lexists(path):
+            return set()
+        try:
+            return _FILE.loads(path.read_bytes(), str(path), _names_in)
+        except InputError:
+            if self._force:
+                return set()
+            raise InputError(
+                f"{path} is not a manifest of btdagg; choose another folder, or --force"
+            ) from None
+
+    def _change_manifest(self, add: Set[str] = frozenset(), remove: Set[str] = frozenset()) -> None:
+        """Keep what other commands have put into the manifest since it was read."""
+        with locked_folder(self.path):
+            self._written = (self._written | self._manifest() | add) - remove
+            content = _FILE.dumps({"files": sorted(self._written)}, indent=1) + "\n"
+            with replacing(self.path / MANIFEST, follow=False) as file:
+                file.write(content.encode())
+
+
+def _names_in(manifest: dict[str, Any]) -> set[str]:
+    names = manifest["files"]
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise TypeError("files is no list of names")
+    return set(names)
+
+
+# Files
+
+
+def _is_read(path: Path, reads: Sequence[str | os.PathLike[str]]) -> bool:
+    """Whether a file, under any name or link, is one of those that are read."""
+    for read in reads:
+        if os.path.realpath(path) == os.path.realpath(read):
+            return True
+        with suppress(OSError):
+            if os.path.samefile(path, read):
+                return True
+    return False
+
+
+def table_if_any(path: Path) -> pl.DataFrame | None:
+    """Read the table that an output would replace, if the file holds one."""
+    from btdagg.votes import read_table
+
+    if not path.is_file() or not path.stat().st_size:
+        return None
+    try:
+        return read_table(path, []).frame
+    except InputError:
+        return None
+
+
+def _require_writable(folder: Path, named: Path, made: bool = False) -> None:
+    """Raise an `InputError` if the folder of an output, existing or to be made, is not writable."""
+    try:
+        above = (folder, *folder.absolute().parents) if made else (folder,)
+        try_folder(next((place for place in above if place.exists()), folder))
+    except OSError as error:
+        raise InputError(f"{named}: cannot be written: {error.strerror}") from None

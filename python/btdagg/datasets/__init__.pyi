@@ -1,0 +1,18 @@
+from .regimes import (
+    REGIMES as REGIMES,
+)
+from .regimes import (
+    Regime as Regime,
+)
+from .simulation import (
+    SimulatedVotes as SimulatedVotes,
+)
+from .simulation import (
+    simulate as simulate,
+)
+from .sums import (
+    simulated_pairs as simulated_pairs,
+)
+from .thurstone import (
+    Thurstone as Thurstone,
+)

@@ -1,0 +1,109 @@
+"""Scores of predicted labels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from btdagg._core import InputError
+from btdagg._util.validation import as_labels, as_numbers, in_label_order, same_index, same_length
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+
+def mean_absolute_error(labels: ArrayLike, predicted: ArrayLike) -> float:
+    """Mean of ``|predicted - label|``, 0 to 2; lower is better.
+
+    A reversed preference costs 2. A tie taken for a preference, or a preference for a tie, costs 1.
+
+    Parameters
+    ----------
+    labels, predicted : (n,) arrays of -1, 0, 1
+
+    Raises
+    ------
+    InputError
+        If lengths disagree, there are no items, or a value is not a label; the message names it.
+
+    References
+    ----------
+    The paper's equation for MAE.
+    """
+    gold, given = _pair(labels, predicted)
+    return float(np.abs(gold - given).mean())
+
+
+def pairwise_accuracy(labels: ArrayLike, predicted: ArrayLike) -> float:
+    """Share of items whose predicted label is the gold label, 0 to 1; higher is better.
+
+    Takes and raises what `mean_absolute_error` does.
+
+    References
+    ----------
+    The paper's PA.
+    """
+    gold, given = _pair(labels, predicted)
+    return float((gold == given).mean())
+
+
+def confusion_matrix(labels: ArrayLike, predicted: ArrayLike) -> NDArray[np.int64]:
+    """Count the items by gold label (rows) and predicted label (columns), (3, 3) in label order.
+
+    Takes and raises what `mean_absolute_error` does.
+    """
+    gold, given = _pair(labels, predicted)
+    return np.bincount(3 * (gold + 1) + given + 1, minlength=9).reshape(3, 3)
+
+
+def discrete_ranked_probability_score(
+    labels: ArrayLike, probabilities: ArrayLike
+) -> NDArray[np.float64]:
+    """Score of each predicted distribution, (n,), 0 to 2; lower is better.
+
+    Parameters
+    ----------
+    labels : (n,) array of -1, 0, 1
+    probabilities : (n, 3) array
+        Probabilities of -1, 0, +1; each row sums to 1. In a data frame the columns are `p_minus`,
+        `p_tie`, `p_plus`, or the same without `p_`, in any order.
+
+    Raises
+    ------
+    InputError
+        If shapes disagree, a label is invalid, or a row is not a distribution; the message names
+        it.
+
+    References
+    ----------
+    The paper's equation for DRPS; Gneiting and Raftery (2007).
+    """
+    gold = as_labels(labels)
+    named = in_label_order(probabilities, "probabilities", "p_")
+    p = as_numbers(named, "probabilities").astype(np.float64)
+    if p.ndim != 2 or p.shape[1] != 3:
+        raise InputError(f"probabilities has shape {p.shape}, expected (n, 3)")
+    same_length("probabilities", len(p), "labels", len(gold))
+    same_index(labels=labels, probabilities=probabilities)
+    good = (p >= 0).all(axis=1) & np.isclose(
+        p.sum(axis=1), 1.0, rtol=0, atol=1e-6
+    )  # of single precision
+    if not good.all():
+        row = int(np.argmin(good))
+        raise InputError(
+            f"probabilities[{row}] is {p[row].tolist()}, expected three numbers of at least 0 that "
+            "sum to 1"
+        )
+    observed = np.stack([gold <= -1, gold <= 0], axis=1)
+    cumulative = np.cumsum(p, axis=1)[:, :2]
+    return np.asarray(((cumulative - observed) ** 2).sum(axis=1))
+
+
+def _pair(labels: ArrayLike, predicted: ArrayLike) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
+    gold, given = as_labels(labels), as_labels(predicted, "predicted")
+    same_length("predicted", len(given), "labels", len(gold))
+    same_index(labels=labels, predicted=predicted)
+    if len(gold) == 0:
+        raise InputError("labels is empty, expected at least one item")
+    return gold, given

@@ -1,0 +1,478 @@
+"""Whether methods differ by more than chance: permutation tests, corrections, rank clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from btdagg import _core
+from btdagg._core import InputError
+from btdagg._util.validation import (
+    as_groups,
+    as_integer,
+    as_losses,
+    as_number,
+    as_probabilities,
+    rests_of,
+    same_length,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+Alternative: TypeAlias = Literal["two-sided", "less", "greater"]
+Method: TypeAlias = Literal["auto", "exact", "monte-carlo"]
+Rule: TypeAlias = Literal["twice-median", "mean"]
+
+
+ROUNDING = 1e-12
+"""What a difference of mean losses, or its standard error, may differ from 0 by rounding alone."""
+
+
+class PermutationTestResult(NamedTuple):
+    """Result of `paired_permutation_test`.
+
+    Attributes
+    ----------
+    statistic : float
+        Mean of ``a - b``: below 0 where a has the lower losses.
+    pvalue : float
+        Never 0.
+    method : str
+        ``"exact"`` or ``"monte carlo"``.
+    n_resamples : int
+        Number of sign patterns drawn; 0 if the p-value is exact.
+    """
+
+    statistic: float
+    pvalue: float
+    method: str
+    n_resamples: int
+
+
+def paired_permutation_test(
+    a: ArrayLike,
+    b: ArrayLike,
+    alternative: Alternative = "two-sided",
+    method: Method = "auto",
+    n_resamples: int = 10_000,
+    seed: int = 0,
+    groups: ArrayLike | None = None,
+    *,
+    n_threads: int = 1,
+) -> PermutationTestResult:
+    """Test whether the mean losses of two methods on the same items differ.
+
+    If they do not, each difference ``a - b`` could equally have the opposite sign. The p-value is
+    the share of all sign patterns whose mean is at least as extreme as the observed one.
+
+    Parameters
+    ----------
+    a, b : (n,) arrays of finite numbers
+        Losses per item, such as ``abs(predicted - label)``.
+    alternative : {"two-sided", "less", "greater"}
+        Extreme means far from 0, below it (a has the lower losses), or above it.
+    method : {"auto", "exact", "monte-carlo"}
+        ``"exact"`` computes the whole null distribution and needs integer differences: any number
+        if they sum to at most 2**51, or up to 40 of any size (sums of up to 126 bits). ``"auto"``
+        is exact if possible, and Monte Carlo otherwise.
+    n_resamples : int
+        Sign patterns that Monte Carlo draws.
+    seed : int
+        The same seed gives the same p-value, at any number of threads.
+    groups : (n,) array, optional
+        Group of each item, such as its prompt. The differences of a group change sign together. The
+        test is exact if their sums are integers.
+    n_threads : int
+        Number of threads for Monte Carlo.
+
+    Returns
+    -------
+    PermutationTestResult
+
+    Raises
+    ------
+    InputError
+        If lengths disagree, there are no items, a loss is not finite (the message names it), an
+        argument is out of range, or ``method="exact"`` and a difference is no integer, or the
+        integers have too many different sums (more than some millions).
+
+    Notes
+    -----
+    Floats beyond 2**53 are treated as integers.
+
+    Swapping a and b negates the statistic and mirrors the alternative; the p-value stays the same
+    to the last bit. Exact p-values are sums of positive terms with 12 correct digits; a p-value
+    below 2.2e-308 is given as 2.2e-308. The Monte Carlo p-value is
+    ``(hits + 1) / (n_resamples + 1)``. A sum that differs from the observed one by no more than
+    rounding counts as a hit: by
+    ``2**-50`` of the sum of all ``|a| + |b|``, and ``2**-52 * (n / 64 + 16)`` of the sum of all
+    ``|a - b|``.
+
+    References
+    ----------
+    Fisher (1935); Phipson and Smyth (2010) for adding one. The paper draws 100 sign patterns.
+
+    Examples
+    --------
+    >>> paired_permutation_test([0, 0, 1, 0], [1, 2, 1, 1])
+    PermutationTestResult(statistic=-1.0, pvalue=0.25, method='exact', n_resamples=0)
+    """
+    first, second = as_losses(a, "a", "(n,)"), as_losses(b, "b", "(n,)")
+    same_length("b", len(second), "a", len(first))
+    group = None if groups is None else as_groups(groups, "a", len(first))
+    test = _test(alternative, method, n_resamples, seed)
+    (first, second), group, n_parts = _whole((a, b), (first, second), group)
+    statistic, pvalue, is_exact = test.paired(
+        first, second, group, as_integer(n_threads, "n_threads", 1)
+    )
+    statistic *= n_parts
+    if is_exact:
+        return PermutationTestResult(statistic, pvalue, "exact", 0)
+    return PermutationTestResult(statistic, pvalue, "monte carlo", int(n_resamples))
+
+
+def pairwise_pvalues(
+    losses: ArrayLike,
+    *,
+    method: Method = "auto",
+    n_resamples: int = 10_000,
+    seed: int = 0,
+    groups: ArrayLike | None = None,
+    n_threads: int = 1,
+) -> NDArray[np.float64]:
+    """Test each pair of methods for a difference, two-sided.
+
+    Parameters
+    ----------
+    losses : (methods, items) array of finite numbers
+        Losses on the same items, one row per method; at least two methods.
+    method, n_resamples, seed, groups, n_threads
+        See `paired_permutation_test`, which gives the same p-values one by one.
+
+    Returns
+    -------
+    (methods, methods) array
+        Symmetric p-values with ones on the diagonal. They are not corrected for multiple testing;
+        see `holm`.
+
+    Raises
+    ------
+    InputError
+        As `paired_permutation_test` does, and if there are fewer than two methods.
+    """
+    test = _test("two-sided", method, n_resamples, seed)
+    return _pairwise(test, losses, groups, as_integer(n_threads, "n_threads", 1))
+
+
+def split_pvalues(
+    losses: Sequence[ArrayLike] | NDArray[np.generic],
+    *,
+    method: Method = "auto",
+    n_resamples: int = 10_000,
+    seed: int = 0,
+    groups: Sequence[ArrayLike] | None = None,
+    n_threads: int = 1,
+) -> NDArray[np.float64]:
+    """Test each pair of methods for a difference on each of many splits, two-sided.
+
+    Parameters
+    ----------
+    losses : sequence of (methods, items) arrays
+        Losses on the evaluation set of each split, of the same methods in the same order. Splits
+        may differ in their number of items.
+    method, n_resamples, seed, n_threads
+        See `paired_permutation_test`. Each split draws different signs; split 0 draws those of
+        `pairwise_pvalues`.
+    groups : sequence of (items,) arrays, optional
+        Groups of the items of each split.
+
+    Returns
+    -------
+    (splits, methods, methods) array
+        P-values of each split as in `pairwise_pvalues`; `combine_pvalues` combines them.
+
+    Raises
+    ------
+    InputError
+        As `pairwise_pvalues` does, with the number of the split, and if there is no split or the
+        number of methods changes.
+    """
+    n_threads = as_integer(n_threads, "n_threads", 1)
+    if len(losses) == 0:
+        raise InputError("losses is empty, expected at least one split")
+    if groups is not None:
+        same_length("groups", len(groups), "losses", len(losses))
+    found: list[NDArray[np.float64]] = []
+    for number, split in enumerate(losses):
+        test = _test("two-sided", method, n_resamples, seed, stream=number)
+        group = None if groups is None else groups[number]
+        try:
+            pvalues = _pairwise(test, split, group, n_threads)
+        except InputError as error:
+            raise InputError(f"split {number}: {error}") from None
+        if found and len(pvalues) != len(found[0]):
+            raise InputError(
+                f"split {number}: losses has {len(pvalues)} methods, expected {len(found[0])} as "
+                "in "
+                "split 0"
+            )
+        found.append(pvalues)
+    return np.stack(found)
+
+
+def t_pvalues(
+    differences: ArrayLike, errors: ArrayLike, degrees_of_freedom: ArrayLike
+) -> NDArray[np.float64]:
+    """Two-sided p-values of differences of means over groups, of any one shape.
+
+    They are Student's t. Where groups do not vary, so that t is infinite, the p-value is that of
+    their signs: all of g groups differ alike with probability ``2**(1 - g)`` by chance.
+
+    Parameters
+    ----------
+    differences, errors : arrays
+        Differences and their standard errors, 0 where groups do not vary but for rounding.
+    degrees_of_freedom : array
+        One less than the (effective) number of groups.
+    """
+    from scipy import stats
+
+    away, errors = np.abs(differences), np.asarray(errors)
+    freedom = np.asarray(degrees_of_freedom)
+    of_signs = np.where(away > ROUNDING, 2.0**-freedom, 1.0)
+    t = np.divide(away, errors, out=np.zeros_like(away), where=errors > 0)
+    found = np.where(errors > 0, 2 * stats.t.sf(t, freedom), of_signs)
+    pvalues: NDArray[np.float64] = np.clip(found, np.finfo(np.float64).tiny, 1.0)  # never 0
+    return pvalues
+
+
+def combine_pvalues(pvalues: ArrayLike, *, rule: Rule = "twice-median") -> NDArray[np.float64]:
+    """Combine p-values of the same hypothesis on many splits into one.
+
+    Splits of the same items depend on each other strongly and in an unknown way, so rules for
+    independent p-values (Fisher's, Stouffer's) call far too much significant. Twice the median is a
+    valid p-value under any dependence, and loses at most a factor of 2.
+
+    Parameters
+    ----------
+    pvalues : (splits, ...) array of numbers from 0 to 1
+        P-values, such as those of `split_pvalues`. Further dimensions are combined separately.
+    rule : {"twice-median", "mean"}
+        The default is twice the median (Rüger 1978; Meinshausen, Meier and Bühlmann 2009), which a
+        few odd splits do not move. The plain mean is the paper's reading; it is not a p-value, and
+        can reject true null hypotheses up to twice as often as it says (Vovk and Wang 2020).
+
+    Returns
+    -------
+    (...) array
+        At most 1. P-values of a single split are returned unchanged.
+
+    Raises
+    ------
+    InputError
+        If there is no split, a value is not a number from 0 to 1, or the rule is unknown.
+
+    Notes
+    -----
+    The paper's figures have ``split_pvalues(losses, method="monte-carlo", n_resamples=100)``
+    combined by ``"mean"``.
+
+    References
+    ----------
+    Rüger, Das maximale Signifikanzniveau des Tests, Metrika 25 (1978); Meinshausen, Meier and
+    Bühlmann, P-values for high-dimensional regression, JASA 104 (2009); Vovk and Wang, Combining
+    p-values via averaging, Biometrika 107 (2020).
+    """
+    array = as_probabilities(pvalues, "pvalues")
+    if array.ndim == 0:
+        raise InputError("pvalues has shape (), expected splits in the first dimension")
+    if rule not in ("twice-median", "mean"):
+        raise InputError(f"rule is {rule!r}, expected 'twice-median' or 'mean'")
+    if len(array) == 1:
+        return np.array(array[0])
+    if rule == "mean":
+        return np.asarray(array.mean(axis=0))
+    return np.minimum(2 * np.asarray(np.median(array, axis=0)), 1.0)
+
+
+def holm(pvalues: ArrayLike) -> NDArray[np.float64]:
+    """Correct p-values for multiple testing by Holm's method.
+
+    If you compare the result with tau, the probability of any false alarm is at most tau, under any
+    dependence.
+
+    Parameters
+    ----------
+    pvalues : (m,) or symmetric (methods, methods) array of numbers from 0 to 1
+        One p-value per test. In a matrix each pair of different methods is a test.
+
+    Returns
+    -------
+    array
+        Corrected p-values in the same places; the diagonal of a matrix is 1.
+
+    Raises
+    ------
+    InputError
+        If a value is not a number from 0 to 1, or a matrix is not symmetric.
+
+    References
+    ----------
+    Holm, A simple sequentially rejective multiple test procedure (1979).
+    """
+    array = as_probabilities(pvalues, "pvalues")
+    if array.ndim == 1:
+        order = np.argsort(array, kind="stable")
+        scaled = array[order] * np.arange(len(array), 0, -1)
+        corrected = np.empty_like(array)
+        corrected[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
+        return corrected
+    matrix = _symmetric(array)
+    above = np.triu_indices(len(matrix), 1)
+    corrected = np.ones_like(matrix)
+    if len(matrix) > 1:
+        corrected[above] = holm(matrix[above])
+        corrected.T[above] = corrected[above]
+    return corrected
+
+
+def rank_clusters(scores: ArrayLike, pvalues: ArrayLike, tau: float = 0.05) -> NDArray[np.int64]:
+    """Rank methods in clusters whose members do not differ significantly; 1 is the best.
+
+    From the best score to the worst, a method joins the current cluster unless it differs
+    significantly (``p < tau``) from one of its members; then it starts the next cluster.
+
+    Parameters
+    ----------
+    scores : (methods,) array of finite numbers
+        Mean losses; lower is better. Methods with equal scores get equal ranks.
+    pvalues : (methods, methods) array
+        Symmetric p-values, such as those of `pairwise_pvalues`, with or without `holm`.
+    tau : float
+        Significance level, above 0 and below 1.
+
+    Returns
+    -------
+    (methods,) array of int
+        Rank of each method.
+
+    Raises
+    ------
+    InputError
+        If shapes disagree, the matrix is not symmetric, or a value is out of range.
+
+    References
+    ----------
+    Freitag et al., Results of WMT23 Metrics Shared Task (2023); the paper's top clusters, which
+    have rank 1.
+
+    Examples
+    --------
+    >>> pvalues = [[1, 0.4, 0.01], [0.4, 1, 0.2], [0.01, 0.2, 1]]
+    >>> rank_clusters([0.30, 0.32, 0.35], pvalues).tolist()
+    [1, 1, 2]
+    """
+    mean, significant = _significant(scores, pvalues, tau)
+    ranks = np.zeros(len(mean), dtype=np.int64)
+    rank = 1
+    for score in np.unique(mean):
+        joining, cluster = mean == score, ranks == rank
+        if significant[np.ix_(joining, cluster)].any():
+            rank += 1
+        ranks[joining] = rank
+    return ranks
+
+
+def statistically_tied(
+    scores: ArrayLike, pvalues: ArrayLike, tau: float = 0.05
+) -> NDArray[np.bool_]:
+    """Return which methods cannot be told from the best: the best, and all with ``p >= tau``.
+
+    Unlike in a rank cluster, each method is compared only with the best; if several share the best
+    score, with each of them.
+
+    Takes and raises what `rank_clusters` does.
+
+    Returns
+    -------
+    (methods,) array of bool
+    """
+    mean, significant = _significant(scores, pvalues, tau)
+    best = mean == mean.min()
+    return np.asarray(best | ~significant[best].any(axis=0))
+
+
+def _test(
+    alternative: Alternative, method: Method, n_resamples: int, seed: int, stream: int = 0
+) -> _core.PermutationTest:
+    return _core.PermutationTest(
+        str(alternative),
+        str(method),
+        as_integer(n_resamples, "n_resamples", 1),
+        as_integer(seed, "seed", 0, 2**64 - 1),
+        stream,
+    )
+
+
+def _pairwise(
+    test: _core.PermutationTest, losses: ArrayLike, groups: ArrayLike | None, n_threads: int
+) -> NDArray[np.float64]:
+    rows = as_losses(losses, "losses", "(methods, items)")
+    group = None if groups is None else as_groups(groups, "items", rows.shape[1])
+    (rows,), group, _ = _whole((losses,), (rows,), group)
+    return test.pairwise(rows, group, n_threads)
+
+
+def _whole(
+    given: Sequence[ArrayLike],
+    floats: Sequence[NDArray[np.float64]],
+    group: NDArray[np.int64] | None,
+) -> tuple[list[NDArray[np.float64]], NDArray[np.int64] | None, int]:
+    """Split losses that are integers beyond what floats hold in two, kept together as a group.
+
+    Returns the losses, the groups, and in how many parts each loss is.
+    """
+    rests = [rests_of(losses, nearest) for losses, nearest in zip(given, floats, strict=True)]
+    if all(rest is None for rest in rests):
+        return list(floats), group, 1
+    group = np.arange(floats[0].shape[-1]) if group is None else group
+    parts = [
+        np.concatenate([nearest, np.zeros_like(nearest) if rest is None else rest], axis=-1)
+        for nearest, rest in zip(floats, rests, strict=True)
+    ]
+    return parts, np.concatenate([group, group]), 2
+
+
+def _significant(
+    scores: ArrayLike, pvalues: ArrayLike, tau: float
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Scores, and which pairs of methods differ significantly."""
+    mean = as_losses(scores, "scores", "(methods,)")
+    if len(mean) == 0:
+        raise InputError("scores is empty, expected at least one method")
+    if not np.isfinite(mean).all():
+        row = int(np.argmin(np.isfinite(mean)))
+        raise InputError(f"scores[{row}] is {mean[row]}, expected a finite number")
+    matrix = _symmetric(as_probabilities(pvalues, "pvalues"))
+    same_length("pvalues", len(matrix), "scores", len(mean))
+    level = as_number(tau, "tau")
+    if not 0 < level < 1:
+        raise InputError(f"tau is {level}, expected a number above 0 and below 1")
+    return mean, matrix < level
+
+
+def _symmetric(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Check that p-values are a symmetric matrix."""
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise InputError(f"pvalues has shape {matrix.shape}, expected (methods, methods)")
+    differs = matrix != matrix.T
+    if differs.any():
+        row, column = np.unravel_index(np.argmax(differs), matrix.shape)
+        raise InputError(
+            f"pvalues[{row}, {column}] is {matrix[row, column]} and pvalues[{column}, {row}] is "
+            f"{matrix[column, row]}, expected them equal"
+        )
+    return matrix

@@ -1,1 +1,0 @@
-"""Fitting the model to a few labelled items."""

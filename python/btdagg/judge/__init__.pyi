@@ -1,0 +1,75 @@
+from .answers import (
+    Verdict as Verdict,
+)
+from .answers import (
+    parse_verdict as parse_verdict,
+)
+from .answers import (
+    vote_of as vote_of,
+)
+from .batch_client import (
+    BatchClient as BatchClient,
+)
+from .client import (
+    ChatReply as ChatReply,
+)
+from .client import (
+    ChatRequest as ChatRequest,
+)
+from .client import (
+    FunctionClient as FunctionClient,
+)
+from .client import (
+    Usage as Usage,
+)
+from .faults import (
+    ChatError as ChatError,
+)
+from .jobs import (
+    Estimate as Estimate,
+)
+from .jobs import (
+    estimate as estimate,
+)
+from .jobs import (
+    judge as judge,
+)
+from .judging import (
+    Judging as Judging,
+)
+from .limits import (
+    Limits as Limits,
+)
+from .pairs import (
+    Pair as Pair,
+)
+from .pairs import (
+    Pairs as Pairs,
+)
+from .pairs import (
+    read_pairs as read_pairs,
+)
+from .prices import (
+    Prices as Prices,
+)
+from .prompts import (
+    TEMPLATES as TEMPLATES,
+)
+from .prompts import (
+    PromptTemplate as PromptTemplate,
+)
+from .prompts import (
+    get_template as get_template,
+)
+from .prompts import (
+    load_template as load_template,
+)
+from .provider import (
+    ModelClient as ModelClient,
+)
+from .runs import (
+    JudgeRun as JudgeRun,
+)
+from .store import (
+    VoteStore as VoteStore,
+)

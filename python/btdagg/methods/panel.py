@@ -1,0 +1,82 @@
+"""A panel of judges as an aggregator, and each of its judges alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Self
+
+import numpy as np
+
+from btdagg._core import InputError
+from btdagg._util.readable import readable
+from btdagg.methods.davidson import Davidson
+from btdagg.model.panel_calibration import PanelCalibration, calibrate_panel
+from btdagg.votes.evidence import Evidence
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+
+@readable
+@dataclass(frozen=True)
+class Panel:
+    """The votes of several judges, each with parameters of its own; see `calibrate_panel`.
+
+    It reads the evidence's counts by judge. The settings are frozen; `fit` sets `fitted`.
+    """
+
+    judges: tuple[str, ...]
+    name: str = "panel"
+    fitted: PanelCalibration | None = field(default=None, hash=False)
+
+    def fit(self, counts: ArrayLike, labels: ArrayLike) -> Self:
+        """Fit to evidence with counts by judge and (n,) labels, and return itself."""
+        fitted = calibrate_panel(self._side_by_side(counts), labels, judges=self.judges)
+        object.__setattr__(self, "fitted", fitted)
+        return self
+
+    def decide(self, counts: ArrayLike) -> NDArray[np.int8]:
+        """Label of each item, (n,).
+
+        Raises
+        ------
+        InputError
+            If it is not fitted, or the evidence has no counts by judge.
+        """
+        if self.fitted is None:
+            raise InputError(f"{self.name} is not fitted: call fit with labelled counts first")
+        return self.fitted.model.decide(self._side_by_side(counts))
+
+    def _side_by_side(self, counts: ArrayLike) -> NDArray[np.int64]:
+        evidence = Evidence.of(counts)
+        return np.stack([evidence.require_judge(name) for name in self.judges], axis=1)
+
+
+@readable
+@dataclass(frozen=True)
+class OneJudge:
+    """`Davidson` of the votes of one judge of a panel; `fit` sets `fitted`."""
+
+    judge: str
+    name: str
+    prior: Literal["weak"] | None = None
+    fitted: Davidson | None = field(default=None, hash=False)
+
+    def fit(self, counts: ArrayLike, labels: ArrayLike) -> Self:
+        """Fit to the judge's counts and (n,) labels, and return itself."""
+        own = Evidence.of(counts).require_judge(self.judge)
+        fitted = Davidson(self.name, prior=self.prior).fit(own, labels)
+        object.__setattr__(self, "fitted", fitted)
+        return self
+
+    def decide(self, counts: ArrayLike) -> NDArray[np.int8]:
+        """Label of each item, (n,); a tie where the judge is absent.
+
+        Raises
+        ------
+        InputError
+            If it is not fitted, or the evidence has no counts of the judge.
+        """
+        if self.fitted is None:
+            raise InputError(f"{self.name} is not fitted: call fit with labelled counts first")
+        return self.fitted.decide(Evidence.of(counts).require_judge(self.judge))

@@ -1,0 +1,80 @@
+"""Aggregators by their names on the command line, and the default ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
+
+from btdagg._core import InputError
+from btdagg.methods.base import Aggregator
+from btdagg.methods.davidson import Davidson
+from btdagg.methods.davidson_mae import DavidsonMAE
+from btdagg.methods.decided import Decided
+from btdagg.methods.isotonic import Isotonic
+from btdagg.methods.majority import MajorityVote
+from btdagg.methods.median import RoundedMedian
+from btdagg.methods.neighbours import Neighbours
+from btdagg.methods.soft import SoftSelfConsistency
+from btdagg.methods.threshold import Threshold
+from btdagg.methods.weighted import ConfidenceWeightedVote
+
+AGGREGATORS: Mapping[str, Callable[[], Aggregator]] = MappingProxyType(
+    {
+        "neighbours": Neighbours,
+        "weak": partial(Davidson, prior="weak"),
+        "davidson": Davidson,
+        "majority": MajorityVote,
+        "soft-sc-mean": partial(SoftSelfConsistency, "mean"),
+        "soft-sc-min": partial(SoftSelfConsistency, "min"),
+        "soft-sc-product": partial(SoftSelfConsistency, "product"),
+        "ci-sc": ConfidenceWeightedVote,
+        "median": RoundedMedian,
+        "threshold": Threshold,
+        "davidson-mae": DavidsonMAE,
+        "isotonic": Isotonic,
+        "greedy": partial(Decided, "greedy", "greedy decoding"),
+        "few-shot": partial(Decided, "few_shot", "few-shot", some=True),
+        "gsa": partial(Decided, "gsa"),
+        "usc": partial(Decided, "usc"),
+    }
+)
+"""Constructors of the aggregators, by name."""
+
+
+def aggregators_or_usual(aggregators: Sequence[Aggregator] | None) -> tuple[Aggregator, ...]:
+    """Return the given aggregators, or by default Davidson and majority vote.
+
+    Raises
+    ------
+    InputError
+        If there are none.
+    """
+    chosen = (Davidson(), MajorityVote()) if aggregators is None else tuple(aggregators)
+    if not chosen:
+        raise InputError("aggregators is empty, expected at least one")
+    return chosen
+
+
+def by_name(names: Sequence[str]) -> tuple[Aggregator, ...]:
+    """Return new aggregators by their names, in that order.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Keys of `AGGREGATORS`, in any case.
+
+    Raises
+    ------
+    InputError
+        If there is no such aggregator (the message lists all names), or one is named twice.
+    """
+    if isinstance(names, str):
+        raise InputError(f"names is {names!r}, expected a sequence of names")
+    keys = [name.strip().lower() for name in names]
+    for place, key in enumerate(keys):
+        if key not in AGGREGATORS:
+            raise InputError(f"no method {key!r}, expected one of {', '.join(AGGREGATORS)}")
+        if key in keys[:place]:
+            raise InputError(f"method {key!r} is named twice")
+    return tuple(AGGREGATORS[key]() for key in keys)

@@ -1,0 +1,274 @@
+"""Fitting the model on a few labelled items by minimum DRPS."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from btdagg._core import InputError
+from btdagg._util.display import Displayed, picture
+from btdagg._util.readable import readable
+from btdagg._util.validation import CountsItself, as_integer, as_number, labelled
+from btdagg.model.bounds import PARAMETERS, Bounds, box_of
+from btdagg.model.calibration_set import calibration_set
+from btdagg.model.davidson import DavidsonModel
+from btdagg.model.few_labels import FewLabels
+from btdagg.model.posterior import Posterior
+from btdagg.model.warnings import CalibrationWarning, constant_of, warnings_of
+from btdagg.votes.provenance import Provenance
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from btdagg._core import CalibrationSet
+    from btdagg.model.prior import Prior
+    from btdagg.report.figure import ReportFigure
+
+
+@readable
+@dataclass(frozen=True)
+class Calibration(Displayed):
+    """A fitted model and how the fit went.
+
+    Attributes
+    ----------
+    model : DavidsonModel
+        The model of least DRPS; with a prior, the one closest to the posterior.
+    drps : float
+        Its weighted mean DRPS on the calibration set; NaN without labels.
+    converged : bool
+        Whether it is an optimum: no component of the gradient that could be followed without
+        leaving the bounds is larger than 1e-8.
+    at_bounds : tuple of str
+        Parameters (beta, nu, gamma) whose value is one of their bounds.
+    n_labels : int
+        Labelled items with a weight above 0.
+    max_votes : int
+        Most votes of an item.
+    n_starts : int
+        Starts from a grid over the whole box that were followed downhill; 0 with a prior.
+    warnings : tuple of str
+        What was warned of, as text.
+    posterior : Posterior or None
+        With a prior: how sure the parameters and the decisions are, and whether the prior fits.
+    """
+
+    model: DavidsonModel
+    drps: float
+    converged: bool
+    at_bounds: tuple[str, ...]
+    n_labels: int
+    max_votes: int
+    n_starts: int
+    warnings: tuple[str, ...]
+    posterior: Posterior | None = None
+
+    def plot(self, n_votes: int | None = None) -> ReportFigure:
+        """Draw how the model decides every way in which votes can fall, and majority vote beside.
+
+        Parameters
+        ----------
+        n_votes : int, optional
+            Votes per item; unless given as many as an item had at most, up to 50.
+
+        Raises
+        ------
+        InputError
+            If it is out of range.
+        MissingExtraError
+            If matplotlib is not installed.
+        """
+        return picture(self, n_votes)
+
+    def __str__(self) -> str:
+        model = self.model
+        lines = [
+            f"beta {model.beta:.4g}, nu {model.nu:.4g}, gamma {model.gamma:.4g} "
+            f"from {self.n_labels} labels"
+            + ("" if math.isnan(self.drps) else f"; DRPS {self.drps:.4f}"),
+            *(f"warning: {text}" for text in self.warnings),
+        ]
+        return "\n".join(lines)
+
+
+def calibrate(
+    counts: ArrayLike,
+    labels: ArrayLike | None,
+    *,
+    weights: ArrayLike | None = None,
+    prior: Prior | Literal["weak"] | None = None,
+    alpha: float = 1.0,
+    kappa: float = 1.0,
+    bounds: Bounds | None = None,
+    provenance: Provenance | None = None,
+    n_threads: int = 1,
+) -> Calibration:
+    """Fit the Davidson model to labelled vote counts by minimum DRPS, or with a prior to few.
+
+    Without a prior it is the paper's fit. A grid over the whole box finds the basins of the loss,
+    and Newton steps go to the bottom of the best few: small calibration sets do have local minima.
+    What a fit costs does not grow with the data after one pass over it.
+
+    What the labels cannot identify is left neutral: beta at 1 where no item leans to a side, gamma
+    at 0 where all items have the same share of ties, unless its freedom gives a lower DRPS, as
+    where it makes up for the bounds of nu.
+
+    With a prior, labels may be few, of one class, or none. The model is the one whose probabilities
+    are closest, in DRPS over the counts that occur, to the mean of a posterior, whose neighbours'
+    and weak parts are weighed by the likelihood of the labels. As labels grow it becomes the
+    paper's fit.
+
+    Parameters
+    ----------
+    counts : (n, 3) array of non-negative integers
+        Votes per item in label order: minus, tie, plus; in a data frame in columns of these names
+        and no other, in any order. Or votes, as `btdagg.read_votes` returns them.
+    labels : (n,) array of -1, 0, 1, or None for soft labels
+        Gold labels, in the order of the counts: an array, list or series. Pandas objects whose
+        indexes differ are an error. With votes, labels as `btdagg.read_labels` returns them: the
+        fit is to the items that have both.
+    weights : (n,) or, for soft labels, (n, 3) array of non-negative numbers, optional
+        Weight of each item, or of each label of each item (named in a data frame as the counts
+        are). 1 unless given. With a prior their size counts: they are scaled to sum to the
+        effective number of labels, ``weights.sum()**2 / (weights**2).sum()``.
+    prior : Prior or "weak", optional
+        What is known before the labels: of neighbours (`btdagg.fit_prior`), or of judges in
+        general. Without `labels` and `weights` the counts are of unlabelled items, and say how
+        often each occurs.
+    alpha, kappa : float
+        Smoothing constants of the margin and the tie feature.
+    bounds : Bounds, optional
+        Box constraints; the paper's unless given.
+    provenance : Provenance, optional
+        Where the votes are from, for the model to keep; of votes, as they were read, it is known.
+        The number of labels and, unless given, the votes per item (the most of
+        an item) are added.
+    n_threads : int
+        Threads over the distinct rows, of use where there are many thousands; they do not change a
+        bit of the result.
+
+    Returns
+    -------
+    Calibration
+        The model, its DRPS, and how the fit went.
+
+    Raises
+    ------
+    InputError
+        If shapes disagree, a value is out of range (the message names its row), or no weight is
+        above 0.
+
+    Warns
+    -----
+    CalibrationWarning
+        If the fit did not converge, a parameter is at a bound, the labels cannot identify a
+        parameter, or the fitted model calls everything a tie whatever the votes. With a prior: if
+        its neighbours do not fit the labels, or have fewer votes an item.
+
+    Notes
+    -----
+    The paper minimises the DRPS by L-BFGS-B. Which optimiser finds the minimum is no part of the
+    estimator, and L-BFGS-B finds nothing lower from where this one ends.
+
+    References
+    ----------
+    The paper's equation for empirical DRPS and its appendix on fitted parameters; Davidson
+    (1970); Gneiting and Raftery (2007). Bissiri, Holmes and Walker (2016) for posteriors of a loss;
+    Robbins (1956) for neighbours as a prior.
+
+    Examples
+    --------
+    >>> counts = [[0, 2, 10], [1, 10, 1], [11, 1, 0], [4, 3, 5], [2, 1, 9], [6, 2, 4]]
+    >>> calibration = calibrate(counts, [1, 0, -1, 0, 1, 0])
+    >>> calibration.converged
+    True
+    >>> calibrate(counts[:2], [1, 0], prior="weak").model.decide_one(minus=1, tie=0, plus=11)
+    1
+    """
+    votes, (counts, labels, _) = counts, labelled(counts, labels, weights=weights)
+    bounds = Bounds() if bounds is None else bounds
+    if not isinstance(bounds, Bounds):
+        raise InputError(f"bounds is {bounds!r}, expected btdagg.Bounds(...)")
+    smoothing = {"alpha": as_number(alpha, "alpha"), "kappa": as_number(kappa, "kappa")}
+    n_threads = as_integer(n_threads, "n_threads", 1)
+    if not isinstance(provenance, Provenance | None):
+        raise InputError(f"provenance is {provenance!r}, expected btdagg.votes.Provenance(...)")
+    if provenance is None:
+        provenance = Provenance.of(votes) if isinstance(votes, CountsItself) else Provenance()
+    if prior is None:
+        items = calibration_set(counts, labels, weights, **smoothing)
+        found = _of_least_drps(items, bounds, provenance, smoothing, n_threads)
+    else:
+        few = FewLabels.of(counts, labels, weights, **smoothing)
+        found = _closest_to_posterior(few, prior, bounds, provenance, smoothing)
+    for text in found.warnings:
+        warnings.warn(text, CalibrationWarning, stacklevel=2)
+    return found
+
+
+def _of_least_drps(
+    items: CalibrationSet,
+    bounds: Bounds,
+    provenance: Provenance,
+    smoothing: dict[str, float],
+    n_threads: int,
+) -> Calibration:
+    lower, upper = box_of(bounds)
+    fit = items.fit(lower.tolist(), upper.tolist(), n_threads)
+    model = _model(fit.parameters, items, items.n_items, provenance, smoothing)
+    at_bounds = tuple(name for name, hit in zip(PARAMETERS, fit.at_bounds, strict=True) if hit)
+    return Calibration(
+        model=model,
+        drps=fit.drps,
+        converged=fit.converged,
+        at_bounds=at_bounds,
+        n_labels=items.n_items,
+        max_votes=items.max_votes,
+        n_starts=fit.n_starts,
+        warnings=tuple(warnings_of(fit, items, model, at_bounds)),
+    )
+
+
+def _closest_to_posterior(
+    few: FewLabels,
+    prior: Prior | Literal["weak"],
+    bounds: Bounds,
+    provenance: Provenance,
+    smoothing: dict[str, float],
+) -> Calibration:
+    if bounds != Bounds():
+        raise InputError("bounds are given with a prior, which is one over the paper's box")
+    items, found = few.items, few.posterior(prior)
+    theta = found.parameters
+    model = _model(theta, items, few.n_labels, provenance, smoothing)
+    doubts = few.doubts(found, prior)
+    ends = zip(PARAMETERS, theta, *box_of(bounds), strict=True)
+    return Calibration(
+        model=model,
+        drps=items.loss(np.array(theta), 1)[0] if few.n_labels else math.nan,
+        converged=True,
+        at_bounds=tuple(name for name, value, low, high in ends if value in (low, high)),
+        n_labels=few.n_labels,
+        max_votes=items.max_votes,
+        n_starts=0,
+        warnings=(*doubts, *constant_of(items, model)),
+        posterior=Posterior(
+            model, few.worth, found.shares[0], found.shares[2], doubts, few, prior, found
+        ),
+    )
+
+
+def _model(
+    theta: tuple[float, float, float],
+    items: CalibrationSet,
+    n_labels: int,
+    known: Provenance,
+    smoothing: dict[str, float],
+) -> DavidsonModel:
+    n_votes = (items.max_votes or None) if known.n_votes is None else known.n_votes
+    known = replace(known, n_votes=n_votes, n_labels=n_labels)
+    return DavidsonModel(*theta, **smoothing, provenance=known)

@@ -1,0 +1,379 @@
+"""The fitted model: five numbers that turn counts into probabilities and labels."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+
+from btdagg import _core
+from btdagg._core import InputError
+from btdagg._util.display import Displayed, picture
+from btdagg._util.files import FileFormat, SavedAsJson
+from btdagg._util.readable import readable
+from btdagg._util.validation import as_counts, as_integer, as_number
+from btdagg.model.calibration_set import calibration_set
+from btdagg.votes.provenance import Provenance, warn_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from btdagg.model.sql.votes import VotesTable
+    from btdagg.report.figure import ReportFigure
+
+MODEL_FILE = FileFormat("btdagg.davidson", "model")
+_NUMBERS = ("beta", "eta0", "gamma", "alpha", "kappa")
+
+
+@readable
+class Features(NamedTuple):
+    """Margin feature s and tie feature t, each (n,)."""
+
+    s: NDArray[np.float64]
+    t: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class DavidsonModel(SavedAsJson, Displayed):
+    """Bradley-Terry-Davidson model of labels given vote counts.
+
+    A frozen value: equal if its numbers are equal, hashable, picklable, saved as versioned JSON.
+    All arrays with one column per label have them in label order -1, 0, +1.
+
+    Parameters
+    ----------
+    beta, eta0, gamma : float
+        Margin sensitivity, tie baseline (the log of nu) and tie-count sensitivity.
+    alpha, kappa : float
+        Smoothing constants of the margin and the tie feature, above 0.
+    provenance : Provenance, optional
+        What the model was fitted to, to warn if it is used for something else. It is saved with the
+        model, and affects neither decisions nor equality.
+
+    Raises
+    ------
+    InputError
+        If a number is not finite, or a smoothing constant is not above 0.
+
+    Notes
+    -----
+    With ``s = 1/2 log((plus + alpha) / (minus + alpha))``,
+    ``t = log((tie + kappa) / (n + kappa))``, ``u = beta * s`` and ``eta = eta0 + gamma * t`` the
+    probabilities of -1, 0 and +1 are proportional to ``exp(-u)``, ``exp(eta)`` and ``exp(u)``. The
+    decision is the label of least expected absolute error, which is the median of that
+    distribution: the leading side where ``2 sinh|u| > exp(eta)``, else a tie. Risks that differ by
+    no more than rounding are equal, and equal risks give a tie. Swapping A and B mirrors every
+    result exactly.
+
+    Methods over arrays take `counts`, (n, 3) non-negative integers (floats where integral) of any
+    width and memory order, and `n_threads`, which does not change a bit of the result. They release
+    the GIL and raise `InputError` naming the row of the first bad count. A data frame (pandas,
+    polars, PyArrow, narwhals) is read by column name. It must have exactly the columns minus (or
+    b), tie (or same) and plus (or a), in any order, or columns numbered 0, 1, 2.
+
+    `decide`, `predict_proba` and `risks` warn (`ProvenanceWarning`) if each of the first 32 items
+    has more votes than the model was fitted for. They do not look further, so that counts are read
+    only once. ``model.provenance.differences(counts, votes)`` checks all items, and where the votes
+    come from.
+
+    References
+    ----------
+    The paper's equations for s, t, the Davidson probabilities, the risks and the Bayes action;
+    Davidson (1970).
+
+    Examples
+    --------
+    >>> model = DavidsonModel(beta=1.2, eta0=2.0, gamma=0.8)
+    >>> model.decide([[0, 1, 11], [5, 2, 5], [12, 0, 0]]).tolist()
+    [1, 0, -1]
+    """
+
+    beta: float
+    eta0: float
+    gamma: float
+    alpha: float = 1.0
+    kappa: float = 1.0
+    provenance: Provenance | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in _NUMBERS:
+            object.__setattr__(self, name, as_number(getattr(self, name), name))
+        if not isinstance(self.provenance, Provenance | None):
+            object.__setattr__(self, "provenance", Provenance.from_dict(self.provenance))
+        _ = self._kernel  # which checks the smoothing constants
+
+    @cached_property
+    def _kernel(self) -> _core.Model:
+        return _core.Model(self.beta, self.eta0, self.gamma, self.alpha, self.kappa)
+
+    def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]:
+        return type(self), (*self.numbers.values(), self.provenance)
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """The five numbers by name."""
+        return {name: getattr(self, name) for name in _NUMBERS}
+
+    @property
+    def nu(self) -> float:
+        """Tie baseline of the paper, ``exp(eta0)``; infinite if that overflows."""
+        try:
+            return math.exp(self.eta0)
+        except OverflowError:
+            return math.inf
+
+    def plot(self, n_votes: int | None = None) -> ReportFigure:
+        """Draw how every way in which votes can fall is decided.
+
+        Parameters
+        ----------
+        n_votes : int, optional
+            Votes per item; unless given as many as it was fitted for, 50 at most.
+
+        Raises
+        ------
+        InputError
+            If it is out of range.
+        MissingExtraError
+            If matplotlib is not installed.
+        """
+        return picture(self, n_votes)
+
+    def decide(self, counts: ArrayLike, *, n_threads: int = 1) -> NDArray[np.int8]:
+        """Label of least expected absolute error for each item, (n,): -1, 0 or +1."""
+        return self._kernel.decide(self._checked(counts), as_integer(n_threads, "n_threads", 1))
+
+    def _checked(self, counts: ArrayLike) -> NDArray[Any]:
+        """Check counts, and warn if items clearly have too many votes for the model."""
+        array, known = as_counts(counts), self.provenance
+        if known is not None and known.n_votes is not None and _core.exceeds(array, known.n_votes):
+            warn_of(known.differences(array))
+        return array
+
+    def decide_one(self, minus: int, tie: int, plus: int) -> int:
+        """Label of one item from its three counts.
+
+        Raises
+        ------
+        InputError
+            If a count is not a non-negative integer; the message names it.
+        """
+        return self._kernel.decide_one(minus, tie, plus)
+
+    def predict_proba(self, counts: ArrayLike, *, n_threads: int = 1) -> NDArray[np.float64]:
+        """Probabilities of -1, 0 and +1 for each item, (n, 3)."""
+        return self._kernel.predict_proba(
+            self._checked(counts), as_integer(n_threads, "n_threads", 1)
+        )
+
+    def risks(self, counts: ArrayLike, *, n_threads: int = 1) -> NDArray[np.float64]:
+        """Expected absolute error of answering -1, 0 and +1 for each item, (n, 3)."""
+        return self._kernel.risks(self._checked(counts), as_integer(n_threads, "n_threads", 1))
+
+    def features(self, counts: ArrayLike, *, n_threads: int = 1) -> Features:
+        """Margin feature s and tie feature t of each item, each (n,), in natural-log units."""
+        both = self._kernel.features(as_counts(counts), as_integer(n_threads, "n_threads", 1))
+        return Features(both[:, 0], both[:, 1])
+
+    def drps(
+        self,
+        counts: ArrayLike,
+        labels: ArrayLike | None,
+        weights: ArrayLike | None = None,
+        *,
+        n_threads: int = 1,
+    ) -> float:
+        """Weighted mean of the discrete ranked probability score; lower is better, 0 to 2.
+
+        Parameters
+        ----------
+        counts : (n, 3) array of non-negative integers
+            Votes per item in label order: minus, tie, plus.
+        labels : (n,) array of -1, 0, 1, or None for soft labels
+            Gold labels.
+        weights : (n,) or, for soft labels, (n, 3) array of non-negative numbers, optional
+            Weight of each item, or of each label of each item. 1 unless given.
+        n_threads : int
+            Threads over the distinct rows; they do not change a bit of the result.
+
+        Raises
+        ------
+        InputError
+            If shapes disagree, a value is out of range (the message names its row), or no
+            weight is above 0.
+
+        References
+        ----------
+        The paper's equation for DRPS; Gneiting and Raftery (2007).
+        """
+        return self._loss(counts, labels, weights, n_threads)[0]
+
+    def drps_gradient(
+        self,
+        counts: ArrayLike,
+        labels: ArrayLike | None,
+        weights: ArrayLike | None = None,
+        *,
+        n_threads: int = 1,
+    ) -> NDArray[np.float64]:
+        """Derivatives of `drps` with respect to beta, eta0 and gamma, (3,).
+
+        Takes and raises what `drps` does.
+        """
+        return self._loss(counts, labels, weights, n_threads)[1]
+
+    def _loss(
+        self,
+        counts: ArrayLike,
+        labels: ArrayLike | None,
+        weights: ArrayLike | None,
+        n_threads: int,
+    ) -> tuple[float, NDArray[np.float64]]:
+        items = calibration_set(counts, labels, weights, alpha=self.alpha, kappa=self.kappa)
+        theta = np.array([self.beta, self.eta0, self.gamma])
+        return items.loss(theta, as_integer(n_threads, "n_threads", 1))
+
+    def always_ties(self, n_votes: int) -> bool:
+        """Whether the model calls every item with at most `n_votes` votes a tie.
+
+        Such a model is no better than the constant 0. It cannot be constant in another way, because
+        an item without votes is a tie.
+        """
+        return self._kernel.always_ties(as_integer(n_votes, "n_votes", 0, 2**64 - 1))
+
+    def to_sql(
+        self,
+        dialect: str,
+        *,
+        minus: str | Sequence[str] = "minus",
+        tie: str | Sequence[str] = "tie",
+        plus: str | Sequence[str] = "plus",
+        max_votes: int | None = None,
+    ) -> str:
+        """Return the decision as one SQL expression over three columns of counts.
+
+        Its value is -1, 0 or 1, or NULL if a count is NULL or negative.
+
+        Parameters
+        ----------
+        dialect : str
+            SQL dialect: duckdb, postgresql, sqlite, spark, clickhouse, bigquery, snowflake or
+            trino.
+        minus, tie, plus : str or sequence of str
+            Columns of the counts, of any integer type; several parts are a qualified name such as
+            ``("v", "minus")``. They are quoted, whatever characters they contain.
+        max_votes : int, optional
+            Look decisions up in a string of digits instead of computing them, for up to this many
+            votes (at most 200). This needs no mathematical functions, which SQLite may lack, and
+            equals `decide` by construction. Items with more votes get NULL.
+
+        Raises
+        ------
+        InputError
+            If the dialect is none of these, a name is empty or has a NUL, two columns are the same,
+            or a parameter is beyond 1e100, where databases overflow.
+
+        Notes
+        -----
+        The closed form makes the same comparison as `decide`, with the same allowance for rounding,
+        in the database's 64-bit floats. The two can differ only if two risks differ by no more than
+        about the rounding error of a float, and are not equal.
+
+        Examples
+        --------
+        >>> model = DavidsonModel(beta=1.2, eta0=2.0, gamma=0.8)
+        >>> query = f"SELECT item, {model.to_sql('duckdb')} AS label FROM counts"
+        """
+        from btdagg.model.sql.expressions import to_sql
+
+        return to_sql(self, dialect, minus=minus, tie=tie, plus=plus, max_votes=max_votes)
+
+    def to_sql_query(
+        self,
+        dialect: str,
+        votes: VotesTable | str | Sequence[str],
+        *,
+        probabilities: bool = False,
+        max_votes: int | None = None,
+    ) -> str:
+        """Return one SQL query that decides every item of a table of votes.
+
+        Its columns are `item`, `minus`, `tie`, `plus` and `label`, after `task` and `judge` where
+        the table has those to group by.
+
+        Parameters
+        ----------
+        dialect : str
+            As of `to_sql`.
+        votes : VotesTable, str or sequence of str
+            The table and its columns (:class:`btdagg.model.VotesTable`), or its name if the
+            columns are `item` and `vote` and every row is one vote.
+        probabilities : bool
+            Add the columns `p_minus`, `p_tie` and `p_plus`.
+        max_votes : int, optional
+            Look decisions up; see `to_sql`.
+
+        Raises
+        ------
+        InputError
+            Where `to_sql` does; if a name is none; or if probabilities are asked for with
+            `max_votes`, which does without mathematical functions.
+
+        Notes
+        -----
+        Votes are -1, 0, 1 or B, tie, A in any case, as text or numbers. NULL and empty texts are
+        missing votes: an item that has no others is a tie, with counts of 0. If a vote of an item
+        is anything else, its counts and its label are NULL.
+
+        Examples
+        --------
+        >>> model = DavidsonModel(beta=1.2, eta0=2.0, gamma=0.8)
+        >>> query = model.to_sql_query("duckdb", "votes")
+        """
+        from btdagg.model.sql.votes import model_query
+
+        return model_query(self, dialect, votes, probabilities=probabilities, max_votes=max_votes)
+
+    def to_json(self) -> str:
+        """Return the model as versioned JSON; floats keep every bit."""
+        return MODEL_FILE.dumps(self.as_dict(), indent=2)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the numbers and the provenance, if there is one, as plain values."""
+        known = {} if self.provenance is None else {"provenance": self.provenance.as_dict()}
+        return {**self.numbers, **known}
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> Self:
+        """Return the model from the fields of `as_dict`.
+
+        Raises
+        ------
+        InputError
+            If a field is missing, unknown or of another type.
+        """
+        given = dict(fields)
+        if given.keys() - {"provenance"} != set(_NUMBERS):
+            raise InputError(f"fields {sorted(given)}, expected {sorted(_NUMBERS)}")
+        for name in _NUMBERS:
+            if isinstance(given[name], bool) or not isinstance(given[name], int | float):
+                raise InputError(f"{name} is {given[name]!r}, expected a finite number")
+        if "provenance" in given:
+            given["provenance"] = Provenance.from_dict(given["provenance"])
+        return cls(**given)
+
+    @classmethod
+    def from_json(cls, text: str | bytes, *, source: str = "model") -> Self:
+        """Return the model that `to_json` wrote.
+
+        Raises
+        ------
+        InputError
+            If the text is not such JSON or of a later version; the message begins with `source`.
+        """
+        return MODEL_FILE.loads(text, source, cls.from_dict)

@@ -1,0 +1,66 @@
+"""An estimate with its interval, and decisions with their stability."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from btdagg._core import InputError
+from btdagg._util.readable import readable
+from btdagg._util.validation import as_number
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@readable
+class ParameterInterval(NamedTuple):
+    """An estimate and its interval. If there is none, its ends are NaN and `note` says why."""
+
+    estimate: float
+    low: float
+    high: float
+    note: str = ""
+
+    def __str__(self) -> str:
+        if math.isnan(self.low):
+            return f"{self.estimate:.4g} (no interval: {self.note})"
+        remark = f" ({self.note})" if self.note else ""
+        return f"{self.estimate:.4g} [{self.low:.4g}, {self.high:.4g}]{remark}"
+
+
+@readable
+class Stability(NamedTuple):
+    """Decisions of items and what becomes of them under other parameters.
+
+    Attributes
+    ----------
+    labels : (n,) array of int8
+        Decisions of the model.
+    shares : (n, 3) array of float64
+        Share of the refits, or of a posterior, that decides -1, 0 and +1.
+    agreement : (n,) array of float64
+        Share that decides as the model does.
+    stable : (n,) array of bool
+        Whether that is at least the level asked for.
+    """
+
+    labels: NDArray[np.int8]
+    shares: NDArray[np.float64]
+    agreement: NDArray[np.float64]
+    stable: NDArray[np.bool_]
+
+
+def as_level(level: float) -> float:
+    """Return a coverage above 0 and below 1.
+
+    Raises
+    ------
+    InputError
+        If it is another.
+    """
+    number = as_number(level, "level")
+    if not 0 < number < 1:
+        raise InputError(f"level is {number}, expected a number above 0 and below 1")
+    return number

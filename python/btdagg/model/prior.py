@@ -1,0 +1,323 @@
+"""A prior learned from neighbours: whatever is labelled already."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from btdagg import _core
+from btdagg._core import InputError
+from btdagg._util.distinct import distinct_rows
+from btdagg._util.files import FileFormat, read_whole, replace_file
+from btdagg._util.readable import readable
+from btdagg._util.validation import CountsItself, as_labels, as_number, as_whole_counts, same_length
+from btdagg.model.calibration_set import calibration_set
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+PRIOR_FILE = FileFormat("btdagg.prior", "prior")
+WEAK_SHARE = 0.1
+"""Share of the weak prior beside neighbours: what protects from neighbours that do not fit."""
+
+# Parameters that a prior holds, and each neighbour at the least.
+_PARTICLES, _LEAST = 1024, 32
+
+
+@readable
+@dataclass(frozen=True, eq=False)
+class Neighbour:
+    """Labelled items of one neighbour, gathered: all that a prior keeps of them.
+
+    Attributes
+    ----------
+    counts : (k, 3) array of int64
+        Distinct votes per item in label order: minus, tie, plus.
+    labels : (k, 3) array of int64
+        How many items with these votes have each label.
+    """
+
+    counts: NDArray[np.int64]
+    labels: NDArray[np.int64]
+    _particles: dict[tuple[float, float, int, int], NDArray[np.float64]] = field(
+        default_factory=dict, init=False, repr=False
+    )
+
+    def parameters(self, alpha: float, kappa: float, n_votes: int, n: int) -> NDArray[np.float64]:
+        """Return equally likely parameters, (n, 3), of its items thinned to a number of votes.
+
+        They are kept: priors of several neighbours share most of them with each other.
+        """
+        key = alpha, kappa, n_votes, n
+        if key not in self._particles:
+            items = calibration_set(self.counts, None, self.labels, alpha=alpha, kappa=kappa)
+            made = _core.Prior.of_neighbour(items, float(self.n_labels), n_votes, n)
+            self._particles[key] = made.parameters
+        return self._particles[key]
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labelled items."""
+        return int(self.labels.sum())
+
+    @property
+    def n_votes(self) -> int:
+        """Most votes of an item."""
+        return int(self.counts.sum(axis=1).max())
+
+
+@readable
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """A prior of the parameters, learned from neighbours by `fit_prior`.
+
+    Attributes
+    ----------
+    neighbours : dict of str to Neighbour
+        Their labelled items by name.
+    alpha, kappa : float
+        Smoothing constants that its parameters are for.
+    weak_share : float
+        Share of the weak prior beside the neighbours.
+    """
+
+    neighbours: Mapping[str, Neighbour]
+    alpha: float = 1.0
+    kappa: float = 1.0
+    weak_share: float = WEAK_SHARE
+    _learned: dict[int, _core.Prior] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not self.neighbours:
+            raise InputError("neighbours is empty, expected at least one")
+        for name in ("alpha", "kappa"):
+            value = as_number(getattr(self, name), name)
+            if value <= 0:
+                raise InputError(f"{name} is {value:g}, expected a number above 0")
+            object.__setattr__(self, name, value)
+        share = as_number(self.weak_share, "weak_share")
+        if not 0 < share <= 1:
+            raise InputError(f"weak_share is {share:g}, expected a number above 0 and at most 1")
+        object.__setattr__(self, "weak_share", share)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the neighbours."""
+        return tuple(self.neighbours)
+
+    @property
+    def n_labels(self) -> int:
+        """Labelled items of all neighbours."""
+        return sum(one.n_labels for one in self.neighbours.values())
+
+    @property
+    def n_votes(self) -> int:
+        """Votes per item that all neighbours have: the least of their largest numbers."""
+        return min(one.n_votes for one in self.neighbours.values())
+
+    def without(self, names: str | Collection[str]) -> Prior:
+        """Return the prior of the other neighbours.
+
+        Raises
+        ------
+        InputError
+            If there is no such neighbour, or no other one.
+        """
+        left_out = {names} if isinstance(names, str) else set(names)
+        for name in sorted(left_out - set(self.neighbours)):
+            raise InputError(f"no neighbour {name!r}; there are {', '.join(self.names)}")
+        rest = {name: one for name, one in self.neighbours.items() if name not in left_out}
+        if not rest:
+            raise InputError("names are all neighbours, expected one to be left")
+        return Prior(rest, self.alpha, self.kappa, self.weak_share)
+
+    def parameters(self, n_votes: int | None = None) -> NDArray[np.float64]:
+        """Return equally likely beta, eta0 and gamma, (m, 3).
+
+        Parameters
+        ----------
+        n_votes : int, optional
+            Votes per item that they are for: neighbours with more are thinned. What all have,
+            unless given.
+        """
+        return self.learned(self.n_votes if n_votes is None else n_votes).parameters
+
+    def learned(self, n_votes: int) -> _core.Prior:
+        """Return what the core makes of the neighbours at a number of votes."""
+        if n_votes not in self._learned:
+            n = max(_PARTICLES // len(self.neighbours), _LEAST)
+            of_neighbours = [
+                neighbour.parameters(self.alpha, self.kappa, n_votes, n)
+                for neighbour in self.neighbours.values()
+            ]
+            self._learned[n_votes] = _core.Prior(np.concatenate(of_neighbours))
+        return self._learned[n_votes]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Prior, (self.neighbours, self.alpha, self.kappa, self.weak_share)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the prior as versioned JSON: the votes and labels of its neighbours, counted.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written.
+        """
+        fields = {
+            "alpha": self.alpha,
+            "kappa": self.kappa,
+            "weak_share": self.weak_share,
+            "n_votes": self.n_votes,
+            "n_labels": self.n_labels,
+            "neighbours": [
+                {
+                    "name": name,
+                    "n_votes": one.n_votes,
+                    "n_labels": one.n_labels,
+                    "rows": np.column_stack([one.counts, one.labels]).tolist(),
+                }
+                for name, one in self.neighbours.items()
+            ],
+        }
+        replace_file(path, PRIOR_FILE.dumps(fields) + "\n")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Prior:
+        """Read a prior that `save` wrote.
+
+        Raises
+        ------
+        InputError
+            If it cannot be read, is of another version, or damaged; the message names the file.
+        """
+        return PRIOR_FILE.loads(read_whole(path), os.fspath(path), _from_fields)
+
+    def __str__(self) -> str:
+        several = "neighbour" if len(self.neighbours) == 1 else "neighbours"
+        return (
+            f"prior of {len(self.neighbours)} {several} with {self.n_labels} labels at "
+            f"{self.n_votes} votes an item: {', '.join(self.names)}"
+        )
+
+
+def fit_prior(
+    neighbours: Any,
+    *,
+    leave_out: Collection[Any] = (),
+    alpha: float = 1.0,
+    kappa: float = 1.0,
+    weak_share: float = WEAK_SHARE,
+) -> Prior:
+    """Learn a prior from labelled items of other tasks or judges.
+
+    Parameters
+    ----------
+    neighbours : mapping of str to pairs, or iterable of pairs
+        Of each neighbour (counts, labels), as `calibrate` takes them: an (n, 3) array of votes and
+        an (n,) array of -1, 0, 1, or votes and labels as they were read. A third element, an (n,)
+        array, is what each item belongs to: its id or its group, as votes and labels that were read
+        say by themselves. Those of an iterable are named by their numbers from 1.
+    leave_out : collection
+        Items, or groups of items, that are left out of every neighbour: those that the calibrated
+        model will be evaluated on. Neighbours that share them with the evaluated task must not see
+        their labels.
+    alpha, kappa : float
+        Smoothing constants of the features.
+    weak_share : float
+        Share that the weak prior keeps beside the neighbours, in case they do not fit.
+
+    Returns
+    -------
+    Prior
+
+    Raises
+    ------
+    InputError
+        If there is no neighbour, one has no labelled item (or none is left), or a value is out of
+        range; the message names the neighbour.
+
+    Notes
+    -----
+    Nonparametric empirical Bayes: the prior of the parameters is the mean of the neighbours'
+    posteriors under the weak prior, in each of which 400 labels count at the most.
+
+    References
+    ----------
+    Robbins (1956); Efron (2014), Two modeling strategies for empirical Bayes estimation.
+
+    Examples
+    --------
+    >>> other = [[0, 2, 10], [1, 10, 1], [11, 1, 0], [4, 3, 5], [2, 1, 9], [6, 2, 4]]
+    >>> prior = fit_prior({"math": (other, [1, 0, -1, 0, 1, 0])})
+    >>> prior.n_labels, prior.n_votes
+    (6, 12)
+    """
+    found = {}
+    held_out = list(leave_out)
+    for name, pair in _named(neighbours):
+        try:
+            found[name] = _gathered(pair, held_out)
+        except InputError as error:
+            raise InputError(f"neighbour {name!r}: {error}") from None
+    return Prior(found, alpha, kappa, weak_share)
+
+
+def _named(neighbours: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(neighbours, Mapping):
+        for name, pair in neighbours.items():
+            if not isinstance(name, str):
+                raise InputError(f"a name of neighbours is {name!r}, expected text")
+            yield name, pair
+        return
+    if isinstance(neighbours, str) or not isinstance(neighbours, Iterable):
+        raise InputError(
+            f"neighbours is of type {type(neighbours).__name__}, expected a mapping of names to "
+            "(counts, labels), or an iterable of such pairs"
+        )
+    for number, pair in enumerate(neighbours, 1):
+        yield str(number), pair
+
+
+def _gathered(pair: Any, held_out: list[Any]) -> Neighbour:
+    """Return the distinct counts of a neighbour's items and how many there are of each label."""
+    if not isinstance(pair, list | tuple) or len(pair) not in (2, 3):
+        raise InputError("want a pair (counts, labels), or with the items' groups a triple")
+    if pair[1] is None:
+        raise InputError("labels is None, expected the labels of its items")
+    counts, labels, *known = pair
+    if hasattr(labels, "unlabelled") and isinstance(counts, CountsItself):
+        items = counts.labelled(labels)
+        counts, labels = items.counts, items.labels
+        known += [items.ids, *([] if items.groups is None else [items.groups])]
+    votes, gold = as_whole_counts(counts).astype(np.int64), as_labels(labels)
+    same_length("labels", len(gold), "counts", len(votes))
+    if not len(gold):
+        raise InputError("labels is empty, expected at least one item")
+    if held_out:
+        if not known:
+            raise InputError("leave_out is given, and its items have no ids or groups")
+        kept = np.ones(len(votes), dtype=np.bool_)
+        for names in known:
+            same_length("groups", len(names), "counts", len(votes))
+            kept &= ~np.isin(np.asarray(names), held_out)
+        votes, gold = votes[kept], gold[kept]
+        if not len(gold):
+            raise InputError("leave_out leaves none of its items")
+    first, place = distinct_rows(*votes.T)
+    table = np.bincount(3 * place + gold + 1, minlength=3 * len(first))
+    return Neighbour(votes[first], table.reshape(-1, 3))
+
+
+def _from_fields(fields: dict[str, Any]) -> Prior:
+    found = {}
+    for one in fields["neighbours"]:
+        rows = np.array(one["rows"], dtype=np.int64).reshape(-1, 6)
+        if (rows < 0).any() or not rows[:, 3:].sum():
+            raise ValueError(f"neighbour {one['name']!r} has no labels, or fewer than none")
+        found[str(one["name"])] = Neighbour(rows[:, :3], rows[:, 3:])
+    return Prior(found, fields["alpha"], fields["kappa"], fields["weak_share"])

@@ -1,0 +1,147 @@
+"""What databases call alike things, and how names, texts and numbers are written in each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from btdagg._core import InputError
+
+Name = str | Sequence[str]
+
+# ln(1 + y) / 2 with y = 2x / (1 - x), for databases without ATANH. Dividing by the rounded 1 + y
+# less 1 undoes the rounding.
+_ATANH = (
+    "(CASE WHEN 1 + 2 * ({0}) / (1 - ({0})) = 1 THEN {0} ELSE ({0}) / (1 - ({0})) "
+    "* LN(1 + 2 * ({0}) / (1 - ({0}))) / ((1 + 2 * ({0}) / (1 - ({0}))) - 1) END)"
+)
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What databases call alike things.
+
+    Attributes
+    ----------
+    quote : str
+        Around names, doubled within.
+    real, integer, text : str
+        Types of 64-bit floats, of whole numbers and of texts.
+    greatest : str
+        The larger of two numbers.
+    literal : str
+        Of a float, around its digits.
+    floor : str
+        Of a float of at least 0, its whole part.
+    sinh, atanh : str
+        Hyperbolic functions of a float.
+    is_number : str
+        Whether a column holds a number, where the type of the column does not say.
+    escapes_names, escapes_texts : bool
+        Whether a backslash escapes the next character in a name or a text.
+    """
+
+    quote: str
+    real: str
+    integer: str = "INTEGER"
+    text: str = "VARCHAR"
+    greatest: str = "GREATEST"
+    literal: str = "{}"
+    floor: str = "FLOOR({})"
+    sinh: str = "SINH({})"
+    atanh: str = "ATANH({})"
+    is_number: str = ""
+    escapes_names: bool = False
+    escapes_texts: bool = False
+
+
+DIALECTS = {
+    "duckdb": Dialect('"', "DOUBLE"),
+    "postgresql": Dialect('"', "DOUBLE PRECISION", literal="CAST({} AS DOUBLE PRECISION)"),
+    # Of a name in double quotes that no column has, SQLite makes a text. Its columns hold values of
+    # any type, a table made of a CSV file texts alone, and a cast makes 0 of what is no number.
+    "sqlite": Dialect(
+        "`",
+        "REAL",
+        text="TEXT",
+        greatest="MAX",
+        floor="CAST({} AS INTEGER)",
+        is_number="(TYPEOF({0}) = 'real' OR {0} GLOB '[0-9]*' AND {0} NOT GLOB '*[^0-9]*') AND ",
+    ),
+    "spark": Dialect("`", "DOUBLE", text="STRING", literal="{}D", escapes_texts=True),
+    # Its types hold no NULL unless they say so, and these two functions have one spelling.
+    "clickhouse": Dialect(
+        "`",
+        "Nullable(Float64)",
+        integer="Nullable(Int32)",
+        text="Nullable(String)",
+        sinh="sinh({})",
+        atanh="atanh({})",
+        escapes_names=True,
+        escapes_texts=True,
+    ),
+    "bigquery": Dialect(
+        "`", "FLOAT64", integer="INT64", text="STRING", escapes_names=True, escapes_texts=True
+    ),
+    "snowflake": Dialect('"', "DOUBLE", escapes_texts=True),
+    "trino": Dialect('"', "DOUBLE", atanh=_ATANH),
+}
+
+
+def dialect_named(dialect: str) -> Dialect:
+    """Return a dialect.
+
+    Raises
+    ------
+    InputError
+        If there is none of this name.
+    """
+    if not isinstance(dialect, str) or dialect not in DIALECTS:
+        raise InputError(f"dialect is {dialect!r}, expected one of {', '.join(DIALECTS)}")
+    return DIALECTS[dialect]
+
+
+def quoted(name: Name, argument: str, words: Dialect, what: str = "column") -> str:
+    """Quote a name, or the parts of a qualified one, so that it is a name and nothing else.
+
+    Raises
+    ------
+    InputError
+        If it is no text, empty, or has a NUL or a lone surrogate, which no database takes.
+    """
+    parts = [name] if isinstance(name, str) else name
+    if not isinstance(parts, Sequence) or not parts or not all(map(_is_name, parts)):
+        raise InputError(f"{argument} is {name!r}, expected the name of a {what}")
+    return ".".join(_enclosed(part, words.quote, words.escapes_names) for part in parts)
+
+
+def text_in(value: str, words: Dialect) -> str:
+    """Write a text."""
+    return _enclosed(value, "'", words.escapes_texts)
+
+
+def texts_in(values: Iterable[str], words: Dialect) -> str:
+    """Write a list of texts."""
+    return f"({', '.join(text_in(value, words) for value in values)})"
+
+
+def number_in(value: float, words: Dialect) -> str:
+    """Write a float."""
+    text = repr(float(value))
+    text = text if "e" in text else f"{text}e0"
+    return f"({words.literal.format(text)})" if value < 0 else words.literal.format(text)
+
+
+def _enclosed(text: str, mark: str, escapes: bool) -> str:
+    if escapes:
+        return f"{mark}{text.replace(chr(92), 2 * chr(92)).replace(mark, chr(92) + mark)}{mark}"
+    return f"{mark}{text.replace(mark, 2 * mark)}{mark}"
+
+
+def _is_name(part: object) -> bool:
+    return isinstance(part, str) and bool(part) and is_storable(part)
+
+
+def is_storable(text: str) -> bool:
+    """Whether databases take a text: it has neither a NUL nor a lone surrogate."""
+    return "\0" not in text and not any("\ud800" <= each <= "\udfff" for each in text)

@@ -1,0 +1,5 @@
+"""What comes in, and its counts: votes and labels from files, vote stores and data frames."""
+
+from lazy_loader import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

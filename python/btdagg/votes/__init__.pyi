@@ -1,0 +1,60 @@
+from . import (
+    formats as formats,
+)
+from .evidence import (
+    Confidences as Confidences,
+)
+from .evidence import (
+    Evidence as Evidence,
+)
+from .histogram import (
+    Histogram as Histogram,
+)
+from .histogram import (
+    read_histogram as read_histogram,
+)
+from .join import (
+    LabelledCounts as LabelledCounts,
+)
+from .join import (
+    align as align,
+)
+from .join import (
+    join as join,
+)
+from .labels import (
+    Labels as Labels,
+)
+from .labels import (
+    read_labels as read_labels,
+)
+from .panel import (
+    PanelCounts as PanelCounts,
+)
+from .panel import (
+    panel_counts as panel_counts,
+)
+from .provenance import (
+    Provenance as Provenance,
+)
+from .provenance import (
+    ProvenanceWarning as ProvenanceWarning,
+)
+from .source import (
+    read_table as read_table,
+)
+from .table import (
+    Table as Table,
+)
+from .votes import (
+    Votes as Votes,
+)
+from .votes import (
+    read_counts as read_counts,
+)
+from .votes import (
+    read_votes as read_votes,
+)
+from .votes import (
+    tally as tally,
+)

@@ -1,0 +1,117 @@
+"""Labelled counts, one row for all items that have the same counts and label.
+
+It is what a database or another machine tells of any number of items, which themselves stay there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from btdagg._core import InputError
+from btdagg._util.readable import readable
+from btdagg.votes.schema import HISTOGRAM, parse
+from btdagg.votes.source import read_table
+from btdagg.votes.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from btdagg.votes.source import Source
+
+_MOST_ITEMS = 2**31  # labelled ones, of which each is a row of the counts
+_SIDES = ["minus", "tie", "plus"]
+
+
+@readable
+@dataclass(frozen=True, eq=False)
+class Histogram(Table):
+    """Counts, labels and how many items have them: one row per triple and label.
+
+    Attributes
+    ----------
+    frame : polars.DataFrame
+        Columns `minus`, `tie`, `plus` and `number` (Int64), `label` (Int8; null of items without a
+        label); where the source has them `task` and `judge` (text); and every other column.
+    source : str
+        Name of these rows in errors.
+    """
+
+    @property
+    def n_missing(self) -> int:
+        """Number of votes that are missing; of counts it is not known, and 0."""
+        return 0
+
+    @property
+    def n_unlabelled(self) -> int:
+        """Number of items without a label."""
+        return int(self.frame.filter(self.frame["label"].is_null())["number"].sum())
+
+    def items(self) -> tuple[NDArray[Any], NDArray[np.int8]]:
+        """Return counts and labels with one row for each labelled item.
+
+        Returns
+        -------
+        counts : (n, 3) array of unsigned integers
+            Votes per item in label order: minus, tie, plus.
+        labels : (n,) array of int8
+            Labels -1, 0, 1.
+
+        Raises
+        ------
+        InputError
+            If no item has a label, or more than 2**31 have one.
+        """
+        rows: pl.DataFrame = self.frame.filter(self.frame["label"].is_not_null())
+        number = rows["number"].to_numpy()
+        total = number.astype(float).sum()
+        if not total:
+            raise InputError(f"{self.source}: no item has a label")
+        if total > _MOST_ITEMS:
+            raise InputError(
+                f"{self.source}: {total:.4g} items have a label, expected at most 2**31 = "
+                f"{_MOST_ITEMS}"
+            )
+        counts = rows.select(_SIDES).to_numpy()
+        narrow = counts.astype(np.min_scalar_type(counts.max()))
+        return np.repeat(narrow, number, axis=0), np.repeat(rows["label"].to_numpy(), number)
+
+
+def read_histogram(source: Source, *, columns: Mapping[str, str] | None = None) -> Histogram:
+    """Read a histogram of labelled counts, as the query of ``btdagg sql --histogram`` gives it.
+
+    Parameters
+    ----------
+    source : path, data frame, or mapping of column name to values
+        See :func:`btdagg.votes.read_table`. Columns `minus`, `tie`, `plus` (counts of the votes of
+        an item), `label` (-1, 0 or 1, or B, tie, A; empty without one) and `number` (of items that
+        have them) are required, `task` and `judge` are known. Rows that agree in all of this add
+        up, so histograms of different items may be put under one another.
+    columns : mapping of str to str, optional
+        Names of columns in the source by the names above, such as ``{"number": "n"}``.
+
+    Returns
+    -------
+    Histogram
+
+    Raises
+    ------
+    InputError
+        If the source cannot be read, or a value is not of its column's kind; the message names the
+        row and the column.
+
+    Examples
+    --------
+    >>> from btdagg import calibrate
+    >>> known = {"minus": [0, 9, 4], "tie": [2, 1, 4], "plus": [9, 1, 4], "label": [1, -1, 0]}
+    >>> histogram = read_histogram({**known, "number": [20, 25, 12]})
+    >>> calibrate(*histogram.items(), prior="weak").n_labels
+    57
+    """
+    rows = parse(read_table(source, HISTOGRAM.required, columns=columns), HISTOGRAM.kinds)
+    return Histogram(rows.data, rows.source, files=rows.files)

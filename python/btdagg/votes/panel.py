@@ -1,0 +1,117 @@
+"""Votes of several judges, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from btdagg._core import InputError
+from btdagg._util.readable import readable
+from btdagg._util.validation import names_of_judges
+from btdagg.votes.join import align, labels_of, with_task
+from btdagg.votes.labels import Labels
+from btdagg.votes.table import require
+from btdagg.votes.votes import Votes
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@readable
+class PanelCounts(NamedTuple):
+    """Counts of every item by judge.
+
+    Attributes
+    ----------
+    ids : (n,) array
+        Items, in the order in which they are first seen, judge by judge.
+    counts : (n, judges, 3) array of int64
+        Votes in label order; zeros where a judge is absent.
+    judges : tuple of str
+    """
+
+    ids: NDArray[Any]
+    counts: NDArray[np.int64]
+    judges: tuple[str, ...]
+
+
+@readable
+class LabelledPanel(NamedTuple):
+    """Counts by judge of the items that have votes and a label; see `PanelCounts`."""
+
+    counts: NDArray[np.int64]
+    labels: NDArray[np.int8]
+    groups: NDArray[np.object_] | None
+    judges: tuple[str, ...]
+
+
+def panel_counts(
+    votes: object,
+    *,
+    judges: Sequence[str] | None = None,
+    column: str = "judge",
+    n_votes: int | None = None,
+) -> PanelCounts:
+    """Count the votes of each item by judge.
+
+    Parameters
+    ----------
+    votes : Votes
+    judges : sequence of str, optional
+        Those of the panel, in this order; unless given those of the column, sorted.
+    column : str
+        Column that tells the judges apart.
+    n_votes : int, optional
+        Count only the first so many votes of each judge on an item; see `Votes.counts`.
+
+    Raises
+    ------
+    InputError
+        If there is no such column, votes name no judge or one who is not among `judges`, and where
+        `Votes.counts` does.
+    """
+    if not isinstance(votes, Votes):
+        raise InputError(f"votes is a {type(votes).__name__}, expected what read_votes returns")
+    require(votes, [column])
+    parts = {key[0]: part for key, part in votes.partition([column])}
+    if "" in parts:
+        raise InputError(f"{votes.source}: a row has no {column}")
+    names = names_of_judges(tuple(sorted(parts)) if judges is None else judges)
+    for name in parts:
+        if name not in names:
+            raise InputError(
+                f"{votes.source}: {column} {name!r} is not of the panel ({', '.join(names)})"
+            )
+    place: dict[Any, int] = {}
+    found = []
+    for name in names:
+        if name in parts:
+            ids, counts = parts[name].counts(n_votes)
+            rows = np.array([place.setdefault(item, len(place)) for item in ids.tolist()])
+            found.append((names.index(name), rows, counts))
+    every = np.zeros((len(place), len(names), 3), dtype=np.int64)
+    for judge, rows, counts in found:
+        every[rows, judge] = counts
+    integers = all(isinstance(item, int) for item in place)
+    return PanelCounts(np.array(list(place), dtype=np.int64 if integers else object), every, names)
+
+
+def labelled_panel(
+    votes: object, labels: object, *, judges: Sequence[str] | None = None
+) -> LabelledPanel:
+    """Join counts by judge with the labels of their items.
+
+    Raises
+    ------
+    InputError
+        If no item has both, labels are none that `read_labels` returned, and where `panel_counts`
+        does.
+    """
+    if not isinstance(labels, Labels) or not isinstance(votes, Votes):
+        raise InputError(f"labels is a {type(labels).__name__}, expected what read_labels returns")
+    votes = with_task(votes, labels)
+    ids, counts, names = panel_counts(votes, judges=judges)
+    aligned = align(ids, counts.sum(axis=1), labels_of(labels, votes))
+    return LabelledPanel(counts[aligned.rows], aligned.labels, aligned.groups, names)

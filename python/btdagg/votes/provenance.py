@@ -1,0 +1,222 @@
+"""What a model was fitted to, and how its use differs from that."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from btdagg._core import InputError
+from btdagg._util.validation import as_counts, as_integer
+
+if TYPE_CHECKING:
+    from btdagg.votes import Table, Votes
+
+COLUMNS = ("judge", "template", "temperature", "task")
+_LISTED = 5
+
+
+class ProvenanceWarning(UserWarning):
+    """A model is used on votes that it was not fitted for."""
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What a model was fitted to. Unknown values are empty and are not compared.
+
+    Parameters
+    ----------
+    n_votes : int, optional
+        Votes per item.
+    n_labels : int, optional
+        Labelled items.
+    judge, template, temperature, task : str, number, or several of them
+        Where the votes come from, as in their columns; stored as tuples of str. Numbers are
+        normalized: 0.5 and ``"0.50"`` are the same temperature.
+
+    Raises
+    ------
+    InputError
+        If a number is not an integer of at least 0, or a value is neither text nor number.
+
+    Examples
+    --------
+    >>> provenance = Provenance(n_votes=2, judge="gpt-5.4", temperature=0.5)
+    >>> provenance.differences([[0, 1, 7], [8, 0, 0]])
+    ('items have up to 8 votes, and the model was fitted for 2 an item',)
+    """
+
+    n_votes: int | None = None
+    n_labels: int | None = None
+    judge: tuple[str, ...] = ()
+    template: tuple[str, ...] = ()
+    temperature: tuple[str, ...] = ()
+    task: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("n_votes", "n_labels"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, as_integer(value, name, 0, 2**64 - 1))
+        for name in COLUMNS:
+            object.__setattr__(self, name, _texts(name, getattr(self, name)))
+
+    @classmethod
+    def of(cls, votes: Table) -> Self:
+        """Return the provenance that the columns of a table state."""
+        judge, template, temperature, task = (_values(votes, name) for name in COLUMNS)
+        return cls(judge=judge, template=template, temperature=temperature, task=task)
+
+    @classmethod
+    def from_dict(cls, found: object) -> Self:
+        """Return the provenance from the fields of `as_dict`.
+
+        Raises
+        ------
+        InputError
+            If it is not a mapping, has an unknown field, or a value is out of range.
+        """
+        names = [field.name for field in fields(cls)]
+        if not isinstance(found, Mapping):
+            raise InputError(f"provenance is {found!r}, expected an object")
+        for name in found:
+            if name not in names:
+                raise InputError(
+                    f"unknown field {name!r} of provenance, expected {', '.join(names)}"
+                )
+        return cls(**found)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the known values by name, as plain values."""
+        known = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in known.items()
+            if value is not None and value != ()
+        }
+
+    def __str__(self) -> str:
+        parts = []
+        if self.n_votes is not None:
+            parts.append(f"{self.n_votes} votes an item")
+        if self.n_labels is not None:
+            parts.append(f"{self.n_labels} labels")
+        parts += [
+            f"{name} {_listing(getattr(self, name))}" for name in COLUMNS if getattr(self, name)
+        ]
+        return ", ".join(parts) or "not known"
+
+    def differences(
+        self,
+        counts: Any,
+        votes: Votes | None = None,
+        *,
+        n_votes: int | None = None,
+        fewer: bool = True,
+    ) -> tuple[str, ...]:
+        """Say where items differ from those that the model was fitted to.
+
+        Parameters
+        ----------
+        counts : (n, 3) array of integers
+            The items.
+        votes : Votes, optional
+            The votes of these items. Judge, template, temperature and task are compared; missing
+            votes are not counted as a difference.
+        n_votes : int, optional
+            Number of votes used per item, if not all.
+        fewer : bool
+            False if items may have fewer votes, such as items that a rule stopped early.
+
+        Returns
+        -------
+        tuple of str
+            One text for each difference: an item has more votes than the model was fitted for,
+            every item has fewer, or a column has other values.
+        """
+        found = []
+        totals = as_counts(counts).sum(axis=1, dtype=np.float64)
+        most = int(totals.max()) if len(totals) else self.n_votes
+        if self.n_votes is not None and most is not None:
+            if most > self.n_votes:
+                found.append(f"items have up to {most} votes, and {self._fitted_for()}")
+            elif fewer and most < self.n_votes and _most_rows(votes, n_votes) < self.n_votes:
+                votes_of = f"{most} vote{'s' * (most != 1)}"
+                found.append(f"no item has more than {votes_of}, and {self._fitted_for()}")
+        if votes is not None:
+            found += self.other_values({name: _values(votes, name) for name in COLUMNS})
+        return tuple(found)
+
+    def other_number(self, n_votes: int) -> tuple[str, ...]:
+        """Return a text if a number of votes per item is not that of the model."""
+        if self.n_votes in (None, n_votes):
+            return ()
+        return (f"{n_votes} votes an item are planned, and {self._fitted_for()}",)
+
+    def other_values(self, columns: Mapping[str, object]) -> tuple[str, ...]:
+        """Return a text for each column with values that the model was not fitted to."""
+        found = []
+        for name in COLUMNS:
+            known = getattr(self, name)
+            others = [v for v in _texts(name, columns.get(name, ())) if v not in known]
+            if known and others:
+                found.append(
+                    f"{name} is {_listing(others)}, and the model was fitted for {_listing(known)}"
+                )
+        return tuple(found)
+
+    def _fitted_for(self) -> str:
+        return f"the model was fitted for {self.n_votes} an item"
+
+
+def warn_of(differences: Iterable[str]) -> None:
+    """Warn of each difference, at the line outside btdagg that caused it."""
+    for text in differences:
+        frame, level = sys._getframe(1), 2
+        while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
+            frame, level = frame.f_back, level + 1
+        warnings.warn(text, ProvenanceWarning, stacklevel=level)
+
+
+def _is_ours(module: str) -> bool:
+    return module.partition(".")[0] == __name__.partition(".")[0]
+
+
+def _texts(name: str, given: object) -> tuple[str, ...]:
+    several = given if isinstance(given, list | tuple | set | frozenset) else (given,)
+    return tuple(dict.fromkeys(_text(name, value) for value in several))
+
+
+def _text(name: str, value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int | float | np.number):
+        raise InputError(f"{name} of provenance is {value!r}, expected text")
+    if name == "temperature":
+        try:
+            return f"{float(value):g}"
+        except ValueError:
+            pass
+    return str(value)
+
+
+def _values(votes: Table, column: str) -> tuple[str, ...]:
+    if column not in votes.columns:
+        return ()
+    return tuple(value for value in votes.values(column).sort() if value)
+
+
+def _most_rows(votes: Votes | None, n_votes: int | None) -> int:
+    """Return the largest number of votes on an item, missing ones included, up to `n_votes`."""
+    if votes is None or "vote" not in votes.columns:
+        return 0
+    most: Any = votes.most_rows
+    return min(most or 0, most or 0 if n_votes is None else n_votes)
+
+
+def _listing(values: Iterable[str]) -> str:
+    several = list(values)
+    more = len(several) - _LISTED
+    return ", ".join(several[:_LISTED]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,323 @@
+"""The columns of each kind of table, and how they are parsed.
+
+A *kind* says how a column is parsed. Most columns already have the right type and values, which one
+pass over all of them checks. Only the others are parsed as text. A single row is examined only to
+report an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from btdagg.votes.table import AnyTable, Table, as_text, refuse, require
+
+if TYPE_CHECKING:
+    import polars as pl
+
+VOTE_WORDS = {"a": 1, "tie": 0, "same": 0, "b": -1}
+_TOO_LARGE = 2**53  # from here on float64, the way from text to numbers, skips whole numbers
+
+
+class Parser(NamedTuple):
+    """How a column of some type is parsed.
+
+    Attributes
+    ----------
+    plain : expression
+        Its values, where `is_plain` holds in every row.
+    is_plain : expression
+        Whether `plain` is the value of a row.
+    value : expression
+        Its values, where it does not.
+    checks : sequence of (expression, str)
+        Which rows are bad then, and what is wanted of them.
+    """
+
+    plain: pl.Expr
+    is_plain: pl.Expr
+    value: pl.Expr
+    checks: Sequence[tuple[pl.Expr, str]] = ()
+
+
+Kind: TypeAlias = Callable[[Table, str], Parser]
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One kind of table.
+
+    Attributes
+    ----------
+    required : tuple of str
+        Columns that must exist.
+    kinds : mapping of str to Kind
+        How columns are parsed, if they exist. Other columns are kept unchanged.
+    key : tuple of str
+        Columns in which no two rows may agree, as far as they exist.
+    """
+
+    required: tuple[str, ...]
+    kinds: Mapping[str, Kind]
+    key: tuple[str, ...]
+
+    def key_of(self, table: Table) -> list[str]:
+        """Return the columns of the key that a table has."""
+        return [column for column in self.key if column in table.columns]
+
+
+def parse(table: AnyTable, kinds: Mapping[str, Kind]) -> AnyTable:
+    """Parse each column that has a kind.
+
+    Raises
+    ------
+    InputError
+        For the first bad row of the first column that has one; the message names both.
+    """
+    there = {name: kind for name, kind in kinds.items() if name in table.columns}
+    return table.with_columns(checked(table, there))
+
+
+def checked(table: Table, kinds: Mapping[str, Kind]) -> list[pl.Expr]:
+    """Return the values of columns as expressions that have been checked.
+
+    Raises
+    ------
+    InputError
+        As `parse` does; and if there is no such column.
+    """
+    require(table, kinds)
+    parsers = {name: kind(table, name) for name, kind in kinds.items()}
+    is_plain = all_plain(parsers)
+    plain = table.collect(table.data.lazy().select(is_plain)).row(0) if parsers else ()
+    values = []
+    for (name, parser), as_is in zip(parsers.items(), plain, strict=True):
+        for bad, wanted in () if as_is else parser.checks:
+            refuse(table, bad, name, wanted)
+        values.append((parser.plain if as_is else parser.value).alias(name))
+    return values
+
+
+def all_plain(parsers: Mapping[str, Parser]) -> list[pl.Expr]:
+    """Return, by column, whether all of its rows are as they are wanted."""
+    return [parser.is_plain.all().alias(name) for name, parser in parsers.items()]
+
+
+def parse_column(table: Table, column: str, kind: Kind) -> pl.Series:
+    """Return the values of one column, in memory.
+
+    Raises
+    ------
+    InputError
+        If there is no such column, or a row of it is bad.
+    """
+    return table.collect(table.data.lazy().select(checked(table, {column: kind})))[column]
+
+
+# Kinds
+
+
+def ids(table: Table, column: str) -> Parser:
+    """Ids: text without spaces around it, or whole numbers.
+
+    A text column stays text even if all values are digits.
+    """
+    import polars as pl
+
+    values, words = pl.col(column), as_text(table, column)
+    kind, trimmed = table.schema[column], words.str.strip_chars()
+    absent = (trimmed.fill_null("") == "", "an id")
+    if not kind.is_numeric():
+        is_plain = (_is_trimmed(words) & (words != "")).fill_null(False)
+        return Parser(words, is_plain, trimmed, [absent])
+    whole = values if kind == pl.Int64 else values.cast(pl.Int64, strict=False)
+    if kind.is_integer():
+        return Parser(whole, whole.is_not_null(), words, [absent])
+    # pandas makes whole numbers floats where it has to fit in a NaN.
+    numbers = values.cast(pl.Float64)
+    is_whole, is_exact = _is_whole(numbers), numbers.abs() < _TOO_LARGE
+    checks = [
+        absent,
+        (~is_whole, "text or a whole number"),
+        (~is_exact, "text or a whole number below 2**53 in size"),
+    ]
+    return Parser(whole, (is_whole & is_exact).fill_null(False), whole, checks)
+
+
+def names(table: Table, column: str) -> Parser:
+    """Names, without spaces around them; an empty name is null."""
+    import polars as pl
+
+    words = as_text(table, column)
+    trimmed = words.str.strip_chars()
+    is_plain = (_is_trimmed(words) & (words != "")).fill_null(True)
+    return Parser(words, is_plain, pl.when(trimmed != "").then(trimmed))
+
+
+def groups(table: Table, column: str) -> Parser:
+    """Groups of items: names, none of them empty."""
+    import polars as pl
+
+    parser = names(table, column)
+    is_plain = parser.is_plain & pl.col(column).is_not_null()
+    return Parser(parser.plain, is_plain, parser.value, [(parser.value.is_null(), "a group name")])
+
+
+def texts(table: Table, column: str) -> Parser:
+    """Text, or numbers as text."""
+    import polars as pl
+
+    words = as_text(table, column)
+    return Parser(words, pl.lit(True), words)
+
+
+def votes(table: Table, column: str) -> Parser:
+    """Votes or labels, Int8 -1, 0, 1; empty ones are null."""
+    import polars as pl
+
+    values, kind = pl.col(column), table.schema[column]
+    words = as_text(table, column).str.strip_chars().str.to_lowercase()
+    number = _numbers(words)  # what counts are written in, votes are too
+    value: pl.Expr = pl.when(number.is_between(-1, 1) & _is_whole(number)).then(
+        number.cast(pl.Int8, strict=False)
+    )
+    for word, vote in VOTE_WORDS.items():
+        value = pl.when(words == word).then(pl.lit(vote, pl.Int8)).otherwise(value)
+    checks = [(value.is_null() & (words != ""), "-1, 0, 1 or A, tie, B")]
+    if kind.is_float() or kind == pl.Boolean:
+        return Parser(value, pl.lit(False), value, checks)
+    plain = values if kind == pl.Int8 else values.cast(pl.Int8, strict=False)
+    is_plain = plain.is_between(-1, 1).fill_null(values.is_null())
+    return Parser(plain, is_plain, value, checks)
+
+
+def whole_numbers(table: Table, column: str) -> Parser:
+    """Numbers that are whole, at least 0 and below 2**53, as Int64."""
+    import polars as pl
+
+    number = _numbers(as_text(table, column))
+    wanted = "a whole number of at least 0"
+    checks = [
+        (~(_is_whole(number) & (number >= 0)).fill_null(False), wanted),
+        (~(number.abs() < _TOO_LARGE), f"{wanted} and below 2**53"),
+    ]
+    value = number.cast(pl.Int64, strict=False)
+    kind = table.schema[column]
+    if not (kind.is_integer() or kind == pl.String):
+        return Parser(value, pl.lit(False), value, checks)
+    plain = pl.col(column)
+    plain = plain if kind == pl.Int64 else plain.cast(pl.Int64, strict=False)
+    is_plain = plain.is_between(0, _TOO_LARGE - 1).fill_null(False)
+    return Parser(plain, is_plain, value, checks)
+
+
+def fractions(table: Table, column: str) -> Parser:
+    """Numbers from 0 to 1 as Float64; empty ones are null."""
+    number = _floats(table, column)
+    return _measured(number, number.is_between(0, 1), "a number from 0 to 1, or nothing")
+
+
+def amounts(table: Table, column: str) -> Parser:
+    """Finite numbers of at least 0 as Float64; empty ones are null."""
+    number = _floats(table, column)
+    return _measured(number, (number >= 0) & number.is_finite(), "a number of at least 0")
+
+
+def finite_numbers(table: Table, column: str) -> Parser:
+    """Finite numbers as Float64; empty ones are null."""
+    number = _floats(table, column)
+    return _measured(number, number.is_finite(), "a number, or nothing")
+
+
+def orders(table: Table, column: str) -> Parser:
+    """Orders of presentation, AB or BA in any case."""
+    import polars as pl
+
+    words = as_text(table, column)
+    value = words.str.strip_chars().str.to_uppercase()
+    is_plain = ((words == "AB") | (words == "BA")).fill_null(False)
+    known = ((value == "AB") | (value == "BA")).fill_null(False)
+    return Parser(words, is_plain, pl.when(known).then(value), [(~known, "AB or BA")])
+
+
+def _is_trimmed(words: pl.Expr) -> pl.Expr:
+    """Whether texts have no blanks around them; lengths are compared sooner than texts."""
+    return words.str.strip_chars().str.len_bytes() == words.str.len_bytes()
+
+
+def _measured(number: pl.Expr, good: pl.Expr, wanted: str) -> Parser:
+    return Parser(number, good.fill_null(True), number, [(~good, wanted)])
+
+
+def _floats(table: Table, column: str) -> pl.Expr:
+    import polars as pl
+
+    words = as_text(table, column)
+    return pl.col(column) if table.schema[column] == pl.Float64 else _numbers(words)
+
+
+def _numbers(words: pl.Expr) -> pl.Expr:
+    """Parse texts to Float64: null where empty, NaN where it is no number in ASCII digits."""
+    import polars as pl
+
+    words = words.str.strip_chars()
+    values = words.cast(pl.Float64, strict=False)
+    return pl.when(values.is_null() & (words != "")).then(float("nan")).otherwise(values)
+
+
+def _is_whole(values: pl.Expr) -> pl.Expr:
+    return values.is_finite() & (values == values.floor())
+
+
+# Kinds of tables
+
+# What makes a sample the same sample is the key of votes.
+VOTES = Spec(
+    ("item", "vote"),
+    {
+        "item": ids,
+        "vote": votes,
+        "judge": names,
+        "order": orders,
+        "sample": whole_numbers,
+        "template": names,
+        "task": names,
+    },
+    ("item", "judge", "order", "sample", "template", "temperature", "task"),
+)
+COUNTS = Spec(
+    ("item", "minus", "tie", "plus"),
+    {
+        "item": ids,
+        "task": names,
+        "judge": names,
+        **dict.fromkeys(("minus", "tie", "plus", "b", "same", "a"), whole_numbers),
+    },
+    ("item", "task", "judge"),
+)
+LABELS = Spec(
+    ("item", "label"),
+    {"item": ids, "label": votes, "group": groups, "task": names},
+    ("task", "item"),
+)
+HISTOGRAM = Spec(
+    ("minus", "tie", "plus", "label", "number"),
+    {
+        "task": names,
+        "judge": names,
+        "label": votes,
+        **dict.fromkeys(("minus", "tie", "plus", "number"), whole_numbers),
+    },
+    (),
+)
+RATINGS = Spec(
+    ("item", "rater", "vote"),
+    {"item": ids, "rater": ids, "vote": votes},
+    ("item", "rater"),
+)
+PAIRS = Spec(
+    ("item", "a", "b"),
+    {"item": ids, "a": texts, "b": texts, "prompt": texts, "reference": texts},
+    ("item",),
+)

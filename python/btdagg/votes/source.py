@@ -1,0 +1,617 @@
+"""Read files, vote stores, data frames and mappings into tables.
+
+polars and narwhals come with the extra ``btdagg[tables]``. They are imported where they are used,
+so that ``import btdagg`` needs neither.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import io
+import json
+import os
+import sys
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from glob import glob
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from btdagg._core import InputError
+from btdagg._util.extras import needs
+from btdagg._util.spreadsheets import unguarded
+from btdagg.votes.table import NUMBER, Table, is_unicode, listing, require, shown
+
+if TYPE_CHECKING:
+    import narwhals as nw
+    import polars as pl
+    from narwhals.typing import IntoFrame
+
+    Source: TypeAlias = (
+        str
+        | os.PathLike[str]
+        | Sequence[str | os.PathLike[str]]
+        | Mapping[str, Iterable[object]]
+        | Sequence[Mapping[str, object]]
+        | IntoFrame
+        | Table
+    )
+
+# Columns whose texts say what a row belongs to. No column holds a lone surrogate: in these it is
+# refused, and in others, which may be what a model wrote, it is written as an escape.
+_NAMING = frozenset(
+    {"item", "item_id", "id", "judge", "rater", "task", "group", "template", "temperature"}
+)
+# What else the column of items may be called.
+ITEM_NAMES = ("id", "item_id")
+STANDARD_INPUT = "-"
+
+_ROWS_AT_A_TIME = 2000  # whose values are Python objects at a time
+_HEAD = 1 << 18  # bytes of a file that are tried before all of them
+_KINDS = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
+_GZIP = b"\x1f\x8b"
+_SQLITE = b"SQLite format 3\0"
+
+
+def read_table(
+    source: Source,
+    required: Sequence[str],
+    *,
+    columns: Mapping[str, str] | None = None,
+    name: str | None = None,
+) -> Table:
+    """Read a source whose columns must include `required`.
+
+    Parameters
+    ----------
+    source : path, list of paths, data frame, mapping of column to values, list of rows, or Table
+        A path ends in .csv, .tsv, .jsonl or .ndjson, each optionally followed by .gz, or in
+        .parquet. Blank lines of a .csv or .tsv file are skipped, but messages count them as rows.
+        Several Parquet files with the same columns make one table: a list, a folder, or a pattern
+        such as ``votes/*.parquet``, in the order of the list or of their names. Parquet files are
+        read block by block when something is computed. ``-`` is standard input. Its format is
+        recognized by its first bytes: Parquet, gzip, JSON lines if it begins with ``{``, TSV if its
+        first line has a tab, else CSV. A vote store (an SQLite file, or the URL of a database) has
+        the columns that `btdagg votes --export` writes. A data frame is any that narwhals supports
+        (pandas, polars, PyArrow, a relation of DuckDB, lazy ones too), a data set of Hugging Face,
+        or what else is exported as an Arrow stream. A list may also hold a mapping for each row.
+    required : sequence of str
+        Names of columns, lower-case. If there is no `item`, a column `id` or `item_id` is used.
+    columns : mapping of str to str, optional
+        New names of columns, such as ``{"item": "qid"}`` to read `qid` as `item`. Such a column
+        replaces one that already has the name; it may have several names.
+    name : str, optional
+        Name of the source in errors; by default the path, ``standard input`` or ``data frame``.
+
+    Returns
+    -------
+    Table
+        Every column of the source. Columns of a .csv or .tsv file are text.
+
+    Raises
+    ------
+    InputError
+        If the source cannot be read, has no rows, or lacks a column; if both `id` and `item_id`
+        could be the item.
+    MissingExtraError
+        If polars or narwhals is not installed.
+    """
+    table = source if isinstance(source, Table) else _read(source, name)
+    table = _renamed(table, columns)
+    if "item" in required:
+        table = with_item(table)
+        if "item" not in table.columns and {"label", "number"} <= set(table.columns):
+            raise InputError(
+                f"{table.source}: a histogram has no items: btdagg calibrate and fit_prior use it, "
+                "and what needs single items, groups or pairs wants votes and labels"
+            )
+    require(table, required)
+    if not table.height:
+        raise InputError(f"{table.source}: no rows")
+    return table
+
+
+def with_item(table: Table) -> Table:
+    """Return a table with its column `id` or `item_id` renamed to `item`, if it has no `item`.
+
+    Raises
+    ------
+    InputError
+        If it has both.
+    """
+    found = [column for column in ITEM_NAMES if column in table.columns]
+    if "item" in table.columns or not found:
+        return table
+    if len(found) > 1:
+        raise InputError(
+            f"{table.source}: columns {' and '.join(map(repr, found))} may both be the item; say "
+            f"which, as in columns={{'item': {found[0]!r}}} or --column item={found[0]}"
+        )
+    return table.renumbered(table.data.rename({found[0]: "item"}))
+
+
+def _renamed(table: Table, columns: Mapping[str, str] | None) -> Table:
+    import polars as pl
+
+    if columns is None:
+        return table
+    if not isinstance(columns, Mapping):
+        raise InputError(f"columns is {columns!r}, expected a mapping of names to columns")
+    names: dict[str, str] = {}
+    for name, column in columns.items():
+        wanted = str(name).strip().lower()
+        if wanted in names:
+            raise InputError(f"columns is {dict(columns)!r}, expected each name once")
+        names[wanted] = str(column).strip().lower()
+    require(table, names.values())
+    first = {column: name for name, column in reversed(names.items())}
+    copies = [pl.col(first[column]).alias(name) for name, column in names.items()]
+    replaced = [name for name in names if name in table.columns and name not in first]
+    return table.renumbered(table.data.drop(replaced).rename(first).with_columns(copies))
+
+
+def _read(source: Any, name: str | None) -> Table:
+    with needs("tables", "reading tables"):
+        import narwhals  # noqa: F401
+        import polars  # noqa: F401
+
+    if isinstance(source, (str, os.PathLike)):
+        return _read_place(os.fspath(source), name)
+    if isinstance(source, (list, tuple)) and not source:
+        raise InputError(f"{name or 'list'}: no rows")
+    if isinstance(source, (list, tuple)) and all(isinstance(p, (str, os.PathLike)) for p in source):
+        return _scan_parquet([os.fspath(path) for path in source], name or "files")
+    if isinstance(source, (list, tuple)) and all(isinstance(row, Mapping) for row in source):
+        source = _columns_of_rows(source)
+    columns = _read_mapping(source) if isinstance(source, Mapping) else _read_frame(source)
+    name = name or "data frame"
+    _refuse_unlike([column.name for column in columns], name)
+    lengths = [f"{column.name} {len(column)}" for column in columns]
+    if len(set(map(len, columns))) > 1:
+        raise InputError(f"{name}: columns differ in length: {listing(lengths)}")
+    return _tidy(_frame(columns), name)
+
+
+def _frame(columns: Iterable[pl.Series]) -> pl.DataFrame:
+    import polars as pl
+
+    return pl.DataFrame([column.alias(column.name.strip().lower()) for column in columns])
+
+
+def _refuse_unlike(names: Sequence[str], source: str) -> None:
+    """Refuse two columns that have one name, blanks and case apart."""
+    counted = Counter(name.strip().lower() for name in names)
+    for title, n in counted.items():
+        if n > 1:
+            raise InputError(f"{source}: two columns are called {title!r}")
+
+
+def _tidy(
+    data: pl.DataFrame | pl.LazyFrame, name: str, files: tuple[tuple[str, int], ...] = ()
+) -> Table:
+    """Return a table in which a NaN is a null and a category is text."""
+    import polars as pl
+
+    plain = data.with_columns(
+        pl.col(pl.Float32, pl.Float64).fill_nan(None),
+        pl.col(pl.Categorical, pl.Enum).cast(pl.String),
+    )
+    return Table(plain, name, files=files)
+
+
+# Files
+
+LABEL_COLUMNS = ("item", "rater", "label", "seconds", "note")
+"""What a file of labels from the label page begins with."""
+
+
+def is_store(place: str) -> bool:
+    """Whether a place is a vote store: the URL of a database, or an SQLite file.
+
+    A path that does not exist and has no suffix of a table counts as a store too, so that the error
+    is about a missing store.
+    """
+    if "://" in place:
+        return True
+    if place == STANDARD_INPUT or not os.path.exists(place):
+        return place != STANDARD_INPUT and suffix_of(place) not in _KINDS
+    return _begins_like_sqlite(place)
+
+
+def _begins_like_sqlite(place: str) -> bool:
+    try:
+        with open(place, "rb") as file:
+            return file.read(len(_SQLITE)) == _SQLITE
+    except OSError:  # the error is raised when it is read
+        return False
+
+
+def suffix_of(place: str) -> str:
+    """Suffix of a path that says how its content is read, the .gz of a text file left out."""
+    plain, suffix = os.path.splitext(place.lower())
+    inner = os.path.splitext(plain)[1]
+    return inner if suffix == ".gz" and inner != ".parquet" else suffix
+
+
+def _read_place(place: str, name: str | None) -> Table:
+    name = name or ("standard input" if place == STANDARD_INPUT else place)
+    if "://" in place or _begins_like_sqlite(place):
+        from btdagg.judge.store import VoteStore, votes_frame
+
+        with VoteStore(place, create=False) as store:
+            return _tidy(votes_frame(store), store.name)
+    if os.path.isdir(place):
+        files = sorted(map(str, Path(place).rglob("*.parquet")))
+        if not files:
+            raise InputError(f"{name}: cannot be read: a folder without .parquet files")
+        return _scan_parquet(files, name)
+    if (
+        suffix_of(place) == ".parquet"
+        and not os.path.exists(place)
+        and (files := sorted(glob(place, recursive=True)))
+    ):
+        return _scan_parquet(files, name)
+    if place != STANDARD_INPUT and suffix_of(place) not in _KINDS:
+        raise InputError(f"{name}: cannot read this kind of file, expected {listing(_KINDS)}")
+    if suffix_of(place) == ".parquet" and os.path.isfile(place) and os.path.getsize(place):
+        return _scan_parquet([place], name)
+    content = content_of(place, name)
+    if not content or content.isspace():
+        raise InputError(f"{name}: empty file")
+    kind = _kind_of_content(content) if place == STANDARD_INPUT else suffix_of(place)
+    if kind == ".parquet":
+        return _scan_parquet([io.BytesIO(content)], name)
+    if kind in (".csv", ".tsv"):
+        return _read_csv(content, name, "," if kind == ".csv" else "\t")
+    frame = _read_jsonl(content, name)
+    _refuse_unlike(frame.columns, name)
+    return _tidy(_frame(frame), name)
+
+
+def content_of(place: str, name: str) -> bytes:
+    """Bytes of a file, unpacked, or of standard input; `name` is what errors call it."""
+    if place == STANDARD_INPUT:
+        content = sys.stdin.buffer.read() if sys.stdin else b""
+    else:
+        try:
+            content = Path(place).read_bytes()
+        except FileNotFoundError:
+            raise InputError(f"{name}: no such file") from None
+        except OSError as error:
+            raise InputError(f"{name}: cannot be read: {error.strerror}") from None
+    packed = content.startswith(_GZIP) if place == STANDARD_INPUT else place.lower().endswith(".gz")
+    if packed and content:
+        try:
+            return gzip.decompress(content)
+        except (OSError, EOFError, zlib.error):
+            raise InputError(f"{name}: not a gzip file, or a damaged one") from None
+    return content
+
+
+def _kind_of_content(content: bytes) -> str:
+    """Suffix of files that begin like this."""
+    if content.startswith(b"PAR1"):
+        return ".parquet"
+    text = content.removeprefix(codecs.BOM_UTF8).lstrip()
+    if text.startswith(b"{"):
+        return ".jsonl"
+    return ".tsv" if b"\t" in text.partition(b"\n")[0] else ".csv"
+
+
+def decoded(content: bytes, name: str) -> str:
+    """Text of a file in UTF-8; an error names the line."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{name}, line {line}: not UTF-8 text") from None
+
+
+def _read_csv(content: bytes, name: str, separator: str) -> Table:
+    import polars as pl
+
+    lines = content.removeprefix(codecs.BOM_UTF8).rstrip(b"\r\n").lstrip(b" \r\n")
+    try:
+        # The header is read as a row: polars would rename the second of two equal column names.
+        frame = pl.read_csv(lines, separator=separator, has_header=False, infer_schema=False)
+    except pl.exceptions.PolarsError:
+        decoded(content, name)
+        _blank_rows(lines.decode(), separator, name)
+        raise InputError(f"{name}: a quote inside a value, or one that is not closed") from None
+    header = [cell or "" for cell in frame.row(0)]
+    _refuse_unlike(header, name)
+    names = [title.strip().lower() for title in header]
+    frame = frame[1:].rename(dict(zip(frame.columns, names, strict=True)))
+    if tuple(names[:5]) == LABEL_COLUMNS:
+        typed = pl.col("rater", "note").map_elements(unguarded, pl.String)
+        frame = frame.with_columns(typed)
+    # polars fills up a short row with nulls, and half a row must not pass for a missing vote.
+    # Counting the separators would show it, if some were not inside quotes; then every row is
+    # looked at.
+    n_separators = (frame.width - 1) * (frame.height + 1)
+    is_doubtful = frame[:, -1].null_count() or (
+        b"\r" in lines and lines.count(b"\r") != lines.count(b"\r\n")
+    )
+    if is_doubtful and (b'"' in lines or lines.count(separator.encode()) != n_separators):
+        blank = _blank_rows(lines.decode(), separator, name)
+        frame = frame.with_row_index(NUMBER, offset=1).filter(~pl.col(NUMBER).is_in(blank))
+    return _tidy(frame, name)
+
+
+def _blank_rows(lines: str, separator: str, name: str) -> list[int]:
+    """Numbers of the rows that are blank; a row of too few or too many values is refused."""
+    # Lines end where they do for polars, or the numbers would be those of other rows.
+    rows = csv.reader(io.StringIO(lines, newline="\n"), delimiter=separator)
+    blank, number = [], 0
+    try:
+        width = len(next(rows))
+        for number, row in enumerate(rows, start=1):
+            if len(row) != width:
+                if len(row) > 1 or "".join(row).strip(" "):
+                    raise InputError(
+                        f"{name}, row {number}: number of values: got {len(row)}, expected {width}"
+                    )
+                blank.append(number)
+    except csv.Error as error:
+        # The other error is a value too long for this reader; polars accepts it.
+        if "new-line" in str(error):
+            raise InputError(
+                f"{name}, row {number + 1}: a carriage return inside a value that is not quoted"
+            ) from None
+    return blank
+
+
+def _read_jsonl(content: bytes, name: str) -> pl.DataFrame:
+    """Read JSON lines: by the engine where it gives what Python's reader would."""
+    lines = content.removeprefix(codecs.BOM_UTF8)
+    frame = _jsonl_by_engine(lines)
+    return _jsonl_by_line(lines, name) if frame is None else frame
+
+
+def _jsonl_by_line(lines: bytes, name: str) -> pl.DataFrame:
+    """Columns of JSON lines as Python reads them; texts become columns a part at a time."""
+    import polars as pl
+
+    parts: dict[str, list[pl.Series | list[object]]] = {}
+    n_parts = 0
+    left = enumerate(lines_of(lines), start=1)
+    while rows := [
+        json_object(line, name, number) for number, line in islice(left, _ROWS_AT_A_TIME)
+    ]:
+        for key in dict.fromkeys(key for row in rows for key in row):
+            before = parts.setdefault(key, [])
+            if len(before) < n_parts:
+                before += [[None] * _ROWS_AT_A_TIME] * (n_parts - len(before))
+            before.append(_texts_or_values([row.get(key) for row in rows]))
+        n_parts += 1
+        for several in parts.values():
+            if len(several) < n_parts:
+                several.append([None] * len(rows))
+    _refuse_unlike(list(parts), name)
+    return pl.DataFrame([_joined(key, several, name) for key, several in parts.items()])
+
+
+def lines_of(content: bytes) -> Iterator[bytes]:
+    """Lines without copying the content; line ends that end it begin no further line.
+
+    Not splitlines(): inside a string, JSON may hold other line ends, such as U+2028.
+    """
+    end = len(content)
+    while end and content[end - 1] in b"\r\n":
+        end -= 1
+    start = 0
+    while (stop := content.find(b"\n", start, end)) >= 0:
+        yield content[start:stop]
+        start = stop + 1
+    yield content[start:end]
+
+
+def _texts_or_values(values: list[object]) -> pl.Series | list[object]:
+    """Return a column where these are texts, so that they are not kept as Python objects."""
+    import polars as pl
+
+    if {str} <= set(map(type, values)) <= {str, type(None)}:
+        try:
+            return pl.Series(values, dtype=pl.String)
+        except UnicodeEncodeError:  # half of a surrogate pair
+            pass
+    return values
+
+
+def _joined(name: str, parts: Sequence[pl.Series | list[object]], source: str) -> pl.Series:
+    """Make one column of parts; where kinds are mixed, all are text."""
+    import polars as pl
+
+    columns = [
+        part
+        if isinstance(part, pl.Series)
+        else pl.Series(part, dtype=pl.String)
+        if part.count(None) == len(part)
+        else None
+        for part in parts
+    ]
+    texts = [column for column in columns if column is not None]
+    if len(texts) == len(parts) and any(isinstance(part, pl.Series) for part in parts):
+        return pl.concat(texts).alias(name)
+    return _series(name, [value for part in parts for value in part], source)
+
+
+def _jsonl_by_engine(lines: bytes) -> pl.DataFrame | None:
+    """Columns of JSON lines that are as regular as machines write them; None for any others.
+
+    The engine skips blank lines, goes by the columns of the first rows, takes the first of two
+    equal keys, reads half of a surrogate pair as NUL and gives a number among texts another
+    spelling. None of that is there where no character is escaped, there is a colon for every value
+    and for no more, and there are two quotes for every key and every text.
+    """
+    import polars as pl
+
+    head = lines[: lines.find(b"\n", _HEAD) + 1] if len(lines) > 2 * _HEAD else b""
+    # A head that is all of it, or has one long line, spares nothing.
+    tried = 0 < len(head) <= 2 * _HEAD
+    if b"\\" in lines or (tried and _jsonl_by_engine(head) is None):
+        return None
+    try:
+        frame = pl.read_ndjson(lines, infer_schema_length=1000)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return None
+    texts, wide = frame.select(pl.col(pl.String)), frame.select(pl.col(pl.Float64).abs() >= 2**53)
+    n_values, n_texts = (each.height * each.width - _n_nulls(each) for each in (frame, texts))
+    n_colons = lines.count(b":")
+    if n_colons != n_values and not any(c.str.contains("null", literal=True).any() for c in texts):
+        n_values += lines.count(b"null")
+    if (
+        frame.height != lines.count(b"\n") + (not lines.endswith(b"\n"))
+        or not {*frame.dtypes} <= {pl.String, pl.Int64, pl.Float64, pl.Boolean}
+        or any(column.any() for column in wide)
+        or n_colons != n_values
+        or lines.count(b'"') != 2 * (n_values + n_texts)
+    ):
+        return None
+    names: list[str] = sorted(frame.columns, key=lambda name: lines.find(b'"%s"' % name.encode()))
+    return frame.select(names)
+
+
+def _n_nulls(frame: pl.DataFrame) -> int:
+    return sum(column.null_count() for column in frame)
+
+
+def json_object(line: bytes, source: str, number: int) -> dict[str, Any]:
+    """Object in a line of JSON; an error names the source and the row."""
+    try:
+        text = line.decode()
+    except UnicodeDecodeError:
+        raise InputError(f"{source}, line {number}: not UTF-8 text") from None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise InputError(
+            f"{source}, row {number}: got {shown(text.strip())}, expected a JSON object"
+        )
+    return value
+
+
+def _scan_parquet(files: Sequence[Any], name: str) -> Table:
+    """Read the columns of Parquet files, and their rows when they are computed with."""
+    import polars as pl
+
+    rows = pl.scan_parquet(list(files), glob=False, hive_partitioning=False)
+    several = files if len(files) > 1 else ()
+    alone = [pl.scan_parquet(file, glob=False).select(pl.len()) for file in several]
+    try:
+        titles = rows.collect_schema().names()
+        heights = [n_rows.collect().item() for n_rows in alone]
+    except FileNotFoundError as error:
+        raise InputError(f"{name}: no such file: {str(error).rpartition(' ')[2]}") from None
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        raise InputError(f"{name}: not a Parquet file, or a damaged one") from None
+    _refuse_unlike(titles, name)
+    rows = rows.rename({title: title.strip().lower() for title in titles})
+    return _tidy(rows, name, tuple(zip(several, heights, strict=True)))
+
+
+# Data frames, mappings and Python values
+
+
+def _read_frame(source: Any) -> list[pl.Series]:
+    import narwhals as nw
+    import polars as pl
+
+    try:
+        frame = nw.from_native(source)
+    except nw.exceptions.DuplicateError:
+        raise InputError("data frame: two columns have the same name") from None
+    except TypeError:
+        # Data sets of Hugging Face have the methods.
+        for method in ("to_polars", "to_arrow"):
+            if callable(read := getattr(source, method, None)):
+                return _read_frame(read())
+        if hasattr(source, "__arrow_c_stream__"):
+            return _read_frame(pl.DataFrame(source))
+        raise InputError(
+            f"source: got {type(source).__name__}, expected a path, a mapping of column name to "
+            "values, a list of rows as mappings, or a data frame (pandas, polars, PyArrow, DuckDB, "
+            "Hugging Face)"
+        ) from None
+    eager = frame.collect("polars") if isinstance(frame, nw.LazyFrame) else frame
+    return [_from_series(column) for column in eager.iter_columns()]
+
+
+def _columns_of_rows(rows: Sequence[Mapping[str, object]]) -> dict[str, list[object]]:
+    """Return the columns of rows; a row without a name has None there."""
+    names = dict.fromkeys(str(name) for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}
+
+
+def _read_mapping(source: Mapping[str, Iterable[object]]) -> list[pl.Series]:
+    import narwhals as nw
+
+    columns = []
+    for name, values in source.items():
+        column = nw.from_native(values, series_only=True, pass_through=True)
+        if isinstance(column, nw.Series):
+            columns.append(_from_series(column).alias(str(name)))
+        elif isinstance(column, (str, bytes)) or not isinstance(column, Iterable):
+            got = shown(column)
+            raise InputError(f"data frame, column {name}: got {got}, expected a list of values")
+        else:
+            columns.append(_series(str(name), column, "data frame"))
+    return columns
+
+
+def _from_series(column: nw.Series[Any]) -> pl.Series:
+    if not column.implementation.is_pandas_like():
+        return column.to_polars()
+    # By way of Python values: polars takes a pandas column through PyArrow, which need not be
+    # there and refuses a column that mixes text and numbers.
+    values = column.to_list()
+    if column.null_count():
+        nulls = column.is_null().to_list()
+        values = [None if null else value for value, null in zip(values, nulls, strict=True)]
+    return _series(str(column.name), values, "data frame")
+
+
+def _series(name: str, values: Iterable[object], source: str) -> pl.Series:
+    """Make a polars column of Python or NumPy values; where kinds are mixed, all are text."""
+    import numpy as np
+    import polars as pl
+
+    values = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    kinds = set(map(type, values))
+    if any(issubclass(kind, np.generic) for kind in kinds):
+        values = [value.item() if isinstance(value, np.generic) else value for value in values]
+        kinds = set(map(type, values))
+    kinds.discard(type(None))
+    if kinds <= {int, float} or kinds in ({str}, {bool}):
+        number = pl.Float64 if float in kinds else pl.Int64 if int in kinds else None
+        try:
+            return pl.Series(name, values, dtype=number)
+        except (TypeError, OverflowError, UnicodeEncodeError):
+            pass  # a whole number beyond int64, or half of a surrogate pair
+    if name.strip().lower() in _NAMING and str in kinds:
+        _refuse_half_pairs(name, values, source)
+    return pl.Series(name, [_as_text(value) for value in values], dtype=pl.String)
+
+
+def _refuse_half_pairs(name: str, values: Sequence[object], source: str) -> None:
+    for row, value in enumerate(values, start=1):
+        if isinstance(value, str) and not is_unicode(value):
+            raise InputError(
+                f"{source}, row {row}, column {name}: got {shown(value)}, expected text without "
+                "a lone "
+                "surrogate"
+            )
+
+
+def _as_text(value: object) -> str | None:
+    if value is None or (isinstance(value, float) and value != value):
+        return None
+    nested = isinstance(value, (dict, list, bool))
+    written = json.dumps(value, default=str) if nested else str(value)
+    return written.encode(errors="backslashreplace").decode()  # different ones stay different

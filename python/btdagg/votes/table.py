@@ -1,0 +1,352 @@
+"""Tables: the rows of one source, with errors that name source and row.
+
+Nothing here knows what a vote is. The rows of Parquet files stay in the files, and results are
+computed as the files are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from btdagg._core import InputError
+from btdagg._util.readable import readable
+
+if TYPE_CHECKING:
+    import polars as pl
+
+AnyTable = TypeVar("AnyTable", bound="Table")
+
+MAX_LISTED = 10
+MAX_SHOWN = 60
+
+# The number that a row has in its source, from 1, and its place among the rows that are left. No
+# column of a source is called that.
+NUMBER, PLACE = "\0row", "\0place"
+
+
+@readable
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows of one source.
+
+    Attributes
+    ----------
+    frame : polars.DataFrame
+        The columns, in memory. Names are stripped and lower-case; NaN becomes null, a category
+        becomes text. Rows of Parquet files are loaded on first use.
+    source : str
+        Name of these rows in errors: the path, ``standard input`` or ``data frame``.
+    """
+
+    data: pl.DataFrame | pl.LazyFrame
+    source: str
+    # Names of the files and their numbers of rows, where there are several.
+    files: tuple[tuple[str, int], ...] = field(default=(), repr=False, kw_only=True)
+
+    @cached_property
+    def schema(self) -> dict[str, pl.DataType]:
+        """Types of the columns by name, in the order of the source."""
+        return {name: kind for name, kind in self._schema().items() if name != NUMBER}
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns, in the order of the source."""
+        return list(self.schema)
+
+    @cached_property
+    def frame(self) -> pl.DataFrame:
+        """The columns, in memory."""
+        return self.collect(self.data.lazy().drop(NUMBER, strict=False))
+
+    @cached_property
+    def rows(self) -> pl.LazyFrame:
+        """The rows with the column `NUMBER`; rows in files are not read yet."""
+        rows = self.data.lazy()
+        return rows if NUMBER in self._schema() else rows.with_row_index(NUMBER, offset=1)
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the rows are in memory already."""
+        import polars as pl
+
+        return isinstance(self.data, pl.DataFrame)
+
+    def collect(self, rows: pl.LazyFrame) -> pl.DataFrame:
+        """Compute a query over the rows, as they are read.
+
+        Raises
+        ------
+        InputError
+            If the files cannot be read to their end.
+        """
+        import polars as pl
+
+        if self.in_memory:
+            return rows.collect(engine="streaming")
+        try:
+            return rows.collect(engine="streaming")
+        except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+            why = str(error).partition("\n")[0]
+            raise InputError(f"{self.source}: cannot be read: {why}") from None
+
+    def with_columns(self, columns: Iterable[pl.Expr | pl.Series]) -> Self:
+        """Return the same rows with some columns added or replaced."""
+        return replace(self, data=self.data.with_columns(columns))
+
+    def numbered(self) -> pl.DataFrame:
+        """Return the frame with the numbers of its rows, to select or reorder rows."""
+        return self.collect(self.rows)
+
+    def renumbered(self, frame: pl.DataFrame | pl.LazyFrame) -> Self:
+        """Return the table with rows selected from `numbered` or `rows`."""
+        return replace(self, data=frame)
+
+    def values(self, column: str) -> pl.Series:
+        """Return the distinct values of a column as text, in order of first appearance.
+
+        Raises
+        ------
+        InputError
+            If there is no such column, or its values are neither text nor numbers.
+        """
+        import polars as pl
+
+        rows = self.data.lazy().select(as_text(self, column)).with_row_index(PLACE)
+        found = rows.group_by(column).agg(pl.col(PLACE).min()).sort(PLACE)
+        return self.collect(found)[column]
+
+    def filter(self, where: Mapping[str, object]) -> Self:
+        """Keep the rows that have the given values.
+
+        Parameters
+        ----------
+        where : mapping of column name, in any case, to a value, or to several in a list or set
+            A row is kept if it has one of the given values in every named column. Values are
+            compared as text, so 0.0 and ``"0.0"`` match the same rows, in columns of numbers and of
+            text. An empty text matches null.
+
+        Returns
+        -------
+        object of the same class
+
+        Raises
+        ------
+        InputError
+            If there is no such column, a value never occurs in it (the message lists those that
+            do), or no row matches.
+        """
+        import polars as pl
+
+        if not isinstance(where, Mapping):
+            raise InputError(f"where is {where!r}, expected a mapping of column to value")
+        keep, columns = pl.lit(True), []
+        for name, asked in where.items():
+            column, values = str(name).strip().lower(), _texts_of(asked)
+            found = self.values(column).fill_null("").unique(maintain_order=True).to_list()
+            absent = sorted(set(values).difference(found))
+            if absent:
+                raise InputError(
+                    f"{self.source}: no row has {column} {absent[0]!r}; found {listing(found)}"
+                )
+            keep &= as_text(self, column).fill_null("").is_in(values)
+            columns.append(column)
+        part = self._kept(keep, columns)
+        if not part.height:
+            each = " and ".join(f"{column} {value!r}" for column, value in where.items())
+            raise InputError(f"{self.source}: no row has {each}")
+        return part
+
+    def _kept(self, keep: pl.Expr, columns: Sequence[str]) -> Self:
+        """Return the rows for which an expression of some columns holds."""
+        rows = self.rows.filter(keep)
+        return self.renumbered(self.collect(rows) if self.in_memory else rows)
+
+    @property
+    def height(self) -> int:
+        """Number of rows."""
+        import polars as pl
+
+        return int(self.collect(self.data.lazy().select(pl.len())).item())
+
+    def partition(self, by: Sequence[str]) -> list[tuple[tuple[str, ...], Self]]:
+        """Split the rows by the values of some columns.
+
+        Parameters
+        ----------
+        by : sequence of str
+            Names of columns. If empty, there is one part, with the empty key.
+
+        Returns
+        -------
+        list of (key, object of the same class)
+            In order of first appearance. A key has one text per column of `by`; null is an empty
+            text.
+
+        Raises
+        ------
+        InputError
+            If there is no such column.
+        """
+        if isinstance(by, str):
+            raise InputError(f"by is {by!r}, expected a sequence of column names")
+        require(self, by)
+        if not by:
+            return [((), self)]
+        parts = map(self.renumbered, self.numbered().partition_by(list(by), maintain_order=True))
+        return [(tuple(text(part, column)[0] or "" for column in by), part) for part in parts]
+
+    def where(self, *numbers: int) -> str:
+        """Return a text that names rows by their numbers in the source."""
+        if not self.files:
+            rows = " and ".join(map(str, numbers))
+            return f"{self.source}, row{'s' if len(numbers) > 1 else ''} {rows}"
+        return " and ".join(map(self._place, numbers))
+
+    def _place(self, number: int) -> str:
+        for name, n_rows in self.files[:-1]:
+            if number <= n_rows:
+                return f"{name}, row {number}"
+            number -= n_rows
+        return f"{self.files[-1][0]}, row {number}"
+
+    def _schema(self) -> Mapping[str, pl.DataType]:
+        return self.data.collect_schema()
+
+
+# Columns and rows of a table
+
+
+def require(table: Table, columns: Iterable[str]) -> None:
+    """Raise an :class:`InputError` unless the table has all these columns."""
+    for column in columns:
+        if column not in table.columns:
+            found = listing(table.columns)
+            raise InputError(f"{table.source}: no column {column!r}; found {found}")
+
+
+def as_text(table: Table, column: str) -> pl.Expr:
+    """Return a column as text; null stays null.
+
+    Raises
+    ------
+    InputError
+        If there is no such column, or its values are neither text nor numbers.
+    """
+    import polars as pl
+
+    require(table, [column])
+    kind = table.schema[column]
+    if kind.is_nested() or kind == pl.Object:
+        raise InputError(
+            f"{table.source}, column {column}: got values of type {kind}, expected text or numbers"
+        )
+    return pl.col(column) if kind == pl.String else pl.col(column).cast(pl.String)
+
+
+def text(table: Table, column: str) -> pl.Series:
+    """Return a column as text, in memory; see `as_text`."""
+    return table.collect(table.data.lazy().select(as_text(table, column)))[column]
+
+
+def refuse(table: Table, bad: pl.Expr | pl.Series, column: str, wanted: str) -> None:
+    """Raise an :class:`InputError` for the first row where `bad` is true, if there is one."""
+    found = table.collect(table.rows.filter(bad).select(NUMBER, column).head(1))
+    if found.height:
+        got = shown(found[column].to_list()[0])  # a list too as Python has it
+        place = table.where(found[NUMBER][0])
+        raise InputError(f"{place}, column {column}: got {got}, expected {wanted}")
+
+
+def refuse_duplicates(table: Table, key: Sequence[str], remedy: str = "") -> None:
+    """Raise an :class:`InputError` naming the first row that repeats the key of an earlier one."""
+    frame = table.numbered()
+    repeats = _repeats(frame, key).arg_true()
+    if len(repeats):
+        raise InputError(_both_have(table, frame, key, repeats[0]) + remedy)
+
+
+def without_repeats(table: AnyTable, key: Sequence[str], column: str) -> AnyTable:
+    """Keep one row per key: the first with a value in `column`, or the first if all are null.
+
+    Raises
+    ------
+    InputError
+        If two rows of a key have different values; the message names them.
+    """
+    import polars as pl
+
+    frame = table.numbered()
+    if not _repeats(frame, key).any():
+        return table
+    known = frame.drop_nulls(column)
+    values = known[column]
+    differ = known.select(pl.col(column) != pl.col(column).first().over(key)).to_series()
+    if differ.any():
+        row = differ.arg_true()[0]
+        first = values[_first_of(known, key, row)]
+        raise InputError(
+            f"{_both_have(table, known, key, row)}, with {column}s {first} and {values[row]}"
+        )
+    present_first = pl.exclude(key).sort_by(pl.col(column).is_null(), maintain_order=True)
+    kept = frame.group_by(key, maintain_order=True).agg(present_first.first())
+    return table.renumbered(kept.select(frame.columns))
+
+
+def _repeats(frame: pl.DataFrame, key: Sequence[str]) -> pl.Series:
+    """Whether each row has the key of an earlier one."""
+    import polars as pl
+
+    return ~frame.select(pl.struct(key).is_first_distinct()).to_series()
+
+
+def _first_of(frame: pl.DataFrame, key: Sequence[str], row: int) -> int:
+    """Return the first row that has the key of a row."""
+    same = (frame[column].eq_missing(frame[column][row]) for column in key)
+    first: Any = next(same)
+    for each in same:
+        first &= each
+    return int(first.arg_max())
+
+
+def _both_have(table: Table, frame: pl.DataFrame, key: Sequence[str], row: int) -> str:
+    """Say which earlier row has the key of a row, and what that is."""
+    same = ", ".join(f"{column} {shown(frame[column][row])}" for column in key)
+    numbers = frame[NUMBER][_first_of(frame, key, row)], frame[NUMBER][row]
+    return f"{table.where(*numbers)}: both have {same}"
+
+
+def listing(values: Iterable[str]) -> str:
+    """Join the first ten values with commas."""
+    values = [value or "''" for value in values]
+    more = len(values) - MAX_LISTED
+    return ", ".join(values[:MAX_LISTED]) + (f" and {more} more" if more > 0 else "")
+
+
+def is_unicode(text: str) -> bool:
+    """Whether a text has no lone surrogate, which neither UTF-8 nor a column holds."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def shown(value: object) -> str:
+    """Write a value for an error message, on one line and cut to length; null is "nothing"."""
+    line = "nothing" if value is None else repr(value)
+    return line if len(line) <= MAX_SHOWN else line[: MAX_SHOWN - 3] + "..."
+
+
+def _texts_of(asked: object) -> list[str]:
+    """Return the texts that one value or several are compared by."""
+    several = list(asked) if isinstance(asked, list | tuple | set | frozenset) else [asked]
+    return [_text_of(value) for value in several]
+
+
+def _text_of(value: object) -> str:
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,666 @@
+"""Votes, one row a vote or one row an item, from a source to counts.
+
+A vote is -1, 0 or +1 from A's point of view, or B, tie, A in words. An answer that could not be
+parsed is an empty vote: it is missing, never a tie, so it is counted and shown but not tallied.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from btdagg import _core
+from btdagg._core import InputError
+from btdagg._util.ids import as_id_array
+from btdagg._util.readable import readable
+from btdagg._util.validation import (
+    COUNT_COLUMNS,
+    CountsItself,
+    as_integer,
+    as_labels,
+    same_index,
+    same_length,
+)
+from btdagg.votes import schema
+from btdagg.votes.evidence import Confidences, Evidence
+from btdagg.votes.schema import COUNTS, VOTES, checked, parse
+from btdagg.votes.source import read_table
+from btdagg.votes.table import (
+    NUMBER,
+    PLACE,
+    Table,
+    refuse_duplicates,
+    require,
+    without_repeats,
+)
+from btdagg.votes.words import with_meanings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import polars as pl
+    from numpy.typing import ArrayLike, NDArray
+
+    from btdagg.votes.join import LabelledCounts
+    from btdagg.votes.labels import Labels
+    from btdagg.votes.source import Source
+
+_CONFIDENCE = "\0confidence"  # no column of a source is called that
+_SEEN, N_ROWS = "\0samples", "\0rows"
+# Columns whose values are checked by themselves, wherever they stand.
+_BY_VALUE = ("item", "judge", "template", "task")
+_N_BITS = 63  # of an Int64, without its sign
+_BLOCK = 2**25  # rows of files that are in memory at a time where votes have to be sorted
+_SIDES = {"minus": -1, "tie": 0, "plus": 1}
+_WITHOUT_VOTES = ("greedy", "few_shot")  # decided by calls of their own, not on the votes
+
+
+@readable
+@dataclass(frozen=True, eq=False)
+class Votes(Table, CountsItself):
+    """Votes on items: one row per vote, or one row per item with counts of its votes.
+
+    Arrays of counts can be had from them, and whoever takes counts takes them as well.
+
+    Attributes
+    ----------
+    frame : polars.DataFrame
+        Columns `item` (text or Int64) and `vote` (Int8; null where missing), or `item`, `minus`,
+        `tie`, `plus` (Int64); where the source has them `judge`, `template`, `task` (text), `order`
+        (``AB`` or ``BA``), `sample` (Int64), `confidence` (Float64, 0 to 1; as it came where it
+        holds anything else); and every other column as it came.
+    source : str
+        What errors call these votes.
+    """
+
+    # Sums of the votes by item and whatever else is of their key, and the data they are sums of.
+    known_sums: tuple[Any, pl.DataFrame] | None = field(default=None, repr=False, kw_only=True)
+
+    @property
+    def sums(self) -> pl.DataFrame | None:
+        """Sums of these rows, if they are known: columns of the key, counts, `PLACE`, `N_ROWS`."""
+        known = self.known_sums
+        return known[1] if known is not None and known[0] is self.data else None
+
+    @property
+    def are_counts(self) -> bool:
+        """Whether there is one row per item, with counts."""
+        return "vote" not in self.columns
+
+    @cached_property
+    def n_missing(self) -> int:
+        """Number of votes that are missing; of counts it is not known, and 0."""
+        import polars as pl
+
+        if self.are_counts:
+            return 0
+        missing = pl.col("vote").null_count()
+        return int(self.collect(self.data.lazy().select(missing)).item())
+
+    @cached_property
+    def ids(self) -> NDArray[Any]:
+        """The items, in the order of `counts`: (n,) array of int64, or of object holding str."""
+        return self.counts()[0]
+
+    @property
+    def most_rows(self) -> int:
+        """Most votes of an item, those that are missing among them."""
+        import polars as pl
+
+        rows, count = self.data.lazy(), pl.len()
+        if self.sums is not None:
+            rows, count = self.sums.lazy(), pl.col(N_ROWS).sum()
+        n_rows = rows.group_by("item").agg(count.alias(N_ROWS)).select(pl.col(N_ROWS).max())
+        return int(self.collect(n_rows).item() or 0)
+
+    @property
+    def height(self) -> int:
+        """Number of rows."""
+        return super().height if self.sums is None else int(self.sums[N_ROWS].sum())
+
+    def values(self, column: str) -> pl.Series:
+        """Return the different values of a column as text; see `Table.values`."""
+        if self.sums is None or column not in self._key_of_sums:
+            return super().values(column)
+        return Table(self.sums.sort(PLACE).drop(PLACE), self.source).values(column)
+
+    @property
+    def _key_of_sums(self) -> list[str]:
+        return [] if self.sums is None else [c for c in VOTES.key if c in self.sums.columns]
+
+    def _kept(self, keep: pl.Expr, columns: Sequence[str]) -> Self:
+        part = super()._kept(keep, columns)
+        if self.sums is None or not set(columns) <= set(self._key_of_sums):
+            return part
+        return replace(part, known_sums=(part.data, self.sums.filter(keep)))
+
+    def tally(self, n_votes: int | None = None) -> pl.DataFrame:
+        """Count the votes of each item, as `counts` does, into a data frame.
+
+        Parameters
+        ----------
+        n_votes : int, optional
+            See `counts`.
+
+        Returns
+        -------
+        polars.DataFrame
+            Columns `item` (text or Int64), `minus`, `tie`, `plus` (Int64).
+
+        Raises
+        ------
+        InputError
+            As `counts` does.
+        """
+        return self._tally(self.data.lazy(), n_votes).select("item", *_SIDES)
+
+    def counts(self, n_votes: int | None = None) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """Count the votes of each item.
+
+        Parameters
+        ----------
+        n_votes : int, optional
+            Count only the first so many votes of each item that are not missing; an item with fewer
+            keeps those it has. First means by `sample` where there is such a column, then by row.
+            With an `order` column the votes are taken from AB, BA, AB, ... in turn, from the one
+            that is left when the other runs out, so an odd number has one more of AB.
+
+        Returns
+        -------
+        ids : (n,) array of int64, or of object holding str
+            The items, in the order in which they are first seen. One whose votes are all missing is
+            among them.
+        counts : (n, 3) array of int64
+            Votes per item in label order: minus, tie, plus.
+
+        Raises
+        ------
+        InputError
+            If `n_votes` is not positive, or is given for counts; or if an item is in more than one
+            task.
+        """
+        rows = self.tally(n_votes)
+        return ids_of(rows["item"]), counts_of(rows)
+
+    def evidence(
+        self,
+        n_votes: int | None = None,
+        *,
+        confidence: str | None = None,
+        decisions: Sequence[str] = (),
+    ) -> tuple[NDArray[Any], Evidence]:
+        """Count the votes of each item as `counts` does, and sum up all else that decides it.
+
+        Parameters
+        ----------
+        n_votes : int, optional
+            Count only the first so many votes of each item; see `counts`.
+        confidence : str, optional
+            Column of the confidences of votes, finite numbers of at least 0, and in the column
+            `confidence` up to 1. That column, where it is there, unless given; if it then holds
+            anything else, that is an error of whoever asks for confidences, and of nobody else. The
+            confidence of a missing vote does not count.
+        decisions : sequence of str
+            Columns of what others have decided, such as a generative aggregator, on an item: the
+            words of a vote, the same in every row of an item that is not empty. With `n_votes` it
+            is the column ``gsa_4`` that holds the decisions of ``gsa`` on four votes.
+
+        Returns
+        -------
+        ids : (n,) array
+            As of `counts`.
+        evidence : Evidence
+            Decisions go by the names given, without the number of votes.
+
+        Raises
+        ------
+        InputError
+            If there is no such column; if it holds anything else (the message names the row); if
+            two rows of an item hold different decisions; if a confidence is wanted of counts; and
+            where `counts` does.
+        """
+        self.refuse_of_counts(confidence=confidence)
+        data, no_confidences, column = self.data.lazy(), "", confidence
+        if column is None and "confidence" in self.columns and not self.are_counts:
+            column = "confidence"
+        if column is not None:
+            kind = schema.fractions if column == "confidence" else schema.amounts
+            try:
+                data = data.with_columns(checked(self, {column: kind})[0].alias(_CONFIDENCE))
+            except InputError as error:
+                if confidence is not None:
+                    raise
+                no_confidences = str(error)
+        rows = self._tally(data, n_votes)
+        decided = {
+            name: self._decisions(column_of_decisions(name, n_votes), rows["item"])
+            for name in decisions
+        }
+        summary = _confidences_of(rows) if "total tie" in rows.columns else None
+        ids = ids_of(rows["item"])
+        return ids, Evidence(counts_of(rows), summary, decided, ids, no_confidences)
+
+    def labelled(self, labels: Labels, n_votes: int | None = None) -> LabelledCounts:
+        """Return the counts and labels of the items that have both; see `btdagg.votes.join`."""
+        from btdagg.votes.join import join
+
+        return join(self, labels, n_votes)
+
+    def refuse_of_counts(self, **wanted: object) -> None:
+        """Raise an :class:`InputError` if something that only single votes have is not None."""
+        for name, given in wanted.items():
+            if given is not None and self.are_counts:
+                raise InputError(f"{self.source}: {name} wants single votes, and these are counts")
+
+    def _tally(self, data: pl.LazyFrame, n_votes: int | None) -> pl.DataFrame:
+        """Sums of every item, in the order in which items are first seen."""
+        import polars as pl
+
+        self.refuse_of_counts(n_votes=n_votes)
+        if self.are_counts:
+            return self.frame.select("item", *_SIDES)
+        self._refuse_shared_items()
+        sums = [pl.col(*_SIDES).sum(), pl.col(PLACE).min()]
+        with_confidences = _CONFIDENCE in data.collect_schema()
+        if n_votes is None and not with_confidences:
+            if self.sums is not None:
+                found = self.sums.lazy()
+                if self._key_of_sums != ["item"]:
+                    found = found.group_by("item").agg(sums)
+            else:
+                found = _sums_of(self.data.lazy().with_row_index(PLACE), with_confidences)
+            return self.collect(found.sort(PLACE))
+        n_votes = None if n_votes is None else as_integer(n_votes, "n_votes", 1)
+        parts = []
+        for block in self._blocks(data.with_row_index(PLACE)):
+            chosen = block if n_votes is None else _first(block, n_votes)
+            items = block.group_by("item").agg(pl.col(PLACE).min())
+            sums_of = _sums_of(chosen.lazy(), with_confidences).collect().drop(PLACE)
+            parts.append(items.join(sums_of, on="item", how="left"))
+        tallied = pl.concat(parts).sort(PLACE)
+        least = [column for column in tallied.columns if column.startswith("least ")]
+        return tallied.with_columns(pl.col(least).fill_null(float("inf"))).fill_null(0)
+
+    def _blocks(self, rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+        """Rows in memory, all those of an item in one block."""
+        import polars as pl
+
+        wanted = ("item", "vote", "sample", "order", PLACE, _CONFIDENCE)
+        names = rows.collect_schema().names()
+        rows = rows.select(name for name in wanted if name in names)
+        n_blocks = 1 if self.in_memory else -(-self.height // _BLOCK)
+        for block in range(n_blocks):
+            part = rows if n_blocks == 1 else rows.filter(pl.col("item").hash() % n_blocks == block)
+            yield self.collect(part)
+
+    def _decisions(self, column: str, items: pl.Series) -> NDArray[np.float64]:
+        """Decisions that a column holds: (n,) array of -1, 0, 1, NaN for an item without one."""
+        import polars as pl
+
+        decided = checked(self, {column: schema.votes})[0].alias("decision")
+        rows = self.data.lazy().select("item", decided).drop_nulls()
+        known = self.collect(rows.unique(maintain_order=True))
+        twice = known.filter(pl.col("item").is_duplicated())
+        if twice.height:
+            raise InputError(
+                f"{self.source}, column {column}: item {twice['item'][0]!r} has different "
+                "decisions; filter or partition by judge first"
+            )
+        found = items.to_frame().join(known, on="item", how="left", maintain_order="left")
+        return found["decision"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+
+    def _refuse_shared_items(self) -> None:
+        """Refuse to add up two items of different tasks that have the same id."""
+        import polars as pl
+
+        if "task" not in self.columns or len(self.values("task")) < 2:
+            return
+        known = self.data if self.sums is None else self.sums
+        tasks = known.lazy().select("item", "task").unique()
+        shared = self.collect(tasks.filter(pl.len().over("item") > 1).select("item"))["item"]
+        if len(shared):
+            rows = self.rows.select("item", "task", NUMBER).filter(
+                pl.col("item").is_in(shared.implode())
+            )
+            seen = self.collect(rows).unique(["item", "task"], keep="first", maintain_order=True)
+            item, first = seen["item"][0], seen["task"][0]
+            second = seen.filter(pl.col("item") == item)["task"][1]
+            raise InputError(
+                f"{self.source}: item {item!r} is in task {first!r} and in task {second!r}; "
+                "filter or partition by task first"
+            )
+
+
+def read_votes(
+    source: Source,
+    *,
+    columns: Mapping[str, str] | None = None,
+    words: Mapping[str, object] | None = None,
+    flip_where: tuple[str, Sequence[str]] | None = None,
+) -> Votes:
+    """Read votes, one row per vote, or counts of votes, one row per item.
+
+    Parameters
+    ----------
+    source : path, list of paths, data frame, or mapping of column name to values
+        See :func:`btdagg.votes.read_table`: a file, several Parquet files or a folder of them, a
+        vote store or a data frame. Columns `item` (or `id`, `item_id`) and `vote` are required, or
+        else `item` and counts. A vote is -1, 0 or 1 from A's point of view (+1: A is better), or A,
+        tie or same, B in any case; an empty one is missing. Known too are `judge`, `order` (AB or
+        BA), `sample` (a whole number), `confidence` (0 to 1 or empty, looked at by whoever uses
+        it), `template`, `temperature`, `task`. Other columns are kept. Blanks around ids, judges,
+        templates and tasks do not count.
+
+        Counts are columns `minus` (or `b`), `tie` (or `same`) and `plus` (or `a`), whole numbers
+        below 2**53; they are read where there is no column `vote`.
+    columns : mapping of str to str, optional
+        Names of columns in the source by the names above, such as ``{"item": "qid"}``.
+    words : mapping of str to -1, 0, 1, A, tie, B or None; optional
+        What words mean that are no votes, such as ``{"model_a": "A", "draw": "tie"}``; None is a
+        missing vote.
+    flip_where : tuple of str and sequence of str, optional
+        Column, and its values in rows that call A what was shown second, such as ``("shown",
+        ["BA"])``. The votes of these rows are turned, and without a column `order` they get the
+        order BA, all others AB.
+
+    Returns
+    -------
+    Votes
+        Those of Parquet files have been checked, and stay in the files until they are tallied.
+
+    Raises
+    ------
+    InputError
+        If the source cannot be read; if a value is not of its column's kind: the message names the
+        row, the column, the value and what was wanted; if one sample has two different votes; if
+        counts have an item (of the same task and judge, where there are such columns) twice, or a
+        column of counts under both of its names.
+
+    Notes
+    -----
+    With a column `sample`, rows that agree in item, judge, order, sample, template, temperature and
+    task (those of these that there are) are one sample. Repeated with an equal vote it counts once,
+    and its first row is kept; a missing vote beside one that is not does not count. Without a
+    column `sample` every row is one more vote. In a stream, which cannot be refused,
+    :class:`btdagg.online.OnlineTally` counts a sample with different votes for none.
+    """
+    table = read_table(source, ["item"], columns=columns)
+    if words is not None or flip_where is not None:
+        require(table, ["vote"])
+        table = with_meanings(table, words, flip_where)
+    if "vote" in table.columns:
+        return _votes_of(table)
+    if not any(name in table.columns for pair in COUNT_COLUMNS.items() for name in pair):
+        require(table, ["vote"])
+    return _counts_of(table)
+
+
+def _votes_of(table: Table) -> Votes:
+    votes = None if table.in_memory else _summed(table)
+    if votes is None:
+        parsed = parse(table, VOTES.kinds)
+        votes = Votes(parsed.data, parsed.source, files=parsed.files)
+        if "sample" in votes.columns:
+            votes = _with_sums(votes)
+    if "confidence" in votes.columns:
+        with suppress(InputError):  # it is refused by whoever uses it
+            votes = _keeping_sums(votes, parse(votes, {"confidence": schema.fractions}))
+    return _without_repeats(votes) if "sample" in votes.columns else votes
+
+
+def _summed(table: Table) -> Votes | None:
+    """Sum up files as they are checked; None if a value is not as it is wanted.
+
+    Most of the time goes into reading and grouping the rows. An id or a name is looked at once for
+    each group, instead of once for each row.
+    """
+    import polars as pl
+
+    kinds = {name: kind for name, kind in VOTES.kinds.items() if name in table.columns}
+    parsers = {name: kind(table, name) for name, kind in kinds.items()}
+    by_value = {
+        name: parser
+        for name, parser in parsers.items()
+        if name in _BY_VALUE
+        # Of other types values that differ may be parsed alike.
+        and (table.schema[name] == pl.String or table.schema[name].is_integer())
+    }
+    by_row = {name: parser for name, parser in parsers.items() if name not in by_value}
+    if not all(table.collect(table.data.lazy().select(schema.all_plain(by_row))).row(0)):
+        return None
+    plain = table.with_columns(parser.plain.alias(name) for name, parser in parsers.items())
+    votes = _with_sums(Votes(plain.data, plain.source, files=plain.files))
+    assert votes.sums is not None
+    return votes if all(votes.sums.select(schema.all_plain(by_value)).row(0)) else None
+
+
+def _with_sums(votes: Votes) -> Votes:
+    """Sum up the votes by their key; samples of a group set bits of one word."""
+    import polars as pl
+
+    key = [column for column in VOTES.key_of(votes) if column not in ("item", "sample")]
+    same = {}
+    if key:  # what is the same in all rows tells no votes apart
+        rows = votes.data.lazy()
+        alike = [(pl.col(c).null_count() == 0) & (pl.col(c).min() == pl.col(c).max()) for c in key]
+        found = votes.collect(
+            rows.select(
+                *(each.alias(c) for c, each in zip(key, alike, strict=True)),
+                *(pl.col(c).first().alias(f"\0{c}") for c in key),
+            )
+        )
+        same = {c: found[f"\0{c}"] for c in key if found[c][0]}
+    varying = [column for column in key if column not in same]
+    sums = [*_sums(), pl.col(PLACE).min(), pl.len().cast(pl.Int64).alias(N_ROWS)]
+    rows = votes.data.lazy().with_row_index(PLACE)
+    if "sample" in votes.columns:
+        bit = pl.lit(2, pl.Int64).pow(pl.col("sample") % _N_BITS).alias(_SEEN)
+        rows = rows.with_columns(bit)
+        sums.append(pl.col(_SEEN).bitwise_or().bitwise_count_ones())
+    found = votes.collect(rows.group_by("item", *varying).agg(sums))
+    found = found.with_columns(
+        pl.lit(value[0], value.dtype).alias(column) for column, value in same.items()
+    )
+    return replace(votes, known_sums=(votes.data, found))
+
+
+def _keeping_sums(votes: Votes, same: Votes) -> Votes:
+    """Return votes with the sums of others, which differ in columns that are not summed."""
+    return same if votes.sums is None else replace(same, known_sums=(same.data, votes.sums))
+
+
+def _counts_of(table: Table) -> Votes:
+    import polars as pl
+
+    sides = {_count_column(table, side): side for side in COUNT_COLUMNS}
+    kinds = {name: COUNTS.kinds[name] for name in ("item", "task", "judge")}
+    parsed = parse(table, kinds | dict.fromkeys(sides, schema.whole_numbers))
+    # One row an item: in memory, as whatever is computed of them is.
+    rows = parsed.collect(parsed.rows).with_columns(pl.col(NUMBER))
+    counts = Votes(rows.rename(sides), table.source, files=table.files)
+    refuse_duplicates(counts, COUNTS.key_of(counts))
+    return counts
+
+
+def _count_column(table: Table, name: str) -> str:
+    """Return which of its two names a count column has in the table."""
+    other = COUNT_COLUMNS[name]
+    if other not in table.columns:
+        require(table, [name])
+        return name
+    if name in table.columns:
+        raise InputError(f"{table.source}: columns {name!r} and {other!r} mean the same")
+    return other
+
+
+def _without_repeats(votes: Votes) -> Votes:
+    """Leave out repeated samples, and refuse those whose votes differ.
+
+    No two samples of an item are alike where as many bits are set as there are samples. Only the
+    others are looked at closely. Samples from 63 on share bits with those below, so that more are
+    looked at than are repeated.
+    """
+    import polars as pl
+
+    sums = votes.sums
+    assert sums is not None  # where there is a column of samples
+    key = votes._key_of_sums
+    repeated = sums.filter(pl.col(_SEEN) != pl.col(N_ROWS)).select(key)
+    known = replace(votes, known_sums=(votes.data, sums.drop(_SEEN)))
+    if not repeated.height:
+        return known
+    wanted = VOTES.key_of(votes)
+    suspects = votes.rows.select(*wanted, "vote", NUMBER)
+    suspects = suspects.join(repeated.lazy(), on=key, how="semi", nulls_equal=True)
+    close = votes.renumbered(votes.collect(suspects).sort(NUMBER))
+    kept = without_repeats(close, wanted, "vote").numbered()
+    if kept.height == close.height:
+        return known
+    left_out = close.numbered().join(kept, on=NUMBER, how="anti")
+    if left_out["vote"].null_count():  # the place of a missing vote is that of the one beside it
+        return without_repeats(votes, wanted, "vote")
+    numbers = left_out[NUMBER].implode()
+    return votes.renumbered(votes.rows.filter(~pl.col(NUMBER).is_in(numbers)))
+
+
+def read_counts(source: Source, *, columns: Mapping[str, str] | None = None) -> Votes:
+    """Read counts of votes, one row per item, as `read_votes` does where there is no `vote`.
+
+    Parameters
+    ----------
+    source, columns
+        As `read_votes` takes them.
+
+    Returns
+    -------
+    Votes
+
+    Raises
+    ------
+    InputError
+        As `read_votes` does.
+    """
+    return _counts_of(read_table(source, ["item"], columns=columns))
+
+
+def require_single(votes: object) -> None:
+    """Raise an :class:`InputError` unless these are votes, and one row is one vote."""
+    if not isinstance(votes, Votes) or votes.are_counts:
+        got = "table of counts" if isinstance(votes, Votes) else type(votes).__name__
+        raise InputError(f"votes is a {got}, expected single votes (read_votes)")
+
+
+# Sums by item
+
+
+def _sums() -> list[pl.Expr]:
+    import polars as pl
+
+    vote = pl.col("vote")
+    return [(vote == side).sum().cast(pl.Int64).alias(name) for name, side in _SIDES.items()]
+
+
+def _sums_of(rows: pl.LazyFrame, with_confidences: bool) -> pl.LazyFrame:
+    """Counts of every item, in no order; with `Confidences` where they are asked for."""
+    import polars as pl
+
+    columns = [*_sums(), pl.col(PLACE).min()]
+    for name, side in _SIDES.items() if with_confidences else ():
+        # In ascending order, so that the order of the votes does not change a bit of a sum; running
+        # sums, since the engine leaves a sort out before a plain one.
+        values = pl.col(_CONFIDENCE).filter(pl.col("vote") == side).sort()
+        absent = values.is_null().any()
+        columns += [
+            pl.when(absent).then(float("nan")).otherwise(value).alias(f"{kind} {name}")
+            for kind, value in (
+                ("total", values.cum_sum().last().fill_null(0.0)),
+                ("least", values.min().fill_null(float("inf"))),
+                ("log_product", values.log().cum_sum().last().fill_null(0.0)),
+            )
+        ]
+    return rows.group_by("item").agg(columns)
+
+
+def _confidences_of(rows: pl.DataFrame) -> Confidences:
+    def values(kind: str) -> NDArray[np.float64]:
+        return rows.select(f"{kind} {name}" for name in _SIDES).to_numpy(order="c")
+
+    return Confidences(values("total"), values("least"), values("log_product"))
+
+
+def _first(rows: pl.DataFrame, n_votes: int) -> pl.DataFrame:
+    """Return the first votes of each item that are not missing; see `Votes.counts`."""
+    import polars as pl
+
+    votes = rows.drop_nulls("vote").sort(
+        *(column for column in ("sample", PLACE) if column in rows.columns)
+    )
+    if "order" in rows.columns:
+        place = pl.int_range(pl.len()).over("item", "order")
+        votes = votes.sort(2 * place + (pl.col("order") == "BA"), maintain_order=True)
+    return votes.filter(pl.int_range(pl.len()).over("item") < n_votes)
+
+
+def column_of_decisions(name: str, n_votes: int | None) -> str:
+    """Name of the column that holds the decisions of that name, on so many votes or on all."""
+    return name if n_votes is None or name in _WITHOUT_VOTES else f"{name}_{n_votes}"
+
+
+def tally(items: ArrayLike, votes: ArrayLike) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Gather long votes into counts by item.
+
+    Parameters
+    ----------
+    items : (m,) array of integers or strings
+        Item of each vote. None is masked; blanks count, as in any Python string.
+    votes : (m,) array of -1, 0, 1
+        Votes from A's point of view. A missing vote is to be left out; it is no tie. Each is one
+        more vote: where samples may be repeated use `read_votes` or `btdagg.online.OnlineTally`.
+
+    Returns
+    -------
+    ids : (n,) array
+        Items in the order in which they are first seen: of the type of integer ids, of NumPy's
+        fixed-width string type where that came, of object holding str for other strings.
+    counts : (n, 3) array of int64
+        Votes per item in label order: minus, tie, plus.
+
+    Raises
+    ------
+    InputError
+        If lengths disagree, an item is masked or neither integer nor string, a vote is not -1, 0 or
+        1 (the message names the row), or two pandas series have different indexes.
+
+    Examples
+    --------
+    >>> ids, counts = tally(["x", "y", "x"], [1, 0, -1])
+    >>> ids.tolist(), counts.tolist()
+    (['x', 'y'], [[1, 0, 1], [0, 1, 0]])
+    """
+    known, cast = as_id_array(items, unsigned=True), as_labels(votes, "votes")
+    same_length("votes", len(cast), "items", len(known))
+    same_index(items=items, votes=votes)
+    if known.dtype.kind in "iu":
+        # Of 64 bits either way: unsigned ids keep their bits on the way in and out.
+        signed = np.ascontiguousarray(known.astype(f"{known.dtype.kind}8", copy=False))
+        found, counts = _core.tally_integers(signed.view(np.int64), cast)
+        return found.view(signed.dtype).astype(known.dtype, copy=False), counts
+    names, counts = _core.tally_strings(known.tolist(), cast)
+    return np.array(names, dtype=known.dtype if known.dtype.kind == "U" else object), counts
+
+
+# Arrays of columns
+
+
+def ids_of(items: pl.Series) -> NDArray[Any]:
+    """Return items as an array of int64, or of object holding str."""
+    return items.to_numpy() if items.dtype.is_integer() else np.array(items.to_list(), dtype=object)
+
+
+def counts_of(frame: pl.DataFrame) -> NDArray[np.int64]:
+    """Return the columns minus, tie, plus as an (n, 3) array."""
+    return frame.select(list(COUNT_COLUMNS)).to_numpy(order="c")

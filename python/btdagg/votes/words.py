@@ -1,0 +1,156 @@
+"""What the words of other tools mean as votes, and what to type for words that are not known."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from btdagg._core import InputError
+from btdagg.votes import schema
+from btdagg.votes.table import Table, as_text, listing, refuse
+
+if TYPE_CHECKING:
+    import polars as pl
+
+VOTE = "\0vote"  # no column of a source is called that
+_MEANINGS: dict[str, int | None] = {
+    "a": 1, "1": 1, "+1": 1, "tie": 0, "same": 0, "0": 0, "b": -1, "-1": -1, "missing": None,
+}  # fmt: skip
+_MEANT = re.compile(r"\s*(.+?)\s*=\s*(a|b|tie|same|missing|[+-]?1|0)\s*(?:,|$)", re.IGNORECASE)
+_BLANK = "..."  # what a user is to fill in
+_MOST_WORDS = 12  # that are listed
+_LONGEST = 60  # of a word, in characters
+
+
+def parse_words(texts: Sequence[str]) -> dict[str, str]:
+    """Parse texts such as ``model_a=A,model_b=B,A=B=tie`` to meanings by word.
+
+    Raises
+    ------
+    InputError
+        If a text is none such.
+    """
+    words: dict[str, str] = {}
+    for text in texts:
+        place = 0
+        while place < len(text):
+            found = _MEANT.match(text, place)
+            if found is None or f"={_BLANK}" in found[1]:
+                raise InputError(
+                    f"--words is {text!r}, expected WORD=A, WORD=B, WORD=tie or WORD=missing, "
+                    "separated by commas"
+                )
+            words[found[1]] = found[2]
+            place = found.end()
+    return words
+
+
+def as_words(words: Mapping[str, object] | None) -> dict[str, int | None]:
+    """Return votes by word in lower case; None for a word that says there is no vote.
+
+    Raises
+    ------
+    InputError
+        If a word is given another meaning than -1, 0, 1, A, tie, B or missing.
+    """
+    known: dict[str, int | None] = {}
+    for word, meaning in (words or {}).items():
+        text = "missing" if meaning is None else str(meaning).strip().lower()
+        if text not in _MEANINGS:
+            raise InputError(f"words: {word!r} is {meaning!r}, expected A, B, tie or missing")
+        known[str(word).strip().lower()] = _MEANINGS[text]
+    return known
+
+
+def voted(table: Table, column: str, words: Mapping[str, int | None]) -> Table:
+    """Add the column `VOTE`, Int8: what the words of a column mean.
+
+    Raises
+    ------
+    InputError
+        For the first word that is not known, with the option that would say what it means.
+    """
+    word = as_text(table, column).str.strip_chars().str.to_lowercase()
+    meant = word.replace({word: "" if vote is None else str(vote) for word, vote in words.items()})
+    added = table.with_columns([meant.alias(VOTE)])
+    parser = schema.votes(added, VOTE)
+    ((is_bad, wanted),) = parser.checks
+    unknown = added.data.lazy().filter(is_bad).group_by(word.alias(column))
+    bad = added.collect(unknown.len())
+    if bad.height:
+        counted = dict(bad.sort("len", column, descending=[True, False]).iter_rows())
+        known = f"{listing(list(words))} or {wanted}" if words else wanted
+        are_texts = max(map(len, counted)) > _LONGEST
+        said = f"--map answer={column} reads verdicts in texts" if are_texts else hint(counted)
+        refuse(added, is_bad, column, f"{known}; {said}")
+    return added.with_columns([parser.value.alias(VOTE)])
+
+
+def shown_second(table: Table, name: str, values: Sequence[str]) -> pl.Expr:
+    """Whether a row calls A what was shown second: its column has one of these values.
+
+    Raises
+    ------
+    InputError
+        If there is no such column, or no row has one of the values.
+    """
+    column = name.strip().lower()
+    if column not in table.columns:
+        raise InputError(
+            f"flip_where {name}: no column {column!r}; {table.source} has {listing(table.columns)}"
+        )
+    there = table.values(column).fill_null("").unique(maintain_order=True).to_list()
+    wanted = [value.strip().lower() for value in values]
+    for value, one in zip(values, wanted, strict=True):
+        if one not in (each.strip().lower() for each in there):
+            raise InputError(
+                f"flip_where {column}={value}: no row of {table.source} has that; found "
+                f"{listing(there)}"
+            )
+    shown = as_text(table, column).fill_null("").str.strip_chars().str.to_lowercase()
+    return shown.is_in(wanted)
+
+
+def with_meanings(
+    table: Table,
+    words: Mapping[str, object] | None,
+    flip_where: tuple[str, Sequence[str]] | None,
+) -> Table:
+    """Return a table whose column `vote` holds numbers from A's point of view.
+
+    Raises
+    ------
+    InputError
+        As `as_words`, `voted` and `shown_second` do.
+    """
+    import polars as pl
+
+    table = voted(table, "vote", as_words(words))
+    vote, order = pl.col(VOTE), []
+    if flip_where is not None:
+        flipped = shown_second(table, *flip_where)
+        vote = pl.when(flipped).then(-vote).otherwise(vote)
+        if "order" not in table.columns:
+            order = [pl.when(flipped).then(pl.lit("BA")).otherwise(pl.lit("AB")).alias("order")]
+    table = table.with_columns([vote.alias("vote"), *order])
+    return table.renumbered(table.data.drop(VOTE))
+
+
+def hint(unknown: Mapping[str, int]) -> str:
+    """Say which words are unknown and how often they are there, and where to say what they mean.
+
+    What they mean is left open: `second` may be the better answer of one table and the worse of
+    another.
+    """
+    listed = list(unknown)[:_MOST_WORDS]
+    counted = ", ".join(f"{word!r} {unknown[word]:,} times" for word in listed)
+    others = f" and {len(unknown) - len(listed)} others" if len(unknown) > len(listed) else ""
+    return f"unknown are {counted}{others}; say what they mean in {blanks(listed)}"
+
+
+def blanks(words: Sequence[str]) -> str:
+    """Return the option in which a user says what words mean, with blanks to fill in."""
+    typed = shlex.quote(",".join(f"{word}={_BLANK}" for word in words))
+    return f"--words {typed}: A, B, tie or missing for each {_BLANK}"

@@ -1,0 +1,295 @@
+"""Every form in which counts, labels and weights come, and every form that is refused."""
+
+import numpy as np
+import pytest
+
+import btdagg
+from btdagg import DavidsonModel, InputError, reference
+
+MODEL = DavidsonModel(beta=1.3, eta0=1.9, gamma=0.7)
+INTEGERS = ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"]
+
+
+def random_counts(n=5000, high=100):
+    return np.random.default_rng(0).integers(0, high, size=(n, 3))
+
+
+def expected(counts):
+    s, t = reference.features(counts)
+    p = reference.probabilities(s, t, MODEL.beta, MODEL.eta0, MODEL.gamma)
+    return s, t, p
+
+
+def assert_right(counts, values):
+    s, t, p = expected(values)
+    np.testing.assert_allclose(MODEL.features(counts).s, s, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(MODEL.features(counts).t, t, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(MODEL.predict_proba(counts), p, rtol=1e-12)
+    np.testing.assert_allclose(MODEL.risks(counts), reference.risks(p), rtol=1e-12)
+    np.testing.assert_array_equal(MODEL.decide(counts), reference.decide(p))
+    assert MODEL.decide(counts).dtype == np.int8
+    labels = np.arange(len(values)) % 3 - 1
+    assert MODEL.drps(counts, labels) == pytest.approx(reference.drps(p, labels), rel=1e-12)
+    np.testing.assert_allclose(
+        MODEL.drps_gradient(counts, labels),
+        reference.drps_gradient(s, t, labels, MODEL.beta, MODEL.eta0, MODEL.gamma),
+        rtol=1e-9,
+        atol=1e-13,
+    )
+
+
+@pytest.mark.parametrize("dtype", [*INTEGERS, "f2", "f4", "f8", "g", "?"])
+@pytest.mark.parametrize("high", [2, 13, 100])
+def test_every_number_type(dtype, high):
+    if dtype == "?" and high > 2:
+        return
+    counts = random_counts(high=high)
+    assert_right(counts.astype(dtype), counts)
+
+
+@pytest.mark.parametrize("dtype", ["i8", "u1", "f8"])
+def test_every_memory_order(dtype):
+    counts = random_counts().astype(dtype)
+    padded = np.zeros((len(counts) * 2, 7), dtype=dtype)
+    padded[::2, 1:6:2] = counts
+    read_only = counts.copy()
+    read_only.flags.writeable = False
+    raw = np.zeros(counts.nbytes + 1, dtype=np.uint8)
+    unaligned = raw[1:].view(dtype).reshape(counts.shape)
+    unaligned[:] = counts
+    forms = {
+        "Fortran": np.asfortranarray(counts),
+        "strided": padded[::2, 1:6:2],
+        "reversed": counts[::-1][::-1],
+        "read-only": read_only,
+        "unaligned": unaligned,
+        "big-endian": counts.astype(counts.dtype.newbyteorder(">")),
+        "little-endian": counts.astype(counts.dtype.newbyteorder("<")),
+        "list": counts.tolist(),
+        "object": counts.astype(object),
+        "transposed": counts.T.copy().T,
+    }
+    for form in forms.values():
+        assert_right(form, counts)
+    np.testing.assert_array_equal(MODEL.decide(counts[::-1]), MODEL.decide(counts)[::-1])
+    np.testing.assert_array_equal(MODEL.decide(counts[:, ::-1]), -MODEL.decide(counts))
+
+
+def test_no_items():
+    for empty in (np.zeros((0, 3)), np.zeros((0, 3), dtype=np.uint8), np.zeros((0, 3), object)):
+        assert MODEL.decide(empty).shape == (0,)
+        assert MODEL.predict_proba(empty).shape == (0, 3)
+        assert MODEL.features(empty).s.shape == (0,)
+
+
+def test_no_votes_and_very_many():
+    counts = np.array([[0, 0, 0], [2**32, 0, 0], [0, 2**63, 0], [1, 2, 2**64 - 1]], dtype=np.uint64)
+    assert MODEL.decide(counts).tolist() == [0, -1, 0, 1]
+    assert_right(counts, counts.astype(np.float64))
+
+
+def test_tables_and_computing_meet_without_a_seam():
+    """The same items give the same bits alone, in small batches, and in batches of any range."""
+    rng = np.random.default_rng(1)
+    small = rng.integers(0, 8, size=(10_000, 3))
+    large = np.concatenate([small, rng.integers(0, 1000, size=(10_000, 3)), small])
+    for method in (MODEL.decide, MODEL.predict_proba, MODEL.risks):
+        whole = method(large)
+        np.testing.assert_array_equal(whole[:10_000], method(small))
+        np.testing.assert_array_equal(whole[-10_000:], method(small))
+        alone = np.concatenate([method(large[i : i + 1]) for i in range(0, 30_000, 997)])
+        np.testing.assert_array_equal(whole[::997], alone)
+    for row, label in zip(large[::997].tolist(), MODEL.decide(large[::997]), strict=True):
+        assert MODEL.decide_one(*row) == label
+
+
+@pytest.mark.parametrize(
+    ("counts", "message"),
+    [
+        ([1, 2, 3], r"counts has shape \(3,\), expected \(n, 3\).*for one item use decide_one"),
+        ([[1, 2]], r"counts has shape \(1, 2\), expected \(n, 3\): minus, tie, plus of each item"),
+        ([], r"counts has shape \(0,\), expected \(n, 3\)"),
+        (np.zeros((2, 3, 1), int), r"counts has shape \(2, 3, 1\)"),
+        ([[1, 2, 3], [1, 2]], r"counts is not a rectangular array of numbers"),
+        ([["a", "b", "c"]], r"counts has dtype <U1, expected numbers"),
+        ([[1, None, 2]], r"counts\[0, 1\] is None, expected a number below 2\*\*64"),
+        ([[1, 2, 3j]], r"counts has dtype complex128, expected numbers"),
+        (np.array([["2020-01-01"] * 3], dtype="M8[D]"), r"counts has dtype datetime64\[D\]"),
+        ([[0, 0, 1], [0, -1, 1]], r"counts\[1, 1\] \(tie\) is -1, expected a non-negative integer"),
+        ([[0.0, 0.5, 1.0]], r"counts\[0, 1\] \(tie\) is 0.5, expected a non-negative integer"),
+        ([[np.nan, 0, 1]], r"counts\[0, 0\] \(minus\) is NaN, expected a non-negative integer"),
+        ([[0, 0, np.inf]], r"counts\[0, 2\] \(plus\) is inf, expected a non-negative integer"),
+        (
+            [[0, 0, 1e300]],
+            r"counts\[0, 2\] \(plus\) is 10+, expected a non-negative integer below 2",
+        ),
+        ([[0, 0, 2**70]], r"counts\[0, 2\] is 1180591620717411303424, expected a number below"),
+        ([[-(2**70), 0, 1]], r"counts\[0, 0\] is -118\d+, expected a number of at least -2\*\*63"),
+        (np.ma.masked_less([[0, -1, 2]], 0), r"counts\[0, 1\] is masked, expected a value"),
+    ],
+)
+def test_bad_counts_are_named(counts, message):
+    for method in (MODEL.decide, MODEL.predict_proba, MODEL.risks, MODEL.features):
+        with pytest.raises(InputError, match=message):
+            method(counts)
+    with pytest.raises(InputError, match=message):
+        MODEL.drps(counts, [0] * len(counts))
+    with pytest.raises(InputError, match=message):
+        btdagg.calibrate(counts, [0] * len(counts))
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_the_first_bad_row_is_named_wherever_it_lies(n_threads):
+    counts = random_counts(20_000, high=10)
+    counts[[17_777, 19_000], 2] = -5
+    for form in (counts, np.asfortranarray(counts), counts.astype(">i8"), counts.astype("f4")):
+        with pytest.raises(InputError, match=r"counts\[17777, 2\] \(plus\) is -5"):
+            MODEL.decide(form, n_threads=n_threads)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([0, 2, 0], r"labels\[1\] is 2, expected -1, 0 or 1"),
+        ([0, 0.5, 0], r"labels\[1\] is 0.5, expected -1, 0 or 1"),
+        ([0, 0, np.nan], r"labels\[2\] is nan, expected -1, 0 or 1"),
+        ([0, 0, 255], r"labels\[2\] is 255, expected -1, 0 or 1"),
+        (np.array([0, 0, 255], np.uint8), r"labels\[2\] is 255, expected -1, 0 or 1"),
+        ([0, 0, 2**32], r"labels\[2\] is 4294967296, expected -1, 0 or 1"),
+        ([0, 0], "labels has 2 rows, expected 3 as in counts"),
+        ([[0], [0], [0]], r"labels has shape \(3, 1\), expected one dimension"),
+        (["a", "b", "c"], "labels has dtype <U1, expected numbers"),
+        ([True, False, True], r"labels\[0\] is True, expected -1, 0 or 1"),
+        ([0, None, 1], r"labels\[1\] is None, expected -1, 0 or 1"),
+        ([0, 2**70, 1], r"labels\[1\] is 1180591620717411303424, expected -1, 0 or 1"),
+        (0, r"labels has shape \(\), expected one dimension"),
+    ],
+)
+def test_bad_labels_are_named(labels, message):
+    for method in (MODEL.drps, MODEL.drps_gradient, btdagg.calibrate):
+        with pytest.raises(InputError, match=message):
+            method([[1, 2, 3]] * 3, labels)
+
+
+@pytest.mark.parametrize(
+    ("labels", "weights", "message"),
+    [
+        ([0, 1], [1, -1], r"weights\[1\] is -1, expected a finite number of at least 0"),
+        ([0, 1], [np.inf, 1], r"weights\[0\] is inf, expected a finite number of at least 0"),
+        ([0, 1], [1, np.nan], r"weights\[1\] is NaN, expected a finite number of at least 0"),
+        ([0, 1], [1], "weights has 1 rows, expected 2 as in counts"),
+        ([0, 1], [0, 0], "counts hold no item with a weight above 0, expected at least one"),
+        ([0, 1], [[1, 0, 0]] * 2, r"weights has shape \(2, 3\), expected \(n,\); for soft labels"),
+        (None, [1, 1], r"weights has shape \(2,\), expected \(n, 3\), a weight for each label"),
+        (None, [[1, 0, -1]] * 2, r"weights\[0\] is -1, expected a finite number of at least 0"),
+        (None, [[1, 0, 0]], "weights has 1 rows, expected 2 as in counts"),
+        (None, None, "labels is None and weights is None, expected one of them"),
+        ([0, 1], ["x", "y"], "weights has dtype <U1"),
+    ],
+)
+def test_bad_weights_are_named(labels, weights, message):
+    for method in (MODEL.drps, MODEL.drps_gradient):
+        with pytest.raises(InputError, match=message):
+            method([[1, 2, 3]] * 2, labels, weights)
+    with pytest.raises(InputError, match=message):
+        btdagg.calibrate([[1, 2, 3]] * 2, labels, weights=weights)
+
+
+def test_labels_and_weights_of_every_type():
+    counts, labels = random_counts(300), np.arange(300) % 3 - 1
+    weights = np.random.default_rng(2).random(300)
+    wanted = MODEL.drps(counts, labels, weights)
+    for form in (labels.astype("i1"), labels.astype(">i4"), labels.astype(float), labels.tolist()):
+        assert MODEL.drps(counts, form, weights) == wanted
+    strided = np.repeat(labels, 2)[::2]
+    assert MODEL.drps(counts, strided, weights.astype(">f8")) == wanted
+    assert MODEL.drps(counts, labels.astype(object), weights.tolist()) == wanted
+
+
+def test_weights_are_repetitions_and_soft_labels_weights():
+    counts, labels = random_counts(200), np.arange(200) % 3 - 1
+    times = np.arange(200) % 4
+    repeated = MODEL.drps(np.repeat(counts, times, axis=0), np.repeat(labels, times))
+    assert MODEL.drps(counts, labels, times) == pytest.approx(repeated, rel=1e-14)
+    soft = np.zeros((200, 3))
+    soft[np.arange(200), labels + 1] = times
+    assert MODEL.drps(counts, None, soft) == pytest.approx(repeated, rel=1e-14)
+    reference_value = reference.drps(expected(counts)[2], labels, times)
+    assert MODEL.drps(counts, labels, times) == pytest.approx(reference_value, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((-1, 0, 0), "minus is -1, expected a non-negative integer"),
+        ((0, 0.5, 0), "tie is 0.5, expected a non-negative integer"),
+        ((0, 0, "3"), "plus is 3, expected a non-negative integer"),
+        ((0, 0, None), "plus is None, expected a non-negative integer"),
+        ((0, 0, 2**64), "plus is 18446744073709551616, expected a non-negative integer below 2"),
+        ((0, 1e20, 0), r"tie is 1e\+20, expected a non-negative integer below 2\*\*64"),
+        ((float("nan"), 0, 0), "minus is nan, expected a non-negative integer"),
+    ],
+)
+def test_one_bad_count_is_named(arguments, message):
+    with pytest.raises(InputError, match=message):
+        MODEL.decide_one(*arguments)
+
+
+def test_one_item_takes_any_number_that_is_a_count():
+    assert MODEL.decide_one(0, 0, 9) == 1
+    assert MODEL.decide_one(np.int8(0), np.uint64(0), np.float32(9)) == 1
+    assert MODEL.decide_one(0.0, True, 9.0) == MODEL.decide_one(0, 1, 9)
+    assert MODEL.decide_one(0, 0, 2**64 - 1) == 1
+    assert type(MODEL.decide_one(9, 0, 0)) is int
+
+
+@pytest.mark.parametrize("n_threads", [0, -1, 1.5, True, None, "2"])
+def test_bad_thread_numbers_are_named(n_threads):
+    with pytest.raises(InputError, match=r"n_threads is .*, expected an integer of at least 1"):
+        MODEL.decide([[1, 2, 3]], n_threads=n_threads)
+
+
+def test_tally_takes_every_id_and_vote_type():
+    votes = [1, 0, -1, 1]
+    wanted = [[1, 0, 1], [0, 1, 0], [0, 0, 1]]
+    for items in (
+        [5, 3, 5, 9],
+        np.array([5, 3, 5, 9], ">i2"),
+        np.array([5, 3, 5, 2**64 - 9], np.uint64),
+        np.array([5, 3, 5, 9], object),
+        ["x", "y", "x", "zz"],
+        np.array(["x", "y", "x", "zz"]),
+        np.array(["x", "y", "x", "zz"], object),
+        ["", "日本", "", "naïve"],
+    ):
+        ids, counts = btdagg.tally(items, votes)
+        assert counts.tolist() == wanted
+        assert counts.dtype == np.int64
+        assert ids.tolist() == [np.asarray(items).tolist()[i] for i in (0, 1, 3)]
+    assert btdagg.tally(np.array(["x"]), [1])[0].dtype.kind == "U"
+    assert btdagg.tally(np.array([1], "u2"), [1.0])[0].dtype == np.dtype("u2")
+    ids, counts = btdagg.tally([], [])
+    assert (ids.shape, counts.shape) == ((0,), (0, 3))
+
+
+@pytest.mark.parametrize(
+    ("items", "votes", "message"),
+    [
+        (["x", "y"], [1], "votes has 1 rows, expected 2 as in items"),
+        (["x", "y"], [1, 2], r"votes\[1\] is 2, expected -1, 0 or 1"),
+        (["x", "y"], [1, np.nan], r"votes\[1\] is nan, expected -1, 0 or 1"),
+        (
+            ["x", None],
+            [1, 0],
+            r"items\[1\] is None of <class 'NoneType'>, expected a str as before",
+        ),
+        ([None, 3], [1, 0], "items has dtype object, expected integers or strings"),
+        (["x", "\ud800"], [1, 0], r"items\[1\] is no valid text, it has a lone surrogate"),
+        ([1, "x"], [1, 0], "items mixes strings and numbers, expected one kind"),
+        ([1.5, 2.0], [1, 0], "items has dtype float64, expected integers or strings"),
+        ([["x"], ["y"]], [1, 0], r"items has shape \(2, 1\), expected one dimension"),
+    ],
+)
+def test_bad_tallies_are_named(items, votes, message):
+    with pytest.raises(InputError, match=message):
+        btdagg.tally(items, votes)

@@ -1,0 +1,169 @@
+"""Reprs: a line for each object, whatever its size; nothing computed, nothing raised."""
+
+import ast
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import btdagg
+from btdagg._util.readable import readable
+from btdagg.estimates import MeanEstimate
+from btdagg.judge import ModelClient, VoteStore
+from gallery import gallery, simulated, tables_of
+from trees import TREES
+
+
+@pytest.fixture(scope="module")
+def results():
+    return gallery()
+
+
+def test_a_repr_is_a_line_that_begins_with_the_name_of_the_class(results):
+    for name, found in results.items():
+        text = repr(found)
+        assert "\n" not in text, name
+        assert len(text) < 800, name
+        assert type(found).__name__ in text[:40], name
+        assert " object at 0x" not in text, name
+
+
+def test_a_repr_shows_what_a_reader_looks_for(results):
+    assert repr(results["with a prior"]).startswith("Calibration(model=DavidsonModel(beta=")
+    assert "n_labels=240" in repr(results["calibration"])
+    assert repr(results["features"]) == "Features(s=<float64 (240,)>, t=<float64 (240,)>)"
+    assert repr(results["ranking"]) == (
+        "Ranking(pvalues=<float64 (2, 2)>, ranks=[1, 1], tied=[True, True])"
+    )
+    assert repr(results["votes"]) == (
+        "Votes(data=<1920 rows of item, vote, sample, judge, template>, source='data frame')"
+    )
+    one = MeanEstimate(0.123456, np.float64(-1.5), 123456.7, float("nan"), 1e-300)
+    assert repr(one) == (
+        "MeanEstimate(value=0.1235, low=-1.5, high=123457, standard_error=nan, "
+        "effective_labels=1e-300, weight=0, labels_only=None)"
+    )
+
+
+def test_a_model_is_written_so_that_it_can_be_read_again(results):
+    model = results["model"]
+    assert eval(repr(model), {"DavidsonModel": btdagg.DavidsonModel}) == model
+
+
+class Untouchable:
+    """What nobody may look at."""
+
+    def __repr__(self):
+        raise AssertionError("looked at")
+
+
+def test_a_repr_does_not_grow_with_the_data_and_does_not_look_at_it():
+    counts, _ = simulated(30)
+    large = np.zeros((1_000_000, 3), dtype=np.int64)
+    assert repr(btdagg.votes.Evidence(large)) == repr(btdagg.votes.Evidence(counts)).replace(
+        "30", "1000000"
+    )
+    ids = np.array([Untouchable()] * 1000, dtype=object)
+
+    @readable
+    class Found(NamedTuple):
+        ids: Any
+        by_name: Any = None
+        broken: Any = None
+
+    assert repr(Found(ids)) == "Found(ids=<object (1000,)>, by_name=None, broken=None)"
+    names = {f"system {number}": Found(ids) for number in reversed(range(200_000))}
+    text = repr(Found(ids, names, Untouchable()))
+    assert text.startswith("Found(ids=<object (1000,)>, by_name={'system 199999': Found(ids=<obj")
+    assert len(text) < 500
+    assert "<Untouchable instance at" in text  # and does not raise
+
+
+class Container(Untouchable):
+    def __len__(self):
+        return 10**6
+
+
+def test_containers_of_other_kinds_are_not_looked_at():
+    @readable
+    class Found(NamedTuple):
+        held: Any
+
+    many = {number: Untouchable() for number in reversed(range(1000))}
+    few = {"a": 1}
+    for held, text in [
+        (Container(), "<Container>"),
+        (pl.Series([1] * 1000), "<Series>"),
+        (pa.table({"x": [1]}), "<Table>"),
+        (many.keys(), "<dict_keys>"),
+        (Counter(few), "{'a': 1}"),
+        (defaultdict(int, few), "{'a': 1}"),
+        (MappingProxyType(few), "{'a': 1}"),
+    ]:
+        assert repr(Found(held)) == f"Found(held={text})"
+    assert repr(Found(defaultdict(None, dict.fromkeys(range(10**6))))) == (
+        "Found(held={0: None, 1: None, 2: None, 3: None, 4: None, ...})"
+    )
+    assert repr(Found(defaultdict(None, many))).startswith("Found(held={999: <Untouchable instance")
+
+
+def test_text_of_users_is_cut_and_stays_on_its_line():
+    votes, _ = tables_of(*simulated(30), name="a\nb" * 1000)
+    named = btdagg.read_votes(
+        votes.frame.with_columns(**{f"column {k}": pl.lit(1) for k in range(99)})
+    )
+    assert "\n" not in repr(named)
+    assert len(repr(named)) < 200
+    pair = btdagg.judge.Pair("p", "line\n" * 500, "x" * 5000, "y")
+    assert "\n" not in repr(pair)
+    assert len(repr(pair)) < 400
+
+
+def test_an_object_that_is_being_made_has_a_repr():
+    @readable
+    @dataclass(frozen=True)
+    class Half:
+        first: int
+        second: int
+
+    half = object.__new__(Half)
+    assert repr(half) == "Half()"
+    object.__setattr__(half, "first", 1)
+    assert repr(half) == "Half(first=1)"
+
+
+def test_rows_in_files_are_not_read(tmp_path):
+    votes, _ = tables_of(*simulated(30))
+    votes.frame.write_parquet(tmp_path / "votes.parquet")
+    read = btdagg.read_votes(tmp_path / "votes.parquet")
+    (tmp_path / "votes.parquet").unlink()
+    assert "rows that are not read yet" in repr(read)
+
+
+def test_no_secret_is_shown(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    client = ModelClient("openai", "http://me:password@localhost:1/v1")
+    assert repr(client) == "ModelClient('http://localhost:1/v1')"
+    with VoteStore(tmp_path / "votes.db") as store:
+        assert repr(store) == f"VoteStore({str(tmp_path / 'votes.db')!r})"
+
+
+def test_every_result_with_arrays_is_readable():
+    """So that one that is added later does not fill a screen."""
+    missing = []
+    for module, tree in TREES.items():
+        for node in tree.body:
+            if not isinstance(node, ast.ClassDef) or node.name.startswith("_"):
+                continue
+            kinds = [*map(ast.unparse, node.decorator_list), *map(ast.unparse, node.bases)]
+            fields = [one.annotation for one in node.body if isinstance(one, ast.AnnAssign)]
+            has_arrays = any("NDArray" in ast.unparse(one) for one in fields)
+            is_record = any(kind.startswith(("dataclass", "NamedTuple")) for kind in kinds)
+            if is_record and has_arrays and "readable" not in kinds:
+                missing.append(f"{module}.{node.name}")
+    assert missing == []

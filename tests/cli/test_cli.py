@@ -1,0 +1,1063 @@
+"""Every command in process and some as a real one: results, streams, exit status, messages."""
+
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from importlib.metadata import entry_points
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+import pytest
+
+import btdagg
+from btdagg import DavidsonModel, calibrate, read_labels, read_votes
+from btdagg.cli import main
+from btdagg.cli.app import COMMANDS
+from btdagg.datasets import REGIMES, Thurstone, simulate
+from btdagg.evaluation import Protocol, RandomSplits, SplitTest, evaluate
+from btdagg.evaluation.summary import averages, lines
+from commands import one_line
+
+pytestmark = pytest.mark.usefixtures("figures_not_drawn")
+
+SAMPLE = simulate("wmt-en-de", 120, 8, seed=1)
+MODEL = DavidsonModel(beta=1.2, eta0=0.3, gamma=0.8)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder to work in: votes of two judges, labels, counts, a model."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    votes = pl.DataFrame(SAMPLE.vote_columns())
+    other = votes.with_columns(vote=-pl.col("vote"))
+    votes = pl.concat(
+        [votes.with_columns(judge=pl.lit("g")), other.with_columns(judge=pl.lit("h"))]
+    )
+    votes.write_csv("votes.csv")
+    votes.write_parquet("votes.parquet")
+    pl.DataFrame(SAMPLE.label_columns()).write_csv("labels.csv")
+    counts = dict(zip(("minus", "tie", "plus"), SAMPLE.counts.T, strict=True))
+    pl.DataFrame({"item": SAMPLE.items, **counts}).write_csv("counts.csv")
+    MODEL.save("model.json")
+    return tmp_path
+
+
+# The program
+
+
+def test_version_is_printed(cli):
+    status, out, err = cli("--version")
+    assert err == ""
+    assert status == 0
+    assert btdagg.__version__ in out.split()
+
+
+@pytest.mark.parametrize("option", ["--help", "-h"])
+def test_help_lists_the_commands(cli, option):
+    status, out, err = cli(option)
+    assert (status, err) == (0, "")
+    assert "To start: btdagg demo" in out
+    assert all(re.search(rf"^│ {command} +[A-Z]", out, re.MULTILINE) for command in COMMANDS)
+
+
+def test_without_a_command_there_is_help_and_no_empty_message(cli):
+    _, out, err = cli()
+    assert "To start: btdagg demo" in out + err
+    assert not re.search(r"^btdagg: *$", err, re.MULTILINE)
+
+
+def example_of(command, cli):
+    status, out, err = cli(command, "--help")
+    assert (status, err) == (0, "")
+    text = re.search(r"^ *Example: (.*?)\n *\n", out, re.MULTILINE | re.DOTALL)[1]
+    return shlex.split(text)
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, "batch write", "paper raters", "paper votes"])
+def test_flags_are_shown_without_a_type(cli, command):
+    _, out, _ = cli(*command.split(), "--help")
+    assert "--help" in out
+    assert "<bool>" not in out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.usefixtures("folder")
+def test_help_of_a_command_has_an_example_of_it(cli, command):
+    assert example_of(command, cli)[:2] == ["btdagg", command]
+
+
+def test_the_examples_work_and_leave_the_gold_labels_alone(cli, folder):
+    for name in ("votes.csv", "votes.parquet"):
+        votes = read_votes(name).frame.with_columns(
+            template=pl.lit("base"), judge=pl.col("judge").replace("g", "gpt-5.4")
+        )
+        votes.write_csv(name) if name.endswith("csv") else votes.write_parquet(name)
+    gold = (folder / "labels.csv").read_bytes()
+    (folder / "model.json").unlink()
+    for command in ("choose", "evaluate", "calibrate", "decide", "plan"):
+        status, _, err = cli(*example_of(command, cli)[1:])
+        assert status == 0, err
+    assert (folder / "model.json").exists()
+    assert (folder / "labels.csv").read_bytes() == gold
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_paragraphs_of_help_are_filled(cli, command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    _, out, _ = cli(command, "--help")
+    prose = out[: out.index("╭")].splitlines()
+    for line, following in pairwise(prose):
+        if line.strip() and following.strip():
+            # The first word of the next line had no room on this one.
+            assert len(line.rstrip()) + 1 + len(following.split()[0]) > 78
+
+
+def test_the_program_is_installed():
+    (script,) = entry_points(group="console_scripts", name="btdagg")
+    assert script.load() is main
+
+
+@pytest.mark.parametrize(("arguments", "status"), [(["--help"], 0), (["frob"], 2)])
+def test_the_program_exits_with_the_status(arguments, status, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == status
+    capsys.readouterr()
+
+
+def press_ctrl_c(*_, **__):
+    signal.raise_signal(signal.SIGINT)
+
+
+def test_ctrl_c_is_130_and_nothing_written(cli, folder, monkeypatch):
+    monkeypatch.setattr("btdagg.calibrate", press_ctrl_c)
+    status, out, _ = cli(
+        "calibrate", "--prior", "none", "counts.csv", "labels.csv", "-o", "new.json"
+    )
+    assert (status, out) == (130, "")
+    assert not (folder / "new.json").exists()
+
+
+def test_ctrl_c_while_evaluating_is_130_and_a_line(cli, monkeypatch):
+    monkeypatch.setattr("btdagg.evaluation.engine.quiet_fit", press_ctrl_c)
+    status, out, err = cli("demo", "--items", 60, "--splits", 2)
+    assert (status, out, err) == (130, "", "btdagg: interrupted\n")
+
+
+@pytest.mark.parametrize("library", ["typer", "polars"])
+def test_without_an_extra_the_message_says_how_to_get_it(cli, folder, monkeypatch, library):
+    monkeypatch.setitem(sys.modules, library, None)
+    message = one_line(*cli("evaluate", "--prior", "none", "votes.csv", "labels.csv"))
+    assert library in message
+    assert "pip install 'btdagg[" in message
+
+
+def started(*arguments, **more):
+    """The command as a process of its own, with warnings as errors as in these tests."""
+    code = "from btdagg.cli import main; main()"
+    return subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", code, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+        **more,
+    )
+
+
+def test_a_process_keeps_its_streams_apart(folder):
+    process = started("decide", "model.json", "votes.csv", "-f", "judge=g", cwd=folder)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, b"")
+    frame = pl.read_csv(out)
+    assert frame["label"].to_list() == MODEL.decide(SAMPLE.counts).tolist()
+    process = started(
+        "calibrate", "--prior", "none", "votes.csv", "labels.csv", "--json", cwd=folder
+    )
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert json.loads(out)["n_labels"] == 120
+    assert err.decode().startswith("pooling 2 values of judge (g, h); --filter judge=... fits one")
+
+
+def test_a_process_fails_with_a_line_and_status_2(folder):
+    process = started("evaluate", "--prior", "none", "nope.csv", "labels.csv", cwd=folder)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (2, b"")
+    assert err.decode().splitlines() == ["btdagg: nope.csv: no such file"]
+
+
+def test_a_reader_that_goes_away_is_no_error(folder):
+    large = pl.DataFrame({"item": range(50_000), "minus": 1, "tie": 2, "plus": 3})
+    large.write_parquet(folder / "large.parquet")
+    process = started("decide", "model.json", "large.parquet", cwd=folder)
+    assert process.stdout.readline().startswith(b"item,label,")
+    process.stdout.close()
+    err = process.stderr.read()
+    process.stderr.close()
+    process.wait(timeout=60)
+    assert err == b""
+
+
+# Demo
+
+
+SMALL = ["demo", "--items", 60, "--splits", 3, "--seed", 4]
+
+
+def test_the_demo_is_an_evaluation_of_all_simulated_tasks(cli, folder):
+    status, out, err = cli(*SMALL, "--json", "--output", folder / "demo")
+    assert (status, err) == (0, "")
+    found = json.loads(out)
+    assert list(found) == ["settings", "by", "lines", "averages", "remarks"]
+    assert found["settings"] == {
+        "items": 60, "splits": 3, "seed": 4, "truth": "thurstone", "test": SplitTest().words
+    }  # fmt: skip
+    assert found["by"] == ["task"]
+    assert [(line["task"], line["n_votes"], line["method"]) for line in found["lines"]] == [
+        (task, n_votes, method)
+        for task in REGIMES
+        for n_votes in (4, 8)
+        for method in ("Davidson", "majority vote")
+    ]
+    by_hand = evaluate(
+        read_votes(folder / "demo/demo_votes.csv"),
+        read_labels(folder / "demo/demo_labels.csv"),
+        n_votes=[4, 8],
+        protocol=Protocol(RandomSplits(n_splits=3, seed=4)),
+    )
+    assert found["lines"] == [line.as_dict(["task"]) for line in lines(by_hand)]
+    assert found["averages"] == [line.as_dict([]) for line in averages(by_hand)]
+    assert found["remarks"] == list(by_hand.remarks)
+    status, out, _ = cli(
+        "evaluate", "--prior", "none", "demo/demo_votes.csv", "demo/demo_labels.csv",
+        "--votes", "4,8",
+        "--splits", 3, "--seed", 4, "--json",
+    )  # fmt: skip
+    assert status == 0
+    again = json.loads(out)
+    assert {name: again[name] for name in ("by", "lines", "averages", "remarks")} == {
+        name: found[name] for name in ("by", "lines", "averages", "remarks")
+    }
+
+
+@pytest.mark.parametrize(("options", "truth"), [([], Thurstone()), (["--truth", "davidson"], None)])
+def test_the_files_of_the_demo_are_the_simulation(cli, folder, options, truth):
+    assert cli(*SMALL, *options, "-o", "demo")[0] == 0
+    votes, labels = (pl.read_csv(folder / f"demo/demo_{name}.csv") for name in ("votes", "labels"))
+    for task in REGIMES:
+        sample = simulate(task, 60, 8, seed=4, truth=truth)
+        rows = votes.filter(task=task)
+        assert rows["vote"].to_list() == sample.votes.ravel().tolist()
+        assert rows["item"].unique(maintain_order=True).to_list() == sample.items.tolist()
+        assert labels.filter(task=task)["label"].to_list() == sample.labels.tolist()
+
+
+def table_of(out):
+    """The rows of the printed table, as texts."""
+    rows = [re.split(r" {2,}", row.strip()) for row in out.splitlines() if " ±." in row]
+    assert rows
+    return rows
+
+
+def test_the_demo_says_what_its_numbers_are(cli, folder):
+    before = sorted(folder.iterdir())
+    status, out, _ = cli(*SMALL)
+    assert status == 0
+    assert sorted(folder.iterdir()) == before
+    assert out.startswith(
+        "Eight simulated judges, 60 items each. In each of 3 random splits the model is calibrated "
+        "on 3 labels and scored on the rest.\nVotes and labels are drawn from Thurstone's model, "
+        "not from the model that is calibrated. "
+    )
+    circular = cli(*SMALL, "--truth", "davidson")[1]
+    assert "Labels are drawn from the model that is calibrated" in circular
+    assert "wins by construction" in circular
+    means = {
+        (line["method"], line["n_votes"]): f"{line['mae']:.3f}"
+        for line in json.loads(cli(*SMALL, "--json")[1])["averages"]
+    }
+    said = out.strip().splitlines()[-1]
+    assert said == (
+        "Going from 4 to 8 votes changes the mean error of majority vote from "
+        f"{means['majority vote', 4]} to {means['majority vote', 8]}, and that of the calibrated "
+        "model from "
+        f"{means['Davidson', 4]} to {means['Davidson', 8]}."
+    )
+
+
+def test_the_demo_says_where_majority_vote_wins(cli):
+    found = json.loads(cli(*SMALL, "--json")[1])["lines"]
+    cases = list(zip(found[::2], found[1::2], strict=True))
+    won = [
+        f"{majority['task']} at {majority['n_votes']} votes"
+        for model, majority in cases
+        if majority["mae"] < model["mae"]
+    ]
+    assert 0 < len(won) < len(cases)  # three labels are few
+    alike = sum(model["tied"] and majority["tied"] for model, majority in cases)
+    assert (
+        f"Majority vote has the lower mean error in {len(won)} of 16 cases ({', '.join(won)}). "
+        f"In {alike} of the 16 cases the test cannot tell the two methods apart."
+    ) in " ".join(cli(*SMALL)[1].split())
+    circular = json.loads(cli(*SMALL, "--truth", "davidson", "--json")[1])
+    assert circular["settings"]["truth"] == "davidson"
+    assert circular["lines"] != found
+
+
+@pytest.mark.parametrize("name", ["demo", "my demo", "demo[bold]", "demo[/x]", "demo:free:x"])
+def test_the_command_that_the_demo_prints_gives_the_same(cli, folder, name):
+    status, out, err = cli(*SMALL, "-o", name)
+    assert status == 0
+    assert f"Wrote {name}/demo_votes.csv and {name}/demo_labels.csv." in out
+    (printed,) = (line for line in out.splitlines() if line.startswith("  btdagg "))
+    again = cli(*shlex.split(printed)[1:])
+    assert again[0] == 0
+    assert table_of(again[1]) == table_of(out)
+    assert again[2] == err
+
+
+DEMO_ERRORS = [
+    (["--items", 59], "--items is 59, expected at least 60"),
+    (["--seed", -1], "seed is -1, expected an integer of at least 0"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), DEMO_ERRORS)
+def test_a_demo_that_cannot_be_is_refused(cli, arguments, message):
+    assert one_line(*cli("demo", *arguments)) == message
+
+
+def test_the_demo_refuses_a_file_for_a_folder(cli, folder):
+    message = one_line(*cli("demo", "--items", 60, "--splits", 2, "-o", "labels.csv"))
+    assert "labels.csv" in message
+
+
+# Evaluate
+
+
+def test_evaluate_prints_json_of_what_the_library_finds(cli, folder):
+    status, out, err = cli(
+        "evaluate", "--prior", "none", "votes.parquet", "labels.csv", "-n", " 2, 8",
+        "--splits", 4, "--size", 15, "--seed", 3, "--json",
+    )  # fmt: skip
+    assert (status, err) == (0, "")
+    found = json.loads(out)
+    expected = evaluate(
+        read_votes("votes.parquet"),
+        read_labels("labels.csv"),
+        n_votes=[2, 8],
+        protocol=Protocol(RandomSplits(n_splits=4, size=15, seed=3)),
+    )
+    assert list(found) == ["settings", "by", "lines", "averages", "remarks", "estimates"]
+    assert found["settings"]["splits"] == 4
+    assert found["settings"]["seed"] == 3
+    assert found["by"] == ["judge"]
+    assert found["lines"] == [line.as_dict(["judge"]) for line in lines(expected)]
+    assert found["averages"] == [line.as_dict([]) for line in averages(expected)]
+    assert found["remarks"] == list(expected.remarks)
+    # Judge h votes the opposite of judge g.
+    majority = {
+        (line["judge"], line["n_votes"]): line["mae"]
+        for line in found["lines"]
+        if line["method"] == "majority vote"
+    }
+    assert majority["g", 8] < majority["h", 8] - 0.2
+
+
+def test_evaluate_prints_a_table_of_the_same_numbers(cli, folder):
+    arguments = [
+        "evaluate",
+        "--prior",
+        "none",
+        "votes.csv",
+        "labels.csv",
+        "--votes",
+        "2,8",
+        "--splits",
+        4,
+    ]
+    status, out, err = cli(*arguments)
+    assert status == 0
+    found = json.loads(cli(*arguments, "--json")[1])
+    rows = table_of(out)
+    assert len(rows) == 12
+    expected = []
+    for line in found["lines"] + found["averages"]:
+        row = [line.get("judge", "average"), str(line["n_votes"])]
+        row += [str(line["n_items"])] if "n_items" in line else []
+        row.append(line["method"])
+        for name in ("mae", "accuracy"):
+            half = f"{line[f'{name}_high'] - line[name]:.3f}".removeprefix("0")
+            row.append(f"{line[name]:.3f} ±{half}")
+        row += [str(line["rank"])] if "rank" in line else []
+        expected.append(row)
+    assert rows == expected
+    assert err == "".join(f"{remark}\n" for remark in found["remarks"])
+    assert "±" not in err
+
+
+def test_evaluate_by_other_columns_and_filters(cli, folder):
+    arguments = ["--splits", 2, "--json"]
+    _, out, _ = cli(
+        "evaluate",
+        "--prior",
+        "none",
+        "votes.csv",
+        "labels.csv",
+        "--by",
+        " Order ,judge",
+        *arguments,
+    )
+    found = json.loads(out)
+    assert found["by"] == ["order", "judge"]
+    keys = [(line["order"], line["judge"]) for line in found["lines"][::2]]
+    assert keys == [("AB", "g"), ("BA", "g"), ("AB", "h"), ("BA", "h")]
+    _, out, _ = cli(
+        "evaluate", "--prior", "none", "votes.csv", "labels.csv",
+        "-f", " Judge = h", "--filter", "sample=0",
+        "-f", "sample=1", *arguments,
+    )  # fmt: skip
+    filtered = read_votes("votes.csv").filter({"judge": "h", "sample": ["0", "1"]})
+    expected = evaluate(
+        filtered, read_labels("labels.csv"), protocol=Protocol(RandomSplits(n_splits=2))
+    )
+    assert json.loads(out)["lines"] == [line.as_dict(["judge"]) for line in lines(expected)]
+
+
+def test_evaluate_calibrates_on_a_share(cli, folder):
+    arguments = ["evaluate", "--prior", "none", "counts.csv", "labels.csv", "--splits", 3, "--json"]
+    by_share = {
+        share: json.loads(cli(*arguments, *share.split())[1])["lines"]
+        for share in ("", "--share 0.05", "--size 6", "--share 0.5", "--size 60")
+    }
+    assert by_share[""] == by_share["--share 0.05"] == by_share["--size 6"]
+    assert by_share["--share 0.5"] == by_share["--size 60"] != by_share[""]
+
+
+def test_evaluate_takes_counts(cli, folder):
+    status, out, _ = cli(
+        "evaluate", "--prior", "none", "counts.csv", "labels.csv", "--splits", 2, "--json"
+    )
+    assert status == 0
+    g = cli(
+        "evaluate",
+        "--prior",
+        "none",
+        "votes.csv",
+        "labels.csv",
+        "-f",
+        "judge=g",
+        "--splits",
+        2,
+        "--json",
+    )[1]
+    found, of_votes = json.loads(out), json.loads(g)
+    assert found["by"] == []
+    assert [line["mae"] for line in found["lines"]] == [line["mae"] for line in of_votes["lines"]]
+    message = one_line(*cli("evaluate", "--prior", "none", "counts.csv", "labels.csv", "--votes=4"))
+    assert message == "counts.csv: --votes wants single votes, and these are counts"
+
+
+def test_rows_without_a_label_are_said(cli, folder):
+    labels = pl.read_csv("labels.csv").with_columns(
+        label=pl.when(pl.int_range(pl.len()) >= 5).then("label")
+    )
+    labels.write_csv("some.csv")
+    arguments = [
+        "evaluate",
+        "--prior",
+        "none",
+        "votes.csv",
+        "some.csv",
+        "-f",
+        "judge=g",
+        "--splits",
+        2,
+    ]
+    status, out, err = cli(*arguments)
+    assert status == 0
+    assert table_of(out)[0][:3] == ["g", "all", "115"]
+    assert err.splitlines()[-2:] == [
+        "5 rows of some.csv have no label and are left out",
+        "5 items have votes but no label and are left out",
+    ]
+
+
+@pytest.mark.parametrize("judge", ["a[1]", "[b]z", "x[/y]", "deepseek/r1:free", ":free: x", "[/]"])
+def test_names_are_printed_as_they_are(cli, folder, judge):
+    # Votes that say nothing, so that there is a remark that begins with the judge.
+    rng = np.random.default_rng(0)
+    votes = {"item": np.repeat(np.arange(60), 4), "vote": rng.choice([-1, 1], 240)}
+    pl.DataFrame({**votes, "judge": judge}).write_csv("odd.csv")
+    labels = {"item": np.arange(60), "label": rng.choice([-1, 0, 0, 1], 60)}
+    pl.DataFrame(labels).write_csv("gold.csv")
+    status, out, err = cli("evaluate", "--prior", "none", "odd.csv", "gold.csv", "--splits", 2)
+    assert status == 0
+    assert table_of(out)[0][0] == judge
+    assert err.startswith(f"{judge}: fitted to all 60 labels")
+
+
+# Calibrate and decide
+
+
+@pytest.mark.parametrize("options", [[], ["--votes", 3]])
+def test_calibrate_writes_the_model_of_the_library(cli, folder, options):
+    status, out, err = cli(
+        "calibrate",
+        "--prior",
+        "none",
+        "votes.csv",
+        "labels.csv",
+        "-f",
+        "judge=g",
+        "-o",
+        "new.json",
+        *options,
+    )
+    expected = calibrate(SAMPLE.first(3) if options else SAMPLE.counts, SAMPLE.labels)
+    assert expected.warnings == ()
+    assert (status, err) == (0, "")
+    assert DavidsonModel.load("new.json") == expected.model
+    model = expected.model
+    assert out == (
+        f"beta {model.beta:.4g}, nu {model.nu:.4g}, gamma {model.gamma:.4g}; "
+        f"DRPS {expected.drps:.4f} on 120 labelled items\nwrote new.json\n"
+    )
+
+
+def test_calibrate_says_in_json_how_the_fit_went(cli, folder):
+    extended = (
+        read_labels("labels.csv")
+        .frame[5:]
+        .vstack(
+            pl.DataFrame(
+                {"item": ["?"], "label": [1]}, schema={"item": pl.String, "label": pl.Int8}
+            )
+        )
+    )
+    extended.write_csv("some.csv")
+    status, out, err = cli("calibrate", "--prior", "none", "counts.csv", "some.csv", "--json")
+    expected = calibrate(SAMPLE.counts[5:], SAMPLE.labels[5:])
+    assert (status, err) == (0, "")
+    found = json.loads(out)
+    assert list(found) == [
+        "model", "drps", "converged", "at_bounds", "n_labels", "max_votes", "n_starts",
+        "warnings", "nu", "n_unlabelled", "n_without_votes", "n_missing", "remarks", "output",
+    ]  # fmt: skip
+    assert DavidsonModel(**found["model"]) == expected.model == DavidsonModel.load("model.json")
+    assert found["drps"] == expected.drps
+    assert found["nu"] == expected.model.nu
+    assert (found["n_labels"], found["max_votes"], found["converged"]) == (115, 8, True)
+    assert (found["n_unlabelled"], found["n_without_votes"]) == (5, 1)
+    assert (found["remarks"], found["output"]) == ([], "model.json")
+    _, out, _ = cli("calibrate", "--prior", "none", "counts.csv", "some.csv")
+    assert "left out: 5 items without a label, 1 labels without votes\n" in out
+
+
+def test_calibrate_warns_on_standard_error(cli, folder):
+    pl.DataFrame({"item": SAMPLE.items, "label": 1}).write_csv("ones.csv")
+    status, out, err = cli("calibrate", "--prior", "none", "counts.csv", "ones.csv", "--json")
+    assert status == 0
+    warnings = json.loads(out)["warnings"]
+    assert warnings[0] == "every label is 1: beta, nu and gamma cannot be identified"
+    assert err == "".join(f"warning: {text}\n" for text in warnings)
+
+
+def test_calibrate_says_what_is_pooled_and_missing(cli, folder):
+    votes = pl.read_csv("votes.csv").with_columns(
+        vote=pl.when(pl.int_range(pl.len()) > 2).then("vote"), template=pl.lit("p")
+    )
+    votes.write_csv("some.csv")
+    status, _, err = cli("calibrate", "--prior", "none", "some.csv", "labels.csv")
+    assert status == 0
+    assert err.splitlines()[:2] == [
+        "pooling 2 values of judge (g, h); --filter judge=... fits one",
+        "3 votes are missing and not counted",
+    ]
+    _, _, err = cli("calibrate", "--prior", "none", "some.csv", "labels.csv", "-f", "judge=h")
+    assert "pooling" not in err
+    assert "missing" not in err
+
+
+def test_calibrate_on_one_task_of_several(cli, folder):
+    ids = [1, 2, 3, 4]
+    votes = {"item": ids * 2, "vote": [1, -1, 0, 1, -1, -1, 1, 1], "task": list("aaaabbbb")}
+    labels = {"item": ids * 2, "label": [1, -1, 0, 0, -1, 1, 1, 1], "task": list("aaaabbbb")}
+    pl.DataFrame(votes).write_csv("two.csv")
+    pl.DataFrame(labels).write_csv("gold.csv")
+    status, out, err = cli(
+        "calibrate", "--prior", "none", "two.csv", "gold.csv", "-f", "task=a", "--json"
+    )
+    assert status == 0, err
+    assert json.loads(out)["n_labels"] == 4
+    assert json.loads(out)["n_without_votes"] == 0
+
+
+def test_calibrate_says_that_tasks_are_pooled(cli, folder):
+    tasks = pl.DataFrame({"item": SAMPLE.items, "task": np.resize(["a", "b"], 120)})
+    votes = pl.read_csv("votes.csv").filter(judge="g").join(tasks, on="item")
+    votes.write_csv("two.csv")
+    status, _, err = cli("calibrate", "--prior", "none", "two.csv", "labels.csv")
+    assert status == 0
+    assert "pooling 2 values of task (a, b); --filter task=... fits one\n" in err
+
+
+READERS = {
+    ".csv": lambda path: pl.read_csv(path),
+    ".tsv": lambda path: pl.read_csv(path, separator="\t"),
+    ".jsonl": lambda path: pl.read_ndjson(path),
+    ".parquet": lambda path: pl.read_parquet(path),
+    ".PARQUET": lambda path: pl.read_parquet(path),
+}
+COLUMNS = ["item", "label", "minus", "tie", "plus", "p_minus", "p_tie", "p_plus"]
+
+
+def assert_decided(frame, counts=SAMPLE.counts):
+    assert frame.columns == COLUMNS
+    assert frame["item"].to_list() == SAMPLE.items.tolist()
+    assert frame["label"].to_list() == MODEL.decide(counts).tolist()
+    assert frame.select("minus", "tie", "plus").rows() == [tuple(row) for row in counts.tolist()]
+    p = frame.select("p_minus", "p_tie", "p_plus").to_numpy()
+    assert (p == MODEL.predict_proba(counts)).all()
+
+
+@pytest.mark.parametrize("suffix", READERS)
+def test_decide_writes_every_format(cli, folder, suffix):
+    name = f"decided{suffix}"
+    status, out, err = cli("decide", "model.json", "counts.csv", "-o", name)
+    assert (status, err) == (0, "")
+    assert_decided(READERS[suffix](folder / name))
+    labels = MODEL.decide(SAMPLE.counts).tolist()
+    assert out == (
+        f"decided 120 items: {labels.count(-1)} minus, {labels.count(0)} tie, {labels.count(1)} "
+        f"plus; wrote {name}\n"
+    )
+    assert min(labels.count(label) for label in (-1, 0, 1)) > 0
+
+
+@pytest.mark.parametrize("votes", ["counts.csv", "votes.csv", "votes.parquet"])
+def test_decide_prints_where_there_is_no_output(cli, folder, votes):
+    filters = [] if votes == "counts.csv" else ["--filter", "judge=g"]
+    status, out, err = cli("decide", "model.json", votes, *filters)
+    assert (status, err) == (0, "")
+    assert_decided(pl.read_csv(out.encode()))
+    status, out, err = cli("decide", "model.json", votes, *filters, "--json")
+    assert (status, err) == (0, "")
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert_decided(pl.DataFrame(rows))
+    assert all(list(row) == COLUMNS for row in rows)
+
+
+def test_decide_sums_up_in_json(cli, folder):
+    votes = pl.read_csv("votes.csv").filter(judge="g")
+    votes = votes.with_columns(vote=pl.when(pl.int_range(pl.len()) > 1).then("vote"))
+    votes.write_csv("some.csv")
+    status, out, err = cli("decide", "model.json", "some.csv", "-o", "decided.csv", "--json")
+    assert (status, err) == (0, "2 votes are missing and not counted\n")
+    counts = SAMPLE.counts.copy()
+    for vote in SAMPLE.votes[0, :2]:
+        counts[0, vote + 1] -= 1
+    assert_decided(pl.read_csv("decided.csv"), counts)
+    labels = MODEL.decide(counts).tolist()
+    assert json.loads(out) == {
+        "n_items": 120,
+        "labels": {
+            "minus": labels.count(-1), "tie": labels.count(0), "plus": labels.count(1)
+        },
+        "n_missing": 2,
+        "output": "decided.csv",
+    }  # fmt: skip
+
+
+def test_decide_says_what_is_pooled(cli, folder):
+    status, out, err = cli("decide", "model.json", "votes.csv")
+    assert status == 0
+    assert pl.read_csv(out.encode()).height == 120
+    assert err == "pooling 2 values of judge (g, h); --filter judge=... decides one\n"
+
+
+def test_decide_does_not_write_over_its_votes(cli, folder):
+    before = (folder / "counts.csv").read_bytes()
+    message = one_line(*cli("decide", "model.json", "counts.csv", "-o", "./counts.csv"))
+    assert message == "--output is counts.csv, a file that is read"
+    assert (folder / "counts.csv").read_bytes() == before
+
+
+def test_evaluate_says_what_is_pooled(cli, folder):
+    votes = pl.read_csv("votes.csv").with_columns(template=pl.Series(["p", "q"] * 960))
+    votes.write_csv("two.csv")
+    status, _, err = cli("evaluate", "--prior", "none", "two.csv", "labels.csv", "--splits", 2)
+    assert status == 0
+    assert err.startswith("pooling 2 values of template (p, q); --filter template=... takes one\n")
+
+
+def test_decide_keeps_ids_that_are_numbers(cli, folder):
+    pl.DataFrame({"item": [7, 2**40], "vote": [1, -1]}).write_parquet("numbers.parquet")
+    status, _, _ = cli("decide", "model.json", "numbers.parquet", "-o", "decided.parquet")
+    assert status == 0
+    assert pl.read_parquet("decided.parquet")["item"].to_list() == [7, 2**40]
+    (folder / "zeros.csv").write_text("item,vote\n007,1\n")
+    assert cli("decide", "model.json", "zeros.csv")[1].splitlines()[1].startswith("007,")
+
+
+@pytest.mark.parametrize("name", ["d[bold].csv", "d[x.csv", "d:free:.csv"])
+def test_names_of_files_are_printed_as_they_are(cli, folder, name):
+    status, out, _ = cli("decide", "model.json", "counts.csv", "-o", name)
+    assert status == 0
+    assert out.endswith(f"; wrote {name}\n")
+    (folder / name).unlink()
+    status, out, _ = cli("calibrate", "--prior", "none", "counts.csv", "labels.csv", "-o", name)
+    assert status == 0
+    assert out.endswith(f"wrote {name}\n")
+
+
+def test_calibrate_then_decide_gives_the_labels_of_the_library(cli, folder):
+    assert (
+        cli(
+            "calibrate",
+            "--prior",
+            "none",
+            "votes.csv",
+            "labels.csv",
+            "-f",
+            "judge=g",
+            "-o",
+            "g.json",
+        )[0]
+        == 0
+    )
+    # Of the other judge, who votes the opposite.
+    _, out, _ = cli("decide", "g.json", "votes.csv", "-f", "judge=h")
+    expected = calibrate(SAMPLE.counts, SAMPLE.labels).model.decide(SAMPLE.counts[:, ::-1])
+    assert set(expected.tolist()) == {-1, 0, 1}
+    assert pl.read_csv(out.encode())["label"].to_list() == expected.tolist()
+
+
+# Refusals
+
+
+FIELDS = '"beta": 1.0, "eta0": 0.0, "gamma": 1.0, "alpha": 1.0, "kappa": 1.0'
+FILES = {
+    "bad.csv": "item,vote\nx,1\ny,C\n",
+    "words.csv": "item,verdict\nx,A\n",
+    "gold.csv": "item,label\nx,1\nx,0\n",
+    "wrong.csv": "item,label\nx,1\ny,2\n",
+    "none.csv": "item,label\n" + "".join(f"{item},\n" for item in SAMPLE.items[:9]),
+    "other.csv": "item,label\nx,1\ny,0\n",
+    "negative.csv": "item,minus,tie,plus\nx,1,0,0\ny,1,-1,0\n",
+    "text.json": "beta = 1\n",
+    "empty.json": "",
+    "list.json": "[]",
+    "deep.json": "[" * 100_000,
+    "foreign.json": '{"format": "other", "version": 1}',
+    "future.json": '{"format": "btdagg.davidson", "version": 2, "theta": []}',
+    "short.json": '{"format": "btdagg.davidson", "version": 1, "beta": 1.0}',
+    "nan.json": '{"format": "btdagg.davidson", "version": 1, '
+    + FIELDS.replace('"eta0": 0.0', '"eta0": NaN') + "}",
+    "zero.json": '{"format": "btdagg.davidson", "version": 1, '
+    + FIELDS.replace('"alpha": 1.0', '"alpha": 0') + "}",
+    "quoted.json": '{"format": "btdagg.davidson", "version": 1, '
+    + FIELDS.replace('"beta": 1.0', '"beta": "1"') + "}",
+}  # fmt: skip
+
+EVALUATE = "evaluate votes.csv labels.csv --splits 2"
+REFUSALS = [
+    ("evaluate nope.csv labels.csv", "nope.csv: no such file"),
+    ("calibrate counts.csv nope.csv", "nope.csv: no such file"),
+    ("decide nope.json votes.csv", "nope.json: No such file or directory"),
+    ("decide model.json nope.csv", "nope.csv: no such file"),
+    (
+        "evaluate bad.csv labels.csv",
+        "bad.csv, row 2, column vote: got 'C', expected -1, 0, 1 or A, tie, B",
+    ),
+    (
+        "calibrate bad.csv labels.csv",
+        "bad.csv, row 2, column vote: got 'C', expected -1, 0, 1 or A, tie, B",
+    ),
+    (
+        "decide model.json bad.csv",
+        "bad.csv, row 2, column vote: got 'C', expected -1, 0, 1 or A, tie, B",
+    ),
+    (
+        "calibrate negative.csv labels.csv",
+        "negative.csv, row 2, column tie: got '-1', expected a whole number of at least 0",
+    ),
+    (
+        "evaluate votes.csv wrong.csv",
+        "wrong.csv, row 2, column label: got '2', expected -1, 0, 1 or A, tie, B",
+    ),
+    (
+        "calibrate counts.csv gold.csv",
+        "gold.csv, rows 1 and 2: both have item 'x'; where several people labelled it, "
+        "columns={'rater': ...} (--column rater=...) names them",
+    ),
+    (
+        "evaluate votes.csv votes.csv",
+        "votes.csv: no column 'label', and votes do not say whose they are; `btdagg import --as "
+        "labels` makes labels of people's votes, and columns={'rater': ...} (--column rater=...) "
+        "names the people",
+    ),
+    (
+        "evaluate votes.csv counts.csv",
+        "counts.csv: no column 'label'; found item, minus, tie, plus",
+    ),
+    ("evaluate votes.csv none.csv", "none.csv: no item has a label"),
+    (
+        "calibrate counts.csv other.csv",
+        "no item has both votes and a label: votes begin with item 'wmt-en-de-000', labels of "
+        "other.csv with item 'x'",
+    ),
+    (
+        EVALUATE + " -f jugde=g",
+        "votes.csv: no column 'jugde'; found item, vote, sample, order, judge",
+    ),
+    (
+        "calibrate votes.csv labels.csv -f judge=k",
+        "votes.csv: no row has judge 'k'; found g, h",
+    ),
+    ("decide model.json votes.csv -f judge", "--filter is 'judge', expected COLUMN=VALUE"),
+    (EVALUATE + " -f =g", "--filter is '=g', expected COLUMN=VALUE"),
+    (
+        "decide model.json votes.csv -f judge=g=h",
+        "votes.csv: no row has judge 'g=h'; found g, h",
+    ),
+    (
+        EVALUATE + " --votes 4;8",
+        "--votes is '4;8', expected whole numbers separated by commas, such as 4,8",
+    ),
+    (
+        EVALUATE + " --votes=",
+        "--votes is '', expected whole numbers separated by commas, such as 4,8",
+    ),
+    (
+        EVALUATE + " --by temperature",
+        "votes.csv: no column 'temperature'; found item, vote, sample, order, judge",
+    ),
+    (
+        EVALUATE + " -f judge=g --size 120",
+        "calibrating on 120 of 120 items leaves none to evaluate, expected fewer",
+    ),
+    (
+        "calibrate counts.csv labels.csv -n 4",
+        "--votes wants single votes, and counts.csv has counts",
+    ),
+    (
+        "decide text.json votes.csv",
+        "text.json: not JSON: Expecting value: line 1 column 1 (char 0)",
+    ),
+    (
+        "decide empty.json votes.csv",
+        "empty.json: not JSON: Expecting value: line 1 column 1 (char 0)",
+    ),
+    (
+        "decide list.json votes.csv",
+        'list.json: no btdagg model, expected an object with "format": "btdagg.davidson"',
+    ),
+    (
+        "decide foreign.json votes.csv",
+        'foreign.json: no btdagg model, expected an object with "format": "btdagg.davidson"',
+    ),
+    (
+        "decide future.json votes.csv",
+        "future.json: model version 2, this btdagg reads version 1; a newer btdagg may read it",
+    ),
+    (
+        "decide short.json votes.csv",
+        "short.json: fields ['beta'], expected ['alpha', 'beta', 'eta0', 'gamma', 'kappa']",
+    ),
+    ("decide quoted.json votes.csv", "quoted.json: beta is '1', expected a finite number"),
+    ("decide nan.json votes.csv", "nan.json: eta0 is nan, expected a finite number"),
+    ("decide zero.json votes.csv", "zero.json: alpha is 0, expected a finite number above 0"),
+    (
+        "decide model.json votes.csv -o decided.xlsx",
+        "--output is decided.xlsx, expected a name in .csv, .tsv, .jsonl, .ndjson, .parquet",
+    ),
+    ("frob", "No such command 'frob'."),
+    ("decide model.json votes.csv --xyzzy", "No such option: --xyzzy"),
+    ("decide model.json", "Missing argument 'VOTES'."),
+    ("evaluate votes.csv", "Missing argument 'LABELS'."),
+    ("decide model.json votes.csv more.csv", "Got unexpected extra argument(s) (more.csv)"),
+]
+
+
+@pytest.fixture
+def bad(folder):
+    for name, content in FILES.items():
+        (folder / name).write_text(content)
+    return folder
+
+
+@pytest.mark.usefixtures("bad")
+@pytest.mark.parametrize(("line", "message"), REFUSALS)
+def test_bad_input_is_one_line_and_status_2(cli, line, message):
+    assert one_line(*cli(*line.split())) == message
+
+
+# Messages that have to name the option as it was given, and nothing that the user did not write.
+OPTIONS = [
+    (EVALUATE + " --splits 1", "splits", "1"),
+    (EVALUATE + " --seed -1", "seed", "-1"),
+    (EVALUATE + " --share 2", "share", "2"),
+    (EVALUATE + " --size 0", "size", "0"),
+    (EVALUATE + " --votes 0", "votes", "0"),
+    (EVALUATE + " --votes 4,0", "votes", "0"),
+    ("calibrate votes.csv labels.csv -f judge=g --votes 0", "votes", "0"),
+    ("demo --items 60 --splits 1", "splits", "1"),
+    ("demo --items 60 --seed -1", "seed", "-1"),
+]
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(("line", "option", "value"), OPTIONS)
+def test_a_bad_option_is_refused_by_its_name_and_value(cli, line, option, value):
+    message = one_line(*cli(*line.split()))
+    assert re.search(rf"(?<![\w])(--)?{option}\b", message)
+    assert re.search(rf"(?<![\w.]){value}(?![\w])", message)
+    assert not re.search(r"n_splits|n_votes|could be evaluated", message)
+
+
+@pytest.mark.parametrize("option", ["--splits", "--seed", "--size", "--share"])
+@pytest.mark.usefixtures("folder")
+def test_a_word_for_a_number_is_refused_by_the_option(cli, option):
+    assert f"'{option}'" in one_line(
+        *cli("evaluate", "--prior", "none", "votes.csv", "labels.csv", option, "many")
+    )
+
+
+@pytest.mark.usefixtures("bad")
+def test_a_remark_does_not_precede_a_refusal(cli):
+    # Two judges, whose votes calibrate pools and says so, where it works.
+    for labels in ("nope.csv", "other.csv"):
+        assert labels in one_line(*cli("calibrate", "--prior", "none", "votes.csv", labels))
+
+
+@pytest.mark.usefixtures("bad")
+def test_a_model_that_is_nested_too_deep_is_refused(cli):
+    assert one_line(*cli("decide", "deep.json", "votes.csv")).startswith("deep.json: not JSON")
+
+
+@pytest.mark.usefixtures("bad")
+def test_labels_that_are_all_missing_are_said_by_every_command(cli):
+    for command in ("evaluate", "calibrate"):
+        message = one_line(*cli(command, "counts.csv", "none.csv"))
+        assert message == "none.csv: no item has a label"
+
+
+@pytest.mark.usefixtures("bad")
+@pytest.mark.parametrize("arguments", [["evaluate"], ["calibrate"], ["decide", "model.json"]])
+def test_a_table_without_votes_is_refused_by_the_column_that_is_wanted(cli, arguments):
+    message = one_line(*cli(*arguments, "words.csv", *["labels.csv"][: len(arguments) % 2]))
+    assert message.startswith("words.csv: no column 'vote'")
+    assert message.endswith("found item, verdict")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "calibrate counts.csv labels.csv -o nowhere/new.json",
+        "calibrate counts.csv labels.csv -o taken.csv",
+        "decide model.json counts.csv -o nowhere/new.csv",
+        "decide model.json counts.csv -o nowhere/new.parquet",
+        "decide model.json counts.csv -o nowhere/new.jsonl",
+        "decide model.json counts.csv -o taken.csv",
+        "demo --items 60 --splits 2 -o counts.csv/new",
+    ],
+)
+def test_an_output_that_cannot_be_written_is_said_by_its_name(cli, folder, line):
+    (folder / "taken.csv").mkdir()
+    before = sorted(folder.iterdir())
+    message = one_line(*cli(*line.split()))
+    output = line.split()[-1]
+    assert re.search(rf"(?<![\w/]){re.escape(output)}(?![\w.])", message)
+    assert sorted(folder.iterdir()) == before
+    assert list((folder / "taken.csv").iterdir()) == []
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_refused_fit_leaves_the_model_that_was_there(cli):
+    pl.DataFrame({"item": ["x"], "label": [1]}).write_csv("other.csv")
+    one_line(*cli("calibrate", "--prior", "none", "counts.csv", "other.csv", "-o", "model.json"))
+    assert DavidsonModel.load("model.json") == MODEL
+
+
+# Uncertainty
+
+
+def test_calibrate_gives_the_intervals_of_the_library(cli, folder):
+    options = ["--intervals", "--n-refits", 50, "--level", 0.9, "--seed", 3]
+    expected = btdagg.bootstrap(SAMPLE.counts, SAMPLE.labels, n_refits=50, level=0.9, seed=3)
+    status, out, err = cli(
+        "calibrate", "--prior", "none", "counts.csv", "labels.csv", "--json", *options
+    )
+    assert (status, err) == (0, "")
+    found = json.loads(out)["intervals"]
+    assert {name: found[name] for name in ("level", "n_refits", "n_units")} == {
+        "level": 0.9,
+        "n_refits": 50,
+        "n_units": 120,
+    }
+    for name in ("beta", "nu", "gamma", "mae"):
+        assert found[name] == getattr(expected, name)._asdict()
+    _, out, _ = cli("calibrate", "--prior", "none", "counts.csv", "labels.csv", *options)
+    assert "90% intervals from 50 refits to 120 resampled items:\n" in out
+    assert f"  beta {expected.beta}\n" in out
+    assert f"  MAE {expected.mae}\n" in out
+    assert "intervals" not in json.loads(
+        cli("calibrate", "--prior", "none", "counts.csv", "labels.csv", "--json")[1]
+    )
+
+
+def test_groups_of_the_labels_are_drawn_whole(cli, folder):
+    groups = [f"g{i // 4:02d}" for i in range(120)]
+    frame = pl.DataFrame(SAMPLE.label_columns()).with_columns(group=pl.Series(groups))
+    frame.write_csv("grouped.csv")
+    options = ["--intervals", "--n-refits", 20, "--json"]
+    status, out, _ = cli("calibrate", "--prior", "none", "counts.csv", "grouped.csv", *options)
+    assert status == 0
+    expected = btdagg.bootstrap(SAMPLE.counts, SAMPLE.labels, groups=groups, n_refits=20)
+    found = json.loads(out)["intervals"]
+    assert found["n_units"] == 30
+    assert found["beta"] == expected.beta._asdict()
+
+
+def test_decide_says_what_is_stable_under_the_refits(cli, folder):
+    model = ["-o", "fitted.json", "--refits", "refits.json", "--n-refits", 60]
+    assert cli("calibrate", "--prior", "none", "counts.csv", "labels.csv", *model)[0] == 0
+    sure = btdagg.bootstrap(SAMPLE.counts, SAMPLE.labels, n_refits=60).stability(SAMPLE.counts)
+    status, out, err = cli("decide", "fitted.json", "counts.csv", "--refits", "refits.json")
+    assert (status, err) == (0, "")
+    frame = pl.read_csv(out.encode())
+    assert frame.columns[-2:] == ["agreement", "stable"]
+    assert frame["agreement"].to_list() == sure.agreement.tolist()
+    assert frame["stable"].to_list() == sure.stable.tolist()
+    more = ["--refits", "refits.json", "-o", "decided.csv"]
+    _, out, _ = cli("decide", "fitted.json", "counts.csv", *more)
+    assert f"; {sure.stable.sum()} stable; wrote decided.csv" in out
+    _, out, _ = cli("decide", "fitted.json", "counts.csv", *more, "--json")
+    assert json.loads(out)["n_stable"] == sure.stable.sum()
+    message = one_line(*cli("decide", "model.json", "counts.csv", *more))
+    assert message == "refits.json: refits of another model than the one that decides"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--intervals", "--n-refits", 1], "--n-refits is 1, expected at least 2"),
+        (["--intervals", "--level", 1], "--level is 1, expected a number above 0 and below 1"),
+        (["--intervals", "--seed", -1], "--seed is -1, expected at least 0"),
+        (["-o", "m.json", "--refits", "./m.json"], "--refits is m.json, the file of the model"),
+    ],
+)
+def test_bad_options_of_intervals_are_named_and_nothing_is_written(cli, folder, options, message):
+    before = sorted(path.name for path in folder.iterdir())
+    assert (
+        one_line(*cli("calibrate", "--prior", "none", "counts.csv", "labels.csv", *options))
+        == message
+    )
+    assert sorted(path.name for path in folder.iterdir()) == before

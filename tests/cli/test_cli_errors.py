@@ -1,0 +1,216 @@
+"""What goes wrong besides bad input: bugs, missing libraries, Ctrl-C, readers that go away."""
+
+import os
+import re
+import subprocess
+import sys
+
+import polars as pl
+import pytest
+
+from btdagg import DavidsonModel, InputError
+from btdagg._util.extras import MissingExtraError
+from btdagg._util.files import write_table
+from btdagg.judge.store.export import export
+from commands import ended, one_line
+
+MODEL = DavidsonModel(beta=1.2, eta0=0.3, gamma=0.8)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder to work in: a model, counts, votes, labels and pairs."""
+    monkeypatch.chdir(tmp_path)
+    items = [f"q{k}" for k in range(40)]
+    counts = {"item": items, "minus": 1, "tie": 2, "plus": 3}
+    pl.DataFrame(counts).write_csv("counts.csv")
+    pl.DataFrame({"item": items * 2, "vote": [1, 0, -1, 1] * 20}).write_csv("votes.csv")
+    pl.DataFrame({"item": items, "label": [1, 0, -1, 1] * 10}).write_csv("labels.csv")
+    pl.DataFrame({"item": items, "prompt": "p", "a": "x", "b": "y"}).write_ndjson("pairs.jsonl")
+    MODEL.save("model.json")
+    return tmp_path
+
+
+# Bugs
+
+
+@pytest.mark.parametrize(
+    "error",
+    [ValueError("bins must increase"), TypeError("no"), pl.exceptions.ComputeError("x"),
+     ImportError("cannot import name 'x'"), RecursionError(), AssertionError()],
+)  # fmt: skip
+def test_an_error_that_is_not_bad_input_is_called_a_bug(cli, folder, monkeypatch, error):
+    def broken(*arguments, **options):
+        raise error
+
+    monkeypatch.setattr("btdagg.calibrate", broken)
+    status, out, err = cli(
+        "calibrate", "--prior", "none", "votes.csv", "labels.csv", "-o", "new.json"
+    )
+    assert (status, out) == (70, "")
+    assert err.count("\n") == 1
+    what = f"{type(error).__name__}: {error}".removesuffix(": ")
+    assert err.startswith(f"btdagg: this is a bug in btdagg, not in your input: {what} (")
+    assert re.search(r"\(test_cli_errors.py, line \d+\); please report it", err)
+    assert "--debug" in err
+    assert "Traceback" not in err
+    assert not (folder / "new.json").exists()
+
+
+@pytest.mark.parametrize("place", [0, 3])
+def test_debug_shows_the_traceback_wherever_it_stands(cli, folder, monkeypatch, place):
+    monkeypatch.setattr("btdagg.calibrate", lambda *_, **__: [][0])
+    arguments = ["calibrate", "--prior", "none", "votes.csv", "labels.csv"]
+    arguments.insert(place, "--debug")
+    status, _, err = cli(*arguments)
+    assert status == 70
+    assert err.startswith("Traceback (most recent call last):\n")
+    assert err.splitlines()[-1].startswith("btdagg: this is a bug in btdagg")
+    status, _, err = cli("--debug", "calibrate", "--prior", "none", "nope.csv", "labels.csv")
+    assert status == 2
+    assert "InputError: nope.csv: no such file" in err
+    assert err.endswith("\nbtdagg: nope.csv: no such file\n")
+
+
+def test_bugs_are_reported_where_the_metadata_say(cli, folder, monkeypatch):
+    from email.message import Message
+
+    package = Message()
+    package["Project-URL"] = "Documentation, https://docs.example"
+    package["Project-URL"] = "Issues, https://bugs.example"
+    monkeypatch.setattr("importlib.metadata.metadata", {"btdagg": package}.__getitem__)
+    monkeypatch.setattr("btdagg.calibrate", lambda *_, **__: [][0])
+    err = cli("calibrate", "--prior", "none", "votes.csv", "labels.csv")[2]
+    assert "please report it at https://bugs.example with the command" in err
+
+
+@pytest.mark.parametrize(
+    "error", [InputError("x is 1"), OSError("x is 1"), MissingExtraError("x is 1")]
+)
+def test_bad_input_is_called_none(cli, folder, monkeypatch, error):
+    def broken(*arguments, **options):
+        raise error
+
+    monkeypatch.setattr("btdagg.calibrate", broken)
+    assert (
+        one_line(*cli("calibrate", "--prior", "none", "votes.csv", "labels.csv", "-o", "new.json"))
+        == "x is 1"
+    )
+
+
+# Readers that go away
+
+
+COMMANDS = {
+    "small": ["decide", "model.json", "counts.csv"],
+    "json": ["evaluate", "--prior", "none", "votes.csv", "labels.csv", "--splits", "2", "--json"],
+    "table": ["evaluate", "--prior", "none", "votes.csv", "labels.csv", "--splits", "2"],
+    "sql": ["sql", "model.json"],
+    "help": ["--help"],
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_nobody_reads_standard_output(folder, name):
+    reader, writer = os.pipe()
+    os.close(reader)
+    status, _, err = ended(*COMMANDS[name], stdout=writer)
+    os.close(writer)
+    assert status == 141
+    # Remarks on the evaluation may stand there; an error may not.
+    assert not re.search("Traceback|Exception|Error|btdagg:|Broken pipe", err)
+
+
+def test_a_reader_that_leaves_does_not_stop_the_work(folder):
+    reader, writer = os.pipe()
+    os.close(reader)
+    options = ["--splits", "2", "--report", "report", "--prior", "none"]
+    status, _, err = ended("evaluate", "votes.csv", "labels.csv", *options, stdout=writer)
+    os.close(writer)
+    assert status == 141
+    assert (folder / "report" / "index.html").exists()
+    assert not re.search("Traceback|Error|btdagg:|Broken pipe", err)
+
+
+def test_a_full_disk_is_no_bug_and_names_the_file(tmp_path, monkeypatch):
+    def full(self, *arguments, **options):
+        raise pl.exceptions.ComputeError("parquet: IO error: No space left (os error 28)")
+
+    monkeypatch.setattr(pl.DataFrame, "write_parquet", full)
+    with pytest.raises(OSError, match="No space left") as error:
+        write_table(pl.DataFrame({"a": [1]}), tmp_path / "votes.parquet", ".parquet")
+    assert (error.value.errno, error.value.filename) == (28, str(tmp_path / "votes.parquet"))
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(InputError, match=r"votes\.parquet: cannot be written: No space left"):
+        export(pl.DataFrame({"a": [1]}), tmp_path / "votes.parquet")
+
+
+def test_the_status_in_a_pipeline_is_that_of_a_broken_pipe(folder):
+    large = pl.DataFrame({"item": range(50_000), "minus": 1, "tie": 2, "plus": 3})
+    large.write_parquet("large.parquet")
+    command = f"{sys.executable} -m btdagg decide model.json large.parquet"
+    script = f"{command} | head -1; echo ${{PIPESTATUS[@]}}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["item,label,minus,tie,plus,p_minus,p_tie,p_plus", "141 0"]
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("name", ["small", "table", "sql"])
+def test_standard_output_that_takes_nothing_is_an_error(folder, name):
+    with open("/dev/full", "w") as full:
+        status, _, err = ended(*COMMANDS[name], stdout=full)
+    assert status == 2
+    assert err.splitlines()[-1] == "btdagg: standard output: No space left on device"
+    command = [sys.executable, "-m", "btdagg", *COMMANDS[name]]
+    done = subprocess.run(
+        ["bash", "-c", '"$@" >&-', "-", *command], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == "btdagg: standard output: Bad file descriptor"
+
+
+# Ctrl-C
+
+
+INTERRUPTED = """
+import os, signal, sys
+
+class Press:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            try:
+                os.kill(os.getpid(), signal.SIGINT)
+                for _ in range(10_000):  # a signal is seen to between two steps
+                    pass
+            except KeyboardInterrupt:  # some libraries lose it like this
+                raise {error}
+
+sys.meta_path.insert(0, Press())
+"""
+
+
+@pytest.mark.parametrize("module", ["typer", "numpy", "polars", "narwhals"])
+@pytest.mark.parametrize("error", ["", "TypeError('expected a message argument') from None"])
+def test_ctrl_c_while_a_library_is_loaded_is_a_line(folder, module, error):
+    before = INTERRUPTED.format(module=module, error=error)
+    status, out, err = ended(
+        "calibrate", "--prior", "none", "votes.csv", "labels.csv", before=before
+    )
+    assert (status, out, err) == (130, "", "btdagg: interrupted\n")
+
+
+def test_ctrl_c_stays_ignored_where_it_was(folder):
+    before = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
+    before += INTERRUPTED.format(module="typer", error="")
+    assert ended("sql", "model.json", before=before)[0] == 0
+
+
+# Ways to call it
+
+
+def test_it_runs_as_a_module(folder):
+    command = [sys.executable, "-m", "btdagg"]
+    done = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("btdagg ")
+    done = subprocess.run([*command, "frob"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "btdagg: No such command 'frob'.\n")

@@ -1,0 +1,213 @@
+"""`btdagg plan`: what it prints is what the library finds; the rule it writes; refusals."""
+
+import json
+
+import polars as pl
+import pytest
+
+import btdagg
+from btdagg import DavidsonModel
+from btdagg.cli import run
+from btdagg.datasets import simulate
+from btdagg.online import StoppingRule, excess_by_labels, fit_votes, plan, plan_model, plan_rule
+
+SAMPLE = simulate("wmt-zh-en", 150, 8, seed=1)
+MODEL = DavidsonModel(beta=0.9, eta0=-0.5, gamma=0.1)
+PLAN = ["plan", "model.json", "votes.csv", "labels.csv", "-n", 8]
+
+
+@pytest.fixture
+def cli(capsys, tmp_path, monkeypatch):
+    """Run a command in a folder of votes, labels and a model: status, output, errors."""
+    monkeypatch.chdir(tmp_path)
+    votes = pl.DataFrame(SAMPLE.vote_columns())
+    votes.write_csv("votes.csv")
+    votes.with_columns(judge=pl.lit("g")).write_csv("one.csv")
+    pl.DataFrame(SAMPLE.label_columns()).write_csv("labels.csv")
+    counts = dict(zip(("minus", "tie", "plus"), SAMPLE.counts.T, strict=True))
+    pl.DataFrame({"item": SAMPLE.items, **counts}).write_csv("counts.csv")
+    MODEL.save("model.json")
+
+    def call(*arguments):
+        capsys.readouterr()
+        status = run([str(argument) for argument in arguments])
+        return status, *capsys.readouterr()
+
+    return call
+
+
+VOTES = fit_votes(SAMPLE.counts, SAMPLE.labels)
+
+
+@pytest.mark.parametrize(
+    ("options", "rule"),
+    [
+        ([], StoppingRule.lossless(MODEL, 8, VOTES)),
+        (["--epsilon", 0.1], StoppingRule.risk_bounded(MODEL, 8, VOTES, epsilon=0.1)),
+        (["--price", 0.01], StoppingRule.cost_optimal(MODEL, 8, VOTES, price=0.01)),
+        (
+            ["--budget", 4.5, "--step", 2],
+            StoppingRule.cost_optimal(MODEL, 8, VOTES, budget=4.5, step=2),
+        ),
+    ],
+)
+def test_a_plan_is_what_the_library_finds_and_the_rule_is_written(cli, options, rule):
+    job = ["--items", 500, "--vote-price", 0.002, "-o", "rule.json", "--json"]
+    status, out, err = cli(*PLAN, *options, *job)
+    assert (status, err) == (0, "")
+    assert StoppingRule.load("rule.json") == rule
+    found = json.loads(out)
+    assert found["rule"] == {
+        "kind": rule.kind,
+        "n": 8,
+        "step": rule.step,
+        "epsilon": rule.epsilon,
+        "price": rule.price,
+    }
+    expected = plan_rule(rule, SAMPLE.counts, SAMPLE.labels, n_items=500, price=0.002)
+    assert found["expected"] == vars(expected)
+    assert expected.votes == rule.expected_votes
+    assert expected.calls == 500 * rule.expected_votes
+    job = {
+        "n_items": 500,
+        "price": 0.002,
+        "vote_worth": 0.01 if rule.price is None else rule.price,
+        "epsilon": rule.epsilon or 0.05,
+        "step": rule.step,
+    }
+    by_hand = plan(
+        SAMPLE.counts,
+        SAMPLE.labels,
+        n_votes=sorted({row["n"] for row in found["budgets"]}),
+        **job,
+    )
+    of_model = plan_model(MODEL, SAMPLE.counts, SAMPLE.labels, n=8, **job)
+    rows = [*(row for row in by_hand.budgets if row.n < 8), *of_model]
+    assert found["budgets"] == [vars(row) for row in rows]
+    by_labels = excess_by_labels(SAMPLE.counts, SAMPLE.labels, n=8, prior="weak")
+    assert found["labels"] == [{"n_labels": n, "excess_mae": e} for n, e in by_labels]
+    assert found["budgets"][-1]["n"] == 8
+    assert all(row["n"] % rule.step == 0 for row in found["budgets"])
+    assert (found["n_labels"], found["output"]) == (150, "rule.json")
+    # What is said above the table is what its row says, but for the calls of a calibration set.
+    (row,) = (one for one in found["budgets"] if (one["n"], one["rule"]) == (8, rule.kind))
+    for name in ("votes", "mae", "change_rate"):
+        assert row[name] == pytest.approx(found["expected"][name], rel=1e-12)
+
+
+def test_a_plan_is_printed(cli, tmp_path):
+    rule = StoppingRule.risk_bounded(MODEL, 8, VOTES, epsilon=0.05)
+    status, out, err = cli(*PLAN, "--epsilon", 0.05, "--items", 2000)
+    assert (status, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0] == "risk-bounded rule, epsilon 0.05: at most 8 votes per item"
+    assert lines[1].startswith(f"expected: {rule.expected_votes:.2f} votes (")
+    assert lines[1].endswith("MAE " + lines[1].split()[-1])
+    assert lines[2] == f"2,000 items: {2000 * rule.expected_votes:,.0f} votes"
+    assert "price" not in out
+    priced = cli(*PLAN, "--epsilon", 0.05, "--items", 2000, "--vote-price", 0.5)[1].splitlines()
+    assert priced[2] == f"{lines[2]}, price {1000 * rule.expected_votes:,.2f}"
+    assert out.count("risk-bounded") == 1 + 6
+    assert "200 labels: error " in out
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "counts.csv", "labels.csv", "model.json", "one.csv", "votes.csv",
+    ]  # fmt: skip
+    assert cli(*PLAN, "--price", 0)[1].startswith("cost-optimal rule, price 0: at most 8")
+
+
+def test_counts_filters_and_labels_of_some_items(cli):
+    asked = ["-n", 8, "--json"]
+    _, votes, _ = cli("plan", "model.json", "votes.csv", "labels.csv", *asked)
+    status, counts, err = cli("plan", "model.json", "counts.csv", "labels.csv", *asked)
+    assert (status, err, counts) == (0, "", votes)
+    _, one, _ = cli("plan", "model.json", "one.csv", "labels.csv", *asked, "-f", "judge=g")
+    assert one == votes
+    pl.read_csv("labels.csv")[:40].write_csv("some.csv")
+    _, some, _ = cli("plan", "model.json", "votes.csv", "some.csv", *asked)
+    assert json.loads(some)["n_labels"] == 40
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--votes", 0], "--votes is 0, expected at least 1"),
+        (["--votes", 129], "n is 129, expected an integer of at most 128"),
+        (["--votes", 9, "--step", 2], "n is 9, expected a multiple of the step 2"),
+        (["--step", 0], "--step is 0, expected at least 1"),
+        (["--items", 0], "--items is 0, expected at least 1"),
+        (["--epsilon", 0.5], "epsilon is 0.5, expected a number above 0 and below 0.5"),
+        (["--epsilon", "nan"], "epsilon is nan, expected a finite number"),
+        (["--price", -1], "price is -1, expected a finite number of at least 0"),
+        (["--budget", -1], "budget is -1, expected a number of at least 0"),
+        (
+            ["--epsilon", 0.1, "--budget", 4],
+            "give at most one of --epsilon, --price and --budget",
+        ),
+        (["--vote-price", "nan"], "--vote-price is nan, expected at least 0"),
+        (["-f", "judge"], "--filter is 'judge', expected COLUMN=VALUE"),
+    ],
+)
+def test_refusals(cli, tmp_path, options, message):
+    status, out, err = cli(*PLAN, *options, "-o", "rule.json")
+    assert (status, out, err) == (2, "", f"btdagg: {message}\n")
+    assert not (tmp_path / "rule.json").exists()
+
+
+@pytest.mark.parametrize("options", [["--price", 0], ["--budget", 8]])
+def test_the_table_has_the_rule_that_is_written(cli, options):
+    _, out, _ = cli(*PLAN, *options, "--json")
+    found = json.loads(out)
+    (row,) = (row for row in found["budgets"] if (row["n"], row["rule"]) == (8, "cost-optimal"))
+    best = plan_model(MODEL, SAMPLE.counts, SAMPLE.labels, n=8, n_items=1000, vote_worth=0.0)
+    (expected,) = (one for one in best if one.rule == "cost-optimal")
+    assert found["rule"]["price"] == 0
+    assert row["votes"] == expected.votes
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "kept"),
+    [
+        ("plan", "-o", "votes.csv"),
+        ("plan", "-o", "labels.csv"),
+        ("plan", "-o", "model.json"),
+        ("calibrate", "-o", "labels.csv"),
+        ("calibrate", "--refits", "votes.csv"),
+        ("decide", "-o", "votes.csv"),
+    ],
+)
+def test_what_is_read_is_not_overwritten(cli, tmp_path, command, option, kept):
+    before = (tmp_path / kept).read_bytes()
+    arguments = {
+        "plan": PLAN,
+        "calibrate": ["calibrate", "votes.csv", "labels.csv"],
+        "decide": ["decide", "model.json", "votes.csv"],
+    }[command]
+    status, _, err = cli(*arguments, option, kept)
+    named = {"-o": "--output"}.get(option, option)
+    assert (status, err) == (2, f"btdagg: {named} is {kept}, a file that is read\n")
+    assert (tmp_path / kept).read_bytes() == before
+
+
+def test_files_that_are_none(cli, tmp_path):
+    status, out, err = cli("plan", "absent.json", *PLAN[2:])
+    assert (status, out) == (2, "")
+    assert err.startswith("btdagg: absent.json: ")
+    (tmp_path / "model.json").write_text(StoppingRule.lossless(MODEL, 8).to_json())
+    status, _, err = cli(*PLAN)
+    assert status == 2
+    assert err.startswith("btdagg: model.json: ")
+    pl.DataFrame({"item": ["other"], "label": [1]}).write_csv("labels.csv")
+    status, _, err = cli(*PLAN)
+    assert status == 2
+    assert err.count("\n") == 1
+
+
+def test_a_rule_without_votes_is_planned_by_those_of_the_pilot():
+    bare = StoppingRule.lossless(MODEL, 8)
+    given = StoppingRule.lossless(MODEL, 8, VOTES)
+    plans = [plan_rule(r, SAMPLE.counts, SAMPLE.labels, n_items=10) for r in (bare, given)]
+    assert plans[0] == plans[1]
+    seen = given.follow(SAMPLE.votes)
+    assert abs(seen.n_votes.mean() - plans[0].votes) < 0.5
+    mae = btdagg.mean_absolute_error(SAMPLE.labels, seen.labels)
+    assert abs(mae - plans[0].mae) < 0.1

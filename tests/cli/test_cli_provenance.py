@@ -1,0 +1,176 @@
+"""What commands say where a model is used for something else than it was fitted to."""
+
+import json
+from dataclasses import replace
+
+import polars as pl
+import pytest
+
+from btdagg import DavidsonModel, read_votes
+from btdagg.datasets import simulate
+from btdagg.online import StoppingRule
+from btdagg.votes import Provenance
+from commands import one_line
+from judging import pairs_of
+
+pytestmark = pytest.mark.usefixtures("figures_not_drawn")
+
+SAMPLE = simulate("rb2-math", 120, 8, seed=1)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Votes of two judges on two halves of the items, labels whose task the votes do not say."""
+    monkeypatch.chdir(tmp_path)
+    votes = pl.DataFrame(SAMPLE.vote_columns())
+    for judge in ("g", "h"):
+        known = votes.with_columns(
+            judge=pl.lit(judge), template=pl.lit("base"), temperature=pl.lit(0.5)
+        )
+        known.write_csv(f"{judge}.csv")
+    votes.write_csv("bare.csv")
+    labels = pl.DataFrame(SAMPLE.label_columns())
+    labels.with_columns(task=pl.lit("math")).write_csv("labels.csv")
+    counts = dict(zip(("minus", "tie", "plus"), SAMPLE.counts.T, strict=True))
+    pl.DataFrame({"item": SAMPLE.items, **counts}).write_csv("counts.csv")
+    return tmp_path
+
+
+def provenance(path="model.json"):
+    return DavidsonModel.load(path).provenance
+
+
+def calibrated(cli, *options):
+    status, _, err = cli("calibrate", "--prior", "none", "g.csv", "labels.csv", *options)
+    assert status == 0, err
+
+
+@pytest.mark.usefixtures("folder")
+def test_calibrate_writes_what_is_known(cli):
+    calibrated(cli)
+    wanted = Provenance(
+        n_votes=8, n_labels=120, judge="g", template="base", temperature=0.5, task="math"
+    )
+    assert provenance() == wanted
+    calibrated(cli, "--votes", "2", "-o", "two.json")
+    assert provenance("two.json") == replace(wanted, n_votes=2)
+    status, out, _ = cli(
+        "calibrate", "--prior", "none", "counts.csv", "labels.csv", "-o", "c.json", "--json"
+    )
+    assert status == 0
+    assert provenance("c.json") == Provenance(n_votes=8, n_labels=120, task="math")
+    assert json.loads(out)["model"]["provenance"]["n_votes"] == 8
+
+
+@pytest.mark.usefixtures("folder")
+def test_decide_warns_of_more_votes_and_takes_the_first(cli):
+    calibrated(cli, "--votes", "2")
+    status, every, err = cli("decide", "model.json", "g.csv")
+    assert status == 0
+    assert err == "warning: items have up to 8 votes, and the model was fitted for 2 an item\n"
+    status, out, err = cli("decide", "model.json", "g.csv", "--votes", "2")
+    assert (status, err) == (0, "")
+    frame = pl.read_csv(out.encode())
+    assert frame["item"].to_list() == SAMPLE.items.tolist()
+    assert (frame["minus"] + frame["tie"] + frame["plus"] == 2).all()
+    first = read_votes("g.csv").counts(2)[1]
+    assert frame["label"].to_list() == DavidsonModel.load("model.json").decide(first).tolist()
+    assert out != every
+    status, _, err = cli("decide", "model.json", "g.csv", "-n", "1")
+    assert err == "warning: no item has more than 1 vote, and the model was fitted for 2 an item\n"
+    assert "--votes is 0, expected at least 1" in one_line(
+        *cli("decide", "model.json", "g.csv", "--votes", "0")
+    )
+    assert "--votes wants single votes, and counts.csv has counts" in one_line(
+        *cli("decide", "model.json", "counts.csv", "--votes", "2")
+    )
+
+
+@pytest.mark.usefixtures("folder")
+def test_decide_warns_of_other_values_and_of_nothing_else(cli):
+    calibrated(cli)
+    for votes in ("g.csv", "bare.csv", "counts.csv"):
+        status, _, err = cli("decide", "model.json", votes)
+        assert (status, err) == (0, ""), votes
+    # Votes that are missing are no difference, even if no item has all of them.
+    lost = pl.read_csv("g.csv").with_columns(
+        vote=pl.when(pl.col("sample") > 0).then(pl.col("vote"))
+    )
+    lost.write_csv("lost.csv")
+    _, _, err = cli("decide", "model.json", "lost.csv")
+    assert "warning" not in err
+    other = pl.read_csv("h.csv").with_columns(
+        template=pl.lit("brief"), temperature=pl.lit(0), task=pl.lit("ties")
+    )
+    other.write_csv("other.csv")
+    status, _, err = cli("decide", "model.json", "other.csv", "-o", "decided.csv")
+    assert status == 0
+    assert err.splitlines() == [
+        "warning: judge is h, and the model was fitted for g",
+        "warning: template is brief, and the model was fitted for base",
+        "warning: temperature is 0, and the model was fitted for 0.5",
+        "warning: task is ties, and the model was fitted for math",
+    ]
+    # A model from before says nothing.
+    replace(DavidsonModel.load("model.json"), provenance=None).save("older.json")
+    assert cli("decide", "older.json", "other.csv", "-o", "decided.csv")[2] == ""
+
+
+@pytest.mark.usefixtures("folder")
+def test_plan_warns_and_the_rule_carries_what_its_model_knows(cli):
+    calibrated(cli)
+    status, _, err = cli("plan", "model.json", "g.csv", "labels.csv", "-n", 8, "-o", "rule.json")
+    assert (status, err) == (0, "")
+    assert StoppingRule.load("rule.json").model.provenance == provenance()
+    status, _, err = cli("plan", "model.json", "h.csv", "labels.csv", "-n", 8, "-o", "other.json")
+    assert (status, err) == (0, "warning: judge is h, and the model was fitted for g\n")
+    # The rows of other numbers are of other models: those of this one beside them cannot be.
+    status, _, err = cli("plan", "model.json", "g.csv", "labels.csv", "-n", 4, "-o", "four.json")
+    assert (status, err.count("the model was calibrated at 8 votes an item")) == (2, 1)
+
+
+@pytest.mark.usefixtures("folder")
+def test_decide_by_a_rule_takes_fewer_votes_without_a_word(cli):
+    calibrated(cli)
+    cli("plan", "model.json", "g.csv", "labels.csv", "-n", 8, "-o", "rule.json")
+    status, _, err = cli("decide", "rule.json", "g.csv", "--votes", 4)
+    assert (status, err) == (0, "")
+    _, _, err = cli("decide", "rule.json", "h.csv", "--votes", 4)
+    assert err == "warning: judge is h, and the model was fitted for g\n"
+
+
+def test_judge_warns_where_it_is_not_what_the_rule_is_for(cli, folder, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    pairs_of(4).frame.with_columns(task=pl.lit("ties")).write_ndjson("pairs.jsonl")
+    known = Provenance(n_votes=8, judge="g", template="response", temperature="0.50", task="math")
+    model = DavidsonModel(1.2, 0.3, 0.8, provenance=known)
+    StoppingRule.lossless(model, 8, step=2).save("rule.json")
+    ask = ["judge", "pairs.jsonl", "--stop", "rule.json", "--dry-run"]
+    status, _, err = cli(*ask, "--model", "g")
+    assert status == 0
+    assert [line for line in err.splitlines() if "warning" in line] == [
+        "warning: task is ties, and the model was fitted for math"
+    ]
+    _, _, err = cli(*ask, "--model", "g", "--judge", "h", "--temperature", "1")
+    assert [line for line in err.splitlines() if "warning" in line] == [
+        "warning: judge is h, and the model was fitted for g",
+        "warning: temperature is 1, and the model was fitted for 0.5",
+        "warning: task is ties, and the model was fitted for math",
+    ]
+
+
+def test_run_writes_what_is_known(cli, folder, judge_server, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    frame = pairs_of(40).frame
+    frame.write_ndjson("pairs.jsonl")
+    labels = [(0, -1, 1)[number % 3] for number in range(40)]
+    pl.DataFrame({"item": frame["item"], "label": labels}).write_csv("gold.csv")
+    server = judge_server()
+    status, _, err = cli(
+        "run", "pairs.jsonl", "--labels", "gold.csv", "--model", "m", "-n", 4, "-o", "out",
+        "--base-url", server.url, "--splits", 2,
+    )  # fmt: skip
+    assert status == 0, err
+    assert provenance("out/model.json") == Provenance(
+        n_votes=4, n_labels=40, judge="m", template="response", temperature=0.5
+    )

@@ -1,0 +1,476 @@
+"""The commands that write reports: what is in them, and what is left when something goes wrong."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import btdagg
+from btdagg.datasets import simulate
+from btdagg.evaluation import Protocol, RandomSplits, positional_bias
+from btdagg.paper import compare_orders, tie_rates
+from commands import one_line
+
+pytestmark = pytest.mark.usefixtures("figures_not_drawn")
+
+TASKS = ("math", "ties")
+JUDGES = {"g": 1, "h": -1}
+EVALUATE = (
+    "evaluate",
+    "--prior",
+    "none",
+    "votes.csv",
+    "labels.csv",
+    "--votes",
+    "2,8",
+    "--splits",
+    3,
+    "--size",
+    20,
+)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Votes of two judges on two tasks under two templates in both orders; labels; ratings."""
+    monkeypatch.chdir(tmp_path)
+    votes, labels = [], []
+    for seed, task in enumerate(TASKS):
+        sample = simulate(("rb2-math", "rb2-factuality")[seed], 80, 16, seed=seed)
+        columns = pl.DataFrame(sample.vote_columns()).with_columns(
+            item=pl.col("item") + f"-{task}", task=pl.lit(task)
+        )
+        for judge, sign in JUDGES.items():
+            of_judge = columns.with_columns(judge=pl.lit(judge), vote=sign * pl.col("vote"))
+            half = pl.col("sample") % 8
+            votes.append(
+                of_judge.with_columns(
+                    template=pl.when(pl.col("sample") < 8)
+                    .then(pl.lit("base"))
+                    .otherwise(pl.lit("terse")),
+                    order=pl.when(half % 2 == 0).then(pl.lit("AB")).otherwise(pl.lit("BA")),
+                    sample=half,
+                )
+            )
+        labels.append(
+            pl.DataFrame(sample.label_columns()).with_columns(
+                item=pl.col("item") + f"-{task}", task=pl.lit(task)
+            )
+        )
+    pl.concat(votes).write_csv("votes.csv")
+    pl.concat(labels).write_csv("labels.csv")
+    rng = np.random.default_rng(0)
+    gold = pl.concat(labels)
+    ratings = [
+        gold.select("item", vote="label").with_columns(
+            rater=pl.lit(f"r{rater}"),
+            vote=pl.when(pl.Series(rng.random(len(gold)) < 0.8)).then(pl.col("vote")).otherwise(0),
+        )
+        for rater in range(3)
+    ]
+    pl.concat(ratings).write_csv("ratings.csv")
+    return tmp_path
+
+
+def described(path):
+    return json.loads((path / "report.json").read_text())
+
+
+def test_a_report_has_every_section_that_the_votes_allow(cli, folder):
+    status, _, err = cli(*EVALUATE, "-f", "template=base", "--report", "out")
+    assert status == 0
+    assert "wrote out/index.html" in err
+    found = described(folder / "out")
+    assert found["status"] == "complete"
+    assert [section["name"] for section in found["sections"]] == [
+        "scores", "estimates", "votes", "calibration", "parameters", "labels", "order", "behaviour",
+        "spread", "transfer", "ablations", "by-order", "ties",
+    ]  # fmt: skip
+    assert found["skipped"] == []
+    assert set(found["models"]) == {
+        f"Davidson: {name}" for name in ("math g", "math h", "ties g", "ties h")
+    }
+    assert found["settings"]["n_votes"] == "2,8"
+    on_disk = {
+        str(file.relative_to(folder / "out"))
+        for kind in ("tables", "figures")
+        for file in (folder / "out" / kind).iterdir()
+    }
+    assert on_disk == set(found["files"])
+    stems = {file.rsplit(".", 1)[0] for file in on_disk}
+    assert {f"{stem}.{end}" for stem in stems if stem[0] == "t" for end in ("md", "csv", "tex")} | {
+        f"{stem}.{end}" for stem in stems if stem[0] == "f" for end in ("svg", "png")
+    } == on_disk
+    assert {
+        "tables/mae", "tables/accuracy", "tables/pvalues", "tables/parameters", "tables/confusion",
+        "tables/transfer-g", "tables/transfer-h", "tables/positional-bias",
+        "figures/transfer-g", "figures/gold-labels", "figures/positional-bias",
+    } <= stems  # fmt: skip
+
+
+def test_the_tables_hold_the_numbers_of_the_terminal(cli, folder):
+    status, out, _ = cli(*EVALUATE, "-f", "template=base", "--report", "out", "--json")
+    assert status == 0
+    lines = json.loads(out)["lines"]
+    mae = pl.read_csv("out/tables/mae.csv").drop_nulls("task")
+    for line in lines:
+        row = mae.filter(
+            (pl.col("task") == line["task"])
+            & (pl.col("judge") == line["judge"])
+            & (pl.col("n_votes") == line["n_votes"])
+            & (pl.col("method") == line["method"])
+        )
+        assert row["mae"].to_list() == [line["mae"]]
+    pvalues = pl.read_csv("out/tables/pvalues.csv")
+    assert len(pvalues) == 8  # one pair of methods in each of eight cells
+    assert pvalues["mae_pvalue"].is_between(0, 1).all()
+    significant = pvalues.filter(pl.col("mae_pvalue") < 0.05)
+    second = [line for line in lines if line["rank"] == 2]
+    assert len(second) == len(significant)
+
+
+def test_ablations_lift_the_filter_of_their_column_alone(cli, folder):
+    assert cli(*EVALUATE, "-f", "template=base", "-f", "judge=g", "--report", "out")[0] == 0
+    table = pl.read_csv("out/tables/ablation-template.csv")
+    assert set(table["template"]) == {"base", "terse"}
+    assert set(table["judge"]) == {"g"}
+    scores = pl.read_csv("out/tables/mae.csv")
+    assert set(scores["judge"].drop_nulls()) == {"g"}
+
+
+def test_any_column_can_be_varied(cli, folder):
+    options = ("-f", "template=base", "-f", "judge=g", "--vary", "judge", "--report", "out")
+    assert cli(*EVALUATE, *options)[0] == 0
+    assert set(pl.read_csv("out/tables/ablation-judge.csv")["judge"]) == {"g", "h"}
+
+
+def test_what_the_votes_do_not_allow_is_skipped_with_the_reason(cli, folder):
+    counts = pl.read_csv("votes.csv").filter(judge="g", template="base", task="math")
+    counts.group_by("item").agg(
+        minus=(pl.col("vote") == -1).sum(),
+        tie=(pl.col("vote") == 0).sum(),
+        plus=(pl.col("vote") == 1).sum(),
+    ).write_csv("counts.csv")
+    status, _, _ = cli(
+        "evaluate",
+        "--prior",
+        "none",
+        "counts.csv",
+        "labels.csv",
+        "--splits",
+        2,
+        "--size",
+        20,
+        "--report",
+        "out",
+    )
+    assert status == 0
+    found = described(folder / "out")
+    assert found["status"] == "complete"
+    reasons = {skipped["what"]: skipped["reason"] for skipped in found["skipped"]}
+    assert "How many votes are worth their price" in reasons
+    assert "single votes" in reasons["How often judges call a tie"]
+    assert all(reasons.values())
+
+
+def test_an_interrupted_evaluation_keeps_the_parts_that_were_finished(cli, folder, monkeypatch):
+    from btdagg.evaluation import comparison
+
+    calls = 0
+
+    def two_parts(*arguments, **more):
+        nonlocal calls
+        calls += 1
+        if calls > 4:  # two numbers of votes in each part
+            raise KeyboardInterrupt
+        return cross_scores(*arguments, **more)
+
+    cross_scores = comparison.cross_scores
+    monkeypatch.setattr(comparison, "cross_scores", two_parts)
+    status, out, err = cli(*EVALUATE, "-f", "template=base", "--report", "out")
+    assert status == 130
+    assert "interrupted: only the finished parts are shown" in err
+    assert err.endswith("btdagg: interrupted\n")
+    assert "math" in out
+    assert "ties" not in out
+    found = described(folder / "out")
+    assert found["status"] == "interrupted"
+    assert set(pl.read_csv("out/tables/mae.csv")["task"].drop_nulls()) == {"math"}
+
+
+def test_a_report_that_is_interrupted_keeps_its_first_sections(cli, folder, monkeypatch):
+    def press_ctrl_c(*arguments, **more):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("btdagg.report.questions.sweep_calibration", press_ctrl_c)
+    status, _, err = cli(*EVALUATE, "-f", "template=base", "--report", "out")
+    assert (status, err.splitlines()[-1]) == (130, "btdagg: interrupted")
+    found = described(folder / "out")
+    assert found["status"] == "interrupted"
+    assert [section["name"] for section in found["sections"]] == ["scores", "estimates", "votes"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ((), "labels are 1"),
+        (("--size", 500), "calibrating on 500 of 80 items"),
+        (("--methods", "gsa"), "no column 'gsa_2'"),
+        (("--methods", "ci-sc"), "confidence"),
+        (("--vary", "colour"), "no column 'colour'"),
+        (
+            ("--vary", "order,,"),
+            "--vary is 'order,,', expected names of columns separated by commas",
+        ),
+        (("--vary", "gender"), "no column 'gender'"),
+        (("--tau", 1), "tau is 1.0, expected a number above 0 and below 1"),
+        (("--sizes", "20,x"), "--sizes is '20,x', expected whole numbers"),
+        (
+            ("--by", "template,"),
+            "--by is 'template,', expected names of columns separated by commas",
+        ),
+    ],
+)
+def test_bad_input_is_a_line_and_leaves_no_report(cli, folder, change, message):
+    if not change:
+        labels = pl.read_csv("labels.csv").with_columns(label=pl.lit(1))
+        labels.write_csv("labels.csv")
+    found = cli(*EVALUATE, "-f", "template=base", *change, "--report", "out")
+    assert message in one_line(*found)
+    assert not (folder / "out").exists()
+
+
+def test_one_method_is_shown_without_ranks(cli, folder):
+    status, out, _ = cli(*EVALUATE, "--methods", "davidson", "--json")
+    assert status == 0
+    assert {line["rank"] for line in json.loads(out)["lines"]} == {1}
+    status, out, _ = cli(*EVALUATE, "--methods", "davidson")
+    assert status == 0
+    assert "rank" not in out
+
+
+def test_all_methods_are_those_that_the_columns_allow(cli, folder):
+    votes = pl.read_csv("votes.csv").filter(template="base", task="math")
+    votes.write_csv("votes.csv")
+    plain = json.loads(cli(*EVALUATE, "--methods", "all", "--json")[1])
+    assert {line["method"] for line in plain["lines"]} == {
+        "Davidson", "majority vote", "rounded median", "Davidson MAE", "isotonic",
+        "Davidson, neighbours", "Davidson, weak prior", "threshold",
+    }  # fmt: skip
+    votes.with_columns(confidence=0.5, gsa_2=pl.lit(1), gsa_8=pl.lit(0)).write_csv("votes.csv")
+    more = json.loads(cli(*EVALUATE, "--methods", "all", "--json")[1])
+    names = {line["method"] for line in more["lines"]}
+    assert {"CI-SC", "Soft-SC mean", "GSA"} <= names
+    assert "USC" not in names
+
+
+def test_the_papers_test_and_holm_are_options(cli, folder):
+    found = [
+        json.loads(cli(*EVALUATE, *options, "--json")[1])["settings"]["test"]
+        for options in ((), ("--test", "paper"), ("--holm",), ("--combine", "mean"))
+    ]
+    assert len(set(found)) == 4
+    assert "exact on each split; p is twice the median" in found[0]
+    assert "100 random sign patterns a split; p is the mean over splits" in found[1]
+    assert "corrected after Holm" in found[2]
+    assert "exact on each split; p is the mean over splits" in found[3]
+
+
+def test_a_report_is_not_written_over_other_things(cli, folder):
+    (folder / "out").mkdir()
+    (folder / "out" / "thesis.txt").write_text("mine")
+    assert "holds no earlier report" in one_line(*cli(*EVALUATE, "--report", "out"))
+    assert [file.name for file in (folder / "out").iterdir()] == ["thesis.txt"]
+    assert "is a file; expected a folder" in one_line(*cli(*EVALUATE, "--report", "votes.csv"))
+
+
+def test_sizes_and_vary_want_a_report(cli, folder):
+    assert one_line(*cli(*EVALUATE, "--sizes", "20,40")) == "--sizes wants --report"
+    assert one_line(*cli(*EVALUATE, "--vary", "template")) == "--vary wants --report"
+
+
+# Raters
+
+
+def test_raters_are_compared_with_each_other(cli, folder):
+    status, out, _ = cli("paper", "raters", "ratings.csv", "--json", "--report", "out")
+    assert status == 0
+    expected = btdagg.paper.leave_one_rater_out(btdagg.paper.read_ratings("ratings.csv"))
+    rows = json.loads(out)["raters"]
+    assert [(row["rater"], row["n_items"]) for row in rows] == [
+        (one.rater, one.n_items) for one in expected.raters
+    ]
+    assert described(folder / "out")["status"] == "complete"
+    assert "r0" in (folder / "out" / "tables" / "raters.md").read_text()
+
+
+def test_raters_are_compared_with_a_judge_at_several_numbers_of_votes(cli, folder):
+    arguments = (
+        "paper",
+        "raters",
+        "ratings.csv",
+        "votes.csv",
+        "-f",
+        "judge=g",
+        "-f",
+        "template=base",
+    )
+    status, out, _ = cli(*arguments, "--votes", "2,8", "--size", 20, "--splits", 3)
+    assert status == 0
+    assert out.count("wins") >= 2
+    assert "several" not in out
+    message = one_line(*cli("paper", "raters", "ratings.csv", "votes.csv"))
+    assert "judge 'g' and of judge 'h'" in message
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("paper", "raters", "ratings.csv", "--votes", "4"), "--votes wants VOTES of a judge"),
+        (("paper", "raters", "ratings.csv", "-f", "colour=red"), "no column 'colour'"),
+        (("paper", "raters", "labels.csv"), "rater"),
+        (("paper", "raters", "ratings.csv", "--size", "20"), "--size is of random splits"),
+        (("paper", "votes", "votes.csv", "--gold-ties"), "--gold-ties wants --labels"),
+        (("paper", "votes", "votes.csv", "--by", "judge"), "want two columns separated by a comma"),
+        (("votes", "labels.csv"), "no column"),
+        (("paper", "votes", "votes.csv", "--splits", "1"), "--splits is 1, expected at least 2"),
+        (
+            ("paper", "raters", "ratings.csv", "counts.csv", "--votes", "4"),
+            "counts.csv: --votes wants single votes, and these are counts",
+        ),
+        (
+            ("evaluate", "--prior", "none", "counts.csv", "labels.csv", "--votes", "4"),
+            "counts.csv: --votes wants single votes, and these are counts",
+        ),
+        (
+            ("evaluate", "--prior", "none", "votes.csv", "labels.csv", "--votes", "3000000000"),
+            "--votes is '3000000000', expected whole numbers from 1 to 2147483647",
+        ),
+    ],
+)
+def test_bad_input_to_raters_and_votes_is_a_line(cli, folder, arguments, message):
+    items = pl.read_csv("labels.csv")["item"]
+    counts = pl.DataFrame({"item": items, "minus": 1, "tie": 2, "plus": 3})
+    counts.write_csv("counts.csv")
+    assert message in one_line(*cli(*arguments, "--report", "out"))
+    assert not (folder / "out").exists()
+
+
+@pytest.mark.parametrize("place", ["labels.csv/sub", "x" * 300])
+def test_a_report_that_cannot_be_written_is_refused_before_the_work(cli, folder, place):
+    message = one_line(*cli(*EVALUATE, "-f", "template=base", "--report", place))
+    assert message.startswith(f"{place}: cannot be written: ")
+
+
+def test_names_of_columns_are_taken_in_any_case(cli, folder):
+    ratings = pl.read_csv("ratings.csv")
+    ratings.with_columns(doc=pl.col("item").str.slice(-6)).write_csv("grouped.csv")
+    judge = ("votes.csv", "-f", "judge=g", "-f", "template=base", "--splits", 2, "--size", 20)
+    assert cli("paper", "raters", "grouped.csv", *judge, "--group", "Doc")[0] == 0
+    assert cli("paper", "votes", "votes.csv", "--setting", " Template")[0] == 0
+
+
+def test_raters_take_confidences(cli, folder):
+    pl.read_csv("votes.csv").with_columns(sure=0.5).write_csv("sure.csv")
+    judge = ("sure.csv", "-f", "judge=g", "-f", "template=base", "--splits", 2, "--size", 20)
+    options = ("--method", "ci-sc", "--column", "confidence=Sure")
+    assert cli("paper", "raters", "ratings.csv", *judge, *options)[0] == 0
+
+
+def test_decisions_at_other_numbers_of_votes_are_no_method_of_all(cli, folder):
+    pl.read_csv("votes.csv").with_columns(gsa_4=0).write_csv("decided.csv")
+    options = ("labels.csv", "-f", "template=base", "--splits", 2, "--methods", "all", "--json")
+    status, out, err = cli("evaluate", "--prior", "none", "decided.csv", *options, "--votes", "4")
+    assert status == 0
+    assert "GSA" in out
+    status, out, err = cli("evaluate", "--prior", "none", "decided.csv", *options, "--votes", "2,4")
+    assert status == 0
+    assert "GSA" not in out
+    assert "gsa is left out: there is no column gsa_2\n" in err
+
+
+# Votes
+
+
+def test_votes_without_a_bias_are_counted_all_the_same(cli, folder):
+    pl.read_csv("votes.csv").with_columns(vote=0).write_csv("ties.csv")
+    status, out, _ = cli("votes", "ties.csv", "--json")
+    assert status == 0
+    assert [row["tie"] for row in json.loads(out)["votes"]] == [2 * 80 * 16] * 2
+    status, out, err = cli(
+        "paper",
+        "votes",
+        "votes.csv",
+        "-f",
+        "order=AB",
+        "--labels",
+        "labels.csv",
+        "--splits",
+        2,
+        "--json",
+    )
+    assert status == 0
+    assert len(json.loads(out)["tie-rates"]) == 4
+    assert "orders are not compared: all votes have order AB, expected both" in err
+
+
+def test_votes_are_counted_and_looked_at(cli, folder):
+    votes = btdagg.read_votes("votes.csv").filter({"template": "base"})
+    biases = [one.bias for one in positional_bias(votes)]
+    status, out, _ = cli("votes", "votes.csv", "-f", "template=base", "--json", "--report", "seen")
+    assert status == 0
+    found = json.loads(out)
+    assert [row["n_votes"] for row in found["votes"]] == [2 * 80 * 8] * 2
+    assert [row["bias"] for row in found["positional-bias"]] == biases
+    assert described(folder / "seen")["status"] == "complete"
+    arguments = ("paper", "votes", "votes.csv", "--labels", "labels.csv", "-f", "template=base")
+    status, out, _ = cli(*arguments, "--splits", 2, "--json", "--report", "out")
+    assert status == 0
+    found = json.loads(out)
+    assert [row["bias"] for row in found["positional-bias"]] == biases
+    rates = tie_rates(votes, "judge", "task")
+    assert [row["ties"] for row in found["tie-rates"]] == rates.ties.ravel().tolist()
+    labels = btdagg.read_labels("labels.csv")
+    assert (
+        len(
+            compare_orders(
+                votes, labels, 4, protocol=Protocol(RandomSplits(n_splits=2))
+            ).comparisons
+        )
+        == 4
+    )
+    assert len(found["orders"]) == 4 * 2 * 3  # parts, methods, orders
+    assert described(folder / "out")["status"] == "complete"
+
+
+def test_one_quantity_has_one_number_on_a_page(cli, folder):
+    """The error at all votes is the same in the scores, the sweep and the balanced orders."""
+    one = ("-f", "task=math", "-f", "judge=g", "-f", "template=base", "--prior", "weak")
+    status, _, err = cli("evaluate", "votes.csv", "labels.csv", *one, "--report", "out")
+    assert status == 0, err
+    records = {
+        name: pl.read_csv(f"out/tables/{name}.csv").rows(named=True)
+        for name in ("mae", "sweep-votes", "confusion")
+    }
+    scores = {row["method"]: row for row in records["mae"]}
+    assert next(iter(scores)) == "Davidson, weak prior"
+    most = max(row["n_votes"] for row in records["sweep-votes"])
+    for row in records["sweep-votes"]:
+        if row["n_votes"] == most:
+            for field in ("mae", "mae_low", "mae_high"):
+                assert row[field] == pytest.approx(scores[row["method"]][field])
+    weak = [row for row in records["confusion"] if row["method"] == "Davidson, weak prior"]
+    assert sum(row["count"] for row in weak) == pytest.approx(80)
+    off = sum(row["count"] * abs(row["gold"] - row["predicted"]) for row in weak)
+    assert off / 80 == pytest.approx(scores["Davidson, weak prior"]["mae"])
+    for section in described(folder / "out")["sections"]:
+        for exhibit in section["exhibits"]:
+            (text,) = (f for f in exhibit["files"] if f.endswith((".md", ".svg")))
+            if section["name"] != "calibration" and text.endswith(".md"):
+                assert "random splits" not in Path("out", text).read_text()
+    status, out, _ = cli("paper", "raters", "ratings.csv", "votes.csv", *one[:6], "--json")
+    assert status == 0
+    rater = json.loads(out)["raters"][0]
+    assert rater["human_mae_evaluated"] == pytest.approx(rater["mae"])

@@ -1,0 +1,460 @@
+"""Files that commands write: what they replace, and what they leave alone, forced or killed."""
+
+import hashlib
+import json
+import os
+import re
+import signal
+import sqlite3
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from btdagg import DavidsonModel, InputError
+from btdagg._util.files import remove_drafts, replacing
+from btdagg._util.outputs import MANIFEST, OutputFolder, require_file
+from commands import ended, one_line
+from judging import pairs_of
+
+pytestmark = pytest.mark.usefixtures("figures_not_drawn")
+
+MODEL = DavidsonModel(beta=1.2, eta0=0.3, gamma=0.8)
+
+
+def digests(folder="."):
+    """Digest of every file of a folder, by its path from there."""
+    return {
+        str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in sorted(Path(folder).rglob("*"))
+        if file.is_file()
+    }
+
+
+def write_inputs():
+    """What commands read, under names that no command writes."""
+    rng = np.random.default_rng(0)
+    pairs_of(40).frame.write_ndjson("pairs.jsonl")
+    items = [f"q{k}" for k in range(40)]
+    labels = rng.integers(-1, 2, 40)
+    votes = np.where(rng.random((4, 40)) < 0.6, labels, rng.integers(-1, 2, (4, 40)))
+    table = {"item": items * 4, "vote": votes.ravel(), "sample": np.repeat([0, 0, 1, 1], 40),
+             "order": ["AB"] * 40 + ["BA"] * 40 + ["AB"] * 40 + ["BA"] * 40}  # fmt: skip
+    pl.DataFrame(table).write_csv("votes.csv")
+    pl.DataFrame(table).write_parquet("votes.parquet")
+    pl.DataFrame({"item": items, "label": labels}).write_csv("labels.csv")
+    raters = {"item": items * 3, "vote": np.tile(labels, 3), "rater": np.repeat(list("xyz"), 40)}
+    pl.DataFrame(raters).write_csv("ratings.csv")
+    MODEL.save("fitted.json")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder full of a user's own files, under the names that outputs could have."""
+    (tmp_path / "mine").mkdir()
+    monkeypatch.chdir(tmp_path / "mine")
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    write_inputs()
+    Path("model.json").write_text('{"weights": [1, 2, 3]}\n')
+    Path("rule.json").write_text('{"format": "rules.of.mine", "btdagg.stopping-rule": 1}\n')
+    Path("evaluation.json").write_text("[]\n")
+    pl.read_csv("labels.csv").write_csv("decided.csv")
+    pl.read_csv("votes.csv").write_parquet("judged_votes.parquet")
+    Path("report/tables").mkdir(parents=True)
+    Path("report/index.html").write_text("my page\n")
+    Path("report/tables/mae.csv").write_text("mine\n")
+    Path(".btdagg-notes").write_text("mine\n")
+    with sqlite3.connect("mine.db") as database:
+        database.execute("CREATE TABLE mine (x)")
+    database.close()
+    return tmp_path / "mine"
+
+
+RUN = "run pairs.jsonl --labels labels.csv -o linked --model m"
+EVALUATE = "evaluate votes.csv labels.csv --splits 2 --size 10"
+
+# Each with the files that it replaces, and whether only if it is forced; None if it has no --force.
+COMMANDS = [
+    ("calibrate votes.csv labels.csv", [], None),
+    ("calibrate votes.csv labels.csv -o decided.csv", ["decided.csv"], None),
+    ("calibrate votes.csv labels.csv -o new.json --refits rule.json --n-refits 5", ["rule.json"],
+     None),
+    ("calibrate votes.csv labels.csv -o votes.csv", [], None),
+    ("calibrate votes.csv labels.csv -o labels.csv", [], None),
+    ("calibrate votes.csv labels.csv -o ./report/../labels.csv", [], None),
+    ("calibrate votes.csv labels.csv -o new.json --refits votes.csv --n-refits 5", [], None),
+    ("calibrate votes.csv labels.csv -o report", [], None),
+    ("plan fitted.json votes.csv labels.csv -n 4 -o model.json", ["model.json"], None),
+    ("plan fitted.json votes.csv labels.csv -n 4 -o fitted.json", [], None),
+    ("plan fitted.json votes.csv labels.csv -n 4 -o labels.csv", [], None),
+    ("decide fitted.json votes.csv -o decided.csv", ["decided.csv"], None),
+    ("decide fitted.json votes.csv -o votes.csv", [], None),
+    ("decide fitted.json votes.parquet -o votes.parquet", [], None),
+    ("import votes.csv -o votes.parquet", ["votes.parquet"], None),
+    ("import votes.csv -o votes.csv", [], None),
+    ("choose votes.csv -n 5 -o labels.csv", ["labels.csv"], True),
+    ("votes store.db --export judged_votes.parquet", ["judged_votes.parquet"], None),
+    ("votes votes.csv --report report", ["report/index.html"], True),
+    ("paper raters ratings.csv --report report", ["report/index.html"], True),
+    (f"{EVALUATE} --report report", ["report/index.html", "report/tables/mae.csv"], True),
+    (f"{EVALUATE} --report .", [], True),
+    (f"{EVALUATE} --report votes.csv", [], True),
+    ("demo --items 60 --splits 2 --output .", [], True),
+    ("demo --items 60 --splits 2 --output report", [], True),
+    ("run pairs.jsonl --labels labels.csv -o .", ["model.json", "evaluation.json", "decided.csv",
+                                                  "judged_votes.parquet", "report/index.html",
+                                                  "report/tables/mae.csv"], True),
+    ("run pairs.jsonl --labels decided.csv -o .", [], True),
+    ("run pairs.jsonl --labels labels.csv -o new --store mine.db", [], True),
+    ("run pairs.jsonl --labels labels.csv -o new --store votes.csv", [], True),
+    ("judge pairs.jsonl --store mine.db", [], None),
+    ("judge pairs.jsonl --store votes.parquet", [], None),
+]  # fmt: skip
+
+# Those that find nothing in their way.
+FREE = ("demo --items 60 --splits 2 --output .", "demo --items 60 --splits 2 --output report")
+
+
+def arguments_of(line, server):
+    """Arguments of a command, with the endpoint for those that ask one."""
+    arguments = line.split()
+    if arguments[0] in ("run", "judge"):
+        arguments += ["--model", "m", "--base-url", server.url, "-n", "2"]
+    if arguments[0] == "run":
+        arguments += ["--splits", "2"]
+    return arguments
+
+
+@pytest.mark.parametrize(("line", "replaced", "forced"), COMMANDS)
+def test_which_files_of_a_user_are_replaced(cli, folder, judge_server, line, replaced, forced):
+    server = judge_server()
+    served = ["--model", "m", "--base-url", server.url]
+    assert cli("judge", "pairs.jsonl", *served, "-n", 2, "-s", "store.db")[0] == 0
+    n_calls = len(server.log())
+    command = arguments_of(line, server)
+    before = digests()
+
+    def changed():
+        after = digests()
+        return [name for name in before if after.get(name) != before[name]]
+
+    status, out, err = cli(*command)
+    if line in FREE or (replaced and not forced):
+        assert status == 0, err
+    else:
+        one_line(status, out, err)
+        assert digests().keys() == before.keys()
+        assert len(server.log()) == n_calls
+    assert changed() == ([] if forced else sorted(replaced))
+    if forced is None:
+        return
+    status, out, err = cli(*command, "--force")
+    assert changed() == sorted(replaced)
+    if replaced or line in FREE or line == f"{EVALUATE} --report .":
+        assert status == 0, err
+    else:
+        one_line(status, out, err)
+        assert len(server.log()) == n_calls
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+@pytest.mark.parametrize(
+    ("line", "name", "target"),
+    [
+        ("calibrate votes.csv labels.csv -o linked.json", "linked.json", "votes.csv"),
+        ("calibrate votes.csv labels.csv --refits linked.json", "linked.json", "labels.csv"),
+        ("plan fitted.json votes.csv labels.csv -n 4 -o linked.json", "linked.json", "fitted.json"),
+        ("decide fitted.json votes.csv -o linked.csv", "linked.csv", "votes.csv"),
+        (RUN, "linked/decided.csv", "labels.csv"),
+        (RUN, "linked/report/index.html", "pairs.jsonl"),
+        (RUN, f"linked/{MANIFEST}", "labels.csv"),
+        (f"{EVALUATE} --report linked", "linked/index.html", "votes.csv"),
+    ],
+)
+@pytest.mark.parametrize("force", [False, True])
+def test_links_hide_no_file_that_is_read(cli, folder, link, line, name, target, force):
+    Path("model.json").unlink()
+    Path(name).parent.mkdir(parents=True, exist_ok=True)
+    link(folder / target, name)
+    before = digests()
+    has_force = line.split()[0] in ("run", "evaluate")
+    said = one_line(*cli(*line.split(), *(["--force"] if force and has_force else [])))
+    assert digests() == before
+    assert re.search(
+        "is read" if force or not has_force else "is read|no earlier report|not a manifest", said
+    )
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_a_table_of_a_report_gives_way_to_a_link_to_what_is_read(cli, folder, link):
+    Path("linked/tables").mkdir(parents=True)
+    link(folder / "labels.csv", "linked/tables/mae.csv")
+    before = digests()
+    assert cli(*EVALUATE.split(), "--report", "linked", "--force")[0] == 0
+    after = digests()
+    assert {name: after[name] for name in before} == before
+    assert "linked/tables/mae-2.csv" in after
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_a_link_is_replaced_and_not_what_it_leads_to(cli, folder, link):
+    Path("linked").mkdir()
+    link(folder / "votes.csv", "linked/demo_votes.csv")
+    before = digests()
+    line = "demo --items 60 --splits 2 -o linked"
+    assert "demo_votes.csv was not written by btdagg" in one_line(*cli(*line.split()))
+    assert digests() == before
+    assert cli(*line.split(), "--force")[0] == 0
+    assert digests()["votes.csv"] == before["votes.csv"]
+    assert digests()["linked/demo_votes.csv"] != before["votes.csv"]
+
+
+def test_a_folder_by_another_name_hides_no_file_that_is_read(cli, folder):
+    os.symlink(".", "here")
+    before = digests()
+    line = "run pairs.jsonl --labels decided.csv -o here --model m --force"
+    assert one_line(*cli(*line.split())) == (
+        "here/decided.csv is a file that is read, and would be overwritten"
+    )
+    assert digests() == before
+
+
+# Again and again
+
+
+def in_place(server):
+    """Commands with outputs, in a folder in which nothing of the user's is in the way."""
+    for name in ("model.json", "rule.json", "evaluation.json", "decided.csv",
+                 "judged_votes.parquet", "report/index.html", "report/tables/mae.csv"):  # fmt: skip
+        Path(name).unlink()
+    Path("report/tables").rmdir()
+    Path("report").rmdir()
+    lines = {
+        "calibrate": "calibrate votes.csv labels.csv --refits refits.json --n-refits 5",
+        "plan": "plan fitted.json votes.csv labels.csv -n 4 -o rule.json",
+        "decide": "decide fitted.json votes.csv -o decided.parquet",
+        "votes": "votes store.db -o exported.csv",
+        "demo": "demo --items 60 --splits 2 --output .",
+        "report": f"{EVALUATE} --report report",
+        "run": "run pairs.jsonl --labels labels.csv -o .",
+    }
+    return {name: arguments_of(line, server) for name, line in lines.items()}
+
+
+KILLED = """
+import os, signal
+
+left, replace = {number}, os.replace
+
+def killed(*arguments):
+    global left
+    left -= 1
+    if left == 0 and {after}:
+        replace(*arguments)
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return replace(*arguments)
+
+os.replace = killed
+"""
+
+# How many files each has put in place when it is killed: manifests count, and a run writes a
+# report of a hundred files.
+MOMENTS = {
+    "calibrate": [1, 2],
+    "plan": [1],
+    "decide": [1],
+    "votes": [1],
+    "demo": [1, 2],
+    "report": [1, 2, 9, 20],
+    "run": [1, 2, 4, 8],
+}
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    ("name", "force"),
+    [
+        *((name, []) for name in MOMENTS),
+        *((name, ["--force"]) for name in ("demo", "report", "run")),
+    ],
+)
+def test_a_killed_run_goes_on_and_spares_what_it_did_not_write(
+    cli, folder, judge_server, name, force
+):
+    server = judge_server()
+    served = ["--model", "m", "--base-url", server.url]
+    assert cli("judge", "pairs.jsonl", *served, "-n", 2, "-s", "store.db")[0] == 0
+    command = [*in_place(server)[name], *force]
+    mine = digests()
+    if name == "run":  # its votes: the rest is what is of interest here
+        assert cli("judge", "pairs.jsonl", *served, "-n", 2, "-s", "votes.db")[0] == 0
+    for number in MOMENTS[name]:
+        for after in (False,) if force else (False, True):
+            before = KILLED.format(number=number, after=after)
+            status, _, err = ended(*command, before=before)
+            assert status == -signal.SIGKILL, err
+            assert {file: digests().get(file) for file in mine} == mine
+            for file in Path().rglob("*.json"):
+                json.loads(file.read_text())  # whole
+    status, _, err = cli(*command)
+    assert status == 0, err
+    whole = digests()
+    assert {file: whole.get(file) for file in mine} == mine
+    assert [file for file in whole if re.search(r"\.btdagg-[0-9a-f]{16}$", file)] == []
+    status, _, err = cli(*command)
+    assert status == 0, err
+    assert {file: digests().get(file) for file in mine} == mine
+    assert digests().keys() == whole.keys()
+
+
+def test_run_again_reads_the_gold_labels_and_not_its_own(cli, folder, judge_server):
+    server = judge_server()
+    Path("out").mkdir()
+    os.rename("labels.csv", "out/labels.csv")
+    line = "run pairs.jsonl --labels out/labels.csv -o out"
+    gold = digests()["out/labels.csv"]
+    found = [json.loads(cli(*arguments_of(line, server), "--json")[1]) for _ in range(2)]
+    runs = [one.pop("run") for one in found]
+    assert found[0] == found[1]
+    assert (runs[0]["statuses"], runs[1]["there"]) == ({"ok": 80}, {"ok": 80})
+    assert digests()["out/labels.csv"] == gold
+    assert found[0]["labels"] == "out/decided.csv"
+    assert len(server.log()) == 80
+
+
+def test_a_file_in_the_way_is_said_before_the_first_call(cli, folder, judge_server):
+    server = judge_server()
+    line = "run pairs.jsonl --labels labels.csv -o new --stop lossless"
+    for name in ("rule.json", "model.json", "evaluation.json", "decided.csv"):
+        Path("new").mkdir()
+        Path("new", name).write_text("mine")
+        assert one_line(*cli(*arguments_of(line, server))) == (
+            f"new/{name} was not written by btdagg; choose another folder, or --force to replace "
+            "the file"
+        )
+        assert digests("new") == {name: hashlib.sha256(b"mine").hexdigest()}
+        Path("new", name).unlink()
+        Path("new").rmdir()
+    assert server.log() == []
+
+
+def test_names_of_all_tasks_are_claimed(cli, folder, judge_server):
+    server = judge_server()
+    gold = pl.read_csv("labels.csv").with_columns(task=pl.Series(["x", "y z"] * 20))
+    gold.write_csv("tasks.csv")
+    Path("new").mkdir()
+    Path("new/model-y-z.json").write_text("mine")
+    line = "run pairs.jsonl --labels tasks.csv -o new"
+    message = one_line(*cli(*arguments_of(line, server)))
+    assert message.startswith("new/model-y-z.json was not written by btdagg")
+    Path("new/model-y-z.json").rename("new/model.json")  # in nobody's way
+    status, _, err = cli(*arguments_of(line, server))
+    assert status == 0, err
+    assert Path("new/model.json").read_text() == "mine"
+    assert Path("new/model-y-z.json").exists()
+
+
+def test_a_report_leaves_tables_of_others_alone(cli, folder):
+    line = [*EVALUATE.split(), "--report", "new"]
+    assert cli(*line)[0] == 0
+    for end in ("csv", "md", "tex"):
+        Path(f"new/tables/mae.{end}").unlink()
+    manifest = json.loads(Path("new", MANIFEST).read_text())
+    manifest["files"].remove("tables/mae.csv")  # as if no report had had one
+    Path("new", MANIFEST).write_text(json.dumps(manifest))
+    Path("new/tables/mae.csv").write_text("mine")
+    assert cli(*line)[0] == 0
+    assert Path("new/tables/mae.csv").read_text() == "mine"
+    assert pl.read_csv("new/tables/mae-2.csv").height > 0
+    assert "tables/mae-2.csv" in Path("new/index.html").read_text()
+
+
+# The mechanism
+
+
+def test_a_device_or_a_pipe_is_written_to(cli, folder):
+    assert cli("calibrate", "votes.csv", "labels.csv", "-o", "/dev/null")[0] == 0
+    os.mkfifo("pipe.csv")
+    reader = os.open("pipe.csv", os.O_RDONLY | os.O_NONBLOCK)
+    assert cli("decide", "fitted.json", "votes.csv", "-o", "pipe.csv")[0] == 0
+    assert os.read(reader, 11) == b"item,label,"
+    os.close(reader)
+
+
+def test_what_comes_in_the_way_meanwhile_is_not_replaced(tmp_path):
+    folder = OutputFolder(tmp_path).claim(["y.csv"])
+    (tmp_path / "y.csv").write_text("mine\n")
+    with pytest.raises(InputError, match=r"y\.csv was not written by btdagg"):
+        folder.write("y.csv", "ours")
+    assert (tmp_path / "y.csv").read_text() == "mine\n"
+
+
+def test_several_commands_fill_one_folder_at_the_same_time(tmp_path):
+    folders = [OutputFolder(tmp_path).claim(["x.csv", "y.csv"]) for _ in range(3)]
+    for number, folder in enumerate(folders):
+        folder.write("x.csv", f"{number}")
+        folder.write(f"of {number}.csv", "")
+    folders[0].write("y.csv", "0")
+    names = {"x.csv", "y.csv", "of 0.csv", "of 1.csv", "of 2.csv"}
+    assert OutputFolder(tmp_path).earlier == names
+    folders[0].remove(["of 0.csv"])
+    assert OutputFolder(tmp_path).earlier == names - {"of 0.csv"}
+
+
+def test_an_error_leaves_the_file_as_it_was_and_no_draft(tmp_path):
+    path = tmp_path / "x"
+    path.write_text("before")
+    with suppress(KeyboardInterrupt), replacing(path) as file:
+        file.write(b"half")
+        raise KeyboardInterrupt
+    assert digests(tmp_path) == {"x": hashlib.sha256(b"before").hexdigest()}
+    missing = tmp_path / "no" / "x"
+    with pytest.raises(FileNotFoundError) as caught, replacing(missing):
+        pass
+    assert caught.value.filename == str(missing)
+
+
+def test_drafts_of_the_dead_are_removed_and_those_of_the_living_are_not(tmp_path):
+    (tmp_path / ".btdagg-0123456789abcdef").write_text("of a run that was killed")
+    (tmp_path / ".btdagg-0123456789abcdeg").write_text("of somebody else")
+    with replacing(tmp_path / "x") as file:
+        file.write(b"whole")
+        remove_drafts(tmp_path)
+        assert len(list(tmp_path.iterdir())) == 2
+    remove_drafts(tmp_path)
+    assert sorted(digests(tmp_path)) == [".btdagg-0123456789abcdeg", "x"]
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    ["", "{}", "[]", '{"format": "other"}', '{"format": "btdagg.manifest"}', "[" * 10**5,
+     '{"format": "btdagg.manifest", "version": 1, "files": [1]}',
+     '{"format": "btdagg.manifest", "version": 1, "files": {"x": []}}'],
+)  # fmt: skip
+def test_a_manifest_that_is_none_is_refused(tmp_path, manifest):
+    (tmp_path / MANIFEST).write_text(manifest)
+    with pytest.raises(InputError, match=f"{MANIFEST} is not a manifest of btdagg"):
+        OutputFolder(tmp_path)
+    folder = OutputFolder(tmp_path, force=True).claim(["x"])
+    folder.write("x", "ours")
+    OutputFolder(tmp_path).claim(["x"])
+
+
+def test_a_folder_in_place_of_a_file_is_refused_even_if_forced(tmp_path):
+    (tmp_path / "x").mkdir()
+    with pytest.raises(InputError, match="x is a folder; expected a file or nothing of this name"):
+        OutputFolder(tmp_path, force=True).claim(["x"])
+    with pytest.raises(InputError, match=r"-o is .*x, a folder; expected a file"):
+        require_file("-o", tmp_path / "x")
+
+
+def test_a_folder_that_cannot_be_written_is_said_before_the_work(tmp_path):
+    (tmp_path / "file").write_text("")
+    for place in (tmp_path / "file" / "x", tmp_path / ("x" * 300)):
+        with pytest.raises(InputError, match=r"cannot be written: (Not a dir|File name)"):
+            OutputFolder(place)
+    with pytest.raises(InputError, match="cannot be written: No such file or directory"):
+        require_file("-o", tmp_path / "no" / "x")

@@ -1,0 +1,157 @@
+"""Pairs and a few labels to labels of all pairs, from Python."""
+
+import asyncio
+import warnings
+
+import polars as pl
+import pytest
+
+from btdagg import DavidsonModel, InputError
+from btdagg.judge import FunctionClient, Judging, VoteStore
+from btdagg.online import StoppingRule
+from btdagg.pipeline import Pipeline, label_pairs
+from btdagg.votes import ProvenanceWarning
+from judging import pairs_of, rows_of
+
+N = 4
+PAIRS = pairs_of(30)
+TRUTH = [(0, -1, 1)[number % 3] for number in range(30)]
+JUDGING = Judging("m", n=N)
+
+
+def labels_of(n_labels):
+    frame = pl.DataFrame({"item": PAIRS.frame["item"], "label": TRUTH})
+    return frame.head(n_labels)
+
+
+class Answers:
+    """A judge that says which sum is right, and counts what it is asked."""
+
+    def __init__(self, wrong_every=10**9):
+        self.n_calls = 0
+        self.wrong_every = wrong_every
+
+    def __call__(self, request):
+        self.n_calls += 1
+        text = request.messages[-1]["content"]
+        number = int(text.split("What is ")[1].split()[0])
+        right = f"{number} + {number} = {2 * number}."
+        seen = [part.count(right) for part in text.split("<response_")[1:]]
+        if self.n_calls % self.wrong_every == 0:
+            return "[[TIE]]"
+        return ("[[TIE]]", "[[A]]", "[[B]]")[seen[0] - seen[1]]
+
+
+def label(place, answers, n_labels=15, judging=JUDGING, **options):
+    client = FunctionClient(answers)
+    return asyncio.run(
+        label_pairs(PAIRS, labels_of(n_labels), judging, store=place, client=client, **options)
+    )
+
+
+def test_every_pair_gets_a_label_and_a_second_run_asks_nobody(tmp_path):
+    answers = Answers()
+    seen = []
+    found = label(tmp_path / "v.db", answers, watch=lambda run: seen.append(run.n_votes))
+    assert answers.n_calls == found.run.n_calls == 30 * N
+    assert seen[-1] == 30 * N
+    assert seen == sorted(seen)
+    assert found.decided["item"].to_list() == PAIRS.frame["item"].to_list()
+    assert found.decided["label"].to_list() == TRUTH
+    assert found.not_decided == {}
+    model = found.fitted[""].model
+    counts = found.decided["minus", "tie", "plus"].to_numpy()
+    assert found.decided["label"].to_list() == model.decide(counts).tolist()
+    assert (model.provenance.judge, model.provenance.n_votes) == (("m",), N)
+    again = label(tmp_path / "v.db", answers, n_labels=20)
+    assert (answers.n_calls, again.run.n_calls) == (30 * N, 0)
+    assert again.fitted[""].calibration.n_labels == 20
+
+
+def test_it_goes_on_where_it_was_stopped(tmp_path):
+    answers = Answers()
+
+    async def stopped():
+        stop = asyncio.Event()
+        return await label_pairs(
+            PAIRS,
+            labels_of(15),
+            JUDGING,
+            store=tmp_path / "v.db",
+            client=FunctionClient(answers),
+            stop=stop,
+            watch=lambda run: run.n_votes >= 20 and stop.set(),
+        )
+
+    found = asyncio.run(stopped())
+    assert found.run.stopped == "interrupted"
+    assert (found.decided, found.votes, found.fitted) == (None, None, {})
+    first = answers.n_calls
+    assert 20 <= first < 30 * N
+    found = label(tmp_path / "v.db", answers)
+    assert found.run.n_calls == 30 * N - found.run.there["ok"]
+    assert found.decided["label"].to_list() == TRUTH
+
+
+@pytest.mark.parametrize("order", ["both", "AB"])
+def test_a_learned_rule_asks_less_of_pairs_without_a_label(tmp_path, order):
+    answers = Answers(wrong_every=7)
+    judging = Judging("m", n=8, order=order)
+    found = label(tmp_path / "v.db", answers, judging=judging, rule="lossless")
+    rule = found.fitted[""].rule
+    assert (rule.kind, rule.n, rule.step) == ("lossless", 8, 2 if order == "both" else 1)
+    rows = pl.DataFrame(rows_of(tmp_path / "v.db"))
+    assert set(rows["order"]) == ({"AB", "BA"} if order == "both" else {"AB"})
+    per_item = dict(rows.group_by("item").len().iter_rows())
+    assert {per_item[f"q{k}"] for k in range(15)} == {8}
+    assert sum(per_item[f"q{k}"] for k in range(15, 30)) == found.stopped.n_samples < 15 * 8
+    counts = found.decided["minus", "tie", "plus"].to_numpy()
+    assert rule.stops(counts).all()
+    assert found.decided["label"].to_list() == rule.decide(counts).tolist()
+
+
+def test_a_given_rule_is_for_the_pairs_without_a_label(tmp_path):
+    rule = StoppingRule.lossless(DavidsonModel(1.2, 0.3, 0.8), N, step=2)
+    found = label(tmp_path / "v.db", Answers(), rule=rule)
+    assert found.fitted[""].rule is rule
+    assert found.stopped.n_items == 15
+    assert len(found.votes.counts()[0]) == 15
+    with VoteStore(tmp_path / "v.db") as store:
+        asked = Pipeline(PAIRS, labels_of(15), JUDGING, rule=rule).pairs_to_ask(store)
+    assert [pair.item for pair in asked] == [f"q{k}" for k in range(15)]
+
+
+def test_a_rule_of_another_judge_is_said(tmp_path):
+    fitted = label(tmp_path / "v.db", Answers(), rule="lossless").fitted[""].rule
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Pipeline(PAIRS, labels_of(15), JUDGING, rule=fitted)
+    with pytest.warns(ProvenanceWarning, match="judge"):
+        Pipeline(PAIRS, labels_of(15), Judging("another", n=N), rule=fitted)
+
+
+def test_what_does_not_go_together_is_refused_before_any_call(tmp_path):
+    answers = Answers()
+    with pytest.raises(InputError, match=r"stop is 'soon', expected lossless, epsilon=0\.05"):
+        label(tmp_path / "v.db", answers, rule="soon")
+    with pytest.raises(InputError, match=r"epsilon is 0\.7"):
+        label(tmp_path / "v.db", answers, rule="epsilon=0.7")
+    with pytest.raises(InputError, match="a client is given"):
+        label(tmp_path / "v.db", answers, base_url="http://localhost:1/v1")
+    assert answers.n_calls == 0
+    assert not (tmp_path / "v.db").exists()
+    elsewhere = pl.DataFrame({"item": ["x", "y"], "label": [1, 0]})
+    with pytest.raises(
+        InputError, match=r"no label is of an item of .*; labels are of x, y \.\.\."
+    ):
+        asyncio.run(
+            label_pairs(
+                PAIRS, elsewhere, JUDGING, store=tmp_path / "v.db", client=FunctionClient(answers)
+            )
+        )
+    alike = labels_of(15).with_columns(label=pl.lit(1))
+    with pytest.raises(
+        InputError, match=r"all 15 labels of these pairs are 1, expected at least two"
+    ):
+        Pipeline(PAIRS, alike, JUDGING)
+    assert answers.n_calls == 0

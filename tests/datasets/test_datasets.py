@@ -1,0 +1,908 @@
+"""The public data sets: WMT23 from its archive, RewardBench 2 from rows of its public schema."""
+
+import csv
+import gzip
+import http.server
+import io
+import json
+import subprocess
+import sys
+import tarfile
+import threading
+from collections import Counter, defaultdict
+from hashlib import sha256
+from inspect import signature
+
+import huggingface_hub
+import numpy as np
+import polars as pl
+import pooch
+import pytest
+
+from btdagg import InputError, align, majority_vote, tally
+from btdagg.paper import load_rewardbench2, load_wmt23, wmt23
+
+
+def test_importing_the_loaders_loads_no_table_library():
+    code = "import sys, btdagg.datasets; print('polars' in sys.modules, 'pooch' in sys.modules)"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.split() == ["False", "False"]
+
+
+# WMT23: the real archive
+
+
+ZHEN, ENDE = wmt23._SIDE_BY_SIDE["zh-en"], wmt23._SIDE_BY_SIDE["en-de"]
+
+
+@pytest.fixture(scope="module")
+def archive(shared):
+    return shared / "data/wmt23" / f"{ZHEN}.tar.gz"
+
+
+@pytest.fixture(scope="module")
+def german(shared):
+    return shared / "data/wmt23" / f"{ENDE}.tar.gz"
+
+
+@pytest.fixture(scope="module")
+def everything(archive):
+    return load_wmt23(archive, drop_identical=False)
+
+
+def shares(ratings):
+    """Percent of A, tie, B over all ratings."""
+    return [100 * (ratings.frame["vote"] == vote).mean() for vote in (1, 0, -1)]
+
+
+def test_wmt23_has_the_known_items_and_raters(archive, everything):
+    assert len(everything.items) == 1885
+    distinct = load_wmt23(archive)
+    assert len(distinct.items) == 1835
+    assert not distinct.frame["identical"].any()
+    for ratings in (everything, distinct):
+        assert sorted(ratings.raters) == [f"rater{k}" for k in range(1, 9)]
+        assert (ratings.present.sum(axis=1) == 3).all()
+        assert ratings.n_missing == 0
+        assert (ratings.counts().sum(axis=1) == 3).all()
+
+
+def test_wmt23_vote_shares_are_those_of_all_pairs(archive, everything):
+    np.testing.assert_allclose(shares(everything), [31.2, 38.8, 30.0], atol=0.05)
+    np.testing.assert_allclose(shares(load_wmt23(archive)), [32.0, 37.3, 30.7], atol=0.05)
+
+
+def test_wmt23_english_german_has_the_known_items_raters_and_shares(german):
+    everything, distinct = load_wmt23(german, drop_identical=False), load_wmt23(german)
+    assert len(everything.items) == 520
+    assert len(distinct.items) == 510
+    for ratings in (everything, distinct):
+        assert sorted(ratings.raters, key=lambda name: int(name[5:])) == [
+            f"rater{k}" for k in range(1, 11)
+        ]
+        assert (ratings.counts().sum(axis=1) == 3).all()
+    np.testing.assert_allclose(shares(everything), [36.0, 27.2, 36.8], atol=0.05)
+
+
+@pytest.mark.parametrize("code", ["zhen", "ende"])
+def test_wmt23_equals_the_tidy_table_row_by_row(shared, archive, german, code):
+    tidy = pl.read_csv(shared / f"data/wmt23/ratings_{code}.csv")
+    ours = load_wmt23({"zhen": archive, "ende": german}[code], drop_identical=False).frame
+    assert ours.columns == tidy.columns
+    assert ours.schema["vote"] == pl.Int8
+    assert ours.cast({"vote": pl.Int64, "identical": pl.Int64}).equals(tidy)
+
+
+def test_wmt23_pair_is_that_of_the_archive(archive, german):
+    assert load_wmt23(german, pair="en-de").frame.equals(load_wmt23(german).frame)
+    with pytest.raises(InputError, match=rf"{ENDE}.tar.gz: no {ZHEN} in the archive; found {ENDE}"):
+        load_wmt23(german, pair="zh-en")
+
+
+# The direct ratings are not among the public votes of the tests. Who has them puts them there.
+@pytest.mark.parametrize(
+    ("pair", "wanted"), [("zh-en", [760, 336, 739]), ("en-de", [175, 121, 214])]
+)
+def test_wmt23_majorities_of_six_are_the_gold_of_the_paper(shared, pair, wanted):
+    folder = shared / "data/wmt23"
+    if not (folder / f"{wmt23._DIRECT[pair]}.tar.gz").exists():
+        pytest.skip("the archive of direct ratings is not here")
+    ratings = load_wmt23(folder / f"{wmt23._SIDE_BY_SIDE[pair]}.tar.gz", ratings=6)
+    gold = majority_vote(ratings.counts())
+    assert [int((gold == label).sum()) for label in (1, 0, -1)] == wanted
+
+
+def test_wmt23_scores_average_to_those_that_the_archive_carries(archive, everything):
+    ours = defaultdict(list)
+    for row in everything.frame.iter_rows(named=True):
+        for side in "ab":
+            ours[row["segment"], row[f"system_{side}"]].append(row[f"mqm_{side}"])
+    theirs = {}
+    with tarfile.open(archive) as members:
+        lines = io.TextIOWrapper(members.extractfile(ZHEN), encoding="utf-8", newline="\n")
+        for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE):
+            segment = json.loads(row["metadata"]).get("segment")
+            if segment:
+                theirs[int(row["globalSegId"]), row["system"]] = segment["metrics"]["MQM"]
+    assert len(theirs) == 3770
+    assert theirs.keys() == ours.keys()
+    for key, mean in theirs.items():
+        assert sum(ours[key]) / 3 == pytest.approx(mean, abs=1e-12)
+
+
+@pytest.mark.parametrize(("pair", "n_items"), [("zh-en", 1835), ("en-de", 510)])
+def test_wmt23_archive_is_the_one_whose_checksum_is_known(
+    archive, german, cache, serving, pair, n_items
+):
+    path = {"zh-en": archive, "en-de": german}[pair]
+    with serving({path.name: path.read_bytes()}):
+        ratings = load_wmt23(pair=pair, download=True)
+    assert len(ratings.items) == n_items
+    assert ratings.source == str(cache / "btdagg" / path.name)
+
+
+# WMT23: archives of a few rows
+
+ROW = {
+    "system": "S", "doc": "d", "docSegId": "1", "globalSegId": "1", "rater": "r1",
+    "source": "原文", "target": "text", "category": "No-error", "severity": "No-error",
+}  # fmt: skip
+
+
+def error(system, side=None, *, time=None, **values):
+    """Row of an archive; the systems A, B and C, D are pairs, one worked on after the other."""
+    session = 0 if system in "AB" else 1000
+    metadata = {"timestamp": session + 5 if time is None else time}
+    if side is not None:
+        metadata["side"] = side
+    return {**ROW, "system": system, "target": f"of {system}", **values, "metadata": metadata}
+
+
+def major(system, side, **values):
+    return error(system, side, **{"category": "Fluency/Grammar", "severity": "Major", **values})
+
+
+ERRORS = [major("A", 1), major("B", 2), error("A", time=3), error("B", time=9)]
+
+
+def packed(rows, member=ZHEN, drop=()):
+    """Bytes of an archive."""
+    titles = [title for title in [*ROW, "metadata"] if title not in drop]
+    lines = ["\t".join([*titles, "# Documentation: https://example.org"])]
+    for row in rows:
+        cells = {**row, "metadata": row["metadata"]}
+        if isinstance(row["metadata"], dict):
+            cells["metadata"] = json.dumps(row["metadata"])
+        lines.append("\t".join(cells[title] for title in titles))
+    content = ("\n".join(lines) + "\n").encode()
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w:gz") as members:
+        info = tarfile.TarInfo(member)
+        info.size = len(content)
+        members.addfile(info, io.BytesIO(content))
+    return file.getvalue()
+
+
+@pytest.fixture
+def load(tmp_path):
+    def load(rows, **arguments):
+        path = tmp_path / "wmt.tar.gz"
+        path.write_bytes(rows if isinstance(rows, bytes) else packed(rows))
+        return load_wmt23(path, **arguments)
+
+    return load
+
+
+@pytest.mark.parametrize(
+    ("severity", "category", "weight"),
+    [
+        ("Major", "Accuracy/Mistranslation", 5),
+        ("Minor", "Accuracy/Mistranslation", 1),
+        ("Major", "Fluency/Punctuation", 5),
+        ("Minor", "Fluency/Punctuation", 0.1),
+        ("Major", "Non-translation!", 25),
+        ("Minor", "Non-translation!", 25),
+        ("Major", "Source issue", 0),
+        ("Minor", "Accuracy/Creative Reinterpretation", 0),
+        ("HOTW-test", "Found", 0),
+        ("No-error", "No-error", 0),
+        ("Neutral", "Style/Awkward", 0),
+    ],
+)
+def test_wmt23_weights(load, severity, category, weight):
+    row = error("A", 1, severity=severity, category=category)
+    frame = load([*ERRORS, row]).frame
+    assert frame.select("mqm_a", "mqm_b", "vote").rows() == [(5 + weight, 5, -1 if weight else 0)]
+
+
+def test_wmt23_sums_tie_exactly(load):
+    points = [error("A", 1, severity="Minor", category="Fluency/Punctuation")] * 10
+    minor = error("B", 2, severity="Minor", category="Style/Awkward")
+    assert load([*ERRORS, *points, minor]).frame["vote"].to_list() == [0]
+
+
+def test_wmt23_pairs_systems_by_who_was_worked_on_together(load):
+    rows = [
+        *ERRORS,
+        major("D", 1), major("C", 2), major("C", 0),  # an error in the source counts too
+        error("A", rater="r2", time=2005), error("B", rater="r2", time=2005),
+        error("C", rater="r2"), error("D", rater="r2"),
+    ]  # fmt: skip
+    ratings = load(rows)
+    assert ratings.frame.select("item", "rater", "vote").rows() == [
+        ("zhen-001-A--B", "r1", 0),
+        ("zhen-001-A--B", "r2", 0),
+        ("zhen-001-D--C", "r1", 1),
+        ("zhen-001-D--C", "r2", 0),
+    ]
+    assert ratings.votes.tolist() == [[0, 0], [1, 0]]
+    assert ratings.frame.row(2, named=True) == {
+        "item": "zhen-001-D--C", "segment": 1, "doc": "d", "system_a": "D", "system_b": "C",
+        "rater": "r1", "mqm_a": 5.0, "mqm_b": 10.0, "vote": 1, "identical": False,
+    }  # fmt: skip
+
+
+def test_wmt23_drops_pairs_of_the_same_text_on_request(load):
+    texts = {"A": 'a "quoted text', "B": 'a <v>"quoted</v> text '}
+    rows = [
+        *ERRORS,
+        *(error(row["system"], globalSegId="2", target=texts[row["system"]]) for row in ERRORS),
+    ]
+    assert load(rows).items.tolist() == ["zhen-001-A--B"]
+    everything = load(rows, drop_identical=False).frame
+    assert everything.select("segment", "identical").rows() == [(1, False), (2, True)]
+
+
+SEVERITIES = "Major, Minor, Neutral, No-error, HOTW-test"
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([*ERRORS, error("A", severity="major")],
+         f"row 5, column severity: got 'major', expected {SEVERITIES}"),
+        ([*ERRORS, {**error("A"), "metadata": "{"}],
+         "row 5, column metadata: got '{', expected JSON with a timestamp"),
+        ([*ERRORS, error("A", globalSegId="x")],
+         "row 5, column globalsegid: got 'x', expected a whole number of at least 0"),
+        ([*ERRORS, error("A", rater="")], "row 5, column rater: got '', expected an id"),
+        ([*ERRORS, error("A", target="a\tb")], "row 5: number of values: got 11, expected 10"),
+        ([], "no rows"),
+        ([*ERRORS, error("C")],
+         "pairs side by side that system C is in: none; want one"),
+        ([*ERRORS, major("C", 2, time=5)],
+         "pairs side by side that system A is in: A and B, A and C; want one"),
+        ([*ERRORS, major("A", 2)],
+         "pairs side by side that system A is in: A and A, A and B; want one"),
+        ([*ERRORS, error("B", globalSegId="2")], "segment 2: r1 has B and not its partner"),
+        ([*ERRORS, error("A", globalSegId="2"), error("B", globalSegId="2"),
+          error("A", rater="r2"), error("B", rater="r2")],
+         "segment 2, A and B: 1 raters, expected 2 as elsewhere"),
+        ([*ERRORS, error("A", category="Acuracy/Addition")],
+         "row 5, column category: got 'Acuracy/Addition', expected one that begins with "
+         "Accuracy/, "),
+        (packed(ERRORS, member="other.tsv"),
+         f"no {ZHEN} or {ENDE} in the archive; found other.tsv"),
+        (packed(ERRORS, drop=["severity"]), "no column 'severity'; found system, doc, docsegid"),
+        (packed(ERRORS)[:-4], "not a .tar.gz archive, or a damaged one"),
+        (packed(ERRORS)[:-8] + bytes(8), "not a .tar.gz archive, or a damaged one"),
+        (b"rubbish", "not a .tar.gz archive, or a damaged one"),
+        (b"", "not a .tar.gz archive, or a damaged one"),
+        (gzip.compress(b"rubbish"), "not a .tar.gz archive, or a damaged one"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "rows",  # archives hold the time
+)  # fmt: skip
+def test_wmt23_refuses_a_bad_archive(load, tmp_path, rows, message):
+    with pytest.raises(InputError) as caught:
+        load(rows)
+    text = str(caught.value)
+    assert text.startswith(str(tmp_path / "wmt.tar.gz"))
+    assert text.removeprefix(str(tmp_path / "wmt.tar.gz")).lstrip(":, ").startswith(message)
+    assert "\n" not in text
+    assert [file.name for file in tmp_path.iterdir()] == ["wmt.tar.gz"]
+
+
+def test_wmt23_refuses_what_is_no_file(tmp_path):
+    with pytest.raises(InputError, match=r"missing.tar.gz: no such file"):
+        load_wmt23(tmp_path / "missing.tar.gz")
+    with pytest.raises(InputError, match="cannot be read: Is a directory"):
+        load_wmt23(tmp_path)
+
+
+def test_wmt23_says_both_ways_to_the_archive(tmp_path):
+    for arguments in ({}, {"path": tmp_path, "download": True}):
+        with pytest.raises(InputError, match=r"either path, .*, or download=True, .* https://raw"):
+            load_wmt23(**arguments)
+
+
+# WMT23: three further ratings, of one translation at a time
+
+DIRECT = [
+    # Marked by other people, in an archive of its own that may number segments otherwise.
+    error("A", None, rater=rater, globalSegId="77", **values)
+    for rater, values in (
+        ("r1", {"severity": "Minor", "category": "Style/Awkward"}), ("r2", {}), ("r3", {}),
+    )
+] + [
+    error("B", None, rater=rater, globalSegId="77", severity=severity, category="Fluency/Grammar")
+    for rater, severity in (("r1", "Neutral"), ("r2", "Minor"), ("r3", "Major"))
+]  # fmt: skip
+GERMAN = [
+    # GPT is beside two systems and has a name for each.
+    row for a, b, time in (("GPT_with_refA", "refA", 0), ("ONLINE", "GPT_with_ONLINE", 1000))
+    for rater in ("r1", "r2", "r3")
+    for row in (
+        major(a, 1, time=time, rater=rater, target=f"of {a[:3]}"),
+        error(b, 2, time=time, rater=rater, target=f"of {b[:3]}"),
+    )
+]  # fmt: skip
+GERMAN_DIRECT = [
+    error(system, rater=rater, target=f" of {system[:3]}", severity=severity,
+          category="Accuracy/Addition")
+    for system, severity in (("GPT", "Minor"), ("refA", "Major"), ("ONLINE", "Minor"))
+    for rater in ("r4", "r5", "r6")
+]  # fmt: skip
+
+
+@pytest.fixture
+def load_six(tmp_path):
+    def load(direct, rows=ERRORS, pair="zh-en", **arguments):
+        path = tmp_path / "wmt.tar.gz"
+        path.write_bytes(packed(rows, member=wmt23._SIDE_BY_SIDE[pair]))
+        member = wmt23._DIRECT[pair]
+        if direct is not None:
+            content = direct if isinstance(direct, bytes) else packed(direct, member=member)
+            (tmp_path / f"{member}.tar.gz").write_bytes(content)
+        return load_wmt23(path, ratings=6, **arguments)
+
+    return load
+
+
+def test_wmt23_six_ratings_are_those_of_both_archives(load_six):
+    ratings = load_six(DIRECT)
+    assert ratings.frame.select("item", "segment", "rater", "mqm_a", "mqm_b", "vote").rows() == [
+        ("zhen-001-A--B", 1, "direct-r1", 1, 0, -1),
+        ("zhen-001-A--B", 1, "direct-r2", 0, 1, 1),
+        ("zhen-001-A--B", 1, "direct-r3", 0, 5, 1),
+        ("zhen-001-A--B", 1, "r1", 5, 5, 0),
+    ]
+    # Two of four votes: the gold label of the item is that of the majority.
+    assert majority_vote(ratings.counts()).tolist() == [1]
+
+
+def test_wmt23_six_ratings_that_are_shared_make_a_tie(load_six):
+    rows = [
+        {**row, "rater": rater} for row in (major("A", 1), error("B")) for rater in ("r1", "r2")
+    ]
+    ratings = load_six(DIRECT, rows=[*rows, major("B", 2, rater="r3"), major("A", 1, rater="r3")])
+    assert ratings.counts().tolist() == [[3, 1, 2]]
+    rows = [{**row, "rater": rater} for row in ERRORS for rater in ("r1", "r2")]
+    ratings = load_six(DIRECT, rows=rows)
+    assert ratings.counts().tolist() == [[1, 2, 2]]
+    assert majority_vote(ratings.counts()).tolist() == [0]
+
+
+def test_wmt23_a_system_with_two_partners_is_rated_directly_once(load_six):
+    ratings = load_six(GERMAN_DIRECT, rows=GERMAN, pair="en-de")
+    votes = {
+        item: (frame["rater"].to_list(), frame["vote"].to_list())
+        for (item,), frame in ratings.frame.group_by("item")
+    }
+    raters = [f"direct-r{k}" for k in (4, 5, 6)] + ["r1", "r2", "r3"]
+    assert votes == {
+        "ende-001-GPT_with_refA--refA": (raters, [1, 1, 1, -1, -1, -1]),
+        "ende-001-ONLINE--GPT_with_ONLINE": (raters, [0, 0, 0, -1, -1, -1]),
+    }
+    named = [
+        {**row, "system": name}
+        for row in GERMAN_DIRECT
+        for name in (
+            ("GPT_with_refA", "GPT_with_ONLINE") if row["system"] == "GPT" else (row["system"],)
+        )
+    ]
+    again = load_six(named, rows=GERMAN, pair="en-de")  # it may have both names here too
+    assert again.frame.equals(ratings.frame)
+
+
+def test_wmt23_direct_ratings_of_other_systems_and_documents_are_left_alone(load_six):
+    others = [{**row, "doc": "e"} for row in DIRECT] + [error("Z", rater="r9", docSegId="5")]
+    assert load_six([*DIRECT, *others]).frame.equals(load_six(DIRECT).frame)
+
+
+def test_wmt23_identical_texts_are_dropped_with_all_six_ratings(load_six):
+    same = [{**row, "target": "one text"} for row in ERRORS]
+    direct = [{**row, "target": "one  text"} for row in DIRECT]
+    assert load_six(direct, rows=same, drop_identical=False).counts().sum() == 4
+    with pytest.raises(InputError, match="no row has identical 'false'; found true"):
+        load_six(direct, rows=same)
+
+
+@pytest.mark.parametrize(
+    ("direct", "message"),
+    [
+        (None, "no such file"),
+        (packed(DIRECT, member=ZHEN), f"no {wmt23._DIRECT['zh-en']} in the archive; found {ZHEN}"),
+        (DIRECT[:-1], "d, segment 1: 2 raters have both A and B, expected 3"),
+        ([{**row, "docSegId": "9"} for row in DIRECT],
+         "d, segment 1: 0 raters have both A and B, expected 3"),
+        (DIRECT[:3], "no system B; found A"),
+        ([*DIRECT[:-1], {**DIRECT[-1], "target": "else"}],
+         "d, segment 1, B: another text than where it was side by side"),
+        ([*DIRECT, error("A", severity="Severe")],
+         f"row 7, column severity: got 'Severe', expected {SEVERITIES}"),
+    ],
+    ids=["missing", "other", "two raters", "other segment", "no system", "text", "severity"],
+)  # fmt: skip
+def test_wmt23_refuses_direct_ratings_that_do_not_fit(load_six, tmp_path, direct, message):
+    with pytest.raises(InputError) as caught:
+        load_six(direct)
+    path = tmp_path / f"{wmt23._DIRECT['zh-en']}.tar.gz"
+    assert str(caught.value).replace(f"{path}, ", f"{path}: ") == f"{path}: {message}"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"pair": "de-en"}, "pair is 'de-en', expected 'zh-en' or 'en-de'"),
+        ({"pair": ["zh-en"]}, r"pair is \['zh-en'\], expected"),
+        ({"ratings": 4}, "ratings is 4, expected 3 or 6"),
+        ({"ratings": "6"}, "ratings is '6', expected 3 or 6"),
+    ],
+)
+def test_wmt23_refuses_bad_arguments(arguments, message):
+    with pytest.raises(InputError, match=message):
+        load_wmt23("wmt.tar.gz", **arguments)
+
+
+# WMT23: downloading, from a server of our own
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """The user's cache folder, empty."""
+    folder = tmp_path / "cache"
+    monkeypatch.setattr(pooch, "os_cache", lambda project: folder / project)
+    return folder
+
+
+@pytest.fixture
+def serving(monkeypatch):
+    """Context in which the repository's address answers with some bytes, by file or always."""
+
+    class Serving:
+        def __init__(self, content, status=200, claimed=None):
+            class Handler(http.server.BaseHTTPRequestHandler):
+                def do_GET(self):
+                    name = self.path.rpartition("/")[2]
+                    body = content[name] if isinstance(content, dict) else content
+                    self.send_response(status)
+                    self.send_header("Content-Length", str(claimed or len(body)))
+                    self.end_headers()
+                    self.wfile.write(body)
+
+                def log_message(self, *_):
+                    pass
+
+            self.server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+            self.thread = threading.Thread(target=self.server.serve_forever)
+
+        def __enter__(self):
+            monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+            monkeypatch.setattr(wmt23, "_URL", f"http://127.0.0.1:{self.server.server_port}")
+            self.thread.start()
+
+        def __exit__(self, *_):
+            self.server.shutdown()
+            self.thread.join()
+            self.server.server_close()
+
+    return Serving
+
+
+def use_checksum_of(content, monkeypatch):
+    monkeypatch.setitem(wmt23._SHA256, ZHEN, sha256(content).hexdigest())
+
+
+def test_wmt23_is_downloaded_once(cache, serving, monkeypatch):
+    content = packed(ERRORS)
+    use_checksum_of(content, monkeypatch)
+    with serving(content):
+        first = load_wmt23(download=True)
+    again = load_wmt23(download=True)  # the server is gone
+    assert again.frame.equals(first.frame)
+    assert first.source == str(cache / "btdagg" / f"{ZHEN}.tar.gz")
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (
+            [packed(ERRORS)],
+            f"the download does not have the SHA-256 {wmt23._SHA256[ZHEN]}; discarded",
+        ),
+        ([b"", 404], "cannot be downloaded: 404 Client Error"),
+        ([packed(ERRORS), 200, 10**6], "cannot be downloaded: "),  # broken off
+    ],
+)
+def test_wmt23_keeps_nothing_of_a_failed_download(cache, serving, answer, message):
+    with serving(*answer), pytest.raises(InputError, match=message) as caught:
+        load_wmt23(download=True)
+    assert "\n" not in str(caught.value)
+    assert not [file for file in cache.rglob("*") if file.is_file()]
+
+
+def test_wmt23_replaces_a_damaged_copy_in_the_cache(cache, serving, monkeypatch):
+    content = packed(ERRORS)
+    use_checksum_of(content, monkeypatch)
+    copy = cache / "btdagg" / f"{ZHEN}.tar.gz"
+    copy.parent.mkdir(parents=True)
+    copy.write_bytes(content[:-9])
+    with serving(content):
+        assert len(load_wmt23(download=True).items) == 1
+    assert copy.read_bytes() == content
+
+
+def test_wmt23_six_ratings_are_downloaded_and_checked_by_the_name_that_git_has_for_them(
+    cache, serving, monkeypatch
+):
+    direct = wmt23._DIRECT["zh-en"]
+    content = {f"{ZHEN}.tar.gz": packed(ERRORS), f"{direct}.tar.gz": packed(DIRECT, member=direct)}
+    use_checksum_of(content[f"{ZHEN}.tar.gz"], monkeypatch)
+    with (
+        serving(content),
+        pytest.raises(InputError, match=r"is not the Git blob 03608de.*discarded"),
+    ):
+        load_wmt23(ratings=6, download=True)
+    assert [file.name for file in (cache / "btdagg").iterdir()] == [f"{ZHEN}.tar.gz"]
+    blob = subprocess.run(
+        ["git", "hash-object", "--stdin"], input=content[f"{direct}.tar.gz"],
+        capture_output=True, check=True,
+    ).stdout.decode().strip()  # fmt: skip
+    monkeypatch.setitem(wmt23._GIT_BLOB, direct, blob)
+    with serving(content):
+        assert load_wmt23(ratings=6, download=True).counts().sum() == 4
+
+
+def test_wmt23_knows_where_its_archives_are():
+    folder = "https://raw.githubusercontent.com/google/wmt-mqm-human-evaluation/"
+    found = {wmt23._address(name) for name in (*wmt23._SHA256, *wmt23._GIT_BLOB)}
+    assert len(found) == 4
+    assert all(address.startswith(folder) for address in found)
+    for code in ("zhen", "ende"):
+        for name in ("sxs_mqm", "mqm"):
+            ending = f"/{code}/{name}_generalMT2023_{code}.3ratingsPerSegment.tsv.tar.gz"
+            assert sum(address.endswith(ending) for address in found) == 1
+
+
+def test_wmt23_without_a_network_or_pooch(cache, monkeypatch):
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr(wmt23, "_URL", "http://127.0.0.1:9")
+    with pytest.raises(InputError, match="cannot be downloaded: "):
+        load_wmt23(download=True)
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    with pytest.raises(ImportError, match=r"pip install 'btdagg\[datasets\]'"):
+        load_wmt23(download=True)
+
+
+# RewardBench 2
+
+
+def prompt(name, number, n_chosen=1, n_rejected=3, **values):
+    """Row of the public schema; a response says whose it is, so that its label can be told."""
+    chosen = [f"{name} {number}: good {k}" for k in range(n_chosen)]
+    rejected = [f"{name} {number}: bad {k}" for k in range(n_rejected)]
+    row = {
+        "id": str(number),
+        "prompt": f"{name} {number}",
+        "chosen": chosen,
+        "rejected": rejected,
+        "num_correct": n_chosen,
+        "num_incorrect": n_rejected,
+        "total_completions": n_chosen + n_rejected,
+        "models": ["m"] * (n_chosen + n_rejected),
+        "subset": name,
+        "additional_metadata": {"category": None, "correct": None, "index": None},
+    }
+    return row | values
+
+
+PROMPTS = [
+    *(prompt("Math", number) for number in range(300)),
+    *(prompt("Precise IF", number) for number in range(11)),
+    *(prompt("Ties", f"tied:{number}", 9, 6) for number in range(30)),
+]
+N_PAIRS = {"math": 1800, "precise-if": 66, "ties": 30 * 105}
+
+
+def as_parquet(rows, path):
+    pl.DataFrame(rows, infer_schema_length=None).write_parquet(path)
+    return path
+
+
+def as_jsonl(rows, path):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    return as_parquet(PROMPTS, tmp_path_factory.mktemp("rb2") / "test.parquet")
+
+
+@pytest.fixture(scope="module")
+def all_pairs(source):
+    return load_rewardbench2(source, n_per_task=None)
+
+
+def counts_by_task(pairs):
+    return {task: len(frame) for (task,), frame in pairs.frame.group_by("task")}
+
+
+def label_counts(frame):
+    return Counter(frame["label"].to_list())
+
+
+def test_rb2_pairs_are_all_pairs_of_the_responses_of_a_prompt(all_pairs):
+    assert counts_by_task(all_pairs) == N_PAIRS
+    assert all_pairs.columns == [
+        "item", "task", "group", "prompt", "response_a", "response_b", "label"
+    ]  # fmt: skip
+    assert all_pairs.frame.schema["label"] == pl.Int8
+    assert all_pairs.frame["item"].is_unique().all()
+    seen = set()
+    for row in all_pairs.frame.iter_rows(named=True):
+        a, b = row["response_a"], row["response_b"]
+        assert a.startswith(f"{row['prompt']}: ")
+        assert b.startswith(f"{row['prompt']}: ")
+        assert row["label"] == ("good" in a) - ("good" in b)
+        seen.add(frozenset([a, b]))
+    assert len(seen) == len(all_pairs.frame)
+
+
+def test_rb2_items_say_task_prompt_and_places(all_pairs):
+    rows = {row["item"]: row for row in all_pairs.frame.iter_rows(named=True)}
+    row = rows["precise-if-10-0-3"]
+    assert (row["task"], row["group"]) == ("precise-if", "precise-if-10")
+    assert {row["response_a"], row["response_b"]} == {
+        "Precise IF 10: good 0", "Precise IF 10: bad 2"
+    }  # fmt: skip
+    assert rows["ties-tied:3-0-8"]["label"] == 0  # two accepted
+    assert rows["ties-tied:3-9-14"]["label"] == 0  # two rejected
+
+
+def test_rb2_shares_of_ties(all_pairs):
+    share = {
+        task: (frame["label"] == 0).mean() for (task,), frame in all_pairs.frame.group_by("task")
+    }
+    assert share["math"] == share["precise-if"] == 0.5  # 3 of 6
+    assert share["ties"] == pytest.approx((36 + 15) / 105)
+
+
+@pytest.mark.parametrize("n_per_task", [None, 1000, 101, 1])
+def test_rb2_sides_are_even(source, n_per_task):
+    pairs = load_rewardbench2(source, n_per_task=n_per_task, seed=4)
+    for (_,), frame in pairs.frame.group_by("task"):
+        counts = label_counts(frame)
+        assert abs(counts[1] - counts[-1]) <= 1
+        ties = frame.filter(pl.col("label") == 0)
+        first_is_a = (ties["response_a"] < ties["response_b"]).sum()
+        assert abs(2 * first_is_a - ties.height) <= 1
+
+
+@pytest.mark.soak
+def test_rb2_sides_of_an_odd_one_are_random(tmp_path):
+    source = as_jsonl([prompt("Math", 0, 1, 1)], tmp_path / "test.jsonl")
+    labels = [load_rewardbench2(source, seed=seed).frame["label"][0] for seed in range(200)]
+    assert 70 < labels.count(1) < 130  # four standard deviations
+    assert labels.count(1) + labels.count(-1) == 200
+
+
+def test_rb2_sample_has_the_size_of_the_paper_and_its_shares(source, all_pairs):
+    pairs = load_rewardbench2(source)
+    assert counts_by_task(pairs) == {"math": 1000, "precise-if": 66, "ties": 1000}
+    assert pairs.frame["item"].is_unique().all()
+    assert set(pairs.frame["item"]) < set(all_pairs.frame["item"])
+    for task in ("math", "ties"):
+        drawn, whole = (
+            (table.frame.filter(pl.col("task") == task)["label"] == 0).mean()
+            for table in (pairs, all_pairs)
+        )
+        assert drawn == pytest.approx(whole, abs=0.05)  # more than three standard errors
+
+
+@pytest.mark.soak
+def test_rb2_every_pair_is_as_likely_to_be_drawn(tmp_path):
+    source = as_jsonl([prompt("Math", 0), prompt("Math", 1)], tmp_path / "test.jsonl")
+    drawn = Counter()
+    for seed in range(300):
+        drawn.update(load_rewardbench2(source, n_per_task=4, seed=seed).frame["item"].to_list())
+    assert len(drawn) == 12
+    # 100 each, give or take four standard deviations.
+    assert max(abs(count - 100) for count in drawn.values()) < 4 * np.sqrt(300 * 2 / 9)
+
+
+def test_rb2_same_seed_same_pairs(source):
+    first, again, other = (load_rewardbench2(source, seed=seed) for seed in (3, 3, 4))
+    assert first.frame.equals(again.frame)
+    assert set(first.frame["item"]) != set(other.frame["item"])
+
+
+@pytest.mark.parametrize("tasks", [["Precise IF", "ties"], ("ties", "precise-if")])
+def test_rb2_tasks_do_not_depend_on_each_other(source, tasks):
+    some = load_rewardbench2(source, n_per_task=40, tasks=tasks)
+    every = load_rewardbench2(source, n_per_task=40)
+    assert some.frame.equals(every.frame.filter(pl.col("task") != "math"))
+    assert counts_by_task(load_rewardbench2(source, tasks="Math")) == {"math": 1000}
+
+
+def test_rb2_jsonl_and_folders_give_the_same_pairs(source, tmp_path):
+    wanted = load_rewardbench2(source).frame
+    assert load_rewardbench2(as_jsonl(PROMPTS, tmp_path / "any.jsonl")).frame.equals(wanted)
+    folder = tmp_path / "rb2"
+    (folder / "data").mkdir(parents=True)
+    as_parquet(PROMPTS[:100], folder / "data" / "test-00000-of-00002.parquet")
+    as_parquet(PROMPTS[100:], folder / "data" / "test-00001-of-00002.parquet")
+    as_parquet([prompt("Math", 999)], folder / "data" / "train-00000-of-00001.parquet")
+    (folder / "README.md").write_text("test")
+    assert load_rewardbench2(folder).frame.equals(wanted)
+    assert load_rewardbench2(str(folder), split="train").frame.height == 6
+
+
+def test_rb2_labels_meet_votes(all_pairs):
+    labels = all_pairs.labels()
+    assert labels.n_missing == 0
+    assert labels.frame.columns == ["item", "task", "group", "label"]
+    items = all_pairs.frame["item"].to_list()[:50]
+    both = align(*tally(items, np.ones(50, dtype=int)), labels)
+    assert both.labels.tolist() == all_pairs.frame["label"].to_list()[:50]
+    assert both.groups.tolist() == all_pairs.frame["group"].to_list()[:50]
+    math = all_pairs.filter({"task": "math"})
+    assert len(math.labels().ids) == N_PAIRS["math"]
+
+
+def test_rb2_writes_what_the_judge_sees(tmp_path):
+    awkward = 'two\nlines, "quotes", \t and \u2028 多 \\ 😀'
+    source = as_jsonl([prompt("Math", 7, prompt=awkward, rejected=[awkward, "", " "])],
+                      tmp_path / "test.jsonl")  # fmt: skip
+    pairs = load_rewardbench2(source)
+    target = tmp_path / "pairs.jsonl"
+    target.write_text("old")
+    pairs.write_jsonl(target)
+    rows = [json.loads(line) for line in target.read_text("utf-8").split("\n")[:-1]]
+    columns = ["item", "prompt", "response_a", "response_b"]
+    assert rows == pairs.frame.select(columns).to_dicts()
+    assert [list(row) for row in rows] == [columns] * 6
+    assert rows[0]["prompt"] == awkward
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["pairs.jsonl", "test.jsonl"]
+
+
+def test_rb2_takes_half_a_surrogate_pair(tmp_path):
+    source = as_jsonl([prompt("Math", 1, 1, 1, chosen=["\ud83d"])], tmp_path / "test.jsonl")
+    row = load_rewardbench2(source).frame.row(0, named=True)
+    assert "?" in (row["response_a"], row["response_b"])
+
+
+GOOD = prompt("Math", 1)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"chosen": "a text"}, "row 2, column chosen: got 'a text', expected a list of texts"),
+        ({"chosen": ["x", None]},
+         """row 2, column chosen: got '["x", null]', expected a list of texts"""),
+        ({"rejected": None}, "row 2, column rejected: got nothing, expected a list of texts"),
+        ({"rejected": [1, 2, 3]},
+         "row 2, column rejected: got '[1, 2, 3]', expected a list of texts"),
+        ({"chosen": []}, "row 2, column chosen: got [], expected at least one response"),
+        ({"prompt": None}, "row 2, column prompt: got nothing, expected text"),
+        ({"id": " "}, "row 2, column id: got ' ', expected an id"),
+        ({"subset": None}, "row 2, column subset: got nothing, expected an id"),
+        ({"num_correct": 2},
+         "row 2, column num_correct: got 2, expected the number of responses that the row has"),
+        ({"total_completions": 5},
+         "row 2, column total_completions: got 5, expected the number of responses that the row "
+         "has"),
+        ({"id": "1"}, "rows 1 and 2: both have task 'math', id '1'"),
+    ],
+)  # fmt: skip
+def test_rb2_refuses_a_bad_row(tmp_path, row, message):
+    path = as_jsonl([GOOD, prompt("Math", 2, **row)], tmp_path / "bad.jsonl")
+    with pytest.raises(InputError) as caught:
+        load_rewardbench2(path)
+    assert str(caught.value) == f"{path}, {message}"
+
+
+def test_rb2_shows_a_bad_list_of_a_parquet_file_in_one_line(tmp_path):
+    path = as_parquet([GOOD, prompt("Math", 2, chosen=[None])], tmp_path / "bad.parquet")
+    with pytest.raises(InputError) as caught:
+        load_rewardbench2(path)
+    assert (
+        str(caught.value) == f"{path}, row 2, column chosen: got [None], expected a list of texts"
+    )
+
+
+def test_rb2_refuses_a_prompt_that_two_files_have(tmp_path):
+    for part in (1, 2):
+        as_jsonl([GOOD, prompt("Math", part + 1)], tmp_path / f"test-{part}.jsonl")
+    with pytest.raises(InputError, match=r"rows 1 and 3: both have task 'math', id '1'"):
+        load_rewardbench2(tmp_path)
+
+
+def test_rb2_refuses_two_prompts_whose_items_have_one_name(tmp_path):
+    rows = [prompt("Precise IF", "1"), prompt("Precise", "if-1")]
+    with pytest.raises(InputError, match="both have item 'precise-if-1-0-1'"):
+        load_rewardbench2(as_jsonl(rows, tmp_path / "test.jsonl"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"seed": -1}, "seed is -1, expected an integer of at least 0"),
+        ({"n_per_task": 0}, "n_per_task is 0, expected an integer of at least 1"),
+        ({"n_per_task": 2.5}, "n_per_task is 2.5, expected"),
+        ({"tasks": ["Poetry"]}, "no row has task 'poetry'; found math, precise-if, ties"),
+    ],
+)
+def test_rb2_refuses_bad_arguments(source, arguments, message):
+    with pytest.raises(InputError, match=message):
+        load_rewardbench2(source, **arguments)
+
+
+def test_rb2_refuses_a_source_that_is_not_there_or_lacks_a_column(tmp_path):
+    with pytest.raises(InputError, match=r"absent.parquet: no such file"):
+        load_rewardbench2(tmp_path / "absent.parquet")
+    with pytest.raises(InputError, match=r"no .parquet or .jsonl file of split 'test'"):
+        load_rewardbench2(tmp_path)
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1 rubbish")
+    with pytest.raises(InputError, match="not a Parquet file, or a damaged one"):
+        load_rewardbench2(tmp_path / "broken.parquet")
+    short = as_jsonl([{"id": "1", "prompt": "?"}], tmp_path / "short.jsonl")
+    with pytest.raises(InputError, match="no column 'subset'; found id, prompt"):
+        load_rewardbench2(short)
+
+
+# RewardBench 2: the hub
+
+
+def test_rb2_comes_from_the_hub_without_a_source(tmp_path, source, monkeypatch):
+    """The library is asked for the data set's files of the split; what it keeps is read."""
+    asked = {}
+
+    def snapshot_download(repo_id, **arguments):
+        asked.update(arguments, repo_id=repo_id)
+        (tmp_path / "data").mkdir()
+        as_parquet(PROMPTS, tmp_path / "data" / "test-00000-of-00001.parquet")
+        return str(tmp_path)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot_download)
+    assert load_rewardbench2().frame.equals(load_rewardbench2(source).frame)
+    assert asked == {
+        "repo_id": "allenai/reward-bench-2",
+        "repo_type": "dataset",
+        "allow_patterns": ["data/test-*", "data/test.*"],
+    }
+
+
+def test_rb2_without_a_network_or_the_library(tmp_path):
+    code = "from btdagg.paper import load_rewardbench2 as load; load()"
+    for start, environment, message in (
+        ("", {"HF_HUB_OFFLINE": "1"},
+         "InputError: allenai/reward-bench-2: cannot be downloaded: Cannot find"),
+        ("import sys; sys.modules['huggingface_hub'] = None; ", {},
+         "MissingExtraError: load_rewardbench2 without a source, which downloads, needs "),
+    ):  # fmt: skip
+        run = subprocess.run(
+            [sys.executable, "-c", start + code],
+            env={"HF_HOME": str(tmp_path), "HOME": str(tmp_path), **environment},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert run.returncode == 1
+        assert message in run.stderr.splitlines()[-1]
+
+
+def test_rb2_the_library_has_what_it_is_asked_for():
+    arguments = signature(huggingface_hub.snapshot_download).parameters
+    assert {"repo_id", "repo_type", "allow_patterns"} <= arguments.keys()

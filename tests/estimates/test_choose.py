@@ -1,0 +1,229 @@
+"""Items chosen to be labelled: inclusion probabilities, top-ups, and estimates from them."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import btdagg
+from btdagg.estimates import choose, sample_design
+from btdagg.estimates.sample_design import DESIGNS
+
+# Two items lead to A clearly, two to B divided, three have no votes: strata of sizes 2, 2 and 3.
+SMALL = [[0, 0, 8], [1, 0, 7], [5, 2, 1], [4, 3, 1], [0, 0, 0], [0, 0, 0], [0, 0, 0]]
+
+
+def many(n_items=200, seed=0):
+    """Counts of items with names."""
+    rng = np.random.default_rng(seed)
+    chances = rng.dirichlet([0.5, 0.5, 0.8], n_items)
+    return rng.multinomial(8, chances), np.array([f"q{number}" for number in range(n_items)])
+
+
+def orders_of(monkeypatch, n_units):
+    """Let every order of the random numbers come once."""
+    for order in itertools.permutations(range(n_units)):
+        monkeypatch.setattr(sample_design, "_random_numbers", lambda *_, of=order: of)
+        yield order
+
+
+@pytest.mark.parametrize("n", range(3, 8))
+@pytest.mark.parametrize("design", DESIGNS)
+def test_probabilities_are_those_of_all_orders_counted_out(monkeypatch, design, n):
+    included, pairs = np.zeros(7, dtype=int), np.zeros((7, 7), dtype=int)
+    for _ in orders_of(monkeypatch, 7):
+        found = choose(SMALL, n, design=design)
+        assert len(found.rows) == n
+        included[found.rows] += 1
+        pairs[np.ix_(found.rows, found.rows)] += 1
+    whole = math.factorial(7)
+    assert [Fraction(int(one), whole) for one in included] == [
+        Fraction(float(one)).limit_denominator(100) for one in found.probabilities
+    ]
+    assert found.probabilities.sum() == pytest.approx(n)
+    if design == "simple":
+        assert set(found.probabilities) == {n / 7}
+        expected = Fraction(n * (n - 1), 42)
+        assert all(Fraction(int(pairs[i, j]), whole) == expected for i, j in [(0, 1), (2, 6)])
+    else:  # strata are drawn independently of each other
+        assert len(set(found.strata)) == 3
+        expected = Fraction(int(included[0]), whole) * Fraction(int(included[4]), whole)
+        assert Fraction(int(pairs[0, 4]), whole) == expected
+
+
+def test_groups_are_drawn_whole_with_the_probabilities_of_all_orders(monkeypatch):
+    groups = ["x", "x", "y", "y", "y", "z", "w"]
+    included = np.zeros(7, dtype=int)
+    for _ in orders_of(monkeypatch, 4):
+        found = choose(SMALL, 2, groups=groups)
+        assert {groups[row] for row in found.rows} == {
+            groups[row] for row in range(7) if row in found.rows
+        }
+        assert len({groups[row] for row in found.rows}) == 2
+        included[found.rows] += 1
+    assert (included / 24 == found.probabilities).all()
+    assert set(found.probabilities) == {0.5}
+    assert (found.n, found.n_units) == (2, 4)
+
+
+def test_hashes_of_seeds_and_names_are_random_enough():
+    """Every pair of five items is as likely as any other, over seeds and over names."""
+    pairs = list(itertools.combinations(range(5), 2))
+    by_seed = [tuple(sorted(choose(SMALL[:5], 2, seed=seed).rows)) for seed in range(4000)]
+    by_name = [
+        tuple(sorted(choose(SMALL[:5], 2, ids=[f"{k}-{item}" for item in range(5)]).rows))
+        for k in range(4000)
+    ]
+    for drawn in (by_seed, by_name):
+        counted = [drawn.count(pair) for pair in pairs]
+        assert sum(counted) == 4000
+        assert stats.chisquare(counted).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("by_group", [False, True])
+def test_a_larger_sample_begins_with_the_smaller(design, by_group):
+    counts, ids = many()
+    given = {"ids": ids, "design": design, "seed": 3}
+    if by_group:
+        given["groups"] = [f"g{number // 3}" for number in range(200)]
+    before = np.empty(0, dtype=int)
+    for n in range(7, 67):
+        found = choose(counts, n, **given)
+        assert found.rows[: len(before)].tolist() == before.tolist()
+        assert len(np.unique(found.units[found.rows])) == n
+        for stratum in set(found.strata):
+            inside = found.strata == stratum
+            units = found.units[inside]
+            share = len(set(units) & set(found.units[found.rows])) / len(set(units))
+            assert found.probabilities[inside] == pytest.approx(share, abs=1e-15)
+        before = found.rows
+
+
+def test_shares_of_strata_are_the_best_there_are():
+    """Of all ways to share out seven units, those with the least variance for like strata."""
+    counts = np.repeat([[0, 0, 8], [8, 0, 0], [4, 2, 2]], [11, 5, 2], axis=0)
+    sizes = np.array([11, 5, 2])
+    for n in range(3, 19):
+        found = choose(counts, n, design="stratified")
+        numbers = np.bincount(np.repeat([0, 1, 2], sizes)[found.rows])
+        ways = [
+            way
+            for way in itertools.product(*(range(1, size + 1) for size in sizes))
+            if sum(way) == n
+        ]
+        least = min(sum(sizes**2 / np.array(way)) for way in ways)
+        assert sum(sizes**2 / numbers) == pytest.approx(least)
+
+
+def test_strata_mirror_when_sides_are_swapped():
+    counts, _ = many()
+    counts = np.vstack([counts, [[0, 0, 0], [4, 0, 4], [1, 6, 1], [6, 1, 1]]])
+    found = choose(counts, 10, design="stratified").strata
+    assert found[-4:].tolist() == ["no votes", "tie divided", "tie clear", "B clear"]
+    mirrored = choose(counts[:, ::-1], 10, design="stratified").strata
+    other = {"A": "B", "B": "A"}
+    assert mirrored.tolist() == [
+        " ".join([other.get(name.split()[0], name.split()[0]), name.split()[1]]) for name in found
+    ]
+
+
+def test_the_order_of_rows_and_the_type_of_ids_change_nothing():
+    counts, _ = many()
+    ids, groups = np.arange(200), np.arange(200) // 3
+    order = np.random.default_rng(1).permutation(200)
+    for design in DESIGNS:
+        for group in (None, groups):
+            found = choose(counts, 40, ids=ids, groups=group, design=design)
+            moved = choose(
+                counts[order],
+                40,
+                ids=ids[order],
+                groups=None if group is None else group[order],
+                design=design,
+            )
+            assert ids[order][moved.rows].tolist() == ids[found.rows].tolist()
+            assert moved.probabilities.tolist() == found.probabilities[order].tolist()
+    as_text = choose(counts, 40, ids=[str(one) for one in ids])
+    assert as_text.rows.tolist() == choose(counts, 40, ids=ids).rows.tolist()
+    assert choose(counts, 40, seed=1).rows.tolist() != choose(counts, 40).rows.tolist()
+
+
+def test_votes_bring_their_names():
+    votes = btdagg.read_votes({"item": ["a", "b", "c", "a"], "vote": [1, 0, -1, 1]})
+    found = choose(votes, 2)
+    assert found.rows.tolist() == choose([[0, 0, 2], [0, 1, 0], [1, 0, 0]], 2, ids=list("abc")
+    ).rows.tolist()  # fmt: skip
+    panel = np.stack([SMALL, SMALL], axis=1)
+    strata = choose(SMALL, 4, design="stratified").strata
+    assert choose(panel, 4, design="stratified").strata.tolist() == strata.tolist()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"n": 8}, "n is 8, expected at most 7, as many as there are items"),
+        ({"n": 0}, "n is 0, expected an integer of at least 1"),
+        ({"n": 2.5}, "n is 2.5, expected an integer of at least 1"),
+        (
+            {"n": 2, "design": "stratified"},
+            "n is 2, expected at least 3, one of the items of each stratum",
+        ),
+        ({"n": 3, "design": "best"}, "design is 'best', expected simple or stratified"),
+        ({"n": 3, "seed": -1}, "seed is -1, expected an integer of at least 0"),
+        ({"n": 3, "ids": list("abcdeag")}, "ids[5] is 'a' as ids[0] is, expected each item once"),
+        ({"n": 3, "ids": [*"abcdef", None]}, "ids[6] is None, expected text as the others"),
+        (
+            {"n": 3, "ids": np.arange(7) / 2},
+            "ids has dtype float64, expected integers or strings",
+        ),
+        ({"n": 3, "ids": list("abc")}, "ids has 3 rows, expected 7 as in counts"),
+        ({"n": 3, "groups": ["x"] * 7}, "groups has 'x' alone, expected at least two groups"),
+        ({"n": 3, "groups": ["x", "y"]}, "groups has 2 rows, expected 7 as in counts"),
+        (
+            {"n": 5, "groups": list("aabbccd")},
+            "n is 5, expected at most 4, as many as there are groups",
+        ),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_chosen_is_said_in_a_line(given, message):
+    with pytest.raises(btdagg.InputError) as error:
+        choose(SMALL, **given)
+    assert str(error.value) == message
+
+
+def test_series_of_different_indexes_are_refused():
+    frame = pd.DataFrame(SMALL, columns=["minus", "tie", "plus"])
+    with pytest.raises(btdagg.InputError, match="ids and counts have different indexes"):
+        choose(frame, 3, ids=pd.Series(list("abcdefg"), index=range(1, 8)))
+
+
+def population(rng, n_items=600):
+    """Counts and labels of items; clear votes err less than divided ones."""
+    labels = rng.choice([-1, 0, 1], n_items, p=[0.25, 0.35, 0.4])
+    noise = rng.choice([0.3, 1.2], n_items)
+    seen = labels[:, None] + noise[:, None] * rng.normal(size=(n_items, 8)) + 0.2
+    votes = np.where(np.abs(seen) < 0.5, 0, np.sign(seen)).astype(int)
+    return np.stack([(votes == value).sum(axis=1) for value in (-1, 0, 1)], axis=1), labels
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("design", DESIGNS)
+def test_intervals_from_chosen_labels_cover(design):
+    everywhere = population(np.random.default_rng(99), 400_000)[1]
+    truth = {"net win rate": everywhere.mean(), "tie": (everywhere == 0).mean()}
+    hits = []
+    for draw in range(400):
+        counts, gold = population(np.random.default_rng(draw))
+        chosen = choose(counts, 60, design=design, seed=draw)
+        labels = np.full(len(gold), np.nan)
+        labels[chosen.rows] = gold[chosen.rows]
+        found = btdagg.estimate(counts, labels, probabilities=chosen.probabilities)
+        hits.append(
+            [found.estimates[q].low <= t <= found.estimates[q].high for q, t in truth.items()]
+        )
+    assert (np.mean(hits, axis=0) > 0.92).all()  # 95% less three standard errors

@@ -1,0 +1,177 @@
+"""Whether B is not worse than A by a margin: bounds, outcomes, and how often it is wrong."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import btdagg
+from btdagg.estimates import estimate, not_worse
+from btdagg.votes import read_labels, read_votes
+from draws import drawn
+
+
+def test_bounds_are_one_sided():
+    """Each is that of a z-test at the level: labels alone and a fixed model of no use."""
+    counts, labels = drawn(600, 400, 0.1)
+    noise = np.random.default_rng(1).permutation(counts)
+    found = not_worse(noise, labels, level=0.9, model=btdagg.DavidsonModel(1e-9, 0.1, 0.0))
+    gold = labels[:400]
+    half = stats.norm.ppf(0.9) * gold.std(ddof=1) / 20
+    assert found.upper == pytest.approx(gold.mean() + half, abs=0.002)
+    assert found.lower == pytest.approx(gold.mean() - half, abs=0.002)
+    both = estimate(noise, labels, level=0.8, model=btdagg.DavidsonModel(1e-9, 0.1, 0.0))
+    net = both.estimates["net win rate"]
+    assert (found.estimate, found.lower, found.upper) == (net.value, net.low, net.high)
+    assert (found.n_items, found.n_labels, found.level) == (600, 400, 0.9)
+
+
+@pytest.mark.parametrize(
+    ("lead", "n_labels", "outcome"),
+    [(-0.2, 300, "not worse"), (0.3, 300, "worse"), (0.0, 40, "inconclusive")],
+)
+def test_outcomes_follow_from_the_bounds(lead, n_labels, outcome):
+    found = not_worse(*drawn(1000, n_labels, lead), margin=0.05)
+    assert found.outcome == outcome
+    assert found.passed == (outcome == "not worse")
+    assert (found.upper < 0.05) == (outcome == "not worse")
+    assert (found.lower > 0.05) == (outcome == "worse")
+    assert (found.labels_wanted is None) == (outcome != "inconclusive")
+    begins = "cannot tell whether B is worse" if outcome == "inconclusive" else f"B is {outcome}"
+    assert str(found).startswith(f"{begins} than A by more than 0.05: ")
+
+
+def test_messages_say_what_is_known():
+    passed = not_worse(*drawn(1000, 300, -0.2), margin=0.05)
+    assert str(passed) == (
+        f"B is not worse than A by more than 0.05: net win rate of A {passed.estimate:+.3f}, "
+        f"one-sided 95% upper bound {passed.upper:+.3f} (300 of 1,000 items labelled)"
+    )
+    worse = not_worse(*drawn(1000, 300, 0.3), level=0.99)
+    assert str(worse) == (
+        f"B is worse than A by more than 0.02: net win rate of A {worse.estimate:+.3f}, "
+        f"one-sided 99% lower bound {worse.lower:+.3f} (300 of 1,000 items labelled)"
+    )
+    few = not_worse(*drawn(1000, 30, 0.0), margin=0.05)
+    assert str(few) == (
+        f"cannot tell whether B is worse than A by more than 0.05: net win rate of A "
+        f"{few.estimate:+.3f}, one-sided 95% bounds {few.lower:+.3f} and {few.upper:+.3f} (30 of "
+        f"1,000 items labelled); about {few.labels_wanted - 30:,} more labels are needed, "
+        f"{few.labels_wanted:,} in all"
+    )
+    one = dataclasses.replace(few, labels_wanted=31)
+    assert str(one).endswith("; about 1 more label is needed, 31 in all")
+
+
+def test_the_labels_that_are_wanted_are_those_of_an_interval_that_ends_at_the_margin():
+    few = not_worse(*drawn(20_000, 60, -0.1), margin=0.05)
+    assert few.outcome == "inconclusive"
+    assert few.labels_wanted > 60
+    both = estimate(*drawn(20_000, 60, -0.1), level=0.9)
+    assert both.labels_to_tell(0.05) == few.labels_wanted
+    # Nearly as a width is found that ends at the margin.
+    net = both.estimates["net win rate"]
+    assert few.labels_wanted == pytest.approx(both.labels_for(2 * (0.05 - net.value)), rel=0.15)
+
+
+def test_where_no_number_of_labels_would_tell_it_is_said():
+    counts, labels = drawn(60, 40, 0.0)
+    at = estimate(counts, labels).estimates["net win rate"].value
+    found = not_worse(counts, labels, margin=abs(at))
+    if at < 0:
+        found = not_worse(counts[:, ::-1], -labels, margin=-at)
+    assert found.outcome == "inconclusive"
+    assert found.labels_wanted is None
+    assert str(found).endswith("; even with all items labelled it could not be told; add items")
+
+
+def test_two_labels_are_no_ground_to_pass():
+    counts, labels = drawn(100, 2, -0.8)
+    labels[:2] = -1
+    found = not_worse(counts, labels)
+    assert found.outcome == "inconclusive"
+    assert found.labels_wanted > 2
+
+
+def test_tables_and_groups_are_taken_as_estimate_takes_them():
+    counts, labels = drawn(300, 100, -0.3)
+    groups = np.arange(300) // 2
+    found = not_worse(counts, labels, groups=groups, seed=4)
+    net = estimate(counts, labels, groups=groups, seed=4, level=0.9).estimates["net win rate"]
+    assert found.upper == pytest.approx(net.high, abs=1e-12)
+    names = [f"q{number}" for number in range(300)]
+    votes = read_votes(
+        {
+            "item": np.repeat(names, 8),
+            "vote": np.concatenate([np.repeat([-1, 0, 1], c) for c in counts]),
+        }
+    )
+    gold = read_labels({"item": names[:100], "label": labels[:100].astype(int)})
+    assert not_worse(votes, gold).n_labels == 100
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"margin": -0.1}, "margin is -0.1, expected a number from 0 to below 1"),
+        ({"margin": 1}, "margin is 1, expected a number from 0 to below 1"),
+        ({"margin": "much"}, "margin is 'much', expected a finite number"),
+        ({"level": 0.5}, "level is 0.5, expected a number above 0.5 and below 1"),
+        ({"level": 95}, "level is 95.0, expected a number above 0 and below 1"),
+    ],
+)
+def test_bad_arguments_are_named(options, said):
+    with pytest.raises(btdagg.InputError, match=f"^{said}"):
+        not_worse(*drawn(100, 20, 0.0), **options)
+
+
+def test_one_label_is_an_error():
+    with pytest.raises(btdagg.InputError, match="labels has 1 label, expected at least 2"):
+        not_worse(*drawn(100, 1, 0.0))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("margin", [0.02, 0.1])
+def test_a_candidate_that_is_worse_by_the_margin_rarely_passes(shared, margin):
+    """At most 5% of draws, and three standard errors; the votes and labels of items are real.
+
+    Items are drawn with replacement, so that labels for A exceed those for B by just the margin.
+    """
+    votes = read_votes(shared / "data/rb2/votes.parquet")
+    votes = votes.filter({"template": "base", "temperature": "default"})
+    labels = read_labels(shared / "data/rb2/labels.csv")
+    passed, n_draws = [], 150
+    for judge in ("gpt-5.4-mini", "claude-sonnet-4.6"):
+        for task in ("math", "precise-if", "safety"):
+            items = votes.filter({"judge": judge, "task": task}).labelled(labels)
+            of_label = [np.flatnonzero(items.labels == label) for label in (-1, 0, 1)]
+            ties = len(of_label[1]) / len(items.labels)
+            chances = [(1 - ties - margin) / 2, ties, (1 - ties + margin) / 2]
+            for draw in range(n_draws):
+                rng = np.random.default_rng([draw, 7])
+                rows = np.array([rng.choice(of_label[k]) for k in rng.choice(3, 600, p=chances)])
+                some = np.full(600, np.nan)
+                n_labels = (40, 100, 250)[draw % 3]
+                some[:n_labels] = items.labels[rows[:n_labels]]
+                passed.append(not_worse(items.counts[rows], some, margin=margin).passed)
+    shares = np.array(passed).reshape(-1, n_draws).mean(axis=1)
+    error = (0.05 * 0.95 / len(passed)) ** 0.5
+    assert shares.mean() < 0.05 + 3 * error
+    assert shares.max() < 0.05 + 3 * (0.05 * 0.95 / n_draws) ** 0.5
+    assert shares.mean() > 0.02  # it is no test that never passes anything
+
+
+@pytest.mark.soak
+def test_labels_that_are_wanted_are_enough_for_about_half():
+    """They are forecast from the estimate, which errs on both sides of the truth."""
+    told, n_draws = 0, 0
+    for draw in range(80):
+        counts, labels = drawn(4000, 40, -0.1, seed=draw)
+        few = not_worse(counts, labels, margin=0.05)
+        if few.outcome == "inconclusive" and few.labels_wanted is not None:
+            more = drawn(4000, few.labels_wanted, -0.1, seed=draw)
+            n_draws += 1
+            told += not_worse(*more, margin=0.05).outcome != "inconclusive"
+    assert n_draws > 25
+    assert told / n_draws > 0.4

@@ -1,0 +1,457 @@
+"""Cross-fitted evaluation: folds by group, losses by item, intervals and a test for new items."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import btdagg
+from btdagg import InputError, compare, evaluate, paired_permutation_test
+from btdagg.datasets import simulate
+from btdagg.evaluation import (
+    CROSS_FITTED,
+    PAPER_TEST,
+    CrossFit,
+    GroupTest,
+    NewItems,
+    Protocol,
+    RandomSplits,
+    SplitTest,
+)
+from btdagg.evaluation.comparison import _sharing
+from btdagg.evaluation.engine import cross_scores
+from btdagg.evaluation.items import LabelledItems
+from btdagg.methods import Davidson, Decided, Isotonic, MajorityVote
+from btdagg.paper import transfer_matrix
+from btdagg.votes import Evidence
+from commands import one_line
+
+pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
+SAMPLE = simulate("rb2-math", 90, 6, seed=3)
+COUNTS, LABELS = SAMPLE.counts, SAMPLE.labels
+GROUPS = np.repeat(np.arange(30), 3)
+
+
+def test_every_repetition_has_each_item_in_one_fold_and_no_group_in_two():
+    splits = list(CrossFit(n_folds=4, n_repeats=3, seed=5).draw(90, GROUPS))
+    assert len(splits) == CrossFit(n_folds=4, n_repeats=3).n_splits == 12
+    for repetition in range(3):
+        folds = splits[4 * repetition : 4 * repetition + 4]
+        assert sorted(np.concatenate([fold.evaluation for fold in folds])) == list(range(90))
+        assert sorted(len(set(GROUPS[fold.evaluation])) for fold in folds) == [7, 7, 8, 8]
+        for known, left in folds:
+            assert sorted([*known, *left]) == list(range(90))
+            assert not set(GROUPS[known]) & set(GROUPS[left])
+    same, other = (
+        [tuple(left) for _, left in CrossFit(4, 3, seed=seed).draw(90, GROUPS)] for seed in (5, 6)
+    )
+    assert same == [tuple(left) for _, left in splits]
+    assert other != same
+    assert same[:4] != same[4:8]
+
+
+def test_few_groups_are_left_out_one_by_one_and_once():
+    splits = list(CrossFit().draw(12, np.repeat(list("abc"), 4)))
+    assert sorted(tuple(left) for _, left in splits) == [(0, 1, 2, 3), (4, 5, 6, 7), (8, 9, 10, 11)]
+
+
+def test_one_group_cannot_be_split():
+    with pytest.raises(InputError, match="all 3 items are in one group"):
+        CrossFit().draw(3, ["a"] * 3)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_folds": 1}, "n_folds is 1, expected an integer of at least 2"),
+        ({"n_repeats": 0}, "n_repeats is 0, expected an integer of at least 1"),
+        ({"n_refits": 1}, "n_refits is 1, expected an integer of at least 2"),
+        ({"seed": -1}, "seed is -1, expected an integer of at least 0"),
+    ],
+)
+def test_arguments_out_of_range(options, message):
+    with pytest.raises(InputError, match=message):
+        CrossFit(**options)
+
+
+def test_a_test_goes_with_its_splitter():
+    with pytest.raises(InputError, match="GroupTest, which wants the splitter CrossFit"):
+        Protocol(RandomSplits(), GroupTest())
+    with pytest.raises(InputError, match="CrossFit wants a GroupTest"):
+        Protocol(CrossFit(), SplitTest())
+    with pytest.raises(InputError, match="tau is 1"):
+        GroupTest(tau=1)
+
+
+def test_an_item_s_loss_is_of_models_that_did_not_see_its_group():
+    splitter = CrossFit(n_folds=5, n_repeats=2, n_refits=3, seed=1)
+    found = compare(COUNTS, LABELS, groups=GROUPS, protocol=Protocol(splitter, GroupTest()))
+    errors = np.zeros(90)
+    for known, left in splitter.draw(90, GROUPS):
+        model = btdagg.calibrate(COUNTS[known], LABELS[known]).model
+        errors[left] += np.abs(model.decide(COUNTS[left]) - LABELS[left])
+    assert found.new_items.errors[0].tolist() == (errors / 2).tolist()
+    majority = np.abs(btdagg.majority_vote(COUNTS) - LABELS)
+    assert found.new_items.errors[1].tolist() == majority.tolist()
+    assert found.methods[0].mae_interval.mean == pytest.approx(errors.mean() / 2)
+    assert found.new_items.refit_errors[1].tolist() == [majority.mean()] * 3
+    assert found.n_calibration == 72
+
+
+def test_refits_under_weights_are_fits_to_the_items_drawn():
+    weights = CrossFit(n_refits=20, seed=2).resampled(GROUPS)
+    assert (weights.sum(axis=1) == 90).all()
+    assert (weights[:, ::3] == weights[:, 2::3]).all()  # whole groups
+    assert len({tuple(row) for row in weights}) == 20
+    refitted = Davidson().refitted(COUNTS, LABELS, weights)(COUNTS)
+    for labels, times in zip(refitted, weights.astype(int), strict=True):
+        drawn = np.repeat(np.arange(90), times)
+        model = btdagg.calibrate(COUNTS[drawn], LABELS[drawn]).model
+        # Alike but where two labels are equally good to the digits that both fits agree in.
+        risks, rows = model.risks(COUNTS), np.arange(90)
+        assert risks[rows, labels + 1] == pytest.approx(risks.min(axis=1), abs=1e-6)
+
+
+def test_intervals_and_the_test_are_student_s_over_groups_with_the_models_variance():
+    rng = np.random.default_rng(4)
+    groups = np.array([0, 0, 0, 1, 1, 2, 3, 3, 3, 3])
+    errors, wrong = rng.integers(0, 3, (2, 10)) / 1.0, rng.integers(0, 2, (2, 10)) / 1.0
+    refits, refit_wrong = rng.random((2, 5)), rng.random((2, 5))
+    found = NewItems(errors, wrong, refits, refit_wrong, groups)
+
+    def by_hand(losses, of_refits):
+        mean = losses.mean()
+        sums = [(losses[groups == g] - mean).sum() for g in range(4)]
+        variance = 4 / 3 * sum(s * s for s in sums) / 100 + np.var(of_refits, ddof=1)
+        return mean, np.sqrt(variance)
+
+    t = stats.t(3).ppf(0.975)
+    mean, error = by_hand(errors[0], refits[0])
+    assert found.interval(0) == pytest.approx(
+        (mean, max(mean - t * error, 0), min(mean + t * error, 2))
+    )
+    mean, error = by_hand(wrong[1], refit_wrong[1])
+    assert found.interval(1, "accuracy") == pytest.approx(
+        (1 - mean, max(1 - mean - t * error, 0), min(1 - mean + t * error, 1))
+    )
+    mean, error = by_hand(errors[0] - errors[1], refits[0] - refits[1])
+    assert found.difference(0, 1) == pytest.approx((mean, mean - t * error, mean + t * error))
+    p = found.pvalues()
+    assert p[0, 1] == p[1, 0] == pytest.approx(2 * stats.t(3).sf(abs(mean) / error))
+    assert p.diagonal().tolist() == [1, 1]
+    mean, error = by_hand(wrong[0] - wrong[1], refit_wrong[0] - refit_wrong[1])
+    assert found.difference(0, 1, "accuracy").mean == pytest.approx(-mean)
+
+
+@pytest.mark.parametrize("n_groups", [4, 12, 60])
+def test_a_certain_difference_has_the_pvalue_of_its_signs_and_an_interval_with_a_width(n_groups):
+    # Each second item is wrong by 1 more, in fifths as of five repetitions: rounding is no spread.
+    groups = np.repeat(np.arange(n_groups), 2)
+    better = np.tile([0.2, 0.4], n_groups)
+    errors = np.stack([better, better + np.tile([0.0, 1.0], n_groups)])
+    refits = np.repeat([[0.3], [0.8]], 5, axis=1)
+    found = NewItems(errors, errors > 0.5, refits, refits, groups)
+    signs = paired_permutation_test(*np.rint(5 * errors).astype(int), groups=groups)
+    assert found.pvalues()[0, 1] == pytest.approx(signs.pvalue, rel=1e-9)
+    assert signs.pvalue == pytest.approx(2.0 ** (1 - n_groups), rel=1e-9)
+    mean, low, high = found.difference(0, 1)
+    assert mean == pytest.approx(-0.5)
+    assert -2 <= low < mean < high
+    # Of few groups there may be many others that do otherwise.
+    assert high < 0 or n_groups < 20
+    best, worst = found.to_best()
+    assert best.high == 0 or n_groups < 20
+    assert worst.low < worst.mean < worst.high
+
+
+def test_methods_of_which_one_is_always_right_have_different_ranks():
+    right, wrong = Decided("right"), Decided("wrong")
+    gold = np.tile([-1, 0, 1], 10)
+    decided = {"right": gold.astype(float), "wrong": np.tile([0.0, 1.0, 0.0], 10)}
+    evidence = Evidence(np.ones((30, 3), dtype=np.int64), decisions=decided)
+    found = compare(evidence, gold, [wrong, right], protocol=CROSS_FITTED)
+    assert found.mae_ranking.ranks.tolist() == [2, 1]
+    assert found.mae_ranking.pvalues[0, 1] == 2.0**-29
+
+
+def test_methods_that_decide_alike_do_not_differ():
+    twice = [MajorityVote(), Davidson(), Davidson(name="again")]
+    found = compare(COUNTS, LABELS, twice, groups=GROUPS, protocol=CROSS_FITTED)
+    assert found.mae_ranking.pvalues[1, 2] == 1
+    assert found.new_items.difference(1, 2) == (0, 0, 0)
+
+
+def test_a_method_without_refits_of_its_own_is_fitted_to_the_items_drawn():
+    protocol = Protocol(CrossFit(n_folds=3, n_repeats=1, n_refits=4), GroupTest())
+    found = compare(COUNTS, LABELS, [Isotonic()], groups=GROUPS, protocol=protocol)
+    weights = protocol.splitter.resampled(GROUPS).astype(int)
+    drawn = np.repeat(np.arange(90), weights[3])
+    method = Isotonic().fit(COUNTS[drawn], LABELS[drawn])
+    errors = np.abs(method.decide(COUNTS) - LABELS)
+    assert found.new_items.refit_errors[0][3] == errors.mean()
+
+
+@pytest.mark.soak
+def test_intervals_cover_the_error_of_the_written_model_on_new_items():
+    covered, n_sets = np.zeros(2), 300
+    new = simulate("rb2-factuality", 20_000, 8, seed=99)
+    majority = np.abs(btdagg.majority_vote(new.counts) - new.labels)
+    for seed in range(n_sets):
+        known = simulate("rb2-factuality", 60, 8, seed=seed)
+        found = compare(known.counts, known.labels, protocol=CROSS_FITTED)
+        model = btdagg.calibrate(known.counts, known.labels).model
+        errors = np.abs(model.decide(new.counts) - new.labels)
+        for place, (interval, truth) in enumerate(
+            [
+                (found.methods[0].mae_interval, errors.mean()),
+                (found.new_items.difference(0, 1), (errors - majority).mean()),
+            ]
+        ):
+            covered[place] += interval.low <= truth <= interval.high
+    # Three standard errors of 300 draws around 95%.
+    assert (covered / n_sets >= 0.91).all()
+    assert (covered / n_sets <= 0.985).all()
+
+
+def test_a_difference_reaches_to_what_the_written_models_do_on_their_own_labels():
+    rng = np.random.default_rng(6)
+    errors, own = (rng.integers(0, 3, size=(2, 50)).astype(float) for _ in range(2))
+    refits = rng.normal(1, 0.02, size=(2, 30))
+    given = (errors, errors > 0, refits, refits, np.arange(50))
+    alone, found = NewItems(*given), NewItems(*given, own, own > 0)
+    ends = stats.ttest_1samp(own[0] - own[1], 0).confidence_interval(0.95)
+    mean, low, high = alone.difference(0, 1)
+    both = (mean, min(low, ends.low), max(high, ends.high))
+    assert found.difference(0, 1) == pytest.approx(both)
+    for shift in np.linspace(-1, 1, 21):  # significant where the interval says so, and not else
+        moved = np.stack([np.zeros(50), np.full(50, shift)])
+        one = NewItems(errors + moved, *given[1:], own + 0.5 * moved, own > 0)
+        low, high = one.difference(0, 1)[1:]
+        assert (one.pvalues()[0, 1] < 0.05) == (low > 0 or high < 0)
+
+
+def test_models_that_decide_all_items_alike_share_a_rank():
+    """Written, the model is majority vote; what folds calibrate is not always, and fares worse."""
+    several = {  # counts of B, tie and A: items whose label is B, tie, A
+        (0, 0, 2): (0, 0, 2), (0, 1, 1): (1, 4, 3), (0, 2, 0): (0, 3, 1), (1, 0, 1): (1, 0, 5),
+        (1, 1, 0): (2, 1, 0), (2, 0, 0): (7, 0, 0),
+    }  # fmt: skip
+    counts = np.repeat(list(several), [sum(n) for n in several.values()], axis=0)
+    gold = np.concatenate([np.repeat([-1, 0, 1], n) for n in several.values()])
+    model = btdagg.calibrate(counts, gold).model
+    assert (model.decide(counts) == btdagg.majority_vote(counts)).all()
+    found = compare(counts, gold, protocol=CROSS_FITTED)
+    assert found.new_items.errors[0].mean() > found.new_items.errors[1].mean()
+    assert found.mae_ranking.ranks.tolist() == [1, 1]
+    assert found.mae_ranking.pvalues[0, 1] == 1
+    _, low, high = found.new_items.difference(0, 1)
+    assert low <= 0 <= high
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("n_votes", [1, 2, 3])
+def test_differences_hold_where_decisions_jump(n_votes):
+    """Judges whose votes are right about every second time: between majority vote and all ties."""
+    labels, covered, worse, n_sets = np.arange(-1, 2), [], [], 75
+    counts = np.array([c for c in np.ndindex(*[n_votes + 1] * 3) if sum(c) == n_votes])
+    ways = [math.factorial(n_votes) / math.prod(map(math.factorial, c)) for c in counts.tolist()]
+    losses = np.abs(btdagg.majority_vote(counts)[:, None] - labels)
+    for right, of_tie in ((0.62, 0.35), (0.55, 0.3)):
+        side = (1 - of_tie) / 2
+        votes = [[right, 0.2, 0.8 - right], [side, of_tie, side], [0.8 - right, 0.2, right]]
+        chances = np.array(ways)[:, None] * np.prod(np.array(votes) ** counts[:, None], axis=2)
+        chances *= [0.3, 0.4, 0.3]
+        for seed in range(n_sets):
+            rng = np.random.default_rng([seed, n_votes, round(100 * right)])
+            cells = rng.choice(chances.size, size=40, p=chances.ravel() / chances.sum())
+            known, gold = counts[cells // 3], labels[cells % 3]
+            model = btdagg.calibrate(known, gold).model
+            away = np.abs(model.decide(counts)[:, None] - labels) - losses
+            truth = (chances * away).sum()
+            _, low, high = compare(known, gold).new_items.difference(0, 1)
+            covered.append(low - 1e-12 <= truth <= high + 1e-12)
+            worse.append(low > 0 and truth <= 1e-12)
+    # Three standard errors of 150 draws.
+    assert np.mean(covered) >= 0.95 - 0.053
+    assert np.mean(worse) <= 0.05
+
+
+# The command
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    import polars as pl
+
+    monkeypatch.chdir(tmp_path)
+    pl.DataFrame(SAMPLE.vote_columns()).write_csv("votes.csv")
+    gold = {**SAMPLE.label_columns(), "group": [f"g{number}" for number in GROUPS]}
+    pl.DataFrame(gold).write_csv("labels.csv")
+    return tmp_path
+
+
+def test_the_command_prints_what_the_library_finds(cli, folder):
+    line = [
+        "evaluate",
+        "votes.csv",
+        "labels.csv",
+        "--protocol",
+        "cross-fit",
+        "--seed",
+        "2",
+        "--json",
+        "--prior",
+        "none",
+    ]
+    told = json.loads(cli(*line)[1])
+    groups = [f"g{number}" for number in GROUPS]
+    protocol = Protocol(CrossFit(seed=2), GroupTest())
+    found = compare(COUNTS, LABELS, groups=groups, protocol=protocol)
+    assert told["settings"] == {
+        "protocol": "cross-fit", "seed": 2, "n_unlabelled": 0, "test": GroupTest().words
+    }  # fmt: skip
+    for line, method in zip(told["lines"], found.methods, strict=True):
+        assert (line["mae"], line["mae_low"], line["mae_high"]) == method.mae_interval
+    printed = cli(*["evaluate", "votes.csv", "labels.csv", "--protocol", "cross-fit"])[1]
+    assert "each item decided by models calibrated on 81 other labels; ±: half of the" in printed
+    assert cli("evaluate", "votes.csv", "labels.csv")[1] == printed  # it is the default
+
+
+def test_the_paper_s_protocol_is_the_paper_s_test_on_its_splits(cli, folder):
+    line = ["evaluate", "votes.csv", "labels.csv", "--json"]
+    paper = json.loads(cli(*line, "--protocol", "paper")[1])
+    assert paper["settings"]["test"] == PAPER_TEST.words
+    tested = json.loads(cli(*line, "--test", "paper")[1])
+    assert paper["lines"] == tested["lines"]
+
+
+def test_options_of_splits_are_refused_for_folds(cli, folder):
+    for option in ("--share 0.1", "--size 20", "--splits 20", "--test exact", "--combine mean"):
+        line = f"evaluate votes.csv labels.csv --protocol cross-fit {option}".split()
+        message = one_line(*cli(*line))
+        assert (
+            message == f"{option.split()[0]} wants --protocol splits, and --protocol is cross-fit"
+        )
+
+
+def test_a_report_says_what_its_intervals_are(cli, folder):
+    line = ["evaluate", "votes.csv", "labels.csv", "--protocol", "cross-fit", "--report", "out"]
+    assert cli(*line)[0] == 0
+    table = next((folder / "out").rglob("mae.md")).read_text()
+    assert "± is half of the 95% interval for new items" in table
+    assert "random splits" not in table
+
+
+def test_intervals_to_the_best_allow_for_the_choice():
+    """Hsu's definition, written out; and how often all of them hold where all are as good."""
+    rng = np.random.default_rng(5)
+    errors = rng.integers(0, 3, size=(4, 80)).astype(float)
+    refits = rng.normal(1, 0.02, size=(4, 30))
+    found = NewItems(errors, errors > 0, refits, refits, np.arange(80))
+    quantile = stats.t.ppf(1 - 0.05 / 3, 79)
+    for one, interval in enumerate(found.to_best()):
+        low, high = [], []
+        for other in {0, 1, 2, 3} - {one}:
+            mean, error = found._standard_error(
+                errors[one] - errors[other], refits[one] - refits[other]
+            )
+            low.append(mean - quantile * error)
+            high.append(mean + quantile * error)
+        others = np.delete(errors.mean(axis=1), one)
+        expected = errors[one].mean() - others.min(), min(max(low), 0), max(max(high), 0)
+        assert interval == pytest.approx(expected)
+    held = []
+    for _ in range(600):
+        errors = rng.integers(0, 3, size=(4, 40)).astype(float)
+        one = NewItems(errors, errors > 0, np.ones((4, 2)), np.ones((4, 2)), np.arange(40))
+        held.append(all(interval.low <= 0 <= interval.high for interval in one.to_best()))
+    assert np.mean(held) > 0.95 - 3 * (0.05 * 0.95 / 600) ** 0.5
+    alone = NewItems(errors[:1], errors[:1] > 0, refits[:1], refits[:1], np.arange(40))
+    assert alone.to_best() == [(0, 0, 0)]
+
+
+def test_what_is_beaten_by_majority_vote_or_a_constant_is_said():
+    rng = np.random.default_rng(0)
+    gold = rng.choice([-1, 0, 1], p=[0.1, 0.2, 0.7], size=60)
+    noise = rng.multinomial(8, [1 / 3] * 3, size=60)
+    text = next(text for text in said_of(noise, gold) if "always answering" in text)
+    assert text.startswith("Davidson (MAE ")
+    assert "majority vote (MAE " in text
+    assert "do not beat always answering A (MAE 0." in text
+    against = np.stack([gold == 1, gold == 0, gold == -1], axis=1) * 8
+    texts = said_of(against, gold)
+    wrong = int((gold != 0).sum())
+    assert (
+        f"majority vote picks the other side than the label for {wrong} items and the same for 0: "
+        "the votes are against the labels. Check first that A and B are the same responses in "
+        "votes and labels"
+    ) in texts
+    right = np.stack([gold == -1, gold == 0, gold == 1], axis=1) * 8
+    (text,) = said_of(right, gold)
+    assert text.startswith("Davidson (MAE 0.000) does not beat majority vote (MAE 0.000) on held")
+
+
+def said_of(counts, gold):
+    labels = btdagg.read_labels({"item": list(range(60)), "label": gold.tolist()})
+    columns = dict(zip(("minus", "tie", "plus"), counts.T.tolist(), strict=True))
+    votes = btdagg.read_counts({"item": list(range(60)), **columns})
+    return evaluate(votes, labels).remarks
+
+
+def test_items_that_share_a_prompt_without_a_group_are_said():
+    gold = [-1, 0, 1] * 10
+    votes = btdagg.read_counts(
+        {"item": list(range(30)), "minus": [1, 1, 0] * 10, "tie": [0, 1, 1] * 10, "plus": [1] * 30}
+    )
+    labels = {
+        "item": list(range(30)),
+        "label": gold,
+        "prompt": [n // 2 for n in range(28)] + [7, 8],
+    }
+    said = [text for text in evaluate(votes, btdagg.read_labels(labels)).remarks if "share" in text]
+    assert said == [
+        "30 items share a prompt with another, and the labels have no column group: intervals and "
+        "tests take them for independent and may be too narrow; a column group with the "
+        "prompt's id keeps them together"
+    ]
+    grouped = btdagg.read_labels({**labels, "group": [str(p) for p in labels["prompt"]]})
+    assert not any("share" in text for text in evaluate(votes, grouped).remarks)
+    apart = btdagg.read_labels({**labels, "prompt": list(range(30))})
+    assert not any("share" in text for text in evaluate(votes, apart).remarks)
+
+
+def test_a_pair_that_is_in_two_tasks_shares_no_prompt():
+    rows = {"item": [1, 2, 1, 2], "task": ["x", "x", "y", "y"], "prompt": ["p", "q", "p", "q"]}
+    votes = btdagg.read_counts({**rows, "minus": [1] * 4, "tie": [0] * 4, "plus": [3] * 4})
+    labels = btdagg.read_labels({**rows, "label": [1, -1, 0, 1]})
+    assert _sharing(votes, labels) == 0
+    twins = btdagg.read_labels({**rows, "label": [1, -1, 0, 1], "prompt": ["p"] * 4})
+    assert _sharing(votes, twins) == 2
+
+
+def test_refits_of_one_task_decide_another():
+    """The interval of a transferred calibration is of models fitted to groups of its source."""
+    first, second = (
+        LabelledItems(sample.counts, sample.labels)
+        for sample in (simulate("rb2-math", 40, 4, seed=1), simulate("rb2-focus", 60, 4, seed=2))
+    )
+    splitter = CrossFit(n_folds=4, n_repeats=2, n_refits=6, seed=3)
+    protocol = Protocol(splitter, None)
+    found = transfer_matrix({"a": first, "b": second}, protocol=protocol)
+    ((own,),) = cross_scores([second], [Davidson()], protocol)
+    assert found.mae_interval("b", "b") == own.methods[0].mae_interval
+    assert found.change_interval("b", "b").mean == 0
+    weights = splitter.resampled(first.units, first.content).astype(int)
+    errors = []
+    for times in weights:
+        drawn = np.repeat(np.arange(40), times)
+        model = btdagg.calibrate(first.evidence.counts[drawn], first.labels[drawn]).model
+        errors.append(np.abs(model.decide(second.evidence.counts) - second.labels).mean())
+    np.testing.assert_allclose(found.new_items[0][1].refit_errors[0], errors, atol=0.05)
+    change = found.change_interval("a", "b")
+    assert change.mean == pytest.approx(
+        found.mae_interval("a", "b").mean - found.mae_interval("b", "b").mean
+    )
+    assert change.low < change.mean < change.high

@@ -1,0 +1,1101 @@
+"""The evaluation protocol: splits, comparison, cells, summary; simulated and real votes."""
+
+import re
+import statistics
+import warnings
+from collections import Counter
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from btdagg import (
+    Bounds,
+    InputError,
+    calibrate,
+    majority_vote,
+    read_counts,
+    read_labels,
+    read_votes,
+)
+from btdagg.datasets import simulate
+from btdagg.evaluation import (
+    Interval,
+    Protocol,
+    RandomSplits,
+    compare,
+    evaluate,
+    mean_interval,
+    random_splits,
+)
+from btdagg.evaluation.summary import averages, lines
+from btdagg.methods import Davidson, Decided, MajorityVote, RoundedMedian
+from btdagg.model import CalibrationWarning
+
+# Splits
+
+
+@pytest.mark.parametrize(
+    ("n_items", "wanted", "size"),
+    [
+        (1000, {}, 50),
+        (1835, {}, 92),
+        (2, {}, 1),
+        (10, {}, 1),
+        (100, {"share": 0.2}, 20),
+        (100, {"share": 0.994}, 99),
+        (100, {"share": 1e-9}, 1),
+        (100, {"size": 1}, 1),
+        (100, {"size": 99}, 99),
+    ],
+)
+def test_splits_have_the_size_asked_for_and_hold_every_item_once(n_items, wanted, size):
+    for calibration, evaluation in random_splits(n_items, n_splits=20, **wanted):
+        assert len(calibration) == size
+        assert sorted([*calibration, *evaluation]) == list(range(n_items))
+        assert (np.diff(calibration) > 0).all()
+        assert (np.diff(evaluation) > 0).all()
+
+
+def test_there_are_a_hundred_splits_unless_asked_otherwise():
+    assert len(list(random_splits(50))) == 100
+    assert len(list(random_splits(50, n_splits=7))) == 7
+
+
+def chosen(n_items=60, **arguments):
+    return [tuple(split.calibration) for split in random_splits(n_items, **arguments)]
+
+
+def test_splits_depend_on_seed_and_number_alone():
+    groups = np.arange(60) // 3
+    for given_groups in (None, groups):
+        few = chosen(n_splits=5, seed=3, size=10, groups=given_groups)
+        assert chosen(n_splits=5, seed=3, size=10, groups=given_groups) == few
+        assert chosen(n_splits=40, seed=3, size=10, groups=given_groups)[:5] == few
+        assert len(set(chosen(n_splits=40, seed=3, size=10, groups=given_groups))) == 40
+        other = chosen(n_splits=40, seed=4, size=10, groups=given_groups)
+        assert not set(other) & set(chosen(n_splits=40, seed=3, size=10, groups=given_groups))
+
+
+@pytest.mark.parametrize("groups", [None, np.arange(20) // 2])
+def test_every_item_is_as_likely_to_be_calibrated_on(groups):
+    n_splits = 2000
+    seen = Counter(
+        i for split in chosen(20, n_splits=n_splits, size=6, groups=groups) for i in split
+    )
+    # Five standard deviations of a binomial count.
+    allowed = 5 * (n_splits * 0.3 * 0.7) ** 0.5
+    assert all(abs(seen[item] - 0.3 * n_splits) < allowed for item in range(20))
+
+
+@given(st.lists(st.integers(0, 6), min_size=2, max_size=40), st.data())
+@settings(deadline=None)
+def test_groups_are_never_split_and_no_more_are_drawn_than_needed(groups, data):
+    sizes = Counter(groups)
+    size = data.draw(st.integers(1, len(groups)))
+    splits, message = [], None
+    try:
+        splits += random_splits(len(groups), size=size, n_splits=5, groups=groups)
+    except InputError as error:
+        message = str(error)
+    # Unless the others are enough without it, the largest group can be the last that is drawn.
+    assert bool(splits) or message is not None
+    if message is not None:
+        assert size > len(groups) - max(sizes.values())
+        where = f" in {len(sizes)} groups" if size < len(groups) else ""
+        one_group = len(sizes) == 1 and size < len(groups)
+        assert ("in one group" in message) == one_group
+        assert one_group or message == (
+            f"calibrating on {size} of {len(groups)} items{where} leaves none to evaluate, "
+            "expected "
+            "fewer"
+        )
+    for calibration, evaluation in splits:
+        drawn = Counter(groups[item] for item in calibration)
+        assert all(sizes[group] == count for group, count in drawn.items())
+        assert len(evaluation) > 0
+        assert len(calibration) >= size
+        assert len(calibration) - size < max(drawn.values())
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        lambda group: group.astype(str),
+        lambda group: group.astype(str).astype(object),
+        lambda group: group.astype(np.uint8),
+        lambda group: group + 0.5,
+        lambda group: group.tolist(),
+    ],
+)
+def test_groups_have_names_of_any_kind(names):
+    group = np.arange(60) % 7
+    expected = chosen(n_splits=3, size=10, groups=group)
+    assert chosen(n_splits=3, size=10, groups=names(group)) == expected
+    assert expected != chosen(n_splits=3, size=10)
+
+
+SPLIT_ERRORS = [
+    ({"n_items": 1}, "n_items is 1, expected an integer of at least 2"),
+    ({"n_items": 2.0}, "n_items is 2.0, expected an integer of at least 2"),
+    ({"share": 0.0}, "share is 0.0, expected a number above 0 and below 1"),
+    ({"share": 1}, "share is 1.0, expected a number above 0 and below 1"),
+    ({"share": float("nan")}, "share is nan, expected a finite number"),
+    ({"share": "x"}, "share is 'x', expected a finite number"),
+    ({"share": 0.5, "size": 5}, "share and size are both given, expected one"),
+    ({"size": 0}, "size is 0, expected an integer of at least 1"),
+    ({"size": 2.5}, "size is 2.5, expected an integer of at least 1"),
+    ({"size": True}, "size is True, expected an integer of at least 1"),
+    (
+        {"size": 10},
+        "calibrating on 10 of 10 items leaves none to evaluate, expected fewer",
+    ),
+    (
+        {"size": 6, "groups": [0] * 5 + [1] * 5},
+        "calibrating on 6 of 10 items in 2 groups leaves none to evaluate, expected fewer",
+    ),
+    (
+        {"groups": [7] * 10},
+        "all 10 items are in one group, which would have to be split; want groups of items that "
+        "share something, such as a prompt",
+    ),
+    ({"groups": [0] * 9}, "groups has 9 rows, expected 10 as in items"),
+    ({"n_splits": 0}, "n_splits is 0, expected an integer of at least 1"),
+    ({"seed": -1}, "seed is -1, expected an integer of at least 0"),
+    ({"seed": None}, "seed is None, expected an integer of at least 0"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), SPLIT_ERRORS)
+def test_splits_that_cannot_be_are_refused(arguments, message):
+    with pytest.raises(InputError) as error:
+        list(random_splits(**{"n_items": 10, **arguments}))
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize("groups", [[None, "a"] * 5, np.zeros((10, 1)), 5])
+def test_groups_that_are_no_names_are_refused(groups):
+    with pytest.raises(InputError, match=r"^groups"):
+        list(random_splits(10, groups=groups))
+
+
+@pytest.mark.parametrize("groups", [None, np.arange(40) // 3])
+def test_nested_splitters_have_one_evaluation_set(groups):
+    splitters = RandomSplits(share=0.2, n_splits=6, seed=4).nested([12, 3, 7])
+    twelve, three, seven = (list(splitter.draw(40, groups)) for splitter in splitters)
+    alone = random_splits(40, size=12, n_splits=6, seed=4, groups=groups)
+    for split, few, some, largest in zip(alone, three, seven, twelve, strict=True):
+        assert largest.calibration.tolist() == split.calibration.tolist()
+        assert set(few.calibration) < set(some.calibration) < set(largest.calibration)
+        assert len(few.calibration) >= 3
+        for other in (few, some, largest):
+            assert other.evaluation.tolist() == split.evaluation.tolist()
+
+
+def test_what_is_reserved_leaves_something_to_evaluate():
+    for reserve, groups, where in ((10, None, ""), (6, [0] * 5 + [1] * 5, " in 2 groups")):
+        with pytest.raises(InputError) as error:
+            list(RandomSplits(size=3, reserve=reserve).draw(10, groups))
+        assert str(error.value) == (
+            f"calibrating on {reserve} of 10 items{where} leaves none to evaluate, expected fewer"
+        )
+
+
+# Intervals
+
+
+def test_an_interval_is_the_mean_and_its_normal_95_percent():
+    values = [0.2, 0.5, 0.35, 0.9]
+    half = 1.96 * statistics.stdev(values) / 4**0.5
+    mean = statistics.fmean(values)
+    assert mean_interval(values) == pytest.approx((mean, mean - half, mean + half), rel=1e-12)
+    assert mean_interval([0.25, 0.25]) == Interval(mean=0.25, low=0.25, high=0.25)
+
+
+def test_an_interval_covers_the_mean_19_times_in_20():
+    samples = np.random.default_rng(1).exponential(size=(4000, 100))
+    intervals = [mean_interval(sample) for sample in samples]
+    covered = np.mean([interval.low <= 1 <= interval.high for interval in intervals])
+    assert 0.93 < covered < 0.96
+
+
+@pytest.mark.parametrize("values", [[], [1.0], [1.0, np.nan], [1.0, np.inf], [[1.0, 2.0]], 3.0])
+def test_an_interval_needs_two_finite_numbers(values):
+    with pytest.raises(InputError) as error:
+        mean_interval(values)
+    assert str(error.value) == "values want at least two finite numbers in one dimension"
+
+
+def test_an_interval_of_words_is_refused():
+    with pytest.raises(InputError, match=r"^values "):
+        mean_interval(["a", "b"])
+
+
+# Comparison
+
+
+def sampled(regime="rb2-factuality", n_items=200, seed=0, n_votes=8):
+    return simulate(regime, n_items, n_votes, seed=seed)
+
+
+def fitted_model(counts, labels):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        return calibrate(counts, labels).model
+
+
+def with_protocol(arguments):
+    """Arguments with those of the splits in a protocol."""
+    names = ("share", "size", "n_splits", "seed")
+    splits = {name: value for name, value in arguments.items() if name in names}
+    rest = {name: value for name, value in arguments.items() if name not in names}
+    return {**rest, "protocol": Protocol(RandomSplits(**splits))}
+
+
+@pytest.mark.parametrize("groups", [None, np.sqrt(np.arange(200)).astype(int)])
+def test_scores_are_those_of_a_direct_loop(groups):
+    sample = sampled()
+    gold = sample.labels.astype(int).tolist()
+    arguments = {"size": 25, "n_splits": 12, "seed": 5, "groups": groups}
+    found = compare(sample.counts, sample.labels, **with_protocol(arguments))
+    assert [method.name for method in found.methods] == ["Davidson", "majority vote"]
+    sizes = []
+    for number, (fit, rest) in enumerate(random_splits(200, **arguments)):
+        sizes.append(len(fit))
+        model = fitted_model(sample.counts[fit], sample.labels[fit])
+        decided = (
+            [model.decide_one(*map(int, sample.counts[item])) for item in rest],
+            [int(majority_vote(sample.counts[[item]])[0]) for item in rest],
+        )
+        for method, labels in zip(found.methods, decided, strict=True):
+            errors = [abs(label - gold[item]) for label, item in zip(labels, rest, strict=True)]
+            n = len(rest)
+            assert method.mae[number] == pytest.approx(sum(errors) / n, rel=1e-12)
+            assert method.accuracy[number] == pytest.approx(errors.count(0) / n, rel=1e-12)
+            assert method.tie_share[number] == pytest.approx(labels.count(0) / n, rel=1e-12)
+            assert method.constant[number] == (len(set(labels)) == 1)
+    assert found.n_items == 200
+    assert found.n_calibration == pytest.approx(statistics.fmean(sizes))
+    assert found.gold_tie_share == pytest.approx(gold.count(0) / 200)
+    for method in found.methods:
+        assert method.mae.shape == (12,)
+        assert method.mae_interval == mean_interval(method.mae)
+        assert method.accuracy_interval == mean_interval(method.accuracy)
+
+
+def test_comparing_is_deterministic():
+    sample = sampled(n_items=100)
+    first, again, longer, other = (
+        compare(
+            sample.counts,
+            sample.labels,
+            protocol=Protocol(RandomSplits(n_splits=n_splits, seed=seed)),
+        )
+        for n_splits, seed in ((8, 0), (8, 0), (16, 0), (8, 1))
+    )
+    for one, same, more, different in zip(
+        *(comparison.methods for comparison in (first, again, longer, other)), strict=True
+    ):
+        assert one.mae.tolist() == same.mae.tolist() == more.mae[:8].tolist()
+        assert one.mae.tolist() != different.mae.tolist()
+
+
+@dataclass(frozen=True)
+class Recorder:
+    """Remembers which items it has seen; the first count of an item is its number."""
+
+    name: str = "recorder"
+    fits: list = field(default_factory=list)
+    decisions: list = field(default_factory=list)
+
+    def fit(self, counts, labels):
+        self.fits.append((counts[:, 0].tolist(), labels.tolist()))
+        return self
+
+    def decide(self, counts):
+        self.decisions.append(counts[:, 0].tolist())
+        return np.ones(len(counts), dtype=np.int8)
+
+
+def test_an_aggregator_learns_from_the_calibration_set_alone():
+    counts = np.zeros((40, 3), dtype=np.int64)
+    counts[:, 0] = np.arange(40)
+    labels = np.resize([-1, 0, 1, 1], 40)
+    recorder = Recorder()
+    found = compare(
+        counts, labels, [recorder], protocol=Protocol(RandomSplits(share=0.25, n_splits=6, seed=2))
+    )
+    splits = list(random_splits(40, share=0.25, n_splits=6, seed=2))
+    assert recorder.fits == [
+        (calibration.tolist(), labels[calibration].tolist()) for calibration, _ in splits
+    ]
+    assert recorder.decisions == [evaluation.tolist() for _, evaluation in splits]
+    (method,) = found.methods
+    assert method.name == "recorder"
+    assert method.constant.all()
+    assert not method.tie_share.any()
+    assert method.mae.tolist() == pytest.approx(
+        [np.mean(1 - labels[evaluation]) for _, evaluation in splits]
+    )
+
+
+def test_aggregators_are_scored_alike_whatever_stands_beside_them():
+    sample = sampled(n_items=80)
+    every = [RoundedMedian(), Davidson(name="mine", kappa=2.0), MajorityVote()]
+    together = compare(
+        sample.counts, sample.labels, every, protocol=Protocol(RandomSplits(n_splits=5))
+    )
+    assert [method.name for method in together.methods] == [
+        "rounded median", "mine", "majority vote"
+    ]  # fmt: skip
+    for aggregator, method in zip(every, together.methods, strict=True):
+        (alone,) = compare(
+            sample.counts, sample.labels, [aggregator], protocol=Protocol(RandomSplits(n_splits=5))
+        ).methods
+        assert alone.mae.tolist() == method.mae.tolist()
+
+
+def test_progress_is_told_after_each_split():
+    sample = sampled(n_items=60)
+    calls = []
+    compare(
+        sample.counts,
+        sample.labels,
+        progress=lambda: calls.append(1),
+        protocol=Protocol(RandomSplits(n_splits=7)),
+    )
+    assert len(calls) == 7
+
+
+@pytest.mark.parametrize(
+    ("decided", "message"),
+    [
+        ([0, 0.5], r"decisions of mine\[1\] is 0.5, expected -1, 0 or 1"),
+        ([0, 1], "decisions of mine has 2 rows, expected 8 as in counts"),
+    ],
+)
+def test_what_an_aggregator_decides_has_to_be_labels(decided, message):
+    class Mine(Recorder):
+        def decide(self, counts):
+            return np.array(decided)
+
+    with pytest.raises(InputError, match=message):
+        compare(
+            [[1, 0, 0]] * 10, [0, 1] * 5, [Mine("mine")], protocol=Protocol(RandomSplits(size=2))
+        )
+
+
+def test_without_a_test_there_are_scores_and_no_ranks():
+    sample = sampled(n_items=60)
+    untested = Protocol(RandomSplits(n_splits=3), test=None)
+    found = compare(sample.counts, sample.labels, protocol=untested)
+    tested = compare(sample.counts, sample.labels, protocol=Protocol(RandomSplits(n_splits=3)))
+    for one, other in zip(found.methods, tested.methods, strict=True):
+        assert one.matrices.tolist() == other.matrices.tolist()
+    with pytest.raises(InputError, match="differences were not tested: the protocol has no test"):
+        _ = found.mae_ranking
+
+
+def test_the_row_of_a_bad_count_is_that_of_the_user():
+    counts = np.ones((40, 3), dtype=np.int64)
+    counts[31, 1] = -2
+    with pytest.raises(InputError) as error:
+        compare(counts, np.resize([-1, 0, 1], 40), protocol=Protocol(RandomSplits(n_splits=3)))
+    assert str(error.value) == "counts[31, 1] (tie) is -2, expected a non-negative integer"
+
+
+COMPARE_ERRORS = [
+    ({"labels": [0] * 9}, "labels has 9 rows, expected 10 as in counts"),
+    ({"labels": [0] * 9 + [3]}, "labels[9] is 3, expected -1, 0 or 1"),
+    ({"counts": [1, 2, 3]}, "counts has shape (3,), expected (n, 3): minus, tie, plus of each "
+                            "item; "
+        "for one item use decide_one or wrap it: [counts]"),
+    ({"n_splits": 1}, "n_splits is 1, expected an integer of at least 2"),
+    ({"size": 10}, "calibrating on 10 of 10 items leaves none to evaluate, "
+        "want fewer"),
+    ({"groups": [0] * 11}, "groups has 11 rows, expected 10 as in items"),
+    ({"counts": [], "labels": []}, "counts has shape (0,), expected (n, 3): minus, tie, plus of "
+                                   "each "
+        "item"),
+    ({"counts": [[1, 0, 0]], "labels": [0]}, "n_items is 1, expected an integer of at least 2"),
+    ({}, "all 10 labels are 0, expected at least two different ones"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "message"), COMPARE_ERRORS)
+def test_what_cannot_be_compared_is_refused(arguments, message):
+    with pytest.raises(InputError) as error:
+        compare(**{"counts": [[1, 2, 3]] * 10, "labels": [0] * 10, **with_protocol(arguments)})
+    assert str(error.value) == message
+
+
+# Evaluation
+
+
+def columns_of(*parts):
+    """Several dicts of columns below each other."""
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def judged(sample, judge, **more):
+    """Votes of a simulation with the name of a judge, and other columns of one value each."""
+    n = sample.votes.size
+    constant = {name: np.repeat(value, n) for name, value in {"judge": judge, **more}.items()}
+    return {**sample.vote_columns(), **constant}
+
+
+def tasked(sample, task):
+    return {**sample.label_columns(), "task": np.repeat(task, len(sample.labels))}
+
+
+MATH, TIES = sampled("rb2-math", 90), sampled("rb2-ties", 70)
+# Another judge of the same items, who has more votes and other ones.
+MATH_AGAIN = replace(MATH, votes=np.roll(MATH.votes, 20, axis=0))
+SETTINGS = {"protocol": Protocol(RandomSplits(size=10, n_splits=4, seed=6))}
+
+
+def assert_same_scores(cell, counts, labels, groups=None, **arguments):
+    expected = compare(counts, labels, groups=groups, **{**SETTINGS, **arguments})
+    assert cell.comparison.n_items == expected.n_items == len(labels)
+    for got, wanted in zip(cell.comparison.methods, expected.methods, strict=True):
+        assert got.name == wanted.name
+        for scores in ("mae", "accuracy", "tie_share", "constant"):
+            assert getattr(got, scores).tolist() == getattr(wanted, scores).tolist()
+
+
+def test_every_task_and_judge_is_evaluated_by_itself_at_every_budget():
+    votes = read_votes(
+        columns_of(
+            judged(MATH, "g", task="math"),
+            judged(TIES, "g", task="ties"),
+            judged(MATH_AGAIN, "h", task="math"),
+        )
+    )
+    labels = read_labels(columns_of(tasked(TIES, "ties"), tasked(MATH, "math")))
+    found = evaluate(votes, labels, n_votes=(4, 8), **SETTINGS)
+    assert found.by == ("task", "judge")
+    assert found.skipped == ()
+    samples = {("math", "g"): MATH, ("ties", "g"): TIES, ("math", "h"): MATH_AGAIN}
+    assert [(cell.key, cell.n_votes) for cell in found.cells] == [
+        (key, n_votes) for key in samples for n_votes in (4, 8)
+    ]
+    for cell in found.cells:
+        sample = samples[cell.key]
+        counts = sample.first(cell.n_votes)
+        assert_same_scores(cell, counts, sample.labels)
+        assert cell.fitted.calibration.model == fitted_model(counts, sample.labels)
+        assert (cell.n_unlabelled, cell.n_without_votes, cell.n_missing) == (0, 0, 0)
+
+
+def test_all_votes_are_used_unless_a_number_is_given():
+    votes = read_votes(judged(MATH, "g"))
+    (cell,) = evaluate(votes, read_labels(MATH.label_columns()), **SETTINGS).cells
+    assert cell.n_votes is None
+    assert_same_scores(cell, MATH.counts, MATH.labels)
+
+
+def test_columns_can_be_chosen():
+    votes = read_votes(
+        columns_of(
+            judged(MATH, "g", temperature=0.0, template="p"),
+            judged(MATH_AGAIN, "g", temperature=0.7, template="p"),
+        )
+    )
+    labels = read_labels(MATH.label_columns())
+    found = evaluate(votes, labels, by=["temperature", "template"], **SETTINGS)
+    assert found.by == ("temperature", "template")
+    assert [cell.key for cell in found.cells] == [("0.0", "p"), ("0.7", "p")]
+    assert_same_scores(found.cells[1], MATH_AGAIN.counts, MATH.labels)
+    pooled = evaluate(votes, labels, by=(), **SETTINGS)
+    assert pooled.by == ()
+    (cell,) = pooled.cells
+    assert cell.key == ()
+    assert_same_scores(cell, MATH.counts + MATH_AGAIN.counts, MATH.labels)
+
+
+def test_the_task_is_taken_from_the_labels_where_only_they_know_it():
+    votes = read_votes(columns_of(judged(MATH, "g"), judged(TIES, "g")))
+    labels = read_labels(columns_of(tasked(TIES, "ties"), tasked(MATH, "math")))
+    found = evaluate(votes, labels, **SETTINGS)
+    assert found.by == ("task", "judge")
+    assert [cell.key for cell in found.cells] == [("math", "g"), ("ties", "g")]
+    assert_same_scores(found.cells[0], MATH.counts, MATH.labels)
+    assert_same_scores(found.cells[1], TIES.counts, TIES.labels)
+
+
+def test_items_of_different_tasks_may_have_the_same_id():
+    ids = np.arange(70)
+    one, two = replace(TIES, items=ids), replace(sampled("rb2-math", 70), items=ids)
+    votes = read_votes(columns_of(judged(one, "g", task="one"), judged(two, "g", task="two")))
+    labels = read_labels(columns_of(tasked(two, "two"), tasked(one, "one")))
+    found = evaluate(votes, labels, **SETTINGS)
+    assert_same_scores(found.cells[0], one.counts, one.labels)
+    assert_same_scores(found.cells[1], two.counts, two.labels)
+    some = {name: column[5:] for name, column in tasked(two, "two").items()}
+    found = evaluate(votes, read_labels(columns_of(some, tasked(one, "one"))), **SETTINGS)
+    assert [cell.comparison.n_items for cell in found.cells] == [70, 65]
+    assert "5 items have votes but no label and are left out" in found.remarks
+
+
+def test_votes_that_could_be_of_two_tasks_are_refused():
+    labels = read_labels({"item": [1, 2, 1, 2], "label": [1, 0, -1, 1], "task": list("aabb")})
+    votes = read_votes({"item": [1, 1, 2, 2], "vote": [1, 0, -1, 1]})
+    with pytest.raises(InputError, match="in several tasks"):
+        evaluate(votes, labels, protocol=Protocol(RandomSplits(n_splits=2)))
+
+
+def test_items_of_a_group_are_split_together():
+    groups = np.arange(90) // 6
+    labels = read_labels({**MATH.label_columns(), "group": groups.astype(str)})
+    (cell,) = evaluate(read_votes(judged(MATH, "g")), labels, **SETTINGS).cells
+    assert_same_scores(cell, MATH.counts, MATH.labels, groups.astype(str))
+    assert cell.comparison.n_calibration == 12
+
+
+def test_counts_are_evaluated_like_votes():
+    columns = dict(zip(("minus", "tie", "plus"), MATH.counts.T, strict=True))
+    counts = read_counts({"item": MATH.items, **columns})
+    found = evaluate(counts, read_labels(MATH.label_columns()), **SETTINGS)
+    assert found.by == ()
+    (cell,) = found.cells
+    assert (cell.key, cell.n_votes, cell.n_missing) == ((), None, 0)
+    assert_same_scores(cell, MATH.counts, MATH.labels)
+    with pytest.raises(InputError) as error:
+        evaluate(counts, read_labels(MATH.label_columns()), n_votes=[4])
+    assert str(error.value) == "data frame: n_votes wants single votes, and these are counts"
+
+
+def test_counts_of_several_judges_and_tasks_are_evaluated_by_themselves():
+    columns = dict(zip(("minus", "tie", "plus"), MATH.counts.T, strict=True))
+    one = {"item": MATH.items, **columns, "task": ["math"] * 90, "judge": ["g"] * 90}
+    other = {**one, "minus": one["plus"], "plus": one["minus"], "judge": ["h"] * 90}
+    counts = read_counts(columns_of(one, other))
+    found = evaluate(counts, read_labels(MATH.label_columns()), **SETTINGS)
+    assert found.by == ("task", "judge")
+    assert [cell.key for cell in found.cells] == [("math", "g"), ("math", "h")]
+    assert_same_scores(found.cells[0], MATH.counts, MATH.labels)
+    assert_same_scores(found.cells[1], MATH.counts[:, ::-1], MATH.labels)
+
+
+def test_what_is_left_out_is_counted():
+    votes = judged(MATH, "g")
+    votes["vote"] = [None if row in (3, 700) else vote for row, vote in enumerate(votes["vote"])]
+    kept = np.arange(90) >= 7
+    labels = {"item": MATH.items[kept], "label": [None, *MATH.labels[kept][1:]]}
+    labels = {
+        "item": [*labels["item"], "no votes", "none either", "nor this"],
+        "label": [*labels["label"], 1, 0, None],
+    }
+    (cell,) = evaluate(read_votes(votes), read_labels(labels), **SETTINGS).cells
+    assert cell.comparison.n_items == 82
+    assert (cell.n_unlabelled, cell.n_without_votes, cell.n_missing) == (8, 2, 2)
+
+
+def test_aggregators_and_progress_are_handed_on():
+    votes = read_votes(columns_of(judged(MATH, "g"), judged(MATH_AGAIN, "h")))
+    totals, steps = [], []
+
+    def start(total):
+        totals.append(total)
+        return lambda: steps.append(1)
+
+    every = [RoundedMedian(), Recorder()]
+    found = evaluate(
+        votes,
+        read_labels(MATH.label_columns()),
+        n_votes=[1, 3, 5],
+        aggregators=every,
+        progress=start,
+        **SETTINGS,
+    )
+    assert totals == [2 * 3 * 4]
+    assert len(steps) == 2 * 3 * 4
+    assert len(every[1].fits) == 2 * 3 * 4
+    for cell in found.cells:
+        assert [method.name for method in cell.comparison.methods] == [
+            "rounded median", "recorder"
+        ]  # fmt: skip
+
+
+def test_a_column_that_is_given_twice_is_gone_by_once():
+    votes, labels = read_votes(judged(MATH, "g")), read_labels(MATH.label_columns())
+    found = evaluate(votes, labels, by=["judge", "order", "judge"], **SETTINGS)
+    assert found.by == ("judge", "order")
+    assert [cell.key for cell in found.cells] == [("g", "AB"), ("g", "BA")]
+
+
+def two_judges(second=MATH_AGAIN):
+    return read_votes(columns_of(judged(MATH, "g"), judged(second, "h")))
+
+
+def test_what_cannot_be_evaluated_is_skipped_and_said():
+    stranger = replace(MATH, items=np.char.add(MATH.items, "?"))
+    found = evaluate(two_judges(stranger), read_labels(MATH.label_columns()), **SETTINGS)
+    assert [cell.key for cell in found.cells] == [("g",)]
+    reason = (
+        "no item has both votes and a label: votes begin with item 'rb2-math-00?', labels of "
+        "data frame with item 'rb2-math-00'"
+    )
+    assert found.skipped == ((("h",), reason),)
+    assert f"h: not evaluated: {reason}" in found.remarks
+    only = two_judges(stranger).filter({"judge": "h"})
+    with pytest.raises(InputError) as error:
+        evaluate(only, read_labels(MATH.label_columns()), **SETTINGS)
+    assert str(error.value) == reason
+
+
+def test_a_task_without_labels_is_skipped():
+    votes = read_votes(columns_of(judged(MATH, "g", task="m"), judged(TIES, "g", task="t")))
+    found = evaluate(votes, read_labels(tasked(TIES, "t")), **SETTINGS)
+    assert [cell.key for cell in found.cells] == [("t", "g")]
+    assert found.skipped == ((("m", "g"), "data frame: no row has task 'm'; found t"),)
+
+
+def test_nothing_that_can_be_evaluated_is_an_error():
+    labels = read_labels({"item": ["x", "y"], "label": [1, 0]})
+    with pytest.raises(InputError) as error:
+        evaluate(two_judges(), labels, **SETTINGS)
+    assert str(error.value) == (
+        "nothing could be evaluated; g: no item has both votes and a label: votes begin with "
+        "item 'rb2-math-00', labels of data frame with item 'x'"
+    )
+    with pytest.raises(InputError) as error:
+        evaluate(two_judges(), read_labels({"item": ["x"], "label": [None]}))
+    assert str(error.value) == "data frame: no item has a label"
+
+
+BAD_ARGUMENTS = [
+    ({"n_splits": 1}, "n_splits is 1, expected an integer of at least 2"),
+    ({"seed": -1}, "seed is -1, expected an integer of at least 0"),
+    ({"share": 2.0}, "share is 2.0, expected a number above 0 and below 1"),
+    ({"size": 0}, "size is 0, expected an integer of at least 1"),
+    ({"size": 5, "share": 0.1}, "share and size are both given, expected one"),
+    ({"n_votes": [4, 0]}, "n_votes is 0, expected an integer of at least 1"),
+    ({"n_votes": [2.5]}, "n_votes is 2.5, expected an integer of at least 1"),
+    ({"by": ["jugde"]}, "data frame: no column 'jugde'; found item, vote, sample, order, judge"),
+]
+
+
+@pytest.mark.parametrize("judges", ["one", "two"])
+@pytest.mark.parametrize(("arguments", "message"), BAD_ARGUMENTS)
+def test_a_bad_argument_is_an_error_and_no_cell_that_is_skipped(judges, arguments, message):
+    votes = two_judges() if judges == "two" else read_votes(judged(MATH, "g"))
+    with pytest.raises(InputError) as error:
+        evaluate(votes, read_labels(MATH.label_columns()), **with_protocol(arguments))
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize("argument", ["n_votes", "aggregators"])
+def test_nothing_to_compare_is_an_error(argument):
+    with pytest.raises(InputError, match=f"^{argument} "):
+        evaluate(
+            two_judges(),
+            read_labels(MATH.label_columns()),
+            **{argument: []},
+            protocol=Protocol(RandomSplits(n_splits=2)),
+        )
+
+
+# Summary
+
+
+@pytest.fixture(scope="module")
+def evaluation():
+    votes = read_votes(columns_of(judged(MATH, "g", task="math"), judged(TIES, "h", task="ties")))
+    labels = read_labels(columns_of(tasked(MATH, "math"), tasked(TIES, "ties")))
+    return evaluate(votes, labels, n_votes=(2, 8), **SETTINGS)
+
+
+def test_lines_are_the_methods_of_every_cell(evaluation):
+    found = iter(lines(evaluation))
+    for cell in evaluation.cells:
+        by_mae, by_accuracy = cell.comparison.mae_ranking, cell.comparison.accuracy_ranking
+        for place, method in enumerate(cell.comparison.methods):
+            line = next(found)
+            assert (line.key, line.n_votes) == (cell.key, cell.n_votes)
+            assert line.n_items == {"math": 90, "ties": 70}[cell.key[0]]
+            assert line.method == method.name
+            assert line.mae == mean_interval(method.mae)
+            assert line.accuracy == mean_interval(method.accuracy)
+            assert line.rank == by_mae.ranks[place]
+            assert line.accuracy_rank == by_accuracy.ranks[place]
+            assert line.tied == by_mae.tied[place]
+    assert next(found, None) is None
+
+
+def test_a_line_is_a_row_of_plain_values(evaluation):
+    line = lines(evaluation)[2]
+    row = line.as_dict(evaluation.by)
+    assert list(row) == [
+        "task", "judge", "n_votes", "n_items", "method",
+        "mae", "mae_low", "mae_high", "accuracy", "accuracy_low", "accuracy_high",
+        "rank", "accuracy_rank", "tied",
+    ]  # fmt: skip
+    assert list(row.values())[:5] == ["math", "g", 8, 90, "Davidson"]
+    assert [row["mae"], row["mae_low"], row["mae_high"]] == list(line.mae)
+    assert [row["accuracy"], row["accuracy_low"], row["accuracy_high"]] == list(line.accuracy)
+    assert {type(value) for value in row.values()} == {str, int, float, bool}
+    average = averages(evaluation)[0].as_dict(())
+    assert not {"n_items", "rank", "tied"} & set(average)
+    assert average["n_votes"] == 2
+
+
+def test_the_best_methods_share_the_first_place():
+    sample = sampled("rb2-math", 60)
+    aggregators = [MajorityVote("first"), RoundedMedian(), MajorityVote("second")]
+    votes, labels = read_votes(judged(sample, "g")), read_labels(sample.label_columns())
+    evaluation = evaluate(votes, labels, aggregators=aggregators, **SETTINGS)
+    first, median, second = lines(evaluation)
+    assert first.mae == second.mae
+    assert first.rank == second.rank
+    assert min(line.rank for line in (first, median, second)) == 1
+    assert first.tied
+    assert second.tied
+
+
+def test_averages_are_over_cells_split_by_split(evaluation):
+    found = averages(evaluation)
+    assert [(line.n_votes, line.method) for line in found] == [
+        (2, "Davidson"), (2, "majority vote"), (8, "Davidson"), (8, "majority vote")
+    ]  # fmt: skip
+    for line in found:
+        place = ["Davidson", "majority vote"].index(line.method)
+        cells = [cell for cell in evaluation.cells if cell.n_votes == line.n_votes]
+        assert len(cells) == 2
+        mae = sum(cell.comparison.methods[place].mae for cell in cells) / 2
+        accuracy = sum(cell.comparison.methods[place].accuracy for cell in cells) / 2
+        assert line.mae == pytest.approx(mean_interval(mae), rel=1e-12)
+        assert line.accuracy == pytest.approx(mean_interval(accuracy), rel=1e-12)
+        assert (line.key, line.n_items) == (("average", ""), None)
+        assert line.rank is line.accuracy_rank is line.tied is None
+
+
+def test_there_is_no_average_of_one_cell(evaluation):
+    assert averages(replace(evaluation, cells=evaluation.cells[:2])) == []
+    assert len(averages(replace(evaluation, cells=evaluation.cells[1::2]))) == 2
+
+
+@pytest.mark.parametrize("n_votes", [[4, 4], [8, 4, 8]])
+def test_a_budget_that_is_given_twice_is_evaluated_once(n_votes):
+    votes, labels = read_votes(judged(MATH, "g")), read_labels(MATH.label_columns())
+    found = evaluate(votes, labels, n_votes=n_votes, **SETTINGS)
+    assert [cell.n_votes for cell in found.cells] == list(dict.fromkeys(n_votes))
+    assert averages(found) == []
+
+
+# Remarks
+
+
+def all_tied(n_items=120):
+    """Votes that say nothing about labels most of which are ties."""
+    rng = np.random.default_rng(8)
+    votes = rng.choice([-1, 1], size=(n_items, 8))
+    labels = rng.choice([-1, 0, 0, 0, 1], size=n_items)
+    items = np.array([f"x{item}" for item in range(n_items)])
+    columns = {
+        "item": np.repeat(items, 8), "vote": votes.ravel(), "sample": np.tile(np.arange(8), n_items)
+    }  # fmt: skip
+    return columns, {"item": items, "label": labels}
+
+
+def test_a_judge_that_adds_nothing_is_remarked_upon():
+    columns, labels = all_tied()
+    found = evaluate(read_votes(columns), read_labels(labels), **SETTINGS)
+    (cell,) = found.cells
+    assert cell.fitted.calibration.model.always_ties(8)
+    mae = cell.comparison.methods[0].mae.mean()
+    constant = np.mean(labels["label"] != 0)
+    assert constant < 0.45
+    assert list(found.remarks) == [
+        "fitted to all 120 labels, the model calls every item with up to 8 votes a tie, whatever "
+        "the votes: here this judge adds nothing to a constant answer. Always answering tie "
+        f"has MAE {constant:.3f}; the scored models, each calibrated on "
+        f"{cell.comparison.n_calibration:.0f} labels, have {mae:.3f}"
+    ]
+    # The two differ: what is scored is not the model that calls every item a tie.
+    assert mae > constant
+
+
+def test_a_judge_that_adds_nothing_is_remarked_upon_by_name():
+    columns, labels = all_tied()
+    votes = read_votes({**columns, "judge": ["g"] * len(columns["item"])})
+    davidson = Davidson(name="ours")
+    found = evaluate(votes, read_labels(labels), aggregators=[davidson], **SETTINGS)
+    (remark,) = found.remarks
+    assert remark.startswith(
+        "g: fitted to all 120 labels, the model calls every item with up to 8 "
+    )
+    # Nothing is said of a model that was not compared, and of one the bounds keep from it.
+    alone = evaluate(votes, read_labels(labels), aggregators=[MajorityVote()], **SETTINGS)
+    assert list(alone.remarks) == []
+    tie_averse = Davidson(bounds=Bounds(beta=(4, 5), nu=(1e-4, 1e-3)))
+    found = evaluate(votes, read_labels(labels), aggregators=[tie_averse], **SETTINGS)
+    assert list(found.remarks) == []
+
+
+def test_more_votes_than_there_are_is_said():
+    votes, labels = read_votes(judged(MATH, "g")), read_labels(MATH.label_columns())
+    most = MATH.votes.shape[1]
+    enough = evaluate(votes, labels, n_votes=[most], **SETTINGS).remarks
+    assert not any("votes;" in remark for remark in enough)
+    found = evaluate(votes, labels, n_votes=[most + 1], **SETTINGS)
+    said = f"g: no item has {most + 1} votes; all {most} were used"
+    assert [remark for remark in found.remarks if "votes;" in remark] == [said]
+    # A row is headed by what was used, and stands there once.
+    assert [cell.n_votes for cell in found.cells] == [most]
+    both = evaluate(votes, labels, n_votes=[most, most + 1, most + 5], **SETTINGS)
+    assert [cell.n_votes for cell in both.cells] == [most]
+
+
+def test_the_remark_is_about_the_most_votes_in_whatever_order_they_are_asked_for():
+    columns, labels = all_tied()
+    up, down = (
+        evaluate(read_votes(columns), read_labels(labels), n_votes=order, **SETTINGS).remarks
+        for order in ((4, 8), (8, 4))
+    )
+    assert len(up) == 1
+    assert "up to 8 votes" in up[0]
+    assert down == up
+
+
+def with_ties(evaluation, n_constant):
+    """The evaluation with a Davidson that calls all a tie on the first splits of each cell."""
+    cells = []
+    for cell in evaluation.cells:
+        constant = np.arange(4) < n_constant
+        davidson, majority = cell.comparison.methods
+        matrices = davidson.matrices.copy()
+        matrices[:, :, 2] += 1  # not all of them ties
+        matrices[constant] = np.where(np.arange(3) == 1, 10, 0)
+        davidson = replace(davidson, matrices=matrices)
+        comparison = replace(cell.comparison, methods=(davidson, majority))
+        cells.append(replace(cell, comparison=comparison))
+    return replace(evaluation, cells=tuple(cells))
+
+
+def test_fits_that_call_everything_a_tie_are_remarked_upon_from_a_quarter_of_the_splits(evaluation):
+    assert list(with_ties(evaluation, 0).remarks) == []
+    assert list(with_ties(evaluation, 1).remarks) == [
+        f"{where}: calibrated on 10 labels, the model calls every item a tie on 25% of the splits: "
+        "calibrate on more labels"
+        for where in ("math g", "ties h")
+    ]
+    assert "on 100% of the splits" in with_ties(evaluation, 4).remarks[1]
+
+
+def test_a_model_that_always_names_the_same_side_calls_nothing_a_tie():
+    votes = read_votes({"item": np.repeat(np.arange(40), 4), "vote": np.ones(160, dtype=int)})
+    labels = read_labels({"item": np.arange(40), "label": np.resize([1, 1, 1, -1], 40)})
+    found = evaluate(votes, labels, **SETTINGS)
+    davidson = found.cells[0].comparison.methods[0]
+    assert not davidson.tie_share.any()
+    assert list(found.remarks) == []
+
+
+def test_one_item_to_evaluate_is_no_model_that_calls_everything_a_tie():
+    votes, labels = read_votes(judged(MATH, "g")), read_labels(MATH.label_columns())
+    found = evaluate(votes, labels, protocol=Protocol(RandomSplits(size=89, n_splits=10)))
+    share = found.cells[0].comparison.methods[0].tie_share.mean()
+    assert 0.25 < share < 1
+    assert not any("every item a tie" in remark for remark in found.remarks)
+
+
+def test_items_whose_votes_are_all_missing_are_remarked_upon():
+    columns = judged(MATH, "g")
+    first = columns["item"][0]
+    columns["vote"] = [
+        None if item == first else vote
+        for item, vote in zip(columns["item"], columns["vote"], strict=True)
+    ]
+    found = evaluate(read_votes(columns), read_labels(MATH.label_columns()), **SETTINGS)
+    assert found.cells[0].n_empty == 1
+    assert "g: 1 of 90 items have only missing votes, and are decided without votes" in (
+        found.remarks
+    )
+
+
+def test_items_without_any_vote_and_labels_too_few_are_named_with_their_file():
+    labels = read_labels(MATH.label_columns())
+    nothing = {**judged(MATH, "g"), "vote": [None] * len(judged(MATH, "g")["item"])}
+    with pytest.raises(InputError, match=r"^data frame: none of the 90 labelled items has a vote"):
+        evaluate(read_votes(nothing), labels, **SETTINGS)
+    one = {name: values[:1] for name, values in MATH.label_columns().items()}
+    votes = read_votes(judged(MATH, "g"))
+    with pytest.raises(
+        InputError, match=r"^data frame: 1 item with votes has a label, expected at least"
+    ):
+        evaluate(votes, read_labels(one), **SETTINGS)
+    same = {**MATH.label_columns(), "label": [1] * 90}
+    with pytest.raises(
+        InputError, match=r"^data frame: all 90 labels are 1, expected at least two"
+    ):
+        evaluate(votes, read_labels(same), **SETTINGS)
+
+
+def test_a_part_that_fails_at_one_number_of_votes_is_in_no_average():
+    columns = [judged(MATH, judge) for judge in ("g", "h", "i")]
+    columns = {name: [value for one in columns for value in one[name]] for name in columns[0]}
+    columns["gsa_2"] = [0] * len(columns["item"])
+    columns["gsa_4"] = [None if judge == "i" else 1 for judge in columns["judge"]]
+    found = evaluate(
+        read_votes(columns),
+        read_labels(MATH.label_columns()),
+        n_votes=[2, 4],
+        aggregators=[Decided("gsa"), MajorityVote()],
+        **SETTINGS,
+    )
+    assert [(cell.key[0], cell.n_votes) for cell in found.cells] == [
+        ("g", 2), ("g", 4), ("h", 2), ("h", 4)
+    ]  # fmt: skip
+    assert found.skipped[0][1].startswith("at 4 votes: 'gsa' has no decision of item ")
+
+
+def test_what_is_left_out_is_remarked_upon():
+    votes = judged(MATH, "g")
+    votes["vote"] = [None if row in (3, 700) else vote for row, vote in enumerate(votes["vote"])]
+    kept = np.arange(90) >= 7
+    labels = read_labels({
+        "item": [*MATH.items[kept], "no votes", "none either"],
+        "label": [*MATH.labels[kept], 1, 0],
+    })  # fmt: skip
+    found = evaluate(read_votes(votes), labels, n_votes=(4, 8), **SETTINGS)
+    assert list(found.remarks[:3]) == [
+        "7 items have votes but no label and are left out",
+        "2 labels have no votes and are left out",
+        "2 votes are missing and are left out",
+    ]
+
+
+def test_items_are_counted_once_however_many_judges_see_them():
+    kept = np.arange(90) >= 7
+    labels = read_labels({
+        "item": [*MATH.items[kept], "no votes", "none either"],
+        "label": [*MATH.labels[kept], 1, 0],
+    })  # fmt: skip
+    found = evaluate(two_judges(), labels, **SETTINGS)
+    assert list(found.remarks[:2]) == [
+        "7 items have votes but no label and are left out",
+        "2 labels have no votes and are left out",
+    ]
+
+
+def test_labels_of_other_tasks_are_not_without_votes():
+    votes = read_votes(columns_of(judged(MATH, "g", task="math"), judged(TIES, "g", task="ties")))
+    labels = read_labels(columns_of(MATH.label_columns(), TIES.label_columns()))
+    found = evaluate(votes, labels, **SETTINGS)
+    assert [cell.comparison.n_items for cell in found.cells] == [90, 70]
+    assert not any("have no votes" in remark for remark in found.remarks)
+
+
+def test_items_are_counted_where_the_task_comes_from_the_labels():
+    votes = read_votes(columns_of(judged(MATH, "g"), judged(TIES, "g")))
+    kept = np.arange(90) >= 7
+    some = {name: column[kept] for name, column in tasked(MATH, "math").items()}
+    found = evaluate(votes, read_labels(columns_of(some, tasked(TIES, "ties"))), **SETTINGS)
+    assert [cell.comparison.n_items for cell in found.cells] == [83, 70]
+    assert found.skipped == ()
+    assert list(found.remarks[:1]) == ["7 items have votes but no label and are left out"]
+
+
+# Real votes
+
+
+@pytest.fixture(scope="module")
+def real(shared):
+    return {
+        "votes": pl.read_parquet(shared / "data/rb2/votes.parquet")
+        .filter(template="base", temperature="default")
+        .cast({pl.Categorical: pl.String}),
+        "labels": pl.read_csv(shared / "data/rb2/labels.csv"),
+    }
+
+
+@pytest.fixture(scope="module")
+def real_evaluation(real):
+    votes, labels = read_votes(real["votes"]), read_labels(real["labels"])
+    return evaluate(votes, labels, n_votes=(4, 8), protocol=Protocol(RandomSplits(n_splits=20)))
+
+
+def by_cell(evaluation):
+    return {(cell.key, cell.n_votes): cell for cell in evaluation.cells}
+
+
+def test_real_votes_of_every_judge_and_task_are_evaluated(real, real_evaluation):
+    joined = real["votes"].drop_nulls("vote").join(real["labels"], on="item")
+    sizes = joined.group_by("task", "judge").agg(pl.col("item").n_unique())
+    items = {(task, judge): n_items for task, judge, n_items in sizes.iter_rows()}
+    assert len(items) == 15
+    assert real_evaluation.skipped == ()
+    assert real_evaluation.by == ("task", "judge")
+    cells = by_cell(real_evaluation)
+    assert set(cells) == {(key, n_votes) for key in items for n_votes in (4, 8)}
+    for (key, _), cell in cells.items():
+        assert cell.comparison.n_items == items[key]
+        assert cell.comparison.n_calibration == pytest.approx(0.05 * items[key], abs=6)
+
+
+def test_majority_vote_on_real_votes_is_that_of_the_votes_counted_by_hand(real, real_evaluation):
+    for judge in ("gpt-5.4", "claude-sonnet-4.6"):
+        votes = real["votes"].filter(judge=judge, task="math").drop_nulls("vote").sort("sample")
+        gold = dict(real["labels"].select("item", "label").iter_rows())
+        for n_votes in (4, 8):
+            errors = []
+            for (item,), rows in votes.group_by(["item"]):
+                ranking = Counter(rows["vote"].head(n_votes).to_list()).most_common()
+                shared_first = len(ranking) > 1 and ranking[0][1] == ranking[1][1]
+                errors.append(abs(gold[item] - (0 if shared_first else ranking[0][0])))
+            cell = by_cell(real_evaluation)[("math", judge), n_votes]
+            # Scored on 95% of the items, again and again.
+            majority = cell.comparison.methods[1].mae.mean()
+            assert majority == pytest.approx(statistics.fmean(errors), abs=0.005)
+
+
+def test_calibration_beats_majority_vote_for_every_real_judge_and_task(real_evaluation):
+    found = {(*line.key, line.method): line for line in lines(real_evaluation) if line.n_votes == 8}
+    assert len(found) == 30
+    for task, judge, method in found:
+        if method == "Davidson":
+            davidson, majority = (
+                found[task, judge, name] for name in ("Davidson", "majority vote")
+            )
+            assert davidson.mae.high < majority.mae.low
+            assert (davidson.rank, davidson.tied) == (1, True)
+            # With prompts as the units that change sign, the smallest task tells them apart less.
+            if task != "precise-if":
+                assert (majority.rank, majority.tied) == (2, False), (task, judge)
+
+
+def test_more_real_votes_help_the_calibrated_model_and_not_majority_vote(real_evaluation):
+    mae = {(line.method, line.n_votes): line.mae for line in averages(real_evaluation)}
+    assert mae["Davidson", 8].high < mae["Davidson", 4].low
+    assert mae["majority vote", 8].low > mae["majority vote", 4].high
+    assert mae["Davidson", 8].mean == pytest.approx(0.352, abs=0.005)
+    assert mae["majority vote", 8].mean == pytest.approx(0.449, abs=0.003)
+
+
+def test_a_real_judge_that_adds_nothing_is_remarked_upon(real, real_evaluation):
+    said = [text for text in real_evaluation.remarks if text.startswith("precise-if gpt-5.4: ")]
+    ties = real["labels"].filter(task="precise-if")["label"].eq(0)
+    assert ties.mean() == pytest.approx(0.5, abs=0.005)
+    cell = by_cell(real_evaluation)[("precise-if", "gpt-5.4"), 8]
+    mae = cell.comparison.methods[0].mae.mean()
+    constant = 1 - cell.comparison.gold_tie_share
+    assert constant == pytest.approx(0.5, abs=0.005)
+    assert said == [
+        "precise-if gpt-5.4: fitted to all 954 labels, the model calls every item with up to 8 "
+        "votes a tie, whatever the votes: here this judge adds nothing to a constant answer. "
+        f"Always answering tie has MAE {constant:.3f}; the scored models, each calibrated on "
+        f"{cell.comparison.n_calibration:.0f} labels, have {mae:.3f}"
+    ]
+
+
+def test_real_labels_without_votes_are_no_more_than_there_are(real, real_evaluation):
+    judges = pl.DataFrame({"judge": real["votes"]["judge"].unique()})
+    wanted = judges.join(real["labels"].select("item"), how="cross")
+    missing = wanted.join(real["votes"], on=["judge", "item"], how="anti")
+    said = [text for text in real_evaluation.remarks if "no votes" in text]
+    claimed = sum(int(re.search(r"(\d+) labels? ha", text)[1]) for text in said)
+    assert 0 < claimed <= missing["item"].n_unique() < missing.height

@@ -1,0 +1,181 @@
+"""Which aggregators differ over splits."""
+
+import numpy as np
+import pytest
+
+from btdagg import InputError, paired_permutation_test, rank_clusters
+from btdagg.datasets import REGIMES, simulate
+from btdagg.evaluation import (
+    PAPER_TEST,
+    Protocol,
+    RandomSplits,
+    SplitTest,
+    combine_pvalues,
+    compare,
+    holm,
+    random_splits,
+    statistically_tied,
+)
+from btdagg.evaluation.engine import quiet_fit
+from btdagg.methods import Davidson, MajorityVote, RoundedMedian
+
+METHODS = (Davidson(), MajorityVote(), RoundedMedian())
+N_SPLITS = 5
+
+
+@pytest.fixture(scope="module")
+def sample():
+    return simulate("rb2-factuality", 120, 8, seed=3)
+
+
+def losses_by_hand(sample, groups=None):
+    """Absolute errors on the evaluation set of each split, and its items."""
+    splits = random_splits(len(sample.labels), n_splits=N_SPLITS, groups=groups)
+    for calibration, evaluation in splits:
+        decided = [
+            quiet_fit(method, sample.counts[calibration], sample.labels[calibration]).decide(
+                sample.counts[evaluation]
+            )
+            for method in METHODS
+        ]
+        yield np.abs(np.stack(decided) - sample.labels[evaluation]), evaluation
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_pvalues_are_those_of_the_permutation_test_on_each_split(sample, grouped):
+    groups = np.arange(120) // 4 if grouped else None
+    found = compare(
+        sample.counts,
+        sample.labels,
+        METHODS,
+        groups=groups,
+        protocol=Protocol(RandomSplits(n_splits=N_SPLITS)),
+    )
+    assert found.mae_pvalues.shape == found.accuracy_pvalues.shape == (N_SPLITS, 3, 3)
+    for split, (losses, items) in enumerate(losses_by_hand(sample, groups)):
+        shared = None if groups is None else groups[items]
+        for one in range(3):
+            for other in range(one):
+                for pvalues, errors in (
+                    (found.mae_pvalues, losses),
+                    (found.accuracy_pvalues, losses > 0),
+                ):
+                    alone = paired_permutation_test(errors[one], errors[other], groups=shared)
+                    assert alone.method == "exact"
+                    assert pvalues[split, one, other] == alone.pvalue
+                    assert pvalues[split, other, one] == alone.pvalue
+
+
+def test_groups_change_the_pvalues(sample):
+    # Twins: every item twice. As if independent, they would halve the evidence needed.
+    counts, labels = np.repeat(sample.counts, 2, axis=0), np.repeat(sample.labels, 2)
+    groups = np.repeat(np.arange(120), 2)
+    apart = compare(
+        counts, labels, METHODS, protocol=Protocol(RandomSplits(size=20, n_splits=N_SPLITS))
+    )
+    together = compare(
+        counts,
+        labels,
+        METHODS,
+        groups=groups,
+        protocol=Protocol(RandomSplits(size=20, n_splits=N_SPLITS)),
+    )
+    assert together.mae_ranking.pvalues[0, 1] > apart.mae_ranking.pvalues[0, 1]
+
+
+@pytest.mark.parametrize("rule", ["twice-median", "mean"])
+@pytest.mark.parametrize("correction", ["none", "holm"])
+def test_ranks_are_clusters_of_the_combined_pvalues(sample, rule, correction):
+    test = SplitTest(rule=rule, correction=correction, tau=0.1)
+    found = compare(
+        sample.counts,
+        sample.labels,
+        METHODS,
+        protocol=Protocol(RandomSplits(n_splits=N_SPLITS), test),
+    )
+    mae = [method.mae.mean() for method in found.methods]
+    accuracy = [-method.accuracy.mean() for method in found.methods]
+    for ranking, pvalues, scores in (
+        (found.mae_ranking, found.mae_pvalues, mae),
+        (found.accuracy_ranking, found.accuracy_pvalues, accuracy),
+    ):
+        combined = combine_pvalues(pvalues, rule=rule)
+        if correction == "holm":
+            combined = holm(combined)
+        assert (ranking.pvalues == combined).all()
+        assert (ranking.ranks == rank_clusters(scores, combined, 0.1)).all()
+        assert (ranking.tied == statistically_tied(scores, combined, 0.1)).all()
+
+
+def test_the_papers_reading_draws_a_hundred_sign_patterns(sample):
+    found = compare(
+        sample.counts,
+        sample.labels,
+        METHODS,
+        protocol=Protocol(RandomSplits(n_splits=N_SPLITS), PAPER_TEST),
+    )
+    hits = found.mae_pvalues[:, 0, 1] * 101
+    assert hits == pytest.approx(np.round(hits), abs=1e-9)
+    assert (found.mae_ranking.pvalues[0, 1] == found.mae_pvalues[:, 0, 1].mean()).all()
+    again = compare(
+        sample.counts,
+        sample.labels,
+        METHODS,
+        protocol=Protocol(RandomSplits(n_splits=N_SPLITS), PAPER_TEST),
+    )
+    assert (found.mae_pvalues == again.mae_pvalues).all()
+    assert "100 random sign patterns" in PAPER_TEST.words
+
+
+def test_one_method_is_the_best_of_one(sample):
+    found = compare(
+        sample.counts,
+        sample.labels,
+        [Davidson()],
+        protocol=Protocol(RandomSplits(n_splits=N_SPLITS)),
+    )
+    assert found.mae_ranking.ranks.tolist() == [1]
+    assert found.mae_ranking.tied.tolist() == [True]
+    assert found.mae_ranking.pvalues.tolist() == [[1.0]]
+
+
+def test_calibration_is_significantly_better_where_ties_matter(sample):
+    found = compare(
+        sample.counts,
+        sample.labels,
+        METHODS,
+        protocol=Protocol(RandomSplits(size=40, n_splits=N_SPLITS)),
+    )
+    assert found.mae_ranking.ranks[0] == 1
+    assert found.mae_ranking.ranks[1] > 1
+    assert not found.mae_ranking.tied[1]
+
+
+def test_ranks_do_not_depend_on_the_order_of_methods():
+    sample = simulate(next(iter(REGIMES)), 100, 8, seed=1)
+    there = compare(
+        sample.counts, sample.labels, METHODS, protocol=Protocol(RandomSplits(n_splits=N_SPLITS))
+    )
+    back = compare(
+        sample.counts,
+        sample.labels,
+        METHODS[::-1],
+        protocol=Protocol(RandomSplits(n_splits=N_SPLITS)),
+    )
+    assert (there.mae_ranking.ranks == back.mae_ranking.ranks[::-1]).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"method": "fast"}, "method is 'fast', expected 'auto' or 'exact' or 'monte-carlo'"),
+        ({"rule": "min"}, "rule is 'min', expected 'twice-median' or 'mean'"),
+        ({"correction": "x"}, "correction is 'x', expected 'none' or 'holm'"),
+        ({"tau": 1.0}, "tau is 1.0, expected a number above 0 and below 1"),
+        ({"n_resamples": 0}, "n_resamples is 0, expected an integer of at least 1"),
+    ],
+)
+def test_a_test_wants_what_there_is(arguments, message):
+    with pytest.raises(InputError) as error:
+        SplitTest(**arguments)
+    assert str(error.value) == message

@@ -1,0 +1,166 @@
+"""Record batches are decided as arrays are, alone and by the engines that hand them over."""
+
+import pickle
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from btdagg import DavidsonModel, InputError
+from btdagg.integrations.arrow import BatchDecider
+from btdagg.online import StoppingRule, fit_votes
+from draws import triples
+
+MODEL = DavidsonModel(1.2, 0.5, 0.8)
+TRIPLES = np.array(list(triples(30)))
+RANDOM = np.random.default_rng(5).integers(0, 60, (100_000, 3))
+COUNTS = np.vstack([TRIPLES, RANDOM])
+DECIDE = BatchDecider(MODEL, probabilities=True)
+ADDED = ["label", "p_minus", "p_tie", "p_plus"]
+
+
+def batch_of(counts, kinds=("int64", "int64", "int64"), **more):
+    columns = {
+        name: pa.array(counts[:, place].astype(kind))
+        for place, (name, kind) in enumerate(zip(("minus", "tie", "plus"), kinds, strict=True))
+    }
+    return pa.record_batch({"item": pa.array(np.arange(len(counts))), **columns, **more})
+
+
+def check(columns, counts=COUNTS):
+    """Check what was added to columns whose rows may have been reordered."""
+    order = np.argsort(columns["item"])
+    np.testing.assert_array_equal(np.asarray(columns["label"])[order], MODEL.decide(counts))
+    shares = np.column_stack([columns[name] for name in ADDED[1:]])[order]
+    np.testing.assert_array_equal(shares, MODEL.predict_proba(counts))
+
+
+@pytest.mark.parametrize("kind", ["uint8", "int16", "int64", "uint64", "float32", "float64"])
+@pytest.mark.parametrize("as_table", [False, True])
+def test_labels_and_probabilities_are_those_of_arrays(kind, as_table):
+    batch = batch_of(COUNTS, [kind] * 3)
+    if as_table:
+        batch = pa.Table.from_batches([batch.slice(0, 777), batch.slice(777)])
+    found = DECIDE(batch)
+    assert type(found) is type(batch)
+    assert found.schema.names == [*batch.schema.names, *ADDED]
+    assert found.schema == DECIDE.schema(batch.schema)
+    assert found.select(batch.schema.names).equals(batch)
+    check(found.to_pydict())
+
+
+def test_types_may_differ_and_lose_no_count():
+    counts = np.array([[0, 2**63, 5], [1, 2, 2**62 + 1]], dtype=np.uint64)
+    found = DECIDE(batch_of(counts, ("int8", "uint64", "int64")))
+    assert found["label"].to_pylist() == MODEL.decide(counts).tolist()
+    assert (
+        BatchDecider(DavidsonModel(5, -700, 0))(
+            batch_of(np.array([[2**62, 0, 2**62 + 1]]), ("int64", "uint64", "int64"))
+        )["label"].to_pylist()
+        == DavidsonModel(5, -700, 0).decide([[2**62, 0, 2**62 + 1]]).tolist()
+    )
+
+
+def test_columns_may_have_other_names_and_offsets():
+    batch = batch_of(COUNTS[:500]).rename_columns(["item", "b", "same", "a"]).slice(100, 300)
+    decide = BatchDecider(MODEL, columns=["b", "same", "a"])
+    assert decide(batch)["label"].to_pylist() == MODEL.decide(COUNTS[100:400]).tolist()
+    assert len(decide(batch.slice(0, 0))) == 0
+
+
+@pytest.mark.parametrize("with_risk", [False, True])
+def test_a_rule_says_where_it_stops(with_risk):
+    rule = StoppingRule.lossless(MODEL, n=8)
+    if with_risk:
+        full = TRIPLES[TRIPLES.sum(axis=1) == 8]
+        votes = fit_votes(full, MODEL.decide(full))
+        rule = StoppingRule.risk_bounded(MODEL, 8, votes, epsilon=0.1)
+    counts = TRIPLES[TRIPLES.sum(axis=1) <= 8]
+    decide = BatchDecider(rule, probabilities=True)
+    found = decide(batch_of(counts))
+    assert found.schema == decide.schema(batch_of(counts).schema)
+    assert found["label"].to_pylist() == rule.decide(counts).tolist()
+    settled = rule.stops(counts)
+    assert found["settled"].to_pylist() == settled.tolist()
+    assert found["p_tie"].to_pylist() == MODEL.predict_proba(counts)[:, 1].tolist()
+    assert ("change_risk" in found.schema.names) is (rule.votes is not None)
+    if rule.votes is not None:
+        risks = rule.change_risk(counts)
+        wanted = [
+            float(risk) if stops else None for risk, stops in zip(risks, settled, strict=True)
+        ]
+        assert found["change_risk"].to_pylist() == wanted
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"tie": [1, None]}, "batch, row 1, column tie: null, expected a count"),
+        ({"tie": [1, -2]}, r"counts\[1, 1\] \(tie\) is -2, expected a non-negative"),
+        ({"tie": [1.5, 2]}, "batch, row 0, column tie: 1.5, expected a count"),
+        ({"minus": [1.0, 2.5], "tie": [0.0, 0.0], "plus": [3.0, 1.0]},
+         r"counts\[1, 0\] \(minus\) is 2.5, expected a non-negative integer"),
+        ({"tie": ["1", "2"]}, "batch, column tie: type string, expected whole numbers"),
+        ({"label": [1, 1]}, "batch has a column 'label' already, which is added"),
+        ({"tie": pa.array([2**63, 1], pa.uint64()), "plus": [1, -1]},
+         "batch, row 1, column plus: -1, expected a count"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_in_a_batch_is_named(change, message):
+    columns = {"minus": [1, 2], "tie": [0, 0], "plus": [3, 1]}
+    with pytest.raises(InputError, match=message):
+        DECIDE(pa.record_batch(columns | change))
+
+
+def test_bad_arguments_are_named():
+    with pytest.raises(InputError, match="batch has no column 'plus' or several; found minus, tie"):
+        DECIDE(pa.record_batch({"minus": [1], "tie": [1]}))
+    with pytest.raises(InputError, match="by is None, expected a DavidsonModel or a StoppingRule"):
+        BatchDecider(None)
+    with pytest.raises(InputError, match=r"columns is \('a', 'b'\), expected three names"):
+        BatchDecider(MODEL, columns=("a", "b"))
+
+
+def test_it_can_be_sent_to_workers():
+    for by in (MODEL, StoppingRule.lossless(MODEL, n=6)):
+        decide = BatchDecider(by)
+        assert pickle.loads(pickle.dumps(decide)) == decide
+
+
+def test_polars_frames_are_decided():
+    frame = pl.from_arrow(batch_of(COUNTS))
+    check(pl.from_arrow(DECIDE(frame.to_arrow())).to_dict(as_series=False))
+
+
+@pytest.mark.integration
+def test_spark_hands_over_its_batches(spark):
+    frame = spark.createDataFrame(pa.Table.from_batches([batch_of(COUNTS)]).to_pandas())
+    schema = "item long, minus long, tie long, plus long, label byte, " + ", ".join(
+        f"{name} double" for name in ADDED[1:]
+    )
+    found = frame.repartition(3).mapInArrow(DECIDE.batches, schema).toArrow()
+    check(found.to_pydict())
+
+
+@pytest.mark.integration
+def test_ray_data_hands_over_its_batches():
+    ray = pytest.importorskip("ray")
+    ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False)
+    try:
+        data = ray.data.from_arrow(pa.Table.from_batches([batch_of(COUNTS)]))
+        found = data.map_batches(DECIDE, batch_format="pyarrow", batch_size=10_000).to_pandas()
+    finally:
+        ray.shutdown()
+    check(found.to_dict("list"))
+
+
+@pytest.mark.integration
+def test_dask_hands_over_its_partitions():
+    dask = pytest.importorskip("dask.dataframe")
+    frame = dask.from_pandas(batch_of(COUNTS).to_pandas(), npartitions=3)
+
+    def decided(part):
+        return DECIDE(pa.RecordBatch.from_pandas(part, preserve_index=False)).to_pandas()
+
+    check(frame.map_partitions(decided).compute(scheduler="threads").to_dict("list"))

@@ -1,0 +1,859 @@
+"""Inspect: logs into votes, epochs to labels, intervals, early stopping, and labels into logs."""
+
+# ruff: noqa: E402  # without inspect-ai nothing of this is run
+
+import contextlib
+import json
+import math
+import re
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.parse import quote
+from urllib.request import urlopen
+
+import numpy as np
+import pytest
+
+import btdagg
+from btdagg import DavidsonModel, InputError
+from btdagg.online import StoppingRule, fit_votes
+
+pytestmark = pytest.mark.integration
+pytest.importorskip("inspect_ai")  # a page of the docs fails in CI where it is not there
+
+import yaml
+from inspect_ai import Epochs, Task, eval, eval_retry
+from inspect_ai.dataset import Sample
+from inspect_ai.log import ProvenanceData, invalidate_samples, read_eval_log
+from inspect_ai.model import ModelOutput, ModelUsage, get_model
+from inspect_ai.scorer import Score, mean, scorer
+from inspect_ai.solver import generate
+
+from btdagg.integrations.inspect import (
+    StopByRule,
+    calibrated,
+    judge_win_rate,
+    missing_by_status,
+    pairwise,
+    read_inspect_labels,
+    read_inspect_votes,
+    tallied,
+    win_rate,
+    write_inspect_labels,
+)
+
+MODEL = DavidsonModel(beta=1.2, eta0=0.5, gamma=0.8)
+WORDS = {-1: "B", 0: "tie", 1: "A"}
+
+
+def drawn(n_items=50, n_votes=8, seed=0):
+    """Votes (items, votes) of a judge who leans towards the label of an item, and the labels."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(-1, 2, n_items)
+    seen = labels[:, None] + rng.normal(0, 0.7, (n_items, n_votes))
+    return np.sign(np.where(np.abs(seen) < 0.4, 0, seen)).astype(int), labels
+
+
+VOTES, LABELS = drawn()
+COUNTS = np.stack([(side == VOTES).sum(axis=1) for side in (-1, 0, 1)], axis=1)
+
+
+def said(text):
+    """What the mock model says, with the tokens that it would count by a tokenizer from the net."""
+    found = ModelOutput.from_content("mockllm/model", text)
+    found.usage = ModelUsage()
+    return found
+
+
+def mock(answer):
+    """Inspect's mock model: answers are a function of the messages."""
+
+    def output(messages, tools, tool_choice, config):
+        return said(answer(messages))
+
+    return get_model("mockllm/model", custom_outputs=output)
+
+
+@scorer(metrics=[mean()])
+def told(values):
+    """Scores from a table: an array of votes, or a function of sample and epoch."""
+
+    async def score(state, target):
+        if callable(values):
+            found = values(state.sample_id, state.epoch)
+            return found if isinstance(found, Score) else Score(value=found)
+        return Score(value=int(values[state.metadata["row"], state.epoch - 1]))
+
+    return score
+
+
+def samples(n=50, **metadata):
+    return [
+        Sample(
+            input=f"pair {row}",
+            id=f"q{row}",
+            metadata={"row": row, **{name: values[row] for name, values in metadata.items()}},
+        )
+        for row in range(n)
+    ]
+
+
+def run(folder, scorer, reducer=None, *, epochs=8, dataset=None, options=(), **task):
+    """Run a task whose model says nothing of interest; return its log."""
+    made = Task(
+        dataset=samples() if dataset is None else dataset,
+        solver=task.pop("solver", []),
+        scorer=scorer,
+        epochs=Epochs(epochs, reducer),
+        **task,
+    )
+    model = dict(options).pop("model", None) or mock(lambda messages: "")
+    more = {name: value for name, value in dict(options).items() if name != "model"}
+    (log,) = eval(made, model=model, display="none", log_dir=str(folder), **more)
+    return log
+
+
+def reduced(log, number=0):
+    """Scores after the reducer, by row."""
+    found = log.reductions[number].samples
+    return sorted(found, key=lambda score: int(str(score.sample_id)[1:]))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("inspect")
+    MODEL.save(made / "model.json")
+    StoppingRule.lossless(MODEL, 8).save(made / "rule.json")
+    return made
+
+
+@pytest.fixture(scope="module")
+def log(folder):
+    """50 samples, 8 epochs; the judge is the mock model."""
+    said = {f"pair {row}": iter(votes) for row, votes in enumerate(VOTES)}
+
+    def answer(messages):
+        return WORDS[next(said[messages[-1].text])]
+
+    @scorer(metrics=[mean(), judge_win_rate(), win_rate("gold", groups="prompt")])
+    def verdict():
+        async def score(state, target):
+            return Score(value=state.output.completion)
+
+        return score
+
+    gold = [int(label) if row < 20 else None for row, label in enumerate(LABELS)]
+    dataset = samples(gold=gold, prompt=[f"p{row // 2}" for row in range(50)])
+    return run(
+        folder / "logs",
+        verdict(),
+        [calibrated(str(folder / "model.json")), tallied()],
+        dataset=dataset,
+        solver=generate(),
+        options={"model": mock(answer)},
+    )
+
+
+# Reducers
+
+
+def test_labels_and_probabilities_are_those_of_the_model_on_the_counts(log):
+    assert log.status == "success"
+    found = reduced(log)
+    assert [score.value for score in found] == MODEL.decide(COUNTS).tolist()
+    assert [score.answer for score in found] == [WORDS[k] for k in MODEL.decide(COUNTS)]
+    assert [list(score.metadata["counts"].values()) for score in found] == COUNTS.tolist()
+    shares = [list(score.metadata["probabilities"].values()) for score in found]
+    np.testing.assert_array_equal(shares, MODEL.predict_proba(COUNTS))
+    majority = [score.value for score in reduced(log, 1)]
+    assert majority == btdagg.majority_vote(COUNTS).tolist()
+    assert majority != [score.value for score in found]
+    (by_model, _) = log.results.scores
+    assert by_model.reducer == "btdagg/calibrated"
+    assert by_model.metrics["mean"].value == pytest.approx(MODEL.decide(COUNTS).mean())
+
+
+def test_inspect_finds_what_is_registered_by_its_entry_point(folder):
+    code = """
+from inspect_ai._util.registry import registry_lookup
+for kind, names in {"score_reducer": ["calibrated", "tallied"], "scorer": ["pairwise"],
+                    "metric": ["win_rate", "judge_win_rate"]}.items():
+    for name in names:
+        assert registry_lookup(kind, f"btdagg/{name}") is not None, name
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=folder)
+
+
+def test_the_entry_for_the_list_of_extensions_is_of_its_form():
+    """Its docs/extensions/generate.py reads these keys, and puts other categories last."""
+    root = Path(__file__).parents[2]
+    (entry,) = yaml.safe_load((root / "examples/inspect/extension.yml").read_text())
+    assert set(entry) == {"name", "description", "author", "categories"}
+    assert all(re.fullmatch(r"\[.+\]\(https://.+\)", entry[key]) for key in ("name", "author"))
+    assert set(entry["categories"]) <= {"Sandboxes", "Analysis", "Frameworks", "Tooling"}
+    page = entry["name"].partition("/blob/main/")[2].rstrip(")")
+    assert (root / page).is_file()
+
+
+def test_by_its_name_the_reducer_uses_the_model_of_the_environment(folder, tmp_path, monkeypatch):
+    with pytest.raises(
+        InputError, match=r"want calibrated\('model.json'\) or, .* variable BTDAGG_MODEL"
+    ):
+        calibrated()
+    monkeypatch.setenv("BTDAGG_MODEL", str(folder / "model.json"))
+    found = run(tmp_path, told(VOTES), "btdagg/calibrated", dataset=samples(8))
+    assert [score.value for score in reduced(found)] == MODEL.decide(COUNTS[:8]).tolist()
+
+
+def test_an_unreadable_score_is_missing_and_never_a_tie():
+    reduce = calibrated(MODEL)
+    some = [
+        Score(value="A"),
+        Score.unscored(reason="refusal"),
+        Score(value="N"),
+        Score(value=" b "),
+    ]
+    found = reduce(some)
+    assert found.metadata["counts"] == {"minus": 1, "tie": 0, "plus": 1}
+    assert found.metadata["missing"] == 2
+    none = reduce(some[1:3])
+    assert math.isnan(none.value)
+    assert none.reason == "scoring_failed"
+    assert none.metadata["missing"] == 2
+    by_order = reduce([Score(value={"AB": 1, "BA": math.nan}), Score(value={"BA": -1})])
+    assert list(by_order.metadata["counts"].values()) == [1, 0, 1]
+    assert by_order.metadata["missing"] == 1
+
+
+@pytest.mark.parametrize("value", ["C", 0.5, 2, True, "a tie", {"x": 1}, {}, [1, 0]])
+def test_a_score_that_is_no_vote_is_refused(value):
+    with pytest.raises(InputError, match=r"^score: .*, expected "):
+        calibrated(MODEL)([Score(value=value)])
+
+
+def test_words_say_what_other_values_mean():
+    words = {"C": 1, "i": -1, "P": 0, "A": None}
+    found = tallied(words=words)([Score(value=one) for one in ("C", "C", "I", "P", "A", "-1")])
+    assert list(found.metadata["counts"].values()) == [2, 1, 2]
+    assert found.metadata["missing"] == 1
+    with pytest.raises(InputError, match=r"words\['c'\] is 2, expected -1, 0, 1, or None"):
+        tallied(words={"C": 2})
+
+
+def test_what_holds_no_model_is_refused(folder):
+    (folder / "other.json").write_text("{}")
+    for bad in (folder / "other.json", folder / "absent.json", 3):
+        with pytest.raises(InputError):
+            calibrated(bad)
+
+
+# Metrics
+
+
+def test_intervals_are_those_of_estimate(log):
+    metrics = log.results.scores[0].metrics
+    groups = [f"p{row // 2}" for row in range(50)]
+    gold = np.where(np.arange(50) < 20, LABELS, np.nan)
+    wanted = btdagg.estimate(COUNTS, gold, groups=groups).estimates["net win rate"]
+    by_people = [metrics[name].value for name in ("net win rate2", "low2", "high2", "labels")]
+    assert by_people == [wanted.value, wanted.low, wanted.high, 20]
+    of_judge = btdagg.estimate(COUNTS, MODEL.decide(COUNTS)).estimates["net win rate"]
+    told = [metrics[name].value for name in ("net win rate", "low", "high")]
+    assert told == [of_judge.value, of_judge.low, of_judge.high]
+    assert (metrics["low"].group, metrics["low2"].group) == ("judge_win_rate", "win_rate")
+
+
+def test_labels_may_be_a_table_and_need_no_model(folder, tmp_path):
+    table = btdagg.read_labels({"item": [f"q{row}" for row in range(9)], "label": LABELS[:9]})
+    metrics = [win_rate(table, quantity="A")]
+    found = run(tmp_path, told(VOTES), tallied(), dataset=samples(15), metrics=metrics)
+    gold = np.where(np.arange(15) < 9, LABELS[:15], np.nan)
+    wanted = btdagg.estimate(COUNTS[:15], gold).estimates["A"]
+    values = {name: one.value for name, one in found.results.scores[0].metrics.items()}
+    assert values == {"A": wanted.value, "low": wanted.low, "high": wanted.high, "labels": 9}
+
+
+def test_without_two_labels_or_votes_there_is_no_interval(tmp_path, caplog):
+    gold = samples(6, gold=[1, *[None] * 5])
+    metrics = [win_rate("gold"), judge_win_rate()]
+    one, means = (
+        run(tmp_path, told(VOTES), reducer, dataset=gold, metrics=metrics).results.scores[0].metrics
+        for reducer in (tallied(), None)
+    )
+    assert one["labels"].value == means["labels"].value == 1
+    assert math.isnan(one["low"].value)
+    assert not math.isnan(one["low2"].value)
+    assert math.isnan(means["low2"].value)
+    assert "want Epochs(n, calibrated(model)) or tallied()" in caplog.text
+
+
+def test_labels_of_several_tasks_are_refused_where_they_differ():
+    table = {"item": ["q0", "q0", "q1"], "task": ["a", "b", "a"], "label": [1, -1, 1]}
+    with pytest.raises(
+        InputError, match=r"labels has 1 and -1 for item 'q0', expected those of one"
+    ):
+        win_rate(btdagg.read_labels(table))
+    win_rate(btdagg.read_labels(table).filter({"task": "a"}))
+    win_rate(btdagg.read_labels({**table, "label": [1, 1, 1]}))
+
+
+def test_faults_of_metrics_are_named(tmp_path):
+    with pytest.raises(InputError, match="quantity is 'wins', expected one of A, tie, B"):
+        win_rate("gold", quantity="wins")
+    with pytest.raises(InputError, match="level"):
+        judge_win_rate(level=2)
+    gold = samples(3, gold=["better"] * 3)
+    for metric, message in {
+        win_rate("gold"): r"sample 'q\d+', gold: 'better', expected -1, 0, 1 or A, tie, B",
+        judge_win_rate(
+            groups="prompt"
+        ): r"sample 'q\d+': metadata has no 'prompt', expected its group",
+    }.items():
+        found = run(tmp_path, told(VOTES), tallied(), dataset=gold, metrics=[metric])
+        assert found.status == "error"
+        assert re.search(message, found.error.message)
+
+
+# Early stopping
+
+
+FULL = fit_votes(COUNTS, MODEL.decide(COUNTS))
+RULES = {
+    "lossless": StoppingRule.lossless(MODEL, 8),
+    "risk-bounded": StoppingRule.risk_bounded(MODEL, 8, FULL, epsilon=0.1),
+    "in pairs": StoppingRule.lossless(MODEL, 8, step=2),
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_epochs_in_series_cost_what_the_rule_says(tmp_path, name):
+    rule = RULES[name]
+    wanted = rule.follow(VOTES[:16])
+    found = run(
+        tmp_path,
+        told(VOTES),
+        calibrated(rule),
+        dataset=samples(16),
+        early_stopping=StopByRule(rule),
+        options={"max_samples": 1},
+    )
+    assert found.status == "success"
+    spent = np.zeros(16, dtype=int)
+    np.add.at(spent, [sample.metadata["row"] for sample in found.samples], 1)
+    np.testing.assert_array_equal(spent, wanted.n_votes)
+    assert 16 < spent.sum() < 128
+    scores = reduced(found)
+    assert [score.value for score in scores] == wanted.labels.tolist()
+    assert all(score.metadata["settled"] for score in scores)
+    assert ("change_risk" in scores[0].metadata) == (rule.votes is not None)
+    summary = found.results.early_stopping
+    assert summary.manager == f"btdagg {rule.kind}"
+    assert len(summary.early_stops) == 128 - spent.sum()
+    assert summary.metadata["votes"] == spent.sum()
+    assert summary.metadata["epochs_left_out"] == 128 - spent.sum()
+    assert summary.early_stops[0].reason.startswith("settled after ")
+
+
+def test_missing_votes_settle_nothing(folder, tmp_path):
+    found = run(
+        tmp_path,
+        told(lambda sample, epoch: "A" if epoch > 2 else "N"),
+        calibrated(folder / "rule.json"),
+        dataset=samples(2),
+        early_stopping=StopByRule(folder / "rule.json"),
+        options={"max_samples": 1},
+    )
+    needed = int(RULES["lossless"].follow([[1] * 8]).n_votes[0])
+    assert len(found.samples) == 2 * (2 + needed)
+    assert found.results.early_stopping.metadata["votes_missing"] == 4
+
+
+def test_from_n_votes_on_the_model_decides(folder):
+    both = [Score(value={"AB": 1, "BA": 0})] * 5
+    found = calibrated(RULES["risk-bounded"])(both)
+    assert found.value == MODEL.decide_one(0, 5, 5)
+    assert found.metadata["settled"]
+
+
+def test_a_stopper_is_of_one_task_and_one_scorer(folder, tmp_path):
+    with pytest.raises(InputError, match=r"rule is .*, a model, expected a stopping rule"):
+        StopByRule(folder / "model.json")
+
+    @scorer(metrics=[])
+    def second():
+        async def score(state, target):
+            return Score(value=1)
+
+        return score
+
+    def ends(stopper, scorer):
+        return run(tmp_path, scorer, tallied(), dataset=samples(1), early_stopping=stopper)
+
+    two = [told(VOTES), second()]
+    failed = ends(StopByRule(RULES["lossless"]), two)
+    assert "scorer is None, expected one of the task's: told, second" in failed.error.message
+    assert ends(StopByRule(RULES["lossless"], scorer="told"), two).status == "success"
+    shared = StopByRule(RULES["lossless"])
+    tasks = [
+        Task(name=name, dataset=samples(3), scorer=told(VOTES), solver=[], early_stopping=shared)
+        for name in ("one", "two")
+    ]
+    logs = eval(tasks, model=mock(lambda _: ""), display="none", log_dir=str(tmp_path), max_tasks=2)
+    failed = [found for found in logs if found.status == "error"]
+    assert len(failed) == 1
+    said = failed[0].error.message
+    assert "another task was begun with this StopByRule; give each task its own" in said
+
+
+def test_a_rule_that_asks_for_no_vote_is_refused():
+    rule = StoppingRule.cost_optimal(MODEL, 8, FULL, price=10.0)
+    with pytest.raises(InputError, match="rule is cost-optimal and stops before the first vote"):
+        StopByRule(rule)
+
+
+# The pairwise scorer
+
+
+PAIR = {"a": "good", "b": "bad", "label": 1}
+
+
+def by_response(messages):
+    """Prefers the good response wherever it is shown, and will not say so of an odd pair."""
+    text = messages[-1].text
+    first, second = (re.search(rf"<response_{side}>\s*(\S+)", text)[1] for side in "ab")
+    if "odd" in text and first == "good":
+        return "It is not for me to say."
+    return f"So be it.\n[[{'A' if first == 'good' else 'B' if second == 'good' else 'TIE'}]]"
+
+
+def judged(folder, *pairs, reducer=None, epochs=1, judge=by_response, **options):
+    dataset = [
+        Sample(input=text, id=f"q{row}", target="bad", metadata=metadata)
+        for row, (text, metadata) in enumerate(pairs)
+    ]
+    return run(
+        folder,
+        pairwise("a", "b", **options),
+        reducer,
+        epochs=epochs,
+        dataset=dataset,
+        options={"model": mock(judge)},
+    )
+
+
+def test_both_orders_are_asked_and_flipped(tmp_path):
+    pairs = [("even", PAIR), ("even", {"a": "bad", "b": "good"}), ("even", {"a": "x", "b": "y"})]
+    found = judged(tmp_path, *pairs, ("odd", PAIR), reducer=calibrated(MODEL), epochs=2)
+    scores = [sample.scores["pairwise"] for sample in found.samples if sample.epoch == 1]
+    assert [score.value for score in scores[:3]] == [
+        {"AB": side, "BA": side} for side in (1, -1, 0)
+    ]
+    assert math.isnan(scores[3].value["AB"])
+    assert scores[3].value["BA"] == 1
+    assert scores[3].answer == "AB: -, BA: A"
+    assert "It is not for me to say." in scores[3].explanation
+    counts = [list(score.metadata["counts"].values()) for score in reduced(found)]
+    assert counts == [[0, 0, 4], [4, 0, 0], [0, 4, 0], [0, 0, 2]]
+    assert found.results.scores[0].metrics["net win rate"].group == "judge_win_rate"
+    votes = read_inspect_votes(found)
+    assert votes.tally().select("minus", "tie", "plus").rows() == [tuple(one) for one in counts]
+    assert missing_by_status(votes) == {"unparsed": 2}
+    assert votes.values("order").to_list() == ["AB", "BA"]
+    assert votes.values("judge").to_list() == ["mockllm/model"]
+
+
+def test_a_judge_that_prefers_the_first_gives_one_vote_each_way(tmp_path):
+    found = judged(tmp_path, ("even", PAIR), judge=lambda messages: "[[A]]")
+    assert found.samples[0].scores["pairwise"].value == {"AB": 1, "BA": -1}
+    assert found.results.scores[0].scored_samples == 1
+
+
+def test_orders_may_alternate_by_epoch(tmp_path):
+    found = judged(tmp_path, ("odd", PAIR), reducer=tallied(), epochs=3, orders="alternate")
+    scores = [sample.scores["pairwise"] for sample in found.samples]
+    assert [score.reason for score in scores] == ["grader_failed", None, "grader_failed"]
+    assert scores[1].value == 1
+    frame = read_inspect_votes(found).frame
+    assert frame.select("sample", "order", "vote", "status").rows() == [
+        (1, "AB", None, "unparsed"),
+        (2, "BA", 1, "ok"),
+        (3, "AB", None, "unparsed"),
+    ]
+
+
+def test_a_judge_sees_the_responses_and_no_label(tmp_path):
+    seen = []
+
+    def answer(messages):
+        seen.append("\n".join(message.text for message in messages))
+        return "[[TIE]]"
+
+    dataset = [Sample(input="Say hi", target="Hello", metadata={"label": "SECRET", "x": "Hi"})]
+    model = get_model("mockllm/model", custom_outputs=[said("Good day")])
+    judges = {"grader": mock(answer)}
+    options = {"model": model, "model_roles": judges}
+    found = run(tmp_path, pairwise(), epochs=1, dataset=dataset, solver=generate(), options=options)
+    assert found.samples[0].scores["pairwise"].value == {"AB": 0, "BA": 0}
+    assert all("Say hi" in text and "SECRET" not in text for text in seen)
+    places = [(text.index("Good day"), text.index("Hello")) for text in seen]
+    assert sorted(first < second for first, second in places) == [False, True]
+
+
+def test_an_answer_that_is_cut_off_is_no_vote(tmp_path):
+    def cut(*_):
+        found = said("[[A]]")
+        found.choices[0].stop_reason = "max_tokens"
+        return found
+
+    dataset = [Sample(input="p", metadata=PAIR)]
+    options = {"model": get_model("mockllm/model", custom_outputs=cut)}
+    found = run(tmp_path, pairwise("a", "b"), epochs=1, dataset=dataset, options=options)
+    assert found.samples[0].scores["pairwise"].reason == "grader_failed"
+    assert missing_by_status(read_inspect_votes(found)) == {"truncated": 2}
+
+
+def test_faults_of_a_pairwise_scorer_are_named(tmp_path):
+    with pytest.raises(InputError, match="orders is 'AB', expected both or alternate"):
+        pairwise(orders="AB")
+    with pytest.raises(InputError, match="template is 'none', expected one of"):
+        pairwise(template="none")
+    found = judged(tmp_path, ("even", {"a": "good", "b": " "}))
+    assert r"sample 'q0', metadata['b']: ' ', expected a text" in found.error.message.replace(
+        "\\", ""
+    )
+
+
+# Logs into votes
+
+
+def test_votes_of_a_log_are_its_scores(log):
+    for source in (log, log.location, [Path(log.location)]):
+        votes = read_inspect_votes(source, columns={"group": "prompt"})
+        assert votes.columns == ["item", "vote", "sample", "judge", "task", "status", "group"]
+        ids, counts = votes.counts()
+        order = np.argsort([int(item[1:]) for item in ids])
+        np.testing.assert_array_equal(counts[order], COUNTS)
+        assert set(votes.frame["sample"]) == set(range(1, 9))
+        assert set(votes.frame["status"]) == {"ok"}
+        assert missing_by_status(votes) == {}
+    labels = read_inspect_labels(log, "gold", columns={"group": "prompt"})
+    assert (len(labels.ids), labels.n_missing) == (20, 30)
+    known = dict(zip(labels.ids, labels.labels, strict=True))
+    assert known == {f"q{row}": LABELS[row] for row in range(20)}
+    found = btdagg.estimate(votes, labels).estimates["net win rate"]
+    values = {name: one.value for name, one in log.results.scores[0].metrics.items()}
+    assert found.value == pytest.approx(values["net win rate2"], abs=0.1)
+
+
+def test_why_votes_are_missing_is_counted(tmp_path):
+    def value(sample, epoch):
+        if sample == "q0" and epoch == 1:
+            raise ValueError("the judge is ill")
+        return {1: "N", 2: Score.unscored(reason="refusal")}.get(epoch, 1) if sample == "q1" else 1
+
+    found = run(tmp_path, told(value), epochs=3, dataset=samples(4), fail_on_error=False)
+    third = next(one for one in found.samples if (one.id, one.epoch) == ("q2", 3))
+    found = invalidate_samples(found, [third.uuid], ProvenanceData(author="me"))
+    votes = read_inspect_votes(found)
+    why = {"error": 1, "invalidated": 1, "no answer": 1, "refusal": 1}
+    assert missing_by_status(votes) == why
+    assert votes.tally().rows_by_key("item")["q0"] == [(0, 0, 2)]
+    assert votes.tally()["tie"].sum() == 0
+
+
+def test_an_error_lacks_a_vote_of_each_order(tmp_path):
+    @scorer(metrics=[])
+    def ill():
+        ask = pairwise("a", "b")
+
+        async def score(state, target):
+            if state.sample_id == "q0":
+                raise ValueError("the judge is ill")
+            return await ask(state, target)
+
+        return score
+
+    dataset = [Sample(input="p", id=f"q{row}", metadata=PAIR) for row in range(2)]
+    options = {"model": get_model("mockllm/x"), "model_roles": {"grader": mock(by_response)}}
+    found = run(tmp_path, ill(), epochs=2, dataset=dataset, fail_on_error=False, options=options)
+    votes = read_inspect_votes(found)
+    assert missing_by_status(votes) == {"error": 4}
+    assert votes.frame.filter(item="q0")["order"].to_list() == ["AB", "BA"] * 2
+    assert set(votes.frame["judge"]) == {"mockllm/model"}
+
+
+def test_a_run_that_failed_as_a_whole_lacks_all_of_its_votes(tmp_path):
+    def ill(sample, epoch):
+        raise ValueError("the judge is ill")
+
+    failed = run(tmp_path, told(ill), epochs=2, dataset=samples(2), fail_on_error=False)
+    for options in ({}, {"scorer": "told"}):
+        assert missing_by_status(read_inspect_votes(failed, **options)) == {"error": 4}
+    with pytest.raises(InputError, match="no scores of 'other'; found told"):
+        read_inspect_votes(failed, scorer="other")
+    run(tmp_path, told(VOTES), epochs=3, dataset=samples(2))
+    votes = read_inspect_votes(tmp_path)
+    assert missing_by_status(votes) == {"error": 4}
+    assert (votes.height, votes.counts()[1].sum()) == (10, 6)
+
+
+def test_runs_without_samples_are_left_out(tmp_path):
+    run(tmp_path, told(VOTES), epochs=2, dataset=samples(2))
+    stopper = StopByRule(RULES["lossless"], scorer="other")
+    empty = run(tmp_path, told(VOTES), dataset=samples(2), early_stopping=stopper)
+    assert not empty.samples
+    with pytest.warns(UserWarning, match=r"left out, as they have no samples: .*\.eval") as said:
+        assert read_inspect_votes(tmp_path).height == 4
+    assert said[0].filename == __file__
+    for alone in (empty, empty.location):
+        with pytest.raises(InputError, match=r"\.eval: no log has samples"):
+            read_inspect_votes(alone)
+    with pytest.raises(InputError, match=r"\.eval: the log has no samples"):
+        write_inspect_labels(empty, MODEL, tmp_path / "out.eval")
+
+
+def test_runs_that_evaluate_several_models_are_refused_unless_they_are_the_judges(tmp_path):
+    dataset = [Sample(input="p", id="q0", metadata=PAIR)]
+    graded, alone = (
+        [
+            run(
+                tmp_path,
+                scorer,
+                epochs=1,
+                dataset=dataset,
+                options={"model": get_model(f"mockllm/{name}"), "model_roles": roles},
+            )
+            for name in "xy"
+        ]
+        for scorer, roles in (
+            (pairwise("a", "b"), {"grader": mock(by_response)}),
+            (told(lambda *_: 1), None),
+        )
+    )
+    said = r"runs of the task 'task' evaluate mockllm/x, mockllm/y, whose responses differ"
+    with pytest.raises(InputError, match=said):
+        read_inspect_votes(graded)
+    assert read_inspect_votes([graded[0], graded[0].location]).height == 2
+    assert set(read_inspect_votes(alone).frame["judge"]) == {"mockllm/x", "mockllm/y"}
+    graded[0].eval.model = "mockllm/model"  # which was the judge: of the other run too
+    with pytest.raises(InputError, match="evaluate mockllm/model, mockllm/y"):
+        read_inspect_votes(graded)
+
+
+def test_runs_add_up_and_what_a_log_repeats_counts_once(tmp_path):
+    first = run(tmp_path, told(VOTES), epochs=2, dataset=samples(10))
+    time.sleep(1.1)  # the name of a log tells its order by seconds
+    second = run(tmp_path, told(VOTES[:, 2:]), epochs=3, dataset=samples(10))
+    votes = read_inspect_votes(tmp_path)
+    assert votes.height == 50
+    assert sorted(set(votes.frame["sample"])) == [1, 2, 3, 4, 5]
+    ids, counts = votes.counts(4)
+    rows = [int(item[1:]) for item in ids]
+    wanted = np.stack([(VOTES[:, :4] == side).sum(axis=1) for side in (-1, 0, 1)], axis=1)
+    np.testing.assert_array_equal(counts, wanted[rows])
+    assert read_inspect_votes([first, second, first.location]).height == 50
+
+
+RETRIED = """
+import os
+from inspect_ai import Epochs, Task, task
+from inspect_ai.dataset import Sample
+from inspect_ai.scorer import Score, mean, scorer
+from btdagg.integrations.inspect import StopByRule, calibrated
+
+@scorer(metrics=[mean()])
+def judge():
+    async def score(state, target):
+        if "ILL" in os.environ and (state.sample_id, state.epoch) == ("b", 3):
+            raise ValueError("the judge is ill")
+        return Score(value=1)
+    return score
+
+@task
+def retried():
+    dataset = [Sample(input="x", id=name) for name in "ab"]
+    epochs = Epochs(8, calibrated("rule.json"))
+    stopper = StopByRule("rule.json")
+    return Task(dataset, solver=[], scorer=judge(), epochs=epochs, early_stopping=stopper)
+"""
+
+
+def test_a_retried_run_is_one_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("retried.py").write_text(RETRIED)
+    RULES["lossless"].save("rule.json")
+    monkeypatch.setenv("BTDAGG_MODEL", "rule.json")
+    monkeypatch.setenv("ILL", "1")
+    options = {"display": "none", "log_dir": "logs", "max_samples": 1}
+    (failed,) = eval("retried.py", model="mockllm/model", **options)
+    assert failed.status == "error"
+    monkeypatch.delenv("ILL")
+    (done,) = eval_retry(failed, **options)
+    needed = int(RULES["lossless"].follow([[1] * 8]).n_votes[0])
+    assert done.status == "success", done.error
+    assert done.results.early_stopping.metadata["votes"] == 2 * needed
+    for source in ("logs", [done, failed]):
+        votes = read_inspect_votes(source)
+        assert missing_by_status(votes) == {}
+        assert votes.counts()[1].tolist() == [[0, 0, needed]] * 2
+    assert missing_by_status(read_inspect_votes(failed))["error"] > 0
+
+
+def test_whole_numbers_stay_ids_and_words_are_read(tmp_path):
+    dataset = [Sample(input="p", metadata={"row": 0}, target="B"), Sample(input="p", target="same")]
+    found = run(tmp_path, told(lambda *_: "C"), epochs=2, dataset=dataset)
+    with pytest.raises(
+        InputError, match=r"sample 1, epoch 1, told: 'C', expected -1, 0, 1 or A, tie"
+    ):
+        read_inspect_votes(found)
+    votes = read_inspect_votes(found, words={"c": -1})
+    assert votes.counts()[0].tolist() == [1, 2]
+    assert votes.counts()[1].tolist() == [[2, 0, 0]] * 2
+    assert read_inspect_labels(found).labels.tolist() == [-1, 0]
+
+
+def test_faults_of_logs_are_named(log, tmp_path):
+    (tmp_path / "bad.eval").write_text("no log")
+    (tmp_path / "empty").mkdir()
+    for source, message in {
+        tmp_path / "absent.eval": r"absent\.eval: no such file",
+        tmp_path / "bad.eval": r"bad\.eval: no log of Inspect: ",
+        tmp_path / "empty": "empty: no logs of Inspect in this folder",
+    }.items():
+        with pytest.raises(InputError, match=message):
+            read_inspect_votes(source)
+    with pytest.raises(InputError, match="no scores of 'grade'; found verdict"):
+        read_inspect_votes(log, scorer="grade")
+    with pytest.raises(InputError, match=r"columns\['group'\] is 'g', which no sample's metadata"):
+        read_inspect_votes(log, columns={"group": "g"})
+    with pytest.raises(InputError, match="columns names vote, which votes have already"):
+        read_inspect_votes(log, columns={"vote": "prompt"})
+    two = log.model_copy(deep=True)
+    two.samples[0].scores["other"] = Score(value=1)
+    with pytest.raises(InputError, match="scores of verdict, other, expected one, or scorer="):
+        read_inspect_votes(two)
+    two.samples[0].metadata["gold"] = "A" if two.samples[0].metadata["gold"] != 1 else "B"
+    with pytest.raises(InputError, match="in another epoch or log"):
+        read_inspect_labels(two, "gold")
+
+
+# Labels into logs
+
+
+@pytest.fixture(scope="module")
+def written(log, folder):
+    output = folder / "written" / "calibrated.eval"
+    output.parent.mkdir()
+    write_inspect_labels(log.location, folder / "model.json", output)
+    return output
+
+
+def test_labels_are_written_beside_the_votes(log, written):
+    found = read_eval_log(str(written))
+    before = read_eval_log(log.location)
+    rows = [sample.metadata["row"] for sample in found.samples]
+    labels = MODEL.decide(COUNTS)
+    scores = [sample.scores["calibrated"] for sample in found.samples]
+    assert [score.value for score in scores] == labels[rows].tolist()
+    assert list(scores[0].metadata["counts"].values()) == COUNTS[rows[0]].tolist()
+    (edit,) = scores[0].history
+    assert edit.provenance.author == f"btdagg {btdagg.__version__}"
+    assert edit.provenance.reason == "label by the votes of the scorer verdict"
+    assert [one.scores["verdict"] for one in found.samples] == [
+        one.scores["verdict"] for one in before.samples
+    ]
+    assert found.results.scores[:-1] == before.results.scores
+    added = found.results.scores[-1]
+    assert (added.name, added.reducer, added.scored_samples) == (
+        "calibrated", "btdagg/calibrated", 50,
+    )  # fmt: skip
+    wanted = before.results.scores[0].metrics
+    for name in ("net win rate", "low", "high"):
+        assert added.metrics[name].value == pytest.approx(wanted[name].value, abs=1e-12)
+    assert len(found.reductions) == len(before.reductions) + 1
+    assert [score.value for score in reduced(found, -1)] == labels.tolist()
+    assert found.metadata["btdagg"]["calibrated"]["scorer"] == "verdict"
+    np.testing.assert_array_equal(
+        read_inspect_votes(found).counts()[1], read_inspect_votes(before).counts()[1]
+    )
+
+
+def test_no_file_is_replaced_unless_asked(log, folder, written, tmp_path):
+    original = Path(log.location).read_bytes()
+    for output in (Path(log.location), written):
+        with pytest.raises(InputError, match=r"which exists, expected another name or force=True"):
+            write_inspect_labels(log, MODEL, output)
+    with pytest.raises(InputError, match=r"want a name that ends in \.eval or \.json"):
+        write_inspect_labels(log, MODEL, tmp_path / "log.csv")
+    with pytest.raises(InputError, match="name is 'verdict', a score of the log already"):
+        write_inspect_labels(log, MODEL, tmp_path / "x.eval", name="verdict")
+    assert list(tmp_path.iterdir()) == []
+    in_memory = log.model_dump_json()
+    write_inspect_labels(log, MODEL, tmp_path / "log.json")
+    assert log.model_dump_json() == in_memory
+    assert Path(log.location).read_bytes() == original
+    assert len(read_eval_log(str(tmp_path / "log.json")).samples) == 400
+
+
+def test_labels_of_an_earlier_call_are_replaced_and_stay_in_the_history(written, tmp_path):
+    copy = tmp_path / "copy.eval"
+    copy.write_bytes(written.read_bytes())
+    other = DavidsonModel(beta=0.4, eta0=2, gamma=0)
+    write_inspect_labels(copy, other, copy, force=True)
+    found = read_eval_log(str(copy))
+    assert [score.value for score in reduced(found, -1)] == other.decide(COUNTS).tolist()
+    assert other.decide(COUNTS).tolist() != MODEL.decide(COUNTS).tolist()
+    assert len(found.samples[0].scores["calibrated"].history) == 2
+    assert [score.name for score in found.results.scores].count("calibrated") == 1
+
+
+def test_a_rule_and_what_has_no_vote_are_written(tmp_path):
+    rule = RULES["risk-bounded"]
+    source = run(tmp_path, told(lambda sample, _: "N" if sample == "q0" else 1), epochs=6,
+                 dataset=samples(3))  # fmt: skip
+    write_inspect_labels(source, rule, tmp_path / "out.eval")
+    found = read_eval_log(str(tmp_path / "out.eval"))
+    scores = reduced(found, -1)
+    assert math.isnan(scores[0].value)
+    assert [score.value for score in scores[1:]] == [rule.decide_one(0, 0, 6)] * 2
+    assert scores[1].metadata["settled"]
+    assert found.results.scores[-1].unscored_samples == 1
+
+
+# The viewer
+
+
+def test_the_log_opens_in_the_viewer(written, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [Path(sys.executable).with_name("inspect"), "view", "start", "--log-dir",
+               written.parent, "--host", "127.0.0.1", "--port", port]  # fmt: skip
+    with (tmp_path / "said").open("wb") as said:
+        server = subprocess.Popen(list(map(str, command)), stdout=said, stderr=said)
+    try:
+        page = _get(f"http://127.0.0.1:{port}/", server)
+        assert b"<title>Inspect View</title>" in page
+        files = json.loads(_get(f"http://127.0.0.1:{port}/api/log-files", server))["files"]
+        assert [Path(one["name"]).name for one in files] == ["calibrated.eval"]
+        name = quote(files[0]["name"], safe="")
+        found = json.loads(_get(f"http://127.0.0.1:{port}/api/logs/{name}", server))
+        assert [one["name"] for one in found["results"]["scores"]][-1] == "calibrated"
+        scores = [sample["scores"]["calibrated"] for sample in found["samples"]]
+        rows = [sample["metadata"]["row"] for sample in found["samples"]]
+        assert [score["value"] for score in scores] == MODEL.decide(COUNTS)[rows].tolist()
+    finally:
+        server.terminate()
+        server.wait(20)
+
+
+def _get(url, server):
+    end = time.monotonic() + 60
+    while True:
+        assert server.poll() is None
+        with contextlib.suppress(ConnectionRefusedError, OSError), urlopen(url, timeout=30) as page:
+            return page.read()
+        assert time.monotonic() < end, f"{url} does not answer"
+        time.sleep(0.1)

@@ -1,0 +1,410 @@
+"""The pytest plugin: gates that pass, fail and cannot tell, in JUnit, terminal and Markdown."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from btdagg.estimates import not_worse
+from btdagg.votes import read_labels, read_votes
+from commands import WITHOUT
+from draws import drawn
+from pages import ROOT, blocks
+
+GATES = """
+import btdagg
+
+def files(name):
+    return btdagg.read_votes(f"votes-{name}.csv"), btdagg.read_labels(f"labels-{name}.csv")
+
+def test_better(release_gate):
+    found = release_gate(*files("better"), margin=0.05)
+    assert found.passed and found.margin == 0.05
+
+def test_worse(release_gate):
+    release_gate(*files("worse"))
+
+def test_few(release_gate):
+    release_gate(*files("few"), name="a | few <labels>", level=0.9)
+
+def test_none(release_gate):
+    release_gate(*files("one"))
+
+def test_no_gate(request):
+    request.node.user_properties.append(("estimate", 7))
+"""
+DATA = {"better": (300, -0.4), "worse": (300, 0.4), "few": (20, 0.0), "one": (1, 0.0)}
+
+
+def write_tables(folder, name, n_labels, lead):
+    counts, labels = drawn(500, n_labels, lead)
+    items = [f"q{number}" for number in range(500)]
+    votes = np.concatenate([np.repeat([-1, 0, 1], row) for row in counts])
+    pl.DataFrame({"item": np.repeat(items, 8), "vote": votes}).write_csv(
+        folder / f"votes-{name}.csv"
+    )
+    pl.DataFrame({"item": items[:n_labels], "label": labels[:n_labels].astype(int)}).write_csv(
+        folder / f"labels-{name}.csv"
+    )
+
+
+def run(folder, *arguments):
+    """Run pytest as a user does; the plugin is loaded by itself."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-W", "error", *arguments],
+        cwd=folder, capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("gates")
+    for name, (n_labels, lead) in DATA.items():
+        write_tables(folder, name, n_labels, lead)
+    (folder / "test_gates.py").write_text(GATES)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def ran(folder):
+    options = ("--junit-xml", "junit.xml", "--btdagg-summary", "gates.md", "test_gates.py")
+    return run(folder, *options)
+
+
+def expected(folder, name, **options):
+    tables = read_votes(folder / f"votes-{name}.csv"), read_labels(folder / f"labels-{name}.csv")
+    return not_worse(*tables, **options)
+
+
+def test_a_gate_passes_or_fails_with_its_reason(folder, ran):
+    status, printed = ran
+    assert status == 1
+    assert "3 failed, 2 passed" in printed
+    for name, options in (("better", {"margin": 0.05}), ("worse", {}), ("few", {"level": 0.9})):
+        assert str(expected(folder, name, **options)) in printed
+    assert "1 label" in printed
+    assert "Traceback" not in printed
+    assert "release_gate(*files" not in printed  # the reason is enough
+
+
+def test_the_terminal_ends_with_a_line_for_each_gate(ran):
+    _, printed = ran
+    lines = printed[printed.index("= release gates =") :].splitlines()[1:5]
+    assert lines[0].startswith("test_better: B is not worse than A by more than 0.05")
+    assert lines[1].startswith("test_worse: B is worse than A by more than 0.02")
+    assert lines[2].startswith("a | few <labels>: cannot tell whether B is worse")
+    assert lines[3].startswith("test_none: ")
+
+
+def test_junit_has_the_numbers(folder, ran):
+    tree = ElementTree.parse(folder / "junit.xml")
+    cases = {case.get("name"): case for case in tree.iter("testcase")}
+    properties = {
+        name: {one.get("name"): one.get("value") for one in case.iter("property")}
+        for name, case in cases.items()
+    }
+    found = expected(folder, "few", level=0.9)
+    assert found.labels_wanted > 20
+    assert properties["test_few"] == {
+        "gate": "a | few <labels>",
+        "estimate": str(found.estimate),
+        "lower": str(found.lower),
+        "upper": str(found.upper),
+        "margin": "0.02",
+        "level": "0.9",
+        "n_items": "500",
+        "n_labels": "20",
+        "labels_wanted": str(found.labels_wanted),
+        "outcome": "inconclusive",
+        "message": "; ".join([str(found), *found.remarks]),
+    }
+    assert properties["test_better"]["outcome"] == "not worse"
+    assert properties["test_worse"]["outcome"] == "worse"
+    assert properties["test_none"]["outcome"] == "no answer"
+    assert properties["test_no_gate"] == {"estimate": "7"}
+    failed = {name for name, case in cases.items() if case.find("failure") is not None}
+    assert failed == {"test_worse", "test_few", "test_none"}
+    assert "cannot tell" in cases["test_few"].find("failure").get("message")
+
+
+def test_the_table_is_markdown(folder, ran):
+    text = (folder / "gates.md").read_text()
+    assert text.startswith("### Release gates\n\n| gate ")
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    assert len(rows) == 6  # header, rule and four gates
+    found = expected(folder, "better", margin=0.05)
+    ends = [f"{abs(end):.3f}" for end in (found.estimate, found.lower, found.upper)]
+    assert all(end in rows[2] for end in ends)
+    assert "**not worse**" in rows[2]
+    assert "300 of 500" in rows[2]
+    assert r"a \| few &lt;labels&gt;" in rows[4]
+    assert f"{expected(folder, 'few', level=0.9).labels_wanted:,}" in rows[4]
+    assert "1 label" in rows[5]
+
+
+def test_processes_of_xdist_give_one_table(folder, ran):
+    status, printed = run(
+        folder, "-n", "2", "--btdagg-summary", "xdist.md", "test_gates.py", "--maxfail", "9"
+    )
+    assert status == 1
+    rows = (folder / "xdist.md").read_text().splitlines()
+    assert sorted(rows) == sorted((folder / "gates.md").read_text().splitlines())
+    assert printed.count("= release gates =") == 1
+
+
+def test_a_run_without_gates_says_so_and_replaces_only_its_own_table(folder):
+    options = ("--btdagg-summary", "empty.md", "-k", "test_no_gate", "test_gates.py")
+    for _ in range(2):
+        status, printed = run(folder, *options)
+        assert status == 0
+    assert "release gates =" not in printed
+    assert (folder / "empty.md").read_text() == "### Release gates\n\nNo release gate was run.\n"
+    (folder / "notes.md").write_text("# Mine\n")
+    for name, said in (
+        ("notes.md", "--btdagg-summary is notes.md, a file that it did not write"),
+        (".", "--btdagg-summary is ., a folder, expected a file"),
+        ("no/gates.md", "--btdagg-summary is no/gates.md, and its folder is not there"),
+    ):
+        status, printed = run(folder, "--btdagg-summary", name, "test_gates.py")
+        assert status == 4
+        assert said in printed
+    assert (folder / "notes.md").read_text() == "# Mine\n"
+
+
+def test_several_gates_of_a_test(folder):
+    (folder / "test_more.py").write_text(
+        GATES.partition("def test_better")[0]
+        + """
+def test_both(release_gate, request):
+    request.node.user_properties.append(("gate", "mine"))
+    release_gate(*files("better"), name="first")
+    release_gate(*files("better"), name="first", margin=0.1)
+"""
+    )
+    status, printed = run(folder, "--btdagg-summary", "more.md", "test_more.py")
+    assert status == 0, printed
+    rows = [line for line in (folder / "more.md").read_text().splitlines() if "**" in line]
+    assert ["0.02" in rows[0], "0.1 " in rows[1], len(rows)] == [True, True, 2]
+
+
+RERUNS = """
+from _pytest.runner import runtestprotocol
+
+def pytest_runtest_protocol(item, nextitem):
+    for _ in range(2):  # as pytest-rerunfailures does
+        item._initrequest()
+        runtestprotocol(item, nextitem=nextitem)
+    return True
+"""
+
+
+def test_of_a_test_that_is_run_again_the_last_run_counts(folder, tmp_path):
+    for kind in ("votes", "labels"):
+        for name in ("better", "worse"):
+            shutil.copy(folder / f"{kind}-{name}.csv", tmp_path)
+    (tmp_path / "conftest.py").write_text(RERUNS)
+    (tmp_path / "test_again.py").write_text(
+        GATES.partition("def test_better")[0]
+        + """
+names = iter(["worse", "better"])
+
+def test_again(release_gate, request):
+    request.node.user_properties.append(("run by", "me"))
+    release_gate(*files(next(names)), margin=0.05)
+
+def test_ill_before_its_gate(request):
+    assert next(ill) == 0
+    request.getfixturevalue("release_gate")(*files("better"))
+
+ill = iter([0, 1])
+"""
+    )
+    options = ("--junit-xml", "again.xml", "--btdagg-summary", "again.md", "test_again.py")
+    _, printed = run(tmp_path, *options)
+    assert "2 failed, 2 passed" in printed
+    rows = [line for line in (tmp_path / "again.md").read_text().splitlines() if "**" in line]
+    assert len(rows) == 1
+    assert "test\\_again" in rows[0]
+    assert "**not worse**" in rows[0]
+    cases = ElementTree.parse(tmp_path / "again.xml").findall(".//testcase[@name='test_again']")
+    names = [one.get("name") for one in cases[-1].iter("property")]
+    assert names.count("gate") == 1
+    assert names.count("run by") == 2  # what is not of a gate stays
+
+
+def test_gates_that_raise_or_are_in_a_fixture_are_in_the_table(folder):
+    (folder / "test_ill.py").write_text(
+        "import pytest\n"
+        + GATES.partition("def test_better")[0]
+        + """
+def test_option(release_gate):
+    release_gate(*files("better"), marginn=0.05)
+
+@pytest.fixture
+def passed(release_gate):
+    return release_gate(*files("worse"), name="in a fixture")
+
+def test_fixture(passed):
+    pass
+"""
+    )
+    options = ("--junit-xml", "ill.xml", "--btdagg-summary", "ill.md", "test_ill.py")
+    status, printed = run(folder, *options)
+    assert (status, "1 failed, 1 error" in printed) == (1, True)
+    said = "TypeError: not_worse() got an unexpected keyword argument 'marginn'"
+    assert f"test_option: {said}" in printed
+    assert "in a fixture: B is worse than A" in printed
+    rows = [line for line in (folder / "ill.md").read_text().splitlines() if "**" in line]
+    assert ["**error**" in rows[0], "**worse**" in rows[1], len(rows)] == [True, True, 2]
+    found = ElementTree.parse(folder / "ill.xml").find(".//property[@name='message']")
+    assert said in found.get("value")
+
+
+def test_other_runs_of_pytest_load_nothing_for_it(tmp_path):
+    (tmp_path / "test_plain.py").write_text(
+        "import sys\n\n\ndef test_plain():\n"
+        "    loaded = [m for m in sys.modules if m.startswith('btdagg')]\n"
+        "    assert 'btdagg.integrations.pytest' in loaded\n"
+        "    assert not {'numpy', 'scipy', 'polars'} & set(sys.modules)\n"
+        "    assert 'btdagg.estimates' not in loaded\n"
+    )
+    status, printed = run(tmp_path, "-p", "no:hypothesispytest", "test_plain.py")
+    assert status == 0, printed
+
+
+def test_without_pytest_the_extra_is_named():
+    code = WITHOUT.format(modules=["pytest"]) + "import btdagg; btdagg.integrations.pytest"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1].endswith(
+        "a release gate needs pytest: pip install 'btdagg[pytest]'"
+    )
+
+
+# The workflow
+
+EXAMPLE = ROOT / "examples" / "release_gate"
+
+
+@pytest.fixture(scope="module")
+def workflow():
+    if os.environ.get("CI") != "true":
+        pytest.importorskip("yaml")
+    import yaml
+
+    return yaml.safe_load((EXAMPLE / "release-gate.yml").read_text())
+
+
+def test_the_page_shows_the_example():
+    shown = next(
+        block
+        for block in blocks((ROOT / "docs" / "gate.md").read_text(encoding="utf-8"))
+        if block.file == "test_release.py"
+    )
+    assert (EXAMPLE / "test_release.py").read_text().endswith(shown.text)
+
+
+@pytest.mark.integration
+def test_the_workflow_may_do_no_more_than_it_has_to(workflow):
+    assert workflow["permissions"] == {}
+    assert {name: job["permissions"] for name, job in workflow["jobs"].items()} == {
+        "gate": {"contents": "read"},
+        "comment": {"pull-requests": "write"},
+    }
+    steps = [step for job in workflow["jobs"].values() for step in job["steps"]]
+    used = [step["uses"] for step in steps if "uses" in step]
+    assert len(used) == 4
+    assert all(re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", action) for action in used)
+    # What a pull request's author wrote is in no command.
+    assert not any("${{" in step.get("run", "") for step in steps)
+    # The job that may write has no code of the pull request.
+    assert [
+        step.get("uses", "").partition("@")[0] for step in workflow["jobs"]["comment"]["steps"]
+    ] == [
+        "actions/download-artifact",
+        "",
+    ]
+    assert workflow[True] == "pull_request"  # YAML takes "on" for true
+
+
+@pytest.mark.integration
+def test_the_gate_of_the_workflow_runs(workflow, tmp_path):
+    write_tables(tmp_path, "x", 300, -0.4)
+    for kind in ("votes", "labels"):
+        (tmp_path / f"{kind}-x.csv").rename(tmp_path / f"{kind}.csv")
+    shutil.copy(EXAMPLE / "test_release.py", tmp_path)
+    (command,) = (
+        step["run"]
+        for step in workflow["jobs"]["gate"]["steps"]
+        if "pytest " in step.get("run", "")
+    )
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    subprocess.run(
+        ["bash", "-e", "-c", command], cwd=tmp_path, check=True, env={**os.environ, "PATH": path}
+    )
+    assert "**not worse**" in (tmp_path / "gate.md").read_text()
+    assert ElementTree.parse(tmp_path / "gate.xml").find(".//property[@name='upper']") is not None
+
+
+# Stands in for GitHub's command line: comments are in a file, and jq is jq.
+GH = """#!{python}
+import json, pathlib, subprocess, sys
+given, file = sys.argv[1:], pathlib.Path("comments.json")
+comments = json.loads(file.read_text())
+assert given.pop(0) == "api"
+if given[0] == "--paginate":
+    assert given[1] == "repos/o/r/issues/7/comments" and given[2] == "--jq"
+    for page in (comments[:2], comments[2:]):
+        subprocess.run(["jq", "-r", given[3]], input=json.dumps(page), text=True, check=True)
+else:
+    _, method, place, _, body = given
+    text = pathlib.Path(body.removeprefix("body=@")).read_text()
+    if method == "POST":
+        assert place == "repos/o/r/issues/7/comments"
+        comments.append({{"id": 90, "user": {{"login": "github-actions[bot]"}}, "body": text}})
+    else:
+        assert method == "PATCH"
+        (one,) = (c for c in comments if place == f"repos/o/r/issues/comments/{{c['id']}}")
+        one["body"] = text
+    file.write_text(json.dumps(comments))
+"""
+
+
+@pytest.mark.integration
+def test_the_workflow_keeps_one_comment(workflow, tmp_path):
+    if shutil.which("jq") is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("jq is not installed: apt-get install jq")
+        pytest.skip("jq is not installed")
+    (tmp_path / "bin").mkdir()
+    stub = tmp_path / "bin" / "gh"
+    stub.write_text(GH.format(python=sys.executable))
+    stub.chmod(0o755)
+    mark = "<!-- btdagg release gate -->\n"
+    others = [
+        {"id": 1, "user": {"login": "somebody"}, "body": mark + "not ours"},
+        {"id": 2, "user": {"login": "github-actions[bot]"}, "body": "of another workflow"},
+        {"id": 3, "user": {"login": "somebody"}, "body": "$(touch pwned) `x`"},
+    ]
+    (tmp_path / "comments.json").write_text(json.dumps(others))
+    script = workflow["jobs"]["comment"]["steps"][-1]["run"]
+    environment = {
+        "PATH": f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}",
+        "GITHUB_REPOSITORY": "o/r",
+        "NUMBER": "7",
+    }
+    for table in ("first $(touch pwned)\n", "second\n"):
+        (tmp_path / "gate.md").write_text(table)
+        subprocess.run(["bash", "-e", "-c", script], cwd=tmp_path, env=environment, check=True)
+        *before, ours = json.loads((tmp_path / "comments.json").read_text())
+        assert before == others
+        assert ours["body"] == mark + table
+    assert not (tmp_path / "pwned").exists()

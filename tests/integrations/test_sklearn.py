@@ -1,0 +1,267 @@
+"""The classifier is scikit-learn's in what it promises, and `calibrate` in what it computes."""
+
+import pickle
+import re
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.calibration import calibration_curve
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import mean_absolute_error
+from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import check_estimator
+
+import btdagg
+from btdagg import Bounds, InputError, calibrate, fit_prior
+from btdagg.integrations.sklearn import DavidsonClassifier
+from btdagg.model import CalibrationWarning
+from draws import triples
+
+COLUMNS = "X has other than three columns"
+COUNTS = "X has fractions or negative numbers, which are no counts"
+
+# Checks of scikit-learn that the contract rules out, and what of the contract their data violate.
+RULED_OUT = {
+    "check_all_zero_sample_weights_error": COLUMNS,
+    "check_classifier_data_not_an_array": COLUMNS,
+    "check_classifiers_classes": COLUMNS,
+    "check_classifiers_one_label": COUNTS,
+    "check_classifiers_one_label_sample_weights": COLUMNS,
+    "check_classifiers_train": COLUMNS,
+    "check_dict_unchanged": COUNTS,
+    "check_dont_overwrite_parameters": COUNTS,
+    "check_dtype_object": COLUMNS,
+    "check_estimators_dtypes": COLUMNS,
+    "check_estimators_fit_returns_self": COLUMNS,
+    "check_estimators_nan_inf": COUNTS,
+    "check_estimators_overwrite_params": COLUMNS,
+    "check_estimators_pickle": COUNTS,
+    "check_f_contiguous_array_estimator": COUNTS,
+    "check_fit2d_1sample": COLUMNS,
+    "check_fit2d_predict1d": COUNTS,
+    "check_fit_check_is_fitted": COLUMNS,
+    "check_fit_idempotent": COLUMNS,
+    "check_fit_score_takes_y": COUNTS,
+    "check_methods_sample_order_invariance": COUNTS,
+    "check_methods_subset_invariance": COUNTS,
+    "check_n_features_in": COLUMNS,
+    "check_n_features_in_after_fitting": COLUMNS,
+    "check_pipeline_consistency": COUNTS,
+    "check_positive_only_tag_during_fit": COLUMNS,
+    "check_readonly_memmap_input": COLUMNS,
+    "check_sample_weight_equivalence_on_dense_data": COLUMNS,
+    "check_sample_weights_list": COUNTS,
+    "check_sample_weights_not_an_array": COLUMNS,
+    "check_sample_weights_not_overwritten": COLUMNS,
+    "check_sample_weights_pandas_series": COLUMNS,
+    "check_sample_weights_shape": COLUMNS,
+    "check_supervised_y_2d": COUNTS,
+}
+SAID = {
+    COLUMNS: r"X has shape .* want \(n, 3\)|minimum of 3 is required|X has columns 0, 1, expected",
+    COUNTS: "want a non-negative integer",
+}
+
+
+def items(n=300, seed=0):
+    """Counts and labels of a judge that errs, and the group of each item."""
+    random = np.random.default_rng(seed)
+    labels = random.integers(-1, 2, n)
+    seen = labels[:, np.newaxis] + random.normal(0, 1.5, (n, 8))
+    votes = np.clip(np.round(seen), -1, 1)
+    counts = np.column_stack([(votes == side).sum(axis=1) for side in (-1, 0, 1)])
+    return counts, labels, np.arange(n) // 3
+
+
+COUNTED, LABELS, GROUPS = items()
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        yield
+
+
+def test_the_checks_of_scikit_learn_pass_but_for_those_that_the_contract_rules_out():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = check_estimator(DavidsonClassifier(), on_fail=None, on_skip=None)
+    failed = {one["check_name"]: one["exception"] for one in found if one["status"] == "failed"}
+    assert failed.keys() == RULED_OUT.keys()
+    for name, error in failed.items():
+        said = []
+        while error is not None:
+            said.append(str(error))
+            error = error.__cause__ or error.__context__
+        assert re.search(SAID[RULED_OUT[name]], "\n".join(said)), name
+    skipped = [one["check_name"] for one in found if one["status"] == "skipped"]
+    assert skipped == ["check_array_api_input"]  # by scikit-learn, unless SCIPY_ARRAY_API is set
+    assert sum(one["status"] == "passed" for one in found) >= 20
+
+
+@pytest.mark.parametrize("prior", [None, "weak", "fitted"])
+def test_it_fits_and_decides_as_calibrate_does(prior):
+    if prior == "fitted":
+        prior = fit_prior([items(seed=1)[:2], items(seed=2)[:2]], alpha=0.5, kappa=2.0)
+    model = calibrate(COUNTED, LABELS, prior=prior, alpha=0.5, kappa=2.0).model
+    one = DavidsonClassifier(prior=prior, alpha=0.5, kappa=2.0).fit(COUNTED, LABELS)
+    assert one.model_ == model
+    assert one.calibration_.n_labels == 300
+    new = np.concatenate([items(100, seed=3)[0], list(triples(30))])
+    np.testing.assert_array_equal(one.predict(new), model.decide(new))
+    np.testing.assert_array_equal(one.predict_proba(new), model.predict_proba(new))
+    assert one.classes_.tolist() == [-1, 0, 1]
+    assert one.n_features_in_ == 3
+    assert one.score(new, model.decide(new)) == 1
+    assert one.score(COUNTED, LABELS) == (model.decide(COUNTED) == LABELS).mean()
+
+
+def test_weights_and_bounds_are_those_of_calibrate():
+    weights, bounds = np.arange(300.0), Bounds(beta=(0.5, 0.6))
+    wanted = calibrate(COUNTED, LABELS, weights=weights, bounds=bounds).model
+    for given in (weights, weights.tolist(), pd.Series(weights)):
+        one = DavidsonClassifier(bounds=bounds).fit(COUNTED, LABELS, sample_weight=given)
+        assert one.model_ == wanted
+    kept = DavidsonClassifier().fit(COUNTED[:200], LABELS[:200]).model_
+    zero = (np.arange(300) < 200).astype(float)
+    with pytest.raises(InputError, match="no item with a weight above 0"):
+        DavidsonClassifier().fit(COUNTED, LABELS, sample_weight=np.zeros(300))
+    with pytest.raises(InputError, match="weights"):
+        DavidsonClassifier().fit(COUNTED, LABELS, sample_weight=np.ones(299))
+    zeroed = DavidsonClassifier().fit(COUNTED, LABELS, sample_weight=zero).model_
+    assert list(zeroed.numbers.values()) == pytest.approx(list(kept.numbers.values()), rel=1e-6)
+
+
+def test_what_scikit_learn_checks_on_data_of_its_own_holds_for_counts():
+    one = DavidsonClassifier(prior="weak")
+    before = one.get_params()
+    assert one.fit(COUNTED, LABELS) is one
+    assert one.get_params() == before
+    again = clone(one)
+    with pytest.raises(NotFittedError):
+        again.predict(COUNTED)
+    predicted, shares = one.predict(COUNTED), one.predict_proba(COUNTED)
+    for given in (
+        np.asfortranarray(COUNTED), COUNTED.tolist(), COUNTED.astype(float), COUNTED.astype(object),
+        COUNTED.astype("uint8"), COUNTED.astype("float32"),
+    ):  # fmt: skip
+        np.testing.assert_array_equal(again.fit(given, LABELS).predict(given), predicted)
+    fixed = COUNTED.copy()
+    fixed.flags.writeable = False
+    np.testing.assert_array_equal(again.fit(fixed, LABELS).predict(fixed), predicted)
+    alone = clone(one).fit(COUNTED[LABELS == 1], LABELS[LABELS == 1])
+    assert alone.predict_proba(COUNTED).shape == shares.shape
+    other = pickle.loads(pickle.dumps(one))
+    assert other.calibration_.n_labels == 300
+    assert one.calibration_.posterior is not None  # as before
+    np.testing.assert_array_equal(other.predict_proba(COUNTED), shares)
+    for part in (slice(0, 1), slice(10, 50), slice(None, None, -1)):
+        np.testing.assert_array_equal(one.predict_proba(COUNTED[part]), shares[part])
+    assert one.fit(COUNTED, LABELS.reshape(-1, 1).ravel().astype(float)).predict(
+        COUNTED
+    ).tolist() == list(predicted)
+    through = make_pipeline(FunctionTransformer(), DavidsonClassifier(prior="weak"))
+    np.testing.assert_array_equal(through.fit(COUNTED, LABELS).predict(COUNTED), predicted)
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+def test_frames_are_read_by_name(library):
+    names = ["minus", "tie", "plus"]
+    frame = library.DataFrame({name: COUNTED[:, k] for k, name in enumerate(names)})
+    one = DavidsonClassifier().fit(frame[["plus", "minus", "tie"]], LABELS)
+    assert one.model_ == calibrate(COUNTED, LABELS).model
+    assert one.feature_names_in_.tolist() == names
+    np.testing.assert_array_equal(one.predict(frame), one.model_.decide(COUNTED))
+    other = frame.rename(columns={"tie": "x"}) if library is pd else frame.rename({"tie": "x"})
+    with pytest.raises(InputError, match="X has columns minus, x, plus, expected minus, tie, plus"):
+        one.predict(other)
+
+
+def test_cross_validation_predicts_as_fits_to_the_folds_do():
+    folds = list(GroupKFold(5).split(COUNTED, LABELS, GROUPS))
+    wanted, shares = np.empty(300), np.empty((300, 3))
+    for train, test in folds:
+        model = calibrate(COUNTED[train], LABELS[train], prior="weak").model
+        wanted[test], shares[test] = model.decide(COUNTED[test]), model.predict_proba(COUNTED[test])
+    options = {"groups": GROUPS, "cv": GroupKFold(5)}
+    one = DavidsonClassifier(prior="weak")
+    np.testing.assert_array_equal(cross_val_predict(one, COUNTED, LABELS, **options), wanted)
+    numbered = DavidsonClassifier(prior="weak", classes=(0, 1, 2))
+    found = cross_val_predict(numbered, COUNTED, LABELS, method="predict_proba", **options)
+    np.testing.assert_array_equal(found, shares)
+    # A reliability curve by label.
+    for place, label in enumerate((-1, 0, 1)):
+        share, mean = calibration_curve(label == LABELS, found[:, place], n_bins=4)
+        assert np.abs(share - mean).max() < 0.25
+    with pytest.raises(ValueError, match="is 2, expected one of the classes -1, 0, 1"):
+        cross_val_predict(one, COUNTED, LABELS, method="predict_proba", **options)
+
+
+def test_a_grid_search_chooses_by_absolute_error():
+    grid = {"prior": [None, "weak"], "alpha": [0.5, 1.0, 4.0]}
+    folds = StratifiedKFold(4, shuffle=True, random_state=0)
+    search = GridSearchCV(DavidsonClassifier(), grid, scoring="neg_mean_absolute_error", cv=folds)
+    search.fit(COUNTED, LABELS)
+    errors = []
+    for parameters in search.cv_results_["params"]:
+        one = DavidsonClassifier(**parameters)
+        of_folds = [
+            mean_absolute_error(
+                LABELS[test], one.fit(COUNTED[train], LABELS[train]).predict(COUNTED[test])
+            )
+            for train, test in folds.split(COUNTED, LABELS)
+        ]
+        errors.append(np.mean(of_folds))
+    np.testing.assert_allclose(-search.cv_results_["mean_test_score"], errors, rtol=1e-12)
+    assert search.best_params_ == search.cv_results_["params"][int(np.argmin(errors))]
+    best = search.best_estimator_
+    assert best.model_ == calibrate(COUNTED, LABELS, **search.best_params_).model
+
+
+def test_classes_may_have_other_names():
+    words = np.array(["B", "tie", "A"])
+    one = DavidsonClassifier(classes=("B", "tie", "A")).fit(COUNTED, words[LABELS + 1])
+    assert one.model_ == calibrate(COUNTED, LABELS).model
+    assert one.predict([[0, 0, 8], [8, 0, 0]]).tolist() == ["A", "B"]
+    few = DavidsonClassifier(prior="weak").fit(COUNTED[LABELS > -1], LABELS[LABELS > -1])
+    assert few.classes_.tolist() == [-1, 0, 1]
+    assert few.predict_proba(COUNTED).shape == (300, 3)
+
+
+@pytest.mark.parametrize(
+    ("counts", "labels", "options", "message"),
+    [
+        ([[1, 2, 3]], [2], {}, r"y\[0\] is 2, expected one of the classes -1, 0, 1"),
+        ([[1, 2, -3]], [1], {}, r"is -3, expected a non-negative integer"),
+        ([[1, 2, 3]], ["A"], {}, r"y\[0\] is A, expected one of the classes -1, 0, 1"),
+        ([[1, 2, 3, 4]], [1], {}, r"X has shape \(1, 4\), expected \(n, 3\): minus, tie, plus"),
+        ([[1, 2, 3]], [1], {"classes": (0, 1)}, r"classes is \(0, 1\), expected three of them"),
+        (
+            [[1, 2, 3]],
+            [1],
+            {"classes": (0, 1, 1)},
+            r"classes is \(0, 1, 1\), expected three of them",
+        ),
+        ([[1, 2, 3]], [1, 0], {}, "inconsistent numbers of samples"),
+        ([[1, 2, float("nan")]], [1], {}, "Input X contains NaN"),
+        ([[1, 2, float("inf")]], [1], {}, "Input X contains infinity"),
+        ([[1, 2, 0.5]], [1], {}, "is 0.5, expected a non-negative integer"),
+        ([[1, 2, 3]], [0.5], {}, "Unknown label type: continuous"),
+        ([[1, 2, 3]], None, {}, "requires y to be passed, but the target y is None"),
+        ([[1, 2, 3]], [1], {"prior": "strong"}, "prior is 'strong'"),
+    ],
+)
+def test_what_is_wrong_is_named(counts, labels, options, message):
+    with pytest.raises(ValueError, match=message):
+        DavidsonClassifier(**options).fit(counts, labels)
+
+
+def test_it_is_there_when_named():
+    assert btdagg.integrations.sklearn.DavidsonClassifier is DavidsonClassifier

@@ -1,0 +1,119 @@
+"""Engines that answer many requests in one call. With an accelerator:
+
+BTDAGG_VLLM_MODEL=Qwen/Qwen3-0.6B python -m pytest tests/judge/test_judge_batch_client.py
+"""
+
+import asyncio
+import time
+
+import pytest
+
+from btdagg.judge import BatchClient, FunctionClient, Judging, Limits, judge
+from btdagg.judge.client import ChatReply, ChatRequest
+from btdagg.judge.faults import ChatError
+from judging import pairs_of, rows_of
+
+
+def run_on(place, client, n_items=50, **options):
+    judging = Judging("m", n=4, limits=Limits(64), **options)
+    return asyncio.run(judge(pairs_of(n_items), judging, store=place, client=client))
+
+
+def test_calls_that_come_together_are_one(tmp_path):
+    sizes = []
+
+    def answer(requests):
+        sizes.append(len(requests))
+        return ["<think>hm</think>[[A]]"] * len(requests)
+
+    # As patient as a slow machine needs.
+    run = run_on(tmp_path / "v.db", BatchClient(answer, wait=0.5))
+    assert run.statuses == {"ok": 200}
+    assert sum(sizes) == 200
+    assert sizes[0] == 1  # until the first has worked
+    assert max(sizes) == 64
+    assert len(sizes) < 15
+
+
+def test_who_was_answered_is_waited_for():
+    """One call that left alone does not keep the others apart from it for good."""
+    sizes = []
+
+    def answer(requests):
+        sizes.append(len(requests))
+        time.sleep({1: 0.1, 2: 4.0}.get(len(sizes), 0.0))
+        return ["[[A]]"] * len(requests)
+
+    async def asks(client, n_calls, pause):
+        for _ in range(n_calls):
+            await client.complete(ChatRequest((), "m"))
+            await asyncio.sleep(pause)  # as long as it takes to write what was answered
+
+    async def run():
+        client = BatchClient(answer, wait=0.005)
+        first = asyncio.create_task(asks(client, 3, 0.0))
+        await asyncio.sleep(0.03)
+        await asyncio.gather(first, *(asks(client, 2, 0.02) for _ in range(7)))
+
+    asyncio.run(run())
+    assert sizes == [1, 8, 8]
+
+
+def test_a_client_serves_one_loop_after_another(tmp_path):
+    client = BatchClient(lambda requests: ["[[A]]"] * len(requests))
+    for name in ("a.db", "b.db"):
+        assert run_on(tmp_path / name, client, 3).statuses == {"ok": 12}
+
+
+def test_who_waits_for_a_client_that_is_closed_waits_no_longer():
+    async def run():
+        client = BatchClient(lambda requests: time.sleep(0.5) or [""] * len(requests), most=1)
+        calls = [asyncio.ensure_future(client.complete(ChatRequest((), "m"))) for _ in range(3)]
+        await asyncio.sleep(0.1)
+        await client.close()
+        return await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), 20)
+
+    assert all(isinstance(each, asyncio.CancelledError) for each in asyncio.run(run()))
+
+
+@pytest.mark.parametrize("client", [BatchClient, FunctionClient])
+def test_a_function_that_raises_stop_iteration_is_answered(client):
+    def ends(_):
+        raise StopIteration
+
+    async def run():
+        return await asyncio.wait_for(client(ends).complete(ChatRequest((), "m")), 20)
+
+    with pytest.raises(RuntimeError, match="the function raised StopIteration"):
+        asyncio.run(run())
+
+
+def test_whose_fault_it_is_is_found(tmp_path):
+    def answer(requests):
+        if any("7 + 7" in request.messages[-1]["content"] for request in requests):
+            raise ValueError("The prompt is longer\nthan the context.")
+        return [ChatReply("[[A]]") for _ in requests]
+
+    place = tmp_path / "v.db"
+    run = run_on(place, BatchClient(answer), 20)
+    assert run.statuses == {"ok": 76, "failed": 4}
+    failed = {row["item"]: row["reason"] for row in rows_of(place) if row["status"] == "failed"}
+    assert failed == {"q7": "The prompt is longer than the context."}
+
+
+def test_what_a_function_may_return(tmp_path):
+    async def answer(requests):
+        return [ChatError("busy") if len(requests) > 5 else "[[B]]" for _ in requests]
+
+    async def too_few(requests):
+        return []
+
+    async def ask(function, n):
+        client = BatchClient(function, most=6)
+        asked = [client.complete(ChatRequest((), "m")) for _ in range(n)]
+        found = await asyncio.gather(*asked, return_exceptions=True)
+        await client.close()
+        return [str(each) if isinstance(each, Exception) else each.text for each in found]
+
+    assert asyncio.run(ask(answer, 8)) == ["busy"] * 6 + ["[[B]]"] * 2
+    assert asyncio.run(ask(too_few, 2)) == ["0 answers to 2 requests"] * 2

@@ -1,0 +1,270 @@
+"""`btdagg judge`, `votes` and `run` against the simulated judge."""
+
+import json
+import signal
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import btdagg
+from btdagg.judge.store import NoStoreError, VoteStore
+from commands import one_line
+from judging import pairs_of, rows_of, start, statuses_of
+
+pytestmark = pytest.mark.usefixtures("figures_not_drawn")
+
+SECRET = "sk-secret-of-the-tests-42424242"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder to work in, with 40 pairs and the labels of most."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    frame = pairs_of(40).frame
+    frame.write_ndjson("pairs.jsonl")
+    labels = [0 if number % 3 == 0 else (-1 if number % 3 == 1 else 1) for number in range(40)]
+    gold = pl.DataFrame({"item": frame["item"], "label": labels})
+    gold.head(30).write_csv("labels.csv")
+    return tmp_path
+
+
+def test_pairs_to_votes_and_on(cli, folder, judge_server):
+    server = judge_server("--api-key", SECRET)
+    options = ["judge", "pairs.jsonl", "--model", "m", "--base-url", server.url, "-s", "v.db"]
+    status, out, err = cli(*options, "-n", "4", "--price-in", "1", "--price-out", "2")
+    assert (status, err) == (0, "")
+    assert "160 new votes, 0 there before: 160 ok" in out
+    assert "160 calls (0 repeated)" in out
+    assert len(server.log()) == 160
+    status, out, err = cli(*options, "-n", "6", "--json")
+    found = json.loads(out)
+    assert found["statuses"] == {"ok": 80}
+    assert found["there"] == {"ok": 160}
+    assert found["is_complete"]
+
+    status, out, err = cli("votes", "v.db", "--json")
+    (summary,) = json.loads(out)
+    assert (summary["judge"], summary["template"], summary["n_votes"]) == ("m", "response", 240)
+    assert summary["n_ab"] == summary["n_ba"] == 120
+    tokens = server.stats()["tokens"]
+    assert summary["prompt_tokens"] == tokens["prompt"]
+    status, out, err = cli("votes", "v.db")
+    assert "response" in out.splitlines()[1]
+    status, out, err = cli("votes", "v.db", "--export", "votes.parquet")
+    assert out == "wrote votes.parquet: 240 votes, 0 samples without one\n"
+    _, counts = btdagg.read_votes("votes.parquet").counts()
+    assert (counts.sum(axis=1) == 6).all()
+    assert SECRET.encode() not in b"".join(
+        path.read_bytes() for path in folder.rglob("*") if path.is_file()
+    )
+
+
+def test_a_dry_run_asks_nobody_and_prices_what_is_missing(cli, folder, judge_server):
+    server = judge_server()
+    options = ["judge", "pairs.jsonl", "--model", "m", "--base-url", server.url, "-s", "v.db"]
+    status, out, _ = cli(*options, "--dry-run", "--json")
+    found = json.loads(out)
+    assert (status, found["n_calls"], found["cost"]) == (0, 480, None)
+    assert not (folder / "v.db").exists()
+    assert server.log() == []
+    cli(*options, "-n", "4")
+    prices = ["--price-in", "1000", "--price-out", "10000"]
+    found = json.loads(cli(*options, *prices, "--dry-run", "--json")[1])
+    assert (found["n_wanted"], found["n_there"], found["n_calls"]) == (480, 160, 320)
+    tokens = server.stats()["tokens"]
+    assert found["prompt_tokens"] == pytest.approx(2 * tokens["prompt"], rel=0.2)
+    assert found["completion_tokens"] == pytest.approx(2 * tokens["completion"], abs=1)
+    cost = (found["prompt_tokens"] * 1000 + found["completion_tokens"] * 10_000) / 1e6
+    assert found["cost"] == pytest.approx(cost)
+    assert len(server.log()) == 160
+
+
+def test_a_dry_run_makes_no_store(cli, folder, store_place):
+    options = ["judge", "pairs.jsonl", "--model", "m", "-s", store_place, "--dry-run", "--json"]
+    for _ in range(2):
+        status, out, _ = cli(*options)
+        assert (status, json.loads(out)["n_calls"]) == (0, 480)
+    with pytest.raises(NoStoreError):
+        VoteStore(store_place, create=False)
+
+
+def test_a_cap_ends_in_good_order(cli, folder, judge_server):
+    server = judge_server()
+    options = ["judge", "pairs.jsonl", "--model", "m", "--base-url", server.url, "-s", "v.db"]
+    status, out, err = cli(*options, "--max-calls", "50")
+    assert status == 3
+    assert "50 new votes" in out
+    assert err == (
+        "stopped early: the cap of 50 calls is reached; all votes so far are kept, the same "
+        "command continues\n"
+    )
+
+
+def test_a_process_is_interrupted_and_goes_on(cli, folder, judge_server):
+    server = judge_server("--latency-ms", "50")
+    options = ["judge", "pairs.jsonl", "--model", "m", "--base-url", server.url, "-s", "v.db"]
+    process = start(folder, *options)
+    while len(server.log()) < 20:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "stopping: calls under way have a few seconds to finish" in err
+    assert "Traceback" not in err
+    assert statuses_of("v.db") == {"ok": len(server.log())}
+    assert cli(*options)[0] == 0
+    assert len(server.log()) == 480
+
+
+def test_one_command_to_labels(cli, folder, judge_server):
+    server = judge_server()
+    options = ["run", "pairs.jsonl", "--labels", "labels.csv", "--model", "m", "-o", "out"]
+    options += ["--base-url", server.url, "-n", "4", "--splits", "5"]
+    status, out, _ = cli(*options)
+    assert status == 0
+    assert "Davidson" in out
+    labels = btdagg.read_labels("out/decided.csv")
+    assert labels.ids.tolist() == [f"q{number}" for number in range(40)]
+    model = btdagg.DavidsonModel.load("out/model.json")
+    ids, counts = btdagg.read_votes("out/judged_votes.parquet").counts()
+    assert dict(zip(ids, model.decide(counts), strict=True)) == dict(
+        zip(labels.ids, labels.labels, strict=True)
+    )
+    assert json.loads((folder / "out/evaluation.json").read_text())["lines"]
+    page = (folder / "out/report/index.html").read_text()
+    assert "m on pairs.jsonl" in page
+    assert "How many votes are worth their price" in page
+    status, out, _ = cli(*options, "--json")
+    assert json.loads(out)["n_items"] == 40
+    assert len(server.log()) == 160  # nobody was asked again
+
+
+def test_votes_of_other_settings_are_kept_apart(cli, folder, judge_server):
+    server = judge_server()
+    options = ["--labels", "labels.csv", "--model", "m", "-o", "out", "--base-url", server.url]
+    options = ["run", "pairs.jsonl", *options, "--splits", "5"]
+    assert cli(*options, "-n", "4")[0] == 0
+    first = (folder / "out/decided.csv").read_bytes()
+    assert cli(*options, "-n", "6", "--temperature", "1")[0] == 0
+    other = pl.read_csv("out/decided.csv")
+    assert set(other["minus"] + other["tie"] + other["plus"]) == {6}
+    assert len(server.log()) == 40 * 10
+    assert cli(*options, "-n", "6")[0] == 0
+    assert cli(*options, "-n", "4")[0] == 0
+    assert (folder / "out/decided.csv").read_bytes() == first
+    assert len(server.log()) == 40 * 12
+
+
+def test_tasks_are_decided_one_by_one(cli, folder, judge_server):
+    gold = pl.read_csv("labels.csv")
+    gold = gold.with_columns(task=pl.Series(["x", "y z/1"] * 15))
+    gold.write_csv("labels.csv")
+    server = judge_server()
+    options = ["--labels", "labels.csv", "--model", "m", "-o", "out", "--base-url", server.url]
+    status, _, err = cli("run", "pairs.jsonl", *options, "-n", "2", "--splits", "5")
+    assert status == 0, err
+    assert {path.name for path in (folder / "out").glob("model*")} == {
+        "model-x.json",
+        "model-y-z-1.json",
+    }
+
+
+@pytest.mark.parametrize("form", ["://btdagg:hush@", "://btdagg:a/hush@", "query"])
+def test_no_page_shows_the_password_of_a_store(cli, folder, judge_server, postgres, form):
+    place = postgres.database(f"shown_{len(form)}")
+    place = f"{place}?password=hush" if form == "query" else place.replace("://btdagg@", form, 1)
+    options = ["--labels", "labels.csv", "--model", "m", "-o", "out", "--store", place]
+    status, _, err = cli(
+        "run", "pairs.jsonl", *options, "--base-url", judge_server().url, "-n", "2", "--splits", "5"
+    )
+    assert status == 0, err
+    assert "hush" not in err
+    assert cli("votes", place, "--report", "votes")[0] == 0
+    written = [file for file in folder.rglob("*") if file.is_file()]
+    assert any(b"postgresql://" in file.read_bytes() for file in written)
+    assert not any(b"hush" in file.read_bytes() for file in written)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            ["--report", "seen"],
+            "v.db is a vote store; --export its votes, and use these",
+        ),
+        (
+            ["-f", "judge=m"],
+            "v.db is a vote store; --export its votes, and use these",
+        ),
+    ],
+)
+def test_a_store_is_not_looked_at_and_exported_at_once(cli, folder, judge_server, options, said):
+    served = ["--model", "m", "--base-url", judge_server().url]
+    assert cli("judge", "pairs.jsonl", *served, "-n", "2", "-s", "v.db")[0] == 0
+    assert one_line(*cli("votes", "v.db", "-o", "x.csv", *options)).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--export", "x.csv"], "--export wants a vote store, and v.csv is not one"),
+        (["--method", "gsa"], "--method wants a vote store, and v.csv is not one"),
+        (["--exchanges"], "--exchanges wants a vote store, and v.csv is not one"),
+    ],
+)
+def test_a_file_of_votes_is_no_store(cli, folder, options, said):
+    pl.DataFrame({"item": ["q1"], "vote": [1]}).write_csv("v.csv")
+    assert one_line(*cli("votes", "v.csv", *options)) == said
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["-n", "5"], "n is 5, expected an even number"),
+        (["--temperature", "warm"], "--temperature is 'warm', expected a number or default"),
+        (["--price-in", "1"], "--price-in and --price-out: one is given, expected both"),
+        (["--max-cost", "1"], "a cap on cost wants prices"),
+        (["--retry", "ok"], "status to retry is 'ok', expected one of unparsed, refused"),
+        (["--template", "none"], "template is 'none', expected one of translation"),
+        (["--confidence", "high"], "confidence is 'high', expected none, logprobs or verbal"),
+        (["--base-url", "localhost"], "base URL is 'localhost', expected one such as http://"),
+        (["--store", "no/v.db"], "no/v.db: no folder no"),
+        (["--concurrency", "0"], "concurrency is 0, expected an integer of at least 1"),
+    ],
+)
+def test_what_cannot_be(cli, folder, options, said):
+    line = one_line(*cli("judge", "pairs.jsonl", "--model", "m", *options))
+    assert line.startswith(said)
+
+
+def test_endpoints_that_cannot_work_leave_nothing_behind(cli, folder, judge_server):
+    server = judge_server("--api-key", "another")
+    options = ["judge", "pairs.jsonl", "--model", "m", "-s", "v.db", "--base-url"]
+    line = one_line(*cli(*options, server.url))
+    assert line == f"{server.url}: refuses the key of OPENAI_API_KEY (HTTP 401)"
+    assert rows_of("v.db") == []
+    assert one_line(*cli("votes", "absent.db")) == "absent.db: no such file"
+    assert "want a name in" in one_line(*cli("votes", "v.db", "--export", "v.xlsx"))
+
+
+def test_run_says_that_labelled_pairs_share_prompts(cli, folder, judge_server):
+    rows = [json.loads(line) for line in Path("pairs.jsonl").read_text().splitlines()]
+    for number, row in enumerate(rows):
+        row["prompt"] = f"question {number // 2}"
+    Path("pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    server = judge_server()
+    options = ["--labels", "labels.csv", "--model", "m", "--base-url", server.url, "-n", "4"]
+    status, out, err = cli("run", "pairs.jsonl", *options, "-o", "out")
+    assert status == 0
+    n_labels = pl.read_csv("labels.csv").height
+    assert f"{n_labels} items share a prompt with another, and the labels have no column" in err
+    assert "each item decided by models calibrated on" in out
+    settings = json.loads(Path("out/report/report.json").read_text())["settings"]
+    assert settings["labelled items"] == {"m": n_labels}
+    pl.read_csv("labels.csv").with_columns(group=pl.int_range(pl.len()) // 2).write_csv(
+        "labels.csv"
+    )
+    assert "share a prompt" not in cli("run", "pairs.jsonl", *options, "-o", "out")[2]

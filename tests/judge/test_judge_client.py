@@ -1,0 +1,313 @@
+"""Clients, faults and limits."""
+
+import asyncio
+import json
+import math
+import random
+import time
+from email.utils import formatdate
+
+import pytest
+
+from btdagg import InputError
+from btdagg.judge.answers import parse_verdict
+from btdagg.judge.client import ChatReply, ChatRequest, FunctionClient, Usage, split_thinking
+from btdagg.judge.faults import ChatError, Faults, delay_before, parse_retry_after
+from btdagg.judge.limits import Budget, Limits
+from btdagg.judge.openai_compatible import usage_of
+from btdagg.judge.prices import Prices
+from btdagg.judge.provider import ModelClient
+from judge_endpoints import completion, error
+
+MESSAGES = ({"role": "user", "content": "Which? [[A]] [[B]] [[TIE]]"},)
+REQUEST = ChatRequest(MESSAGES, "m", temperature=0.5)
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-tests-0123456789")
+
+
+def complete(url, request=REQUEST, **options):
+    async def main():
+        client = ModelClient("openai", url, **options)
+        try:
+            return await client.complete(request)
+        finally:
+            await client.close()
+
+    return asyncio.run(main())
+
+
+def fault(url, request=REQUEST, **options):
+    with pytest.raises(ChatError) as error:
+        complete(url, request, **options)
+    assert error.value.__cause__ is None
+    return error.value
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning", "think", "none"])
+def test_thinking_is_kept_apart(judge_server, field, stream):
+    server = judge_server("--reasoning", field)
+    reply = complete(server.url, stream=stream)
+    assert reply.text.endswith("]]")
+    assert "think" not in reply.text
+    assert ("Then B" in reply.reasoning) == (field != "none")
+    assert reply.finish_reason == "stop"
+    tokens = server.stats()["tokens"]
+    assert (reply.usage.prompt, reply.usage.completion) == (tokens["prompt"], tokens["completion"])
+    assert reply.usage.reasoning == tokens["reasoning"]
+    assert reply.latency > 0
+    assert reply.model == "m"
+    assert server.log()[0]["stream"] == stream
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_log_probabilities(judge_server, stream):
+    server = judge_server()
+    request = ChatRequest(MESSAGES, "m", temperature=0.5, logprobs=True)
+    reply = complete(server.url, request, stream=stream)
+    assert len(reply.token_logprobs) == (len(reply.text) + 3) // 4
+    assert max(reply.token_logprobs) <= 0
+    assert complete(judge_server("--no-logprobs").url, request).token_logprobs is None
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("name", "said", "kind"),
+    [
+        ("429", "HTTP 429: Too many requests.", "limited"),
+        ("500", "HTTP 500: The judge has a headache.", "transient"),
+        ("reset", "no connection: ", "transient"),
+    ],
+)
+def test_faults(judge_server, name, said, kind, stream):
+    server = judge_server("--faults", f"{name}=1", "--retry-after", "1.5")
+    error = fault(server.url, stream=stream)
+    if name != "reset" or not stream:
+        assert str(error).startswith(said)
+    assert error.kind == kind
+    assert error.retry_after == (1.5 if name == "429" else None)
+    assert error.may_cost == (name == "reset")
+
+
+def test_content_in_parts_keeps_its_reasoning(endpoint):
+    thought = {"type": "thinking", "thinking": [{"type": "text", "text": "B is stiff."}]}
+    parts = [thought, {"type": "text", "text": "So: "}, {"type": "text", "text": "[[A]]"}]
+    reply = complete(endpoint(lambda _: (200, completion(parts))).url)
+    assert (reply.text, reply.reasoning) == ("So: [[A]]", "B is stiff.")
+
+    def events(_):
+        for part in parts:
+            chunk = {"id": "1", "choices": [{"index": 0, "delta": {"content": [part]}}]}
+            yield b"data: " + json.dumps(chunk).encode() + b"\n\n"
+        end = {"id": "1", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+        yield b"data: " + json.dumps(end).encode() + b"\n\ndata: [DONE]\n\n"
+
+    stream = endpoint(lambda asked: (200, events(asked), {"content-type": "text/event-stream"}))
+    reply = complete(stream.url, stream=True)
+    assert (reply.text, reply.reasoning) == ("So: [[A]]", "B is stiff.")
+
+
+@pytest.mark.parametrize("n_bytes", [9_000_000, 400_000_000])
+def test_of_a_reply_without_an_end_a_part_is_read(endpoint, n_bytes):
+    sent = 0
+
+    def body():
+        nonlocal sent
+        yield b'{"choices": [{"message": {"content": "'
+        while sent < n_bytes:
+            sent += 65536
+            yield b"x" * 65536
+        yield b'[[A]]"}}]}'
+
+    reply = complete(endpoint(lambda _: (200, body())).url)
+    assert (reply.text, reply.finish_reason) == ("", "too_long")
+    assert parse_verdict(reply.text, finish_reason=reply.finish_reason).status == "truncated"
+    assert sent < 30_000_000  # what buffers hold is sent, too
+    sent = 0
+    said = str(fault(endpoint(lambda _: (500, body())).url))
+    assert said.startswith("HTTP 500: ")
+    assert len(said) < 220
+    assert sent < 30_000_000
+
+
+def test_an_answer_of_millions_of_characters_is_cut(endpoint):
+    reply = complete(endpoint(lambda _: (200, completion("x" * 2_000_000 + "[[A]]"))).url)
+    assert (len(reply.text), reply.finish_reason) == (1_000_000, "too_long")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        error("The prompt triggered the filter.", code="content_filter"),
+        error("Bad.", code="", innererror={"code": "ResponsibleAIPolicyViolation"}),
+        error("No.", type="content_policy_violation"),
+    ],
+)
+def test_a_filter_that_answers_with_an_error_refuses(endpoint, body):
+    reply = complete(endpoint(lambda _: (400, body)).url)
+    assert reply.finish_reason == "refusal"
+    assert reply.text == f"HTTP 400: {body['error']['message']}"
+    verdict = parse_verdict(reply.text, finish_reason=reply.finish_reason, refusal=reply.text)
+    assert (verdict.status, verdict.reason) == ("refused", reply.text)
+
+
+def test_what_is_no_completion(judge_server):
+    page = judge_server("--faults", "content-type=1")
+    error = fault(page.url)
+    assert (str(error), error.kind) == ("the reply is no chat completion (text/html)", "protocol")
+    cut = judge_server("--faults", "malformed=1")
+    assert fault(cut.url).kind == "protocol"
+    assert fault(cut.url, stream=True).may_cost
+    assert fault(page.url, stream=True).kind in ("protocol", "transient")
+
+
+def test_no_part_of_a_key_is_passed_on(judge_server, monkeypatch):
+    server = judge_server("--api-key", "another")
+    secret = "sk-secret-of-the-tests-42424242"
+    monkeypatch.setenv("MY_KEY", secret)
+    error = fault(server.url, key_variable="MY_KEY")
+    assert str(error) == "refuses the key of MY_KEY (HTTP 401)"
+    assert error.kind == "fatal"
+    assert error.__context__ is None  # the original has the key in its text
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "said", "kind"),
+    [
+        (403, None, "does not permit this with the key of KEY (HTTP 403)", "forbidden"),
+        (404, {"message": "no m"}, "knows no such path or no model 'm' (HTTP 404): no m", "fatal"),
+        (501, "<!DOCTYPE HTML>\n...", "is no chat-completions endpoint (HTTP 501)", "fatal"),
+        (400, {"message": "too long"}, "HTTP 400: too long", "rejected"),
+        (503, None, "HTTP 503", "transient"),
+        (429, {"code": "insufficient_quota"}, "HTTP 429: out of quota", "fatal"),
+    ],
+)  # fmt: skip
+def test_what_a_status_means(endpoint, monkeypatch, status, body, said, kind):
+    monkeypatch.setenv("KEY", "none")
+    sent = body if isinstance(body, str) else json.dumps({"error": body} if body else {})
+    found = fault(endpoint(lambda _: (status, sent.encode())).url, key_variable="KEY")
+    assert (str(found), found.kind) == (said, kind)
+
+
+def test_what_an_endpoint_echoes_is_hidden(monkeypatch):
+    secret = "sk-secret-of-the-tests-42424242"
+    monkeypatch.setenv("OPENAI_API_KEY", secret)
+    client = ModelClient("openai", "http://127.0.0.1:9/v1")
+    assert client.hidden(f"your key {secret}!") == "your key [key]!"
+    assert (
+        Faults([secret], "KEY").brief("Incorrect: sk-sec*****4242, see") == "Incorrect: [key], see"
+    )
+    monkeypatch.setenv("OPENAI_API_KEY", "EMPTY")
+    assert ModelClient("openai", "http://127.0.0.1:9/v1").hidden("EMPTY set") == "EMPTY set"
+
+
+def test_keys_and_addresses(monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with pytest.raises(InputError) as error:
+        ModelClient()
+    assert str(error.value) == "environment variable OPENAI_API_KEY is not set, expected an API key"
+    assert ModelClient("openai", "http://user:pw@localhost:1/v1").name == "http://localhost:1/v1"
+    monkeypatch.setenv("OPENAI_API_KEY", "a\nb")
+    with pytest.raises(InputError, match="characters that no API key has"):
+        ModelClient("openai", "http://localhost:1/v1")
+    monkeypatch.delenv("OPENAI_API_KEY")
+    for bad in ("localhost:8000", "ftp://h/v1", "http://", "http://h:port/v1"):
+        with pytest.raises(InputError, match="want one such as http://localhost:8000/v1"):
+            ModelClient("openai", bad)
+
+
+def test_thinking_within_an_answer():
+    assert split_thinking("<think>\nhm\n</think>\n\nA") == ("A", "hm")
+    assert split_thinking("hm</think>A") == ("A", "hm")
+    assert split_thinking("<think>cut off") == ("", "cut off")
+    assert split_thinking("I think </i>A") == ("I think </i>A", "")
+    assert split_thinking("A, not <think>B</think>") == ("A, not <think>B</think>", "")
+
+
+def test_functions_as_clients():
+    async def slow(request):
+        return "<think>hm</think>[[A]]"
+
+    replies = [
+        asyncio.run(FunctionClient(function).complete(REQUEST))
+        for function in (slow, lambda _: "[[A]]", lambda _: ChatReply("[[A]]"), lambda r: slow(r))
+    ]
+    assert [reply.text for reply in replies] == ["[[A]]"] * 4
+    assert replies[0].reasoning == "hm"
+
+
+def test_retry_after():
+    assert parse_retry_after("2.5") == 2.5
+    now = time.time()
+    assert parse_retry_after(formatdate(now + 30, usegmt=True), now=now) == pytest.approx(30, abs=1)
+    assert parse_retry_after(formatdate(now - 30, usegmt=True), now=now) == 0
+    for bad in (None, "", "soon", "inf", "nan"):
+        assert parse_retry_after(bad) is None
+
+
+def test_delays():
+    draw = random.Random(0)
+    for attempt in range(1, 20):
+        longest = min(60, 0.5 * 2 ** (attempt - 1))
+        delays = [delay_before(attempt, draw) for _ in range(200)]
+        assert 0 <= min(delays) < 0.1 * longest
+        assert 0.9 * longest < max(delays) <= longest
+
+
+def test_a_budget_waits_for_calls_in_flight():
+    async def main():
+        budget = Budget(Limits(max_tokens=100), None, 40)
+        first = await budget.take(10)
+        second = await budget.take(10)
+        third = asyncio.create_task(budget.take(10))
+        await asyncio.sleep(0)
+        assert not third.done()
+        budget.settle(first, 20, 0.0)
+        budget.settle(second, 20, 0.0)
+        assert (await third) is not None
+        fourth = asyncio.create_task(budget.take(10))
+        await asyncio.sleep(0)
+        budget.settle(await third, 50, 0.0)
+        assert await fourth is None
+        assert budget.reached.startswith("the cap of 100 tokens is reached: 90 are used")
+
+    asyncio.run(main())
+
+
+def test_limits_that_make_no_sense():
+    for fields, said in [
+        ({"concurrency": 0}, "concurrency is 0, expected an integer of at least 1"),
+        ({"requests_per_minute": 0}, "requests_per_minute is 0, expected more than 0"),
+        ({"max_calls": -1}, "max_calls is -1, expected an integer of at least 1"),
+        ({"max_cost": 0}, "max_cost is 0, expected more than 0"),
+    ]:
+        with pytest.raises(InputError) as error:
+            Limits(**fields)
+        assert str(error.value) == said
+    with pytest.raises(InputError, match="a cap on cost wants prices"):
+        Limits(max_cost=1).refuse_unbounded(100, None)
+    with pytest.raises(InputError, match="wants a limit on the tokens of an answer"):
+        Limits(max_cost=1).refuse_unbounded(None, Prices(1, 1))
+    with pytest.raises(InputError, match="price of prompt tokens is -1, expected 0 or more"):
+        Prices(-1, 1)
+
+
+@pytest.mark.parametrize("tokens", ["1e400", "-1", '"many"', "NaN", "1" + "0" * 400, "2e10", "[]"])
+def test_impossible_numbers_of_tokens_lose_no_vote(tokens):
+    usage = usage_of(json.loads(f'{{"prompt_tokens": {tokens}, "completion_tokens": 3}}'))
+    assert usage == Usage(0, 3)
+    usage = usage_of(json.loads(f'{{"prompt_tokens": 2, "cost": {tokens}}}'))
+    assert usage.cost is None or math.isfinite(usage.cost)
+
+
+def test_a_cost_that_the_endpoint_states_goes_first():
+    prices = Prices(2.0, 10.0, cached=0.5)
+    assert prices.cost(Usage(1_000_000, 100_000, cached=400_000)) == pytest.approx(2.4)
+    assert prices.cost(Usage(10, 10, cost=0.25)) == 0.25
+    known = Prices.of_model("anthropic:claude-sonnet-4-6")
+    assert known.completion > known.prompt > known.cached > 0
+    assert Prices.of_model("anthropic:no-such-model-there-is") is None
+    assert Prices.of_model("ollama:qwen3") is None

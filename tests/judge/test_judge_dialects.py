@@ -1,0 +1,370 @@
+"""What clients do with requests and replies, each behind a mock transport of its library."""
+
+import asyncio
+import json
+from dataclasses import replace
+
+import httpx2
+import pytest
+
+from btdagg import InputError
+from btdagg.judge.answers import parse_verdict
+from btdagg.judge.client import ChatRequest
+from btdagg.judge.faults import ChatError
+from btdagg.judge.rate_limits import Allowance
+from commands import one_line
+from judge_dialects import DIALECTS, KEY, Answer, Fault
+from judging import pairs_of, rows_of
+
+MESSAGES = (
+    {"role": "system", "content": "You compare."},
+    {"role": "user", "content": "Which? [[A]] [[B]] [[TIE]]"},
+)
+REQUEST = ChatRequest(MESSAGES, "m")
+
+pytestmark = pytest.mark.usefixtures("keys")
+
+NATIVE = [dialect for dialect in DIALECTS if dialect.name != "openai"]
+anthropic, gemini = NATIVE
+
+
+def complete(client, request=REQUEST):
+    async def main():
+        try:
+            return await client.complete(request)
+        finally:
+            await client.close()
+
+    return asyncio.run(main())
+
+
+def fault(client, request=REQUEST):
+    with pytest.raises(ChatError) as caught:
+        complete(client, request)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+    assert KEY not in str(caught.value)
+    assert len(client.asked) <= 1  # whose repeats are not the library's
+    return caught.value
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_thinking_is_kept_apart_and_usage_is_that_of_all(dialect, stream):
+    said = Answer("So: [[B]]", thought="B is stiff.", completion=50, reasoning=40, cached=8)
+    client = dialect.client(lambda _: said, stream=stream)
+    reply = complete(client)
+    assert (reply.text, reply.reasoning, reply.finish_reason) == (
+        "So: [[B]]",
+        "B is stiff.",
+        "stop",
+    )
+    usage = reply.usage
+    assert (usage.prompt, usage.completion, usage.reasoning, usage.cached) == (10, 50, 40, 8)
+    assert reply.model == "m"
+    assert reply.latency > 0
+    (asked,) = client.asked
+    assert asked.text == MESSAGES[-1]["content"]
+    assert KEY in " ".join(asked.headers.values())
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("finish", "status"), [("length", "truncated"), ("refused", "refused"), ("blocked", "refused")]
+)
+def test_what_ends_early_is_no_vote(dialect, finish, status, stream):
+    reply = complete(dialect.client(lambda _: Answer("[[A]]", finish), stream=stream))
+    assert parse_verdict(reply.text, finish_reason=reply.finish_reason).status == status
+    if finish == "refused" and dialect in NATIVE:
+        words = {anthropic: "cyber: It could harm.", gemini: "refused by the model (SAFETY)"}
+        assert reply.text == words[dialect]
+    assert reply.usage.prompt == 10
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("said", "words", "kind", "retry_after"),
+    [
+        (Fault(401, "wrong", "wrong_key"), "refuses the key of {} (HTTP 401)", "fatal", None),
+        (Fault(403, "no"), "does not permit this with the key of {} (HTTP 403)", "forbidden", None),
+        (Fault(404, "no m"), "knows no such path or no model 'm' (HTTP 404): no m", "fatal", None),
+        (Fault(400, "too long"), "HTTP 400: too long", "rejected", None),
+        (Fault(429, "slow", retry_after=1.5), "HTTP 429: slow", "limited", 1.5),
+        (Fault(429, "slow"), "HTTP 429: slow", "limited", None),
+        (Fault(500, "ache"), "HTTP 500: ache", "transient", None),
+        (Fault(503, "ache"), "HTTP 503: ache", "transient", None),
+        (Fault(529, "overloaded"), "HTTP 529: overloaded", "limited", None),
+        (
+            Fault(400, "temperature: Extra inputs"),
+            "HTTP 400: temperature: Extra inputs; --temperature default avoids it",
+            "rejected",
+            None,
+        ),
+    ],
+)  # fmt: skip
+def test_what_a_fault_means(dialect, said, words, kind, retry_after, stream):
+    found = fault(dialect.client(lambda _: said, stream=stream))
+    expected = (words.format(dialect.variable), kind, retry_after)
+    assert (str(found), found.kind, found.retry_after) == expected
+    assert not found.may_cost
+
+
+@pytest.mark.parametrize(
+    ("dialect", "status", "kind", "words"),
+    [
+        (DIALECTS[0], 429, "quota", "HTTP 429: out of quota"),
+        (anthropic, 400, "quota", "HTTP 400: out of quota: Your credit balance is too low"),
+        (gemini, 400, "wrong_key", "refuses the key of GEMINI_API_KEY (HTTP 400)"),
+    ],
+    ids=repr,
+)
+def test_what_no_further_call_can_help(dialect, status, kind, words):
+    found = fault(dialect.client(lambda _: Fault(status, "", kind)))
+    assert str(found).startswith(words)
+    assert found.kind == "fatal"
+
+
+@pytest.mark.parametrize("dialect", DIALECTS[:2], ids=repr)
+def test_a_filter_that_answers_with_an_error_refuses(dialect):
+    reply = complete(dialect.client(lambda _: Fault(400, "The filter.", "filter")))
+    assert reply.finish_reason == "refusal"
+    assert reply.text.startswith("HTTP 400: ")
+
+
+@pytest.mark.parametrize(
+    ("said", "words", "kind"),
+    [
+        (httpx2.ReadTimeout("slow"), "time-out", "transient"),
+        (httpx2.ReadError("broke off"), "no connection: broke off", "transient"),
+        (httpx2.Response(200, text="{"), "the reply is no chat completion", "protocol"),
+        (httpx2.Response(200, html="<p>"), "the reply is no chat completion", "protocol"),
+        (httpx2.Response(200, json={"x": 1}), "the reply ", "protocol"),
+        (httpx2.Response(200, json=[]), "the reply ", "protocol"),
+        (httpx2.Response(502, html="<p>Bad gateway"), "HTTP 502", "transient"),
+    ],
+)
+def test_what_is_no_reply(dialect, said, words, kind):
+    found = fault(dialect.client(lambda _: said))
+    assert str(found).startswith(words)
+    assert found.kind == kind
+    assert found.may_cost == (kind == "protocol" or words[:4] in ("time", "no c"))
+
+
+def test_a_stream_that_breaks_off_is_no_answer(dialect):
+    def answer(_):
+        events = list(dialect.events(Answer("[[A]]")))
+        if dialect is gemini:
+            events = events[:-1]
+        elif dialect is anthropic:
+            events = events[:-2]
+        else:
+            events = events[:1]
+        return dialect.streamed(events)
+
+    found = fault(dialect.client(answer, stream=True))
+    assert str(found) == "the stream broke off"
+    assert found.may_cost
+
+
+def test_of_a_reply_without_an_end_a_part_is_read(dialect):
+    async def body():
+        for _ in range(200):
+            yield b" " * 65536
+
+    reply = complete(dialect.client(lambda _: httpx2.Response(200, content=body())))
+    assert (reply.text, reply.finish_reason) == ("", "too_long")
+
+
+def test_an_answer_of_millions_of_characters_is_cut(dialect):
+    reply = complete(dialect.client(lambda _: Answer("x" * 2_000_000 + "[[A]]")))
+    assert (len(reply.text), reply.finish_reason) == (1_000_000, "too_long")
+
+
+def test_keys_and_addresses(dialect, monkeypatch):
+    for bad in ("judge.test", "ftp://h", "http://", "http://h:port"):
+        with pytest.raises(InputError, match="want one such as http"):
+            dialect.client_of(bad)
+    assert dialect.client_of("http://user:pw@judge.test").name.startswith("http://judge.test")
+    monkeypatch.setenv(dialect.variable, "a\nb")
+    with pytest.raises(InputError, match="characters that no API key has"):
+        dialect.client_of()
+    monkeypatch.delenv(dialect.variable)
+    with pytest.raises(
+        InputError, match=f"variable {dialect.variable} is not set, expected an API"
+    ):
+        dialect.client_of()
+
+
+@pytest.mark.parametrize(
+    ("dialect", "setting", "words"),
+    [
+        (anthropic, {"seed": 7}, "m is not sent a seed through anthropic; no --request-seed"),
+        (anthropic, {"logprobs": True}, "m is not sent a wish for log-probabilities"),
+        (gemini, {"extra": {"extra": 1}}, "m is not sent further fields through google"),
+    ],
+    ids=repr,
+)
+def test_a_setting_that_does_not_reach_the_model_is_said_before_anything_is_sent(
+    dialect, setting, words
+):
+    client = dialect.client(lambda _: Answer())
+    found = fault(client, replace(REQUEST, **setting))
+    assert str(found).startswith(words)
+    assert (found.kind, client.asked) == ("fatal", [])
+
+
+def test_a_model_that_takes_no_temperature_is_not_asked_at_one():
+    client = anthropic.client(lambda _: Answer())
+    found = fault(client, replace(REQUEST, model="claude-opus-4-8", temperature=0.5))
+    assert "is not sent a temperature" in str(found)
+    assert client.asked == []
+
+
+def test_a_seed_reaches_the_others():
+    for dialect in (DIALECTS[0], gemini):
+        client = dialect.client(lambda _: Answer())
+        complete(client, replace(REQUEST, seed=7))
+        assert '"seed": 7' in json.dumps(client.asked[0].body)
+
+
+SCHEMA = {"type": "object", "properties": {"verdict": {"type": "string"}}}
+EVERYTHING = ChatRequest(
+    (MESSAGES[0], {"role": "user", "content": "1?"}, {"role": "assistant", "content": "[[A]]"},
+     MESSAGES[1]),
+    "m",
+    temperature=0.5,
+    top_p=0.9,
+    max_tokens=4000,
+    thinking_budget=2000,
+    reasoning_effort="low",
+    response_format={"type": "json_schema", "json_schema": {"name": "v", "schema": SCHEMA}},
+    extra={"extra": 1},
+)  # fmt: skip
+
+
+def test_what_anthropic_is_sent():
+    client = anthropic.client(lambda _: Answer())
+    complete(client, replace(EVERYTHING, temperature=1.0))
+    (asked,) = client.asked
+    cached = {"cache_control": {"type": "ephemeral", "ttl": "5m"}}
+    assert {name: value for name, value in asked.body.items() if value not in (False, None)} == {
+        "model": "m",
+        "system": [{"type": "text", "text": "You compare.", **cached}],
+        "messages": [
+            {"role": "user", "content": [{"type": "text", "text": "1?", **cached}]},
+            {"role": "assistant", "content": [{"type": "text", "text": "[[A]]"}]},
+            {"role": "user", "content": [{"type": "text", "text": MESSAGES[1]["content"]}]},
+        ],
+        "max_tokens": 4000,
+        "thinking": {"type": "enabled", "budget_tokens": 2000},
+        "temperature": 1.0,
+        "top_p": 0.9,
+        "output_config": {"effort": "low", "format": {"type": "json_schema", "schema": SCHEMA}},
+        "extra": 1,
+    }
+    # The version of the API after it takes no temperature.
+    assert asked.headers["anthropic-version"] == "2023-06-01"
+    client = anthropic.client(lambda _: Answer())
+    complete(client, REQUEST)
+    assert client.asked[0].body["max_tokens"] == 16384
+
+
+def test_an_error_within_a_stream_of_anthropic():
+    def answer(_):
+        events = list(anthropic.events(Answer("[[A]]")))[:3]
+        said = {"type": "overloaded_error", "message": "Overloaded"}
+        return anthropic.streamed([*events, {"type": "error", "error": said}])
+
+    found = fault(anthropic.client(answer, stream=True))
+    assert (str(found), found.kind) == ("error within the stream: Overloaded", "limited")
+    assert found.may_cost
+
+
+def test_where_anthropic_refuses_a_schema_the_words_have_to_do():
+    def answer(asked):
+        if "output_config" in asked.body:
+            return Fault(400, "output_config.format: this model has no structured outputs")
+        return Answer()
+
+    client = anthropic.client(answer)
+    assert complete(client, EVERYTHING_BUT_EFFORT).text == "[[A]]"
+    assert len(client.asked) == 2
+
+
+EVERYTHING_BUT_EFFORT = ChatRequest(MESSAGES, "m", response_format=EVERYTHING.response_format)
+
+
+def test_what_gemini_is_sent():
+    client = gemini.client(lambda _: Answer())
+    complete(client, replace(EVERYTHING, extra={}))
+    (asked,) = client.asked
+    # The library writes these as the API's protocol buffers have them, which it reads as well.
+    thinking = asked.body["generationConfig"].pop("thinkingConfig")
+    assert {name.replace("_", "").lower(): value for name, value in thinking.items()} == {
+        "includethoughts": True,
+        "thinkingbudget": 2000,
+        "thinkinglevel": "LOW",
+    }
+    assert asked.body == {
+        "systemInstruction": {"parts": [{"text": "You compare."}], "role": "user"},
+        "contents": [
+            {"role": "user", "parts": [{"text": "1?"}]},
+            {"role": "model", "parts": [{"text": "[[A]]"}]},
+            {"role": "user", "parts": [{"text": MESSAGES[1]["content"]}]},
+        ],
+        "generationConfig": {
+            "temperature": 0.5,
+            "topP": 0.9,
+            "maxOutputTokens": 4000,
+            "responseMimeType": "application/json",
+            "responseJsonSchema": SCHEMA,
+            "responseModalities": ["TEXT"],
+        },
+    }
+
+
+def test_gemini_gives_log_probabilities():
+    def answer(asked):
+        assert asked.body["generationConfig"]["responseLogprobs"] is True
+        (one,) = gemini.reply(Answer("[[A]]"))["candidates"]
+        chosen = [{"token": "A", "tokenId": 1, "logProbability": -0.5}]
+        one["logprobsResult"] = {"chosenCandidates": chosen}
+        return httpx2.Response(200, json={"candidates": [one]})
+
+    reply = complete(gemini.client(answer), ChatRequest(MESSAGES, "m", logprobs=True))
+    assert reply.token_logprobs == (-0.5,)
+
+
+def test_limits_of_anthropic_are_read():
+    headers = {
+        "date": "Sun, 06 Nov 1994 08:49:00 GMT",
+        "anthropic-ratelimit-requests-limit": "50",
+        "anthropic-ratelimit-requests-remaining": "49",
+        "anthropic-ratelimit-requests-reset": "1994-11-06T08:49:30Z",
+        "anthropic-ratelimit-tokens-limit": "80000",
+        "anthropic-ratelimit-tokens-remaining": "60000",
+        "anthropic-ratelimit-tokens-reset": "soon",
+    }
+
+    def answer(_):
+        return httpx2.Response(200, json=anthropic.reply(Answer()), headers=headers)
+
+    limits = complete(anthropic.client(answer)).limits
+    assert limits.requests == Allowance(50, 49, 30)
+    assert limits.tokens is None
+
+
+def test_the_command_asks_by_each_protocol(cli, dialect, endpoint, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    server = endpoint(lambda _: (200, dialect.reply(Answer("[[B]]"))))
+    url = server.url if dialect.name == "openai" else server.url.removesuffix("/v1")
+    pairs_of(3).frame.write_ndjson("pairs.jsonl")
+    command = ["judge", "pairs.jsonl", "-m", f"{dialect.name}:m", "-n", "2", "-s", "v.db"]
+    status, out, err = cli(*command, "--base-url", url)
+    assert status == 0, err
+    assert "6 new votes" in out
+    assert sorted(row["vote"] for row in rows_of("v.db")) == [-1] * 3 + [1] * 3
+    assert len(server.requests) == 6
+    # Another provider is another address, or the same that has to be said to be.
+    monkeypatch.delenv(dialect.variable)
+    line = one_line(*cli(*command))
+    assert line == f"environment variable {dialect.variable} is not set, expected an API key"

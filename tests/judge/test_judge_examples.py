@@ -1,0 +1,121 @@
+"""Few-shot prompts: what the examples show, in both orders."""
+
+import pytest
+
+from btdagg import InputError
+from btdagg.judge.examples import FewShot, labelled_pairs
+from btdagg.judge.pairs import Pair, read_pairs
+from btdagg.judge.prompts import TEMPLATES, PromptTemplate
+
+TEMPLATE = PromptTemplate("t", "{first} | {second}", "Judge. {answer}")
+EXAMPLES = [(Pair(f"q{n}", f"a{n}", f"b{n}"), label) for n, label in enumerate((1, 1, 0, -1))]
+PAIR = Pair("q9", "a9", "b9")
+
+
+def said(messages):
+    return [message["content"] for message in messages]
+
+
+def test_examples_come_between_the_instructions_and_the_pair():
+    messages = FewShot(TEMPLATE, EXAMPLES).render(PAIR)
+    assert [message["role"] for message in messages] == [
+        "system",
+        *["user", "assistant"] * 4,
+        "user",
+    ]
+    assert said(messages)[1:] == [
+        *("a0 | b0", "[[A]]"),
+        *("b1 | a1", "[[B]]"),  # every second one is turned round, and its label with it
+        *("a2 | b2", "[[TIE]]"),
+        *("b3 | a3", "[[A]]"),
+        "a9 | b9",
+    ]
+
+
+def test_the_other_order_turns_everything_round():
+    messages = FewShot(TEMPLATE, EXAMPLES).render(PAIR, "BA")
+    assert said(messages)[1:] == [
+        *("b0 | a0", "[[B]]"),
+        *("a1 | b1", "[[A]]"),
+        *("b2 | a2", "[[TIE]]"),
+        *("a3 | b3", "[[B]]"),
+        "b9 | a9",
+    ]
+
+
+@pytest.mark.parametrize("order", ["AB", "BA"])
+def test_exchanging_a_and_b_changes_nothing_but_the_order(order):
+    exchanged = [(Pair(pair.item, pair.b, pair.a), -label) for pair, label in EXAMPLES]
+    other = {"AB": "BA", "BA": "AB"}[order]
+    one = FewShot(TEMPLATE, EXAMPLES).render(PAIR, order)
+    assert one == FewShot(TEMPLATE, exchanged).render(Pair("q9", "b9", "a9"), other)
+
+
+def test_a_pair_is_not_its_own_example():
+    messages = FewShot(TEMPLATE, EXAMPLES).render(EXAMPLES[2][0])
+    questions = [message["content"] for message in messages if message["role"] == "user"]
+    assert questions == ["a0 | b0", "b1 | a1", "b3 | a3", "a2 | b2"]
+
+
+@pytest.mark.parametrize(("kind", "form"), [("line", "Verdict: A"), ("json", '{"verdict": "A"}')])
+def test_examples_answer_as_is_asked(kind, form):
+    messages = FewShot(TEMPLATE.asking(kind=kind, confidence=True), EXAMPLES).render(PAIR)
+    assert messages[2]["content"] == form
+    assert "onfidence" not in messages[0]["content"]
+
+
+def test_the_digest_is_of_the_examples_too():
+    template = TEMPLATES["response"]
+    variants = [
+        FewShot(template, EXAMPLES),
+        FewShot(template, EXAMPLES[::-1]),
+        FewShot(template, EXAMPLES[:2]),
+        FewShot(template, [(EXAMPLES[0][0], 0)]),
+        FewShot(TEMPLATE, EXAMPLES),
+    ]
+    assert len({shots.digest for shots in variants}) == len(variants)
+    assert FewShot(template, tuple(EXAMPLES)).digest == variants[0].digest
+
+
+@pytest.mark.parametrize(
+    ("template", "examples", "message"),
+    [
+        (TEMPLATE, [], "examples is empty, expected at least one labelled pair"),
+        (TEMPLATE, [(PAIR, 2)], "label of item 'q9' is 2, expected -1, 0 or 1"),
+        (
+            TEMPLATE.asking(allow_tie=False),
+            [(PAIR, 0)],
+            "label of item 'q9' is a tie, which template t does not allow here",
+        ),
+    ],
+)
+def test_bad_examples_are_refused(template, examples, message):
+    with pytest.raises(InputError) as caught:
+        FewShot(template, examples)
+    assert str(caught.value) == message
+
+
+PAIRS = read_pairs({"item": [1, 2, 3], "a": ["x", "y", "z"], "b": ["u", "v", "w"]})
+
+
+def test_examples_are_the_labelled_pairs():
+    found = labelled_pairs(PAIRS, {"item": ["3", "1", "7"], "label": ["B", "tie", "A"]})
+    assert [(pair.item, label) for pair, label in found] == [("1", 0), ("3", -1)]
+    assert len(labelled_pairs(PAIRS, {"item": [3, 1], "label": [1, 1]}, n_examples=1)) == 1
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (
+            {"item": ["x"], "label": [1]},
+            "data frame: no pair of data frame has a label: pairs begin with item '1', labels "
+            "with item 'x'",
+        ),
+        ({"item": ["1", "1"], "label": [1, 0], "task": ["s", "t"]}, "item '1' has labels in "),
+    ],
+)
+def test_labels_have_to_fit(columns, message):
+    with pytest.raises(InputError) as caught:
+        labelled_pairs(PAIRS, columns)
+    assert message in str(caught.value)

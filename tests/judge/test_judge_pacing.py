@@ -1,0 +1,360 @@
+"""How fast an endpoint is asked, against endpoints with limits, on a clock that jumps."""
+
+import asyncio
+import math
+import random
+
+import pytest
+
+import virtual_time
+from btdagg import InputError
+from btdagg.judge.client import ChatReply, FunctionClient
+from btdagg.judge.faults import ChatError, EndpointError
+from btdagg.judge.judging import Judging
+from btdagg.judge.limits import Limits
+from btdagg.judge.pacing import Pacing
+from btdagg.judge.rate_limits import Allowance, RateLimits, seconds_of
+from btdagg.judge.sampling import sample
+from btdagg.judge.store import VoteStore
+from judging import ASKED, plan_of, read
+
+
+class Bucket:
+    """So many units a minute, steadily; as many at once as `capacity`."""
+
+    def __init__(self, per_minute, capacity=None, *, says_when=True):
+        self.rate = per_minute / 60
+        self.capacity = self.left = per_minute if capacity is None else capacity
+        self.time, self.says_when = 0.0, says_when
+
+    def change(self, per_minute):
+        self.rate = per_minute / 60
+
+    def refuses(self, now, units=1):
+        """None, or how long is to be waited (None again where that is not said)."""
+        self.left = min(self.capacity, self.left + (now - self.time) * self.rate)
+        self.time = now
+        if self.left >= units:
+            self.left -= units
+            return None
+        return (math.ceil((units - self.left) / self.rate) if self.says_when else None,)
+
+
+class Windows:
+    """So many in each window; nothing is said but no."""
+
+    def __init__(self, n, seconds=60):
+        self.n, self.seconds = n, seconds
+        self.number, self.used = 0, 0
+
+    def refuses(self, now, units=1):
+        if int(now // self.seconds) != self.number:
+            self.number, self.used = int(now // self.seconds), 0
+        self.used += units
+        return (None,) if self.used > self.n else None
+
+
+class AtOnce:
+    """So many calls at a time."""
+
+    def __init__(self, n):
+        self.n, self.under_way = n, 0
+
+    def refuses(self, now, units=1):
+        return (None,) if self.under_way >= self.n else None
+
+
+def ask_all(server, n_calls, workers, *, latency=0.05, units=lambda draw: 1, at=None, **limits):
+    """Make so many calls; the requests made for it, as (time, let through, units)."""
+    log = []
+
+    async def main():
+        loop = asyncio.get_running_loop()
+        pacing = Pacing(Limits(workers, **limits), clock=loop.time, seed=1)
+        stopping, draw, left = asyncio.Event(), random.Random(2), iter(range(n_calls))
+
+        async def work():
+            for _ in left:
+                size = units(draw)
+                while True:
+                    call = await pacing.admit(size, stopping)
+                    assert call
+                    if at is not None:
+                        at(server, loop.time())
+                    refused = server.refuses(loop.time(), size)
+                    log.append((loop.time(), refused is None, size))
+                    if refused is None:
+                        break
+                    await asyncio.sleep(0.02)
+                    pacing.refused(call, retry_after=refused[0], of_tokens=size > 1)
+                if isinstance(server, AtOnce):
+                    server.under_way += 1
+                await asyncio.sleep(latency if latency < 1 else draw.uniform(0.5, 1.5) * latency)
+                if isinstance(server, AtOnce):
+                    server.under_way -= 1
+                pacing.answered(call)
+
+        await asyncio.gather(*(work() for _ in range(workers)))
+
+    virtual_time.run(main())
+    return log
+
+
+def used(log, after=0.0):
+    """Units let through per second."""
+    last = max(time for time, _, _ in log)
+    return sum(size for time, is_through, size in log if is_through and time >= after) / (
+        last - after
+    )
+
+
+def share_refused(log, after):
+    """Share of the requests made after so many seconds that were refused."""
+    later = [is_through for time, is_through, _ in log if time >= after]
+    return later.count(False) / len(later)
+
+
+class AtRandom:
+    """Refuses a share of the calls, however slowly it is asked."""
+
+    def __init__(self, share, retry_after):
+        self.share, self.retry_after, self.draw = share, retry_after, random.Random(3)
+
+    def refuses(self, now, units=1):
+        return (self.retry_after,) if self.draw.random() < self.share else None
+
+
+@pytest.mark.parametrize("share", [0.02, 0.1, 0.3])
+def test_an_endpoint_that_refuses_at_random_does_not_bring_a_run_to_a_stop(share):
+    log = ask_all(AtRandom(share, None), 400, 8, latency=0.01)
+    assert sum(is_through for _, is_through, _ in log) == 400
+    assert max(time for time, _, _ in log) < 90
+
+
+@pytest.mark.parametrize(("share", "seconds"), [(0.05, 700), (0.1, 900), (0.3, 1500)])
+def test_refusals_at_random_are_told_from_those_of_a_limit(share, seconds):
+    log = ask_all(AtRandom(share, None), 4000, 8, latency=1.0)
+    assert max(time for time, _, _ in log) < seconds  # 500 without refusals
+
+
+class Both:
+    """A limit, and refusals at random."""
+
+    def __init__(self, *servers):
+        self.servers = servers
+
+    def refuses(self, now, units=1):
+        return next((no for server in self.servers if (no := server.refuses(now, units))), None)
+
+
+def test_refusals_at_random_on_top_of_a_limit():
+    log = ask_all(Both(AtRandom(0.1, None), Bucket(60, 10, says_when=False)), 1000, 8)
+    assert used(log) >= 0.6
+
+
+class WithoutBurst:
+    """Calls at least so far apart, as nginx's `limit_req` has them."""
+
+    def __init__(self, per_minute):
+        self.rate, self.excess, self.last = per_minute / 60, 0.0, None
+
+    def refuses(self, now, units=1):
+        waited = math.inf if self.last is None else now - self.last
+        excess = max(self.excess - waited * self.rate + 1, 0.0) if waited < math.inf else 0.0
+        if excess > 0:
+            return (None,)
+        self.excess, self.last = excess, now
+        return None
+
+
+@pytest.mark.parametrize(("per_minute", "n_calls"), [(60, 160), (300, 600)])
+def test_of_a_limit_that_allows_no_burst_most_is_used(per_minute, n_calls):
+    log = ask_all(WithoutBurst(per_minute), n_calls, 16)
+    assert used(log) >= 0.85 * per_minute / 60
+
+
+@pytest.mark.parametrize("workers", [4, 16, 64])
+@pytest.mark.parametrize("says_when", [True, False])
+def test_a_bucket_of_sixty_a_minute(workers, says_when):
+    log = ask_all(Bucket(60, says_when=says_when), 160, workers)
+    assert sum(is_through for _, is_through, _ in log) == 160
+    assert 160 / (60 + max(time for time, _, _ in log)) >= 0.9  # allowed: 60, and one a second
+
+
+def test_a_bucket_that_holds_little():
+    log = ask_all(Bucket(60, 10, says_when=False), 600, 16)
+    assert used(log) >= 0.9
+    assert share_refused(log, 10) <= 0.2
+
+
+def test_slow_calls_are_many_at_a_time():
+    log = ask_all(Bucket(60, 10), 600, 64, latency=20.0)
+    assert used(log) >= 0.9
+
+
+def test_windows_of_which_nothing_is_said():
+    log = ask_all(Windows(60), 600, 16)
+    assert used(log, 60) >= 0.8
+
+
+def test_fast_endpoints():
+    log = ask_all(Bucket(6000, 100), 10_000, 16)
+    assert used(log) >= 80
+    assert share_refused(log, 10) <= 0.05
+
+
+def test_calls_at_a_time():
+    log = ask_all(AtOnce(4), 600, 16, latency=2.0)
+    assert used(log) >= 0.6 * 2  # two a second
+
+
+def test_a_limit_that_changes():
+    def change(server, now):
+        server.change(60 if now < 300 else 30 if now < 900 else 120)
+
+    log = ask_all(Bucket(60, 1), 2300, 16, at=change)
+    end = max(time for time, _, _ in log)
+    assert 2300 / (300 + 300 + 2 * (end - 900)) >= 0.4
+
+
+@pytest.mark.parametrize("says_when", [True, False])
+def test_limits_on_tokens(says_when):
+    def units(draw):
+        return draw.choice((500, 1000, 4000))
+
+    log = ask_all(Bucket(60_000, says_when=says_when), 400, 16, units=units)
+    assert used(log) >= 0.8 * 1000
+
+
+def test_limits_of_the_user_are_kept():
+    log = ask_all(Bucket(10**9), 100, 16, requests_per_minute=60)
+    times = [time for time, _, _ in log]
+    assert times == pytest.approx(range(100))
+    log = ask_all(Bucket(10**9), 100, 16, units=lambda _: 500, tokens_per_minute=60_000)
+    assert [time for time, _, _ in log] == pytest.approx([number / 2 for number in range(100)])
+
+
+def test_without_limits_nothing_is_waited_for():
+    log = ask_all(Bucket(10**9), 1600, 16)
+    assert max(time for time, _, _ in log) == pytest.approx(99 * 0.05)
+
+
+def test_headers_are_kept_to_before_anything_is_refused():
+    log = []
+
+    async def main():
+        loop = asyncio.get_running_loop()
+        pacing = Pacing(Limits(4), clock=loop.time)
+        bucket = Bucket(60)
+
+        async def work():
+            while log.count(None) < 160:
+                call = await pacing.admit(1, asyncio.Event())
+                pass
+                refused = bucket.refuses(loop.time())
+                log.append(refused)
+                left = math.floor(bucket.left)
+                said = {
+                    "x-ratelimit-limit-requests": "60",
+                    "x-ratelimit-remaining-requests": str(left),
+                    "x-ratelimit-reset-requests": f"{(60 - bucket.left) / bucket.rate:.3f}s",
+                }
+                await asyncio.sleep(0.05)
+                if refused is None:
+                    pacing.answered(call, limits=RateLimits.of(said))
+                else:
+                    pacing.refused(call, limits=RateLimits.of(said))
+
+        await asyncio.gather(*(work() for _ in range(4)))
+        return loop.time()
+
+    end = virtual_time.run(main())
+    assert 160 / (60 + end) >= 0.9
+    assert len(log) - log.count(None) <= 0.05 * 160
+
+
+def test_what_headers_say():
+    assert [seconds_of(text) for text in ("1s", "6m0s", "120ms", "2.5", "1h2m", "")] == [
+        *(1, 360, 0.12, 2.5, 3720, None)
+    ]
+    assert seconds_of("soon") is seconds_of("-1s") is seconds_of(None) is None
+    said = {f"x-ratelimit-{name}-tokens": "10" for name in ("limit", "remaining", "reset")}
+    assert RateLimits.of(said) == RateLimits(tokens=Allowance(10, 10, 10))
+    assert RateLimits.of(said | {"x-ratelimit-remaining-tokens": "many"}) is None
+    assert RateLimits.of({}) is None
+    assert Allowance(60, 15, 45).per_second == 1
+
+
+# The engine
+
+
+def judge_in_virtual_time(tmp_path, answer, plan=None, **settings):
+    async def main():
+        with VoteStore(tmp_path / "v.db") as store:
+            run = await sample(
+                plan_of(40) if plan is None else plan,
+                ASKED,
+                client=FunctionClient(answer),
+                store=store,
+                read=read,
+                judging=Judging("m", **settings),
+                watch=settings.pop("watch", None),
+            )
+            return run, asyncio.get_running_loop().time()
+
+    return virtual_time.run(main())
+
+
+def test_no_vote_is_lost_to_a_limit_that_passes(tmp_path):
+    bucket = Bucket(60, 4)
+
+    async def answer(request):
+        refused = bucket.refuses(asyncio.get_running_loop().time())
+        if refused is not None:
+            raise ChatError("HTTP 429: slow down", "limited", retry_after=refused[0])
+        await asyncio.sleep(0.05)
+        return "[[A]]"
+
+    run, seconds = judge_in_virtual_time(tmp_path, answer, max_attempts=1)
+    assert run.statuses == {"ok": 160}
+    assert run.n_calls == 160 + run.n_limited
+    assert seconds < 160 / 0.8
+
+
+def test_a_limit_without_an_end_is_waited_for_as_long_as_is_said(tmp_path):
+    async def answer(request):
+        raise ChatError("HTTP 429: slow down", "limited", retry_after=50.0)
+
+    with pytest.raises(EndpointError) as error:
+        judge_in_virtual_time(tmp_path, answer, limits=Limits(4, max_wait=600.0))
+    assert str(error.value).startswith("judge sim: asks to wait ")
+    assert "--max-wait" in str(error.value)
+    with pytest.raises(InputError, match="max_wait is 0, expected more than 0 seconds"):
+        Limits(max_wait=0)
+
+
+def test_a_run_says_what_it_waits_for(tmp_path):
+    n_asked, seen = 0, []
+
+    async def answer(request):
+        nonlocal n_asked
+        n_asked += 1
+        if n_asked == 3:
+            raise ChatError("HTTP 429: slow down", "limited", retry_after=42.0)
+        return ChatReply("[[A]]")
+
+    async def main():
+        with VoteStore(tmp_path / "v.db") as store:
+            await sample(
+                plan_of(2),
+                ASKED,
+                client=FunctionClient(answer),
+                store=store,
+                read=read,
+                judging=Judging("m"),
+                watch=lambda run: seen.append((run.waits_for, round(run.waits_seconds))),
+            )
+
+    virtual_time.run(main())
+    assert ("rate limit (HTTP 429: slow down)", 42) in seen
+    assert seen[-1][0] == ""

@@ -1,0 +1,95 @@
+"""Reading pairs: names of columns, what a pair holds, and every message."""
+
+import polars as pl
+import pytest
+
+from btdagg import InputError
+from btdagg.judge.pairs import Pair, read_pairs
+
+COLUMNS = {"item": ["q1", "q2"], "a": ["yes", "no"], "b": ["no", "no "], "prompt": ["?", None]}
+
+
+def test_a_pair_has_its_texts():
+    pairs = read_pairs({**COLUMNS, "lang": ["de", None], "year": [1999, 2000]})
+    assert len(pairs) == 2
+    first = Pair("q1", "yes", "no", "?", "", {"lang": "de", "year": "1999"})
+    assert pairs[0] == first
+    assert list(pairs) == [first, pairs[1]] == [pairs[-2], pairs[-1]]
+    assert pairs[1].prompt == ""
+    assert pairs[1].fields == {"lang": "", "year": "2000"}
+    assert pairs.fields == ("lang", "year")
+    with pytest.raises(IndexError):
+        pairs[2]
+
+
+@pytest.mark.parametrize("prompt", ["prompt", "source", "question", "instruction"])
+@pytest.mark.parametrize("response", ["{}", "response_{}", "translation_{}"])
+@pytest.mark.parametrize("item", ["item", "id"])
+def test_columns_have_several_names(prompt, response, item):
+    names = {"item": item, "a": response.format("a"), "b": response.format("b"), "prompt": prompt}
+    pairs = read_pairs({names[name].upper(): values for name, values in COLUMNS.items()})
+    assert list(pairs) == list(read_pairs(COLUMNS))
+
+
+def test_the_first_name_is_taken_and_the_other_is_a_field():
+    pairs = read_pairs({**COLUMNS, "source": ["s", "t"]})
+    assert (pairs[0].prompt, pairs[0].fields) == ("?", {"source": "s"})
+
+
+def test_no_judge_is_shown_a_label():
+    pairs = read_pairs({**COLUMNS, "label": [1, 0], "vote": [0, 1], "group": ["g", "g"]})
+    assert pairs[0].fields == {"group": "g"}
+    assert pairs.fields == ("group",)
+    assert pairs.frame["label"].to_list() == [1, 0]
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
+def test_files_of_every_kind(tmp_path, kind):
+    frame = pl.DataFrame(COLUMNS | {"item": [1, 2], "a": ["two\nlines, “{x}”", "no"]})
+    path = tmp_path / f"pairs.{kind}"
+    {"jsonl": frame.write_ndjson, "csv": frame.write_csv, "parquet": frame.write_parquet}[kind](
+        path
+    )
+    pairs = read_pairs(path)
+    assert [pair.item for pair in pairs] == ["1", "2"]
+    assert pairs[0].a == "two\nlines, “{x}”"
+
+
+def test_numbers_are_responses_too():
+    assert read_pairs({"item": [7], "a": [42], "b": [4.5]})[0] == Pair("7", "42", "4.5")
+
+
+def test_identical_texts_are_counted():
+    pairs = read_pairs(COLUMNS)
+    assert pairs.n_identical == 1
+    assert [pair.identical for pair in pairs] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"a": ["yes", None]}, "row 2, column a: got nothing, expected the text of a response"),
+        ({"b": [" \n", "x"]}, r"row 1, column b: got ' \\n', expected the text of a response"),
+        ({"item": ["q1", "q1"]}, "rows 1 and 2: both have item 'q1'"),
+        ({"item": ["q1", ""]}, "row 2, column item: got '', expected an id"),
+    ],
+)
+def test_a_bad_pair_is_named(changed, message):
+    with pytest.raises(InputError, match=f"^data frame, {message}$"):
+        read_pairs(COLUMNS | changed)
+
+
+def test_a_blank_response_is_named_by_its_own_column():
+    columns = {"id": ["q1"], "response_a": [""], "response_b": ["x"]}
+    with pytest.raises(InputError, match="row 1, column response_a: got '', expected the text of"):
+        read_pairs(columns)
+
+
+@pytest.mark.parametrize(
+    ("column", "wanted"),
+    [("item", "item or id or item_id"), ("b", "b or response_b or translation_b")],
+)
+def test_a_missing_column_is_named(column, wanted):
+    columns = {name: values for name, values in COLUMNS.items() if name != column}
+    with pytest.raises(InputError, match=f"^data frame: no column {wanted}; found "):
+        read_pairs(columns)

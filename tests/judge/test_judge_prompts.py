@@ -1,0 +1,269 @@
+"""Templates: what is sent, what is not, and every message about one's own."""
+
+import re
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from btdagg import InputError
+from btdagg.judge.answer_format import AnswerFormat
+from btdagg.judge.pairs import Pair, read_pairs
+from btdagg.judge.prompts import TEMPLATES, PromptTemplate, get_template, load_template
+
+LANGUAGES = {"source_language": "English", "target_language": "German"}
+PAIR = Pair("q1", "text of a", "text of b", prompt="the prompt", fields=LANGUAGES)
+PLAIN = PromptTemplate("plain", "{prompt}: {first} or {second}? {answer}")
+
+
+def sent(template, pair=PAIR, order="AB"):
+    return "\n".join(message["content"] for message in template.render(pair, order))
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_a_template_shows_everything_once(name):
+    for order in ("AB", "BA"):
+        text = sent(TEMPLATES[name], order=order)
+        assert text.count("text of a") == text.count("text of b") == 1
+        assert text.count("the prompt") == 1
+        assert (text.index("text of a") < text.index("text of b")) == (order == "AB")
+        assert all(f"[[{word}]]" in text for word in ("A", "B", "TIE"))
+        assert "{" not in text
+        assert "}" not in text
+        assert "q1" not in text
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_nothing_tells_which_response_is_a(name):
+    exchanged = Pair("q1", PAIR.b, PAIR.a, prompt=PAIR.prompt, fields=PAIR.fields)
+    template = TEMPLATES[name]
+    assert template.render(PAIR, "BA") == template.render(exchanged, "AB")
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_without_ties_none_is_offered(name):
+    template = TEMPLATES[name].asking(allow_tie=False)
+    text = sent(template)
+    assert "[[TIE]]" not in text
+    assert "the verdict is a tie" not in text
+    assert "Call it a tie" not in text
+    assert template.asking(allow_tie=True) == TEMPLATES[name]
+
+
+def test_the_variants_differ_in_what_they_say_of_ties():
+    said = {template.ties for template in TEMPLATES.values()}
+    assert len(said) == len(TEMPLATES) == 5
+    assert all(template.forced for template in TEMPLATES.values())
+
+
+def test_forms_of_the_answer():
+    assert "one line that reads Verdict: A, Verdict: B or Verdict: TIE." in sent(
+        PLAIN.asking(kind="line")
+    )
+    json = PLAIN.asking(kind="json", confidence=True)
+    assert '"A", "B" or "TIE"' in sent(json)
+    assert '"confidence"' in sent(json)
+    schema = json.answer.response_format["json_schema"]
+    assert schema["strict"] is True
+    assert schema["schema"]["properties"]["verdict"]["enum"] == ["A", "B", "TIE"]
+    assert schema["schema"]["required"] == ["reasoning", "verdict", "confidence"]
+    assert PLAIN.answer.response_format is None
+    assert "Confidence: N" in sent(PLAIN.asking(confidence=True))
+
+
+def test_the_digest_is_of_everything_that_is_sent_but_the_pair():
+    variants = [
+        template.asking(kind=kind, allow_tie=ties, confidence=confidence)
+        for template, kind, ties, confidence in product(
+            TEMPLATES.values(), ("tag", "line", "json"), (True, False), (True, False)
+        )
+    ]
+    assert len({template.digest for template in variants}) == len(variants) == 60
+    assert all(re.fullmatch("[0-9a-f]{64}", template.digest) for template in variants)
+    renamed = PromptTemplate("another name", PLAIN.user)
+    assert renamed.digest == PLAIN.digest
+    given_values = TEMPLATES["translation"].given(LANGUAGES)
+    assert given_values.digest != TEMPLATES["translation"].digest
+
+
+def test_digests_do_not_change_from_version_to_version():
+    # Votes are stored under them: a change of a template's text has to be meant.
+    assert PLAIN.digest == "492879cc9fdff1dac1a6db4d894b36bd025d78d846a8981eddc5497af77ea954"
+
+
+@given(st.text(), st.text(), st.text())
+def test_texts_of_a_pair_are_never_expanded(a, b, prompt):
+    pair = Pair("q1", a, b, prompt=prompt, fields=LANGUAGES)
+    (message,) = PLAIN.render(pair, "BA")
+    assert message["content"] == f"{prompt}: {b} or {a}? {PLAIN.answer.instructions}"
+
+
+def test_braces_in_a_response_stay():
+    pair = Pair("q1", "{second} {{x}} {", "}", prompt="{answer}")
+    assert PLAIN.render(pair)[0]["content"].startswith("{answer}: {second} {{x}} { or }? ")
+
+
+def test_braces_in_a_template():
+    template = PromptTemplate("t", '{first}{second} {{"verdict": "A"}}')
+    assert sent(template).endswith('{"verdict": "A"}')
+
+
+def test_fields_of_the_pairs_and_values_for_all():
+    template = PromptTemplate("t", "{Domain} {tone}: {first}{second}").given({"tone": "{dry}"})
+    pair = Pair("q1", "x", "y", fields={"domain": "law"})
+    assert sent(template, pair) == "law {dry}: xy"
+    assert template.placeholders == {"domain", "first", "second"}
+
+
+def test_a_system_message_comes_first_if_there_is_one():
+    assert [message["role"] for message in PLAIN.render(PAIR)] == ["user"]
+    roles = [message["role"] for message in TEMPLATES["response"].render(PAIR)]
+    assert roles == ["system", "user"]
+
+
+def test_another_answer_may_be_asked_for():
+    assert PLAIN.render(PAIR, answer="{x}")[0]["content"].endswith("or text of b? {x}")
+    without = PromptTemplate("t", "{first}{second}")
+    assert without.render(PAIR, answer="Now.")[0]["content"].endswith("text of b\n\nNow.")
+
+
+# Checks
+
+
+@pytest.mark.parametrize(
+    ("user", "message"),
+    [
+        ("{first} {", "template t, line 1: '{' is no placeholder; write {{ and }} for braces"),
+        ("x\n}", "template t, line 2: '}' is no placeholder; write {{ and }} for braces"),
+        ("{}", "template t, line 1: '{}' is no placeholder; write {{ and }} for braces"),
+        (
+            "{first.x}",
+            "template t, line 1: '{first.x}' is no placeholder; write {{ and }} for braces",
+        ),
+        (
+            '{"a": 1}',
+            "template t, line 1: '{\"a\": 1}' is no placeholder; write {{ and }} for braces",
+        ),
+        ("{first} {prompt}", "template t: no {second}, the response shown there"),
+        (
+            "{first}{second}{system_a}",
+            "template t: {system_a} does not follow the order in which responses are shown; "
+            "there are {first} and {second}",
+        ),
+        (
+            "{a} {b}",
+            "template t: {a} does not follow the order in which responses are shown; "
+            "there are {first} and {second}",
+        ),
+        ("{first}{second}{label}", "template t: {label} is not for judges"),
+    ],
+)
+def test_a_bad_template_is_refused(user, message):
+    with pytest.raises(InputError) as caught:
+        PromptTemplate("t", user)
+    assert str(caught.value) == message
+
+
+def test_pairs_have_to_have_what_a_template_names():
+    pairs = read_pairs(
+        {"item": ["q1", "q2"], "a": ["x", "y"], "b": ["y", "x"], "tone": ["dry", None]}
+    )
+    PromptTemplate("t", "{first}{second}").check(pairs)
+    with pytest.raises(
+        InputError,
+        match=r"^template t: data frame has nothing for \{topic\}; there are first, second, tone$",
+    ):
+        PromptTemplate("t", "{first}{second}{topic}").check(pairs)
+    with pytest.raises(
+        InputError,
+        match=r"^data frame, row 2, column tone: got nothing, expected a value for template t$",
+    ):
+        PromptTemplate("t", "{first}{second}{tone}").check(pairs)
+    with pytest.raises(InputError, match=r"has nothing for \{prompt\}; there are first"):
+        TEMPLATES["response"].check(pairs)
+    with pytest.raises(InputError, match=r"^template t: item 'q1' has no topic$"):
+        PromptTemplate("t", "{first}{second}{topic}").render(pairs[0])
+
+
+def test_orders_and_values_are_checked():
+    with pytest.raises(InputError, match=r"^order is 'BB', expected AB or BA$"):
+        PLAIN.render(PAIR, "BB")
+    with pytest.raises(
+        InputError, match=r"^template plain: no \{tone\} to fill in; it has prompt$"
+    ):
+        PLAIN.given({"tone": "dry"})
+    with pytest.raises(InputError, match=r"no \{first\} to fill in"):
+        PLAIN.given({"first": "x"})
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"kind": "xml"}, "kind is 'xml', expected one of tag, line, json"),
+        ({"tie": "a"}, "answer words are A, B, a, expected them distinct"),
+        ({"first": " "}, "answer word is ' ', expected a word without brackets or quotes"),
+        ({"second": "[B]"}, "answer word is '[B]', expected a word without brackets or quotes"),
+        ({"tie": True}, "answer word is True, expected a word without brackets or quotes"),
+    ],
+)
+def test_a_bad_format_is_refused(fields, message):
+    with pytest.raises(InputError) as caught:
+        AnswerFormat(**fields)
+    assert str(caught.value) == message
+
+
+# Files
+
+
+def test_a_template_from_a_file(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        'system = "Be fair. {ties}"\nuser = "{first} {second} {answer}"\nties = "Ties happen."\n'
+        '[answer]\nkind = "line"\nfirst = "1"\nsecond = "2"\ntie = "0"\n'
+    )
+    template = get_template(path)
+    assert template == load_template(str(path))
+    assert template.name == "mine"
+    assert template.answer == AnswerFormat("line", "1", "2", "0")
+    system, user = template.render(PAIR)
+    assert system == {"role": "system", "content": "Be fair. Ties happen."}
+    assert user["content"].endswith("Verdict: 1, Verdict: 2 or Verdict: 0.")
+    path.write_text('name = "n"\nuser = "{first}{second}"\nanswer = {tie = false}\n')
+    assert (get_template(path).name, get_template(path).answer.tie) == ("n", None)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"user = ", "no TOML: "),
+        (b"\xff", "not UTF-8 text"),
+        (b'system = "x"', "no user, the text that is sent for every pair"),
+        (b"user = 3", "user is 3, expected text"),
+        (b'usr = "x"', "no key usr; there are name, user, system, ties, forced, answer"),
+        (b'user = "x"\nanswer = 3', "answer is 3, expected a table"),
+        (b'user = "{first}{second}"\n[answer]\nform = "x"', "no key answer.form; there are kind, "),
+        (b'user = "{first}{second}"\n[answer]\ntie = true', "answer word is True, expected a word"),
+        (b'user = "{first}{scond}"', "template t: no {second}, the response shown there"),
+    ],
+)
+def test_a_bad_file_is_named(tmp_path, content, message):
+    path = tmp_path / "t.toml"
+    path.write_bytes(content)
+    with pytest.raises(InputError) as caught:
+        load_template(path)
+    assert str(caught.value).startswith(f"{path}: {message}")
+
+
+def test_templates_that_are_not_there(tmp_path):
+    with pytest.raises(InputError, match=r"none\.toml: no such file$"):
+        get_template(tmp_path / "none.toml")
+    (tmp_path / "t.toml").mkdir()
+    with pytest.raises(InputError, match=r"t\.toml: cannot be read: Is a directory$"):
+        get_template(tmp_path / "t.toml")
+    with pytest.raises(
+        InputError, match=r"^template is 'reward', expected one of translation, .* or a .toml file$"
+    ):
+        get_template("reward")
+    assert get_template("response") is TEMPLATES["response"]
+    assert get_template(PLAIN) is PLAIN

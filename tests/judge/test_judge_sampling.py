@@ -1,0 +1,818 @@
+"""The engine against a real server with faults, in both stores: nothing lost, nothing twice."""
+
+import asyncio
+import json
+import multiprocessing
+import os
+import random
+import resource
+import time
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+import sqlalchemy as sa
+
+from btdagg import InputError
+from btdagg.judge.calls import samples_of
+from btdagg.judge.client import ChatReply, FunctionClient, Usage
+from btdagg.judge.faults import ChatError, EndpointError
+from btdagg.judge.judging import Judging
+from btdagg.judge.limits import Limits
+from btdagg.judge.prices import Prices, size_of
+from btdagg.judge.provider import ModelClient
+from btdagg.judge.sampling import sample
+from btdagg.judge.store import Owner, StoreError, VoteStore
+from judging import ASKED, plan_of, read, rows_of, statuses_of
+
+FORK = multiprocessing.get_context("fork")
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-tests-0123456789")
+
+
+def run(place, client, plan, *, watch=None, stop=None, asked=ASKED, **settings):
+    """Sample once, in an event loop of its own."""
+    settings.setdefault("limits", Limits(8))
+
+    async def main():
+        with VoteStore(place) as store:
+            return await sample(
+                plan,
+                asked,
+                client=client,
+                store=store,
+                read=read,
+                judging=Judging("m", **settings),
+                watch=watch,
+                stop=stop,
+            )
+
+    return asyncio.run(main())
+
+
+def run_on(url, place, plan, *, stream=False, **settings):
+    """Sample once from an endpoint; the servers of a test are one judge."""
+    settings.setdefault("same_endpoint", True)
+
+    async def main():
+        client = ModelClient("openai", url, stream=stream)
+        try:
+            with VoteStore(place) as store:
+                return await sample(
+                    plan,
+                    settings.pop("asked", ASKED),
+                    client=client,
+                    store=store,
+                    read=read,
+                    watch=settings.pop("watch", None),
+                    judging=Judging("m", **settings),
+                )
+        finally:
+            await client.close()
+
+    return asyncio.run(main())
+
+
+def answering(text="[[A]]", **fields):
+    async def answer(request):
+        return ChatReply(text, **fields)
+
+    return FunctionClient(answer)
+
+
+def assert_whole(place, n_items, n):
+    """Every item has exactly its samples, each with a status, and nobody owns any."""
+    rows = rows_of(place)
+    per_item = {}
+    for row in rows:
+        per_item.setdefault(row["item"], []).append((row["order"], row["sample"]))
+        assert row["status"] is not None
+        assert row["owner"] is None
+        assert (row["vote"] is not None) == (row["status"] == "ok")
+        assert row["status"] == "ok" or row["reason"]
+    assert len(per_item) == n_items
+    for samples in per_item.values():
+        assert sorted(samples) == sorted(samples_of(n))
+    return rows
+
+
+def sample_of(row):
+    return row["item"], row["order"], row["sample"]
+
+
+# Faults
+
+
+@pytest.mark.soak
+def test_ten_thousand_votes_under_faults(store_place, judge_server):
+    # A time-out that is long enough for a slow machine, and so fewer that have to wait for it.
+    kinds = ("429", "500", "reset", "malformed", "content-type", "empty", "truncated", "unparsed")
+    faults = ",".join(f"{kind}=0.011" for kind in kinds) + ",refusal=0.008,hang=0.004"
+    server = judge_server("--faults", faults, "--retry-after", "0.05")
+    finished = run_on(
+        server.url,
+        store_place,
+        plan_of(1000, 10),
+        limits=Limits(64),
+        timeout=12.0,
+        max_attempts=12,
+    )
+    assert finished.is_done
+    assert not finished.is_complete  # votes are missing
+    rows = assert_whole(store_place, 1000, 10)
+    assert Counter(row["status"] for row in rows) == finished.statuses
+    log = server.log()
+    assert len(log) == finished.n_calls
+    assert sum(line["n"] for line in log) == sum(row["attempts"] for row in rows)
+    outcomes = Counter()
+    for line in log:
+        outcomes[line["outcome"]] += line["n"]
+    # What can be read is a vote or a reason, and is not asked for again.
+    assert finished.statuses["ok"] == outcomes["ok"]
+    assert finished.statuses["truncated"] == outcomes["truncated"] > 0
+    assert finished.statuses["empty"] == outcomes["empty"] > 0
+    assert finished.statuses["unparsed"] == outcomes["unparsed"] + outcomes["refusal"] > 0
+    assert finished.statuses["failed"] == 0
+    repeated = ("429", "500", "reset", "hang", "malformed", "content-type")
+    assert min(outcomes[name] for name in repeated) > 0
+    assert finished.n_retries == sum(line["outcome"] in repeated for line in log)
+
+
+@pytest.mark.soak
+def test_faults_end_in_a_recorded_reason_and_can_be_retried(store_place, judge_server):
+    bad = judge_server("--faults", "500=0.6,empty=0.2")
+    first = run_on(bad.url, store_place, plan_of(30), limits=Limits(4), max_attempts=2)
+    assert first.is_done
+    rows = assert_whole(store_place, 30, 4)
+    failed = [row for row in rows if row["status"] == "failed"]
+    assert failed
+    assert {row["reason"] for row in failed} == {"HTTP 500: The judge has a headache."}
+    # Those of a time in which the endpoint seemed to be away do not count.
+    attempts = {sample_of(row): row["attempts"] for row in failed}
+    assert min(attempts.values()) == 2
+
+    good = judge_server()
+    same = run_on(good.url, store_place, plan_of(30))
+    assert same.n_calls == 0
+    assert same.there == first.statuses
+    again = run_on(good.url, store_place, plan_of(30), again=("failed",))
+    assert again.statuses == {"ok": len(failed)}
+    assert again.there == first.statuses - Counter(failed=len(failed))
+    assert len(good.log()) == len(failed)
+    after = assert_whole(store_place, 30, 4)
+    retried = {sample_of(row): row["attempts"] for row in after if sample_of(row) in attempts}
+    assert retried == {sample: n + 1 for sample, n in attempts.items()}
+    assert all(row["reason"] == "" for row in after if row["status"] == "ok")
+    assert statuses_of(store_place)["empty"] == first.statuses["empty"] > 0
+
+
+def test_retry_after_is_honoured(tmp_path, judge_server):
+    server = judge_server("--faults", "429=0.5", "--retry-after", "0.3")
+    run_on(server.url, tmp_path / "v.db", plan_of(6), limits=Limits(1))
+    log = server.log()
+    # One worker: whatever follows a 429 is its repetition.
+    waits = [
+        later["time"] - earlier["time"]
+        for earlier, later in pairwise(log)
+        if earlier["outcome"] == "429"
+    ]
+    assert waits
+    assert min(waits) >= 0.3
+
+
+@pytest.mark.soak
+def test_streams_with_faults(tmp_path, judge_server):
+    server = judge_server("--faults", "reset=0.1,malformed=0.1,truncated=0.1")
+    place = tmp_path / "v.db"
+    finished = run_on(server.url, place, plan_of(40), stream=True)
+    assert finished.is_done
+    assert all(line["stream"] for line in server.log())
+    assert set(finished.statuses) == {"ok", "truncated"}
+    assert finished.completion_tokens > 0
+
+
+# Processes that die, and that share
+
+
+def ask_in_a_child(url, place, n_items, n, concurrency, counted, backwards=False):
+    """Sample, writing down how many votes were counted whenever some are."""
+    plan = list(plan_of(n_items, n))
+
+    def watch(finished):
+        os.write(counted, b"%d\n" % finished.statuses.total())
+
+    plan = plan[::-1] if backwards else plan
+    run_on(url, place, plan, limits=Limits(concurrency), watch=watch)
+
+
+def n_lines(path):
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def kill_and_restart(server, place, tmp_path, *, n_kills, n_items, n, concurrency):
+    draw = random.Random(4)
+    kept = {}
+    n_counted = 0
+    for kill in range(n_kills):
+        file = tmp_path / f"counted-{kill}"
+        counted = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        before = n_lines(server.path)
+        arguments = (server.url, place, n_items, n, concurrency, counted)
+        child = FORK.Process(target=ask_in_a_child, args=arguments)
+        child.start()
+        while child.is_alive() and n_lines(server.path) <= before + draw.randint(0, 30):
+            time.sleep(0.001)
+        time.sleep(draw.uniform(0, 0.15))
+        child.kill()
+        child.join()
+        os.close(counted)
+        lines = file.read_text().splitlines()
+        n_counted += int(lines[-1]) if lines else 0
+        rows = rows_of(place)
+        done = {(r["item"], r["order"], r["sample"]): r for r in rows if r["status"]}
+        # What was counted is there; what was there has not been touched.
+        assert len(done) >= n_counted
+        assert {key: done[key] for key in kept} == kept
+        kept = done
+        n_counted = len(done)
+        # Asked without a vote are those that were in flight when it was killed.
+        assert n_lines(server.path) - len(done) <= (kill + 1) * concurrency
+        assert sum(row["owner"] is not None for row in rows) > 0 or len(done) == n_items * n
+    last = run_on(server.url, place, plan_of(n_items, n), limits=Limits(concurrency))
+    assert last.is_complete
+    rows = assert_whole(place, n_items, n)
+    assert {row["status"] for row in rows} == {"ok"}
+    asked = Counter(line["prompt"] for line in server.log())
+    assert len(asked) == 2 * n_items
+    assert sum(asked.values()) - n_items * n <= n_kills * concurrency
+    return len(kept)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("n_kills", [20])
+def test_killed_at_random_instants(tmp_path, judge_server, n_kills):
+    server = judge_server("--latency-ms", "20")
+    place = str(tmp_path / "votes.db")
+    kill_and_restart(server, place, tmp_path, n_kills=n_kills, n_items=300, n=6, concurrency=8)
+    assert not list(tmp_path.glob("votes.db-owner-*"))
+
+
+@pytest.mark.soak
+def test_killed_on_postgresql(tmp_path, judge_server, postgres):
+    server = judge_server("--latency-ms", "20")
+    place = postgres.database("killed")
+    kill_and_restart(server, place, tmp_path, n_kills=20, n_items=300, n=6, concurrency=8)
+
+
+@pytest.mark.soak
+def test_two_processes_share_a_job(tmp_path, judge_server, store_place):
+    server = judge_server("--latency-ms", "10")
+    files = [tmp_path / "one", tmp_path / "other"]
+    counted = [os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND) for file in files]
+    children = [
+        FORK.Process(
+            target=ask_in_a_child, args=(server.url, store_place, 150, 6, 8, each, backwards)
+        )
+        for each, backwards in zip(counted, (False, True), strict=True)
+    ]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join()
+        assert child.exitcode == 0
+    assert_whole(store_place, 150, 6)
+    asked = Counter(line["prompt"] for line in server.log())
+    assert set(asked.values()) == {3}  # each order of each pair, three samples
+    assert len(asked) == 300
+    shares = [int(file.read_text().splitlines()[-1]) for file in files]
+    assert sum(shares) == 900
+    assert min(shares) > 0
+
+
+@pytest.mark.soak
+def test_one_that_is_killed_leaves_its_share_to_the_other(tmp_path, judge_server, store_place):
+    stuck = judge_server("--faults", "hang=1")
+    good = judge_server()
+    counted = os.open(tmp_path / "counted", os.O_WRONLY | os.O_CREAT)
+    arguments = (stuck.url, store_place, 20, 4, 4, counted)
+    child = FORK.Process(target=ask_in_a_child, args=arguments)
+    child.start()
+    while not stuck.log():
+        time.sleep(0.01)
+
+    def watch(finished):
+        if child.is_alive():
+            child.kill()
+
+    # All of the first stretch is claimed by the other, which is killed by nobody until then.
+    assert {row["owner"] for row in rows_of(store_place)} != {None}
+    plan = list(plan_of(40))
+    finished = run_on(good.url, store_place, plan, watch=watch)
+    child.join()
+    assert finished.is_complete
+    assert_whole(store_place, 40, 4)
+    assert len(good.log()) == 160
+
+
+# Stopping
+
+
+def test_interrupted_it_finishes_what_is_under_way_and_goes_on_later(store_place):
+    asked = []
+
+    async def main():
+        stop = asyncio.Event()
+
+        async def answer(request):
+            asked.append(request.messages[0]["content"])
+            if len(asked) == 20:
+                stop.set()
+            await asyncio.sleep(0.05)
+            return "[[A]]"
+
+        with VoteStore(store_place) as store:
+            return await sample(
+                plan_of(50),
+                ASKED,
+                client=FunctionClient(answer),
+                store=store,
+                read=read,
+                judging=Judging("m", limits=Limits(8)),
+                stop=stop,
+            )
+
+    first = asyncio.run(main())
+    assert first.stopped == "interrupted"
+    assert not first.is_complete
+    assert first.statuses == {"ok": len(asked)}
+    assert statuses_of(store_place) == {"ok": len(asked)}  # nothing is left claimed
+    second = run(store_place, answering(), plan_of(50))
+    assert second.there == first.statuses
+    assert second.n_calls == 200 - len(asked)
+    assert_whole(store_place, 50, 4)
+
+
+def test_calls_that_do_not_end_are_cut_off_after_a_while(store_place):
+    async def main():
+        stop = asyncio.Event()
+
+        async def answer(request):
+            if "q0 AB" in request.messages[0]["content"]:
+                return "[[A]]"
+            stop.set()
+            await asyncio.sleep(3600)
+
+        with VoteStore(store_place) as store:
+            return await sample(
+                plan_of(500),
+                ASKED,
+                client=FunctionClient(answer),
+                store=store,
+                read=read,
+                judging=Judging("m", limits=Limits(8), grace=0.1),
+                stop=stop,
+            )
+
+    assert asyncio.run(main()).stopped == "interrupted"
+    assert set(statuses_of(store_place)) == {"ok"}
+
+
+def test_cancelled_it_keeps_what_is_there(store_place):
+    async def main():
+        n = 0
+
+        async def answer(request):
+            nonlocal n
+            n += 1
+            if n == 30:
+                task.cancel()
+                await asyncio.sleep(3600)
+            return "[[A]]"
+
+        with VoteStore(store_place) as store:
+            task = asyncio.create_task(
+                sample(
+                    plan_of(50),
+                    ASKED,
+                    client=FunctionClient(answer),
+                    store=store,
+                    read=read,
+                    judging=Judging("m", limits=Limits(4)),
+                )
+            )
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    asyncio.run(main())
+    assert set(statuses_of(store_place)) == {"ok"}
+    assert run(store_place, answering(), plan_of(50)).is_complete
+    assert_whole(store_place, 50, 4)
+
+
+# Caps
+
+
+def test_the_cap_on_calls_is_never_passed(tmp_path, judge_server):
+    server = judge_server("--faults", "500=0.2", "--latency-ms", "5")
+    place = tmp_path / "v.db"
+    finished = run_on(server.url, place, plan_of(100), limits=Limits(16, max_calls=77))
+    assert finished.stopped == "the cap of 77 calls is reached"
+    assert finished.n_calls == len(server.log()) == 77
+    assert set(statuses_of(place)) == {"ok"}
+    assert run_on(server.url, place, plan_of(100)).is_complete
+
+
+def test_the_cap_on_tokens_is_never_passed_and_nearly_reached(tmp_path, judge_server):
+    server = judge_server("--latency-ms", "5")
+    cap = 10_000
+    finished = run_on(
+        server.url,
+        tmp_path / "v.db",
+        plan_of(200),
+        limits=Limits(16, max_tokens=cap),
+        max_answer_tokens=300,
+    )
+    tokens = server.stats()["tokens"]
+    used = tokens["prompt"] + tokens["completion"]
+    assert used == finished.prompt_tokens + finished.completion_tokens
+    most = 300 + size_of(next(plan_of(1)).messages("AB")) + 8  # of one call
+    assert cap - most <= used <= cap
+    assert finished.stopped.startswith(f"the cap of {cap} tokens is reached: {used} are used")
+
+
+def test_the_cap_on_cost_is_never_passed(tmp_path):
+    prices = Prices(2.0, 10.0)
+    asked = []
+
+    async def answer(request):
+        asked.append(request)
+        await asyncio.sleep(0.001)
+        return ChatReply("[[A]]", usage=Usage(20, 100))
+
+    one = prices.of(20, 100)
+    finished = run(
+        tmp_path / "v.db",
+        FunctionClient(answer),
+        plan_of(100),
+        limits=Limits(16, max_cost=50 * one),
+        prices=prices,
+        max_answer_tokens=100,
+    )
+    assert finished.cost == pytest.approx(len(asked) * one)
+    assert 48 * one <= finished.cost <= 50 * one
+    assert "the cap of 0.052 on the cost is reached" in finished.stopped
+
+
+def test_calls_that_may_have_cost_something_count_as_much_as_they_can(tmp_path):
+    async def answer(request):
+        raise ChatError("time-out", may_cost=True)
+
+    finished = run(
+        tmp_path / "v.db",
+        FunctionClient(answer),
+        plan_of(5),
+        limits=Limits(1, max_tokens=1000),
+        max_answer_tokens=300,
+        max_attempts=3,
+    )
+    assert finished.n_calls == 2
+    assert "the cap of 1000 tokens" in finished.stopped
+
+
+# Endpoints that cannot work
+
+
+def stopped_by(url, place, **settings):
+    with pytest.raises(EndpointError) as error:
+        run_on(url, place, plan_of(50), limits=Limits(16), **settings)
+    return str(error.value)
+
+
+def test_a_wrong_key_stops_at_once(store_place, judge_server, monkeypatch):
+    server = judge_server("--api-key", "sk-the-right-one-9876543210")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-a-wrong-one-0123456789")
+    said = stopped_by(server.url, store_place)
+    assert said == f"{server.url}: refuses the key of OPENAI_API_KEY (HTTP 401)"
+    assert len(server.log()) == 1
+    assert rows_of(store_place) == []
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-the-right-one-9876543210")
+    assert run_on(server.url, store_place, plan_of(50)).is_complete
+
+
+def test_an_endpoint_that_is_none(tmp_path, judge_server):
+    page = judge_server("--faults", "content-type=1")
+    place = tmp_path / "v.db"
+    said = stopped_by(page.url, place)
+    assert said.startswith(f"{page.url}: the reply is no chat completion (text/html)")
+    assert len(page.log()) <= 4
+    elsewhere = page.url.replace("/v1", "/v2")
+    assert stopped_by(elsewhere, place).startswith(
+        f"{elsewhere}: knows no such path or no model 'm' (HTTP 404)"
+    )
+    page.stop()
+    assert "no connection" in stopped_by(page.url, place)
+    assert rows_of(place) == []
+
+
+def test_calls_that_all_fail_end_the_run(tmp_path):
+    async def answer(request):
+        raise ChatError("HTTP 400: temperature is not supported", "rejected")
+
+    with pytest.raises(EndpointError) as error:
+        run(tmp_path / "v.db", FunctionClient(answer), plan_of(50))
+    assert str(error.value) == (
+        "judge sim: refuses a short request, too: HTTP 400: temperature is not supported"
+    )
+    assert rows_of(tmp_path / "v.db") == []
+
+
+def test_what_is_forbidden_ends_the_run_unless_something_works(tmp_path):
+    def client(forbidden):
+        async def answer(request):
+            if forbidden in request.messages[0]["content"]:
+                raise ChatError("does not permit this (HTTP 403)", "forbidden")
+            return "[[A]]"
+
+        return FunctionClient(answer)
+
+    finished = run(tmp_path / "v.db", client("q1 "), plan_of(5))
+    assert finished.statuses == {"ok": 16, "failed": 4}
+    assert (finished.n_pair_faults, finished.n_canaries) == (4, 0)
+    # Where nothing else is asked a short request shows that it is the pair.
+    again = run(tmp_path / "v.db", client("q1 "), plan_of(2), again=("failed",))
+    assert again.statuses == {"failed": 4}
+    assert (again.n_calls, again.n_canaries) == (5, 1)
+    with pytest.raises(EndpointError, match=r"judge sim: .*does not permit this \(HTTP 403\)"):
+        run(tmp_path / "v.db", client(""), plan_of(2), again=("failed",))
+    assert statuses_of(tmp_path / "v.db") == {"ok": 16, "failed": 4}
+
+
+def test_an_endpoint_that_dies_ends_the_run(tmp_path):
+    n = 0
+
+    async def answer(request):
+        nonlocal n
+        n += 1
+        if n > 50:
+            raise ChatError("no connection", "protocol")
+        return "[[B]]"
+
+    with pytest.raises(EndpointError, match=r"no answer for .*no connection"):
+        run(tmp_path / "v.db", FunctionClient(answer), plan_of(500), limits=Limits(8, max_wait=1))
+    assert statuses_of(tmp_path / "v.db") == {"ok": 50}
+
+
+def test_a_wait_of_hours_is_not_waited_for(tmp_path):
+    async def answer(request):
+        raise ChatError("HTTP 429: come back later", retry_after=7200.0)
+
+    with pytest.raises(EndpointError, match="asks to wait 120 min"):
+        run(tmp_path / "v.db", FunctionClient(answer), plan_of(5))
+
+
+# What is asked
+
+
+def test_a_larger_n_asks_for_what_is_missing_alone(store_place, judge_server):
+    server = judge_server()
+    assert run_on(server.url, store_place, plan_of(10, 2)).n_calls == 20
+    more = run_on(server.url, store_place, plan_of(12, 6))
+    assert more.n_calls == 12 * 6 - 20
+    assert more.there == {"ok": 20}
+    assert_whole(store_place, 12, 6)
+    asked = Counter(line["prompt"] for line in server.log())
+    assert set(asked.values()) == {3}
+
+
+def test_no_more_at_a_time_than_allowed(tmp_path, judge_server):
+    server = judge_server("--latency-ms", "20")
+    run_on(server.url, tmp_path / "v.db", plan_of(20), limits=Limits(5))
+    assert server.stats()["most_in_flight"] <= 5
+
+
+def test_requests_per_minute(tmp_path, judge_server):
+    server = judge_server()
+    run_on(server.url, tmp_path / "v.db", plan_of(5), limits=Limits(8, requests_per_minute=1200))
+    times = sorted(line["time"] for line in server.log())
+    assert len(times) == 20
+    assert times[-1] - times[0] >= 0.9 * 19 * 0.05  # a lower bound; slow machines take longer
+
+
+def test_plans_are_gone_through_lazily(tmp_path):
+    seen = 0
+
+    def plan():
+        nonlocal seen
+        for work in plan_of(10**9):
+            seen += 1
+            yield work
+
+    finished = run(tmp_path / "v.db", answering(), plan(), limits=Limits(8, max_calls=100))
+    assert finished.n_calls == 100
+    assert seen < 200
+
+
+def test_a_fault_of_a_function_is_recorded(tmp_path):
+    def answer(request):
+        if "q1 " in request.messages[0]["content"]:
+            raise RuntimeError("out of\nsorts \0 \ud800")
+        return "<think>Hm.\0</think>[[B]]"
+
+    place = tmp_path / "v.db"
+    finished = run(place, FunctionClient(answer), plan_of(3), max_attempts=1)
+    assert finished.statuses == {"ok": 8, "failed": 4}
+    reasons = {row["reason"] for row in rows_of(place) if row["status"] == "failed"}
+    assert reasons == {"RuntimeError: out of sorts � ?"}
+
+
+# The store in trouble
+
+
+def test_other_texts_under_the_same_id_are_refused(store_place):
+    run(store_place, answering(), plan_of(3))
+    other = [work.__class__(work.item, work.wanted, work.messages, "other") for work in plan_of(3)]
+    with pytest.raises(StoreError, match="item 'q0' is there with other texts; give it another id"):
+        run(store_place, answering(), other)
+
+
+@pytest.mark.soak
+def test_a_full_disk_loses_nothing_that_was_counted(tmp_path):
+    place = tmp_path / "v.db"
+    counted = []
+
+    async def main():
+        with VoteStore(place) as store:
+
+            @sa.event.listens_for(store._engine, "checkout")
+            def limit(connection, *_):
+                connection.execute("PRAGMA max_page_count = 60")
+
+            await sample(
+                plan_of(500),
+                ASKED,
+                client=answering("x" * 500 + "[[A]]"),
+                store=store,
+                read=read,
+                judging=Judging("m", limits=Limits(8)),
+                watch=lambda finished: counted.append(finished.statuses.total()),
+            )
+
+    with pytest.raises(StoreError) as error:
+        asyncio.run(main())
+    said = str(error.value)
+    assert said.startswith(f"{place}: the disk is full; every vote counted so far is kept")
+    assert "\n" not in said
+    assert counted
+    assert statuses_of(place)["ok"] == counted[-1]
+    # There is room again.
+    assert run(place, answering(), plan_of(500)).is_complete
+    assert_whole(place, 500, 4)
+
+
+def ask_with_little_room(place, connection):
+    """Sample where no file may grow beyond 300 kB; send what was counted, and what was said."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, resource.RLIM_INFINITY))
+    counted = [0]
+    try:
+        run(
+            place,
+            answering("x" * 500 + "[[A]]"),
+            plan_of(500),
+            watch=lambda finished: counted.append(finished.statuses.total()),
+        )
+        said = ""
+    except StoreError as error:
+        said = str(error)
+    connection.send((counted[-1], said))
+
+
+@pytest.mark.soak
+def test_a_file_that_cannot_grow_loses_nothing_that_was_counted(tmp_path):
+    # Here it is the commit that fails, not what is written before it.
+    place = tmp_path / "v.db"
+    ours, theirs = FORK.Pipe()
+    child = FORK.Process(target=ask_with_little_room, args=(place, theirs))
+    child.start()
+    n_counted, said = ours.recv()
+    child.join()
+    assert said.startswith(f"{place}: input/output error (is the disk full?); every vote counted")
+    assert said.endswith("answers that are not in it will be asked for again")
+    assert "\n" not in said
+    assert statuses_of(place)["ok"] == n_counted > 0
+    assert run(place, answering(), plan_of(500)).is_complete
+    assert_whole(place, 500, 4)
+
+
+def test_whatever_goes_wrong_with_writing_ends_the_run(store_place, monkeypatch):
+    def broken(*_):
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(Owner, "save", broken)
+    with pytest.raises(RuntimeError, match="a bug"):
+        run(store_place, answering(), plan_of(50))
+    monkeypatch.undo()
+    assert run(store_place, answering(), plan_of(50)).is_complete
+    assert_whole(store_place, 50, 4)
+
+
+def test_a_database_that_drops_us_ends_the_run(postgres):
+    place = postgres.database("dropped")
+    engine = sa.create_engine(place.replace("postgresql:", "postgresql+psycopg:"))
+    counted = []
+
+    def watch(finished):
+        counted.append(finished.statuses.total())
+        if len(counted) == 20:
+            with engine.begin() as connection:
+                others = "datname = current_database() AND pid <> pg_backend_pid()"
+                query = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}"
+                connection.execute(sa.text(query))
+
+    with pytest.raises(StoreError) as error:
+        run(place, answering(), plan_of(100), watch=watch)
+    assert "\n" not in str(error.value)
+    assert "terminat" in str(error.value)
+    engine.dispose()
+    assert statuses_of(place)["ok"] >= counted[-1]
+    assert run(place, answering(), plan_of(100)).is_complete
+    assert_whole(place, 100, 4)
+
+
+@pytest.mark.parametrize("cancelled_at", [4, 5, 6, 7])
+def test_cancelled_while_it_commits_nobody_else_uses_the_connection(tmp_path, cancelled_at):
+    place = tmp_path / "v.db"
+    n_commits, committing, overlaps = 0, False, []
+
+    async def main():
+        loop = asyncio.get_running_loop()
+
+        def commit(_):
+            nonlocal n_commits, committing
+            n_commits += 1
+            if n_commits == cancelled_at:
+                committing = True
+                loop.call_soon_threadsafe(task.cancel)
+                time.sleep(0.2)
+                committing = False
+
+        def execute(*arguments):
+            if committing:
+                overlaps.append(arguments[2])
+
+        with VoteStore(place) as store:
+            sa.event.listen(store._engine, "commit", commit)
+            sa.event.listen(store._engine, "before_cursor_execute", execute)
+            task = asyncio.create_task(
+                sample(
+                    plan_of(50),
+                    ASKED,
+                    client=answering(),
+                    store=store,
+                    read=read,
+                    judging=Judging("m", limits=Limits(4)),
+                )
+            )
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    asyncio.run(main())
+    assert n_commits >= cancelled_at
+    assert overlaps == []
+    assert run(place, answering(), plan_of(50)).is_complete
+    assert_whole(place, 50, 4)
+
+
+def test_keys_are_nowhere(tmp_path, judge_server, monkeypatch):
+    secret = "sk-secret-of-the-tests-42424242"
+    monkeypatch.setenv("OPENAI_API_KEY", secret)
+
+    async def answer(request):
+        raise AssertionError
+
+    server = judge_server("--api-key", secret, "--faults", "500=0.2,malformed=0.2")
+    place = tmp_path / "v.db"
+    finished = run_on(server.url, place, plan_of(20))
+    assert finished.is_complete
+    wrong = judge_server("--api-key", "another")
+    error = stopped_by(wrong.url, place)
+    written = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    written += json.dumps([row | {"finished": 0} for row in rows_of(place)]).encode()
+    for part in (secret, secret[3:], secret[-10:]):
+        assert part.encode() not in written
+        assert part not in error + repr(finished)
+
+
+def test_an_unknown_order_or_odd_n():
+    with pytest.raises(InputError) as error:
+        samples_of(5)
+    assert str(error.value) == (
+        "n is 5, expected an even number: half of the votes are asked with A first, half with B "
+        "first; 6, or one order alone"
+    )
+    assert samples_of(3, "BA") == (("BA", 0), ("BA", 1), ("BA", 2))
+    assert samples_of(4) == (("AB", 0), ("BA", 0), ("AB", 1), ("BA", 1))
+    with pytest.raises(InputError, match="order is 'ab', expected both, AB or BA"):
+        samples_of(4, "ab")

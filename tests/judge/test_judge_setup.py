@@ -1,0 +1,257 @@
+"""Mistakes in setting a judge up, each one line with its remedy; and what endpoints are sent."""
+
+import json
+import shutil
+import ssl
+import subprocess
+
+import polars as pl
+import pytest
+
+from commands import one_line
+from judge_endpoints import completion, error
+from judging import pairs_of, rows_of
+
+KEY = "sk-of-the-tests-0123456789"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder to work in: 20 pairs, labels of the first 12."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    frame = pairs_of(20).frame
+    frame.write_ndjson("pairs.jsonl")
+    labels = [(0, -1, 1)[number % 3] for number in range(20)]
+    pl.DataFrame({"item": frame["item"], "label": labels}).head(12).write_csv("labels.csv")
+    return tmp_path
+
+
+def judge(cli, url, *options, model="m"):
+    arguments = ["pairs.jsonl", "--model", model, "--base-url", url, "-n", "2", "-s", "v.db"]
+    return cli("judge", *arguments, *options)
+
+
+def of_model_m(asked):
+    if asked["model"] != "m":
+        return 404, error(f"no model {asked['model']}", code="model_not_found")
+    for name in ("temperature", "response_format"):
+        if name in asked:
+            return 400, error(f"Unsupported parameter: '{name}'", param=name)
+    return 200, completion(usage={"prompt_tokens": 10, "completion_tokens": 2})
+
+
+PLAIN = ("--temperature", "default")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said", "most"),
+    [
+        ({"model": "n"}, "knows no such path or no model 'n' (HTTP 404)", 1),
+        ({"options": ()}, "; --temperature default avoids it", 2),
+        ({"path": "/v2"}, "no chat-completions endpoint", 1),
+        ({"path": "/elsewhere"}, "; a base URL is what comes before /chat/completions", 1),
+        ({"whole": "/chat/completions"}, "want it without /chat/completions", 0),
+        ({"scheme": "https"}, "; the endpoint may want http:// in place of https://", 0),
+    ],
+    ids=["model", "parameter", "path", "no such path", "whole path", "tls"],
+)
+def test_a_mistake_is_one_line_and_the_corrected_command_completes(
+    cli, folder, endpoint, wrong, said, most
+):
+    def answer(asked):
+        return of_model_m(asked)
+
+    server = endpoint(answer)
+    url = server.url
+    if "path" in wrong:
+        status = 405 if wrong["path"] == "/v2" else 404
+        url = endpoint(lambda _: (status, b"")).url
+    url += wrong.get("whole", "")
+    if "scheme" in wrong:
+        url = url.replace("http:", "https:")
+    line = one_line(*judge(cli, url, *wrong.get("options", PLAIN), model=wrong.get("model", "m")))
+    assert said in line
+    assert len(server.requests) <= most
+    assert rows_of("v.db") == []
+    status, out, err = judge(cli, server.url, *PLAIN)
+    assert status == 0, err
+    assert "40 new votes" in out
+
+
+def test_a_wrong_key(cli, folder, judge_server, monkeypatch):
+    server = judge_server("--api-key", KEY)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-a-wrong-one-9876543210")
+    line = one_line(*judge(cli, server.url))
+    assert line == f"{server.url}: refuses the key of OPENAI_API_KEY (HTTP 401)"
+    assert rows_of("v.db") == []
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    assert judge(cli, server.url)[0] == 0
+
+
+def test_a_proxy_that_is_none(cli, folder, endpoint, monkeypatch):
+    server = endpoint(of_model_m)
+    for name in ("HTTP_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(name, "socks9://h:1")
+    line = one_line(*judge(cli, server.url, *PLAIN))
+    assert line.startswith("the proxy of HTTP_PROXY, HTTPS_PROXY or ALL_PROXY: Unknown scheme")
+    assert server.requests == []
+    for name in ("HTTP_PROXY", "ALL_PROXY"):
+        monkeypatch.delenv(name)
+    assert judge(cli, server.url, *PLAIN)[0] == 0
+
+
+def test_a_proxy_that_is_not_there(cli, folder, endpoint, monkeypatch):
+    server = endpoint(of_model_m)
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    line = one_line(*judge(cli, "http://judge.invalid/v1", *PLAIN))
+    assert "no connection: " in line
+    assert "HTTP_PROXY set a proxy, which may be at fault" in line
+    monkeypatch.delenv("HTTP_PROXY")
+    assert judge(cli, server.url, *PLAIN)[0] == 0
+
+
+def test_a_certificate_that_nobody_trusts(cli, folder, endpoint, monkeypatch):
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("openssl is not installed")
+    subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+    files = ["-keyout", "key.pem", "-out", "certificate.pem"]
+    command = [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+    subprocess.run([*command, *files, *subject], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain("certificate.pem", "key.pem")
+    server = endpoint(of_model_m, tls=context)
+    line = one_line(*judge(cli, server.url, *PLAIN))
+    assert "; SSL_CERT_FILE names a file of certificates to trust" in line
+    assert server.requests == rows_of("v.db") == []
+    monkeypatch.setenv("SSL_CERT_FILE", "certificate.pem")
+    assert judge(cli, server.url, *PLAIN)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            lambda labels: labels.with_columns(item=pl.lit("x") + pl.col("item")),
+            "no label is of an",
+        ),
+        (lambda labels: labels.with_columns(label=pl.lit(1)), "all 12 labels of these pairs are 1"),
+    ],
+)
+@pytest.mark.parametrize("dry", [[], ["--dry-run"]])
+def test_labels_that_do_not_go_with_the_pairs(cli, folder, endpoint, change, said, dry):
+    server = endpoint(of_model_m)
+    change(pl.read_csv("labels.csv")).write_csv("wrong.csv")
+    run = ["run", "pairs.jsonl", "--model", "m", "--base-url", server.url, "-n", "2", *PLAIN]
+    assert said in one_line(*cli(*run, "--labels", "wrong.csv", *dry))
+    # Labels come before the template, and that before the folder.
+    folder.joinpath("out").write_text("mine")
+    template = ["--template", "translation"]
+    assert said in one_line(*cli(*run, "--labels", "wrong.csv", *template, *dry))
+    line = one_line(*cli(*run, "--labels", "labels.csv", *template, *dry))
+    assert "has nothing for {source_language}" in line
+    assert "out" in one_line(*cli(*run, "--labels", "labels.csv", *dry))
+    assert server.requests == []
+
+
+def test_a_quota_that_is_used_up_stops(cli, folder, endpoint):
+    server = endpoint(lambda _: (429, error("You exceeded your quota.", type="insufficient_quota")))
+    assert "out of quota" in one_line(*judge(cli, server.url))
+    assert len(server.requests) == 1
+    assert rows_of("v.db") == []
+
+
+def test_votes_of_another_endpoint_are_not_mixed_in(cli, folder, endpoint):
+    one, other = endpoint(of_model_m), endpoint(of_model_m)
+    assert judge(cli, one.url, *PLAIN, "--max-calls", "10")[0] == 3
+    line = one_line(*judge(cli, other.url, *PLAIN))
+    assert line == (
+        f"v.db: has votes of this judge from {one.url}, and {other.url} is asked now; "
+        "--same-endpoint says that they are one judge, and --judge NAME keeps them apart"
+    )
+    assert other.requests == []
+    assert judge(cli, other.url, *PLAIN, "--same-endpoint")[0] == 0
+    assert len(one.requests) + len(other.requests) == 40
+    assert judge(cli, one.url, *PLAIN)[0] == judge(cli, other.url, *PLAIN)[0] == 0
+    third = endpoint(of_model_m)
+    assert judge(cli, third.url, *PLAIN, "--judge", "third")[0] == 0
+    assert len(third.requests) == 40
+
+
+def test_a_store_of_before_matches_any_endpoint(cli, folder, endpoint):
+    import sqlite3
+
+    server = endpoint(of_model_m)
+    assert judge(cli, server.url, *PLAIN, "--max-calls", "10")[0] == 3
+    with sqlite3.connect("v.db") as connection:
+        connection.execute("DROP TABLE btdagg_endpoints")
+    other = endpoint(of_model_m)
+    assert judge(cli, other.url, *PLAIN)[0] == 0
+    assert len(other.requests) == 30
+
+
+# What is sent
+
+
+def test_options_are_sent_as_endpoints_want_them(cli, folder, endpoint):
+    server = endpoint(lambda _: (200, completion()))
+    options = ["--top-p", "0.9", "--request-seed", "100", "--thinking-budget", "64"]
+    options += ["--reasoning-effort", "low", "--extra-body", '{"provider": {"sort": "price"}}']
+    assert judge(cli, server.url, *options, "-n", "4", "--system-role", "user")[0] == 0
+    assert {asked["seed"] for asked in server.requests} == {100, 101}
+    for asked in server.requests:
+        assert (asked["top_p"], asked["reasoning_effort"]) == (0.9, "low")
+        assert asked["thinking"] == {"type": "enabled", "budget_tokens": 64}
+        assert asked["provider"] == {"sort": "price"}
+        assert [message["role"] for message in asked["messages"]] == ["user"]
+    assert "is no JSON" in one_line(*judge(cli, server.url, "--extra-body", "x"))
+    assert "top_p is 2.0, expected more than 0" in one_line(*judge(cli, server.url, "--top-p", "2"))
+    developer = endpoint(lambda _: (200, completion()))
+    assert judge(cli, developer.url, "--system-role", "developer", "--judge", "d")[0] == 0
+    roles = {
+        tuple(message["role"] for message in asked["messages"]) for asked in developer.requests
+    }
+    assert roles == {("developer", "user")}
+
+
+def test_the_name_of_the_limit_and_structured_answers_fall_back(cli, folder, endpoint):
+    def answer(asked):
+        if "max_tokens" in asked:
+            return 400, error("Use 'max_completion_tokens' instead of 'max_tokens'.")
+        if asked.get("response_format", {}).get("type") == "json_schema":
+            return 400, error("response_format json_schema is not supported")
+        if "response_format" in asked:
+            return 400, error("This model has no json_object mode")
+        return 200, completion('{"verdict": "A"}')
+
+    server = endpoint(answer)
+    status, out, err = judge(cli, server.url, "--structured", "--max-answer-tokens", "50")
+    assert status == 0, err
+    assert "40 new votes" in out
+    assert len(server.requests) == 43
+    assert all(asked["max_completion_tokens"] == 50 for asked in server.requests[3:])
+
+
+def test_what_is_used_is_counted_or_unknown(cli, folder, endpoint):
+    usage = {"prompt_tokens": 10, "completion_tokens": 2, "cost": 0.25}
+    usage["prompt_tokens_details"] = {"cached_tokens": 8}
+    server = endpoint(lambda _: (200, completion(usage=usage)))
+    out = judge(cli, server.url)[1]
+    assert "400 tokens sent (320 from its cache), 80 received, cost reported 10" in out
+    silent = endpoint(lambda _: (200, completion()))
+    _, out, err = judge(cli, silent.url, "--judge", "silent", "--confidence", "logprobs")
+    assert "40 calls (0 repeated), tokens unknown" in out
+    assert "gives no log-probabilities: no vote of this run has a confidence" in err
+    found = json.loads(judge(cli, silent.url, "--judge", "other", "--json")[1])
+    assert (found["prompt_tokens"], found["n_unknown_usage"]) == (None, 40)
+
+
+def test_calls_with_the_same_prompt_come_after_the_first_of_each(cli, folder, endpoint):
+    server = endpoint(lambda _: (200, completion()))
+    assert judge(cli, server.url, "-n", "6", "-c", "1")[0] == 0
+    prompts = [asked["messages"][-1]["content"] for asked in server.requests]
+    assert len(set(prompts[:40])) == 40
+    assert all(len(set(prompts[at : at + 2])) == 1 for at in range(40, 120, 2))

@@ -1,0 +1,344 @@
+"""Votes as far as a stopping rule wants them."""
+
+import asyncio
+import random
+import re
+import time
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from btdagg import DavidsonModel, InputError
+from btdagg.judge.calls import samples_of
+from btdagg.judge.client import FunctionClient
+from btdagg.judge.faults import ChatError
+from btdagg.judge.jobs import judge
+from btdagg.judge.judging import Judging
+from btdagg.judge.limits import Limits
+from btdagg.judge.stopping import judge_by_rule, open_pairs
+from btdagg.judge.store import VoteStore
+from btdagg.online import StoppingRule, VoteDistribution
+from btdagg.votes import Provenance, ProvenanceWarning
+from judging import pairs_of
+
+N = 8
+MODEL = DavidsonModel(beta=1.2, eta0=0.3, gamma=0.8)
+VOTES = VoteDistribution([(0.4, (1.0, 3.0, 1.0)), (0.6, (0.5, 1.0, 3.0))])
+RULES = {
+    "lossless": StoppingRule.lossless(MODEL, N, step=2),
+    "risk-bounded": StoppingRule.risk_bounded(MODEL, N, VOTES, epsilon=0.1, step=2),
+    "cost-optimal": StoppingRule.cost_optimal(MODEL, N, VOTES, price=0.01, step=2),
+}
+
+
+class Judge:
+    """Says what is written down for a pair, order and sample; or nothing of use."""
+
+    def __init__(self, n_items, *, silent=0.0, seed=0):
+        rng = random.Random(seed)
+        self.votes, self.asked = {}, Counter()
+        for number in range(n_items):
+            chances = rng.choice([(0.05, 0.05, 0.9), (0.9, 0.05, 0.05), (0.3, 0.4, 0.3)])
+            for key in samples_of(N):
+                vote = rng.choices((-1, 0, 1), chances)[0]
+                self.votes[f"q{number}", *key] = None if rng.random() < silent else vote
+
+    def __call__(self, request):
+        text = "\n".join(message["content"] for message in request.messages)
+        number = int(text.split("What is ")[1].split(" ")[0])
+        # Of the two responses, that of A ends otherwise.
+        order = "AB" if text.index("That is all.") < text.index("I am sure.") else "BA"
+        sample = self.asked[number, order]
+        self.asked[number, order] += 1
+        vote = self.votes[f"q{number}", order, sample]
+        if vote is None:
+            return "Hmm."
+        shown = vote if order == "AB" else -vote
+        return "Verdict: " + {1: "[[A]]", 0: "[[TIE]]", -1: "[[B]]"}[shown]
+
+    @property
+    def n_calls(self):
+        return self.asked.total()
+
+
+def judging_of(**options):
+    return Judging("m", n=N, **{"max_attempts": 1, **options})
+
+
+def go(pairs, rule, judge_, place, **options):
+    """Run a job; what came of it, and the votes by item in the order of `samples_of`."""
+
+    async def run():
+        with VoteStore(place) as store:
+            came = await judge_by_rule(
+                pairs,
+                judging_of(**options),
+                rule,
+                store=store,
+                client=FunctionClient(judge_),
+            )
+            return came, store.samples_of(judging_of().asked, [pair.item for pair in pairs])
+
+    return asyncio.run(run())
+
+
+def counts_of(samples):
+    votes = [vote for _, vote in samples.values()]
+    return [votes.count(label) for label in (-1, 0, 1)]
+
+
+@pytest.mark.parametrize("kind", RULES)
+def test_items_stop_where_the_rule_would_stop_votes_one_after_the_other(kind, tmp_path):
+    rule, pairs, asked = RULES[kind], pairs_of(60), Judge(60)
+    came, samples = go(pairs, rule, asked, tmp_path / "v.db", limits=Limits(concurrency=1))
+    in_turn = np.array([[asked.votes[pair.item, *key] for key in samples_of(N)] for pair in pairs])
+    followed = rule.follow(in_turn)
+    assert [len(samples[pair.item]) for pair in pairs] == followed.n_votes.tolist()
+    counts = [counts_of(samples[pair.item]) for pair in pairs]
+    assert rule.decide(counts).tolist() == followed.labels.tolist()
+    assert (came.n_items, came.n_settled) == (60, 60)
+    assert came.n_samples == followed.n_votes.sum() == asked.n_calls < came.n_full == 60 * N
+    assert came.run.statuses == {"ok": asked.n_calls}
+    assert came.run.is_complete
+    for there in samples.values():
+        orders = Counter(order for order, _ in there)
+        assert orders["AB"] == orders["BA"]
+
+
+def test_the_lossless_rule_gives_the_labels_of_all_votes(tmp_path):
+    pairs, asked = pairs_of(60), Judge(60, seed=3)
+    came, samples = go(pairs, RULES["lossless"], asked, tmp_path / "v.db")
+    labels = RULES["lossless"].decide([counts_of(samples[pair.item]) for pair in pairs])
+    full = [
+        [
+            [asked.votes[pair.item, *key] for key in samples_of(N)].count(label)
+            for label in (-1, 0, 1)
+        ]
+        for pair in pairs
+    ]
+    assert labels.tolist() == MODEL.decide(full).tolist()
+    assert came.n_samples < 0.9 * came.n_full
+
+
+def test_samples_without_a_vote_are_made_up_for_as_long_as_there_are_some(tmp_path):
+    rule, pairs, asked = RULES["lossless"], pairs_of(60), Judge(60, silent=0.3)
+    came, samples = go(pairs, rule, asked, tmp_path / "v.db")
+    assert came.run.statuses["unparsed"] > 20
+    settled = rule.stops([counts_of(samples[pair.item]) for pair in pairs])
+    assert settled.sum() == came.n_settled < 60
+    for pair, stops in zip(pairs, settled, strict=True):
+        there = samples[pair.item]
+        assert stops or len(there) == N
+        with_vote = Counter(order for (order, _), (_, vote) in there.items() if vote is not None)
+        assert abs(with_vote["AB"] - with_vote["BA"]) <= 1 or len(there) == N
+    again = Judge(60, silent=0.3)
+    later, _ = go(pairs, rule, again, tmp_path / "v.db")
+    assert again.n_calls == later.run.n_calls == 0
+    assert later.run.there == came.run.statuses
+
+
+def test_a_job_goes_on_where_it_left_off(tmp_path):
+    rule, pairs, place = RULES["risk-bounded"], pairs_of(40), tmp_path / "v.db"
+    whole = Judge(40)
+    expected, samples = go(pairs, rule, whole, tmp_path / "w.db", limits=Limits(concurrency=1))
+    asked = Judge(40)
+    first, _ = go(pairs, rule, asked, place, limits=Limits(concurrency=1, max_calls=100))
+    assert asked.n_calls == first.run.n_calls == 100
+    assert re.match(r"the cap of \d+ calls is reached; .* left of it after", first.run.stopped)
+    second, same = go(pairs, rule, asked, place, limits=Limits(concurrency=1))
+    assert asked.n_calls == whole.n_calls
+    assert same == samples
+    assert second.n_samples == expected.n_samples
+    assert second.run.there == {"ok": 100}
+
+
+def test_caps_hold_over_all_rounds(tmp_path):
+    for most in (1, 79, 80, 81):
+        asked = Judge(40)
+        came, _ = go(
+            pairs_of(40),
+            RULES["lossless"],
+            asked,
+            tmp_path / f"{most}.db",
+            limits=Limits(max_calls=most),
+        )
+        assert asked.n_calls == came.run.n_calls == most
+        assert came.run.stopped
+        assert not came.run.is_complete
+
+
+def test_what_failed_is_asked_for_again_once(tmp_path):
+    rule, pairs, place = RULES["lossless"], pairs_of(10), tmp_path / "v.db"
+    silent = Judge(10, silent=0.5)
+    first, _ = go(pairs, rule, silent, place)
+    assert first.run.statuses["unparsed"] > 0
+    came, _ = go(pairs, rule, Judge(10, silent=0.5, seed=3), place, again=("unparsed",))
+    assert came.run.n_calls > 0
+    came, _ = go(pairs, rule, lambda _: "Verdict: [[TIE]]", place, again=("unparsed",))
+    assert came.n_settled == 10
+
+
+def test_a_rule_can_depend_on_the_pair(tmp_path):
+    pairs, asked = pairs_of(20), Judge(20)
+    never = StoppingRule.cost_optimal(MODEL, N, VOTES, price=1.0, step=2)
+    assert never.votes_to_ask_one(0, 0, 0) == 0
+    came, samples = go(
+        pairs,
+        lambda pair: never if pair.item == "q3" else RULES["lossless"],
+        asked,
+        tmp_path / "v.db",
+    )
+    assert "q3" not in samples
+    assert len(samples) == 19
+    assert came.n_settled == 20
+
+
+def test_more_votes_of_an_earlier_job_do_no_harm(tmp_path):
+    pairs, place = pairs_of(10), tmp_path / "v.db"
+
+    async def all_of_twelve():
+        options = {"store": place, "client": FunctionClient(lambda _: "[[TIE]]")}
+        await judge(pairs, Judging("m", n=12), **options)
+
+    asyncio.run(all_of_twelve())
+    asked = Judge(10)
+    came, _ = go(pairs, RULES["lossless"], asked, place)
+    assert asked.n_calls == 0
+    assert (came.n_settled, came.n_samples) == (10, 10 * N)
+
+
+def test_samples_that_are_asked_for_again_are_counted_once(tmp_path):
+    rule, pairs, place = RULES["lossless"], pairs_of(30), tmp_path / "v.db"
+    asked = Judge(30, silent=0.5)
+    first, _ = go(pairs, rule, asked, place)
+    again = Judge(30, silent=0.5, seed=9)
+    second, samples = go(pairs, rule, again, place, again=("unparsed",))
+    statuses = Counter(status for there in samples.values() for status, _ in there.values())
+    assert second.run.statuses + second.run.there == statuses
+    assert second.n_samples == second.run.n_wanted == statuses.total()
+    assert second.run.is_done
+    assert second.run.n_calls >= second.run.statuses.total() > 0
+    assert second.run.there["ok"] == first.run.statuses["ok"]
+
+
+def test_caps_that_are_just_enough_end_no_job_early(tmp_path):
+    rule, pairs = RULES["lossless"], pairs_of(20)
+    whole, _ = go(pairs, rule, Judge(20), tmp_path / "w.db")
+    limits = Limits(max_calls=whole.run.n_calls)
+    exact, _ = go(pairs, rule, Judge(20), tmp_path / "v.db", limits=limits)
+    assert (exact.run.stopped, exact.n_settled) == ("", 20)
+
+
+def test_a_pair_that_is_always_refused_ends_no_later_round(tmp_path):
+    pairs, asked = pairs_of(40), Judge(40)
+
+    def function(request):
+        text = "".join(message["content"] for message in request.messages)
+        if "What is 0 +" in text:
+            raise ChatError("HTTP 403", kind="forbidden")
+        return asked(request)
+
+    came, samples = go(
+        pairs.renumbered(pairs.frame.reverse()), RULES["lossless"], function, tmp_path / "v.db"
+    )
+    assert came.run.stopped == ""
+    assert came.n_settled == 39
+    assert {status for status, _ in samples["q0"].values()} == {"failed"}
+    assert len(samples["q0"]) == N
+
+
+def test_rate_limits_hold_over_rounds(tmp_path):
+    calls = []
+
+    def function(request):
+        calls.append(time.monotonic())
+        return "Verdict: [[TIE]]"
+
+    limits = Limits(requests_per_minute=600)
+    came, _ = go(pairs_of(1), RULES["lossless"], function, tmp_path / "v.db", limits=limits)
+    assert came.run.n_calls == len(calls) == N
+    assert calls[-1] - calls[0] >= (N - 1) * 0.1 - 0.02
+
+
+def test_open_pairs_are_those_that_are_not_settled(tmp_path):
+    rule, pairs, place = RULES["lossless"], pairs_of(20), tmp_path / "v.db"
+    go(pairs, rule, Judge(20), place, limits=Limits(concurrency=1, max_calls=100))
+    with VoteStore(place) as store:
+        left = open_pairs(pairs, judging_of(), rule, store)
+        there = store.samples_of(judging_of().asked, [pair.item for pair in pairs])
+    settled = {item for item, samples in there.items() if rule.stops_one(*counts_of(samples))}
+    assert {pair.item for pair in left} == {pair.item for pair in pairs} - settled
+    assert 0 < len(left) < 20
+
+
+@pytest.mark.parametrize(
+    ("rule", "options", "message"),
+    [
+        (StoppingRule.lossless(MODEL, 6, step=2), {},
+         "the rule is for n = 6 votes, expected 8 as are judged"),
+        (StoppingRule.lossless(MODEL, N), {},
+         "the rule has step 1, expected an even one: votes come in pairs of both orders"),
+    ],
+)  # fmt: skip
+def test_rules_that_do_not_fit_are_refused(rule, options, message, tmp_path):
+    asked = Judge(5)
+    with pytest.raises(InputError) as error:
+        go(pairs_of(5), rule, asked, tmp_path / "v.db", **options)
+    assert str(error.value) == message
+    assert asked.n_calls == 0
+
+
+def test_one_order_takes_any_step(tmp_path):
+    asked = Judge(5)
+    asked.votes = {(f"q{number}", "AB", k): 1 for number in range(5) for k in range(N)}
+    rule = StoppingRule.lossless(MODEL, N)
+    came, _ = go(pairs_of(5), rule, asked, tmp_path / "v.db", order="AB")
+    assert came.n_settled == 5
+    assert set(asked.asked) == {(number, "AB") for number in range(5)}
+
+
+def test_an_argument_that_would_do_nothing_is_refused(tmp_path):
+    """`judge(pairs, judging, n=24)` asked for the votes of `judging` and said nothing of the 24."""
+    pairs, client, store = pairs_of(2), FunctionClient(Judge(2)), tmp_path / "votes.db"
+
+    def ask(*arguments, **options):
+        return asyncio.run(judge(pairs, *arguments, store=store, **options))
+
+    judging = Judging("m", n=4, limits=Limits(2))
+    for options, message in (
+        ({"client": client, "n": 24}, r"^n and a judging are given, expected one of them: "),
+        ({"client": client, "n": 24, "model": "x"}, r"^n, model and a judging are given"),
+        (
+            {"client": client, "base_url": "http://127.0.0.1:9"},
+            "^base_url, api_key and headers are",
+        ),
+        (
+            {"client": client, "api_key": "MINE"},
+            "^base_url, api_key and headers are of an",
+        ),
+    ):
+        with pytest.raises(InputError, match=message):
+            ask(judging, **options)
+    assert not store.exists()
+    assert ask(judging, client=client).statuses == {"ok": 8}
+    assert ask(client=client, model="m", n=6, limits=Limits(2)).statuses == {"ok": 4}
+
+
+def test_another_judge_than_the_model_of_the_rule_was_fitted_to_is_warned_of(tmp_path):
+    known = Provenance(n_votes=N, judge="m", template="response", temperature=0.5)
+    rule = StoppingRule.lossless(replace(MODEL, provenance=known), N, step=2)
+
+    def ask(place, judging):
+        with VoteStore(tmp_path / place) as store:
+            client = FunctionClient(Judge(2))
+            asking = judge_by_rule(pairs_of(2), judging, rule, store=store, client=client)
+            return asyncio.run(asking)
+
+    assert ask("same.db", Judging("m", n=N, limits=Limits(2))).n_settled == 2
+    with pytest.warns(ProvenanceWarning) as caught:
+        ask("other.db", Judging("m", judge="x", temperature=None, n=N, limits=Limits(2)))
+    assert [str(warning.message) for warning in caught] == [
+        "judge is x, and the model was fitted for m"
+    ]

@@ -1,0 +1,253 @@
+"""The vote store: what it refuses, what it sums up, what it exports; in both databases."""
+
+import sqlite3
+
+import polars as pl
+import pytest
+import sqlalchemy as sa
+
+import btdagg
+from btdagg.judge.calls import Asked, samples_of
+from btdagg.judge.store import (
+    Answered,
+    StoreError,
+    VoteStore,
+    export,
+    schema,
+    summaries,
+    votes_frame,
+)
+from judging import ASKED
+
+
+def fill(store, asked=ASKED, items=("q1", "q2"), *, n=4, vote=1, status="ok", **fields):
+    """Write n answers for each item; the second half of them against the first."""
+    ask = store.ask_of(asked)
+    with store.owner() as owner:
+        owner.know_items([(item, f"digest of {item}", None) for item in items])
+        claimed, _, _ = owner.claim(ask, {item: samples_of(n) for item in items})
+        answered = [
+            Answered(
+                each.item,
+                each.order,
+                each.sample,
+                status,
+                (vote if each.order == "AB" else -vote) if status == "ok" else None,
+                1,
+                reason="" if status == "ok" else "no verdict",
+                **fields,
+            )
+            for each in claimed
+        ]
+        owner.save(ask, answered)
+        owner.commit()
+    return ask
+
+
+def refused(place, **options):
+    with pytest.raises(StoreError) as error:
+        VoteStore(place, **options)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+# Opening
+
+
+def test_a_store_of_another_version(store_place):
+    with VoteStore(store_place) as store:
+        fill(store)
+        with store._engine.begin() as connection:
+            connection.execute(schema.about.update().values(version=7))
+    said = refused(store_place)
+    assert "a vote store of version 7, expected 1; use the btdagg that made it" in said
+
+
+def test_what_is_no_store(tmp_path):
+    page = tmp_path / "page.db"
+    page.write_text("<!doctype html> this is no database, but long enough to be read as one" * 50)
+    assert refused(page) == f"{page}: not an SQLite database"
+    assert refused(tmp_path) == f"{tmp_path}: a folder, expected a file"
+    absent = tmp_path / "no" / "votes.db"
+    assert refused(absent) == f"{absent}: no folder {tmp_path / 'no'}"
+    assert refused(tmp_path / "v.db", create=False) == f"{tmp_path / 'v.db'}: no such file"
+    assert not (tmp_path / "v.db").exists()
+    other = tmp_path / "other.db"
+    sqlite3.connect(other).execute("CREATE TABLE t (x)").connection.close()
+    assert refused(other, create=False) == f"{other}: no vote store there"
+    assert (
+        refused(":memory:")
+        == "store is no path, expected a file: votes in memory would not be kept"
+    )
+    assert refused("mysql://u:secret@h/d") == (
+        "store has the scheme 'mysql', expected a path (SQLite) or postgresql://user@host/database"
+    )
+
+
+def test_a_server_that_is_not_there_is_named_without_the_password():
+    said = refused("postgresql://me:hunter2-hunter2@127.0.0.1:9/votes")
+    assert said.startswith("postgresql+psycopg://me:***@127.0.0.1:9/votes: ")
+    assert "hunter2" not in said
+
+
+def test_a_store_that_cannot_be_written(tmp_path):
+    place = tmp_path / "v.db"
+    with VoteStore(place) as store:
+
+        @sa.event.listens_for(store._engine, "checkout")
+        def limit(connection, *_):
+            connection.execute("PRAGMA query_only = 1")
+
+        with pytest.raises(StoreError, match="it cannot be written, expected write permission"):
+            fill(store)
+
+
+# Claims
+
+
+def test_what_one_claims_no_other_gets_until_it_is_gone(store_place):
+    wanted = {"q1": samples_of(4)}
+    with VoteStore(store_place) as store:
+        ask = store.ask_of(ASKED)
+        with store.owner() as one, store.owner() as other:
+            claimed, elsewhere, there = one.claim(ask, {"q1": samples_of(2)})
+            one.commit()
+            assert (len(claimed), elsewhere, there) == (2, {}, {})
+            claimed, elsewhere, there = other.claim(ask, wanted)
+            other.commit()
+            assert [(each.order, each.sample) for each in claimed] == [("AB", 1), ("BA", 1)]
+            assert elsewhere == {"q1": [("AB", 0), ("BA", 0)]}
+            one.leave()
+            claimed, elsewhere, there = other.claim(ask, wanted)
+            other.commit()
+            assert [(each.order, each.sample) for each in claimed] == [("AB", 0), ("BA", 0)]
+            assert elsewhere == {}
+            # What was taken from it, the first can no longer write.
+            with pytest.raises(StoreError, match="another process has taken over our claims"):
+                one.save(ask, [Answered("q1", "AB", 0, "ok", 1, 1)])
+            one.roll_back()
+            with store.reading() as connection:
+                query = sa.select(schema.votes.c.status)
+                assert set(connection.execute(query).scalars()) == {None}
+            one._locks.hold(one.id)  # for it to leave once more
+            one.commit()
+
+
+def test_claims_are_given_back(store_place):
+    with VoteStore(store_place) as store:
+        ask = fill(store, n=2, status="unparsed")
+        with store.owner() as owner:
+            wanted = {"q1": samples_of(4)}
+            claimed, _, there = owner.claim(ask, wanted, again=("unparsed",))
+            assert len(claimed) == 4
+            assert there == {}
+            owner.give_back(ask, claimed)
+            owner.commit()
+        with store.reading() as connection:
+            rows = connection.execute(sa.select(schema.votes.c.status, schema.votes.c.owner)).all()
+    assert [tuple(row) for row in rows] == [("unparsed", None)] * 4  # of q1 and q2
+
+
+def test_what_another_has_taken_over_is_not_written(store_place):
+    with VoteStore(store_place) as store, store.owner() as owner:
+        ask = store.ask_of(ASKED)
+        claimed, _, _ = owner.claim(ask, {"q1": samples_of(4)})
+        owner.commit()
+        with store._engine.begin() as other:
+            row = schema.votes.c.order == "AB", schema.votes.c.sample == 1
+            other.execute(schema.votes.update().where(*row).values(owner=owner.id + 1))
+        answered = [Answered(c.item, c.order, c.sample, "ok", 1, 1) for c in claimed]
+        with pytest.raises(StoreError, match="another process has taken over our claims"):
+            owner.save(ask, answered)
+        owner.roll_back()
+        owner.save(ask, [each for each in answered if (each.order, each.sample) != ("AB", 1)])
+        owner.commit()
+
+
+# Sums and exports
+
+
+def test_summaries(store_place):
+    with VoteStore(store_place) as store:
+        fill(store, cost=0.5, prompt_tokens=10, completion_tokens=5, latency=2.0)
+        fill(store, items=["q3"], status="unparsed", n=2, prompt_tokens=10, latency=4.0)
+        fill(store, Asked("other", "plain", "digest of plain"), items=["q1"], vote=0, n=2)
+        first, second = summaries(store)
+    assert (first.judge, first.n_items, first.n_votes) == ("sim", 3, 8)
+    assert first.statuses == {"ok": 8, "unparsed": 2}
+    assert (first.minus, first.tie, first.plus) == (4, 0, 4)
+    assert (first.first, first.second, first.positional_bias) == (8, 0, 1.0)
+    assert (first.n_ab, first.n_ba, first.tie_rate) == (4, 4, 0.0)
+    assert (first.prompt_tokens, first.completion_tokens, first.cost) == (100, 40, 4.0)
+    assert first.latency == pytest.approx(2.4)
+    assert (second.judge, second.tie_rate, second.positional_bias) == ("other", 1.0, None)
+    assert second.cost is None
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".tsv", ".jsonl"])
+def test_what_is_exported_is_read_as_votes(tmp_path, store_place, suffix):
+    with VoteStore(store_place) as store:
+        fill(store)
+        fill(store, items=["q3"], status="refused", n=2)
+        store.write_decisions(ASKED, "gsa_4", {"q1": -1, "q2": 0})
+        store.write_decisions(ASKED, "gsa_4", {"q2": 1})
+        frame = votes_frame(store)
+    export(frame, tmp_path / f"votes{suffix}")
+    assert [path.name for path in tmp_path.iterdir() if "part" in path.name] == []
+    votes = btdagg.read_votes(tmp_path / f"votes{suffix}")
+    assert votes.n_missing == 2
+    ids, evidence = votes.evidence(4, decisions=["gsa"])
+    assert ids.tolist() == ["q1", "q2", "q3"]
+    assert evidence.counts.tolist() == [[2, 0, 2], [2, 0, 2], [0, 0, 0]]
+    assert evidence.decisions["gsa"].tolist()[:2] == [-1, 1]
+    with pytest.raises(
+        btdagg.InputError, match=r"want a name in .csv, .tsv, .jsonl, .ndjson, .parquet"
+    ):
+        export(frame, tmp_path / "votes.xlsx")
+    absent = tmp_path / "absent" / f"votes{suffix}"
+    with pytest.raises(btdagg.InputError) as error:
+        export(frame, absent)
+    assert str(error.value).startswith(f"{absent}: cannot be written: No such file or directory")
+    assert ".part" not in str(error.value)
+
+
+def test_prompts_that_go_by_one_name_are_told_apart(store_place):
+    with VoteStore(store_place) as store:
+        fill(store)
+        fill(store, Asked("sim", "plain", "another digest"))
+        frame = votes_frame(store)
+    names = frame["template"].unique().to_list()
+    assert len(names) == 2
+    assert all(name.startswith("plain#") for name in names)
+    assert btdagg.read_votes(frame).frame.height == 16
+
+
+def test_exchanges_are_kept_or_dropped(store_place):
+    with VoteStore(store_place) as store:
+        fill(store, answer="because", reasoning="hm", model="m")
+        frame = votes_frame(store, exchanges=True)
+        assert frame["answer"].unique().to_list() == ["because"]
+        assert frame["reasoning"].unique().to_list() == ["hm"]
+        assert store.answers_of(ASKED, ["q1"])["q1"][0] == ("AB", 0, 1, "because")
+    with VoteStore(store_place, keep_exchanges=False) as store:
+        fill(store, items=["q9"], answer="because")
+        frame = votes_frame(store, exchanges=True).filter(pl.col("item") == "q9")
+        assert frame["answer"].unique().to_list() == [None]
+
+
+def test_the_prompt_tells_what_is_asked_apart():
+    def asked(**fields):
+        given = {"judge": "j", "template": "t", "template_digest": "d", **fields}
+        return Asked(**given).prompt
+
+    different = [
+        asked(),
+        asked(template_digest="e"),
+        asked(method="greedy"),
+        asked(temperature=0.0),
+        asked(temperature=None),
+        asked(reasoning_effort="low"),
+        asked(settings={"extra": {"top_p": 0.9}}),
+    ]
+    assert len(set(different)) == len(different)
+    assert asked(template="another name") == asked()

@@ -1,0 +1,120 @@
+"""Answers that hold no votes: few are bought, and what may help is said."""
+
+import asyncio
+import json
+import random
+
+import pytest
+
+from btdagg.judge import FunctionClient, Judging, Limits, VoteStore, judge
+from btdagg.judge.client import ChatReply
+from btdagg.judge.usefulness import Usefulness
+from btdagg.judge.work import Reading
+from judging import pairs_of
+
+
+def judged(tmp_path, answer, n_items=1000, **options):
+    async def answers(request):
+        await asyncio.sleep(0.001)
+        return answer(request)
+
+    async def main():
+        with VoteStore(tmp_path / "v.db") as store:
+            judging = Judging("m", n=4, **{"limits": Limits(64), **options})
+            return await judge(
+                pairs_of(n_items), judging, store=store, client=FunctionClient(answers)
+            )
+
+    return asyncio.run(main())
+
+
+def test_of_four_thousand_truncated_answers_few_are_bought(tmp_path):
+    run = judged(tmp_path, lambda _: ChatReply("Well,", finish_reason="length"))
+    assert run.n_calls <= 64
+    assert run.is_useless
+    assert not run.is_done
+    assert "truncated; the endpoint's limit on an answer cuts them off" in run.stopped
+    assert "--max-answer-tokens N, with --retry truncated" in run.stopped
+
+
+def test_a_judge_that_is_cut_off_now_and_then_loses_nothing_else(tmp_path):
+    draw = random.Random(0)
+
+    def answer(_):
+        if draw.random() < 0.2:
+            return ChatReply("Well,", finish_reason="length")
+        return ChatReply("[[A]]")
+
+    run = judged(tmp_path, answer)
+    assert run.is_done
+    assert run.statuses.total() == 4000
+    assert 700 < run.statuses["truncated"] < 900
+    assert not run.is_complete
+    assert run.missing_share == run.statuses["truncated"] / 4000
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (ChatReply("[[C]]"), 'they say C, which is none of A, B, TIE: if that is a tie, put'),
+        (ChatReply("Verdict: C"), 'put tie = "C" under [answer] in the template'),
+        (ChatReply("", "Hm."), "they are reasoning alone: --reasoning-effort low"),
+        (ChatReply(""), "the endpoint sends no text"),
+        (ChatReply("I'm sorry, I cannot."), "the judge will not judge (I'm sorry, I cannot.)"),
+        (ChatReply("A is better."), "reason is 'no explicit verdict': --structured"),
+        (ChatReply("...", "Hm.", "length"), "100 tokens cuts them off: --max-answer-tokens 400"),
+    ],
+)  # fmt: skip
+def test_what_may_help_is_said(tmp_path, reply, said):
+    run = judged(tmp_path, lambda _: reply, 20, max_answer_tokens=100)
+    assert said in run.stopped
+
+
+def test_the_level_of_the_test():
+    """Half of the answers useless: hardly ever stopped. Nearly all: soon."""
+    draw = random.Random(1)
+    bad, good = Reading("empty", reason="no text"), Reading("ok", 1)
+    reply = ChatReply("")
+    half = Usefulness()
+    assert not any(half.see(draw.choice((bad, good)), reply) for _ in range(100_000))
+    nearly = Usefulness()
+    n = next(n for n in range(1000) if nearly.see(good if draw.random() < 0.05 else bad, reply))
+    assert n < 100
+    # A judge that has been good for long is found out as soon.
+    turned = Usefulness()
+    assert not any(turned.see(good, reply) for _ in range(10_000))
+    assert [turned.see(bad, reply) for _ in range(24)] == [False] * 23 + [True]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    pairs_of(40).frame.write_ndjson("pairs.jsonl")
+    return tmp_path
+
+
+def test_missing_votes_are_an_exit_status(cli, folder, judge_server):
+    server = judge_server("--faults", "truncated=0.2")
+    options = ["judge", "pairs.jsonl", "--model", "m", "--base-url", server.url, "-n", "4"]
+    status, out, err = cli(*options, "-s", "v.db")
+    assert status == 3
+    assert "of the votes are missing, more than --allow-missing 0.05: exit status 3" in err
+    status, out, _ = cli(*options, "-s", "v.db", "--json")
+    found = json.loads(out)
+    assert (status, found["is_done"], found["is_complete"]) == (3, True, False)
+    assert found["n_without_vote"] == found["there"]["truncated"] > 0
+    assert cli(*options, "-s", "v.db", "--allow-missing", "0.5")[0] == 0
+    assert cli(*options, "--allow-missing", "2")[2] == (
+        "btdagg: --allow-missing is 2, expected a share from 0 to 1\n"
+    )
+
+
+def test_useless_answers_on_the_command_line(cli, folder, judge_server):
+    server = judge_server("--faults", "truncated=1")
+    options = ["judge", "pairs.jsonl", "--model", "m", "--base-url", server.url, "-s", "v.db"]
+    status, out, err = cli(*options)
+    assert status == 3
+    assert "0 new votes, 0 there before" in out
+    assert "stopped early: answers hold no votes" in err
+    assert "the same command goes on" not in err

@@ -1,0 +1,193 @@
+"""Labels made by hand, without a server: what is kept and shown, and how raters agree."""
+
+import itertools
+import re
+import sqlite3
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from btdagg import InputError
+from btdagg.judge.pairs import Pair, read_pairs
+from btdagg.labelling.agreement import agreement
+from btdagg.labelling.assignment import Assignment, texts_digest
+from btdagg.labelling.markup import differences, markdown, plain
+from btdagg.labelling.session import rater_name
+from btdagg.labelling.store import Answer, LabelStore
+from labelling import HOSTILE, pairs_file, session_of
+
+
+def answers(said):
+    """Answers from {item: {rater: label}}."""
+    return [
+        Answer(item, rater, label, 1.0, "", "AB", "")
+        for item, labels in said.items()
+        for rater, label in labels.items()
+    ]
+
+
+def test_going_back_changes_an_answer_in_place(tmp_path):
+    pairs = read_pairs(pairs_file(tmp_path, 3))
+    store, session = session_of(tmp_path, pairs)
+    with store:
+        first = session.view("Ada")
+        session.keep("Ada", first["key"], "first", 3, "why")
+        second = session.view("Ada")
+        assert (second["place"], second["previous"], second["next"]) == (2, first["key"], None)
+        back = session.view("Ada", first["key"])
+        assert (back["answer"], back["note"], back["seconds"]) == ("first", "why", 3.0)
+        assert back["next"] == second["key"]
+        assert [back[side] for side in ("first", "second")] == [
+            first[side] for side in ("first", "second")
+        ]
+        session.keep("Ada", first["key"], "skip", back["seconds"] + 2, "")
+        (kept,) = store.answers()
+        assert (kept.label, kept.seconds, kept.note) == (None, 5.0, "")
+        assert session.view("Ada")["n_skipped"] == 1
+
+
+def test_labels_are_kept_in_sqlite_and_postgresql(tmp_path, store_place):
+    pairs = read_pairs(pairs_file(tmp_path, 3))
+    for _ in range(2):
+        store, session = session_of(tmp_path, pairs, store_place)
+        with store:
+            for rater in ("Ada", "Bén"):
+                key = session.view(rater)["key"]
+                session.keep(rater, key, "first", 1.5, "half \ud800, NUL \0")
+    with LabelStore(store_place, create=False) as store:
+        assert len(store.answers()) == 4
+        assert {each.note for each in store.answers("Bén")} == {"half \\ud800, NUL \\x00"}
+        for each in store.answers():
+            assert each.label == (1 if each.sides == "AB" else -1)
+    with pytest.raises(InputError, match="in the order of seed 0, and seed is 7"):
+        LabelStore(store_place, seed=7)
+
+
+def test_a_store_that_was_edited_is_refused(tmp_path):
+    pairs = read_pairs(pairs_file(tmp_path, 3))
+    store, session = session_of(tmp_path, pairs)
+    with store:
+        session.keep("Ada", session.view("Ada")["key"], "first", 1, "")
+    with sqlite3.connect(tmp_path / "human.db") as database:
+        database.execute("UPDATE btdagg_labels SET label = 3")
+    database.close()
+    with pytest.raises(
+        InputError, match=r"rater 'Ada': label is 3, expected -1, 0 or 1, or nothing"
+    ):
+        LabelStore(tmp_path / "human.db")
+
+
+def test_other_texts_under_the_same_id_are_refused(tmp_path):
+    pairs = read_pairs(pairs_file(tmp_path, 3))
+    store, session = session_of(tmp_path, pairs)
+    with store:
+        session.keep("Ada", session.view("Ada")["key"], "first", 1, "")
+    other = read_pairs(pairs_file(tmp_path, 3, prompt="another"))
+    with pytest.raises(InputError, match=r"item 'gpt-9-00\d' was labelled with other texts"):
+        session_of(tmp_path, other)
+
+
+def test_the_order_is_random_and_the_same_for_all_and_sides_differ(tmp_path):
+    pairs = read_pairs(pairs_file(tmp_path, 400))
+    one = Assignment(pairs, 0)
+    ids = pairs.frame["item"].to_list()
+    assert one.items == Assignment(pairs, 0).items != Assignment(pairs, 1).items
+    assert sorted(one.items) == ids
+    places = np.argsort([ids.index(item) for item in one.items])
+    assert abs(np.corrcoef(places, np.arange(400))[0, 1]) < 0.2
+    sides = np.array([[one.sides(item, rater) == "AB" for item in ids] for rater in "xy"])
+    assert (abs(sides.mean(axis=1) - 0.5) < 0.1).all()  # 4 standard errors
+    assert abs((sides[0] == sides[1]).mean() - 0.5) < 0.1
+    assert Assignment(pairs, 0, n_items=30).items == one.items[:30]
+    # Pairs that come later change no order among the others.
+    fewer = read_pairs(pairs_file(tmp_path, 300))
+    assert Assignment(fewer, 0).items == [item for item in one.items if item in ids[:300]]
+
+
+def test_the_first_items_are_a_simple_random_sample(tmp_path):
+    pairs = read_pairs(pairs_file(tmp_path, 10))
+    chosen = Counter(
+        item for seed in range(1000) for item in Assignment(pairs, seed, n_items=3).items
+    )
+    # Each is in 300 of 1000 samples, with a standard deviation of 14.5.
+    assert all(abs(chosen[item] - 300) < 4.5 * 14.5 for item in pairs.frame["item"])
+
+
+def ordinal_alpha(units):
+    """Krippendorff's alpha by its definition: pairs of values within units, and of all values."""
+    units = [of for of in units if len(of) > 1]
+    n = Counter(value for of in units for value in of)
+    total, ranks = sum(n.values()), sorted(n)
+
+    def squared(c, k):
+        between = [g for g in ranks if min(c, k) <= g <= max(c, k)]
+        return (sum(n[g] for g in between) - (n[c] + n[k]) / 2) ** 2 if c != k else 0
+
+    seen = sum(
+        squared(c, k) / (len(of) - 1) for of in units for c, k in itertools.permutations(of, 2)
+    )
+    by_chance = sum(n[c] * n[k] * squared(c, k) for c, k in itertools.product(ranks, repeat=2)) / (
+        total - 1
+    )
+    return 1 - seen / by_chance
+
+
+def test_agreement_is_alpha_by_its_definition():
+    random = np.random.default_rng(0)
+    for _ in range(20):
+        table = random.integers(-1, 2, (12, 3))
+        there = random.random((12, 3)) < 0.7
+        said = {
+            f"q{k}": {r: (int(v) if t else None) for r, v, t in zip("xyz", row, known, strict=True)}
+            for k, (row, known) in enumerate(zip(table, there, strict=True))
+        }
+        units = [[int(v) for v in row[known]] for row, known in zip(table, there, strict=True)]
+        found = agreement(answers(said))
+        assert found.alpha == pytest.approx(ordinal_alpha(units), abs=1e-12)
+        assert found.n_items == sum(len(of) > 1 for of in units)
+        differ = {f"q{k}" for k, of in enumerate(units) if len(set(of)) > 1}
+        assert {item for item, _ in found.disputed} == differ
+        spreads = [max(of.values()) - min(of.values()) for _, of in found.disputed]
+        assert spreads == sorted(spreads, reverse=True)
+
+
+@pytest.mark.parametrize("said", [{}, {"q": {"x": 1}}, {"q": {"x": 1, "y": 1}, "r": {"x": 0}}])
+def test_agreement_that_nothing_tells_is_nan(said):
+    assert np.isnan(agreement(answers(said)).alpha)
+
+
+def test_names_are_one_name_however_they_are_typed():
+    assert rater_name("  Jose\u0301   Garci\u0301a ") == "José García"
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_no_text_becomes_more_than_text(text):
+    for made in (markdown(text), plain(text), *differences(text, "other"), *differences("", text)):
+        tags = {tag.lower() for tag in re.findall(r"<\s*/?\s*([^\s>/]+)", made)}
+        allowed = "p br hr em strong s code pre blockquote ul ol li table thead tbody tr th td mark"
+        assert tags <= set(allowed.split())
+        assert set(re.findall(r"<[^>]*\s([\w-]+)\s*=", made)) <= {"start"}
+        assert not re.search("[\u202a-\u202e\u2066-\u2069\x00\x1b\ud800]", made)
+
+
+def test_markdown_is_shown_and_links_are_what_was_written():
+    made = markdown("# T\n\n**b** `x<1` [l](http://e.org)\n\n- i\n\n|a|b|\n|-|-|\n|1|2|\r\n")
+    for part in ("<p><strong>T</strong></p>", "<strong>b</strong>", "<code>x&lt;1</code>",
+                 "[l](http://e.org)", "<li>i</li>", "<td>2</td>"):  # fmt: skip
+        assert part in made
+    assert "\\r" not in made
+
+
+def test_differences_mark_what_the_other_does_not_have():
+    first, second = differences("the cat <sat>\n", "the dog <sat>\n")
+    assert first == "<pre>the <mark>cat</mark> &lt;sat&gt;\n</pre>"
+    assert second == "<pre>the <mark>dog</mark> &lt;sat&gt;\n</pre>"
+    lines = [f"line {k}\n" for k in range(5000)]
+    other = [*lines[:7], "new\n", *lines[7:]]
+    assert differences("".join(lines), "".join(other))[1].count("<mark>new\n</mark>") == 1
+
+
+def test_digests_tell_texts_apart_wherever_they_are_cut():
+    pairs = [Pair("q", "a\0b", "c"), Pair("q", "a", "b\0c"), Pair("r", "a", "b", prompt="\ud800")]
+    assert len({texts_digest(pair) for pair in pairs}) == 3

@@ -1,0 +1,340 @@
+"""Aggregators against slow definitions on every triple up to eight votes, and their protocol."""
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
+from dataclasses import FrozenInstanceError, replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from btdagg import Bounds, InputError, calibrate, fit_prior, majority_vote, reference
+from btdagg.datasets import simulate
+from btdagg.evaluation import Protocol, RandomSplits, compare
+from btdagg.methods import (
+    AGGREGATORS,
+    Aggregator,
+    Davidson,
+    MajorityVote,
+    RoundedMedian,
+    needs_of,
+    rounded_median,
+)
+from btdagg.model import CalibrationWarning
+
+TRIPLES = np.array(
+    [
+        (minus, tie, n - minus - tie)
+        for n in range(9)
+        for minus in range(n + 1)
+        for tie in range(n - minus + 1)
+    ]
+)
+
+
+def votes_of(row):
+    """Sorted votes of one item."""
+    return [-1] * int(row[0]) + [0] * int(row[1]) + [1] * int(row[2])
+
+
+def slow_majority(row):
+    votes = votes_of(row)
+    most = max(votes.count(label) for label in (-1, 0, 1))
+    winners = [label for label in (-1, 0, 1) if votes.count(label) == most]
+    return winners[0] if len(winners) == 1 else 0
+
+
+def slow_median(row):
+    votes = votes_of(row)
+    if not votes:
+        return 0
+    middle = (votes[(len(votes) - 1) // 2] + votes[len(votes) // 2]) / 2
+    return int(math.copysign(math.floor(abs(middle) + 0.5), middle))
+
+
+RULES = [
+    pytest.param(majority_vote, slow_majority, id="majority"),
+    pytest.param(rounded_median, slow_median, id="median"),
+]
+FUNCTIONS = [majority_vote, rounded_median]
+PROTOCOL = [MajorityVote(), RoundedMedian(), Davidson()]
+
+
+def labelled(n_items=150, seed=3):
+    sample = simulate("wmt-en-de", n_items, 8, seed=seed)
+    return sample.counts, sample.labels
+
+
+@pytest.mark.parametrize(("function", "slow"), RULES)
+def test_every_triple_up_to_eight_votes(function, slow):
+    assert len(TRIPLES) == 165
+    labels = function(TRIPLES)
+    assert labels.dtype == np.int8
+    assert labels.tolist() == [slow(row) for row in TRIPLES]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_swapping_the_sides_mirrors_every_triple(function):
+    labels = function(TRIPLES)
+    assert set(labels.tolist()) == {-1, 0, 1}
+    assert function(TRIPLES[:, ::-1]).tolist() == (-labels).tolist()
+
+
+def test_stated_rules_for_ties_between_categories():
+    shared = [[0, 0, 0], [3, 0, 3], [3, 3, 0], [0, 3, 3], [2, 2, 2]]
+    assert majority_vote(shared).tolist() == [0, 0, 0, 0, 0]
+    assert majority_vote([[2, 1, 3], [3, 1, 2], [2, 3, 2]]).tolist() == [1, -1, 0]
+    halves = [[0, 1, 1], [1, 1, 0], [1, 0, 1], [1, 1, 2], [0, 0, 0]]
+    assert rounded_median(halves).tolist() == [1, -1, 0, 1, 0]
+
+
+@pytest.mark.parametrize(("function", "slow"), RULES)
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        *(f"{kind}{width}" for kind in "iu" for width in (1, 2, 4, 8)),
+        *("f2", "f4", "f8", "g", ">i4", ">u2", ">f8", object),
+    ],
+)
+def test_counts_of_any_number_type(function, slow, dtype):
+    expected = [slow(row) for row in TRIPLES]
+    assert function(TRIPLES.astype(dtype)).tolist() == expected
+
+
+@pytest.mark.parametrize(("function", "slow"), RULES)
+def test_counts_that_sum_beyond_their_type(function, slow):
+    full = np.array([[200, 100, 250], [255, 255, 255], [128, 127, 255], [0, 255, 254]])
+    assert function(full.astype(np.uint8)).tolist() == [slow(row) for row in full]
+    assert function(full[:, ::-1].astype(np.uint8)).tolist() == [slow(row[::-1]) for row in full]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_large_unsigned_counts(function):
+    rows = [[2**63, 1, 2**63 + 2**12], [2**32, 1, 2**32], [2**40, 0, 0], [0, 2**32, 2**33]]
+    assert function(np.array(rows, dtype=np.uint64)).tolist() == [1, 0, -1, 1]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_counts_of_any_layout_are_read_and_left_alone(function):
+    expected = function(TRIPLES).tolist()
+    wide = np.repeat(TRIPLES, 2, axis=1)[:, ::2]
+    frozen = TRIPLES.copy()
+    frozen.flags.writeable = False
+    for counts in (wide, frozen, np.asfortranarray(TRIPLES), TRIPLES.tolist()):
+        assert function(counts).tolist() == expected
+    assert function(TRIPLES[::-1]).tolist() == expected[::-1]
+    before = TRIPLES.copy()
+    function(TRIPLES)
+    assert (before == TRIPLES).all()
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_no_items_have_no_labels(function):
+    labels = function(np.empty((0, 3), dtype=np.int64))
+    assert labels.shape == (0,)
+    assert labels.dtype == np.int8
+
+
+some_counts = arrays.arrays(np.int64, st.tuples(st.integers(1, 6), st.just(3)), elements=st.integers(0, 2**32))  # fmt: skip  # noqa: E501
+
+
+@given(some_counts)
+@settings(deadline=None)
+def test_large_counts_follow_the_definitions(counts):
+    for row, majority, median in zip(
+        counts.tolist(), majority_vote(counts), rounded_median(counts), strict=True
+    ):
+        top = sorted(row)
+        assert majority == (row.index(top[2]) - 1 if top[2] > top[1] else 0)
+
+        def vote_at(place, row=row):
+            return -1 if place < row[0] else 0 if place < row[0] + row[1] else 1
+
+        n = sum(row)
+        middle = vote_at((n - 1) // 2) + vote_at(n // 2) if n else 0
+        assert median == np.sign(middle)
+
+
+@given(some_counts, st.integers(0, 2), st.integers(1, 100))
+@settings(deadline=None)
+def test_more_votes_for_a_label_never_lead_away_from_it(counts, column, more):
+    added = counts.copy()
+    added[:, column] += more
+    for function in FUNCTIONS:
+        before, after = function(counts).astype(int), function(added).astype(int)
+        assert (np.abs(after - (column - 1)) <= np.abs(before - (column - 1))).all()
+
+
+@given(some_counts)
+@settings(deadline=None)
+def test_more_than_half_of_the_votes_decide_both(counts):
+    absolute = 2 * counts > counts.sum(axis=1, keepdims=True)
+    decided = absolute.any(axis=1)
+    label = absolute.argmax(axis=1) - 1
+    for function in FUNCTIONS:
+        assert (function(counts) == label)[decided].all()
+
+
+BAD_COUNTS = [
+    ([[0, 1, 2], [1, -3, 0]], "counts[1, 1] (tie) is -3, expected a non-negative integer"),
+    ([[0.5, 1, 2]], "counts[0, 0] (minus) is 0.5, expected a non-negative integer"),
+    ([[0, 1, 2], [0, 1, np.nan]], "counts[1, 2] (plus) is nan, expected a non-negative integer"),
+    ([[np.inf, 1, 2]], "counts[0, 0] (minus) is inf, expected a non-negative integer"),
+    (
+        [1, 2, 3],
+        "counts has shape (3,), expected (n, 3): minus, tie, plus of each item; for one item use "
+        "decide_one or wrap it: [counts]",
+    ),
+    ([[1, 2]], "counts has shape (1, 2), expected (n, 3): minus, tie, plus of each item"),
+    ([], "counts has shape (0,), expected (n, 3): minus, tie, plus of each item"),
+    ([["1", "2", "3"]], "counts has dtype <U1, expected numbers"),
+    (
+        np.ma.array([[1, 2, 3]], mask=[[True, False, False]]),
+        "counts[0, 0] is masked, expected a value",
+    ),
+]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize(("counts", "message"), BAD_COUNTS)
+def test_bad_counts_are_refused_by_row_and_column(function, counts, message):
+    with pytest.raises(InputError) as error:
+        function(counts)
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_rows_of_unequal_length_are_refused(function):
+    with pytest.raises(InputError, match=r"^counts is not a rectangular array of numbers: "):
+        function([[1, 2, 3], [1, 2]])
+
+
+# The protocol
+
+
+@pytest.mark.parametrize("aggregator", PROTOCOL)
+@pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
+def test_every_aggregator_fits_and_decides(aggregator: Aggregator):
+    aggregator = copy(aggregator)
+    counts, gold = labelled()
+    fitted = aggregator.fit(counts, gold)
+    assert type(fitted) is type(aggregator)
+    assert fitted.name == aggregator.name
+    labels = fitted.decide(TRIPLES)
+    assert labels.dtype == np.int8
+    assert labels.shape == (165,)
+    assert {-1, 0, 1} == set(labels.tolist())
+    mirrored = aggregator.fit(counts[:, ::-1], -gold).decide(TRIPLES[:, ::-1])
+    assert mirrored.tolist() == (-labels).tolist()
+    with pytest.raises(InputError, match=r"^counts\[1, 2\] \(plus\) is -1, expected"):
+        fitted.decide([[0, 0, 1], [0, 0, -1]])
+    with pytest.raises(FrozenInstanceError):
+        aggregator.name = "mine"
+
+
+def test_names_are_those_of_the_tables_and_can_be_chosen():
+    names = [aggregator.name for aggregator in PROTOCOL]
+    assert names == ["majority vote", "rounded median", "Davidson"]
+    assert [type(a)(name="mine").name for a in PROTOCOL] == ["mine"] * 3
+
+
+@pytest.mark.parametrize(
+    ("aggregator", "function"), [(MajorityVote(), majority_vote), (RoundedMedian(), rounded_median)]
+)
+def test_without_parameters_there_is_nothing_to_learn(aggregator, function):
+    assert aggregator.decide(TRIPLES).tolist() == function(TRIPLES).tolist()
+    fitted = aggregator.fit(TRIPLES, np.ones(165))
+    assert fitted is aggregator
+    assert fitted.decide(TRIPLES).tolist() == function(TRIPLES).tolist()
+
+
+def test_davidson_that_is_not_fitted_says_so():
+    with pytest.raises(InputError) as error:
+        Davidson().decide(TRIPLES)
+    assert str(error.value) == "Davidson is not fitted: call fit with labelled counts first"
+
+
+@pytest.mark.parametrize("aggregator", [make() for make in AGGREGATORS.values()])
+@pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
+def test_fit_returns_itself_fitted(aggregator):
+    counts, gold = labelled()
+    if needs_of(aggregator).neighbours:
+        aggregator = aggregator.among(fit_prior([(counts, gold)]))
+    assert aggregator.fit(counts, gold) is aggregator
+    if aggregator.name in ("Davidson", "Davidson MAE", "isotonic"):
+        first = aggregator.decide(TRIPLES).tolist()
+        assert first == aggregator.fit(counts, gold).decide(TRIPLES).tolist()
+        # What was learned before is replaced.
+        aggregator.fit(counts, np.zeros(150))
+        assert aggregator.decide(TRIPLES).tolist() != first
+
+
+def test_a_davidson_is_its_settings_and_what_it_was_fitted_to():
+    counts, gold = labelled()
+    davidson = Davidson()
+    number = hash(davidson)
+    davidson.fit(counts, gold)
+    assert davidson == Davidson(calibration=calibrate(counts, gold)) != Davidson()
+    assert hash(davidson) == number
+    first = davidson.calibration
+    assert davidson.fit(*labelled(seed=4)).calibration.model != first.model
+
+
+@pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
+def test_evaluations_leave_the_aggregator_that_they_are_given_as_it_is():
+    def splits(seed):
+        return Protocol(RandomSplits(size=30, n_splits=5, seed=seed))
+
+    counts, gold = labelled()
+    shared = Davidson()
+    with ThreadPoolExecutor(4) as pool:
+        found = list(
+            pool.map(
+                lambda seed: compare(counts, gold, [shared], protocol=splits(seed)),
+                range(8),
+            )
+        )
+    assert shared == Davidson()
+    for seed, one in enumerate(found):
+        alone = compare(counts, gold, [Davidson()], protocol=splits(seed))
+        assert one.methods[0].mae.tolist() == alone.methods[0].mae.tolist()
+    fitted = Davidson().fit(counts, gold)
+    again = compare(counts, gold, [fitted], protocol=splits(0))
+    assert again.methods[0].mae.tolist() == found[0].methods[0].mae.tolist()
+    assert fitted.calibration == calibrate(counts, gold)
+
+
+def test_davidson_is_calibration_and_the_label_of_least_risk():
+    counts, gold = labelled()
+    fitted = Davidson().fit(counts, gold)
+    assert fitted.calibration == calibrate(counts, gold)
+    model = fitted.calibration.model
+    p = reference.probabilities(*reference.features(TRIPLES), model.beta, model.eta0, model.gamma)
+    assert fitted.decide(TRIPLES).tolist() == reference.decide(p).tolist()
+    assert fitted.decide(TRIPLES).tolist() != majority_vote(TRIPLES).tolist()
+
+
+def test_davidson_passes_its_settings_on():
+    counts, gold = labelled()
+    bounds = Bounds(beta=(0.25, 0.26), nu=(2.0, 3.0))
+    davidson = Davidson(name="mine", alpha=0.5, kappa=2.0, bounds=bounds)
+    with pytest.warns(CalibrationWarning, match=r"beta is at its bound 0\.2[56]"):
+        fitted = copy(davidson).fit(counts, gold)
+    assert replace(fitted, calibration=None) == davidson
+    model = fitted.calibration.model
+    assert (model.alpha, model.kappa) == (0.5, 2.0)
+    assert 0.25 <= model.beta <= 0.26
+    assert 2.0 <= model.nu <= 3.0
+
+
+def test_davidson_refuses_what_calibrate_refuses():
+    counts, gold = labelled()
+    with pytest.raises(InputError) as error:
+        Davidson().fit(counts, gold[1:])
+    assert str(error.value) == "labels has 149 rows, expected 150 as in counts"
+    with pytest.raises(InputError) as error:
+        Davidson(alpha=0.0).fit(counts, gold)
+    assert str(error.value) == "alpha is 0, expected a finite number above 0"

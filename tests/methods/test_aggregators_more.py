@@ -1,0 +1,720 @@
+"""The paper's other aggregators: slow definitions, symmetry, tie rules, evidence, real votes."""
+
+import itertools
+import json
+import math
+import re
+from collections import defaultdict
+from copy import copy
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from btdagg import (
+    Bounds,
+    DavidsonModel,
+    InputError,
+    calibrate,
+    fit_prior,
+    majority_vote,
+    mean_absolute_error,
+    read_counts,
+    read_labels,
+    read_votes,
+)
+from btdagg.cli import run
+from btdagg.datasets import simulate
+from btdagg.evaluation import Protocol, RandomSplits, compare, evaluate
+from btdagg.methods import (
+    AGGREGATORS,
+    ConfidenceWeightedVote,
+    Davidson,
+    DavidsonMAE,
+    Decided,
+    Isotonic,
+    MajorityVote,
+    Needs,
+    SoftSelfConsistency,
+    by_name,
+    confidence_weighted_vote,
+    decisions_of,
+    needs_of,
+    soft_self_consistency,
+    voting_behaviour,
+)
+from btdagg.model import CalibrationWarning, calibrate_by_mae
+from btdagg.votes import Confidences, Evidence
+
+pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
+
+SCORES = ("mean", "min", "product")
+WEIGHTED = [*(SoftSelfConsistency(score) for score in SCORES), ConfidenceWeightedVote()]
+LEARNING = [DavidsonMAE(), Isotonic()]
+
+DECIDED = ("greedy", "few-shot", "gsa", "usc")  # columns of decisions, which few votes have
+
+
+def read(items, decisions=(), **more):
+    """Votes of a mapping of item to (vote, confidence) pairs."""
+    rows = [(item, *pair) for item, pairs in items.items() for pair in pairs]
+    item, vote, confidence = zip(*rows, strict=True)
+    return read_votes({"item": item, "vote": vote, "confidence": confidence, **more}).evidence(
+        decisions=decisions
+    )[1]
+
+
+def by_label(pairs):
+    return {label: [c for vote, c in pairs if vote == label] for label in (-1, 0, 1)}
+
+
+def winner(scores):
+    """Label of the highest score, 0 where it is shared up to rounding; scores by label."""
+    best = max(scores.values(), default=0)
+    shared = [label for label, score in scores.items() if math.isclose(score, best, rel_tol=1e-9)]
+    return shared[0] if len(shared) == 1 else 0
+
+
+SLOW = {"mean": lambda c: math.fsum(c) / len(c), "min": min, "product": math.prod}
+
+
+def slow(aggregator, pairs):
+    if isinstance(aggregator, ConfidenceWeightedVote):
+        return winner({label: math.fsum(c) for label, c in by_label(pairs).items()})
+    score = SLOW[aggregator.score]
+    return winner({label: score(c) for label, c in by_label(pairs).items() if c})
+
+
+# Numbers with which sums, means and products of different votes are often equal, and others.
+confidences = st.sampled_from([0.0, 0.1, 0.2, 0.25, 0.3, 0.5, 0.7, 0.9, 1.0]) | st.floats(0.01, 1)
+some_votes = st.lists(st.tuples(st.sampled_from([-1, 0, 1]), confidences), min_size=1, max_size=9)
+some_items = st.lists(some_votes, min_size=1, max_size=5)
+
+
+# Confidences
+
+
+@pytest.mark.parametrize("aggregator", WEIGHTED, ids=lambda a: a.name)
+@given(items=some_items)
+@settings(deadline=None, max_examples=60)
+def test_confidences_decide_by_definition_mirrored_and_in_any_order(aggregator, items):
+    labels = aggregator.decide(read(dict(enumerate(items))))
+    assert labels.dtype == np.int8
+    assert labels.tolist() == [slow(aggregator, pairs) for pairs in items]
+    turned = {key: [(-vote, c) for vote, c in pairs[::-1]] for key, pairs in enumerate(items)}
+    assert aggregator.decide(read(turned)).tolist() == (-labels).tolist()
+
+
+@given(items=some_items, seed=st.integers(0, 2**32))
+@settings(deadline=None, max_examples=60)
+def test_the_order_of_votes_changes_no_bit_of_the_evidence(items, seed):
+    shuffled = dict(enumerate(items))
+    for key, pairs in shuffled.items():
+        order = np.random.default_rng(seed).permutation(len(pairs))
+        shuffled[key] = [pairs[place] for place in order]
+    one, other = (read(votes).confidences for votes in (dict(enumerate(items)), shuffled))
+    for name in ("total", "least", "log_product"):
+        assert getattr(one, name).tolist() == getattr(other, name).tolist()
+
+
+@given(items=some_items)
+@settings(deadline=None, max_examples=60)
+def test_equal_confidences_make_the_weighted_vote_a_majority_vote(items):
+    same = {key: [(vote, 0.3) for vote, _ in pairs] for key, pairs in enumerate(items)}
+    evidence = read(same)
+    assert confidence_weighted_vote(evidence).tolist() == majority_vote(evidence).tolist()
+
+
+@given(items=some_items)
+@settings(deadline=None)
+def test_summaries_of_confidences_are_those_of_the_votes(items):
+    found = read(dict(enumerate(items))).confidences
+    for row, pairs in enumerate(items):
+        for column, values in enumerate(by_label(pairs).values()):
+            assert found.total[row, column] == pytest.approx(math.fsum(values), rel=1e-12)
+            assert found.least[row, column] == min(values, default=math.inf)
+            product = math.exp(found.log_product[row, column])
+            assert product == pytest.approx(math.prod(values), rel=1e-12)
+
+
+def test_scores_that_are_shared_give_a_tie():
+    shared = read({
+        "means": [(1, 0.1), (1, 0.2), (1, 0.3), (-1, 0.2)],
+        "sums": [(1, 0.1), (1, 0.2), (0, 0.3)],
+        "products": [(-1, 0.5), (-1, 0.5), (0, 0.25)],
+        "zeros": [(1, 0.0), (-1, 0.0)],
+    })  # fmt: skip
+    assert soft_self_consistency(shared, "mean")[0] == 0
+    assert confidence_weighted_vote(shared)[1] == 0
+    assert soft_self_consistency(shared, "product")[2] == 0
+    for aggregator in WEIGHTED:
+        assert aggregator.decide(shared)[3] == 0
+
+
+def test_a_label_without_votes_is_out_of_the_question():
+    only = read({"plus": [(1, 0.0)], "missing": [(None, 0.9)], "minus": [(-1, 0.0), (-1, 0.0)]})
+    for score in SCORES:
+        assert soft_self_consistency(only, score).tolist() == [1, 0, -1]
+    assert confidence_weighted_vote(only).tolist() == [0, 0, 0]
+
+
+def test_products_do_not_underflow():
+    evidence = read({"x": [(1, 0.1)] * 400 + [(-1, 0.1)] * 401, "y": [(-1, 0.0), (1, 1e-300)] * 3})
+    assert soft_self_consistency(evidence, "product").tolist() == [1, 1]
+
+
+def test_missing_confidences_are_named_by_who_wants_them():
+    counts = np.array([[0, 1, 2], [3, 0, 0]])
+    for aggregator in WEIGHTED:
+        with pytest.raises(InputError) as error:
+            aggregator.decide(counts)
+        assert str(error.value) == (
+            f"{aggregator.name} wants a confidence of every vote, and there are none: name their "
+            "column (--confidence)"
+        )
+    holes = read({"x": [(1, 0.5)], "y": [(0, 0.5), (1, 0.5), (1, None)]})
+    with pytest.raises(InputError) as error:
+        soft_self_consistency(holes)
+    assert str(error.value) == (
+        "Soft-SC mean wants a confidence of every vote: item 'y' has a vote (plus) without one"
+    )
+    assert majority_vote(holes).tolist() == [1, 1]
+    with pytest.raises(InputError) as error:
+        soft_self_consistency(holes, "max")
+    assert str(error.value) == "score is 'max', expected one of mean, min, product"
+
+
+def test_confidences_may_be_in_any_column_of_numbers():
+    votes = read_votes({"item": [1, 1, 2], "vote": [1, -1, 0], "margin": ["3", "4.5", "0"]})
+    assert votes.evidence()[1].confidences is None
+    found = votes.evidence(confidence="margin")[1].confidences
+    assert found.total.tolist() == [[4.5, 0, 3], [0, 0, 0]]
+    bad = read_votes({"item": [1, 1, 2], "vote": [1, -1, 0], "margin": ["3", "-1", "0"]})
+    with pytest.raises(InputError) as error:
+        bad.evidence(confidence="margin")
+    assert str(error.value) == (
+        "data frame, row 2, column margin: got '-1', expected a number of at least 0"
+    )
+    with pytest.raises(InputError, match="no column 'logprob'; found item, vote, margin"):
+        votes.evidence(confidence="logprob")
+
+
+# Evidence
+
+
+def test_the_first_votes_of_an_item_are_its_evidence():
+    votes = read_votes({
+        "item": ["x", "y", "x", "x", "y"], "sample": [2, 0, 0, 1, 1],
+        "vote": [1, 0, None, -1, 0], "confidence": [0.5, 0.25, 0.75, 1.0, None],
+        "gsa_1": ["B", "tie", None, "B", None],
+    })  # fmt: skip
+    for n_votes in (None, 1, 2):
+        ids, evidence = votes.evidence(n_votes)
+        wanted_ids, counts = votes.counts(n_votes)
+        assert ids.tolist() == wanted_ids.tolist() == ["x", "y"]
+        assert evidence.counts.tolist() == counts.tolist() == np.asarray(evidence).tolist()
+    _, one = votes.evidence(1, decisions=["gsa"])
+    assert one.confidences.total.tolist() == [[1, 0, 0], [0, 0.25, 0]]
+    assert Decided("gsa").decide(one).tolist() == [-1, 0]
+    with pytest.raises(InputError, match="no column 'gsa'; found item, sample, vote"):
+        votes.evidence(decisions=["gsa"])
+
+
+def test_evidence_is_an_array_of_counts_that_can_be_indexed():
+    counts = np.array([[1, 2, 3], [4, 0, 0], [0, 5, 0]])
+    evidence = Evidence.of(counts)
+    assert Evidence.of(evidence) is evidence
+    assert len(evidence) == 3
+    assert evidence.counts is counts
+    assert np.asarray(evidence) is counts
+    read_back = read({"x": [(1, 0.5)], "y": [(0, 0.25)], "z": [(-1, 1.0)]})
+    for rows in ([2, 0], np.array([True, False, True])):
+        some = read_back[rows]
+        assert some.counts.tolist() == read_back.counts[rows].tolist()
+        assert some.confidences.least.tolist() == read_back.confidences.least[rows].tolist()
+    assert len(evidence[[]]) == 0
+    for rows in (0, slice(2), (slice(None), 0)):
+        with pytest.raises(
+            InputError, match=r"^rows are .*, expected an array of indices or a mask$"
+        ):
+            evidence[rows]
+    labels = [1, -1, 0]
+    assert calibrate(evidence, labels).model == calibrate(counts, labels).model
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"decisions": {"gsa": [1, 0]}}, "decisions of gsa has 2 rows, expected 1 as in counts"),
+        (
+            {"decisions": {"gsa": [2]}},
+            "decisions of gsa[0] is 2, expected -1, 0, 1, or NaN where there is no label",
+        ),
+        (
+            {"decisions": {"gsa": [[1]]}},
+            "decisions of gsa has shape (1, 1), expected one dimension",
+        ),
+        (
+            {"confidences": Confidences(*[np.ones((2, 3))] * 3)},
+            "total of confidences has shape (2, 3), expected (1, 3)",
+        ),
+    ],
+)
+def test_evidence_that_does_not_fit_together_is_refused(given, message):
+    with pytest.raises(InputError) as error:
+        Evidence(np.array([[1, 2, 3]]), **given)
+    assert str(error.value) == message
+
+
+# Decisions of others
+
+
+def test_decisions_are_read_and_given_back():
+    table = {"item": ["x", "x", "y", "z"], "vote": [1, 1, 0, -1], "gsa": ["A", None, "tie", "b"]}
+    _, evidence = read_votes(table).evidence(decisions=["gsa"])
+    assert Decided("gsa").decide(evidence).tolist() == [1, 0, -1]
+    assert Decided("gsa").name == "GSA"
+    wide = read_counts({"item": [1, 2], "a": [1, 2], "same": [0, 0], "b": [3, 0], "usc": [0, 1]})
+    assert Decided("usc").decide(wide.evidence(decisions=["usc"])[1]).tolist() == [0, 1]
+    table["gsa"][1] = "B"
+    with pytest.raises(InputError) as error:
+        read_votes(table).evidence(decisions=["gsa"])
+    assert str(error.value) == (
+        "data frame, column gsa: item 'x' has different decisions; filter or partition by judge "
+        "first"
+    )
+
+
+def test_decisions_that_are_missing_are_named():
+    with pytest.raises(InputError, match=r"^there are no decisions of 'gsa'; found none$"):
+        Decided("gsa").decide([[1, 0, 0]])
+    evidence = Evidence(np.ones((3, 3)), decisions={"gsa": [1, np.nan, np.nan]})
+    with pytest.raises(InputError) as error:
+        Decided("gsa").decide(evidence)
+    assert str(error.value) == "'gsa' has no decision of item 1, as of 2 of 3 items"
+    with pytest.raises(InputError, match=r"^'gsa' has no decision of item 2, as of 1 of 2 items$"):
+        Decided("gsa").decide(evidence[[0, 2]])
+    assert Decided("gsa").decide(evidence[[0]]).tolist() == [1]
+
+
+# Isotonic calibration
+
+
+def slow_isotonic(means, labels, at):
+    """Monotone least squares by its min-max formula on the data and its mirror image."""
+    xs = np.concatenate([means, -means])
+    ys = np.concatenate([labels, -labels]).astype(float)
+    knots = sorted(set(xs.tolist()))
+    fitted = [
+        max(
+            min(ys[(xs >= low) & (xs <= high)].mean() for high in knots if high >= knot)
+            for low in knots
+            if low <= knot
+        )
+        for knot in knots
+    ]
+    return np.interp(at, knots, fitted)
+
+
+counted = st.lists(
+    st.tuples(*[st.integers(0, 4)] * 3, st.integers(-1, 1)), min_size=1, max_size=14
+).map(np.array)
+
+
+@given(counted)
+@settings(deadline=None, max_examples=60)
+def test_isotonic_is_the_monotone_fit_of_the_data_and_its_mirror_image(rows):
+    counts, labels = rows[:, :3], rows[:, 3]
+    means = (counts[:, 2] - counts[:, 0]) / np.maximum(counts.sum(axis=1), 1)
+    grid = np.array([(m, t, p) for m in range(5) for t in range(5) for p in range(5)])
+    at = (grid[:, 2] - grid[:, 0]) / np.maximum(grid.sum(axis=1), 1)
+    fitted = Isotonic().fit(counts, labels)
+    expected = fitted.expected(grid)
+    wanted = slow_isotonic(means, labels, at)
+    assert expected == pytest.approx(wanted, abs=1e-9)
+    decided = fitted.decide(grid)
+    # A half goes to the tie.
+    assert decided.tolist() == (np.sign(wanted) * (np.abs(wanted) > 0.5 + 1e-9)).tolist()
+    mirrored = Isotonic().fit(counts[:, ::-1], -labels).decide(grid[:, ::-1])
+    assert mirrored.tolist() == (-decided).tolist()
+    order = np.random.default_rng(0).permutation(len(rows))
+    assert Isotonic().fit(counts[order], labels[order]).decide(grid).tolist() == decided.tolist()
+
+
+def test_isotonic_rounds_a_half_to_a_tie():
+    fitted = Isotonic().fit([[0, 0, 3]] * 6, [1, 0] * 3)
+    assert fitted.expected([[0, 0, 3]]).tolist() == [0.5]
+    assert fitted.decide([[0, 0, 3], [3, 0, 0], [0, 0, 0]]).tolist() == [0, 0, 0]
+    assert Isotonic().fit([[0, 0, 3]] * 3, [1, 0, 1]).decide([[0, 0, 3]]).tolist() == [1]
+
+
+def test_isotonic_says_what_is_wrong():
+    with pytest.raises(InputError, match=r"^isotonic is not fitted: call fit"):
+        Isotonic().decide([[1, 2, 3]])
+    with pytest.raises(InputError, match=r"^labels is empty, expected at least one item$"):
+        Isotonic().fit(np.empty((0, 3)), [])
+    with pytest.raises(InputError, match=r"^labels has 2 rows, expected 1 as in counts$"):
+        Isotonic().fit([[1, 2, 3]], [1, 0])
+    assert Isotonic().fit([[1, 2, 3]], [1]).decide(np.empty((0, 3))).shape == (0,)
+
+
+# Davidson by absolute error
+
+
+def least_errors(counts, labels, bounds, n_grid=60):
+    """Fewest errors on a grid of beta and gamma, with every eta0 that makes a difference."""
+    minus, tie, plus = counts.T.astype(float)
+    s = np.log((np.maximum(plus, minus) + 1) / (np.minimum(plus, minus) + 1)) / 2
+    t = np.log((tie + 1) / (counts.sum(axis=1) + 1))
+    side = np.sign(plus - minus)
+    low, high = np.log(bounds.nu)
+    betas = np.concatenate([np.geomspace(*bounds.beta, n_grid), np.linspace(*bounds.beta, n_grid)])
+    gammas = np.concatenate([np.linspace(*bounds.gamma, n_grid), np.linspace(-2, 3, n_grid)])
+    gammas = gammas[(gammas >= bounds.gamma[0]) & (gammas <= bounds.gamma[1])]
+    best = len(labels) * 2
+    for beta in betas:
+        with np.errstate(divide="ignore"):
+            lead = np.log(2 * np.sinh(beta * s))
+        height = lead - gammas[:, None] * t
+        ends = np.full((len(gammas), 1), low), np.full((len(gammas), 1), high)
+        eta0 = np.clip(np.concatenate([height, height - 1e-9, *ends], axis=1), low, high)
+        decided = np.where(height[:, None, :] > eta0[:, :, None], side, 0)
+        best = min(best, int(np.abs(decided - labels).sum(axis=-1).min()))
+    return best
+
+
+BOXES = [
+    Bounds(),
+    Bounds(beta=(0.2, 2.0), nu=(0.5, 8.0), gamma=(0.0, 2.0)),
+    Bounds(beta=(1.0, 1.0), gamma=(-1.0, 1.0)),
+    Bounds(gamma=(0.0, 0.0)),
+    Bounds(nu=(2.0, 2.0)),
+]
+
+
+def small_sets(seed, n_sets):
+    rng = np.random.default_rng(seed)
+    for number in range(n_sets):
+        n_items, n_votes = rng.integers(1, 14), rng.integers(1, 15)
+        counts = np.array([
+            rng.multinomial(n_votes if number % 2 else rng.integers(n_votes + 1), chances)
+            for chances in rng.dirichlet([0.7] * 3, n_items)
+        ])  # fmt: skip
+        labels = rng.integers(-1, 2, n_items)
+        follows = rng.random(n_items) < (0.7 if number % 3 == 0 else 0)
+        yield counts, np.where(follows, np.sign(counts[:, 2] - counts[:, 0]), labels)
+
+
+@pytest.mark.parametrize("bounds", BOXES, ids=str)
+def test_no_parameters_make_fewer_errors(bounds):
+    met = 0
+    for counts, labels in small_sets(seed=BOXES.index(bounds), n_sets=16):
+        found = calibrate_by_mae(counts, labels, bounds=bounds)
+        model = found.model
+        errors = round(found.mae * len(labels))
+        assert errors == np.abs(model.decide(counts).astype(int) - labels).sum()
+        assert found.is_optimal
+        by_grid = least_errors(counts, labels, bounds)
+        assert errors <= by_grid
+        met += errors == by_grid
+        assert bounds.beta[0] <= model.beta <= bounds.beta[1]
+        assert bounds.nu[0] <= model.nu * (1 + 1e-12)
+        assert model.nu * (1 - 1e-12) <= bounds.nu[1]
+        assert bounds.gamma[0] <= model.gamma <= bounds.gamma[1]
+    assert met >= 15  # a grid can miss a narrow region
+
+
+def test_three_items_meet_at_one_beta_or_none():
+    """What the search for corners rests on; see `btdagg.model.thresholds`."""
+    rng = np.random.default_rng(0)
+    beta = np.geomspace(1e-4, 300, 3000)
+    for _ in range(300):
+        s, weight = np.sort(np.exp(rng.uniform(-4, 1.5, 3))), rng.random()
+        lead = [beta * x + np.log(-np.expm1(-2 * beta * x)) for x in s]
+        changes = np.diff(np.sign(lead[1] - weight * lead[0] - (1 - weight) * lead[2])) != 0
+        once = s[0] ** weight * s[2] ** (1 - weight) < s[1] < weight * s[0] + (1 - weight) * s[2]
+        assert changes.sum() == once
+
+
+@pytest.mark.parametrize("n_votes", [4, 8, 12, 20])
+def test_never_more_errors_than_by_drps_on_the_calibration_set(n_votes):
+    fewer = 0
+    for seed in range(12):
+        sample = simulate("wmt-en-de" if seed % 2 else "rb2-factuality", 50, n_votes, seed=seed)
+        counts, labels = sample.counts, sample.labels
+        usual, direct = calibrate(counts, labels), calibrate_by_mae(counts, labels)
+        before = mean_absolute_error(labels, usual.model.decide(counts))
+        assert direct.is_optimal
+        assert direct.mae == pytest.approx(
+            mean_absolute_error(labels, direct.model.decide(counts)), abs=1e-12
+        )
+        assert direct.mae <= before
+        # Of equally good parameters those of least DRPS.
+        assert direct.drps == pytest.approx(direct.model.drps(counts, labels), abs=1e-12)
+        assert (direct.model == usual.model) == (direct.mae == before)
+        fewer += direct.mae < before
+    assert fewer > 0
+
+
+@given(counted)
+@settings(deadline=None, max_examples=30)
+def test_the_direct_fit_is_mirrored_and_takes_items_in_any_order(rows):
+    counts, labels = rows[:, :3], rows[:, 3]
+    found = calibrate_by_mae(counts, labels)
+    assert calibrate_by_mae(counts[:, ::-1], -labels).model == found.model
+    assert calibrate_by_mae(counts[::-1], labels[::-1]).model == found.model
+
+
+def test_the_direct_fit_of_items_that_lean_to_no_side():
+    found = calibrate_by_mae([[0, 3, 0], [1, 1, 1], [0, 0, 0]], [0, 1, 0])
+    assert (found.mae, found.bound, found.n_labels) == (1 / 3, 1 / 3, 3)
+
+
+def test_the_direct_fit_says_what_is_wrong():
+    with pytest.raises(InputError, match=r"^labels has 2 rows, expected 1 as in counts$"):
+        calibrate_by_mae([[1, 2, 3]], [1, 0])
+    with pytest.raises(InputError, match=r"^Davidson MAE is not fitted: call fit"):
+        DavidsonMAE().decide([[1, 2, 3]])
+    many = np.array([(0, tie, plus) for tie in range(20) for plus in range(1, 20)])
+    with pytest.raises(InputError) as error:
+        calibrate_by_mae(many, np.ones(len(many)))
+    assert str(error.value) == (
+        "counts have 380 distinct pairs of margin and share of ties, expected at most 300 to fit "
+        "by "
+        "absolute error"
+    )
+
+
+def test_an_error_that_is_not_proven_is_warned_of(monkeypatch):
+    monkeypatch.setattr(
+        "btdagg.model.absolute_error.least_errors", lambda *_, **__: (0, np.empty((0, 3)))
+    )
+    with pytest.warns(CalibrationWarning, match=r"^absolute error 1 on 2 labels, and 0 is not"):
+        found = calibrate_by_mae([[0, 0, 3], [0, 0, 3]], [1, 0])
+    assert not found.is_optimal
+
+
+# The protocol
+
+
+@pytest.mark.parametrize("aggregator", LEARNING, ids=lambda a: a.name)
+def test_what_learns_says_when_it_has_not_and_takes_evidence(aggregator):
+    aggregator = copy(aggregator)
+    sample = simulate("wmt-en-de", 120, 8, seed=3)
+    with pytest.raises(InputError, match="is not fitted"):
+        aggregator.decide(sample.counts)
+    assert aggregator.fit(Evidence.of(sample.counts), sample.labels) is aggregator
+    labels = aggregator.decide(Evidence.of(sample.counts))
+    plain = aggregator.fit(sample.counts, sample.labels).decide(sample.counts)
+    assert labels.dtype == np.int8
+    assert labels.tolist() == plain.tolist()
+    assert {-1, 0, 1} == set(labels.tolist())
+    turned = aggregator.fit(sample.counts[:, ::-1], -sample.labels).decide(sample.counts[:, ::-1])
+    assert turned.tolist() == (-labels).tolist()
+
+
+def test_names_of_methods():
+    every = by_name(list(AGGREGATORS))
+    assert [aggregator.name for aggregator in every] == [
+        "Davidson, neighbours", "Davidson, weak prior", "Davidson", "majority vote",
+        "Soft-SC mean", "Soft-SC min", "Soft-SC product", "CI-SC", "rounded median", "threshold",
+        "Davidson MAE", "isotonic",
+        "greedy decoding", "few-shot", "GSA", "USC",
+    ]  # fmt: skip
+    assert by_name([" Majority", "davidson"]) == (MajorityVote(), Davidson())
+    for names, message in (
+        (["majority", "mode"], f"no method 'mode', expected one of {', '.join(AGGREGATORS)}"),
+        (["gsa", "gsa"], "method 'gsa' is named twice"),
+        ("gsa", "names is 'gsa', expected a sequence of names"),
+    ):
+        with pytest.raises(InputError) as error:
+            by_name(names)
+        assert str(error.value) == message
+
+
+def test_behaviour_is_the_decision_on_every_way_votes_can_fall():
+    model = calibrate(*[(sample := simulate("rb2-math", 90, 8, seed=1)).counts, sample.labels])
+    davidson = Davidson(calibration=model)
+    for aggregator in (MajorityVote(), davidson):
+        behaviour = voting_behaviour(aggregator, 6)
+        assert behaviour.shape == (7, 7)
+        for a, b in itertools.product(range(7), repeat=2):
+            if a + b > 6:
+                assert behaviour[a, b] is np.ma.masked
+            else:
+                assert behaviour[a, b] == aggregator.decide([[b, 6 - a - b, a]])[0]
+        assert (behaviour == -behaviour.T).all()
+    assert voting_behaviour(MajorityVote(), 0).tolist() == [[0]]
+    with pytest.raises(InputError, match=r"^CI-SC wants a confidence"):
+        voting_behaviour(ConfidenceWeightedVote(), 3)
+
+
+def judged(n_items=60, n_votes=6):
+    """Simulated votes with confidences and a decision, and their labels."""
+    sample = simulate("wmt-zh-en", n_items, n_votes, seed=5)
+    columns = sample.vote_columns()
+    columns["confidence"] = np.random.default_rng(0).random(len(columns["item"]))
+    for name in ("gsa", "gsa_4"):
+        columns[name] = np.repeat(sample.labels, n_votes)
+    return columns, sample
+
+
+def test_evidence_reaches_the_aggregators_of_an_evaluation():
+    columns, sample = judged()
+    votes, labels = read_votes(columns), read_labels(sample.label_columns())
+    methods = by_name(["ci-sc", "soft-sc-min", "gsa", "majority", "isotonic"])
+    settings = {"protocol": Protocol(RandomSplits(n_splits=3, size=20))}
+    found = evaluate(votes, labels, aggregators=methods, **settings)
+    ids, evidence = votes.evidence(decisions=["gsa"])
+    assert ids.tolist() == sample.items.tolist()
+    direct = compare(evidence, sample.labels, methods, **settings)
+    for one, other in zip(found.cells[0].comparison.methods, direct.methods, strict=True):
+        assert one.mae.tolist() == other.mae.tolist()
+    assert not direct.methods[2].mae.any()
+    plain = compare(sample.counts, sample.labels, [methods[3]], **settings).methods[0]
+    assert plain.mae.tolist() == direct.methods[3].mae.tolist()
+    assert evaluate(votes, labels, n_votes=[4], aggregators=methods, **settings).cells
+    with pytest.raises(InputError, match="no column 'gsa_3'"):
+        evaluate(votes, labels, n_votes=[3], aggregators=methods, **settings)
+    with pytest.raises(InputError, match="there are no decisions of 'gsa'"):
+        compare(sample.counts, sample.labels, methods[2:], **settings)
+    wide = read_counts({
+        "item": sample.items, **dict(zip(("minus", "tie", "plus"), sample.counts.T, strict=True)),
+        "usc": sample.labels,
+    })  # fmt: skip
+    assert (
+        not evaluate(wide, labels, aggregators=[Decided("usc")])
+        .cells[0]
+        .comparison.methods[0]
+        .mae.any()
+    )
+    with pytest.raises(InputError, match="confidence wants single votes, and these are counts"):
+        evaluate(wide, labels, confidence="margin")
+
+
+def test_methods_on_the_command_line(tmp_path, capsys):
+    columns, sample = judged()
+    columns["sureness"] = columns.pop("confidence")
+    pl.DataFrame(columns).write_csv(tmp_path / "votes.csv")
+    pl.DataFrame(sample.label_columns()).write_csv(tmp_path / "labels.csv")
+    files = ["evaluate", str(tmp_path / "votes.csv"), str(tmp_path / "labels.csv")]
+    few = ["--splits", "2", "--size", "20"]
+    left_out = {*DECIDED, "neighbours"} - {"gsa"}  # of neighbours there are none
+    names = ",".join(name for name in AGGREGATORS if name not in left_out)
+    assert run([*files, *few, "--methods", names, "--confidence", "Sureness", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["lines"]
+    assert [line["method"] for line in found] == [a.name for a in by_name(names.split(","))]
+    assert run([*files, *few, "--methods", "majority,median,isotonic,gsa"]) == 0
+    table = capsys.readouterr().out
+    header, *rows = [re.split(r" {2,}", line.strip()) for line in table.splitlines()[:5]]
+    assert [row[header.index("method")] for row in rows] == [
+        "majority vote", "rounded median", "isotonic", "GSA"
+    ]  # fmt: skip
+    assert run([*files, *few]) == 0
+    assert "Davidson" in capsys.readouterr().out
+    assert run([*files, *few, "--methods", "ci-sc"]) == 2
+    assert "CI-SC wants a confidence of every vote" in capsys.readouterr().err
+    assert run([*files, *few, "--methods", "best"]) == 2
+    assert (
+        "no method 'best', expected one of neighbours, weak, davidson, majority,"
+        in capsys.readouterr().err
+    )
+
+
+# Real votes
+
+
+@pytest.fixture(scope="module")
+def real_scores(shared):
+    """MAE by method, averaged over judges and tasks, with the margin for a confidence."""
+    votes = pl.read_parquet(shared / "data/rb2/votes.parquet")
+    votes = votes.filter(template="base", temperature="default", judge="claude-sonnet-4.6")
+    found = evaluate(
+        read_votes(votes),
+        read_labels(shared / "data/rb2/labels.csv"),
+        n_votes=[8],
+        aggregators=by_name(
+            [n for n in AGGREGATORS if n not in (*DECIDED, "weak", "neighbours", "threshold")]
+        ),
+        confidence="margin",
+        protocol=Protocol(RandomSplits(n_splits=5)),
+    )
+    assert len(found.cells) == 5
+    scores = defaultdict(list)
+    for cell in found.cells:
+        for method in cell.comparison.methods:
+            scores[method.name].append(method.mae.mean())
+    return {name: np.mean(values) for name, values in scores.items()}
+
+
+def test_calibrated_methods_beat_the_others_on_real_votes(real_scores):
+    calibrated = {real_scores.pop(name) for name in ("Davidson", "Davidson MAE", "isotonic")}
+    assert len(real_scores) == 6
+    assert max(calibrated) < min(real_scores.values())
+
+
+def test_a_margin_gives_ties_no_weight_on_real_votes(real_scores):
+    """A tie vote has margin 0, so weighing by it does worse than not weighing at all."""
+    for name in ("CI-SC", "Soft-SC mean", "Soft-SC min", "Soft-SC product"):
+        assert real_scores[name] > real_scores["majority vote"]
+
+
+def test_the_direct_fit_is_optimal_on_real_calibration_sets(shared):
+    votes = read_votes(
+        pl.read_parquet(shared / "data/rb2/votes.parquet").filter(
+            template="base", temperature="default", judge="gpt-5.4", task="factuality"
+        )
+    )
+    gold = dict(pl.read_csv(shared / "data/rb2/labels.csv").select("item", "label").iter_rows())
+    ids, counts = votes.counts()
+    labels = np.array([gold[item] for item in ids])
+    rng = np.random.default_rng(0)
+    for size in (50, 50, 200, len(labels)):
+        rows = rng.permutation(len(labels))[:size]
+        found = calibrate_by_mae(counts[rows], labels[rows])
+        assert found.is_optimal
+        usual = calibrate(counts[rows], labels[rows]).model.decide(counts[rows])
+        assert found.mae <= mean_absolute_error(labels[rows], usual)
+        assert isinstance(found.model, DavidsonModel)
+
+
+def test_aggregators_say_what_they_need():
+    needs = {name: needs_of(make()) for name, make in AGGREGATORS.items()}
+    assert {name for name, one in needs.items() if one.confidences} == {
+        "soft-sc-mean", "soft-sc-min", "soft-sc-product", "ci-sc"
+    }  # fmt: skip
+    assert {name: one.decisions for name, one in needs.items() if one.decisions} == {
+        "greedy": "greedy", "few-shot": "few_shot", "gsa": "gsa", "usc": "usc"
+    }  # fmt: skip
+    assert [name for name, one in needs.items() if one.time] == ["davidson-mae"]
+    assert [name for name, one in needs.items() if one.neighbours] == ["neighbours"]
+    assert [name for name, one in needs.items() if one.votes_alone] == [
+        "weak", "davidson", "majority", "median", "threshold", "davidson-mae", "isotonic"
+    ]  # fmt: skip
+    assert decisions_of(by_name(["usc", "davidson", "few-shot"])) == ["usc", "few_shot"]
+
+    class Silent:
+        name = "silent"
+
+    assert needs_of(Silent()) == Needs()
+
+
+@pytest.mark.parametrize("name", AGGREGATORS)
+def test_what_an_aggregator_needs_is_what_it_asks_for(name):
+    (method,) = by_name([name])
+    counts, labels = [[3, 0, 0], [0, 3, 0], [0, 0, 3], [1, 1, 1]], [-1, 0, 1, 0]
+    needs = needs_of(method)
+    if needs.votes_alone:
+        assert len(method.fit(counts, labels).decide(counts)) == 4
+        return
+    with pytest.raises(InputError):
+        method.decide(counts)
+    if needs.neighbours:
+        prior = fit_prior([(counts, labels)])
+        assert len(method.among(prior).fit(counts, labels).decide(counts)) == 4
+        return
+    rest = Confidences(*np.ones((3, 4, 3))) if needs.confidences else None
+    decided = {needs.decisions: labels} if needs.decisions else {}
+    assert len(method.decide(Evidence(counts, rest, decided))) == 4

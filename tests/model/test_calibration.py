@@ -1,0 +1,366 @@
+"""A fit is judged by its optimality: no lower point, no slope left inside the box."""
+
+import math
+import warnings
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+import btdagg
+from btdagg import Bounds, DavidsonModel, InputError, _core, calibrate
+from btdagg.model import CalibrationWarning
+from btdagg.model.bounds import box_of
+from btdagg.model.calibration_set import calibration_set
+
+LOWER = np.array([1e-3, math.log(1e-4), -10.0])
+UPPER = np.array([5.0, math.log(1e3), 10.0])
+
+
+@pytest.fixture
+def quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        yield
+
+
+def simulated_set(rng):
+    """A small calibration set of a judge of any kind."""
+    n_items, n_votes = rng.integers(20, 101), rng.choice([2, 4, 8, 12, 20])
+    chances = rng.dirichlet(rng.uniform(0.2, 2, 3), size=n_items)
+    counts = np.array([rng.multinomial(n_votes, p) for p in chances])
+    model = DavidsonModel(rng.uniform(0.3, 3), rng.uniform(-2, 7), rng.uniform(-1, 2.5))
+    p = model.predict_proba(counts)
+    labels = (rng.random(n_items)[:, None] > p.cumsum(axis=1)[:, :2]).sum(axis=1) - 1
+    return counts, labels
+
+
+def rb2_sets(shared):
+    """Counts and labels of every task and judge of rb2 at 2, 4 and 8 votes."""
+    votes = btdagg.read_votes(shared / "data/rb2/votes.parquet")
+    votes = votes.filter({"template": "base", "temperature": "default"})
+    labels = btdagg.read_labels(shared / "data/rb2/labels.csv")
+    for _, part in votes.partition(["task", "judge"]):
+        for n_votes in (2, 4, 8):
+            items = btdagg.align(*part.counts(n_votes), labels)
+            yield items.counts, items.labels
+
+
+def best_of_random_starts(counts, labels, rng, n_starts=100):
+    items = calibration_set(counts, labels, None, alpha=1.0, kappa=1.0)
+    bounds = list(zip(LOWER, UPPER, strict=True))
+    options = {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 1000}
+    starts = rng.uniform(LOWER, UPPER, size=(n_starts, 3))
+    return min(
+        minimize(
+            lambda theta: items.loss(theta, 1),
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=bounds,
+            options=options,
+        ).fun
+        for start in starts
+    )
+
+
+@pytest.mark.soak
+@pytest.mark.usefixtures("quiet")
+def test_no_random_start_finds_a_lower_point_on_simulated_sets():
+    rng = np.random.default_rng(11)
+    for _ in range(150):
+        counts, labels = simulated_set(rng)
+        excess = calibrate(counts, labels).drps - best_of_random_starts(counts, labels, rng)
+        assert excess <= 1e-8
+
+
+@pytest.mark.soak
+@pytest.mark.usefixtures("quiet")
+def test_no_random_start_finds_a_lower_point_on_real_votes(shared):
+    rng = np.random.default_rng(12)
+    tasks = list(rb2_sets(shared))
+    for _ in range(150):
+        counts, labels = tasks[rng.integers(len(tasks))]
+        chosen = rng.choice(len(labels), rng.integers(20, 101), replace=False)
+        counts, labels = counts[chosen], labels[chosen]
+        excess = calibrate(counts, labels).drps - best_of_random_starts(counts, labels, rng)
+        assert excess <= 1e-8
+
+
+@pytest.mark.usefixtures("quiet")
+def test_single_starts_are_left_in_local_minima_and_this_fit_is_not():
+    """Four votes an item, few decisive labels: one of the sets that the design warns of."""
+    rng = np.random.default_rng(11)
+    misses = 0
+    for _ in range(200):
+        counts, labels = simulated_set(rng)
+        items = calibration_set(counts, labels, None, alpha=1.0, kappa=1.0)
+        single = minimize(
+            lambda theta, items=items: items.loss(theta, 1),
+            [1.0, 0.0, 0.0],
+            jac=True,
+            method="L-BFGS-B",
+            bounds=list(zip(LOWER, UPPER, strict=True)),
+        )
+        found = calibrate(counts, labels).drps
+        assert found <= single.fun + 1e-10
+        misses += single.fun > found + 1e-4
+    assert misses >= 1
+
+
+@pytest.mark.usefixtures("quiet")
+def test_the_projected_gradient_vanishes_and_no_grid_point_is_lower():
+    rng = np.random.default_rng(13)
+    for _ in range(50):
+        counts, labels = simulated_set(rng)
+        fitted = calibrate(counts, labels)
+        model = fitted.model
+        theta = np.array([model.beta, model.eta0, model.gamma])
+        gradient = model.drps_gradient(counts, labels)
+        step = np.clip(theta - gradient, LOWER, UPPER) - theta
+        assert abs(step).max() < 1e-7
+        assert fitted.converged
+        assert fitted.drps == model.drps(counts, labels)
+        for other in rng.uniform(LOWER, UPPER, size=(200, 3)):
+            assert DavidsonModel(*other).drps(counts, labels) >= fitted.drps
+
+
+@pytest.mark.parametrize("truth", [(0.62, 0.3, 0.5), (1.19, 2.66, 0.52), (1.41, 6.5, 1.94)])
+def test_the_parameters_that_made_the_labels_are_found(truth):
+    """With the exact label distribution as soft labels the truth is the minimum."""
+    counts = np.array([(m, 12 - m - p, p) for m in range(13) for p in range(13 - m)])
+    soft = DavidsonModel(*truth).predict_proba(counts)
+    fitted = calibrate(counts, None, weights=soft).model
+    np.testing.assert_allclose([fitted.beta, fitted.eta0, fitted.gamma], truth, atol=1e-5)
+
+
+@pytest.mark.usefixtures("quiet")
+def test_weights_smoothing_and_bounds_are_used():
+    rng = np.random.default_rng(14)
+    counts, labels = simulated_set(rng)
+    times = rng.integers(0, 4, size=len(labels))
+    weighted = calibrate(counts, labels, weights=times)
+    repeated = calibrate(np.repeat(counts, times, axis=0), np.repeat(labels, times))
+    assert weighted.drps == pytest.approx(repeated.drps, abs=1e-12)
+    assert weighted.n_labels == (times > 0).sum()
+    smooth = calibrate(counts, labels, alpha=0.25, kappa=3.0).model
+    assert (smooth.alpha, smooth.kappa) == (0.25, 3.0)
+    assert smooth.drps(counts, labels) == calibrate(counts, labels, alpha=0.25, kappa=3.0).drps
+    narrow = Bounds(beta=(0.9, 1.1), nu=(2, 3), gamma=(0, 0.1))
+    model = calibrate(counts, labels, bounds=narrow).model
+    assert 0.9 <= model.beta <= 1.1
+    assert 2 - 1e-12 <= model.nu <= 3 + 1e-12
+    assert 0 <= model.gamma <= 0.1
+
+
+def test_the_cost_of_a_fit_does_not_grow_with_the_data():
+    rng = np.random.default_rng(15)
+    counts = rng.multinomial(12, [0.3, 0.2, 0.5], size=100_000)
+    items = calibration_set(counts, rng.integers(-1, 2, 100_000), None, alpha=1.0, kappa=1.0)
+    assert items.n_items == 100_000
+    assert items.n_distinct <= 49  # 91 triples, a triple and its mirror image being one
+
+
+@pytest.mark.parametrize(
+    ("counts", "labels", "message"),
+    [
+        ([[1, 2, 9]] * 5 + [[0, 9, 3]], [1] * 6, "every label is 1: beta, nu and gamma cannot"),
+        ([[1, 2, 9]], [0], "1 label: three parameters cannot be identified by fewer than three"),
+        ([[1, 2, 9], [9, 1, 2]], [1, -1], "2 labels: three parameters cannot be identified"),
+        ([[0, 0, 0]] * 4, [1, 0, -1, 0], "no item has votes: beta and gamma cannot be identified"),
+        ([[3, 1, 3], [2, 8, 2], [1, 1, 1]], [1, 0, -1], "no item leans to a side: beta cannot"),
+        (
+            [[0, 0, 4], [4, 0, 0], [3, 0, 1], [1, 0, 3]],
+            [1, -1, 0, 0],
+            "all items have the same share of ties: gamma cannot be told apart from nu",
+        ),
+    ],
+)
+def test_labels_that_cannot_identify_a_parameter_are_warned_of(counts, labels, message):
+    with pytest.warns(CalibrationWarning) as caught:
+        fitted = calibrate(counts, labels)
+    assert any(message in str(warning.message) for warning in caught)
+    assert tuple(str(warning.message) for warning in caught) == fitted.warnings
+    assert caught[0].filename == __file__
+
+
+def test_an_unidentified_parameter_is_left_neutral():
+    with pytest.warns(CalibrationWarning):
+        no_ties = calibrate([[0, 0, 4], [4, 0, 0], [3, 0, 1], [1, 0, 3]], [1, -1, 0, 0])
+    with pytest.warns(CalibrationWarning):
+        no_votes = calibrate([[0, 0, 0]] * 4, [1, 0, -1, 0])
+    assert no_ties.model.gamma == 0
+    assert (no_votes.model.beta, no_votes.model.gamma) == (1, 0)
+    # All that is left is the share of ties: p(0) = nu / (nu + 2), at the least DRPS.
+    assert no_votes.model.predict_proba([[0, 0, 0]])[0, 1] == pytest.approx(0.5, abs=1e-6)
+
+
+@pytest.mark.usefixtures("quiet")
+def test_a_neutral_gamma_does_not_cost_a_better_fit():
+    """One tie feature for all items, and a tie logit that nu alone cannot reach."""
+    counts = [[0, 0, 2], [2, 0, 0], [1, 0, 1]] * 7
+    labels = [0] * 20 + [1]
+    fitted = calibrate(counts, labels, bounds=Bounds(nu=(1e-4, 2.0)))
+    assert any("and makes up for it" in text for text in fitted.warnings)
+    assert fitted.model.gamma < 0
+    held = calibrate(counts, labels, bounds=Bounds(nu=(1e-4, 2.0), gamma=(0, 0)))
+    assert fitted.drps < held.drps - 1e-3
+
+
+def test_bounds_that_are_hit_and_judges_that_add_nothing_are_warned_of():
+    with pytest.warns(CalibrationWarning, match="nu is at its bound 1000"):
+        high = calibrate(
+            [[0, 3, 9], [8, 4, 0], [1, 2, 9], [12, 0, 0], [2, 0, 10]], [0, 0, 0, -1, 0]
+        )
+    assert "nu" in high.at_bounds
+    assert high.model.nu == pytest.approx(1000)
+    rng = np.random.default_rng(16)
+    noise = rng.multinomial(8, [0.4, 0.2, 0.4], size=500)
+    with pytest.warns(CalibrationWarning, match="with up to 8 votes a tie, however they fall"):
+        fitted = calibrate(noise, rng.choice([-1, 0, 0, 1], size=500))
+    assert not fitted.model.decide(noise).any()
+
+
+def test_a_fit_that_does_not_converge_is_warned_of(monkeypatch):
+    counts, labels = simulated_set(np.random.default_rng(17))
+    items = calibration_set(counts, labels, None, alpha=1.0, kappa=1.0)
+
+    fit = items.fit(LOWER.tolist(), UPPER.tolist(), 1)
+
+    def changed(value, **other):
+        names = [name for name in dir(value) if not name.startswith("_")]
+        return SimpleNamespace(**({name: getattr(value, name) for name in names} | other))
+
+    # A test of the core shows that it says so.
+    stuck = changed(items, fit=lambda *_: changed(fit, converged=False))
+    monkeypatch.setattr("btdagg.model.calibration.calibration_set", lambda *_, **__: stuck)
+    with pytest.warns(CalibrationWarning, match="the fit did not converge"):
+        assert not calibrate(counts, labels).converged
+
+
+@pytest.mark.usefixtures("quiet")
+def test_lbfgsb_finds_nothing_lower_from_where_the_fit_ends():
+    """The paper's optimiser, with as tight tolerances as it takes."""
+    rng = np.random.default_rng(22)
+    for _ in range(300):
+        counts, labels = simulated_set(rng)
+        fitted = calibrate(counts, labels)
+        items = calibration_set(counts, labels, None, alpha=1.0, kappa=1.0)
+        found = minimize(
+            lambda theta, items=items: items.loss(theta, 1),
+            [fitted.model.beta, fitted.model.eta0, fitted.model.gamma],
+            jac=True,
+            method="L-BFGS-B",
+            bounds=list(zip(LOWER, UPPER, strict=True)),
+            options={"ftol": 1e-15, "gtol": 1e-9, "maxiter": 1000},
+        )
+        assert found.fun >= fitted.drps - 1e-15
+
+
+@pytest.mark.usefixtures("quiet")
+def test_a_refit_with_unit_weights_is_the_calibration_to_the_last_bit():
+    rng = np.random.default_rng(23)
+    for number in range(120):
+        counts, labels = simulated_set(rng)
+        if number % 3 == 1:
+            counts[:, 1] = 0  # gamma cannot be told from nu
+        if number % 3 == 2:
+            counts[:, 2] = counts[:, 0]  # no item leans to a side
+        bounds = Bounds(nu=(1e-4, 2.0)) if number % 2 else Bounds()
+        fitted = calibrate(counts, labels, bounds=bounds)
+        refits = _core.Refits(
+            counts.astype(np.uint64),
+            labels.astype(np.int8),
+            1.0,
+            1.0,
+            *(bound.tolist() for bound in box_of(bounds)),
+        )
+        thetas, drps, converged, at_bounds = refits.fit(np.ones((1, len(labels))), 1)
+        model = fitted.model
+        assert thetas[0].tolist() == [model.beta, model.eta0, model.gamma]
+        assert (drps[0], converged[0]) == (fitted.drps, fitted.converged)
+        names = ("beta", "nu", "gamma")
+        assert tuple(np.array(names)[at_bounds[0]].tolist()) == fitted.at_bounds
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            {"beta": (2, 1)},
+            r"bounds of beta are \(2, 1\), expected two finite numbers in ascending",
+        ),
+        ({"nu": (0, 1)}, r"bounds of nu are \(0, 1\), expected two finite numbers above 0"),
+        ({"gamma": (0, math.inf)}, r"bounds of gamma are \(0, inf\), expected two finite numbers"),
+        ({"gamma": 3}, r"bounds of gamma are 3, expected two finite numbers"),
+        ({"beta": (1, 2, 3)}, r"bounds of beta are \(1, 2, 3\), expected two finite numbers"),
+        ({"beta": ("a", 2)}, r"bounds of beta are \('a', 2\), expected two finite numbers"),
+    ],
+)
+def test_bad_bounds_are_named(arguments, message):
+    with pytest.raises(InputError, match=message):
+        Bounds(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"alpha": 0}, "alpha is 0, expected a finite number above 0"),
+        ({"kappa": -1}, "kappa is -1, expected a finite number above 0"),
+        ({"alpha": math.nan}, "alpha is nan, expected a finite number"),
+        ({"kappa": "1"}, "kappa is '1', expected a finite number"),
+    ],
+)
+def test_bad_smoothing_is_named(arguments, message):
+    with pytest.raises(InputError, match=message):
+        calibrate([[1, 2, 3]], [0], **arguments)
+    with pytest.raises(InputError, match=message):
+        DavidsonModel(1, 1, 1, **arguments)
+
+
+def test_a_calibration_reads_well():
+    rng = np.random.default_rng(18)
+    counts, labels = simulated_set(rng)
+    fitted = calibrate(counts, labels)
+    first, *rest = str(fitted).splitlines()
+    assert first.startswith(f"beta {fitted.model.beta:.4g}, nu ")
+    assert f"from {len(labels)} labels" in first
+    assert len(rest) == len(fitted.warnings)
+
+
+@pytest.mark.usefixtures("quiet")
+def test_extreme_weights_are_only_a_scale():
+    counts, labels = simulated_set(np.random.default_rng(19))
+    wanted = calibrate(counts, labels)
+    for size in (2.0**-1074, 2.0**-1000, 2.0**1000):
+        weights = np.full(len(labels), size)
+        assert wanted.model.drps(counts, labels, weights) == wanted.drps
+        assert calibrate(counts, labels, weights=weights).model == wanted.model
+    with pytest.raises(InputError, match="weights of equal counts have no finite sum"):
+        wanted.model.drps([[1, 2, 3]] * 4, [0] * 4, [1e308] * 4)
+
+
+@pytest.mark.usefixtures("quiet")
+def test_wider_bounds_never_give_a_higher_minimum():
+    rng = np.random.default_rng(20)
+    wide = Bounds(beta=(1e-6, 100), nu=(1e-100, 1e100), gamma=(-100, 100))
+    for _ in range(25):
+        counts, labels = simulated_set(rng)
+        assert calibrate(counts, labels, bounds=wide).drps <= calibrate(counts, labels).drps + 1e-9
+
+
+@pytest.mark.usefixtures("quiet")
+def test_threads_do_not_change_a_fit():
+    rng = np.random.default_rng(21)
+    counts = rng.integers(0, 60, size=(20_000, 3))
+    labels = rng.integers(-1, 2, size=20_000)
+    fitted = calibrate(counts, labels)
+    assert calibrate(counts, labels, n_threads=3) == fitted
+    for method in (fitted.model.drps, fitted.model.drps_gradient):
+        np.testing.assert_array_equal(method(counts, labels, n_threads=3), method(counts, labels))
+
+
+def test_bounds_are_bounds():
+    with pytest.raises(InputError, match=r"bounds is \{'beta': \(1, 2\)\}, expected btdagg.Bounds"):
+        calibrate([[1, 2, 3]], [0], bounds={"beta": (1, 2)})

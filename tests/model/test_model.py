@@ -1,0 +1,166 @@
+"""The model as a value: equality, text, pickles, files."""
+
+import copy
+import dataclasses
+import json
+import math
+import os
+import pickle
+import stat
+
+import numpy as np
+import pytest
+
+from btdagg import DavidsonModel, InputError
+
+MODEL = DavidsonModel(beta=1.2, eta0=2.0, gamma=0.1 + 0.2, alpha=0.5, kappa=3)
+
+
+def test_a_model_is_a_frozen_value():
+    assert DavidsonModel(1, 2, 3) == DavidsonModel(1.0, 2.0, 3.0, 1.0, 1.0)
+    assert DavidsonModel(1, 2, 3) != DavidsonModel(1, 2, 4)
+    assert len({DavidsonModel(1, 2, 3), DavidsonModel(1, 2, 3)}) == 1
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        MODEL.beta = 2
+    assert repr(MODEL) == (
+        "DavidsonModel(beta=1.2, eta0=2.0, gamma=0.30000000000000004, alpha=0.5, kappa=3.0)"
+    )
+    assert MODEL.nu == math.exp(2.0)
+    assert DavidsonModel(1, 800, 0).nu == math.inf
+
+
+def test_copies_decide_as_the_original():
+    for other in (
+        pickle.loads(pickle.dumps(MODEL)),
+        copy.copy(MODEL),
+        copy.deepcopy(MODEL),
+        dataclasses.replace(MODEL),
+        DavidsonModel(**dataclasses.asdict(MODEL)),
+    ):
+        assert other == MODEL
+        assert other.decide_one(0, 1, 11) == MODEL.decide_one(0, 1, 11)
+    assert dataclasses.replace(MODEL, beta=0.0).decide_one(0, 0, 50) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((math.nan, 0, 0), "beta is nan, expected a finite number"),
+        ((1, math.inf, 0), "eta0 is inf, expected a finite number"),
+        ((1, 0, "0.5"), "gamma is '0.5', expected a finite number"),
+        ((None, 0, 0), "beta is None, expected a finite number"),
+        ((10**400, 0, 0), r"beta is 10+, expected a finite number"),
+        ((10**5000, 0, 0), "beta is an integer of 16610 bits, expected a finite number"),
+    ],
+)
+def test_bad_parameters_are_named(arguments, message):
+    with pytest.raises(InputError, match=message):
+        DavidsonModel(*arguments)
+
+
+def test_a_saved_model_is_the_model(tmp_path):
+    path = tmp_path / "model.json"
+    MODEL.save(path)
+    assert DavidsonModel.load(path) == MODEL
+    assert DavidsonModel.load(str(path)) == MODEL
+    assert json.loads(path.read_text()) == {
+        "format": "btdagg.davidson",
+        "version": 1,
+        "beta": 1.2,
+        "eta0": 2.0,
+        "gamma": 0.30000000000000004,
+        "alpha": 0.5,
+        "kappa": 3.0,
+    }
+    umask = os.umask(0)
+    os.umask(umask)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o666 & ~umask
+
+
+def test_a_failed_save_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
+    path = tmp_path / "model.json"
+    MODEL.save(path)
+    monkeypatch.setattr(DavidsonModel, "to_json", lambda self: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        DavidsonModel(9, 9, 9).save(path)
+    monkeypatch.undo()
+    assert DavidsonModel.load(path) == MODEL
+    assert list(tmp_path.iterdir()) == [path]
+
+
+VALID = json.loads(MODEL.to_json())
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "m.json: not JSON"),
+        ('{"format": "btdagg.dav', "m.json: not JSON"),
+        (b"\xff\xfe\x00", "m.json: not JSON"),
+        ("[1, 2]", 'm.json: no btdagg model, expected an object with "format": "btdagg.davidson"'),
+        ('{"beta": 1}', "m.json: no btdagg model"),
+        (
+            json.dumps({**VALID, "version": 2}),
+            "m.json: model version 2, this btdagg reads version 1; a newer btdagg may read it",
+        ),
+        (json.dumps({**VALID, "version": "1"}), "m.json: model version '1'"),
+        (
+            json.dumps({**VALID, "delta": 1}),
+            r"m.json: fields \['alpha', .*'delta'.*\], expected \[",
+        ),
+        (json.dumps({k: v for k, v in VALID.items() if k != "beta"}), r"m.json: fields \['alpha'"),
+        (json.dumps({**VALID, "beta": "1"}), "m.json: beta is '1', expected a finite number"),
+        (json.dumps({**VALID, "beta": True}), "m.json: beta is True, expected a finite number"),
+        (json.dumps({**VALID, "beta": math.nan}), "beta is nan, expected a finite number"),
+        (json.dumps({**VALID, "kappa": 0}), "kappa is 0, expected a finite number above 0"),
+    ],
+)
+def test_bad_model_files_are_named(text, message, tmp_path):
+    path = tmp_path / "m.json"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(InputError, match=message):
+        DavidsonModel.load(path)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"gone\.json: No such file or directory"):
+        DavidsonModel.load(tmp_path / "gone.json")
+    with pytest.raises(InputError, match="Is a directory"):
+        DavidsonModel.load(tmp_path)
+
+
+@pytest.mark.parametrize(("n_votes", "gamma"), [(10**15, 2.0), (10**15, -2.0), (2**63, -0.1)])
+def test_always_ties_answers_at_once_for_any_number_of_votes(n_votes, gamma):
+    assert not DavidsonModel(1.0, 3.0, gamma).always_ties(n_votes)
+    assert DavidsonModel(1e-3, 60.0, gamma / 100).always_ties(n_votes)
+
+
+def test_saving_follows_links_and_writes_to_pipes(tmp_path):
+    target, link = tmp_path / "target.json", tmp_path / "link.json"
+    target.write_text("old")
+    link.symlink_to(target)
+    MODEL.save(link)
+    assert link.is_symlink()
+    assert DavidsonModel.load(target) == MODEL
+    MODEL.save("/dev/null")
+    assert not os.path.isfile("/dev/null")
+
+
+def test_too_large_numbers_of_votes_and_threads_are_named():
+    with pytest.raises(
+        InputError, match="n_votes is 18446744073709551616, expected an integer of at"
+    ):
+        MODEL.always_ties(2**64)
+    with pytest.raises(
+        InputError, match="n_threads is 18446744073709551616, expected an integer of at"
+    ):
+        MODEL.decide([[1, 2, 3]], n_threads=2**64)
+    assert not DavidsonModel(1, 20, -1e-9).always_ties(2**63)
+
+
+def test_memory_that_there_is_not_is_a_memory_error():
+    counts = np.broadcast_to(np.array([1, 2, 3]), (2**50, 3))
+    with pytest.raises(MemoryError):
+        MODEL.decide(counts)
+    with pytest.raises(MemoryError):
+        MODEL.predict_proba(counts)

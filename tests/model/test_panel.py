@@ -1,0 +1,392 @@
+"""Panels: one label from the votes of several judges."""
+
+import json
+import warnings
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.optimize import least_squares, minimize
+from sklearn.linear_model import LogisticRegression
+
+import btdagg
+from btdagg import InputError, PanelModel, _core, calibrate_panel
+from btdagg.datasets import simulate
+from btdagg.evaluation import Protocol, RandomSplits, evaluate, evaluate_panel
+from btdagg.methods import Davidson
+from btdagg.model.panel import panel_features
+from btdagg.model.panel_calibration import _RATE, _fit, _LabelledFeatures
+from btdagg.votes import panel_counts
+from commands import ended, one_line
+
+
+def panel_of(n, n_judges=3, seed=0, absent=0.0):
+    """Votes of judges of whom each is noisier than the one before, and labels."""
+    first = simulate("rb2-math", n, 8, seed=seed)
+    rng = np.random.default_rng([seed, n])
+    shares = (first.counts + 0.5) / 9.5
+    counts = [first.counts]
+    for noise in range(1, n_judges):
+        blurred = shares / (1 + noise) + noise / (1 + noise) / 3
+        counts.append(rng.multinomial(8, blurred))
+    found = np.stack(counts, axis=1)
+    found[rng.random(found.shape[:2]) < absent] = 0
+    return found, first.labels
+
+
+def quiet(*args, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", btdagg.model.CalibrationWarning)
+        return calibrate_panel(*args, **options)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_with_one_judge_it_is_the_papers_fit(seed):
+    counts, labels = panel_of(150, 1, seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", btdagg.model.CalibrationWarning)  # nu may be at its bound
+        one = btdagg.calibrate(counts[:, 0], labels)
+    found = calibrate_panel(counts, labels)
+    theta = (found.model.beta[0], found.model.eta0, found.model.gamma[0])
+    assert theta == pytest.approx((one.model.beta, one.model.eta0, one.model.gamma), rel=1e-5)
+    assert found.drps == pytest.approx(one.drps, rel=1e-9)
+    every = panel_of(500, 1, 9)[0]
+    assert (found.model.decide(every) == one.model.decide(every[:, 0])).all()
+    proba = one.model.predict_proba(every[:, 0])
+    assert found.model.predict_proba(every) == pytest.approx(proba, abs=1e-5)
+
+
+def test_without_ties_it_is_a_logistic_regression():
+    rng = np.random.default_rng(1)
+    s = rng.normal(size=(80, 3))
+    true = np.array([1.2, 0.5, 0.8])
+    chance = 1 / (1 + np.exp(-2 * s @ true))
+    # Both labels of every item, by their chances: proper scores have the same minimum.
+    both, labels = np.vstack([s, s]), np.repeat([1, -1], 80).astype(np.int8)
+    weights = np.concatenate([chance, 1 - chance])
+    no_ties = np.full(7, -9.0), np.full(7, 9.0)
+    no_ties[0][3] = no_ties[1][3] = -60.0
+
+    def fit(s, labels, weights):
+        items = _core.PanelItems(s, np.zeros_like(s), labels, weights)
+        x, loss, converged = items.fit([0.5] * 7, np.zeros((7, 7)), *map(list, no_ties))
+        assert converged
+        return np.array(x[:3]), loss
+
+    peer = LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-12, max_iter=10_000)
+    peer.fit(2 * both, labels, sample_weight=weights)
+    assert fit(both, labels, weights)[0] == pytest.approx(peer.coef_[0], abs=1e-4)
+    # And of labels that are no chances the DRPS is twice the Brier score.
+    drawn = np.where(rng.random(80) < chance, 1, -1).astype(np.int8)
+
+    def residuals(beta):
+        return 1 / (1 + np.exp(-2 * s @ beta)) - (drawn > 0)
+
+    brier = least_squares(residuals, true, xtol=1e-15, ftol=1e-15, gtol=1e-15)
+    beta, loss = fit(s, drawn, np.ones(80))
+    assert beta == pytest.approx(brier.x, abs=1e-5)
+    assert loss == pytest.approx(2 * np.mean(residuals(brier.x) ** 2), rel=1e-9)
+
+
+@pytest.mark.parametrize("centre", [(1 / 3, 1 / 3, 1 / 3), (0.0, 1.0, 0.0)])
+def test_a_penalised_fit_is_the_optimum(centre):
+    counts, labels = panel_of(60, 3, 3)
+    s, t = panel_features(counts.astype(np.uint64), 1.0, 1.0)
+    centre, spread = np.array(centre), 0.5
+    items = _LabelledFeatures(s, t, labels.astype(np.int8), np.ones(60))
+    start = np.array([*(1.3 * centre), 1.5, *(0.8 * centre)])
+    found = _fit(items, centre, spread, [start])
+    assert found.converged
+
+    def loss(x):
+        total = items.loss(x) / 60
+        for part in (x[:3], x[4:]):
+            away = part - centre * (part @ centre) / (centre @ centre)
+            total += away @ away / (2 * _RATE * 60 * spread**2)
+        return total
+
+    box = [(0, 5)] * 3 + [(np.log(1e-4), np.log(1e3))] + [(-10, 10)] * 3
+    again = minimize(loss, found.x, bounds=box, method="L-BFGS-B", options={"ftol": 1e-15})
+    assert again.fun >= loss(found.x) - 1e-10
+
+
+def test_a_judge_who_is_never_there_changes_nothing():
+    counts, labels = panel_of(80, 2, 5)
+    two = calibrate_panel(counts, labels, judges=["a", "b"])
+    three = np.concatenate([counts, np.zeros((80, 1, 3), dtype=int)], axis=1)
+    with pytest.warns(
+        btdagg.model.CalibrationWarning, match="judge 'c' has no votes on the labelled"
+    ):
+        found = calibrate_panel(three, labels, judges=["a", "b", "c"])
+    assert (found.model.beta[:2], found.model.gamma[:2]) == (two.model.beta, two.model.gamma)
+    assert (found.model.eta0, found.model.unheard) == (two.model.eta0, ("c",))
+    new = panel_of(400, 3, 6, absent=0.2)[0]
+    assert (found.model.decide(new) == two.model.decide(new[:, :2])).all()
+    assert (found.model.predict_proba(new) == two.model.predict_proba(new[:, :2])).all()
+    with pytest.warns(btdagg.model.CalibrationWarning):
+        in_front = calibrate_panel(three[:, ::-1], labels, judges=["c", "b", "a"])
+    assert in_front.model.beta[::-1] == pytest.approx(found.model.beta, abs=1e-6)
+
+
+def test_an_absent_judge_says_neither_a_side_nor_a_tie():
+    model = PanelModel(("a", "b", "c"), (0.9, 0.4, 0.7), 1.0, (0.8, -0.3, 0.5))
+    votes = [0, 2, 6]
+    together = model.predict_proba([[votes, votes, votes]])
+    assert model.predict_proba([[votes, votes, [0, 0, 0]]]) == pytest.approx(together, abs=1e-12)
+    assert model.predict_proba([[[0, 0, 0], votes, [0, 0, 0]]]) == pytest.approx(together)
+    # It stands in for the mean of the others' features.
+    one, other = np.array([[1, 0, 7]]), np.array([[3, 4, 1]])
+    s, t = panel_features(np.stack([one, other, 0 * one], axis=1).astype(np.uint64), 1.0, 1.0)
+    assert s[0, 2] == pytest.approx(s[0, :2].mean())
+    assert t[0, 2] == pytest.approx(t[0, :2].mean())
+    # Without any votes no side is likelier.
+    (minus, _, plus), decided = model.predict_proba(np.zeros((1, 3, 3)))[0], model.decide
+    assert minus == plus
+    assert decided(np.zeros((1, 3, 3), dtype=int)).tolist() == [0]
+
+
+def test_decisions_have_the_least_risk_and_swapping_sides_mirrors_all():
+    counts, labels = panel_of(150, 3, 7, absent=0.15)
+    found, mirrored = quiet(counts, labels), quiet(counts[:, :, ::-1], -labels)
+    assert mirrored.model == found.model
+    new = panel_of(2_000, 3, 8, absent=0.15)[0]
+    decided = found.model.decide(new)
+    assert set(decided.tolist()) == {-1, 0, 1}
+    risks = found.model.risks(new)
+    assert (risks[np.arange(2_000), decided + 1] <= risks.min(axis=1) + 1e-12).all()
+    assert (found.model.decide(new[:, :, ::-1]) == -decided).all()
+    assert (
+        found.model.predict_proba(new[:, :, ::-1]) == found.model.predict_proba(new)[:, ::-1]
+    ).all()
+    assert found.model.predict_proba(new).sum(axis=1) == pytest.approx(np.ones(2_000))
+
+
+def test_weights_and_groups_count():
+    counts, labels = panel_of(60, 2, 11)
+    twice = quiet(np.concatenate([counts, counts]), np.concatenate([labels, labels]),
+                  groups=np.tile(np.arange(60), 2))  # fmt: skip
+    assert twice.n_labels == 120
+    some = np.r_[np.ones(40), np.zeros(20)]
+    assert quiet(counts, labels, weights=some).model == quiet(counts[:40], labels[:40]).model
+    grouped = quiet(counts, labels, groups=np.arange(60) // 30)
+    assert grouped.model != quiet(counts, labels).model
+
+
+def test_a_noise_judge_gets_little_and_many_labels_tell_the_best():
+    counts, labels = panel_of(600, 1, 12)
+    noise = np.random.default_rng(0).multinomial(8, [0.4, 0.2, 0.4], size=600)
+    found = calibrate_panel(np.stack([counts[:, 0], noise], axis=1), labels)
+    assert found.model.beta[1] < 0.1 * found.model.beta[0]
+    assert found.cross_validated["1"] < found.cross_validated["equal weights"]
+    assert sum(found.shares.values()) == pytest.approx(1)
+    assert found.shares["1"] > found.shares["2"]
+    assert found.converged
+
+
+def test_files_keep_every_bit(tmp_path):
+    counts, labels = panel_of(50, 3, 13)
+    model = calibrate_panel(counts, labels, judges=["x", "y", "z"]).model
+    model.save(tmp_path / "panel.json")
+    again = PanelModel.load(tmp_path / "panel.json")
+    assert again == model
+    assert again.provenance == model.provenance == btdagg.votes.Provenance(n_votes=8, n_labels=50)
+    saved = json.loads((tmp_path / "panel.json").read_text())
+    assert (saved["format"], saved["version"]) == ("btdagg.model.panel", 1)
+    for changed, text in [
+        (
+            {"version": 2},
+            "panel version 2, this btdagg reads version 1; a newer btdagg may read it",
+        ),
+        ({"format": "btdagg.davidson"}, 'no btdagg panel, expected an object with "format"'),
+        ({"beta": [1.0]}, "beta is [1.0], expected 3 numbers"),
+        ({"more": 1}, "fields ["),
+        ({"judges": ["x", "x", "y"]}, "judges has 'x' twice"),
+        ({"eta0": None}, "eta0 is None"),
+    ]:
+        (tmp_path / "bad.json").write_text(json.dumps({**saved, **changed}))
+        with pytest.raises(InputError) as raised:
+            PanelModel.load(tmp_path / "bad.json")
+        assert str(raised.value).startswith(f"{tmp_path}/bad.json: ")
+        assert text in str(raised.value)
+    with pytest.raises(InputError, match="no btdagg model"):
+        btdagg.DavidsonModel.load(tmp_path / "panel.json")
+    with pytest.warns(
+        btdagg.votes.ProvenanceWarning, match="items have up to 24 votes, and the model"
+    ):
+        again.decide(3 * counts)
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"counts": np.zeros((4, 3), int)}, "counts has shape (4, 3), expected (n, judges, 3)"),
+        ({"counts": np.zeros((4, 2, 2), int)}, "counts has shape (4, 2, 2), expected (n, judges, "
+                                               "3)"),
+        ({"counts": [[[1, 2, 3]], [[1, 2]]]}, "counts is ragged"),
+        ({"counts": np.full((4, 2, 3), -1)}, "judge '1': counts[0, 0] (minus) is -1"),
+        ({"counts": np.full((4, 2, 3), np.nan)}, "judge '1': counts[0, 0] (minus) is nan"),
+        ({"counts": np.zeros((4, 2, 3), int)}, "counts has no votes"),
+        ({"labels": [1, 0, 2, 1]}, "labels[2] is 2"),
+        ({"labels": [1, 0]}, "labels has 2 rows, expected 4 as in counts"),
+        ({"judges": ["a"]}, "judges has 1 names, and counts has 2 judges"),
+        ({"judges": ["a", "a"]}, "judges has 'a' twice"),
+        ({"judges": ["a", 2]}, "a name of judges is 2, expected text"),
+        ({"judges": "ab"}, "judges is 'ab', expected a sequence of names"),
+        ({"weights": [1, 0, 0, 0]}, "there is at most one labelled item, expected two or more"),
+        ({"groups": [7, 7, 7, 7]}, "there is at most one group, expected two or more"),
+        ({"alpha": 0}, "alpha is 0, expected a finite number above 0"),
+        ({"provenance": "x"}, "provenance is 'x', expected btdagg.votes.Provenance(...)"),
+        ({"seed": -1}, "seed is -1"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_named(change, text):
+    given = {"counts": np.ones((4, 2, 3), int), "labels": [1, 0, -1, 1], **change}
+    with pytest.raises(InputError) as raised:
+        calibrate_panel(given.pop("counts"), given.pop("labels"), **given)
+    assert text in str(raised.value)
+
+
+def test_labels_of_one_class_are_said():
+    counts, _ = panel_of(20, 2, 1)
+    with pytest.warns(
+        btdagg.model.CalibrationWarning, match="every label is 1: the parameters cannot"
+    ):
+        found = calibrate_panel(counts, np.ones(20, dtype=int))
+    assert np.isfinite(found.model.predict_proba(counts)).all()
+
+
+def long_votes(counts, judges, prefix="i", **more):
+    """One row a vote."""
+    rows = [
+        {"item": f"{prefix}{item}", "judge": judges[judge], "vote": side - 1, **more}
+        for item, judge, side in np.argwhere(counts > 0)
+        for _ in range(counts[item, judge, side])
+    ]
+    return pl.DataFrame(rows)
+
+
+def test_votes_and_labels_as_they_were_read():
+    counts, labels = panel_of(60, 2, 14, absent=0.1)
+    here = counts.sum(axis=(1, 2)) > 0
+    votes = btdagg.read_votes(long_votes(counts, ["x", "y"]))
+    gold = btdagg.read_labels({"item": [f"i{k}" for k in range(60)], "label": labels.tolist()})
+    ids, found, judges = panel_counts(votes)
+    assert judges == ("x", "y")
+    place = [int(name[1:]) for name in ids]
+    assert (found == counts[place]).all()
+    assert sorted(place) == np.flatnonzero(here).tolist()
+    by_frame = calibrate_panel(votes, gold)
+    by_array = calibrate_panel(counts[place], labels[place], judges=["x", "y"])
+    assert by_frame.model == by_array.model
+    assert by_frame.model.provenance.judge == ("x", "y")
+    assert (by_frame.model.decide(votes) == by_array.model.decide(counts[place])).all()
+    only = votes.filter({"judge": "y"})
+    alone = panel_counts(only, judges=["x", "y"]).counts
+    assert (alone[:, 0] == 0).all()
+    assert (by_frame.model.decide(only) == by_frame.model.decide(alone)).all()
+    with pytest.raises(InputError, match=r"judge 'y' is not of the panel \(x, z\)"):
+        panel_counts(votes, judges=["x", "z"])
+    with pytest.raises(InputError, match="labels is a list, expected what read_labels returns"):
+        calibrate_panel(votes, labels.tolist())
+
+
+def test_sql_decides_as_the_model_does():
+    import sqlite3
+
+    from btdagg.model.sql.dialects import DIALECTS
+
+    counts, labels = panel_of(100, 3, 15, absent=0.2)
+    fitted = quiet(counts, labels, judges=["x", 'y"', "z z"]).model
+    equal = PanelModel(("x", 'y"', "z z"), (0.5, 0.5, 0.5), 1.0, (0.4, 0.0, -0.2), unheard=("x",))
+    for model in (fitted, equal):
+        new = panel_of(500, 3, 16, absent=0.2)[0]
+        rows = [
+            [None if not judge.sum() and number % 2 else int(x) for judge in item for x in judge]
+            for number, item in enumerate(new)
+        ]
+        connection = sqlite3.connect(":memory:")
+        names = [f"{side} {name}" for name in model.judges for side in ("minus", "tie", "plus")]
+        connection.execute(f"CREATE TABLE c ({', '.join(f'`{name}` INTEGER' for name in names)})")
+        connection.executemany(f"INSERT INTO c VALUES ({', '.join('?' * 9)})", rows)
+        found = connection.execute(f"SELECT {model.to_sql('sqlite')} FROM c ORDER BY rowid")
+        assert [row[0] for row in found] == model.decide(new).tolist()
+        connection.execute("DELETE FROM c")
+        for bad in ([1, None, 2, *[0] * 6], [-1, 0, 2, *[0] * 6]):
+            connection.execute(f"INSERT INTO c VALUES ({', '.join('?' * 9)})", bad)
+        found = connection.execute(f"SELECT {model.to_sql('sqlite')} FROM c")
+        assert found.fetchall() == [(None,), (None,)]
+    assert all(len(model.to_sql(dialect)) < 100_000 for dialect in DIALECTS)
+    with pytest.raises(InputError, match=r"columns is .*, expected three for each of"):
+        model.to_sql("duckdb", columns={"x": ("a", "b", "c")})
+    with pytest.raises(InputError, match="columns has a name twice"):
+        model.to_sql("duckdb", columns=dict.fromkeys(model.judges, ("a", "b", "c")))
+    with pytest.raises(InputError, match="dialect is 'oracle'"):
+        model.to_sql("oracle")
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Votes of three judges on two tasks, of whom one is sometimes absent."""
+    votes, labels = [], []
+    for number, task in enumerate(("one", "two")):
+        counts, gold = panel_of(50, 3, 20 + number)
+        counts[:5, 2] = 0
+        votes.append(long_votes(counts, ["x", "y", "z"], task, task=task))
+        ids = [f"{task}{k}" for k in range(50)]
+        labels.append(pl.DataFrame({"item": ids, "label": gold.tolist(), "task": task}))
+    pl.concat(votes).write_csv(tmp_path / "votes.csv")
+    pl.concat(labels).write_csv(tmp_path / "labels.csv")
+    return tmp_path / "votes.csv", tmp_path / "labels.csv"
+
+
+def test_an_evaluation_shows_it_beside_its_judges(files):
+    votes, labels = btdagg.read_votes(files[0]), btdagg.read_labels(files[1])
+    protocol = Protocol(RandomSplits(size=20, n_splits=3))
+    found = evaluate_panel(votes, labels, protocol=protocol)
+    names = ["panel", "x", "y", "z", "pooled votes", "majority of pooled votes"]
+    assert [cell.key for cell in found.scores.cells] == [("one",), ("two",)]
+    for cell in found.scores.cells:
+        assert [method.name for method in cell.comparison.methods] == names
+    assert found.votes_per_item == pytest.approx(
+        {"panel": 23.2, "x": 8, "y": 8, "z": 7.2, "pooled votes": 23.2,
+         "majority of pooled votes": 23.2}
+    )  # fmt: skip
+    # A judge has the scores that it has alone: the items, in their order, and splits are the same.
+    alone = evaluate(
+        votes.filter({"judge": "x"}),
+        labels,
+        by=["task"],
+        aggregators=[Davidson()],
+        protocol=protocol,
+    )
+    for here, there in zip(found.scores.cells, alone.cells, strict=True):
+        assert (here.comparison.methods[1].matrices == there.comparison.methods[0].matrices).all()
+    fewer = evaluate_panel(votes, labels, n_votes=[2, 4], protocol=protocol)
+    assert [cell.n_votes for cell in fewer.scores.cells] == [2, 4, 2, 4]
+    assert fewer.votes_per_item["x"] == 4
+
+
+def test_what_makes_no_panel_is_refused(files):
+    votes, labels = btdagg.read_votes(files[0]), btdagg.read_labels(files[1])
+    with pytest.raises(InputError, match="column 'judge' has one judge, expected at least two"):
+        evaluate_panel(votes.filter({"judge": "x"}), labels)
+    with pytest.raises(InputError, match="by has 'judge', whose values are the judges"):
+        evaluate_panel(votes, labels, by=["judge"])
+    with pytest.raises(InputError, match=r"no column 'template'|column 'template'"):
+        evaluate_panel(votes, labels, panel="template")
+
+
+def test_the_command_line(files):
+    options = ["evaluate", *files, "--panel", "judge", "--splits", "2", "--size", "20"]
+    status, out, err = ended(*options)
+    assert status == 0, err
+    for name in ("panel", "pooled votes", "majority of pooled votes"):
+        assert name in out
+    assert "cost, in votes of a label: panel 23.2, x 8.0, y 8.0, z 7.2, pooled votes 23.2" in out
+    status, out, err = ended(*options, "--json")
+    found = json.loads(out)
+    assert found["votes_per_item"]["panel"] == pytest.approx(23.2)
+    assert {line["method"] for line in found["lines"]} >= {"panel", "x", "pooled votes"}
+    for more in (["--methods", "majority"], ["--prior", "neighbours"], ["--report", "out"]):
+        text = one_line(*ended(*options, *more))
+        assert text.startswith(f"{more[0]} is given with --panel, which compares the panel")

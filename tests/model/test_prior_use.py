@@ -1,0 +1,285 @@
+"""Priors in evaluations, pipelines and on the command line."""
+
+import json
+import re
+import warnings
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import btdagg
+from btdagg.datasets import simulate
+from btdagg.evaluation import Protocol, RandomSplits, evaluate
+from btdagg.evaluation.items import LabelledItems
+from btdagg.evaluation.neighbours import Neighbourhood
+from btdagg.evaluation.parts import Part
+from btdagg.methods import Davidson, MajorityVote, Neighbours, Threshold
+from btdagg.model.few_labels import refitted
+
+TASKS = {"math": "rb2-math", "focus": "rb2-focus", "facts": "rb2-factuality"}
+
+
+def tables(n=60, n_votes=8):
+    """Counts and labels of three tasks of a judge."""
+    counts, labels = [], []
+    for number, (task, regime) in enumerate(TASKS.items()):
+        found = simulate(regime, n, n_votes, seed=number)
+        ids = [f"{task}{i}" for i in range(n)]
+        minus, tie, plus = found.counts.T
+        counts.append({"item": ids, "task": [task] * n, "minus": minus, "tie": tie, "plus": plus})
+        labels.append({"item": ids, "label": found.labels})
+    return (pl.concat([pl.DataFrame(part) for part in parts]) for parts in (counts, labels))
+
+
+def fitted(*items, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return btdagg.calibrate(*items, **options).model
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    counts, labels = tables()
+    counts.write_csv("counts.csv")
+    labels.write_csv("labels.csv")
+    return tmp_path
+
+
+def test_a_threshold_has_the_least_absolute_error():
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        counts = rng.integers(0, 5, (30, 3))
+        labels = rng.integers(-1, 2, 30)
+        found = Threshold().fit(counts, labels)
+        means = (counts[:, 2] - counts[:, 0]) / np.maximum(counts.sum(axis=1), 1)
+        every = [np.where(np.abs(means) > c, np.sign(means), 0) for c in np.linspace(-0.01, 1, 500)]
+        least = min(np.abs(labels - decided).sum() for decided in every)
+        assert np.abs(labels - found.decide(counts)).sum() == least
+        turned = Threshold().fit(counts[:, ::-1], -labels)
+        assert turned.threshold == found.threshold
+        assert (turned.decide(counts[:, ::-1]) == -found.decide(counts)).all()
+    with pytest.raises(btdagg.InputError, match="threshold is not fitted"):
+        Threshold().decide(counts)
+
+
+def test_neighbours_never_see_what_is_held_out():
+    counts, labels = np.tile([[0, 1, 7], [7, 1, 0], [1, 6, 1]], (4, 1)), np.tile([1, -1, 0], 4)
+    own = np.array([f"g{i // 2}" for i in range(12)])
+    shares = LabelledItems(counts, labels)
+    apart = np.array([f"h{i}" for i in range(12)])
+    around = Neighbourhood(own, {"shares": (shares, own), "apart": (shares, apart)})
+    held_out = np.array([0, 1, 6])  # of g0, and one of g3
+    prior = around.prior(held_out)
+    assert {name: one.n_labels for name, one in prior.neighbours.items()} == {
+        "shares": 8,
+        "apart": 12,
+    }
+    alone = Neighbourhood(own, {"shares": (shares, own)})
+    assert alone.prior(np.arange(12)) is None
+
+
+def test_each_part_is_labelled_once_for_all_its_neighbours(monkeypatch):
+    counts, labels = tables()
+    seen = []
+    labelled = Part.labelled
+
+    def counting(self, *args):
+        seen.append(self.key)
+        return labelled(self, *args)
+
+    monkeypatch.setattr(Part, "labelled", counting)
+    protocol = Protocol(RandomSplits(size=6, n_splits=2))
+    votes, gold = btdagg.read_counts(counts), btdagg.read_labels(labels)
+    evaluate(votes, gold, aggregators=[Davidson(), Neighbours()], protocol=protocol)
+    # Once for its own scores, and once as a neighbour.
+    assert sorted(seen) == sorted(2 * [(task,) for task in TASKS])
+
+
+def test_evaluations_hand_neighbours_to_who_wants_them():
+    counts, labels = tables()
+    votes, gold = btdagg.read_counts(counts), btdagg.read_labels(labels)
+    methods = [Davidson(), Davidson(prior="weak"), Neighbours(), MajorityVote()]
+    protocol = Protocol(RandomSplits(size=6, n_splits=4))
+    found = evaluate(votes, gold, aggregators=methods, protocol=protocol)
+    assert len(found.cells) == 3
+    mean = {
+        method.name: np.mean([c.comparison.methods[i].mae.mean() for c in found.cells])
+        for i, method in enumerate(methods)
+    }
+    assert len(set(mean.values())) == 4
+    with pytest.raises(btdagg.InputError, match="neighbours wants votes of other tasks or judges"):
+        evaluate(
+            votes.filter({"task": ["math"]}), gold, aggregators=[Neighbours()], protocol=protocol
+        )
+
+
+def test_the_held_out_labels_of_shared_items_change_nothing():
+    """Two judges of the same items: the second one's labels are those of the first."""
+    sample = simulate("rb2-math", 40, 8, seed=0)
+    minus, tie, plus = sample.counts.T
+    one = {"item": [f"i{i}" for i in range(40)], "minus": minus, "tie": tie, "plus": plus}
+    both = pl.concat([pl.DataFrame({**one, "judge": [name] * 40}) for name in "ab"])
+    protocol = Protocol(RandomSplits(size=10, n_splits=3), None)
+    seen = []
+
+    class Watched(Neighbours):
+        def among(self, prior):
+            seen.append(prior)
+            return super().among(prior)
+
+    gold = btdagg.read_labels(pl.DataFrame({"item": one["item"], "label": sample.labels}))
+    evaluate(btdagg.read_counts(both), gold, aggregators=[Watched()], protocol=protocol)
+    # The model that is described is fitted to all; those that are scored are not.
+    assert [prior.n_labels for prior in seen] == 2 * [40, 10, 10, 10]
+
+
+def test_calibrate_on_the_command_line_takes_the_other_tasks(files, cli):
+    command = ["calibrate", "counts.csv", "labels.csv", "-f", "task=math", "-o"]
+    status, out, _ = cli(*command, "own.json")
+    assert status == 0
+    assert "prior: 2 neighbours with 120 labels, which explain" in out
+    assert "--prior none is the paper's fit" in out
+    counts, labels = (frame for frame in tables())
+    every = btdagg.read_counts(counts).labelled(btdagg.read_labels(labels))
+    task = counts["task"].to_numpy()
+    prior = btdagg.fit_prior(
+        {
+            name: (every.counts[task == name], every.labels[task == name])
+            for name in ("focus", "facts")
+        }
+    )
+    mine = every.counts[task == "math"], every.labels[task == "math"]
+    expected = fitted(*mine, prior=prior)
+    assert btdagg.DavidsonModel.load("own.json") == expected
+    for option, wanted, said in (
+        ("none", fitted(*mine), []),
+        ("weak", fitted(*mine, prior="weak"), ["weak, plain values"]),
+    ):
+        status, out, _ = cli(*command, f"{option}.json", "--prior", option)
+        assert (status, re.findall(r"^prior: (.*?);", out, re.M)) == (0, said)
+        assert btdagg.DavidsonModel.load(f"{option}.json") == wanted
+    prior.save("prior.json")
+    status, out, _ = cli(*command, "file.json", "--prior", "prior.json", "--json")
+    assert btdagg.DavidsonModel.load("file.json") == expected
+    found = json.loads(out)
+    assert found["posterior"]["neighbours"] > 0.5
+    assert set(found["posterior"]["intervals"]) == {"beta", "nu", "gamma"}
+    assert found["prior"].startswith("prior: 2 neighbours with 120 labels")
+
+
+def test_a_prior_from_a_file_below_20_labels_says_what_it_may_cost(files, cli):
+    far = simulate("wmt-en-de", 200, 8, seed=0)
+    btdagg.fit_prior({"far": (far.counts, far.labels)}).save("far.json")
+    pl.read_csv("labels.csv").head(8).write_csv("few.csv")
+    options = ["-f", "task=math", "--prior", "far.json", "-o", "m.json"]
+    status, out, _ = cli("calibrate", "counts.csv", "few.csv", *options)
+    assert (status, "With fewer than 20 labels a prior from elsewhere" in out) == (0, True)
+    _, out, _ = cli("calibrate", "counts.csv", "labels.csv", *options)
+    assert "With fewer than 20 labels" not in out
+
+
+def test_one_key_has_the_weak_prior_and_wrong_options_are_named(files, cli):
+    counts = pl.read_csv("counts.csv").filter(task="math").drop("task")
+    counts.write_csv("one.csv")
+    status, out, _ = cli("calibrate", "one.csv", "labels.csv", "-o", "m.json")
+    assert (status, "prior: weak, plain values; --prior none is the paper's fit" in out) == (
+        0,
+        True,
+    )
+    for options, message in (
+        (["--prior", "neighbours"], "the files have no other task or judge with labels"),
+        (
+            ["--prior", "nope.json"],
+            "--prior is 'nope.json', expected weak, neighbours, none or a file",
+        ),
+        (["--prior", "labels.csv"], "labels.csv: not JSON"),
+    ):
+        status, _, err = cli("calibrate", "one.csv", "labels.csv", "-o", "m.json", *options)
+        assert (status, message in err) == (2, True), err
+
+
+def test_evaluate_shows_priors_beside_the_papers_fit(files, cli):
+    few = ["--splits", "2", "--size", "8", "--json"]
+    neighbours, weak = "Davidson, neighbours", "Davidson, weak prior"
+    shown = {
+        "": [neighbours, weak, "Davidson", "threshold", "majority vote"],
+        "--prior none": ["Davidson", "majority vote"],
+        "--prior weak": [weak, "Davidson", "threshold", "majority vote"],
+        "--methods davidson,median --prior neighbours": [
+            neighbours, weak, "Davidson", "rounded median"
+        ],
+        "--methods davidson,median": ["Davidson", "rounded median"],
+        "-f task=math": [neighbours, weak, "Davidson", "threshold", "majority vote"],
+        "-f task=math --prior weak": [weak, "Davidson", "threshold", "majority vote"],
+    }  # fmt: skip
+    for options, names in shown.items():
+        status, out, err = cli("evaluate", "counts.csv", "labels.csv", *few, *options.split())
+        assert status == 0, err
+        lines = [line["method"] for line in json.loads(out)["lines"] if line["task"] == "math"]
+        assert lines == names
+    few = ["evaluate", "counts.csv", "labels.csv", "--splits", "2", "--size", "8"]
+    _, _, err = cli(*few)
+    assert "priors: neighbours, which are the other tasks and judges without what is held" in err
+    assert "weak, plain values; Davidson is the paper's fit, --prior none shows it alone" in err
+    assert "priors: " not in cli(*few, "--prior", "none")[2]
+
+
+def test_intervals_and_refits_are_of_the_model_that_is_written_without_them(files, cli):
+    few = ["--n-refits", "30", "--refits", "refits.json", "--intervals", "--json"]
+    for options in ([], ["-f", "task=math"], ["-f", "task=math", "--prior", "weak"]):
+        call = ["calibrate", "counts.csv", "labels.csv", *options]
+        cli(*call, "-o", "plain.json")
+        _, out, _ = cli(*call, "-o", "sure.json", *few)
+        assert Path("plain.json").read_bytes() == Path("sure.json").read_bytes()
+        model = btdagg.DavidsonModel.load("sure.json")
+        refits = json.loads(Path("refits.json").read_text())
+        assert refits["model"]["beta"] == model.beta
+        beta = json.loads(out)["intervals"]["beta"]
+        assert beta["estimate"] == model.beta
+        assert beta["low"] < model.beta < beta["high"]
+
+
+def test_refits_with_a_prior_are_calibrations_of_what_is_drawn():
+    sample = simulate("rb2-math", 25, 4, seed=3)
+    sure = btdagg.bootstrap(sample.counts, sample.labels, prior="weak", n_refits=5, seed=2)
+    model = btdagg.calibrate(sample.counts, sample.labels, prior="weak").model
+    assert sure.calibration.model.beta == model.beta
+    # Drawn as `bootstrap` does it: units of a kind, counts and label, by a multinomial.
+    kinds, repeats = np.unique(
+        np.column_stack([sample.counts, sample.labels]), axis=0, return_counts=True
+    )
+    assert sure.n_units == repeats.sum()
+    drawn = np.random.default_rng(0).multinomial(25, repeats / 25, size=20)
+    weights = drawn.astype(float)
+    theta = refitted(
+        kinds[:, :3].astype(np.uint64), kinds[:, 3].astype(np.int8), weights, "weak", 1.0, 1.0
+    )
+    for times, found in zip(drawn, theta, strict=True):
+        rows = np.repeat(kinds, times, axis=0)
+        again = btdagg.calibrate(rows[:, :3], rows[:, 3], prior="weak").model
+        np.testing.assert_allclose(found, [again.beta, again.eta0, again.gamma], rtol=1e-6)
+
+
+def test_the_report_is_about_the_model_that_is_written(files, cli):
+    """Its recommendation, its map and its table are of what calibrate writes."""
+    math = ["-f", "task=math"]
+    for options, written, shown in (
+        ([*math, "--prior", "weak"], ["--prior", "weak"], "Davidson, weak prior: math"),
+        (math, [], "Davidson, neighbours: math"),
+        ([], [], "Davidson, neighbours: math"),
+    ):
+        few = ["--splits", "2", "--size", "8", "--report", "out"]
+        status, _, err = cli("evaluate", "counts.csv", "labels.csv", *few, *options)
+        assert status == 0, err
+        cli("calibrate", "counts.csv", "labels.csv", *math, *written, "-o", "m.json")
+        model = btdagg.DavidsonModel.load("m.json")
+        found = json.loads(Path("out/report.json").read_text())["models"][shown]
+        for name in ("beta", "eta0", "gamma"):
+            assert found[name] == pytest.approx(getattr(model, name), rel=1e-9), shown
+        first, *_ = json.loads(
+            cli("evaluate", "counts.csv", "labels.csv", *few[:4], *options, "--json")[1]
+        )["lines"]
+        assert shown.startswith(first["method"])

@@ -1,0 +1,181 @@
+"""What holds for every model and every item."""
+
+import math
+import pickle
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import btdagg
+from btdagg import DavidsonModel, reference
+
+models = st.builds(
+    DavidsonModel,
+    beta=st.floats(-5, 5),
+    eta0=st.floats(-20, 20),
+    gamma=st.floats(-10, 10),
+    alpha=st.floats(1e-3, 10),
+    kappa=st.floats(1e-3, 10),
+)
+items = hnp.arrays(
+    np.int64,
+    st.tuples(st.integers(1, 40), st.just(3)),
+    elements=st.one_of(st.integers(0, 12), st.integers(0, 300), st.integers(0, 2**40)),
+)
+
+
+@st.composite
+def labelled_items(draw):
+    counts = draw(items)
+    return counts, draw(hnp.arrays(np.int8, len(counts), elements=st.integers(-1, 1)))
+
+
+@st.composite
+def long_votes(draw):
+    n = draw(st.integers(0, 60))
+    ids = draw(st.one_of(st.just(st.integers(-3, 9)), st.just(st.text(max_size=3))))
+    return (
+        draw(st.lists(ids, min_size=n, max_size=n)),
+        draw(st.lists(st.integers(-1, 1), min_size=n, max_size=n)),
+    )
+
+
+@given(models, items)
+def test_compiled_equals_reference(model, counts):
+    s, t = reference.features(counts, model.alpha, model.kappa)
+    p = reference.probabilities(s, t, model.beta, model.eta0, model.gamma)
+    np.testing.assert_allclose(model.predict_proba(counts), p, rtol=1e-7, atol=1e-300)
+    clear = abs(2 * p.max(axis=1) - 1) > 1e-9
+    np.testing.assert_array_equal(model.decide(counts)[clear], reference.decide(p)[clear])
+
+
+@given(models, items)
+def test_swapping_the_sides_mirrors_every_bit(model, counts):
+    mirrored = counts[:, ::-1]
+    np.testing.assert_array_equal(model.decide(mirrored), -model.decide(counts))
+    np.testing.assert_array_equal(
+        model.predict_proba(mirrored), model.predict_proba(counts)[:, ::-1]
+    )
+    np.testing.assert_array_equal(model.risks(mirrored), model.risks(counts)[:, ::-1])
+    np.testing.assert_array_equal(model.features(mirrored).s, -model.features(counts).s)
+    np.testing.assert_array_equal(model.features(mirrored).t, model.features(counts).t)
+
+
+@given(models, items, st.randoms(use_true_random=False))
+def test_permuting_the_items_permutes_the_results(model, counts, random):
+    order = np.array(random.sample(range(len(counts)), len(counts)))
+    np.testing.assert_array_equal(model.decide(counts[order]), model.decide(counts)[order])
+    np.testing.assert_array_equal(
+        model.predict_proba(counts[order]), model.predict_proba(counts)[order]
+    )
+
+
+@given(models, labelled_items(), st.randoms(use_true_random=False))
+def test_the_loss_sees_neither_order_nor_sides(model, labelled, random):
+    counts, labels = labelled
+    order = np.array(random.sample(range(len(counts)), len(counts)))
+    value, gradient = model.drps(counts, labels), model.drps_gradient(counts, labels)
+    assert model.drps(counts[order], labels[order]) == value
+    assert model.drps(counts[:, ::-1], -labels) == value
+    np.testing.assert_array_equal(model.drps_gradient(counts[order], labels[order]), gradient)
+    np.testing.assert_array_equal(model.drps_gradient(counts[:, ::-1], -labels), gradient)
+    assert 0 <= value <= 2
+
+
+@given(models, labelled_items())
+def test_the_gradient_is_the_slope(model, labelled):
+    counts, labels = labelled
+    gradient = model.drps_gradient(counts, labels)
+    for place, name in enumerate(("beta", "eta0", "gamma")):
+        step = 1e-6
+
+        def at(shift, name=name):
+            moved = {**vars_of(model), name: getattr(model, name) + shift}
+            return DavidsonModel(**moved).drps(counts, labels)
+
+        slope = (at(step) - at(-step)) / (2 * step)
+        feature = max(1, *(abs(x).max() for x in model.features(counts)))
+        assert math.isclose(gradient[place], slope, rel_tol=1e-5, abs_tol=1e-7 * feature**3)
+
+
+def vars_of(model):
+    return {name: getattr(model, name) for name in DavidsonModel.__dataclass_fields__}
+
+
+@given(models, items)
+def test_the_decision_is_the_least_risk_and_the_median(model, counts):
+    decided, risks, p = model.decide(counts), model.risks(counts), model.predict_proba(counts)
+    for label, risk, (minus, _, plus) in zip(decided, risks, p, strict=True):
+        assert risk[label + 1] <= risk.min() + 1e-12
+        if label == 1:
+            assert plus > 0.5 - 1e-12
+        elif label == -1:
+            assert minus > 0.5 - 1e-12
+        else:
+            assert max(minus, plus) < 0.5 + 1e-12
+
+
+@given(models, items)
+def test_one_item_is_decided_as_many(model, counts):
+    one_by_one = [model.decide_one(*row) for row in counts.tolist()]
+    assert one_by_one == model.decide(counts).tolist()
+
+
+@given(models, items, st.integers(2, 9))
+def test_threads_change_no_bit(model, counts, n_threads):
+    many = np.tile(counts, (6000 // len(counts) + 1, 1))
+    for method in (model.decide, model.predict_proba, model.risks):
+        np.testing.assert_array_equal(method(many, n_threads=n_threads), method(many))
+    for one, other in zip(
+        model.features(many, n_threads=n_threads), model.features(many), strict=True
+    ):
+        np.testing.assert_array_equal(one, other)
+
+
+@given(models)
+def test_models_survive_json_and_pickle(model):
+    assert DavidsonModel.from_json(model.to_json()) == model
+    assert pickle.loads(pickle.dumps(model)) == model
+    assert hash(pickle.loads(pickle.dumps(model))) == hash(model)
+    assert eval(repr(model), {"DavidsonModel": DavidsonModel}) == model
+
+
+@given(models, st.integers(0, 9))
+def test_always_ties_is_what_enumeration_says(model, n_votes):
+    every = [
+        (minus, tie, plus)
+        for minus in range(n_votes + 1)
+        for tie in range(n_votes + 1 - minus)
+        for plus in range(n_votes + 1 - minus - tie)
+    ]
+    assert model.always_ties(n_votes) == (not model.decide(every).any())
+
+
+@given(long_votes(), st.integers(0, 60))
+def test_tallies_add_up(long, cut):
+    ids, votes = long
+    wanted = {}
+    for item, vote in zip(ids, votes, strict=True):
+        wanted.setdefault(item, [0, 0, 0])[vote + 1] += 1
+    found, counts = btdagg.tally(ids, votes)
+    assert dict(zip(found.tolist(), counts.tolist(), strict=True)) == wanted
+    assert found.tolist() == list(wanted)  # first-seen order
+    both = {item: np.zeros(3, int) for item in wanted}
+    for part in (slice(None, cut), slice(cut, None)):
+        for item, row in zip(*btdagg.tally(ids[part], votes[part]), strict=True):
+            both[item if isinstance(item, str) else int(item)] += row
+    assert {item: row.tolist() for item, row in both.items()} == wanted
+
+
+@given(labelled_items())
+def test_a_fit_sees_neither_order_nor_sides(labelled):
+    import warnings
+
+    counts, labels = labelled
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", btdagg.model.CalibrationWarning)
+        fitted = btdagg.calibrate(counts, labels)
+        assert btdagg.calibrate(counts[::-1], labels[::-1]) == fitted
+        assert btdagg.calibrate(counts[:, ::-1], -labels).model == fitted.model

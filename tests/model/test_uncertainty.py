@@ -1,0 +1,273 @@
+"""Refits against SciPy, intervals against simulation, decisions under uncertain parameters."""
+
+import json
+import math
+import warnings
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+import btdagg
+from btdagg import Bounds, DavidsonModel, InputError, bootstrap
+from btdagg.model import CalibrationWarning, load_refits
+from btdagg.model.calibration_set import calibration_set
+from btdagg.model.resampling import labelled_items
+
+TRUTH = DavidsonModel(1.3, 1.5, 0.8)
+LOWER = [1e-3, math.log(1e-4), -10.0]
+UPPER = [5.0, math.log(1e3), 10.0]
+
+
+def judged(rng, n_items, n_votes=8, model=TRUTH):
+    chances = rng.dirichlet([1, 1, 1], size=n_items)
+    counts = np.array([rng.multinomial(n_votes, p) for p in chances])
+    p = model.predict_proba(counts)
+    labels = (rng.random(n_items)[:, None] > p.cumsum(axis=1)[:, :2]).sum(axis=1) - 1
+    return counts, labels
+
+
+def items_of(counts, labels, weights=None, groups=None):
+    return labelled_items(
+        counts, labels, weights, groups, alpha=1.0, kappa=1.0, bounds=None, n_threads=1
+    )
+
+
+def test_the_optimum_of_a_refit_is_where_scipy_finds_none_lower():
+    rng = np.random.default_rng(0)
+    bounds = list(zip(LOWER, UPPER, strict=True))
+    for n_items, n_votes in ((20, 4), (50, 8), (100, 12)):
+        items = items_of(*judged(rng, n_items, n_votes))
+        (drawn,) = items.draws(40, 1)
+        thetas, drps, converged, _ = items.refits.fit(drawn, 1)
+        assert converged.all()
+        for theta, least, weights in zip(thetas, drps, drawn, strict=True):
+            cells = calibration_set(items.counts, items.labels, weights, alpha=1.0, kappa=1.0)
+            starts = [theta, [1.0, 0.0, 0.0], *rng.uniform(LOWER, UPPER, size=(8, 3))]
+            found = min(
+                minimize(
+                    lambda theta, cells=cells: cells.loss(theta, 1),
+                    start,
+                    jac=True,
+                    method="L-BFGS-B",
+                    bounds=bounds,
+                    options={"ftol": 1e-15, "gtol": 1e-10},
+                ).fun
+                for start in starts
+            )
+            assert least <= found + 1e-10
+            assert least == pytest.approx(cells.loss(theta, 1)[0], abs=1e-14)
+
+
+def test_refits_are_calibrations_of_the_items_drawn():
+    counts, labels = judged(np.random.default_rng(1), 60)
+    sure = bootstrap(counts, labels, n_refits=100, seed=3)
+    items = items_of(counts, labels)
+    (drawn,) = items.draws(100, 3)
+    assert (drawn.sum(axis=1) == 60).all()
+    for weights, drps in zip(drawn, sure.drps, strict=True):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CalibrationWarning)
+            again = btdagg.calibrate(items.counts, items.labels, weights=weights)
+        assert drps == pytest.approx(again.drps, abs=1e-10)
+
+
+def test_the_same_seed_gives_the_same_bits_at_any_number_of_threads():
+    counts, labels = judged(np.random.default_rng(2), 80)
+    one = bootstrap(counts, labels, n_refits=120, seed=5)
+    three = bootstrap(counts, labels, n_refits=120, seed=5, n_threads=3)
+    other = bootstrap(counts, labels, n_refits=120, seed=6)
+    np.testing.assert_array_equal(one.parameters, three.parameters)
+    assert (one.beta, one.nu, one.gamma, one.mae) == (three.beta, three.nu, three.gamma, three.mae)
+    assert (one.parameters != other.parameters).any()
+    new = judged(np.random.default_rng(3), 500)[0]
+    for mine, theirs in zip(one.stability(new), three.stability(new, n_threads=2), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def test_the_order_of_items_does_not_matter():
+    counts, labels = judged(np.random.default_rng(4), 50)
+    expected = bootstrap(counts, labels, n_refits=50)
+    turned = bootstrap(counts[::-1], labels[::-1], n_refits=50)
+    np.testing.assert_array_equal(turned.parameters, expected.parameters)
+
+
+def test_groups_are_drawn_whole_and_weights_are_kept():
+    rng = np.random.default_rng(5)
+    counts, labels = judged(rng, 40)
+    groups = np.repeat(np.arange(10), 4)
+    weights = rng.uniform(0.5, 2, size=40)
+    items = items_of(counts, labels, weights, groups)
+    assert items.n_units == 10
+    (drawn,) = items.draws(30, 0)
+    by_group = items.kinds.toarray()
+    for row in drawn:
+        times, *_ = np.linalg.lstsq(by_group.T, row, rcond=None)
+        np.testing.assert_allclose(times, times.round(), atol=1e-9)
+        assert round(times.sum()) == 10
+
+
+def test_items_without_weight_are_left_out_and_equal_weights_are_a_scale():
+    counts, labels = judged(np.random.default_rng(6), 50)
+    weights = np.repeat([3.0, 0.0], [40, 10])
+    some = bootstrap(counts, labels, weights=weights, n_refits=30)
+    few = bootstrap(counts[:40], labels[:40], n_refits=30)
+    np.testing.assert_array_equal(some.parameters, few.parameters)
+    assert some.n_units == 40
+
+
+def test_an_interval_says_that_refits_are_at_a_bound():
+    counts, labels = judged(np.random.default_rng(8), 200)
+    pushed = bootstrap(counts, labels, bounds=Bounds(beta=(0.1, 0.5)), n_refits=50)
+    assert pushed.beta.high == 0.5
+    assert "of the refits are at a bound" in pushed.beta.note
+
+
+@pytest.mark.soak
+def test_intervals_cover_the_truth_about_as_often_as_they_say():
+    """What is estimated is the minimum of the expected DRPS: the truth, where the model is true."""
+    rng = np.random.default_rng(9)
+    n_sets = 200
+    covered = np.zeros(3)
+    truth = {"beta": TRUTH.beta, "nu": TRUTH.nu, "gamma": TRUTH.gamma}
+    for _ in range(n_sets):
+        counts, labels = judged(rng, 400, 12)
+        refits = bootstrap(counts, labels, n_refits=200)
+        for place, (parameter, value) in enumerate(truth.items()):
+            interval = getattr(refits, parameter)
+            covered[place] += interval.low <= value <= interval.high
+    # 95% nominal; three standard errors of 200 sets are 4.6 points.
+    assert (covered / n_sets >= 0.89).all(), covered
+    assert (covered / n_sets <= 0.995).all(), covered
+
+
+@pytest.mark.soak
+def test_the_mae_interval_covers_the_error_on_new_items():
+    rng = np.random.default_rng(10)
+    new = judged(rng, 20_000)
+    n_sets, covered, apparent, corrected, true = 200, 0, 0.0, 0.0, 0.0
+    for _ in range(n_sets):
+        counts, labels = judged(rng, 60)
+        sure = bootstrap(counts, labels, n_refits=200)
+        error = btdagg.mean_absolute_error(new[1], sure.calibration.model.decide(new[0]))
+        own = btdagg.mean_absolute_error(labels, sure.calibration.model.decide(counts))
+        covered += sure.mae.low <= error <= sure.mae.high
+        apparent, corrected, true = apparent + own, corrected + sure.mae.estimate, true + error
+    assert covered / n_sets >= 0.88
+    # The error on the fit's own items flatters; most of that is taken off.
+    assert apparent < true
+    assert abs(corrected - true) < abs(apparent - true) / 2
+
+
+def test_stability_is_the_share_of_refits_that_decide_alike():
+    rng = np.random.default_rng(11)
+    counts, labels = judged(rng, 80)
+    sure = bootstrap(counts, labels, n_refits=60)
+    new = judged(rng, 300)[0]
+    found = sure.stability(new, level=0.9)
+    decided = np.array([DavidsonModel(*theta).decide(new) for theta in sure.parameters])
+    np.testing.assert_array_equal(found.labels, sure.calibration.model.decide(new))
+    np.testing.assert_allclose(found.agreement, (decided == found.labels).mean(axis=0))
+    np.testing.assert_allclose(found.shares.sum(axis=1), 1)
+    np.testing.assert_array_equal(found.stable, found.agreement >= 0.9)
+    assert found.stable.any()
+    assert not found.stable.all()
+    # No votes is a tie under any parameters.
+    assert sure.stability([[0, 0, 0]]).agreement.tolist() == [1.0]
+    assert len(sure.stability(np.empty((0, 3))).labels) == 0
+
+
+def test_a_bootstrap_reads_well():
+    counts, labels = judged(np.random.default_rng(12), 50)
+    lines = str(bootstrap(counts, labels, n_refits=20)).splitlines()
+    assert lines[0] == "95% intervals of 20 refits"
+    assert [line.split()[0] for line in lines[1:]] == ["beta", "nu", "gamma", "mae"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n_refits": 1}, "n_refits is 1, expected an integer of at least 2"),
+        ({"level": 1}, "level is 1.0, expected a number above 0 and below 1"),
+        ({"seed": -1}, "seed is -1, expected an integer of at least 0"),
+        ({"groups": [1, 2]}, "groups has 2 rows, expected 3 as in counts"),
+        (
+            {"groups": [1, 1, 1]},
+            "counts hold one group with a weight above 0, expected at least two",
+        ),
+        (
+            {"weights": [1, 0, 0]},
+            "counts hold one item with a weight above 0, expected at least two",
+        ),
+        ({"weights": [1, -1, 1]}, r"weights\[1\] is -1, expected a finite number of at least 0"),
+        ({"weights": [0, 0, 0]}, "counts hold no item with a weight above 0"),
+        ({"weights": [1e300, 1, 1]}, r"weights go from 1 to 1e\+300, expected a ratio of 1e100"),
+        ({"labels": None}, "labels is None, expected -1, 0 or 1 of each item"),
+        ({"bounds": 3}, r"bounds is 3, expected btdagg.Bounds\(...\)"),
+        ({"n_threads": 0}, "n_threads is 0, expected an integer of at least 1"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, message):
+    counts, labels = [[1, 2, 9], [9, 1, 2], [3, 6, 3]], [1, -1, 0]
+    with pytest.raises(InputError, match=message):
+        bootstrap(**{"counts": counts, "labels": labels, **arguments})
+
+
+def test_bad_items_are_named():
+    with pytest.raises(InputError, match=r"counts\[1, 2\] \(plus\) is -1, expected a non-negative"):
+        bootstrap([[1, 2, 9], [9, 1, -1]], [1, 0])
+    with pytest.raises(InputError, match=r"labels\[1\] is 2, expected -1, 0 or 1"):
+        bootstrap([[1, 2, 9], [9, 1, 1]], [1, 2])
+    sure = bootstrap([[1, 2, 9], [9, 1, 1], [3, 6, 3]], [1, -1, 0], n_refits=5)
+    with pytest.raises(
+        InputError, match=r"counts\[0, 0\] \(minus\) is 0.5, expected a non-negative"
+    ):
+        sure.stability([[0.5, 1, 1]])
+
+
+def test_refits_come_back_from_a_file_with_every_bit(tmp_path):
+    counts, labels = judged(np.random.default_rng(13), 50)
+    sure = bootstrap(counts, labels, n_refits=20, level=0.8)
+    sure.save(tmp_path / "refits.json")
+    found = load_refits(tmp_path / "refits.json", sure.calibration.model)
+    assert (found.model, found.level) == (sure.calibration.model, 0.8)
+    np.testing.assert_array_equal(found.parameters, sure.parameters)
+    for mine, theirs in zip(found.stability(counts), sure.stability(counts), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (None, "not JSON"),
+        ({"format": "btdagg.davidson"}, 'no btdagg refits, expected an object with "format"'),
+        ({"version": 2}, "refits version 2, this btdagg reads version 1"),
+        ({"model": None}, "no btdagg model"),
+        ({"level": 2}, "level is 2.0, expected a number above 0 and below 1"),
+        ({"level": None}, "level is None"),
+        ({"parameters": []}, "parameters are no list of beta, eta0, gamma"),
+        ({"parameters": [[1, 2]]}, "parameters are no list of beta, eta0, gamma"),
+        ({"parameters": [[1, 2, 3], [1, "x", 3]]}, "parameters are no list of beta"),
+        (
+            {"parameters": [[1, 2, 3], [1, math.inf, 3]]},
+            r"parameters\[1\] is \[1.0, inf, 3.0\], expected",
+        ),
+    ],
+)
+def test_a_file_of_no_refits_is_named(tmp_path, change, message):
+    path = tmp_path / "refits.json"
+    bootstrap([[1, 2, 9], [9, 1, 1], [3, 6, 3]], [1, -1, 0], n_refits=5).save(path)
+    text = path.read_text()
+    path.write_text(text[:-9] if change is None else json.dumps({**json.loads(text), **change}))
+    with pytest.raises(InputError, match=message) as refused:
+        load_refits(path)
+    assert str(path) in str(refused.value)
+
+
+def test_refits_that_are_not_there_or_of_another_model_are_named(tmp_path):
+    path = tmp_path / "refits.json"
+    with pytest.raises(InputError, match=r"refits\.json: No such file"):
+        load_refits(path)
+    bootstrap([[1, 2, 9], [9, 1, 1], [3, 6, 3]], [1, -1, 0], n_refits=5).save(path)
+    with pytest.raises(InputError, match="refits of another model than the one that decides"):
+        load_refits(path, TRUTH)

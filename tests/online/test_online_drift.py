@@ -1,0 +1,298 @@
+"""The drift monitor: false alarms, power, what moved, states and bad input."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from btdagg import InputError
+from btdagg.online import DriftMonitor, VoteDistribution
+
+ITEMS = VoteDistribution([(0.7, (0.3, 0.4, 3.0)), (0.3, (2.0, 1.0, 2.0))])
+TIED = VoteDistribution([(0.7, (0.3, 1.15, 3.0)), (0.3, (2.0, 1.9, 2.0))])
+
+
+def counts_of(votes):
+    return np.stack([(votes == vote).sum(axis=-1) for vote in (-1, 0, 1)], axis=-1)
+
+
+def items(votes, n, n_votes=8, seed=0):
+    return counts_of(votes.draw(n, n_votes, seed=seed))
+
+
+def test_false_alarms_are_as_rare_as_promised():
+    """Level 0.2, so that too many would show; the reference is drawn anew for every stream."""
+    n_streams, level = 1000, 0.2
+    all_items = items(ITEMS, n_streams * 440, seed=1).reshape(n_streams, 440, 3)
+    alarms = 0
+    for number, stream in enumerate(all_items):
+        monitor = DriftMonitor(stream[:40], level=level, seed=number)
+        alarms += monitor.observe(stream[40:]).stale
+    assert alarms / n_streams <= level
+
+
+@pytest.mark.soak
+def test_false_alarms_over_ten_thousand_long_streams():
+    """Each with a reference of its own of 50 items, and 1,000 items looked at one by one."""
+    n_streams, n_reference, n_items = 10_000, 50, 1000
+    peaks = []
+    for part in range(20):
+        shape = (n_streams // 20, n_reference + n_items, 3)
+        for stream in items(ITEMS, shape[0] * shape[1], seed=part).reshape(shape):
+            monitor = DriftMonitor(stream[:n_reference], level=0.2, seed=len(peaks))
+            report = monitor.observe(stream[n_reference:])
+            least = min(facet.pvalue for facet in report.facets)
+            assert report.stale == (3 * least <= 0.2)
+            peaks.append(3 * least)
+    for level in (0.01, 0.05, 0.2):
+        assert 0 < np.mean(np.array(peaks) <= level) <= level
+
+
+def prompts(n, rng, more_ties=1.0, n_pairs=6):
+    """Counts of the pairs of n prompts, which agree on how tied and how one-sided they are."""
+    alpha = np.array([1.0, 0.6 * more_ties, 2.0])
+    shares = rng.dirichlet(alpha, size=n).repeat(n_pairs, axis=0)
+    return rng.multinomial(8, shares), np.arange(n).repeat(n_pairs)
+
+
+@pytest.mark.soak
+def test_pairs_of_a_prompt_in_a_row_raise_no_more_alarms_where_groups_say_so():
+    n_streams, n_reference, n_prompts = 2000, 50, 100
+    peaks = np.empty((2, n_streams))
+    for number in range(n_streams):
+        votes, group = prompts(n_reference + n_prompts, np.random.default_rng([7, number]))
+        old = group < n_reference
+        for row, groups in enumerate((group, None)):
+            of_old, of_new = (None, None) if groups is None else (group[old], group[~old])
+            monitor = DriftMonitor(votes[old], groups=of_old, seed=number)
+            report = monitor.observe(votes[~old], groups=of_new)
+            peaks[row, number] = 3 * min(facet.pvalue for facet in report.facets)
+    for level in (0.01, 0.05, 0.2):
+        grouped, plain = (peaks <= level).mean(axis=1)
+        assert grouped <= level < plain
+
+
+def test_groups_in_batches_of_any_size_and_saved_between():
+    votes, group = prompts(60, np.random.default_rng(0))
+    later, more = prompts(120, np.random.default_rng(1), more_ties=6)
+    names = [f"prompt {k}" for k in more]
+    whole = DriftMonitor(votes, groups=group)
+    report = whole.observe(later, groups=names)
+    assert "tie rate" in report.moved
+    assert report.facets[0].moved_at % 6 == 0
+    parted = DriftMonitor(votes, groups=group)
+    for first in range(0, len(later), 5):
+        parted.observe(later[first : first + 5], groups=names[first : first + 5])
+        parted = DriftMonitor.from_json(parted.to_json())
+    for facet, expected in zip(parted.report().facets, report.facets, strict=True):
+        assert facet.moved_at == expected.moved_at
+        assert facet[1:5] == pytest.approx(expected[1:5])
+    # What is open is tested when another group comes: an alarm is a group late, and no more.
+    first = next(n for n in range(6, 600) if whole_report(votes, group, later[:n], names[:n]).moved)
+    assert first == report.facets[0].moved_at + 1
+
+
+def whole_report(votes, group, later, names):
+    return DriftMonitor(votes, groups=group).observe(later, groups=names)
+
+
+def test_groups_of_one_item_find_what_items_find():
+    rng = np.random.default_rng(3)
+    before, after = items(ITEMS, 300), items(TIED, 400, seed=5)
+    plain = DriftMonitor(before).observe(after)
+    one_each = DriftMonitor(before, groups=np.arange(300)).observe(after, groups=np.arange(400))
+    assert plain.moved == one_each.moved == ("tie rate",)
+    assert one_each.facets[0].stream == plain.facets[0].stream
+    assert abs(one_each.facets[0].moved_at - plain.facets[0].moved_at) < 50
+    order = rng.permutation(300)
+    shuffled = DriftMonitor(before[order], groups=order)
+    assert shuffled.observe(after, groups=np.arange(400)) == one_each
+
+
+def test_groups_on_one_side_only():
+    votes, group = prompts(5, np.random.default_rng(0))
+    monitor, plain = DriftMonitor(votes, groups=group), DriftMonitor(votes)
+    with pytest.raises(InputError, match="the reference has groups and the counts has none"):
+        monitor.observe(votes)
+    with pytest.raises(InputError, match="the counts has groups and the reference has none"):
+        plain.observe(votes, groups=group)
+    with pytest.raises(InputError, match="groups has 3 rows, expected 30 as in counts"):
+        monitor.observe(votes, groups=[1, 2, 3])
+    state = json.loads(monitor.to_json())
+    for wrong in ({"name": 3}, {"known": [1]}, {"sums": [9.0, 0.0, 0.0]}, {"x": 1}):
+        with pytest.raises(InputError, match=r"^s: "):
+            DriftMonitor.from_json(
+                json.dumps({**state, "open": {**state["open"], **wrong}}), source="s"
+            )
+
+
+def test_a_doubled_tie_rate_is_found_within_a_few_hundred_items():
+    ratio = items(TIED, 50_000)[:, 1].mean() / items(ITEMS, 50_000)[:, 1].mean()
+    assert 1.9 < ratio < 2.1
+    for before in (0, 2000):
+        needed = []
+        for seed in range(20):
+            reference = items(ITEMS, 300, seed=3 * seed)
+            monitor = DriftMonitor(reference, level=0.01, seed=seed)
+            if before:
+                assert not monitor.observe(items(ITEMS, before, seed=3 * seed + 1)).stale
+            report = monitor.observe(items(TIED, 600, seed=3 * seed + 2))
+            assert "tie rate" in report.moved
+            needed.append(report.facets[0].moved_at - before)
+        assert np.median(needed) < 200
+        assert max(needed) < 500
+
+
+def test_what_moved_is_named():
+    rng = np.random.default_rng(0)
+
+    def by_order(n, bias):
+        lean = rng.beta(2, 2, n)[:, None]
+        chances = [
+            np.stack([1 - lean + b - 0.1, 0 * lean + 0.2, lean - b - 0.1], axis=-1)
+            for b in (-bias, bias)
+        ]
+        chances = np.clip(np.concatenate(chances, axis=1), 0.01, None)
+        chances /= chances.sum(axis=-1, keepdims=True)
+        return rng.multinomial(4, chances)
+
+    monitor = DriftMonitor(by_order(400, 0.0))
+    assert monitor.observe(by_order(500, 0.0)).moved == ()
+    report = monitor.observe(by_order(400, 0.15))
+    assert "side bias" in report.moved
+    facet = report.facets[2]
+    assert facet.stream > facet.reference + 0.05
+    assert str(report).startswith("calibration is stale: ")
+    sharp = VoteDistribution([(1.0, (0.1, 0.4, 4.0))])
+    monitor = DriftMonitor(items(VoteDistribution([(1, (2.0, 0.5, 2.4))]), 400))
+    assert "no drift found in 0 items against 400" in str(monitor.report())
+    assert "decisiveness" in monitor.observe(items(sharp, 300, seed=4)).moved
+
+
+@given(st.integers(0, 300), st.integers(1, 6), st.integers(0, 5))
+@settings(deadline=None, max_examples=30)
+def test_batches_and_states_do_not_matter(cut, n_votes, seed):
+    reference, stream = items(ITEMS, 50, n_votes, seed), items(TIED, 300, n_votes, seed + 9)
+    whole = DriftMonitor(reference, seed=seed)
+    report = whole.observe(stream)
+    parts = DriftMonitor(reference, seed=seed)
+    parts.observe(stream[:cut])
+    parts = DriftMonitor.from_json(parts.to_json())
+    parts = pickle.loads(pickle.dumps(parts))
+    for item in stream[cut : cut + 3]:
+        parts.observe(item)
+    parts.observe(stream[cut + 3 :])
+    found = parts.report()
+    assert found.moved == report.moved
+    assert found.n_items == report.n_items == 300
+    for one, other in zip(found.facets, report.facets, strict=True):
+        assert (one.name, one.log_evidence, one.pvalue, one.moved_at) == (
+            other.name,
+            other.log_evidence,
+            other.pvalue,
+            other.moved_at,
+        )
+        assert one.stream == pytest.approx(other.stream, nan_ok=True)
+
+
+def test_alarms_latch_and_say_when():
+    monitor = DriftMonitor(items(ITEMS, 300))
+    first = monitor.observe(items(TIED, 400, seed=1)).facets[0].moved_at
+    report = monitor.observe(items(ITEMS, 400, seed=2))
+    assert report.stale
+    assert report.facets[0].moved_at == first
+    again = DriftMonitor(items(ITEMS, 300))
+    again.observe(items(TIED, 400, seed=1)[: first - 1])
+    assert "tie rate" not in again.report().moved
+    again.observe(items(TIED, 400, seed=1)[first - 1])
+    assert "tie rate" in again.report().moved
+
+
+def test_a_pvalue_is_never_zero():
+    state = json.loads(DriftMonitor([[1, 2, 3]]).to_json())
+    state["tests"][0][-2:] = [1e4, 1e4]
+    report = DriftMonitor.from_json(json.dumps(state)).report()
+    assert 0 < report.facets[0].pvalue < 1e-300
+
+
+def test_states(tmp_path):
+    path = tmp_path / "drift.json"
+    monitor = DriftMonitor(items(ITEMS, 20))
+    monitor.save(path)
+    assert DriftMonitor.load(path).to_json() == monitor.to_json()
+    text = path.read_text()
+    for size in range(0, len(text) - 2, 101):
+        path.write_text(text[:size])
+        with pytest.raises(InputError, match=r"drift.json: not JSON: "):
+            DriftMonitor.load(path)
+    state = json.loads(text)
+    for field, value in {
+        "totals": [[-5, 0, 0], [0, 0, 0]],
+        "version": 9,
+        "n_votes": [7],
+        "tests": [],
+        "sums": [1],
+        "level": 2,
+        "moved_at": ["x", None, None],
+        "n_reference": 0,
+        "n_items": -1,
+    }.items():
+        with pytest.raises(InputError, match=r"^s: "):
+            DriftMonitor.from_json(json.dumps({**state, field: value}), source="s")
+    for sums in ([[float("nan")] * 3] * 2, [[None] * 3] * 2):
+        with pytest.raises(InputError, match=r"^s: "):
+            DriftMonitor.from_json(json.dumps({**state, "sums": sums}), source="s")
+    pool, *rest = state["tests"][0]
+    crowded = [[2**63, *pool[1:]], *rest]
+    with pytest.raises(InputError, match=r"^s: state contradicts itself, expected as many items"):
+        DriftMonitor.from_json(
+            json.dumps({**state, "tests": [crowded, *state["tests"][1:]]}), source="s"
+        )
+    with pytest.raises(InputError, match=r"s: no btdagg drift monitor, expected an object with"):
+        DriftMonitor.from_json("[]", source="s")
+    with pytest.raises(InputError, match=r"absent: No such file"):
+        DriftMonitor.load(tmp_path / "absent")
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda _: DriftMonitor([[1, 2]]), r"reference has shape \(1, 2\), expected \(n, 3\) or"),
+        (
+            lambda _: DriftMonitor(np.empty((0, 3))),
+            "reference is empty, expected at least one item",
+        ),
+        (lambda _: DriftMonitor([[0, 0, 0]]), r"reference\[0\] has 0 votes, expected 1 to 128"),
+        (
+            lambda _: DriftMonitor([[1, 2, 3], [1, 1, 1]]),
+            r"reference\[1\] has 3 votes, expected 6 as in the first of the reference: count the "
+            r"same",
+        ),
+        (
+            lambda _: DriftMonitor([[1, 2, 3]], level=1),
+            "level is 1, expected a number above 0 and below 1",
+        ),
+        (
+            lambda _: DriftMonitor([[1, 2, 3]], seed=-1),
+            "seed is -1, expected an integer of at least 0",
+        ),
+        (
+            lambda m: m.observe([[1, 2, 3], [1, 2, 5]]),
+            r"counts\[1\] has 8 votes, expected 6 as in the first of the reference",
+        ),
+        (
+            lambda m: m.observe([[-1, 2, 5]]),
+            r"counts\[0\] is \[-1, 2, 5\], expected non-negative integers",
+        ),
+        (lambda m: m.observe([[[1, 2, 3]]]), r"counts has shape \(1, 1, 3\), expected \(n, 3\)"),
+    ],
+)
+def test_messages(make, message):
+    monitor = DriftMonitor([[1, 2, 3]])
+    before = monitor.to_json()
+    with pytest.raises(InputError, match=message):
+        make(monitor)
+    assert monitor.to_json() == before

@@ -1,0 +1,146 @@
+"""Forecasts before the first label, from tasks that are labelled already."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+
+import btdagg
+from btdagg import InputError, online
+from btdagg.datasets import simulate
+from btdagg.online.forecast import _drawn
+from commands import ended, one_line
+
+TASKS = ("rb2-math", "rb2-focus", "rb2-factuality", "rb2-safety")
+
+
+def prior_of(names=TASKS, n=300, n_votes=8, **options):
+    tasks = {name: simulate(name, n, n_votes, seed=1) for name in names}
+    return btdagg.fit_prior({k: (v.counts, v.labels) for k, v in tasks.items()}, **options)
+
+
+def test_a_forecast_is_the_mean_of_what_came_on_each_neighbour():
+    prior = prior_of(TASKS[:2], n=60)
+    (row,) = online.forecast(prior, n_items=100, n_votes=[8], n_labels=[0], n_draws=1).rows
+    errors, used = [], []
+    for name, one in prior.neighbours.items():
+        # Without labels every item is decided, and in no order; all votes are drawn.
+        counts = np.repeat(one.counts, one.labels.sum(axis=1), axis=0)
+        labels = np.concatenate([np.repeat((-1, 0, 1), row) for row in one.labels])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = btdagg.calibrate(counts, None, prior=prior.without(name)).model
+        errors.append(np.abs(model.decide(counts) - labels).mean())
+        rule = online.StoppingRule.lossless(model, 8)
+        orders = [np.random.default_rng(k).permuted(votes_of(counts), axis=1) for k in range(40)]
+        used.append(np.mean([rule.follow(votes).n_votes.mean() for votes in orders]))
+    assert row.mae == pytest.approx(np.mean(errors), rel=1e-12)
+    assert row.votes == pytest.approx(np.mean(used), abs=0.2)
+    assert row.calls == pytest.approx(100 * row.votes)
+    assert (row.low, row.high) == pytest.approx((min(errors), max(errors)), rel=1e-12)
+
+
+def votes_of(counts):
+    return np.stack([np.repeat((-1, 0, 1), row) for row in counts])
+
+
+def test_drawn_votes_are_those_of_the_items_without_replacement():
+    (one,) = prior_of(TASKS[:1], n=40).neighbours.values()
+    votes, labels = _drawn(one, 8, np.random.default_rng(0))
+    rows = [(*((row == vote).sum() for vote in (-1, 0, 1)), label)
+            for row, label in zip(votes, labels, strict=True)]  # fmt: skip
+    known = [(*count, side - 1) for count, of in zip(one.counts, one.labels, strict=True)
+             for side in range(3) for _ in range(of[side])]  # fmt: skip
+    assert sorted(rows) == sorted(known)
+    shares = np.mean(
+        [(_drawn(one, 3, np.random.default_rng(k))[0] == 1).mean() for k in range(200)]
+    )
+    counts = np.repeat(one.counts, one.labels.sum(axis=1), axis=0)
+    assert shares == pytest.approx(counts[:, 2].mean() / 8, abs=0.01)
+
+
+def test_it_is_near_what_comes_on_a_new_task():
+    prior = prior_of([name for name in TASKS if name != "rb2-focus"], n=600)
+    new = simulate("rb2-focus", 2_000, 8, seed=5)
+    for row in online.forecast(prior, n_items=1000, n_votes=[8], n_labels=[0, 20]).rows:
+        known = np.arange(row.n_labels)
+        pair = (new.counts[known], new.labels[known]) if len(known) else (new.counts, None)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = btdagg.calibrate(*pair, prior=prior).model
+        rest = slice(row.n_labels, None)
+        came = np.abs(model.decide(new.counts[rest]) - new.labels[rest]).mean()
+        assert row.mae == pytest.approx(came, abs=0.06)
+
+
+def test_tasks_that_are_too_small_are_left_out():
+    (row,) = online.forecast(prior_of(TASKS[:1]), n_items=9, n_votes=[4], n_labels=[10]).rows
+    assert 0 < row.low == row.mae == row.high < 1
+    prior = prior_of(TASKS[:2], n=30)
+    with pytest.raises(InputError, match="no neighbour has an item with 8 votes beyond"):
+        online.forecast(prior, n_items=9, n_votes=[8], n_labels=[30])
+    for options, text in [
+        ({"n_votes": [9]}, "n_votes is 9, expected an integer of at most 8"),
+        ({"n_labels": []}, "n_labels is [], expected at least one number"),
+        ({"price": -1}, "price is -1, expected a number of at least 0"),
+    ]:
+        with pytest.raises(InputError) as raised:
+            online.forecast(prior, n_items=9, **options)
+        assert text in str(raised.value)
+    with pytest.raises(InputError, match=r"prior is 'weak', expected a btdagg.Prior"):
+        online.forecast("weak", n_items=9)
+
+
+def test_a_plan_forecasts_labels_with_its_prior():
+    sample = simulate("rb2-focus", 80, 8, seed=3)
+    prior = prior_of(["rb2-focus", "rb2-math"], n=300)
+    pair = sample.counts, sample.labels
+    excess = {
+        name: online.excess_by_labels(*pair, n=8, n_labels=[10], prior=known)[0][1]
+        for name, known in (("none", None), ("weak", "weak"), ("neighbours", prior))
+    }
+    by_plan = online.plan(*pair, n_items=9, n_votes=[8], n_labels=[10]).labels[0][1]
+    assert excess["none"] == by_plan
+    assert excess["neighbours"] < excess["weak"] < excess["none"]
+
+
+def test_the_command_line(tmp_path):
+    prior_of(TASKS[:2], n=60).save(tmp_path / "prior.json")
+    given = ["plan", "--prior", tmp_path / "prior.json", "-n", 8]
+    status, out, err = ended(*given)
+    assert status == 0
+    assert out.splitlines()[0].split()[:3] == ["n", "labels", "MAE"]
+    assert "seen on 2 tasks, each with the others as prior" in err
+    status, out, err = ended(*given, "--json")
+    found = json.loads(out)
+    assert found["neighbours"] == list(TASKS[:2])
+    assert {row["n"] for row in found["forecast"]} == {1, 3, 4, 5, 7, 8}
+    assert one_line(*ended("plan", "--prior", "weak", "-n", 8)).startswith(
+        "--prior is weak, and without MODEL, VOTES and LABELS the plan is from the tasks of a prior"
+    )
+    text = one_line(*ended("plan", "--prior", tmp_path / "prior.json", "-n", 9))
+    assert text.startswith("--votes is 9, and the tasks of")
+    assert one_line(*ended(*given, "-o", "r.json")) == "a rule wants MODEL, VOTES and LABELS"
+    assert one_line(*ended("plan", "model.json", "-n", 8)) == (
+        "MODEL is given, expected VOTES and LABELS too"
+    )
+    assert one_line(*ended("plan", "--prior", "weak")).startswith("--votes is missing")
+
+
+def test_votes_that_come_in_pairs_are_stopped_in_pairs():
+    prior = prior_of(TASKS[:3], n=100)
+    alone, paired = (
+        online.forecast(prior, n_items=100, n_votes=[8], n_labels=[10], step=step).rows[0]
+        for step in (1, 2)
+    )
+    assert paired.votes > alone.votes
+    assert paired.mae == alone.mae  # a lossless rule changes no label
+
+
+def test_a_prior_of_other_smoothing_is_used_as_it_is():
+    task = simulate("rb2-math", 60, 8, seed=4)
+    soft = prior_of(TASKS[1:3], n=100, alpha=0.5)
+    found = online.excess_by_labels(task.counts, task.labels, n=4, n_labels=[10], prior=soft)
+    assert found[0][0] == 10
+    assert -0.2 < found[0][1] < 1

@@ -1,0 +1,662 @@
+"""Stopping rules against brute force, simulation and real votes."""
+
+import itertools
+import pickle
+import warnings
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import btdagg
+from btdagg import DavidsonModel, InputError
+from btdagg.datasets import simulate
+from btdagg.evaluation import random_splits
+from btdagg.model import CalibrationWarning
+from btdagg.online import StoppingRule, VoteDistribution, fit_votes, plan, plan_rule
+
+models = st.builds(
+    DavidsonModel,
+    beta=st.floats(0.05, 5),
+    eta0=st.floats(-4, 7),
+    gamma=st.floats(-3, 3),
+    alpha=st.sampled_from([0.5, 1.0, 2.0]),
+    kappa=st.sampled_from([0.5, 1.0]),
+)
+alphas = st.tuples(*[st.floats(0.05, 30)] * 3)
+distributions = st.lists(st.tuples(st.floats(0.1, 3), alphas), min_size=1, max_size=3).map(
+    VoteDistribution
+)
+MODEL = DavidsonModel(beta=1.2, eta0=2.0, gamma=0.8)
+LOSSLESS = StoppingRule.lossless(MODEL, 8)
+VOTES = VoteDistribution([(0.5, (0.3, 0.5, 4.0)), (0.5, (2.0, 3.0, 2.0))])
+
+
+def states(n, exactly=False):
+    totals = [n] if exactly else range(n + 1)
+    return [
+        (m, t, total - m - t)
+        for total in totals
+        for m in range(total + 1)
+        for t in range(total + 1 - m)
+    ]
+
+
+def steps_of(n):
+    return st.sampled_from([step for step in (1, 2, 3, 4, n) if n % step == 0])
+
+
+def calibrated(counts, labels):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        return btdagg.calibrate(counts, labels).model
+
+
+# Lossless
+
+
+@given(models, st.integers(1, 5))
+@settings(max_examples=60, deadline=None)
+def test_every_sequence_of_votes_ends_with_the_label_of_all(model, n):
+    rule = StoppingRule.lossless(model, n)
+    votes = np.array(list(itertools.product((-1, 0, 1), repeat=n)))
+    counts = np.stack([(votes == vote).sum(axis=1) for vote in (-1, 0, 1)], axis=1)
+    followed = rule.follow(votes)
+    np.testing.assert_array_equal(followed.labels, model.decide(counts))
+    assert (followed.n_votes <= n).all()
+
+
+@given(models, st.integers(1, 12), st.data())
+@settings(max_examples=60, deadline=None)
+def test_lossless_stops_exactly_where_no_vote_can_change_the_label(model, n, data):
+    """Every sequence is followed to its end: what may come after some counts, without layers."""
+    step = data.draw(steps_of(n))
+    rule = StoppingRule.lossless(model, n, step=step)
+
+    @cache
+    def endings(minus, tie, plus):
+        if minus + tie + plus == n:
+            return frozenset([model.decide_one(minus, tie, plus)])
+        return (
+            endings(minus + 1, tie, plus)
+            | endings(minus, tie + 1, plus)
+            | endings(minus, tie, plus + 1)
+        )
+
+    counts = states(n)
+    may = [len(endings(*row)) == 1 and sum(row) % step == 0 for row in counts]
+    np.testing.assert_array_equal(rule.stops(counts), may)
+    decided = rule.decide(counts).tolist()
+    for row, stops, label in zip(counts, may, decided, strict=True):
+        assert {label} == (endings(*row) if stops else {model.decide_one(*row)})
+    foreseen = StoppingRule.lossless(model, n, VOTES, step=step)
+    np.testing.assert_array_equal(foreseen.stops(counts), may)
+    at_stop = np.flatnonzero(may)
+    np.testing.assert_array_equal(foreseen.decide(counts)[at_stop], rule.decide(counts)[at_stop])
+    assert foreseen.change_rate == 0
+
+
+# Forecasts against a recursion in exact fractions, conditional rather than joint
+
+
+def brute_force(model, n, step, votes, kind, value):
+    """Expected votes, change and error from each state, by the textbook recursion."""
+    components = [
+        (Fraction(weight) / 2, [Fraction(a) for a in alpha[::side]])
+        for weight, alpha in votes.components
+        for side in (1, -1)
+    ]
+
+    def rising(a, k):
+        out = Fraction(1)
+        for i in range(k):
+            out *= a + i
+        return out
+
+    @cache
+    def posterior(state):
+        chances = []
+        for weight, alpha in components:
+            chance = weight / rising(sum(alpha), sum(state))
+            for a, k in zip(alpha, state, strict=True):
+                chance *= rising(a, k)
+            chances.append(chance)
+        total = sum(chances)
+        return [chance / total for chance in chances]
+
+    @cache
+    def following(state):
+        total = sum(state)
+        out = []
+        for column in range(3):
+            chance = sum(
+                w * (alpha[column] + state[column]) / (sum(alpha) + total)
+                for w, (_, alpha) in zip(posterior(state), components, strict=True)
+            )
+            after = tuple(k + (place == column) for place, k in enumerate(state))
+            out.append((chance, after))
+        return out
+
+    def average(of, state):
+        parts = [(chance, of(after)) for chance, after in following(state)]
+        return [sum(c * p[i] for c, p in parts) for i in range(len(parts[0][1]))]
+
+    @cache
+    def finals(state):
+        """Chances of the labels of all votes, and expected errors of the answers."""
+        if sum(state) == n:
+            labels = [Fraction(model.decide_one(*state) == label) for label in (-1, 0, 1)]
+            return labels + [Fraction(float(r)) for r in model.risks([state])[0]]
+        return average(finals, state)
+
+    @cache
+    def followed(state):
+        """Votes left, change, error, whether it stops, label."""
+        labels, errors = finals(state)[:3], finals(state)[3:]
+        if kind == "cost-optimal" and sum(state) < n:
+            column = min((1, 0, 2), key=lambda c: errors[c])
+        else:
+            column = max((1, 0, 2), key=lambda c: labels[c])
+            if column != 1 and labels[0] == labels[2]:
+                column = 1
+        stop = [0, 1 - labels[column], errors[column]]
+        if sum(state) == n:
+            return [*stop, True, column - 1]
+        left, change, error = average(lambda after: followed(after)[:3], state)
+        stops = (
+            sum(state) % step == 0
+            and {
+                "lossless": stop[1] == 0,
+                "risk-bounded": stop[1] < (value or 0),
+                "cost-optimal": stop[2]
+                <= error + Fraction(value or 0) * (1 + left) + Fraction(1, 10**12),
+            }[kind]
+        )
+        return [*(stop if stops else [1 + left, change, error]), stops, column - 1]
+
+    return followed
+
+
+@given(models, distributions, st.integers(1, 6), st.data())
+@settings(max_examples=40, deadline=None)
+def test_rules_and_forecasts_are_those_of_a_recursion_in_fractions(model, votes, n, data):
+    step = data.draw(steps_of(n))
+    kind = data.draw(st.sampled_from(["lossless", "risk-bounded", "cost-optimal"]))
+    value = data.draw(st.floats(0.001, 0.4)) if kind != "lossless" else None
+    names = {"risk-bounded": "epsilon", "cost-optimal": "price"}
+    given_value = {} if kind == "lossless" else {names[kind]: value}
+    rule = StoppingRule(kind, model, n, step, votes, **given_value)
+    wanted = brute_force(model, n, step, votes, kind, value)
+    counts = states(n)
+    by_hand = [wanted(row) for row in counts]
+    np.testing.assert_array_equal(rule.stops(counts), [row[3] for row in by_hand])
+    stopped = [place for place, row in enumerate(by_hand) if row[3]]
+    np.testing.assert_array_equal(
+        rule.decide(counts)[stopped], [row[4] for row in by_hand if row[3]]
+    )
+    for column, forecast in enumerate((rule.votes_left, rule.change_risk, rule.error)):
+        expected = [float(row[column]) for row in by_hand]
+        np.testing.assert_allclose(forecast(counts), expected, rtol=1e-10, atol=1e-12)
+    start = (rule.expected_votes, rule.change_rate, rule.expected_mae)
+    np.testing.assert_allclose(start, [float(x) for x in wanted((0, 0, 0))[:3]], 1e-10, 1e-12)
+
+
+@given(models, distributions, st.integers(1, 12), st.data())
+@settings(max_examples=60, deadline=None)
+def test_votes_to_ask_at_once_are_the_fewest_that_may_settle(model, votes, n, data):
+    step = data.draw(steps_of(n))
+    kind = data.draw(st.sampled_from(["lossless", "risk-bounded", "cost-optimal"]))
+    rule = {
+        "lossless": lambda: StoppingRule.lossless(model, n, step=step),
+        "risk-bounded": lambda: StoppingRule.risk_bounded(model, n, votes, step=step),
+        "cost-optimal": lambda: StoppingRule.cost_optimal(model, n, votes, price=0.01, step=step),
+    }[kind]()
+
+    @cache
+    def fewest(minus, tie, plus):
+        if rule.stops_one(minus, tie, plus):
+            return 0
+        after = ((minus + 1, tie, plus), (minus, tie + 1, plus), (minus, tie, plus + 1))
+        return 1 + min(fewest(*counts) for counts in after)
+
+    counts = np.array(states(n))
+    asked = rule.votes_to_ask(counts)
+    assert asked.tolist() == [fewest(*row) for row in counts.tolist()]
+    assert asked.tolist() == [rule.votes_to_ask_one(*row) for row in counts.tolist()]
+    assert asked.dtype == np.int64
+    np.testing.assert_array_equal(asked == 0, rule.stops(counts))
+    assert (asked + counts.sum(axis=1) <= n).all()
+    assert ((asked + counts.sum(axis=1))[asked > 0] % step == 0).all()
+
+
+def test_asking_for_several_votes_at_once_takes_no_more_of_them():
+    drawn = VOTES.draw(2000, 12, seed=4)
+    for rule in (
+        StoppingRule.lossless(MODEL, 12),
+        StoppingRule.risk_bounded(MODEL, 12, VOTES, step=2),
+        StoppingRule.cost_optimal(MODEL, 12, VOTES, price=0.01),
+    ):
+        asked = np.zeros(len(drawn), dtype=np.int64)
+        for _ in range(13):
+            came = np.arange(12) < asked[:, None]
+            counts = np.stack([((drawn == v) & came).sum(axis=1) for v in (-1, 0, 1)], axis=1)
+            more = rule.votes_to_ask(counts)
+            if not more.any():
+                break
+            asked += more
+        followed = rule.follow(drawn)
+        np.testing.assert_array_equal(asked, followed.n_votes)
+        np.testing.assert_array_equal(rule.decide(counts), followed.labels)
+
+
+@given(models, distributions, st.sampled_from([4, 8, 13]))
+@settings(max_examples=40, deadline=None)
+def test_swapping_a_and_b_mirrors_every_rule_to_the_last_bit(model, votes, n):
+    counts = np.array(states(n))
+    for rule in (
+        StoppingRule.lossless(model, n, votes),
+        StoppingRule.risk_bounded(model, n, votes, epsilon=0.1),
+        StoppingRule.cost_optimal(model, n, votes, price=0.01),
+    ):
+        np.testing.assert_array_equal(rule.stops(counts), rule.stops(counts[:, ::-1]))
+        np.testing.assert_array_equal(rule.decide(counts), -rule.decide(counts[:, ::-1]))
+        for forecast in (rule.votes_left, rule.change_risk, rule.error):
+            np.testing.assert_array_equal(forecast(counts), forecast(counts[:, ::-1]))
+
+
+@given(models, distributions, st.integers(1, 16))
+@settings(max_examples=40, deadline=None)
+def test_a_cost_optimal_rule_costs_least(model, votes, n):
+    price = 0.01
+    best = StoppingRule.cost_optimal(model, n, votes, price=price)
+    for other in (
+        StoppingRule.lossless(model, n, votes),
+        StoppingRule.risk_bounded(model, n, votes, epsilon=0.05),
+        StoppingRule.cost_optimal(model, n, votes, price=0.003),
+    ):
+        cost = [rule.expected_mae + price * rule.expected_votes for rule in (best, other)]
+        assert cost[0] <= cost[1] + 1e-9
+
+
+def test_a_budget_is_kept_and_spent():
+    for budget in (0, 1.5, 3, 4.7, 12):
+        rule = StoppingRule.cost_optimal(MODEL, 12, VOTES, budget=budget)
+        assert rule.expected_votes <= budget
+        if rule.price > 1e-9:
+            cheaper = StoppingRule.cost_optimal(MODEL, 12, VOTES, price=rule.price * (1 - 1e-6))
+            assert cheaper.expected_votes > budget
+    errors = [
+        StoppingRule.cost_optimal(MODEL, 12, VOTES, budget=b).expected_mae for b in (1, 2, 4, 8)
+    ]
+    assert errors == sorted(errors, reverse=True)
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_forecasts_agree_with_simulation(step):
+    n, n_items = 12, 40_000
+    drawn = VOTES.draw(n_items, n, seed=3)
+    counts = np.stack([(drawn == vote).sum(axis=1) for vote in (-1, 0, 1)], axis=1)
+    for rule in (
+        StoppingRule.lossless(MODEL, n, VOTES, step=step),
+        StoppingRule.risk_bounded(MODEL, n, VOTES, epsilon=0.1, step=step),
+        StoppingRule.cost_optimal(MODEL, n, VOTES, price=0.01, step=step),
+    ):
+        followed = rule.follow(drawn)
+        assert (followed.n_votes % step == 0).all()
+        changed = followed.labels != MODEL.decide(counts)
+        risk = MODEL.risks(counts)[np.arange(n_items), followed.labels + 1]
+        for seen, predicted in (
+            (followed.n_votes, rule.expected_votes),
+            (changed, rule.change_rate),
+            (risk, rule.expected_mae),
+        ):
+            assert abs(seen.mean() - predicted) <= 4 * seen.std() / n_items**0.5
+
+
+def test_chances_of_votes_are_a_distribution_and_fitted_ones_optimal():
+    for n in (1, 5):
+        assert np.exp(VOTES.log_chances(states(n, exactly=True))).sum() == pytest.approx(1)
+    draws = VOTES.draw(50_000, 2, seed=0)
+    after_plus = draws[draws[:, 0] == 1, 1]
+    seen = [(after_plus == vote).mean() for vote in (-1, 0, 1)]
+    np.testing.assert_allclose(seen, VOTES.next_vote(0, 0, 1), atol=0.015)
+    judge = simulate("wmt-zh-en", 400, 8, seed=1)
+    fitted = fit_votes(judge.counts, judge.labels)
+    assert fitted == fit_votes(judge.counts[:, ::-1], -judge.labels)
+    # Each component's likelihood, prior included, is a summit.
+    (_, tied), (_, won) = fitted.components
+    assert tied[0] == tied[2]
+
+    def posterior(alpha, rows):
+        alone = VoteDistribution([(1, alpha)])
+        if alpha[0] != alpha[2]:  # of one side alone
+            from btdagg.online.predictive import _log_chances
+
+            value = _log_chances(rows.astype(float), np.array(alpha)).sum()
+            return value - 0.05 * (np.log(alpha) ** 2).sum()
+        return alone.log_chances(rows).sum() - 0.05 * (np.log(alpha[:2]) ** 2).sum()
+
+    wins = np.concatenate(
+        [judge.counts[judge.labels == 1], judge.counts[judge.labels == -1][:, ::-1]]
+    )
+    ties = judge.counts[judge.labels == 0]
+    for factor in (0.99, 1.01):
+        for column in range(3):
+            moved = list(won)
+            moved[column] *= factor
+            assert posterior(moved, wins) < posterior(won, wins)
+        side, tie, _ = tied
+        for moved in ((side * factor, tie, side * factor), (side, tie * factor, side)):
+            assert posterior(moved, ties) < posterior(tied, ties)
+
+
+@pytest.mark.parametrize(("n", "step"), [(12, 1), (20, 1), (20, 2)])
+def test_votes_saved_on_simulated_regimes(n, step):
+    saved = []
+    for name in ("wmt-en-de", "wmt-zh-en", "rb2-factuality", "rb2-math", "rb2-safety", "rb2-ties"):
+        judge = simulate(name, 1050, n, seed=0)
+        known, rest = slice(0, 50), slice(50, None)
+        model = calibrated(
+            judge.counts[known],
+            judge.labels[known],
+        )
+        votes = fit_votes(judge.counts[known], judge.labels[known])
+        of_all = model.decide(judge.counts[rest])
+        lossless = StoppingRule.lossless(model, n, step=step).follow(judge.votes[rest])
+        np.testing.assert_array_equal(lossless.labels, of_all)
+        risk = StoppingRule.risk_bounded(model, n, votes, step=step).follow(judge.votes[rest])
+        saved.append([1 - f.n_votes.mean() / n for f in (lossless, risk)])
+    mean = np.mean(saved, axis=0)
+    assert mean[0] >= 0.25
+    assert mean[1] >= 0.40
+
+
+@pytest.fixture(scope="session")
+def reward_bench(shared):
+    """Votes (n, 8), labels and groups by judge and task: base template, default temperature."""
+    strings = pl.col("item", "task", "judge", "template", "temperature").cast(pl.String)
+    votes = pl.read_parquet(shared / "data/rb2/votes.parquet").with_columns(strings)
+    votes = votes.filter(template="base", temperature="default").drop_nulls("vote")
+    labels = pl.read_csv(shared / "data/rb2/labels.csv")
+    cells = {}
+    for (judge, task), rows in votes.group_by("judge", "task"):
+        wide = rows.pivot(on="sample", index="item", values="vote").drop_nulls().sort("item")
+        wide = wide.join(labels.select("item", "label", "group"), on="item", maintain_order="left")
+        samples = wide.select(str(k) for k in range(8)).to_numpy()
+        cells[judge, task] = samples, wide["label"].to_numpy(), wide["group"].to_numpy()
+    return cells
+
+
+def test_fewer_votes_for_the_same_labels_on_real_votes(reward_bench):
+    found = []
+    for (_, task), (votes, labels, groups) in sorted(reward_bench.items()):
+        if task not in ("safety", "factuality", "focus", "math"):
+            continue
+        counts = np.stack([(votes == vote).sum(axis=1) for vote in (-1, 0, 1)], axis=1)
+        for known, rest in random_splits(len(votes), size=50, n_splits=5, seed=0, groups=groups):
+            model = calibrated(counts[known], labels[known])
+            chances = fit_votes(counts[known], labels[known])
+            of_all = model.decide(counts[rest])
+            lossless = StoppingRule.lossless(model, 8).follow(votes[rest])
+            np.testing.assert_array_equal(lossless.labels, of_all)
+            risk = StoppingRule.risk_bounded(model, 8, chances, epsilon=0.05).follow(votes[rest])
+            error = [np.abs(label - labels[rest]).mean() for label in (risk.labels, of_all)]
+            changed = (risk.labels != of_all).mean()
+            found.append(
+                [lossless.n_votes.mean(), risk.n_votes.mean(), changed, error[0] - error[1]]
+            )
+    lossless_votes, risk_votes, changed, excess = np.mean(found, axis=0)
+    assert lossless_votes <= 5.9
+    assert risk_votes <= 5.0
+    assert changed <= 0.02
+    assert excess <= 0.005
+
+
+# Planner
+
+
+def test_a_plan_says_what_is_then_seen():
+    judge = simulate("wmt-zh-en", 3000, 12, seed=5)
+    planned = plan(
+        judge.first(8),
+        judge.labels,
+        n_items=1000,
+        n_votes=(2, 4, 8, 12),
+        n_labels=(25, 50, 100),
+        price=0.001,
+    )
+    votes, errors = planned.curve()
+    np.testing.assert_array_equal(votes, [2, 4, 8, 12])
+    assert (np.diff(errors) < 0.002).all()
+    for n, error in zip((4, 8, 12), errors[1:], strict=True):
+        counts = judge.first(n)
+        model = calibrated(counts, judge.labels)
+        seen = btdagg.mean_absolute_error(judge.labels, model.decide(counts))
+        assert abs(seen - error) < 0.03
+    costs = dict(planned.labels)
+    assert costs[25] > costs[100] > 0
+    for row in planned.budgets:
+        assert row.calls == pytest.approx(1000 * row.votes + 50 * row.n)
+        assert row.price == pytest.approx(row.calls / 1000)
+    cheapest = planned.cheapest(mae=errors[-1] + 0.005)
+    assert cheapest.mae <= errors[-1] + 0.005
+    assert cheapest.votes < 12
+    assert "risk-bounded" in str(planned)
+    with pytest.raises(
+        InputError, match=r"mae is 0.0, expected at least 0\.\d+, the least of the plan"
+    ):
+        planned.cheapest(mae=0)
+    with pytest.raises(InputError, match="rule is 'x', expected one of all votes, lossless"):
+        planned.curve("x")
+
+
+# Values
+
+
+@given(st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=6))
+def test_a_mixture_made_of_its_components_is_equal(weights):
+    votes = VoteDistribution([(weight, (1, 2, 3)) for weight in weights])
+    assert VoteDistribution(votes.components) == votes
+    shares = np.array(weights) / sum(weights)
+    np.testing.assert_allclose([weight for weight, _ in votes.components], shares, rtol=1e-12)
+
+
+def test_large_weights_are_scaled():
+    votes = VoteDistribution([(1e308, (1, 1, 1)), (1e308, (1, 2, 1))])
+    assert [weight for weight, _ in votes.components] == [0.5, 0.5]
+
+
+def test_rules_are_values():
+    rule = StoppingRule.risk_bounded(MODEL, 8, VOTES, epsilon=0.1, step=2)
+    for other in (
+        StoppingRule.from_json(rule.to_json()),
+        pickle.loads(pickle.dumps(rule)),
+        eval(repr(rule)),
+    ):
+        assert other == rule
+        assert hash(other) == hash(rule)
+    assert rule != StoppingRule.risk_bounded(MODEL, 8, VOTES, epsilon=0.2, step=2)
+
+
+def test_rules_are_saved_and_loaded(tmp_path):
+    path = tmp_path / "rule.json"
+    for rule in (
+        StoppingRule.lossless(MODEL, 8),
+        StoppingRule.cost_optimal(MODEL, 9, VOTES, budget=3),
+    ):
+        rule.save(path)
+        assert StoppingRule.load(path) == rule
+    text = path.read_text()
+    path.write_text(text[:100])
+    with pytest.raises(InputError, match=r"rule.json: not JSON: "):
+        StoppingRule.load(path)
+    path.write_text(text.replace('"version": 1', '"version": 7'))
+    with pytest.raises(InputError, match=r"stopping rule version 7, this btdagg reads version 1"):
+        StoppingRule.load(path)
+    path.write_text(text.replace('"n": 9', '"n": 900'))
+    with pytest.raises(
+        InputError, match=r"rule.json: n is 900, expected an integer of at most 128"
+    ):
+        StoppingRule.load(path)
+    path.write_text(MODEL.to_json())
+    with pytest.raises(InputError, match=r"no btdagg stopping rule, expected an object"):
+        StoppingRule.load(path)
+    with pytest.raises(InputError, match=r"absent.json: No such file"):
+        StoppingRule.load(tmp_path / "absent.json")
+
+
+def test_threads_and_memory_layouts_change_nothing():
+    rule = StoppingRule.risk_bounded(MODEL, 12, VOTES)
+    counts = np.random.default_rng(0).multinomial(12, [0.3, 0.3, 0.4], size=30_000)
+    counts[::2] //= 2
+    for kind in (np.uint8, np.int64, np.float64):
+        for layout in (np.ascontiguousarray, np.asfortranarray):
+            array = layout(counts.astype(kind))
+            for n_threads in (1, 2, 5):
+                for ask in (
+                    rule.stops,
+                    rule.decide,
+                    rule.votes_to_ask,
+                    rule.votes_left,
+                    rule.change_risk,
+                ):
+                    np.testing.assert_array_equal(ask(array, n_threads=n_threads), ask(counts))
+    one_by_one = [rule.stops_one(*row) for row in counts[:500].tolist()]
+    assert one_by_one == rule.stops(counts[:500]).tolist()
+    one_by_one = [rule.decide_one(*row) for row in counts[:500].tolist()]
+    assert one_by_one == rule.decide(counts[:500]).tolist()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: StoppingRule.lossless(MODEL, 0), "n is 0, expected an integer of at least 1"),
+        (lambda: StoppingRule.lossless(MODEL, 129), "n is 129, expected an integer of at most 128"),
+        (
+            lambda: StoppingRule.lossless(MODEL, 9, step=2),
+            "n is 9, expected a multiple of the step 2",
+        ),
+        (
+            lambda: StoppingRule.lossless(MODEL, 4, step=5),
+            "step is 5, expected an integer from 1 to 4",
+        ),
+        (
+            lambda: StoppingRule.risk_bounded(MODEL, 8, VOTES, epsilon=0.5),
+            "epsilon is 0.5, expected a number above 0 and below 0.5",
+        ),
+        (
+            lambda: StoppingRule.risk_bounded(MODEL, 8, None),
+            "votes is None, expected a VoteDistribution, as fit_votes gives it",
+        ),
+        (
+            lambda: StoppingRule.cost_optimal(MODEL, 8, None, budget=3),
+            "votes is None, expected a VoteDistribution, as fit_votes gives it",
+        ),
+        (
+            lambda: StoppingRule([], MODEL, 8, 1, VOTES),
+            r"kind is \[\], expected one of lossless, risk-bounded, cost-optimal",
+        ),
+        (
+            lambda: VOTES.next_vote(64, 64, 0),
+            r"minus \+ tie \+ plus is 128, expected an integer from 0 to 127",
+        ),
+        (
+            lambda: plan_rule(None, [[1, 2, 3]], [1], n_items=1),
+            "rule is None, expected a StoppingRule",
+        ),
+        (
+            lambda: plan([[1, 2, 3]], [1], n_items=1, price=-1),
+            "price is -1, expected a number of at least 0",
+        ),
+        (
+            lambda: plan_rule(
+                StoppingRule.lossless(MODEL, 8), [[1, 2, 3]], [1], n_items=1, price=-1
+            ),
+            "price is -1, expected a number of at least 0",
+        ),
+        (
+            lambda: plan([[1, 2, 3]], [1], n_items=1, vote_worth=-0.1),
+            "vote_worth is -0.1, expected a number of at least 0",
+        ),
+        (
+            lambda: StoppingRule.cost_optimal(MODEL, 8, VOTES, price=-1),
+            "price is -1, expected a finite number of at least 0",
+        ),
+        (
+            lambda: StoppingRule.cost_optimal(MODEL, 8, VOTES),
+            "want exactly one of price and budget",
+        ),
+        (
+            lambda: StoppingRule.cost_optimal(MODEL, 8, VOTES, budget=-1),
+            "budget is -1, expected a number of at least 0",
+        ),
+        (lambda: StoppingRule.lossless("m", 8), "model is 'm', expected a DavidsonModel"),
+        (
+            lambda: StoppingRule.lossless(MODEL, 8).expected_votes,
+            "votes is None, expected the distribution of the votes for a forecast",
+        ),
+        (
+            lambda: StoppingRule.lossless(MODEL, 8).stops([[1, 2, 3], [4, 4, 1]]),
+            r"counts\[1\] has 9 votes, expected at most 8, the n of the rule",
+        ),
+        (
+            lambda: StoppingRule.lossless(MODEL, 8).decide_one(9, 0, 0),
+            r"counts\[0\] has 9 votes, expected at most 8, the n of the rule",
+        ),
+        (
+            lambda: StoppingRule.lossless(MODEL, 8).stops([[1, 2, 3], [4, -4, 1]]),
+            r"counts\[1, 1\] \(tie\) is -4, expected a non-negative integer",
+        ),
+        (
+            lambda: StoppingRule.lossless(MODEL, 8).stops([[2**63, 2**63, 2**63]]),
+            r"counts\[0\] has 27670116110564327424 votes, expected at most 8",
+        ),
+        (
+            lambda: StoppingRule.lossless(MODEL, 2).follow([[1, 0, 1]]),
+            r"votes has shape \(1, 3\), expected \(n_items, 2\)",
+        ),
+        (
+            lambda: StoppingRule.lossless(MODEL, 2).follow([[1, 0], [0, 2]]),
+            r"votes\[1, 1\] is 2, expected -1, 0 or 1",
+        ),
+        (
+            lambda: StoppingRule.lossless(MODEL, 8).votes_to_ask([[1, 2, 3], [4, 4, 1]]),
+            r"counts\[1\] has 9 votes, expected at most 8, the n of the rule",
+        ),
+        (
+            lambda: StoppingRule.lossless(MODEL, 8).votes_to_ask_one(0, -1, 0),
+            "tie is -1, expected a non-negative integer",
+        ),
+        (
+            lambda: plan([[1, 2, 3]], [1], n_items=1, n_votes=3),
+            "n_votes is 3, expected at least one number",
+        ),
+        (
+            lambda: plan([[1, 2, 3]], [1], n_items=1, n_labels=()),
+            r"n_labels is \(\), expected at least one number",
+        ),
+        (
+            lambda: plan([[1, 2, 3]], [1], n_items=1, n_votes=(3,), step=2),
+            "n is 3, expected a multiple of the step 2",
+        ),
+        (lambda: VoteDistribution(5), r"components is 5, expected \(weight, alphas\) pairs"),
+        (lambda: VoteDistribution([]), "components is empty, expected at least one item"),
+        (
+            lambda: VoteDistribution([(1, (1, 1))]),
+            r"components\[0\] is \(1, \(1, 1\)\), expected \(weight, \(minus, tie, plus\)\)",
+        ),
+        (
+            lambda: VoteDistribution([(1, (1, 0, 1))]),
+            r"components\[0\] has Dirichlet parameter 0, expected a number from 0.001 to 1000",
+        ),
+        (lambda: fit_votes([[1, 2, 3]], [0, 1]), "labels has 2 rows, expected 1 as in counts"),
+        (lambda: fit_votes(np.empty((0, 3)), []), "labels is empty, expected at least one item"),
+    ],
+)
+def test_messages(make, message):
+    with pytest.raises(InputError, match=message):
+        make()

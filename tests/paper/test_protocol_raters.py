@@ -1,0 +1,344 @@
+"""Leave one rater out, against a plain loop over rows; simulated and real raters."""
+
+import statistics
+from collections import Counter, defaultdict
+
+import numpy as np
+import polars as pl
+import pytest
+
+from btdagg import InputError, read_counts, read_votes
+from btdagg.evaluation import Protocol, RandomSplits, random_splits
+from btdagg.methods import Davidson, Decided, MajorityVote
+from btdagg.paper import Ratings, leave_one_rater_out, load_wmt23, read_ratings
+from btdagg.paper.wmt23 import _SIDE_BY_SIDE
+
+pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
+
+
+def most(votes, when_shared=0):
+    """The most frequent vote; where several are, what is asked for."""
+    ranking = Counter(votes).most_common()
+    unique = len(ranking) == 1 or ranking[0][1] > ranking[1][1]
+    return ranking[0][0] if unique else when_shared
+
+
+def by_hand(rows, when_shared=0):
+    """Accuracy, MAE and items of each rater, from (item, rater, vote) rows, by dictionaries."""
+    of_item = defaultdict(dict)
+    for item, rater, vote in rows:
+        if vote is not None:
+            of_item[item][rater] = vote
+    errors = defaultdict(list)
+    for ratings in of_item.values():
+        for rater, vote in ratings.items():
+            others = [v for other, v in ratings.items() if other != rater]
+            gold = most(others, when_shared) if others else None
+            if gold is not None:
+                errors[rater].append(abs(vote - gold))
+    return {
+        rater: (statistics.mean(e == 0 for e in found), statistics.mean(found), len(found))
+        for rater, found in errors.items()
+    }
+
+
+def table(rows, **more):
+    items, raters, votes = zip(*rows, strict=True)
+    return {"item": list(items), "rater": list(raters), "vote": list(votes), **more}
+
+
+def some_ratings(n_items=200, seed=0):
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(-1, 2, n_items)
+    rows = []
+    for item in range(n_items):
+        for rater in rng.choice(6, rng.integers(1, 6), replace=False):
+            vote = truth[item] if rng.random() < 0.6 else rng.integers(-1, 2)
+            rows.append((f"i{item}", f"r{rater}", None if rng.random() < 0.05 else int(vote)))
+    return rows, truth
+
+
+def some_votes(truth, n_votes=6, seed=1):
+    rng = np.random.default_rng(seed)
+    return [
+        (f"i{item}", int(gold) if rng.random() < 0.5 else int(rng.integers(-1, 2)))
+        for item, gold in enumerate(truth)
+        for _ in range(n_votes)
+    ]
+
+
+def votes_of(rows):
+    return read_votes({"item": [item for item, _ in rows], "vote": [vote for _, vote in rows]})
+
+
+def assert_equals(found, wanted):
+    assert {scores.rater for scores in found.raters} == set(wanted)
+    for scores in found.raters:
+        accuracy, mae, n_items = wanted[scores.rater]
+        assert scores.n_items == n_items
+        assert scores.accuracy == pytest.approx(accuracy, abs=1e-12)
+        assert scores.mae == pytest.approx(mae, abs=1e-12)
+        assert scores.judge is None
+
+
+@pytest.mark.parametrize(("shared", "when_shared"), [("tie", 0), ("drop", None)])
+def test_raters_against_one_another_equal_a_plain_loop(shared, when_shared):
+    rows, _ = some_ratings()
+    found = leave_one_rater_out(read_ratings(table(rows)), shared=shared)
+    assert_equals(found, by_hand(rows, when_shared))
+    assert found.n_wins == found.n_wins_by_mae == 0
+
+
+def test_what_is_left_out_is_counted():
+    rows = [("a", 1, 1), ("a", 2, 1), ("a", 3, -1), ("b", 1, 0), ("c", 1, None), ("c", 2, 1)]
+    found = leave_one_rater_out(read_ratings(table(rows)))
+    first, second, third = found.raters
+    # On "a" the others of rater 1 and of rater 2 vote for either side: a tie, which they miss by 1.
+    assert (first.n_items, first.n_alone, first.n_shared) == (1, 1, 1)
+    assert (first.accuracy, first.mae) == (0, 1)
+    assert (second.n_items, second.n_alone, second.n_shared) == (1, 1, 1)
+    assert (third.n_items, third.n_alone, third.n_shared, third.mae) == (1, 0, 0, 2)
+    dropped = leave_one_rater_out(read_ratings(table(rows)), shared="drop")
+    assert [scores.rater for scores in dropped.raters] == [3]
+    assert [rater for rater, _ in dropped.skipped] == [1, 2]
+    assert "no item of this rater has a label of the others" in dropped.skipped[0][1]
+
+
+def test_sides_and_the_order_of_rows_do_not_matter():
+    rows, _ = some_ratings()
+    plain = leave_one_rater_out(read_ratings(table(rows)))
+    flipped = [(item, rater, None if vote is None else -vote) for item, rater, vote in rows[::-1]]
+    other = {s.rater: s for s in leave_one_rater_out(read_ratings(table(flipped))).raters}
+    for scores in plain.raters:
+        assert scores.mae == other[scores.rater].mae
+        assert scores.accuracy == other[scores.rater].accuracy
+
+
+def test_sides_do_not_matter_to_the_judge_either():
+    rows, truth = some_ratings()
+    cast = some_votes(truth)
+    flipped = [(item, rater, None if vote is None else -vote) for item, rater, vote in rows]
+    plain, mirrored = (
+        leave_one_rater_out(
+            read_ratings(table(of_raters)),
+            votes_of(of_judge),
+            protocol=Protocol(RandomSplits(n_splits=5)),
+        )
+        for of_raters, of_judge in ((rows, cast), (flipped, [(i, -v) for i, v in cast]))
+    )
+    for one, other in zip(plain.raters, mirrored.raters, strict=True):
+        np.testing.assert_array_equal(one.judge.mae, other.judge.mae)
+        np.testing.assert_array_equal(one.judge.accuracy, other.judge.accuracy)
+
+
+@pytest.mark.parametrize("method", [Davidson(), MajorityVote()])
+@pytest.mark.parametrize("group", [None, "half"])
+def test_the_judge_equals_a_plain_loop(method, group):
+    rows, truth = some_ratings()
+    cast = [(item, vote) for item, vote in some_votes(truth) if item != "i7"]
+    halves = [int(item[1:]) // 2 for item, *_ in rows]
+    found = leave_one_rater_out(
+        read_ratings(table(rows, half=halves)),
+        votes_of(cast),
+        method,
+        group=group,
+        protocol=Protocol(RandomSplits(share=0.2, n_splits=4, seed=5)),
+    )
+    of_item, tallies = defaultdict(dict), defaultdict(lambda: [0, 0, 0])
+    for item, rater, vote in rows:
+        if vote is not None:
+            of_item[item][rater] = vote
+    for item, vote in cast:
+        tallies[item][vote + 1] += 1
+    for scores in found.raters:
+        labelled = []
+        for item, counts in tallies.items():
+            others = [v for other, v in of_item[item].items() if other != scores.rater]
+            if scores.rater in of_item[item] and others:
+                labelled.append((item, counts, most(others), of_item[item][scores.rater]))
+        groups = None if group is None else [str(int(item[1:]) // 2) for item, *_ in labelled]
+        splits = random_splits(len(labelled), share=0.2, n_splits=4, seed=5, groups=groups)
+        for number, (chosen, left) in enumerate(splits):
+            fitted = method.fit([labelled[i][1] for i in chosen], [labelled[i][2] for i in chosen])
+            errors = [abs(fitted.decide([labelled[i][1]])[0] - labelled[i][2]) for i in left]
+            own = [abs(labelled[i][3] - labelled[i][2]) for i in left]
+            assert scores.judge.mae[number] == pytest.approx(np.mean(errors))
+            assert scores.judge.accuracy[number] == pytest.approx(np.mean(np.equal(errors, 0)))
+            assert scores.judge.human_mae[number] == pytest.approx(np.mean(own))
+            assert scores.judge.human_accuracy[number] == pytest.approx(np.mean(np.equal(own, 0)))
+        judge = scores.judge
+        assert scores.n_items == len(labelled)
+        assert scores.n_without_votes == int(
+            "i7" in of_item and scores.rater in of_item["i7"] and len(of_item["i7"]) > 1
+        )
+        assert judge.wins == (judge.accuracy.mean() > judge.human_accuracy.mean())
+        assert judge.wins_by_mae == (judge.mae.mean() < judge.human_mae.mean())
+    assert found.n_wins == sum(scores.judge.wins for scores in found.raters)
+    assert found.n_wins_by_mae == sum(scores.judge.wins_by_mae for scores in found.raters)
+
+
+def test_raters_do_not_depend_on_the_number_of_the_judges_votes():
+    rows, truth = some_ratings()
+    few, many = (
+        leave_one_rater_out(
+            read_ratings(table(rows)),
+            votes_of(some_votes(truth)),
+            n_votes=n,
+            protocol=Protocol(RandomSplits(n_splits=5, share=0.2)),
+        )
+        for n in (1, 6)
+    )
+    for one, other in zip(few.raters, many.raters, strict=True):
+        np.testing.assert_array_equal(one.judge.human_mae, other.judge.human_mae)
+        assert (one.judge.mae != other.judge.mae).any()
+
+
+def test_a_judge_who_says_what_the_rater_says_wins_nothing():
+    rng = np.random.default_rng(2)
+    rows = [(f"i{i}", r, int(rng.integers(-1, 2))) for i in range(60) for r in "abc"]
+    of_a = [(item, vote) for item, rater, vote in rows if rater == "a"]
+    found = leave_one_rater_out(
+        read_ratings(table(rows)),
+        votes_of(of_a),
+        MajorityVote(),
+        protocol=Protocol(RandomSplits(n_splits=10)),
+    )
+    judge = found.raters[0].judge
+    assert judge.accuracy_gain == judge.mae_gain == (0, 0, 0)
+    assert not judge.wins
+    assert not judge.wins_by_mae
+
+
+def test_ids_of_votes_and_ratings_may_be_numbers_or_text():
+    rows, truth = some_ratings()
+    numbers = [(int(item[1:]), rater, vote) for item, rater, vote in rows]
+    cast = some_votes(truth)
+    as_text = read_votes({"item": [i[1:] for i, _ in cast], "vote": [v for _, v in cast]})
+    plain = leave_one_rater_out(
+        read_ratings(table(rows)),
+        votes_of(cast),
+        protocol=Protocol(RandomSplits(n_splits=3, share=0.2)),
+    )
+    mixed = leave_one_rater_out(
+        read_ratings(table(numbers)),
+        as_text,
+        protocol=Protocol(RandomSplits(n_splits=3, share=0.2)),
+    )
+    for one, other in zip(plain.raters, mixed.raters, strict=True):
+        np.testing.assert_array_equal(one.judge.mae, other.judge.mae)
+        np.testing.assert_array_equal(one.judge.human_mae, other.judge.human_mae)
+
+
+def test_counts_and_decisions_of_others_serve_as_a_judge():
+    rows, truth = some_ratings()
+    names = [f"i{i}" for i in range(len(truth))]
+    counts = read_counts(
+        {
+            "item": names,
+            **{
+                side: (truth == label).astype(int)
+                for side, label in (("minus", -1), ("tie", 0), ("plus", 1))
+            },
+            "gsa": truth,
+        }
+    )
+    ratings = read_ratings(table(rows))
+    by_votes = leave_one_rater_out(
+        ratings, counts, MajorityVote(), protocol=Protocol(RandomSplits(n_splits=3))
+    )
+    by_column = leave_one_rater_out(
+        ratings, counts, Decided("gsa"), protocol=Protocol(RandomSplits(n_splits=3))
+    )
+    for one, other in zip(by_votes.raters, by_column.raters, strict=True):
+        np.testing.assert_array_equal(one.judge.mae, other.judge.mae)
+    with pytest.raises(InputError, match="these are counts"):
+        leave_one_rater_out(ratings, counts, n_votes=2)
+
+
+def test_what_is_wrong_is_named():
+    rows, truth = some_ratings()
+    ratings, votes = read_ratings(table(rows)), votes_of(some_votes(truth))
+    with pytest.raises(InputError, match="ratings is a dict, expected what read_ratings returns"):
+        leave_one_rater_out(table(rows))
+    with pytest.raises(InputError, match="shared is 'random', expected 'tie' or 'drop'"):
+        leave_one_rater_out(ratings, shared="random")
+    with pytest.raises(InputError, match="no column 'doc'"):
+        leave_one_rater_out(ratings, votes, group="doc")
+    with pytest.raises(InputError, match="share is 2"):
+        leave_one_rater_out(ratings, votes, protocol=Protocol(RandomSplits(share=2)))
+    with pytest.raises(InputError, match="n_splits is 1, expected an integer of at least 2"):
+        leave_one_rater_out(ratings, votes, protocol=Protocol(RandomSplits(n_splits=1)))
+    with pytest.raises(InputError, match=r"no rater could be scored; r\d: calibrating on 1000 of"):
+        leave_one_rater_out(ratings, votes, protocol=Protocol(RandomSplits(size=1000)))
+    with pytest.raises(InputError, match="no rater could be scored; x: data frame: no item of"):
+        leave_one_rater_out(read_ratings(table([("a", "x", 1)])))
+    with pytest.raises(InputError, match="data frame: no ratings"):
+        leave_one_rater_out(Ratings(ratings.frame.clear(), "data frame"))
+    with pytest.raises(InputError, match="item 'a' has '1' and '2', expected one"):
+        leave_one_rater_out(
+            read_ratings(table([("a", "x", 1), ("a", "y", 1)], g=[1, 2])), group="g"
+        )
+    with pytest.raises(InputError, match="item 'a' has nothing, expected a group name"):
+        leave_one_rater_out(
+            read_ratings(table([("a", "x", 1), ("a", "y", 1)], g=[1, None])), group="g"
+        )
+    two = read_votes({"item": ["a", "a"], "vote": [1, 1], "judge": ["p", "q"]})
+    with pytest.raises(InputError, match="judge 'p' and of judge 'q'; filter by judge first"):
+        leave_one_rater_out(ratings, two)
+
+
+def test_a_judge_without_a_vote_is_refused():
+    ratings = read_ratings({"item": [1, 2] * 2, "rater": list("aabb"), "vote": [0, 1, 1, 1]})
+    votes = read_votes({"item": [1, 2], "vote": [None, None]})
+    with pytest.raises(InputError, match=r"none of the 2 items has a vote$"):
+        leave_one_rater_out(ratings, votes)
+
+
+def test_progress_is_told_of_every_rater():
+    rows, _ = some_ratings()
+    told = []
+    found = leave_one_rater_out(read_ratings(table(rows)), progress=lambda: told.append(1))
+    assert len(told) == len(found.raters) == 6
+
+
+# Real raters
+
+
+@pytest.mark.parametrize(("shared_votes", "when_shared"), [("tie", 0), ("drop", None)])
+def test_real_raters_equal_a_plain_loop(shared, shared_votes, when_shared):
+    folder = shared / "data/wmt23"
+    tidy = pl.read_csv(folder / "ratings_zhen.csv")
+    rows = tidy.select("item", "rater", "vote").rows()
+    found = leave_one_rater_out(
+        read_ratings(folder / "ratings_zhen.csv"), shared=shared_votes, group="segment"
+    )
+    assert_equals(found, by_hand(rows, when_shared))
+    distinct = tidy.filter(pl.col("identical") == 0).select("item", "rater", "vote").rows()
+    archive = load_wmt23(folder / f"{_SIDE_BY_SIDE['zh-en']}.tar.gz")
+    assert_equals(leave_one_rater_out(archive, shared=shared_votes), by_hand(distinct, when_shared))
+    assert len(found.raters) == 8
+    assert all(scores.n_alone == 0 for scores in found.raters)  # three raters of each item
+
+
+def test_real_raters_and_a_real_judge(shared):
+    folder = shared / "data/vicuna80"
+    long = (
+        pl.read_csv(folder / "labels.csv")
+        .unpivot(
+            ["human1", "human2", "human3"], index="item", variable_name="rater", value_name="vote"
+        )
+        .drop_nulls()
+        .with_columns(prompt=pl.col("item").str.slice(0, 11))
+    )
+    ratings = read_ratings(long)
+    votes = read_votes(folder / "votes.csv").filter({"judge": "gpt4"})
+    found = leave_one_rater_out(
+        ratings, votes, group="prompt", protocol=Protocol(RandomSplits(n_splits=20))
+    )
+    wanted = by_hand(long.select("item", "rater", "vote").rows())
+    for scores in found.raters:
+        accuracy, mae, n_items = wanted[scores.rater]
+        assert scores.n_items + scores.n_without_votes == n_items
+        # The mean over splits of a rater who is not fitted is near that over all items.
+        assert scores.judge.human_accuracy.mean() == pytest.approx(accuracy, abs=0.02)
+        assert scores.judge.human_mae.mean() == pytest.approx(mae, abs=0.02)

@@ -1,0 +1,163 @@
+"""Transfer between tasks, and the tasks it is run on, against plain loops; real votes."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from btdagg import InputError, calibrate, read_counts, read_labels, read_votes
+from btdagg.evaluation import (
+    LabelledItems,
+    Protocol,
+    RandomSplits,
+    compare,
+    labelled_tasks,
+    random_splits,
+)
+from btdagg.methods import Davidson, MajorityVote
+from btdagg.paper import transfer_matrix
+
+pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
+
+
+def task(n_items, seed, tilt):
+    rng = np.random.default_rng(seed)
+    labels = rng.choice([-1, 0, 1], n_items, p=[0.3, 0.4, 0.3])
+    p = np.array([[0.6, tilt, 0.1], [0.4, tilt, 0.4], [0.1, tilt, 0.6]])[labels + 1]
+    counts = np.array([rng.multinomial(8, row / row.sum()) for row in p])
+    return LabelledItems(counts, labels, np.arange(n_items) // 2)
+
+
+@pytest.fixture(scope="module")
+def tasks():
+    return {"few": task(60, 0, 0.05), "many": task(90, 1, 1.0), "other": task(70, 2, 0.3)}
+
+
+def test_transfer_equals_a_plain_loop(tasks):
+    found = transfer_matrix(tasks, protocol=Protocol(RandomSplits(share=0.3, n_splits=3, seed=4)))
+    assert found.tasks == ("few", "many", "other")
+    drawn = {
+        name: list(random_splits(len(t), share=0.3, n_splits=3, seed=4, groups=t.groups))
+        for name, t in tasks.items()
+    }
+    for k in range(3):
+        for row, (source, a) in enumerate(tasks.items()):
+            chosen = drawn[source][k].calibration
+            model = calibrate(a.evidence.counts[chosen], a.labels[chosen]).model
+            for column, (target, b) in enumerate(tasks.items()):
+                errors = [
+                    abs(model.decide_one(*b.evidence.counts[i].tolist()) - int(b.labels[i]))
+                    for i in drawn[target][k].evaluation
+                ]
+                assert found.mae[row, column, k] == pytest.approx(sum(errors) / len(errors))
+    mean = found.mae.sum(axis=2) / 3
+    np.testing.assert_allclose(found.mean_mae, mean)
+    wanted = [[mean[s, t] - mean[t, t] for t in range(3)] for s in range(3)]
+    np.testing.assert_allclose(found.change, wanted, atol=1e-12)
+    assert (found.change.diagonal() == 0).all()
+    assert found.change_interval("few", "many").mean == pytest.approx(found.change[0, 1])
+    with pytest.raises(InputError, match="no task 'none'; there are few, many, other"):
+        found.change_interval("few", "none")
+
+
+def test_the_diagonal_is_what_compare_finds(tasks):
+    found = transfer_matrix(tasks, protocol=Protocol(RandomSplits(n_splits=5, share=0.2)))
+    for place, items in enumerate(tasks.values()):
+        alone = compare(
+            items.evidence,
+            items.labels,
+            [Davidson()],
+            groups=items.groups,
+            protocol=Protocol(RandomSplits(n_splits=5, share=0.2)),
+        )
+        np.testing.assert_array_equal(found.mae[place, place], alone.methods[0].mae)
+
+
+def test_what_learns_nothing_transfers_without_loss(tasks):
+    assert (
+        transfer_matrix(tasks, MajorityVote(), protocol=Protocol(RandomSplits(n_splits=2))).change
+        == 0
+    ).all()
+
+
+def test_what_is_wrong_is_named(tasks):
+    with pytest.raises(InputError, match="tasks has 1, expected at least two"):
+        transfer_matrix({"few": tasks["few"]})
+    with pytest.raises(InputError, match="task 'few': calibrating on 65 of 60 items"):
+        transfer_matrix(tasks, protocol=Protocol(RandomSplits(size=65)))
+    with pytest.raises(InputError, match="labels has 1 rows, expected 2 as in counts"):
+        LabelledItems([[1, 0, 0], [0, 0, 1]], [1])
+    with pytest.raises(InputError, match="labels is empty"):
+        LabelledItems(np.empty((0, 3), dtype=int), [])
+    with pytest.raises(InputError, match=r"counts\[0, 1\] \(tie\) is -1"):
+        LabelledItems([[1, -1, 0]], [1])
+
+
+def test_progress_is_told_of_every_split(tasks):
+    told = []
+    transfer_matrix(
+        tasks,
+        MajorityVote(),
+        progress=lambda: told.append(1),
+        protocol=Protocol(RandomSplits(n_splits=4)),
+    )
+    assert len(told) == 4
+
+
+def test_tasks_are_read_off_votes_and_labels():
+    votes = read_votes(
+        {
+            "item": ["a", "a", "b", "c", "d"],
+            "vote": [1, 0, -1, 1, 0],
+            "judge": ["j"] * 5,
+        }
+    )
+    labels = read_labels(
+        {
+            "item": ["a", "b", "c"],
+            "label": [1, -1, 0],
+            "task": ["t", "u", "t"],
+            "group": ["g", "g", "h"],
+        }
+    )
+    found = labelled_tasks(votes, labels)
+    assert list(found) == ["t", "u"]
+    assert found["t"].evidence.counts.tolist() == [[0, 1, 1], [0, 0, 1]]
+    assert found["t"].labels.tolist() == [1, 0]
+    assert found["t"].groups.tolist() == ["g", "h"]
+    assert len(found["u"]) == 1
+    assert list(labelled_tasks(votes, labels, by=("task", "judge"))) == ["t j", "u j"]
+    with pytest.raises(InputError, match="by is 'task', expected a sequence of column names"):
+        labelled_tasks(votes, labels, by="task")
+    two = read_votes({"item": ["a", "b"], "vote": [1, 1], "judge": ["p", "q"], "task": ["t", "u"]})
+    with pytest.raises(InputError, match="filter by judge first"):
+        labelled_tasks(two, labels)
+    counts = read_counts({"item": ["a"], "minus": [1], "tie": [0], "plus": [0], "task": ["t"]})
+    assert labelled_tasks(counts, labels)["t"].labels.tolist() == [1]
+    with pytest.raises(InputError, match="these are counts"):
+        labelled_tasks(counts, labels, n_votes=2)
+
+
+def test_real_tasks_transfer(shared):
+    frame = pl.read_parquet(shared / "data/rb2/votes.parquet").filter(
+        template="base", temperature="default", judge="gpt-5.4"
+    )
+    votes = read_votes(frame.cast({pl.Categorical: pl.String}))
+    labels = read_labels(shared / "data/rb2/labels.csv")
+    tasks = labelled_tasks(votes, labels)
+    assert len(tasks) == 5
+    found = transfer_matrix(tasks, protocol=Protocol(RandomSplits(n_splits=10)))
+    for place, (name, items) in enumerate(tasks.items()):
+        of_task = labels.filter({"task": name})
+        assert len(items) <= len(of_task.ids)
+        alone = compare(
+            items.evidence,
+            items.labels,
+            [Davidson()],
+            groups=items.groups,
+            protocol=Protocol(RandomSplits(n_splits=10)),
+        )
+        np.testing.assert_array_equal(found.mae[place, place], alone.methods[0].mae)
+    # A source whose judge needs little correction does harm where much is needed.
+    source, target = found.tasks.index("precise-if"), found.tasks.index("safety")
+    assert found.change_interval("precise-if", "safety").low > 0
+    assert found.change[source, target] > found.change[target, source]

@@ -1,0 +1,148 @@
+"""The examples of the crate have the numbers of Python to the last bit."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import btdagg
+from btdagg import DavidsonModel, PanelModel
+from btdagg.online import StoppingRule, VoteDistribution
+
+ROOT = Path(__file__).parents[2]
+N_VOTES = 8
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture(scope="module")
+def program():
+    """Run the example, built as `cargo test` builds it."""
+    if shutil.which("cargo") is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("cargo is not installed")
+        pytest.skip("cargo is not installed")
+    command = ["cargo", "run", "--quiet", "--offline", "--locked", "-p", "btdagg"]
+
+    def run(*arguments, example="votes_to_labels"):
+        return subprocess.run(
+            [*command, "--example", example, "--", *map(str, arguments)],
+            cwd=ROOT, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+
+    return run
+
+
+def write(file, items, values):
+    rows = (f"{item},{value}\n" for item, value in zip(items, values, strict=True))
+    file.write_text("item,value\n" + "".join(rows), encoding="utf-8")
+    return file
+
+
+def simulated(seed):
+    """Items, labels of the first of them, and votes in any order; not all items have all votes."""
+    random = np.random.default_rng(seed)
+    leads = random.normal(0, 1.5, 120)
+    items = np.array([f"item {number} é" for number in range(len(leads))])
+    asked = np.where(np.arange(len(items)) < 50, N_VOTES, random.integers(1, N_VOTES + 1, 120))
+    rows = random.permutation(np.repeat(np.arange(len(items)), asked))
+    seen = leads[rows] + random.normal(0, 2.5, len(rows))
+    votes = np.where(np.abs(seen) < 0.6, 0, np.sign(seen)).astype(int)
+    labels = np.where(np.abs(leads) < 0.7, 0, np.sign(leads)).astype(int)
+    return items, labels[:50], items[rows], votes
+
+
+@pytest.mark.filterwarnings("ignore:beta is at its bound")
+@pytest.mark.parametrize("seed", range(3))
+def test_it_has_the_numbers_of_python_to_the_last_bit(program, tmp_path, seed):
+    items, labels, voted, votes = simulated(seed)
+    model_file = tmp_path / "model.json"
+    done = program(
+        write(tmp_path / "votes.csv", voted, votes),
+        write(tmp_path / "labels.csv", items[: len(labels)], labels),
+        model_file,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+    ids, counts = btdagg.tally(voted, votes)
+    places = [ids.tolist().index(item) for item in items[: len(labels)]]
+    calibration = btdagg.calibrate(counts[places], labels)
+    model = calibration.model
+    assert model_file.read_text(encoding="utf-8") == model.to_json()
+    assert DavidsonModel.load(model_file).provenance == model.provenance
+
+    rows = [line.rsplit(",", 5) for line in done.stdout.splitlines()]
+    found_ids, *columns = zip(*rows, strict=True)
+    decided, minus, tie, plus, to_ask = (np.array(column, dtype=float) for column in columns)
+    assert list(found_ids) == ids.tolist()
+    assert np.array_equal(decided, model.decide(counts))
+    assert len(set(decided)) == 3
+    p = np.column_stack([minus, tie, plus])
+    assert p.tobytes() == model.predict_proba(counts).tobytes()
+    rule = StoppingRule.lossless(model, N_VOTES)
+    assert np.array_equal(to_ask, rule.votes_to_ask(counts))
+    assert 0 < np.mean(to_ask == 0) < 1
+
+
+def test_panels_saved_by_python_have_its_numbers_to_the_last_bit(program, tmp_path):
+    random = np.random.default_rng(5)
+    judges = ("gpt", "claude é", "llama", "deaf")
+    counts = random.integers(0, 4, (300, 4, 3)) * (random.random((300, 4, 1)) < 0.7)
+    model = PanelModel(
+        judges, beta=(1.3, 0.41, 0.07, 2.0), eta0=0.3, gamma=(0.9, -0.2, 0.33, 1.0),
+        alpha=0.7, kappa=1.9, unheard=("deaf",), provenance={"n_votes": 9, "task": ["é"]},
+    )  # fmt: skip
+    model.save(tmp_path / "panel.json")
+    rows = [
+        f"{item:03},{judges[judge]},{column - 1}\n" * counts[item, judge, column]
+        for item, judge, column in np.ndindex(counts.shape)
+    ]
+    votes = tmp_path / "votes.csv"
+    votes.write_text("item,judge,vote\n" + "".join(rows), encoding="utf-8")
+    done = program("panel", tmp_path / "panel.json", votes, example="saved_by_python")
+    assert (done.returncode, done.stderr) == (0, "")
+    found = np.array([line.split(",") for line in done.stdout.splitlines()], dtype=float)
+    known = counts[found[:, 0].astype(int)]
+    assert len(known) > 280
+    assert np.array_equal(found[:, 1], model.decide(known))
+    assert set(found[:, 1]) == {-1, 0, 1}
+    assert found[:, 2:].tobytes() == model.predict_proba(known).tobytes()
+
+
+@pytest.mark.parametrize("kind", ["lossless", "risk-bounded", "cost-optimal"])
+def test_rules_saved_by_python_stop_where_python_stops(program, tmp_path, kind):
+    model = DavidsonModel(1.1, 0.4, 0.6, 0.9, 1.3)
+    chances = VoteDistribution([(0.3, (0.4, 0.3, 2.1)), (0.7, (1.0, 1.0, 1.0))])
+    rule = {
+        "lossless": StoppingRule.lossless(model, N_VOTES),
+        "risk-bounded": StoppingRule.risk_bounded(model, N_VOTES, chances, epsilon=0.1, step=2),
+        "cost-optimal": StoppingRule.cost_optimal(model, N_VOTES, chances, price=0.01),
+    }[kind]
+    rule.save(tmp_path / "rule.json")
+    votes = np.random.default_rng(3).choice([-1, 0, 1], (200, N_VOTES), p=[0.2, 0.2, 0.6])
+    rows = [f"{item:03},a,{votes[item, place]}\n" for item, place in np.ndindex(votes.shape)]
+    file = tmp_path / "votes.csv"
+    file.write_text("item,judge,vote\n" + "".join(rows), encoding="utf-8")
+    done = program("rule", tmp_path / "rule.json", file, example="saved_by_python")
+    assert (done.returncode, done.stderr) == (0, "")
+    _, n_votes, labels = np.array([line.split(",") for line in done.stdout.splitlines()], int).T
+    stopped = rule.follow(votes)
+    assert np.array_equal(n_votes, stopped.n_votes)
+    assert np.array_equal(labels, stopped.labels)
+    assert len(set(n_votes)) > 1
+
+
+def test_what_is_wrong_with_its_files_is_named(program, tmp_path):
+    votes = write(tmp_path / "votes.csv", ["x", "y"], [1, 0])
+    labels = write(tmp_path / "labels.csv", ["x", "z"], [1, 0])
+    model = tmp_path / "model.json"
+    assert 'Error: "z: no votes"' in program(votes, labels, model).stderr
+    votes.write_text("item,vote\nx;1\n")
+    assert "want an item and -1, 0 or 1" in program(votes, labels, model).stderr
+    missing = program(tmp_path / "no.csv", labels, model)
+    assert missing.returncode == 1
+    assert "no.csv: No such file" in missing.stderr
+    assert not model.exists()

@@ -1,0 +1,272 @@
+"""How results look in a notebook: tables and figures, text escaped, nothing run or fetched."""
+
+import os
+import subprocess
+import sys
+import warnings
+from html.parser import HTMLParser
+
+import numpy as np
+import polars as pl
+import pytest
+
+import btdagg
+from btdagg._util.extras import MissingExtraError
+from btdagg.estimates import estimate
+from btdagg.report import PivotCell, ReportFigure, ReportTable, renderers
+from commands import WITHOUT
+from gallery import gallery, simulated, tables_of
+from pages import ROOT
+
+SHOWN = (
+    "model", "calibration", "with a prior", "by error", "panel", "panel's calibration", "bootstrap",
+    "comparison", "random splits", "scores", "scores at one number", "labels swept",
+    "estimates", "estimates by", "systems", "rule", "lossless rule", "plan", "forecast",
+)  # fmt: skip
+DRAWN = (
+    "model", "calibration", "with a prior", "comparison", "random splits", "scores",
+    "scores at one number", "labels swept", "estimates", "estimates by", "systems", "plan",
+    "forecast",
+)  # fmt: skip
+HARMLESS = {"p", "strong", "div", "table", "thead", "tbody", "tr", "th", "td"}
+OF_FIGURES = {"figure", "img", "figcaption", "strong"}
+EVIL = '<script>alert("x")</script><img src=http://x onerror=alert(1)>'
+
+
+@pytest.fixture(scope="module")
+def results():
+    return gallery()
+
+
+class Elements(HTMLParser):
+    """Elements, attributes and text of some HTML; every element that is opened is closed."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tags, self.attributes, self.text, self.open = set(), [], [], []
+        self.feed(html)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.add(tag)
+        self.attributes += attributes
+        if tag != "img":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def test_every_result_of_the_page_is_shown_as_tables(results):
+    shown = {name for name, found in results.items() if hasattr(found, "_repr_html_")}
+    assert shown - {"method isotonic"} == set(SHOWN)
+    for name in SHOWN:
+        found = Elements(results[name]._repr_html_())
+        assert "table" in found.tags, name
+        assert found.tags <= HARMLESS, name
+        assert {kind for kind, _ in found.attributes} <= {"style", "scope", "class", "rowspan"}
+        # The colours are those of the notebook.
+        assert {value for kind, value in found.attributes if kind == "style"} == {
+            "overflow-x: auto"
+        }
+
+
+def test_every_result_with_a_picture_draws_it(results):
+    drawn = {name for name, found in results.items() if hasattr(found, "plot")}
+    assert drawn == set(DRAWN)
+    for name in DRAWN:
+        figure = results[name].plot()
+        assert isinstance(figure, ReportFigure)
+        found = Elements(figure._repr_html_())
+        assert found.tags == OF_FIGURES, name
+        assert figure.title in " ".join(found.text)
+        (image,) = (value for kind, value in found.attributes if kind == "src")
+        assert image.startswith("data:image/svg+xml;base64,")
+        assert len(repr(figure)) < 400
+
+
+def test_numbers_are_those_of_the_result(results):
+    def cells(name):
+        return Elements(results[name]._repr_html_()).text
+
+    model = results["calibration"].model
+    assert f"{model.beta:.4g}" in cells("model")
+    interval = results["with a prior"].posterior.intervals()["gamma"]
+    assert f"{interval.low:.4g} to {interval.high:.4g}" in cells("with a prior")
+    refits = results["bootstrap"].nu
+    assert any(f"{refits.low:.4g} to {refits.high:.4g}" in one for one in cells("bootstrap"))
+    scores = [f"{method.mean_mae:.3f}" for method in results["comparison"].methods]
+    shown = [text.split(" ±")[0] for text in cells("comparison")]
+    assert [text for text in shown if text in scores] == scores
+    net = results["estimates"].estimates["net win rate"]
+    assert f"{net.low:.3f} to {net.high:.3f}".replace("-", "−") in cells("estimates")
+    rule = results["rule"]
+    assert {f"{rule.expected_votes:.2f}", f"{rule.expected_mae:.3f}"} <= set(cells("rule"))
+    assert all(f"{row.mae:.4f}" in cells("plan") for row in results["plan"].budgets)
+    assert all(f"{row.mae:.4f}" in cells("forecast") for row in results["forecast"].rows)
+    panel = results["panel"]
+    assert {f"{value:.4g}" for value in (*panel.beta, *panel.gamma)} <= set(cells("panel"))
+
+
+def test_warnings_and_remarks_are_shown(results):
+    with pytest.warns(btdagg.model.CalibrationWarning):
+        alike = btdagg.calibrate([[4, 0, 0], [0, 0, 4]] * 9, [-1, 1] * 9)
+    assert alike.warnings[0] in Elements(alike._repr_html_()).text
+    found = btdagg.estimate(*simulated(12))
+    assert found.remarks
+    assert found.remarks[0] in Elements(found._repr_html_()).text
+
+
+def test_names_of_users_are_escaped():
+    counts, labels = simulated(120)
+    partly = np.where(np.arange(120) < 60, labels, np.nan)
+    by = np.where(np.arange(120) % 2 == 0, EVIL, "plain")
+    votes, gold = tables_of(counts, labels)
+    judged = btdagg.read_votes(votes.frame.with_columns(judge=pl.lit(EVIL)))
+    panel = btdagg.PanelModel((EVIL,), (1.0,), 0.5, (1.0,))
+    model = btdagg.DavidsonModel(
+        1, 1, 1, provenance=btdagg.votes.Provenance(judge=EVIL, task="\u202e")
+    )
+    several = [
+        estimate(counts, partly, by=by),
+        btdagg.estimate_systems(counts, partly, by, np.where(by == EVIL, "plain", EVIL)),
+        btdagg.evaluate(
+            judged, gold, protocol=btdagg.Protocol(btdagg.evaluation.RandomSplits(n_splits=2))
+        ),
+        panel,
+        model,
+    ]
+    for found in several:
+        html = Elements(found._repr_html_())
+        assert html.tags <= HARMLESS
+        assert EVIL in "".join(html.text)
+        assert "\u202e" not in "".join(html.text)  # which would turn the text around it
+        if hasattr(found, "plot"):
+            assert Elements(found.plot()._repr_html_()).tags == OF_FIGURES
+    table = ReportTable.pivot("t", EVIL, EVIL, (EVIL,), [])
+    assert Elements(table._repr_html_()).tags <= HARMLESS
+    figure = ReportFigure("f", EVIL + '" onload="x', EVIL, model.plot().draw)
+    found = Elements(figure._repr_html_())
+    assert found.tags == OF_FIGURES
+    assert {name for name, _ in found.attributes} == {"style", "alt", "src"}
+
+
+def test_a_long_table_is_cut_and_says_so():
+    cells = [PivotCell((str(number),), "value", "x") for number in range(250)]
+    html = ReportTable.pivot("t", "T", "A note.", ("row",), cells)._repr_html_()
+    assert html.count("<tr>") == 101
+    assert "<p>A note. 150 more rows.</p>" in html
+
+
+def test_a_picture_takes_options(results):
+    model = results["model"]
+    assert model.plot().title == "How 8 votes are decided"  # as it was fitted for
+    assert model.plot(n_votes=3).title == "How 3 votes are decided"
+    assert btdagg.DavidsonModel(1, 1, 1).plot().title == "How 8 votes are decided"
+    with pytest.raises(btdagg.InputError, match="n_votes is -1"):
+        results["calibration"].plot(n_votes=-1)
+    assert "number of votes" in results["scores"].plot().title
+    assert "labels calibrated on" in results["labels swept"].plot().title
+    assert results["scores at one number"].plot().title == "Label distributions by judge"
+    with pytest.raises(btdagg.InputError, match="choice is 'k', expected one of 'j'"):
+        results["scores"].plot("k")
+
+
+def test_a_map_of_many_votes_is_cut_and_says_so():
+    counts = np.array([[300, 50, 50], [100, 200, 100], [40, 60, 300]] * 9)
+    found = btdagg.calibrate(counts, [-1, 0, 1] * 9, prior="weak")
+    for one in (found, found.model):
+        figure = one.plot()
+        assert figure.title == "How 50 votes are decided"
+        assert "Items have up to 400 votes; plot(n_votes=400) draws those" in figure.note
+    assert found.plot(n_votes=60).title == "How 60 votes are decided"
+    assert "Items have" not in found.plot(n_votes=60).note
+
+
+def test_of_several_figures_one_is_chosen():
+    votes, gold = tables_of(*simulated(120))
+    two = pl.concat([votes.frame, votes.frame.with_columns(judge=pl.lit("k"))])
+    scores = btdagg.evaluate(
+        btdagg.read_votes(two),
+        gold,
+        n_votes=[4, 8],
+        protocol=btdagg.Protocol(btdagg.evaluation.RandomSplits(n_splits=2)),
+    )
+    with pytest.raises(btdagg.InputError, match="choice is None, expected one of 'j', 'k'"):
+        scores.plot()
+    assert scores.plot("k").choice == "k"
+
+
+def ended_without(modules, code):
+    return subprocess.run(
+        [sys.executable, "-c", WITHOUT.format(modules=modules) + code],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+CALIBRATED = """
+import btdagg
+calibration = btdagg.calibrate([[0, 2, 6], [1, 6, 1], [7, 1, 0]] * 9, [1, 0, -1] * 9, prior="weak")
+compared = btdagg.compare([[0, 2, 6], [1, 6, 1], [7, 1, 0]] * 9, [1, 0, -1] * 9)
+"""
+BEYOND_NUMPY = ["jinja2", "matplotlib", "polars", "narwhals", "typer", "rich", "pyarrow"]
+
+
+def test_without_the_extra_a_notebook_shows_the_repr():
+    check = """
+for found in (calibration, calibration.model, compared):
+    assert found._repr_html_() is None and repr(found)
+print("shown")
+"""
+    for missing in (BEYOND_NUMPY, ["jinja2"]):
+        done = ended_without(missing, CALIBRATED + check)
+        assert done.stdout == "shown\n", done.stderr
+
+
+def test_a_picture_without_matplotlib_names_the_extra():
+    done = ended_without(["matplotlib"], CALIBRATED + "calibration.plot()")
+    assert done.stderr.splitlines()[-1] == (
+        "btdagg._util.extras.MissingExtraError: drawing figures needs matplotlib: "
+        "pip install 'btdagg[report]'"
+    )
+
+
+def test_results_do_not_load_what_shows_them():
+    check = 'assert not [m for m in sys.modules if "btdagg.report" in m]'
+    done = ended_without([], CALIBRATED + check)
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_has_no_picture_says_so():
+    with pytest.raises(btdagg.InputError, match="there is no figure of a dict"):
+        renderers.figure_of({})
+    assert renderers.as_html({}) is None
+    assert issubclass(MissingExtraError, ImportError)
+
+
+@pytest.mark.integration
+def test_the_notebook_of_the_examples_runs_and_shows_tables_and_pictures():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if os.environ.get("CI") != "true":
+            pytest.importorskip("nbclient")
+            pytest.importorskip("ipykernel")
+        import nbclient
+        import nbformat
+
+        read = nbformat.read(ROOT / "examples" / "votes_to_win_rate.ipynb", 4)
+        code = [cell for cell in read.cells if cell.cell_type == "code"]
+        assert not any(cell.outputs or cell.execution_count for cell in code)
+        nbclient.NotebookClient(read, timeout=300, kernel_name="python3").execute()
+    shown = [output.data for cell in code for output in cell.outputs if "data" in output]
+    assert all("text/plain" in data for data in shown)
+    pictures = [data for data in shown if "<img" in data.get("text/html", "")]
+    tables = [data for data in shown if "<table>" in data.get("text/html", "")]
+    assert (len(pictures), len(tables)) == (4, 5)
+    for data in (*pictures, *tables):
+        assert Elements(data["text/html"]).tags <= HARMLESS | OF_FIGURES
+        assert "\n" not in data["text/plain"]

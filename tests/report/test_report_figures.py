@@ -1,0 +1,423 @@
+"""Figures of a report: what is in the files, that names do no harm, and the same bytes again."""
+
+import struct
+import subprocess
+import sys
+import warnings
+import zlib
+from xml.etree import ElementTree
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from btdagg import InputError
+from btdagg.datasets import simulate
+from btdagg.evaluation import (
+    Cell,
+    Comparison,
+    Interval,
+    LabelledItems,
+    MethodScores,
+    PositionalBias,
+    Protocol,
+    RandomSplits,
+    Scores,
+    label_distributions,
+)
+from btdagg.methods import ConfidenceWeightedVote, Davidson, MajorityVote, RoundedMedian
+from btdagg.paper import TieRates, Transfer
+from btdagg.paper.figures import tie_rate_figure, transfer_figure
+from btdagg.report.figure import ReportFigure
+from btdagg.report.figures import (
+    behaviour_figure,
+    calibration_figures,
+    condition_figure,
+    confusion_figure,
+    distribution_figure,
+    gold_figure,
+    positional_bias_figure,
+    vote_figures,
+)
+from btdagg.report.style import LABEL_COLOURS, SETTINGS, method_styles, series_styles, wrapped
+
+pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
+
+HOSTILE = ["$x_1$ & <script>", "_hidden", "中 judge\x00\x1b"]
+LONG = [f"internal-model v{i} with a really very long name, tuned ({i})" for i in range(3)]
+NAMES = ["Davidson", *HOSTILE, *LONG, "isotonic"]
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(scope="module")
+def items():
+    judge = simulate("rb2-factuality", 150, 6, seed=0)
+    return LabelledItems(judge.counts, judge.labels)
+
+
+def compared(names, rng, n_splits=3):
+    """Methods with confusion matrices drawn at random."""
+    matrices = rng.integers(1, 2000, (len(names), n_splits, 3, 3))
+    methods = tuple(MethodScores(*of_method) for of_method in zip(names, matrices, strict=True))
+    return Comparison(methods, n_items=2000, n_calibration=100, gold_tie_share=0.5)
+
+
+def sweeps(names=("Davidson", "majority vote"), keys=(("t", "j"),), points=(2, 4, 8)):
+    rng = np.random.default_rng(0)
+    cells = [Cell(key, compared(names, rng, 5), n_votes=n) for key in keys for n in points]
+    return Scores(("task", "judge"), tuple(cells))
+
+
+def distributions(names):
+    return compared(names, np.random.default_rng(0))
+
+
+def biases(names, settings=(None,)):
+    interval = Interval(0.1, -0.1, 0.3)
+    return [
+        PositionalBias((n,), setting, 50, 40, 10, 0, 50, 50, 50, 0.1, interval)
+        for n in names
+        for setting in settings
+    ]
+
+
+def rates(rows, columns):
+    shape = (len(rows), len(columns))
+    ties = np.random.default_rng(0).integers(1, 49, shape)
+    full = np.full(shape, 50)
+    return TieRates("votes", tuple(rows), tuple(columns), ties, full, full, np.zeros(shape, int))
+
+
+def every_figure(names):
+    """One figure of each kind, with these names for methods, tasks, judges and templates."""
+    found = distributions(names)
+    labels = np.array([-1, 0, 0, 1])
+    own = LabelledItems(np.eye(3, dtype=int)[labels + 1], labels)
+    mae = np.random.default_rng(0).normal(0.4, 0.02, (len(names), len(names), 4))
+    return [
+        *vote_figures(sweeps(names)),
+        *calibration_figures(sweeps(names, [(name, "j") for name in names[:3]])),
+        transfer_figure(Transfer(tuple(names), mae)),
+        gold_figure(dict.fromkeys(names, own)),
+        distribution_figure("t", found),
+        confusion_figure("t", found),
+        condition_figure("template", dict.fromkeys(names[:3], found)),
+        behaviour_figure(dict.fromkeys(names, MajorityVote()), 8),
+        tie_rate_figure(rates(names, names[:4])),
+        positional_bias_figure(biases(names, ("forced", "free"))),
+    ]
+
+
+def texts(figure):
+    """Pieces of text of the SVG, one blank for each run of blanks."""
+    tree = ElementTree.fromstring(figure.svg())
+    return [" ".join("".join(node.itertext()).split()) for node in tree.iter(f"{SVG}text")]
+
+
+def axes_of(figure):
+    drawn = figure.draw()
+    assert isinstance(drawn, Figure)
+    return [axis for axis in drawn.axes if axis.get_visible()]
+
+
+@pytest.fixture(scope="module")
+def all_figures():
+    return every_figure(NAMES)
+
+
+# Files
+
+
+def test_svg_is_self_contained(all_figures):
+    for figure in all_figures:
+        svg = figure.svg()
+        assert svg.startswith("<svg ")
+        for absent in ("<!DOCTYPE", "<?xml", "<script", "<style", "<image", "<metadata", "dc:date"):
+            assert absent not in svg, (figure.name, absent)
+        tree = ElementTree.fromstring(svg)
+        for node in tree.iter():
+            for key, value in node.attrib.items():
+                if key.endswith("href"):
+                    assert value.startswith("#")
+                assert "url(" not in value or "url(#" in value
+                assert not key.startswith("on")
+        assert "stroke-linejoin" in tree.get("style")
+
+
+def test_png_is_whole_and_of_200_dots_per_inch(all_figures):
+    data = all_figures[2].png()
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    place, kinds, pixels = 8, {}, b""
+    while place < len(data):
+        (length,) = struct.unpack(">I", data[place : place + 4])
+        kind, body = data[place + 4 : place + 8], data[place + 8 : place + 8 + length]
+        (check,) = struct.unpack(">I", data[place + 8 + length : place + 12 + length])
+        assert check == zlib.crc32(kind + body)
+        kinds[kind] = body
+        pixels += body if kind == b"IDAT" else b""
+        place += 12 + length
+    assert kinds[b"IEND"] == b""
+    assert b"tEXt" not in kinds
+    assert struct.unpack(">II", kinds[b"pHYs"][:8]) == (7874, 7874)  # dots per metre
+    width, height = struct.unpack(">II", kinds[b"IHDR"][:8])
+    assert width == round(200 * all_figures[2].draw().get_figwidth())
+    assert len(zlib.decompress(pixels)) == height * (4 * width + 1)
+
+
+def test_the_same_input_gives_the_same_bytes_whatever_the_settings():
+    def drawn():
+        figure = vote_figures(sweeps())[0]
+        return figure.svg(), figure.png()
+
+    before = drawn()
+    with matplotlib.rc_context({"font.size": 20, "lines.linewidth": 9, "svg.fonttype": "path"}):
+        assert drawn() == before
+        assert matplotlib.rcParams["font.size"] == 20
+    assert drawn() == before
+
+
+def test_drawing_changes_no_global_state():
+    code = """
+import sys
+from btdagg.report.figures import positional_bias_figure
+from btdagg.evaluation import PositionalBias, Interval
+assert "matplotlib" not in sys.modules
+one = PositionalBias(("j",), None, 5, 4, 1, 0, 5, 5, 5, 0.1, Interval(0.1, 0.0, 0.2))
+import matplotlib
+before = matplotlib.rcParams.copy()
+figure = positional_bias_figure([one])
+figure.svg(), figure.png()
+assert matplotlib.rcParams.copy() == before
+assert "matplotlib.pyplot" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
+def test_a_name_is_a_file_stem():
+    with pytest.raises(InputError, match="name is 'a/b', expected letters, digits"):
+        ReportFigure("a/b", "t", "", Figure)
+    names = [figure.name for figure in every_figure(["a/b", "../c"])]
+    assert all("/" not in name and not name.startswith(".") for name in names)
+
+
+# Names
+
+
+@pytest.mark.soak
+def test_every_figure_shows_every_name_or_says_how_it_is_shortened(all_figures):
+    (votes, calibration, transfer, gold, labels, confusion, condition, behaviour, ties, bias) = (
+        all_figures
+    )
+    for figure in (
+        votes,
+        calibration,
+        transfer,
+        gold,
+        labels,
+        confusion,
+        condition,
+        behaviour,
+        bias,
+    ):
+        shown = "".join("".join(texts(figure)).split())
+        for name in NAMES:
+            seen = "".join(name.replace("\x00", "�").replace("\x1b", "�").split())
+            assert seen in shown or f"is {name}" in figure.note, (figure.name, name)
+    assert "$x_1$ & <script>" in texts(votes)  # no mathematics
+    assert "_hidden" in texts(votes)
+    assert {"template", *HOSTILE[:2]} <= set(texts(ties))
+
+
+def test_names_stay_different_when_they_are_cut():
+    names = [f"{'x' * 50}{i}{'y' * 50}" for i in range(3)]
+    shown = wrapped([*names, "a-long-name-with-hyphens", "gpt-5.4"], 12)
+    assert len(set(shown.values())) == 5
+    for name, text in shown.items():
+        assert (
+            max(len(line) for line in text.removesuffix(" (2)").removesuffix(" (3)").split("\n"))
+            <= 12
+        )
+        assert "…" in text or text.replace("\n", "") == name
+    assert shown["a-long-name-with-hyphens"] == "a-long-name-\nwith-hyphens"
+    assert shown["gpt-5.4"] == "gpt-5.4"
+
+
+@pytest.mark.soak
+def test_no_two_labels_overlap_and_none_is_cut(all_figures):
+    for figure in all_figures:
+        found, width, height = labels_of(figure)
+        assert len(found) > 5
+        for place, (one, a) in enumerate(found):
+            assert min(a.x0, a.y0) > -1, (figure.name, one)
+            assert a.x1 < width + 1, (figure.name, one)
+            assert a.y1 < height + 1, (figure.name, one)
+            for other, b in found[place + 1 :]:
+                wide = min(a.x1, b.x1) - max(a.x0, b.x0)
+                high = min(a.y1, b.y1) - max(a.y0, b.y0)
+                assert min(wide, high) < 2, (figure.name, one, other)
+
+
+def labels_of(figure):
+    """Texts that a reader sees with their boxes, and the size of the figure, all in points."""
+    with matplotlib.rc_context(dict(SETTINGS)), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph")
+        drawn = figure.draw()
+        drawn.set_dpi(72)
+        FigureCanvasAgg(drawn).draw()
+        found = [*drawn.texts, *(text for legend in drawn.legends for text in legend.get_texts())]
+        for axis in drawn.axes:
+            if axis.get_visible():
+                found += [axis.title, axis._left_title, axis.xaxis.label, axis.yaxis.label]
+                found += axis.texts
+                for side in (axis.xaxis, axis.yaxis):
+                    low, high = sorted(side.get_view_interval())
+                    for tick in side.get_major_ticks():
+                        if low - 1e-9 <= tick.get_loc() <= high + 1e-9:
+                            found += [tick.label1, tick.label2]
+        seen = [text for text in found if text.get_visible() and text.get_text().strip()]
+        assert min(text.get_fontsize() for text in seen) >= 8
+        boxes = [(text.get_text(), text.get_window_extent()) for text in seen]
+    return boxes, *drawn.bbox.size
+
+
+# Styles
+
+
+def test_styles_are_the_same_for_the_same_method_and_differ_within_a_figure():
+    few, many = method_styles(["Davidson", "x"]), method_styles(["y", "majority vote", "Davidson"])
+    assert few["Davidson"] == many["Davidson"]
+    styles = method_styles([*NAMES, "rounded median", "CI-SC"])
+    assert len(set(styles.values())) == len(styles)
+    assert len({(style.marker, style.colour) for style in styles.values()}) == len(styles)
+    assert len(set(series_styles([str(i) for i in range(12)]).values())) == 12
+
+
+def test_labels_differ_in_lightness():
+    lightness = [
+        sum(
+            w * int(c[i : i + 2], 16)
+            for w, i in zip((0.2126, 0.7152, 0.0722), (1, 3, 5), strict=True)
+        )
+        for c in LABEL_COLOURS
+    ]
+    assert (
+        min(abs(a - b) for a, b in zip(sorted(lightness), sorted(lightness)[1:], strict=False)) > 40
+    )
+
+
+# What is drawn
+
+
+def test_curves_have_the_means_and_their_bands():
+    found = sweeps()
+    (figure,) = vote_figures(found)
+    left, right = axes_of(figure)
+    for axis, score in ((left, "mae"), (right, "accuracy")):
+        for line, curve in zip(axis.lines, found.sweeps[0].curves, strict=False):
+            np.testing.assert_array_equal(line.get_xdata(), (2, 4, 8))
+            np.testing.assert_allclose(line.get_ydata(), getattr(curve, score).mean(axis=1))
+        band = axis.collections[0].get_paths()[0].vertices
+        intervals = getattr(found.sweeps[0].curves[0], f"{score}_intervals")
+        assert band[:, 1].min() == pytest.approx(min(i.low for i in intervals))
+        assert band[:, 1].max() == pytest.approx(max(i.high for i in intervals))
+
+
+def test_there_is_a_figure_for_each_judge_and_a_panel_for_each_task():
+    keys = [(task, judge) for task in ("a", "b", "c") for judge in ("j", "k")]
+    figures = calibration_figures(sweeps(keys=keys))
+    assert [figure.name for figure in figures] == ["calibration-j", "calibration-k"]
+    assert [axis.get_title() for axis in axes_of(figures[1])] == ["a", "b", "c"]
+    pages = vote_figures(sweeps(keys=[(f"t{i}", "j") for i in range(8)]))
+    assert [len(axes_of(page)) for page in pages] == [12, 4]
+    assert len({page.name for page in pages}) == 2
+    with pytest.raises(InputError, match="there is no sweep"):
+        vote_figures(Scores((), ()))
+
+
+def test_heat_map_is_centred_and_has_the_numbers():
+    mae = np.full((2, 2, 3), 0.4)
+    mae[0, 1] += 0.1
+    mae[1, 0] -= 0.025
+    figure = transfer_figure(Transfer(("a", "b"), mae))
+    axis = axes_of(figure)[0]
+    assert [text.get_text() for text in axis.texts] == ["0", "+0.100", "−0.025", "0"]
+    low, high = axis.collections[0].get_clim()
+    assert low == -high
+    assert high == pytest.approx(0.1)
+
+
+def test_bars_have_the_shares(items):
+    found = label_distributions(items, protocol=Protocol(RandomSplits(n_splits=3)))
+    axis = axes_of(distribution_figure("x", found))[0]
+    widths = np.array([bar.get_width() for bar in axis.patches]).reshape(3, 3)
+    np.testing.assert_allclose(widths[0], 100 * found.gold)
+    np.testing.assert_allclose(widths[1], 100 * found.predicted["Davidson"])
+    np.testing.assert_allclose(axis.lines[0].get_xdata(), 100 * found.gold[0])
+    gold = axes_of(gold_figure({"x": items}))[0]
+    assert not gold.lines
+    assert gold.patches[1].get_width() == pytest.approx(100 * np.mean(items.labels == 0))
+    panels = axes_of(condition_figure("template", {"p": found, "q": found}))
+    assert [axis.get_title(loc="left") for axis in panels] == ["template p", "template q"]
+    with pytest.raises(InputError, match="tasks is empty"):
+        gold_figure({})
+
+
+def test_confusion_has_counts_and_percentages(items):
+    found = label_distributions(items, protocol=Protocol(RandomSplits(n_splits=3)))
+    first = axes_of(confusion_figure("x", found))[0]
+    confusion = found.methods[0]
+    assert first.texts[4].get_text() == (
+        f"{confusion.counts[1, 1]:.0f}\n{confusion.percentages[1, 1]:.0f}%"
+    )
+    empty = MethodScores("m", np.array([[[1, 0, 0], [0, 0, 0], [0, 0, 1]]]))
+    empty = Comparison((empty,), n_items=3, n_calibration=1, gold_tie_share=0)
+    shown = [text.get_text() for text in axes_of(confusion_figure("x", empty))[0].texts]
+    assert shown[3:6] == ["–", "–", "–"]
+
+
+def test_maps_show_every_decision_and_name_what_cannot_be_drawn(items):
+    fitted = Davidson().fit(items.evidence.counts, items.labels)
+    methods = {"one": MajorityVote(), "two": fitted, "CI-SC": ConfidenceWeightedVote()}
+    figure = behaviour_figure(methods, 8)
+    axes = axes_of(figure)
+    assert [axis.get_title() for axis in axes] == ["one", "two"]
+    assert "Not drawn: CI-SC (" in figure.note
+    # Votes for A alone, for B alone, and none for either.
+    by_colour = {
+        matplotlib.colors.to_hex(patch.get_facecolor()).upper(): patch.get_path()
+        for patch in axes[0].patches
+    }
+    for colour, point in zip(LABEL_COLOURS, ((0.5, 8.5), (0.5, 0.5), (8.5, 0.5)), strict=True):
+        corners = by_colour[colour].vertices
+        assert any(np.array_equal(corner + 0.5, point) for corner in corners)
+    cells = sum(len(path.vertices) // 5 for path in by_colour.values())
+    assert cells == 9 * 10 // 2
+    with pytest.raises(InputError, match="CI-SC wants a confidence"):
+        behaviour_figure({"c": ConfidenceWeightedVote()}, 8)
+    with pytest.raises(InputError, match="n_votes is -1"):
+        behaviour_figure({"m": RoundedMedian()}, -1)
+
+
+def test_points_have_their_intervals_and_shares_stay_within_0_and_100():
+    full, ties = np.array([[50, 50]]), np.array([[1, 49]])
+    found = TieRates("votes", ("j",), ("p", "q"), ties, full, full, 0 * full)
+    axis = axes_of(tie_rate_figure(found))[0]
+    assert found.cells[0][0].low < 0
+    low, point, high, other = axis.lines
+    assert low.get_xdata()[0] == 0
+    assert low.get_xdata()[1] == pytest.approx(100 * found.cells[0][0].high)
+    assert point.get_xdata()[0] == pytest.approx(2)
+    assert high.get_xdata()[1] == 100
+    assert other.get_xdata()[0] == pytest.approx(98)
+
+
+def test_bias_is_around_zero():
+    axis = axes_of(positional_bias_figure(biases(["j"])))[0]
+    low, high = axis.get_xlim()
+    assert low == -high
+    np.testing.assert_allclose(axis.lines[0].get_xdata(), [-10, 30])
+    none = PositionalBias(("j",), None, 0, 0, 3, 0, 2, 1, 3, None, None)
+    with pytest.raises(InputError, match="no bias has an interval"):
+        positional_bias_figure([none])

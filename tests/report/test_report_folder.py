@@ -1,0 +1,314 @@
+"""The folder of a report: whole at every moment, and what it refuses."""
+
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+from btdagg import DavidsonModel, InputError
+from btdagg._util.files import replace_file
+from btdagg._util.outputs import MANIFEST, OutputFolder
+from btdagg.report.folder import ReportFolder
+from exhibits import PNG, Figure, Table
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "out"
+
+
+def files(folder):
+    """Files of a folder but its manifest, by path from it."""
+    found = (file.relative_to(folder) for file in folder.rglob("*") if file.is_file())
+    return sorted(str(file) for file in found if file.name != MANIFEST)
+
+
+def text(folder):
+    return (folder / "index.html").read_text(encoding="utf-8")
+
+
+def described(folder):
+    return json.loads((folder / "report.json").read_text(encoding="utf-8"))
+
+
+def status(folder):
+    return re.search('<p class="status ([a-z]+)">(.*?)</p>', text(folder)).groups()
+
+
+def small_report(folder, *names, tables=(), error=None):
+    with ReportFolder(folder, "Title") as report:
+        report.section("one", "One")
+        report.add(*(Table(name) for name in names), *tables)
+        if error is not None:
+            raise error
+
+
+def test_bytes_replace_a_file_as_text_does(tmp_path):
+    replace_file(tmp_path / "x", b"\x00\xff\r\n")
+    assert (tmp_path / "x").read_bytes() == b"\x00\xff\r\n"
+    replace_file(tmp_path / "x", "ä\n")
+    assert (tmp_path / "x").read_bytes() == b"\xc3\xa4\n"
+    assert files(tmp_path) == ["x"]
+
+
+def test_tables_and_figures_are_files_and_on_the_page(out):
+    with ReportFolder(out, "Title", "subtitle", settings={"seed": 7, "path": out}) as report:
+        report.section("scores", "Scores", "First.\n\nSecond.")
+        report.add(Table(), Figure())
+        report.remark("a remark")
+        report.skipped("Transfer", "there is one task")
+    assert files(out) == [
+        *("figures/scaling.png", "figures/scaling.svg", "index.html", "report.json"),
+        *("tables/mae.csv", "tables/mae.md", "tables/mae.tex"),
+    ]
+    assert (out / "tables/mae.csv").read_text() == Table().csv()
+    assert (out / "tables/mae.md").read_text() == Table().markdown()
+    assert (out / "tables/mae.tex").read_text() == Table().latex()
+    assert (out / "figures/scaling.svg").read_text() == Figure().svg()
+    assert (out / "figures/scaling.png").read_bytes() == PNG
+    page = text(out)
+    for wanted in (
+        "<title>Title</title>",
+        '<p class="subtitle">subtitle</p>',
+        "<p>First.</p>\n<p>Second.</p>",
+        '<p class="remark">a remark</p>',
+        "<dt>Transfer</dt><dd>there is one task</dd>",
+        "<dt>seed</dt><dd>7</dd>",
+        '<a href="tables/mae.csv">CSV</a>',
+        '<a href="figures/scaling.png">PNG</a>',
+        Table().html(),
+        '<p class="note">Bands are 95% intervals.</p>',
+    ):
+        assert wanted in page
+    found = described(out)
+    assert found["status"] == "complete"
+    assert found["settings"] == {"seed": 7, "path": str(out)}
+    assert found["sections"][0]["exhibits"][0]["files"] == [
+        *("tables/mae.md", "tables/mae.csv", "tables/mae.tex"),
+    ]
+    assert found["skipped"] == [{"what": "Transfer", "reason": "there is one task"}]
+
+
+def test_models_can_be_read_from_the_description(out):
+    model = DavidsonModel(beta=1 / 3, eta0=0.1, gamma=2)
+    with ReportFolder(out, "Title") as report:
+        report.show_models({"a task": model}, n_votes=8)
+    found = json.dumps(described(out)["models"]["a task"])
+    assert DavidsonModel.from_json(found) == model
+    assert '<option value="' not in text(out)  # the browser makes them, of text
+    assert 'data-votes="8"' in text(out)
+
+
+def test_a_report_is_written_once(out, monkeypatch):
+    written = []
+    write = OutputFolder.write
+    monkeypatch.setattr(
+        OutputFolder,
+        "write",
+        lambda self, file, data: written.append(file) or write(self, file, data),
+    )
+    report = ReportFolder(out, "Title")
+    for number in range(20):
+        report.section(f"s{number}", "One")
+        report.add(Table(f"t{number}"))
+    report.skipped("Two", "why")
+    assert not written
+    report.complete()
+    assert len(written) == len(set(written)) == 20 * 3 + 2
+    assert "20 sections, <a" in status(out)[1]
+    assert ">1 skipped</a>" in status(out)[1]
+    assert status(out)[0] == described(out)["status"] == "complete"
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (KeyboardInterrupt(), "stopped by hand"),
+        (InputError("votes.csv <b>: row 3"), "votes.csv &lt;b&gt;: row 3"),
+        (MemoryError(), "MemoryError"),
+    ],
+)
+def test_an_interruption_is_on_the_page_and_goes_on(out, error, said):
+    with pytest.raises(type(error)):
+        small_report(out, "mae", error=error)
+    assert status(out)[0] == described(out)["status"] == "interrupted"
+    assert f"<strong>Interrupted</strong>: {said}. Finished by then" in status(out)[1]
+    assert '<a href="tables/mae.csv">' in text(out)
+
+
+def test_names_that_are_the_same_have_files_of_their_own(out):
+    small_report(out, "a/b", "a b", "A-B", "../../x")
+    assert files(out / "tables")[::3] == ["A-B-3.csv", "a-b-2.csv", "a-b.csv", "x.csv"]
+
+
+def test_a_table_and_a_figure_may_have_one_name(out):
+    with ReportFolder(out, "Title") as report:
+        report.section("one", "One")
+        report.add(Table("same"), Figure("same"))
+    assert {"tables/same.md", "figures/same.svg"} <= set(files(out))
+    assert 'id="table-same"' in text(out)
+    assert 'id="figure-same"' in text(out)
+
+
+def test_figures_do_not_share_identifiers(out):
+    with ReportFolder(out, "Title") as report:
+        report.section("one", "One")
+        report.add(Figure("a"), Figure("b"))
+    ids = re.findall(r'\bid="([^"]+)"', text(out))
+    assert len(set(ids)) == len(ids)
+    assert sum(one.endswith("m0") for one in ids) == 2
+
+
+def test_a_file_in_place_of_the_folder_is_refused(out):
+    out.write_text("mine")
+    with pytest.raises(InputError, match=f"^{re.escape(str(out))} is a file; expected a folder"):
+        ReportFolder(out, "Title")
+    assert out.read_text() == "mine"
+
+
+@pytest.mark.parametrize("marker", [None, "", "[]", '{"format": "other"}', '{"files": 1}', "\0"])
+def test_a_folder_with_something_else_is_refused_and_untouched(out, marker):
+    out.mkdir()
+    (out / "mine.txt").write_text("mine")
+    if marker is not None:
+        (out / "report.json").write_text(marker)
+    before = {name: (out / name).read_text() for name in files(out)}
+    wanted = (
+        f"^{re.escape(str(out))} is not empty and holds no earlier report, expected a new or an"
+    )
+    with pytest.raises(InputError, match=wanted):
+        ReportFolder(out, "Title")
+    assert {name: (out / name).read_text() for name in files(out)} == before
+
+
+def test_an_empty_folder_and_one_of_a_run_killed_at_once_will_do(out):
+    out.mkdir()
+    (out / ".btdagg-0123456789abcdef").write_text("half")
+    small_report(out, "a")
+    assert files(out) == [
+        *("index.html", "report.json", "tables/a.csv", "tables/a.md", "tables/a.tex"),
+    ]
+
+
+def test_an_earlier_report_gives_way_file_by_file(out):
+    small_report(out, "a", "b")
+    (out / "notes.txt").write_text("mine")
+    (out / "tables" / "own.csv").write_text("mine")
+    report = ReportFolder(out, "Title")
+    report.section("one", "One")
+    report.add(Table("b", note="new"), Table("c"))
+    # Until the new one is complete the earlier one is as it was.
+    assert "tables/a.csv" in files(out)
+    assert "tables/c.csv" not in files(out)
+    assert "tables/a.csv" in text(out)
+    report.complete()
+    assert files(out) == [
+        *("index.html", "notes.txt", "report.json", "tables/b.csv", "tables/b.md", "tables/b.tex"),
+        *("tables/c.csv", "tables/c.md", "tables/c.tex", "tables/own.csv"),
+    ]
+
+
+def test_what_two_interrupted_runs_left_is_removed_by_the_third(out):
+    small_report(out, "a")
+    for name in "bc":
+        report = ReportFolder(out, "Title")
+        report.section("one", "One")
+        report.add(Table(name))
+    small_report(out, "d")
+    assert files(out / "tables") == ["d.csv", "d.md", "d.tex"]
+
+
+def test_a_manifest_cannot_make_it_remove_other_files(out, tmp_path):
+    small_report(out, "a")
+    (tmp_path / "mine.txt").write_text("mine")
+    (out / "tables" / ".hidden").write_text("mine")
+    found = json.loads((out / MANIFEST).read_text())
+    for name in ("../mine.txt", "tables/../../mine.txt", "tables/.hidden", "/etc/x", "tables/.."):
+        found["files"].append(name)
+    found["files"] += ["tables\\..\\..\\mine.txt", "tables/a.csv/x"]
+    (out / MANIFEST).write_text(json.dumps(found))
+    small_report(out, "b")
+    assert (tmp_path / "mine.txt").exists()
+    assert files(out / "tables") == [".hidden", "b.csv", "b.md", "b.tex"]
+
+
+def test_nothing_is_added_before_a_section(out):
+    report = ReportFolder(out, "Title")
+    with pytest.raises(
+        InputError, match=r"^no section was begun, expected section\(\) before add\(\)"
+    ):
+        report.add(Table())
+    assert files(out) == []
+
+
+def test_a_table_that_fails_leaves_no_file(out):
+    class Broken(Table):
+        def latex(self):
+            raise RuntimeError("no LaTeX today")
+
+    with pytest.raises(RuntimeError, match="no LaTeX today"):
+        small_report(out, "good", tables=[Broken("bad")])
+    assert "no LaTeX today" in status(out)[1]
+    assert not (out / "tables" / "bad.md").exists()
+
+
+WRITER = """
+import sys, time
+sys.path.insert(0, sys.argv[2])
+from exhibits import Figure, Table
+from btdagg.report.folder import ReportFolder
+rows = (("method", "x"), *((f"row {k}", "1" * 2000) for k in range(200)))
+print("begin", flush=True)
+for k in range(10_000):
+    with ReportFolder(sys.argv[1], "Title") as report:
+        for part in range(3):
+            report.section(f"s{part}", f"Section {part}")
+            table = Table(f"t{(k + part) % 7}", rows=rows, note=f"run {time.time()}")
+            report.add(table, Figure(f"f{(k + part) % 5}"))
+"""
+
+
+@pytest.mark.soak
+@pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
+def test_a_killed_run_leaves_a_page_that_can_be_read_and_files_that_are_whole(out):
+    whole = Table(rows=(("method", "x"), *((f"row {k}", "1" * 2000) for k in range(200)))).csv()
+    rng = random.Random(5)
+    n_listed = 0
+    for number in range(200):
+        if number >= 12 and n_listed > 50:  # on a busy machine few come far
+            break
+        command = [sys.executable, "-c", WRITER, str(out), str(Path(__file__).parents[1])]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as writer:
+            assert writer.stdout.readline() == b"begin\n"
+            time.sleep(rng.uniform(0, 0.25))
+            writer.send_signal(signal.SIGKILL)
+            writer.wait()
+        if not (out / "report.json").exists():
+            continue
+        assert described(out)["status"] == "complete"
+        assert described(out)["sections"] is not None
+        for file in described(out)["files"]:
+            assert (out / file).is_file()
+        if not (out / "index.html").exists():
+            continue
+        page = text(out)
+        assert page.endswith("</script>\n</body>\n</html>\n")
+        assert status(out)[0] == "complete"
+        for address in re.findall(r'href="((?:tables|figures)/[^"]+)"', page):
+            content = (out / unquote(address)).read_bytes()
+            n_listed += 1
+            wanted = {"csv": whole.encode(), "svg": Figure().svg().encode(), "png": PNG}
+            assert content == wanted.get(address[-3:], content)
+            assert content
+    assert n_listed > 50
+    small_report(out, "a")  # the next run is none the worse, and leaves nothing behind
+    assert not [name for name in files(out) if ".btdagg-" in name]
+    assert status(out)[0] == "complete"

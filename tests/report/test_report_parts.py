@@ -1,0 +1,353 @@
+"""The report of an evaluation where parts, or single tables, cannot be made: the rest is there."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from btdagg import InputError, read_labels, read_votes
+from btdagg.datasets import simulate
+from btdagg.evaluation import (
+    Cell,
+    Interval,
+    Protocol,
+    RandomSplits,
+    Scores,
+    compare,
+    evaluate,
+    labelled_tasks,
+)
+from btdagg.evaluation.parts import labelled_parts
+from btdagg.methods import Davidson, MajorityVote, Threshold
+from btdagg.paper import ablate, compare_orders
+from btdagg.report import questions, sections
+from btdagg.report.study import Study
+from btdagg.report.tables import answers_table
+from commands import one_line
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning"),
+    pytest.mark.usefixtures("small_pngs"),
+]
+
+EVALUATE = (
+    "evaluate",
+    "--prior",
+    "none",
+    "votes.csv",
+    "labels.csv",
+    "--splits",
+    3,
+    "--report",
+    "out",
+)
+COLUMNS = ["item", "task", "judge", "template", "temperature", "order", "sample", "vote", "sure"]
+
+
+def written(
+    sizes, judges=("j",), *, templates=("p",), orders=("AB", "BA"), left_out=(), unlabelled=()
+):
+    """Write votes and labels: so many items in each task, but not of every judge in every task."""
+    rng = np.random.default_rng(5)
+    votes, labels = [], []
+    for task, n_items in sizes.items():
+        for number in range(n_items):
+            item, label = f"{task}-{number}", int(rng.choice([-1, 0, 0, 1]))
+            if task not in unlabelled:
+                labels.append((item, task, label))
+            for judge in judges:
+                if (task, judge) in left_out:
+                    continue
+                for template in templates:
+                    for order in orders:
+                        for sample in range(4 // len(orders)):
+                            vote = int(rng.choice([label, label, -1, 0, 1]))
+                            row = (item, task, judge, template, 1, order, sample, vote, 0.5)
+                            votes.append(row)
+    frame = pl.DataFrame(votes, schema=COLUMNS, orient="row")
+    frame.write_csv("votes.csv")
+    pl.DataFrame(labels, schema=["item", "task", "label"], orient="row").write_csv("labels.csv")
+    return frame
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def described():
+    """Names of the sections, what was skipped with the reason, and stems of all files."""
+    found = json.loads(Path("out/report.json").read_text())
+    assert found["status"] == "complete"
+    return (
+        [section["name"] for section in found["sections"]],
+        {skipped["what"]: skipped["reason"] for skipped in found["skipped"]},
+        {file.rsplit(".", 1)[0] for file in found["files"]},
+    )
+
+
+def test_names_in_any_script_lose_no_section(cli):
+    written({"数学": 40, "u": 40}, ["Qwen-千问", "Qwen-通义"], templates=("p", "q"))
+    assert cli(*EVALUATE, "-f", "template=p")[0] == 0
+    names, skipped, stems = described()
+    assert set(names) >= {"transfer", "ablations", "behaviour"}
+    assert not any("千问" in what for what in skipped)
+    for kind in ("tables", "figures"):
+        transfers = [stem for stem in stems if stem.startswith(f"{kind}/transfer-qwen-")]
+        assert len(transfers) == 2
+    assert all(stem.isascii() for stem in stems)
+
+
+def test_a_task_without_labels_is_skipped_once_and_the_rest_is_there(cli):
+    written({"t": 30, "u": 30, "v": 30}, unlabelled=("v",))
+    assert cli(*EVALUATE, "--sizes", "4,8")[0] == 0
+    names, skipped, _ = described()
+    assert names == [
+        "scores", "estimates", "votes", "calibration", "parameters", "labels", "order", "behaviour",
+        "spread", "transfer", "by-order", "ties",
+    ]  # fmt: skip
+    assert skipped.pop("v, j") == "labels.csv: no row has task 'v'; found t, u"
+    assert list(skipped) == ["What prompt and temperature change"]
+    assert set(pl.read_csv("out/tables/parameters-over-splits.csv")["task"]) == {"t j", "u j"}
+    assert set(pl.read_csv("out/tables/orders.csv")["task"]) == {"t", "u"}
+
+
+def test_a_task_with_one_label_is_skipped_once_and_the_rest_is_there(cli):
+    written({"t": 90, "u": 90, "v": 1})
+    assert cli(*EVALUATE)[0] == 0
+    names, skipped, _ = described()
+    assert set(names) >= {"calibration", "parameters", "labels", "transfer"}
+    assert [what for what in skipped if "v" in what.split(", ")] == ["v, j"]
+    assert set(pl.read_csv("out/tables/sweep-calibration.csv")["n_labels"]) == {20, 40}
+
+
+def test_judges_are_pooled_as_in_the_comparison(cli):
+    written({"t": 30, "u": 30}, ["j", "k"])
+    assert cli(*EVALUATE, "--by", "task", "--sizes", "4,8")[0] == 0
+    names, skipped, _ = described()
+    assert set(names) >= {"votes", "calibration", "parameters", "labels", "transfer", "behaviour"}
+    order = skipped["Whether showing both orders lowers the error"]
+    assert order.endswith(
+        "votes of several values of judge are pooled; filter by judge, or go by it"
+    )
+    assert "order" in names  # the bias of each judge
+
+
+def test_a_judge_of_one_task_leaves_the_transfer_of_the_others(cli):
+    written({"t": 30, "u": 30}, ["j", "k", "l"], left_out=[("u", "k")])
+    assert cli(*EVALUATE)[0] == 0
+    names, skipped, stems = described()
+    assert "transfer" in names
+    assert skipped["Whether a calibration carries over: k"] == "tasks has 1, expected at least two"
+    assert {"tables/transfer-j", "tables/transfer-l", "figures/transfer-l"} <= stems
+
+
+def test_one_task_has_no_transfer(cli):
+    written({"t": 30}, ["j", "k"])
+    assert cli(*EVALUATE)[0] == 0
+    names, skipped, _ = described()
+    assert "transfer" not in names
+    assert skipped["Whether a calibration carries over"] == (
+        "this needs several tasks with votes of one judge and labels"
+    )
+
+
+def confounded(judges):
+    """Votes of templates that differ in temperature too, for these judges."""
+    frame = written({"t": 30}, ["j", "k"], templates=("p", "q"))
+    more = frame.filter(template="p").with_columns(
+        temperature=pl.lit(0, pl.Int64), sample=pl.col("sample") + 9
+    )
+    frame = pl.concat([frame, more.filter(pl.col("judge").is_in(judges))])
+    frame.write_csv("votes.csv")
+    return read_votes(frame)
+
+
+def test_one_column_that_cannot_be_varied_leaves_the_others(cli):
+    confounded(["j", "k"])
+    assert cli(*EVALUATE, "-f", "template=p")[0] == 0
+    names, skipped, stems = described()
+    assert "ablations" in names
+    assert "differ in temperature too" in skipped["What prompt and temperature change: template"]
+    assert "tables/ablation-temperature" in stems
+
+
+def test_an_ablation_leaves_out_the_parts_that_differ_in_more_than_is_varied():
+    votes = confounded(["j"])
+    found = ablate(
+        votes,
+        read_labels("labels.csv"),
+        "template",
+        protocol=Protocol(RandomSplits(n_splits=2, share=0.3)),
+    )
+    assert {cell.key for cell in found.cells} == {("t", "k")}
+    ((key, reason),) = found.skipped
+    assert key == ("t", "j")
+    assert "differ in temperature too; filter by temperature" in reason
+    with pytest.raises(InputError, match="differ in temperature too"):
+        ablate(
+            votes.filter({"judge": "j"}),
+            read_labels("labels.csv"),
+            "template",
+            protocol=Protocol(RandomSplits(n_splits=2)),
+        )
+
+
+def test_orders_are_compared_where_there_are_both():
+    frame = written({"t": 30}, ["j", "k"])
+    votes = read_votes(frame.filter((pl.col("judge") == "k") | (pl.col("order") == "AB")))
+    found = compare_orders(
+        votes, read_labels("labels.csv"), 2, protocol=Protocol(RandomSplits(n_splits=2, share=0.3))
+    )
+    assert [one.key for one in found.comparisons] == [("t", "k")]
+    ((key, reason),) = found.skipped
+    assert key == ("t", "j")
+    assert reason.endswith("t j: all votes have order AB, expected both")
+
+
+def test_confidences_reach_the_comparison_of_orders(cli):
+    written({"t": 30})
+    options = ("--methods", "davidson,ci-sc", "--confidence", "sure")
+    assert cli(*EVALUATE, *options)[0] == 0
+    _, skipped, _ = described()
+    assert not any("position" in what for what in skipped)
+    assert set(pl.read_csv("out/tables/orders.csv")["method"]) == {"Davidson", "CI-SC"}
+
+
+def test_ties_alone_leave_the_table_of_positional_bias(cli):
+    written({"t": 30}).with_columns(vote=pl.lit(0)).write_csv("votes.csv")
+    assert cli(*EVALUATE)[0] == 0
+    names, skipped, stems = described()
+    assert "order" in names
+    assert (
+        "no bias has an interval"
+        in skipped["Whether the judge favours a position: figure of positional bias"]
+    )
+    assert {"tables/positional-bias", "tables/orders"} <= stems
+
+
+def test_a_figure_that_cannot_be_drawn_leaves_the_rest_of_its_section(cli, monkeypatch):
+    def refuse(self):
+        raise InputError("no ink")
+
+    written({"t": 30, "u": 30})
+    monkeypatch.setattr("btdagg.report.figure.ReportFigure.png", refuse)
+    assert cli(*EVALUATE)[0] == 0
+    names, skipped, stems = described()
+    assert skipped["Whether a calibration carries over: Transfer of a calibration between tasks, j"]
+    assert "transfer" in names
+    assert {stem.split("/")[0] for stem in stems} == {"tables"}
+    assert "tables/transfer-j" in stems
+
+
+def test_what_breaks_off_is_called_the_rest(cli, monkeypatch):
+    def breaks_off(study):
+        yield questions.tables.gold_table(study.items)
+        raise InputError("no more")
+
+    written({"t": 30})
+    only = questions.Question("one", "One", "", breaks_off)
+    monkeypatch.setattr("btdagg.cli.evaluate.QUESTIONS", (only,))
+    assert cli(*EVALUATE)[0] == 0
+    names, skipped, _ = described()
+    assert (names, skipped) == (["scores", "estimates", "one"], {"One: the rest": "no more"})
+
+
+def test_a_column_that_is_named_like_a_field_is_a_line_and_leaves_no_report(cli, folder):
+    written({"t": 30}).rename({"template": "mae"}).write_csv("votes.csv")
+    for option in ("--by", "--vary"):
+        if option == "--vary":
+            frame = pl.read_csv("votes.csv")
+            both = [frame, frame.with_columns(mae=pl.lit("q"), sample=pl.col("sample") + 9)]
+            pl.concat(both).write_csv("votes.csv")
+        assert one_line(*cli(*EVALUATE, option, "mae")) == (
+            "column 'mae' has the name of a field of the results, which would be lost; rename the "
+            "column"
+        )
+    assert not (folder / "out").exists()
+
+
+def test_keys_that_would_have_one_name_are_told_apart():
+    keys = [("a b", "c"), ("a", "b c")]
+    rows = [(f"{task}-{n}", task, judge, n % 3 - 1) for task, judge in keys for n in range(9)]
+    votes = read_votes(pl.DataFrame(rows, schema=["item", "task", "judge", "vote"], orient="row"))
+    labels = read_labels(votes.frame.select("item", "task", label="vote"))
+    found = labelled_tasks(votes, labels, by=("task", "judge"))
+    assert list(found) == ["'a b' 'c'", "'a' 'b c'"]
+    study = Study(votes, labels, protocol=Protocol(RandomSplits(share=0.3, n_splits=2)))
+    assert list(study.parts) == keys
+    assert list(study.items) == ["'a b' 'c'", "'a' 'b c'"]
+    models = sections._models(
+        evaluate(votes, labels, protocol=Protocol(RandomSplits(share=0.3, n_splits=2)))
+    )
+    assert list(models) == ["Davidson: 'a b' 'c'", "Davidson: 'a' 'b c'"]
+
+
+def test_parts_are_labelled_or_refused():
+    written({"t": 5, "u": 5}, unlabelled=("u",))
+    votes, labels = read_votes("votes.csv"), read_labels("labels.csv")
+    found, refused = labelled_parts(votes, labels, by=("task", "judge"))
+    assert [(key, len(items)) for key, items in found.items()] == [(("t", "j"), 5)]
+    assert refused == {("u", "j"): "labels.csv: no row has task 'u'; found t"}
+    with pytest.raises(InputError, match="no row has task 'u'"):
+        labelled_tasks(votes, labels)
+    with pytest.raises(InputError, match="no column 'colour'"):
+        labelled_parts(votes, labels, by=("colour",))
+
+
+def test_the_page_answers_first(cli):
+    written({"t": 30, "u": 30})
+    assert cli("evaluate", "votes.csv", "labels.csv", "--prior", "none", "--report", "out")[0] == 0
+    first = json.loads(Path("out/report.json").read_text())["sections"][0]
+    assert [Path(one["files"][0]).stem for one in first["exhibits"][:2]] == ["answers", "methods"]
+    scores = evaluate(read_votes("votes.csv"), read_labels("labels.csv"))
+    rows = pl.read_csv("out/tables/answers.csv")
+    assert rows.height == len(scores.cells)
+    for row, cell in zip(rows.iter_rows(named=True), scores.cells, strict=True):
+        errors = {method.name: method.mean_mae for method in cell.comparison.methods}
+        best = min(errors, key=errors.get)
+        assert (row["method"], row["mae"], row["n_items"]) == (best, errors[best], 30)
+        gold = cell.comparison.gold
+        constants = {
+            "B": gold[1] + 2 * gold[2],
+            "tie": gold[0] + gold[2],
+            "A": 2 * gold[0] + gold[1],
+        }
+        constant = min(constants, key=constants.get)
+        assert row["mae_of_constant"] == pytest.approx(constants[constant])
+        assert row["use"] == (
+            best if errors[best] < row["mae_of_constant"] else f"always {constant}"
+        )
+    settings = json.loads(Path("out/report.json").read_text())["settings"]
+    assert settings["command"].startswith("btdagg evaluate")
+    assert settings["seed"] == 0
+    assert {"Python", "numpy", "polars", "scipy"} <= set(settings)
+
+
+def test_a_peer_is_recommended_only_where_it_is_known_to_be_better():
+    sample = simulate("rb2-safety", 90, 8, seed=0)
+    compared = compare(sample.counts, sample.labels, [Threshold(), Davidson(), MajorityVote()])
+    assert (compared.calibrated, compared.baseline) == (1, 2)
+    best = Interval(0.1, 0.0, 0.2)
+    first = replace(compared.methods[0], of_new_items=(best, best))
+    compared = replace(compared, methods=(first, *compared.methods[1:]))
+    for tied, expected in ((True, "Davidson"), (False, "threshold")):
+        ranking = replace(compared.mae_ranking, tied=np.array([True, tied, False]))
+        cell = Cell(("t",), compared)
+        compared.__dict__["mae_ranking"] = ranking
+        (row,) = answers_table(Scores(("task",), (cell,))).rows
+        assert row[1].text == expected
+
+
+def test_where_a_constant_wins_its_error_is_shown():
+    rng = np.random.default_rng(0)
+    gold = rng.choice([-1, 0, 1], p=[0.1, 0.2, 0.7], size=60)
+    compared = compare(rng.multinomial(8, [1 / 3] * 3, size=60), gold)
+    table = answers_table(Scores((), (Cell((), compared),)))
+    error = np.abs(gold - 1).mean()
+    assert [entry.text for entry in table.rows[0][1:4]] == ["always A", f"{error:.3f}", "–"]
+    assert "another judge or prompt" in table.rows[0][-1].text

@@ -1,0 +1,658 @@
+"""Tables of a report: the numbers of the result, what is bold, and four formats that escape."""
+
+import csv
+import io
+import math
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import polars as pl
+import pytest
+
+from btdagg import InputError, read_labels, read_votes
+from btdagg.evaluation import (
+    Comparison,
+    LabelledItems,
+    MethodScores,
+    Protocol,
+    RandomSplits,
+    difference_interval,
+    evaluate,
+    label_distributions,
+    mean_interval,
+    positional_bias,
+    sweep_calibration,
+    sweep_votes,
+)
+from btdagg.evaluation.summary import averages, lines
+from btdagg.methods import Davidson, MajorityVote, RoundedMedian
+from btdagg.paper import (
+    Transfer,
+    ablate,
+    compare_orders,
+    fitted_parameters,
+    leave_one_rater_out,
+    read_ratings,
+    tie_rates,
+)
+from btdagg.paper.tables import (
+    ablation_table,
+    order_table,
+    parameters_table,
+    raters_table,
+    tie_rate_table,
+    transfer_table,
+)
+from btdagg.report.study import Study
+from btdagg.report.style import wrapped
+from btdagg.report.table import Entry, ReportTable
+from btdagg.report.tables import (
+    calibration_sweep_table,
+    confusion_table,
+    distribution_table,
+    gold_table,
+    positional_bias_table,
+    pvalue_table,
+    score_tables,
+    vote_sweep_table,
+)
+from btdagg.report.wording import fixed, percent, stem, with_error
+
+pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
+
+HOSTILE = "a_b & 100% $x$ \\ ~ ^ # { } | <b>\n`*"
+
+
+def made(n_items=60, tasks=("t1", "t2"), judges=("j", "k"), templates=("p",), seed=1):
+    """Votes and labels of simulated judges that tend to see the gold label."""
+    rng = np.random.default_rng(seed)
+    votes, labels = [], []
+    for task in tasks:
+        for number in range(n_items):
+            label = int(rng.choice([-1, 0, 0, 1]))
+            item = f"{task}-{number}"
+            labels.append({"item": item, "task": task, "label": label})
+            for judge in judges:
+                for template in templates:
+                    for order in ("AB", "BA"):
+                        for sample in range(3):
+                            vote = int(rng.choice([label, label, -1, 0, 1]))
+                            votes.append((item, task, judge, template, order, sample, vote))
+    columns = ["item", "task", "judge", "template", "order", "sample", "vote"]
+    return (
+        read_votes(pl.DataFrame(votes, schema=columns, orient="row")),
+        read_labels(pl.DataFrame(labels)),
+    )
+
+
+@pytest.fixture(scope="module")
+def simulated():
+    return made()
+
+
+@pytest.fixture(scope="module")
+def evaluation(simulated):
+    return evaluate(
+        *simulated, n_votes=[2, 4], protocol=Protocol(RandomSplits(n_splits=4, share=0.3))
+    )
+
+
+def small(entries=((HOSTILE, "1"),), name="t", note="", records=({"a": 1},), n=1):
+    rows = tuple(tuple(Entry(text) for text in row) for row in entries)
+    header = tuple(f"h{i}" for i in range(len(rows[0])))
+    return ReportTable(name, "title", note, header, rows, records, n_label_columns=n)
+
+
+def rows_of(table):
+    return list(csv.DictReader(io.StringIO(table.csv())))
+
+
+class Cells(HTMLParser):
+    """Rows of a table, and how many cells each would fill."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.rows, self.tags, self._span = [], [], 1
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_data(self, data):
+        if self.rows and self.rows[-1]:
+            self.rows[-1][-1] += data.rstrip("\n")
+
+
+# Numbers
+
+
+def test_numbers_are_written_without_nan_or_a_negative_zero():
+    assert fixed(-0.0004) == "0.000"
+    assert fixed(-0.0126, signed=True) == "−0.013"
+    assert fixed(0.0126, signed=True) == "+0.013"
+    assert fixed(0.0, signed=True) == "0.000"
+    assert fixed(float("nan")) == percent(float("nan")) == with_error(None) == "–"
+    assert percent(0.1234) == "12.3%"
+    assert with_error(mean_interval([0.4, 0.5])) == "0.450 ±.098"
+
+
+def test_stems_are_plain_and_differ_where_texts_do():
+    assert stem("confusion", "math") == "confusion-math"
+    assert re.fullmatch(r"a-b-[0-9a-f]{6}", stem("A/b"))
+    names = {stem("t", name) for name in ("a b", "a/b", "A b", "ä b", "a-b", "../a b", "")}
+    assert len(names) == 7
+    assert all(re.fullmatch(r"[a-z0-9][a-z0-9.-]*", name) for name in names)
+    assert len(stem("x" * 500)) < 80
+
+
+# Formats
+
+
+def test_latex_says_which_compiler_it_wants():
+    packages = r"% Wants \usepackage{booktabs} and \usepackage{graphicx}"
+    plain = small([("−1 ±.2 – a", "1")], note="beta").latex()
+    assert plain.isascii()
+    assert plain.splitlines()[0] == f"{packages}."
+    for text in (small([("千问", "1")]), small(note="naïve")):
+        assert text.latex().splitlines()[0] == (
+            f"{packages}; XeLaTeX or LuaLaTeX, and a font with all of the letters below."
+        )
+
+
+@pytest.mark.parametrize("letter", "\u202e\u2066\u200f\u061c\ufffe\x9b\ufdd0")
+def test_what_turns_text_around_is_shown_instead(letter):
+    table = small([(f"a{letter}b", "1")], note=f"c{letter}d")
+    for text in (
+        table.markdown(),
+        table.latex(),
+        table.html(),
+        *wrapped([f"x{letter}y"], 9).values(),
+    ):
+        assert letter not in text
+        assert "�" in text
+    assert letter in rows_of(small(records=({"name": letter},)))[0]["name"]
+
+
+def test_latex_escapes_every_special_character():
+    text = small().latex()
+    body = text.splitlines()[10]
+    assert body == (
+        r"a\_b \& 100\% \$x\$ \textbackslash{} \textasciitilde{} \textasciicircum{} \# \{ \} "
+        r"\textbar{} \textless{}b\textgreater{} \textasciigrave{}* & 1 \\"
+    )
+    assert "\\toprule" in text
+    assert "\\caption{title.}" in text
+    assert "\\label{tab:t}" in text
+    assert "\\begin{tabular}{lr}" in text
+
+
+def test_latex_keeps_hyphens_apart_and_guards_what_follows_the_end_of_a_row():
+    text = small([("[a]--b–c", "−1 ±.2"), ("*", "中")]).latex()
+    assert r"{}[a]-{}-b--c & \ensuremath{-}1 \ensuremath{\pm}.2 \\" in text
+    assert r"{}* & 中 \\" in text
+
+
+def test_latex_makes_bold_and_groups():
+    rows = [("j", "4", "x"), ("j", "4", "y"), ("k", "4", "x")]
+    table = small(rows, n=2)
+    bold = ReportTable("t", "t", "", ("a", "b"), ((Entry("m"), Entry("0.1", True)),), ())
+    assert r"m & \textbf{0.1} \\" in bold.latex()
+    lines = table.latex().splitlines()
+    start = lines.index(r"j & 4 & x \\")
+    assert lines[start + 1 : start + 4] == [r" & 4 & y \\", r"\midrule", r"k & 4 & x \\"]
+
+
+def test_markdown_escapes_and_stays_a_table():
+    text = small([(HOSTILE, "1"), ("b", "2")], note="a note | <i>").markdown()
+    lines = text.splitlines()
+    assert lines[0] == "### title"
+    table = [line for line in lines if line.startswith("|")]
+    assert len(table) == 4
+    assert {len(re.findall(r"(?<!\\)\|", line)) for line in table} == {3}
+    assert "<b>" not in text
+    assert "&lt;b&gt; \\`\\*" in text
+    assert r"a\_b &amp; 100% \$x\$ \\ \~ ^ \# \{ \} \|" in text
+    assert "a note \\| &lt;i&gt;" in text
+
+
+def test_html_escapes_and_spans_labels_that_repeat():
+    rows = [(HOSTILE, "4", "x", "1"), (HOSTILE, "4", "y", "2"), ("k", "4", "x", "3")]
+    text = small(rows, n=3).html()
+    found = Cells(text)
+    assert found.rows[1] == [" ".join(HOSTILE.split()), "4", "x", "1"]
+    assert found.rows[2] == ["y", "2"]
+    assert found.rows[3] == ["k", "4", "x", "3"]
+    assert set(found.tags) == {"table", "thead", "tbody", "tr", "th", "td"}
+    assert found.tags.count("tbody") == 2
+    assert text.count('rowspan="2"') == 2
+    assert small([("<script>", '"\x00\x1b')]).html().count("�") == 2
+
+
+def test_csv_holds_the_records_as_they_are():
+    records = ({"name": 'a=1,"x"\ny', "value": 0.1 + 0.2}, {"name": "é", "more": math.nan})
+    table = small(records=records)
+    first, second = rows_of(table)
+    assert first == {"name": 'a=1,"x"\ny', "value": "0.30000000000000004", "more": ""}
+    assert second == {"name": "é", "value": "", "more": ""}
+
+
+def test_csv_holds_no_formula_and_numbers_stay_numbers():
+    texts = ["=1+1", "+cot", "-x", "@sum", "\tx", "-1", "+0.5", "-1e-3", "a-1"]
+    found = rows_of(small(records=[{"@name": text, "n": -0.5} for text in texts]))
+    assert [row["'@name"] for row in found] == [
+        "'=1+1", "'+cot", "'-x", "'@sum", "'\tx", "-1", "+0.5", "-1e-3", "a-1"
+    ]  # fmt: skip
+    assert {row["n"] for row in found} == {"-0.5"}
+
+
+def test_a_table_is_checked():
+    with pytest.raises(
+        InputError, match="row 0 of table 't' has 1 cells, expected 2 as in the header"
+    ):
+        ReportTable("t", "t", "", ("a", "b"), ((Entry("x"),),), ())
+    with pytest.raises(InputError, match=r"name is '\.\./x', expected letters, digits, dots"):
+        small(name="../x")
+
+
+# Scores
+
+
+def test_scores_equal_the_result_and_the_best_mean_is_bold(evaluation):
+    for table, score, best in zip(
+        score_tables(evaluation), ("mae", "accuracy"), (min, max), strict=True
+    ):
+        assert table.name == score
+        assert table.header == ("judge", "votes", "method", "t1", "t2", "average")
+        assert len(table.rows) == 2 * 2 * 2  # judges, votes, methods
+        for row in table.rows:
+            judge, votes, method = (entry.text for entry in row[:3])
+            scores = {}
+            for task, entry in zip(("t1", "t2"), row[3:5], strict=True):
+                (cell,) = [
+                    c
+                    for c in evaluation.cells
+                    if c.key == (task, judge) and str(c.n_votes) == votes
+                ]
+                own = {m.name: getattr(m, score) for m in cell.comparison.methods}
+                scores[task] = own
+                assert entry.text == with_error(mean_interval(own[method]))
+                means = {name: values.mean() for name, values in own.items()}
+                assert entry.bold == (means[method] == best(means.values()))
+            average = {m: (scores["t1"][m] + scores["t2"][m]) / 2 for m in scores["t1"]}
+            assert row[5].text == with_error(mean_interval(average[method]))
+        assert len(rows_of(table)) == 8 * 3
+        record = rows_of(table)[0]
+        assert (
+            float(record[score]) == getattr(evaluation.cells[0].comparison.methods[0], score).mean()
+        )
+        assert record["task"] == "t1"
+        assert record["n_splits"] == "4"
+        assert "nan" not in table.markdown() + table.latex() + table.html()
+
+
+def test_ranks_say_what_is_bold(evaluation):
+    asked = []
+
+    def ranks(comparison, score):
+        asked.append(score)
+        return np.array([2, 1]) if score == "mae" else np.array([1, 1])
+
+    mae, accuracy = score_tables(evaluation, ranks)
+    for row in mae.rows:
+        second = row[2].text == "majority vote"
+        assert [entry.bold for entry in row[3:5]] == [second] * 2
+    assert all(entry.bold for row in accuracy.rows for entry in row[3:5])
+    assert "rank 1" in mae.note
+    assert rows_of(mae)[0]["rank"] == "2"
+    assert set(asked) == {"mae", "accuracy"}
+
+
+def test_what_was_not_evaluated_is_a_dash_and_named(simulated):
+    votes, labels = simulated
+    frame = votes.frame.filter((pl.col("task") == "t1") | (pl.col("judge") == "j"))
+    unlabelled = read_labels(labels.frame.filter(pl.col("task") == "t1"))
+    found = evaluate(
+        read_votes(frame), labels, protocol=Protocol(RandomSplits(n_splits=2, share=0.3))
+    )
+    table = score_tables(found)[0]
+    (row, _) = [row for row in table.rows if row[0].text == "k"]
+    assert [entry.text for entry in row[4:]] == ["–", "–"]
+    assert not any(entry.bold for entry in row[4:])
+    found = evaluate(
+        votes, unlabelled, by=("task",), protocol=Protocol(RandomSplits(n_splits=2, share=0.3))
+    )
+    table = score_tables(found)[0]
+    assert table.header == ("votes", "method", "t1", "t2", "average")
+    assert table.note.endswith("Not evaluated: t2.")
+
+
+def test_one_cell_has_no_average(simulated):
+    votes, labels = simulated
+    table = score_tables(
+        evaluate(votes, labels, by=(), protocol=Protocol(RandomSplits(n_splits=2, share=0.3)))
+    )[0]
+    assert table.header == ("votes", "method", "all items")
+    assert [row[0].text for row in table.rows] == ["all", "all"]
+
+
+def test_pvalues_are_those_of_the_rankings(evaluation):
+    table = pvalue_table(evaluation)
+    assert table.header == ("task", "judge", "votes", "method", "other", "p (MAE)", "p (accuracy)")
+    assert len(table.rows) == len(evaluation.cells)  # one pair of methods in each
+    for cell, row, record in zip(evaluation.cells, table.rows, rows_of(table), strict=True):
+        p = cell.comparison.mae_ranking.pvalues[0, 1]
+        q = cell.comparison.accuracy_ranking.pvalues[0, 1]
+        assert (row[5].text, row[6].text) == (fixed(p), fixed(q))
+        assert (row[5].bold, row[6].bold) == (p < 0.05, q < 0.05)
+        assert (float(record["mae_pvalue"]), float(record["accuracy_pvalue"])) == (p, q)
+        assert (record["task"], record["judge"]) == cell.key
+
+
+def test_a_task_that_is_called_average_is_not_the_average():
+    votes, labels = made(tasks=("average", "t"), judges=("j",))
+    found = evaluate(votes, labels, protocol=Protocol(RandomSplits(n_splits=3, share=0.3)))
+    table = score_tables(found)[0]
+    assert table.header[-3:] == ("average", "t", "average of all")
+    own = mean_interval(found.cells[0].comparison.methods[0].mae)
+    assert table.rows[0][-3].text == with_error(own)
+    assert [(row["task"], row["method"]) for row in rows_of(table)] == [
+        (task, method)
+        for method in ("Davidson", "majority vote")
+        for task in ("average", "t", "average of all")
+    ]
+    keys = {line.key for line in averages(found)}
+    assert keys == {("average of all", "")}
+
+
+@pytest.mark.parametrize("column", ["method", "mae", "n_votes", "rank", "mae_low"])
+def test_a_column_that_is_named_like_a_field_is_refused(simulated, column):
+    votes, labels = simulated
+    votes = read_votes(votes.filter({"judge": "j"}).frame.with_columns(pl.lit("x").alias(column)))
+    found = evaluate(
+        votes, labels, by=("task", column), protocol=Protocol(RandomSplits(n_splits=2, share=0.3))
+    )
+    message = f"column '{column}' has the name of a field of the results"
+    with pytest.raises(InputError, match=message):
+        Study(votes, labels, by=("task", column))
+    with pytest.raises(InputError, match=message):
+        lines(found)[0].as_dict(found.by)
+    if column != "rank":
+        with pytest.raises(InputError, match=message):
+            score_tables(found)
+
+
+def test_no_column_can_have_a_name_that_a_table_of_an_evaluation_uses(simulated, evaluation):
+    found = [
+        *score_tables(evaluation, lambda comparison, score: np.array([1, 2])),
+        pvalue_table(evaluation),
+        vote_sweep_table(
+            sweep_votes(*simulated, [2], protocol=Protocol(RandomSplits(n_splits=2, share=0.3)))
+        ),
+        calibration_sweep_table(
+            sweep_calibration(*simulated, [9], protocol=Protocol(RandomSplits(n_splits=2)))
+        ),
+    ]
+    names = {name for table in found for record in table.records for name in record}
+    for name in names - {"task", "judge"}:
+        with pytest.raises(InputError, match=f"column '{name}' has the name of a field"):
+            Study(*simulated, by=(name,))
+
+
+# The others
+
+
+@pytest.fixture(scope="module")
+def items():
+    rng = np.random.default_rng(3)
+    labels = rng.choice([-1, 0, 1], 90)
+    p = np.array([[0.6, 0.2, 0.2], [0.3, 0.4, 0.3], [0.2, 0.2, 0.6]])[labels + 1]
+    return LabelledItems([rng.multinomial(6, row) for row in p], labels)
+
+
+def test_parameters(items):
+    found = fitted_parameters(items, protocol=Protocol(RandomSplits(n_splits=5, share=0.3)))
+    table = parameters_table({"x": found})
+    row = [entry.text for entry in table.rows[0]]
+    low, high = np.quantile(found.beta, [0.25, 0.75])
+    assert row[:3] == ["x", f"{np.median(found.beta):.2f}", f"[{low:.2f}, {high:.2f}]"]
+    assert row[-1] == str(found.regime)
+    assert row[-3] == f"{100 * found.gold_tie_share:.1f}%"
+    assert row[-4] == f"{100 * found.at_bounds.any(axis=1).mean():.0f}%"
+    assert [r["parameter"] for r in rows_of(table)] == ["beta", "nu", "gamma"]
+    assert float(rows_of(table)[1]["mean"]) == found.nu.mean()
+    assert float(rows_of(table)[1]["median"]) == np.median(found.nu)
+    with pytest.raises(InputError, match="fitted is empty"):
+        parameters_table({})
+
+
+def test_confusion_and_distributions(items):
+    found = label_distributions(items, protocol=Protocol(RandomSplits(n_splits=4, share=0.2)))
+    table = confusion_table("x", found)
+    matrix, percent_ = found.methods[1].counts, found.methods[1].percentages
+    row = table.rows[3 + 1]  # the second method's row of gold ties
+    assert [e.text for e in row[:3]] == [
+        "majority vote",
+        "tie",
+        f"{matrix[1, 0]:.0f} ({percent_[1, 0]:.1f}%)",
+    ]
+    assert [e.bold for e in row] == [False, False, False, True, False, False]
+    assert len(rows_of(table)) == 2 * 9
+
+    table = distribution_table("x", found)
+    gold, davidson, _ = table.rows
+    assert [e.text for e in gold[4:]] == [f"{100 * share:.1f}%" for share in found.gold]
+    assert [e.text for e in davidson[1:4]] == [
+        f"{n:.0f}" for n in found.methods[0].counts.sum(axis=0)
+    ]
+    assert [r["source"] for r in rows_of(table)] == ["gold"] * 3 + ["method"] * 6
+
+
+def test_a_label_that_no_item_has_is_a_dash():
+    matrices = np.zeros((2, 3, 3), dtype=int)
+    matrices[:, 0, 0] = 1
+    found = Comparison((MethodScores("m", matrices),), n_items=2, n_calibration=1, gold_tie_share=0)
+    table = confusion_table("x", found)
+    assert [e.text for e in table.rows[1][2:5]] == ["–", "–", "–"]
+    assert "nan" not in table.markdown() + table.csv()
+
+
+def test_gold(items):
+    table = gold_table({"x": items})
+    counts = [int((items.labels == label).sum()) for label in (-1, 0, 1)]
+    assert [e.text for e in table.rows[0][:5]] == ["x", "90", *map(str, counts)]
+    assert table.rows[0][5].text == f"{100 * counts[0] / 90:.1f}%"
+
+
+def test_transfer():
+    rng = np.random.default_rng(0)
+    mae = rng.normal(0.4, 0.001, (2, 2, 6))
+    mae[0, 1] -= 0.1  # far better than the own calibration
+    mae[1, 0] += 0.1  # and far worse
+    table = transfer_table(Transfer(("a", "b"), mae))
+    change = mean_interval(mae[0, 1] - mae[1, 1])
+    assert [e.text for e in table.rows[0]] == ["a", "0", with_error(change, signed=True)]
+    assert table.rows[0][2].text.startswith("−0.1")
+    assert [e.bold for row in table.rows for e in row].count(True) == 1
+    assert table.rows[0][2].bold
+    assert table.rows[2][2].text == with_error(mean_interval(mae[1, 1]))
+    assert float(rows_of(table)[1]["change"]) == change.mean
+
+
+def test_ablation_and_its_difference():
+    votes, labels = made(n_items=40, tasks=("t1",), judges=("j",), templates=("p_1", "q"))
+    found = ablate(
+        votes,
+        labels,
+        "template",
+        n_votes=[2],
+        protocol=Protocol(RandomSplits(n_splits=4, share=0.3)),
+    )
+    table = ablation_table(found)
+    assert table.name == "ablation-template"
+    assert table.header == ("task", "judge", "votes", "method", "template p_1", "template q")
+    davidson, majority, difference = table.rows
+    assert difference[3].text == "Davidson less majority vote"
+    for place, cell in enumerate(found.cells):
+        one, other = cell.comparison.methods
+        assert davidson[4 + place].text == with_error(one.mae_interval)
+        gain = difference_interval(one.mae, other.mae)
+        assert difference[4 + place].text == with_error(gain, signed=True)
+        assert davidson[4 + place].bold == (one.mae.mean() <= other.mae.mean())
+        assert majority[4 + place].bold == (other.mae.mean() <= one.mae.mean())
+    assert len(rows_of(table)) == 4
+    alone = ablate(
+        votes,
+        labels,
+        "template",
+        aggregators=[MajorityVote()],
+        protocol=Protocol(RandomSplits(n_splits=3, share=0.3)),
+    )
+    (row,) = ablation_table(alone).rows
+    means = [cell.comparison.methods[0].mae.mean() for cell in alone.cells]
+    assert [e.bold for e in row[4:]] == [mean == min(means) for mean in means]
+
+
+def test_sweeps(simulated):
+    votes, labels = simulated
+    found = sweep_votes(
+        votes, labels, [2, 4], protocol=Protocol(RandomSplits(n_splits=3, share=0.3))
+    )
+    table = vote_sweep_table(found)
+    assert table.header == ("task", "judge", "method", "2", "4")
+    assert len(table.rows) == 4 * 2
+    curve = found.sweeps[0].curves[1]
+    assert [e.text for e in table.rows[1][3:]] == [with_error(i) for i in curve.mae_intervals]
+    assert float(rows_of(table)[0]["accuracy"]) == found.sweeps[0].curves[0].accuracy[0].mean()
+    found = sweep_calibration(
+        votes, labels, [10, 20], by=("task",), protocol=Protocol(RandomSplits(n_splits=3))
+    )
+    table = calibration_sweep_table(found)
+    assert table.name == "sweep-calibration"
+    assert [r["n_labels"] for r in rows_of(table)][:2] == ["10", "20"]
+    bold = [[e.bold for e in row[2:]] for row in table.rows[:2]]
+    means = np.array([curve.mae.mean(axis=1) for curve in found.sweeps[0].curves])
+    np.testing.assert_array_equal(bold, means == means.min(axis=0))
+
+
+def test_orders(simulated):
+    found = compare_orders(*simulated, 2, protocol=Protocol(RandomSplits(n_splits=3, share=0.3)))
+    table = order_table(found)
+    one = found.comparisons[0]
+    methods = [getattr(one, order).methods[0] for order in ("first", "second", "balanced")]
+    assert [e.text for e in table.rows[0][4:]] == [with_error(m.mae_interval) for m in methods]
+    means = [m.mae.mean() for m in methods]
+    assert [e.bold for e in table.rows[0][4:]] == [mean == min(means) for mean in means]
+
+
+def ratings(judge=True):
+    rng = np.random.default_rng(4)
+    rows, votes = [], []
+    for item in range(50):
+        truth = int(rng.choice([-1, 0, 1]))
+        for rater in ("r1", "r_2", "r3"):
+            rows.append({"item": item, "rater": rater, "vote": int(rng.choice([truth, truth, 0]))})
+        votes += [{"item": item, "vote": int(rng.choice([truth, truth, 1]))} for _ in range(5)]
+    return read_ratings(pl.DataFrame(rows)), read_votes(pl.DataFrame(votes)) if judge else None
+
+
+def test_raters_with_and_without_a_judge():
+    people, votes = ratings()
+    found = leave_one_rater_out(
+        people, votes, protocol=Protocol(RandomSplits(n_splits=4, share=0.3))
+    )
+    table = raters_table(found)
+    first, judge = found.raters[0], found.raters[0].judge
+    row = [e.text for e in table.rows[0]]
+    assert row[:4] == [
+        "r1",
+        "50",
+        f"{judge.human_accuracy.mean():.3f}",
+        f"{judge.accuracy.mean():.3f}",
+    ]
+    assert row[4:6] == [
+        with_error(judge.accuracy_gain, signed=True),
+        "yes" if judge.wins else "no",
+    ]
+    assert table.rows[-1][5].text == f"{found.n_wins}/3"
+    assert table.rows[-1][9].text == f"{found.n_wins_by_mae}/3"
+    assert float(rows_of(table)[0]["accuracy"]) == first.accuracy
+    several = raters_table({2: found, 5: found})
+    assert [row[0].text for row in several.rows] == ["2"] * 4 + ["5"] * 4
+    alone = raters_table(leave_one_rater_out(people))
+    assert alone.header == ("rater", "items", "accuracy", "MAE")
+    assert len(alone.rows) == 3
+    with pytest.raises(InputError, match="found is empty"):
+        raters_table({})
+
+
+def test_positional_bias_and_tie_rates(simulated):
+    votes, _ = simulated
+    found = positional_bias(votes)
+    table = positional_bias_table(found)
+    one = found[0]
+    assert [e.text for e in table.rows[0][:4]] == [
+        "j",
+        f"{one.first}",
+        f"{one.second}",
+        f"{one.tie}",
+    ]
+    half = 50 * (one.interval.high - one.interval.low)
+    assert table.rows[0][5].text == f"{fixed(100 * one.bias, 1, signed=True)}% ±{half:.1f}"
+    clear = one.interval.low > 0 or one.interval.high < 0
+    assert table.rows[0][5].bold == clear
+    with pytest.raises(InputError, match=r"by is \['judge', 'x'\], and a key has 1"):
+        positional_bias_table(found, by=("judge", "x"))
+
+    rates = tie_rates(votes)
+    table = tie_rate_table(rates)
+    assert table.header == ("judge", "template p", "average")
+    cell = rates.cells[0][0]
+    assert table.rows[0][1].text == f"{100 * cell.mean:.1f}% ±{50 * (cell.high - cell.low):.1f}"
+    assert table.rows[2][2].text.startswith(f"{100 * rates.overall.mean:.1f}%")
+    assert rows_of(table)[0]["ties"] == str(rates.ties[0, 0])
+
+
+def test_a_bias_without_decisive_votes_is_a_dash():
+    rows = [{"item": i, "order": o, "vote": 0} for i in range(3) for o in ("AB", "BA")]
+    table = positional_bias_table(positional_bias(read_votes(pl.DataFrame(rows)), by=()), by=())
+    assert [e.text for e in table.rows[0]] == ["all", "0", "0", "6", "3", "–"]
+
+
+def test_names_from_files_are_escaped_in_every_table():
+    hostile = "<img src=x onerror=1> | $a_b$"
+    votes, labels = made(n_items=30, tasks=(hostile, "t"), judges=(hostile,))
+    methods = [Davidson(name=hostile), RoundedMedian()]
+    found = evaluate(
+        votes, labels, aggregators=methods, protocol=Protocol(RandomSplits(n_splits=2, share=0.3))
+    )
+    for table in (*score_tables(found), tie_rate_table(tie_rates(votes))):
+        assert "<img" not in table.html() + table.markdown() + table.latex()
+        assert r"\$a\_b\$" in table.latex()
+        assert hostile in Cells(table.html()).rows[1]
+        assert any(hostile in record.values() for record in rows_of(table))
+
+
+def test_votes_of_one_order_say_so():
+    votes, _ = made(judges=("j", "k"), n_items=10)
+    frame = votes.frame.filter((pl.col("judge") == "k") | (pl.col("order") == "AB"))
+    table = positional_bias_table(positional_bias(read_votes(frame)))
+    assert table.note.endswith(
+        " Where most votes or all are of one order, the bias cannot be told from how much better "
+        "that response is (j: 60 with A first, 0 with B first)."
+    )
+    assert "cannot be told" not in positional_bias_table(positional_bias(votes)).note
+
+
+def test_averages_of_tie_rates_have_their_own_name():
+    votes, _ = made(judges=("average", "k"), n_items=5)
+    table = tie_rate_table(tie_rates(votes, "judge", "template"))
+    assert [row[0].text for row in table.rows] == ["average", "k", "average of all"]
+    clash = read_votes(votes.frame.rename({"template": "ties"}))
+    with pytest.raises(InputError, match="column 'ties' has the name of a field"):
+        tie_rate_table(tie_rates(clash, "judge", "ties"), "judge", "ties")

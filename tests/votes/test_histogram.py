@@ -1,0 +1,215 @@
+"""Labelled counts that a database sums up give the very model that single votes give."""
+
+import json
+from collections import Counter
+
+import numpy as np
+import polars as pl
+import pytest
+
+import btdagg
+from btdagg import DavidsonModel, InputError, calibrate, fit_prior
+from btdagg.model import LabelsTable, VotesTable, histogram_query
+from btdagg.votes import read_histogram
+
+NAMES = ["task", "minus", "tie", "plus", "label", "number"]
+KINDS = {"item": "text", "task": "text", "sample": "int", "vote": "int"}
+LABEL_KINDS = {"item": "text", "task": "text", "label": "text"}
+
+
+@pytest.fixture
+def tables(tmp_path):
+    """Votes and labels of two tasks as rows and as files; a fifth of the items has no label."""
+    random = np.random.default_rng(4)
+    votes, labels = [], []
+    for task, n in (("x", 300), ("y", 200)):
+        gold = random.integers(-1, 2, n)
+        for number, label in enumerate(gold.tolist()):
+            item = f"{task}{number}"
+            seen = np.clip(np.round(label + random.normal(0, 1.5, 6)), -1, 1).astype(int)
+            votes += [(item, task, sample, int(vote)) for sample, vote in enumerate(seen)]
+            if number % 5:
+                labels.append((item, task, "B" if label < 0 else str(label)))
+    pl.DataFrame(votes, list(KINDS), orient="row").write_csv(tmp_path / "votes.csv")
+    pl.DataFrame(labels, list(LABEL_KINDS), orient="row").write_csv(tmp_path / "labels.csv")
+    return votes, labels
+
+
+def counted(folder):
+    """The histogram by hand."""
+    items = btdagg.read_votes(folder / "votes.csv")
+    ids, counts = items.counts()
+    gold = btdagg.read_labels(folder / "labels.csv")
+    known = dict(zip(gold.ids, gold.labels.tolist(), strict=True))
+    rows = Counter(
+        (item[0], *row, known.get(item)) for item, row in zip(ids, counts.tolist(), strict=True)
+    )
+    return {(*row, number) for row, number in rows.items()}
+
+
+def test_a_query_counts_items_by_counts_and_label(engine, tables, tmp_path):
+    votes, labels = tables
+    engine.table("votes", KINDS, [*votes, *votes[::7]])  # some samples twice
+    engine.table("gold", LABEL_KINDS, labels)
+    for task in (None, "task"):
+        query = histogram_query(
+            engine.dialect,
+            VotesTable("votes", sample="sample", task="task"),
+            LabelsTable("gold", task=task),
+        )
+        rows = engine.rows(query)
+        assert len(rows) == len(set(rows))
+        assert set(rows) == counted(tmp_path)
+
+
+def test_what_is_wrong_in_a_database_is_refused_by_the_reader(engine):
+    rows = [(item, "x", 0, 1) for item in ("a", "b", "c", "d")] + [("a", "x", 1, 7)]
+    engine.table("votes", KINDS, rows)
+    engine.table("gold", LABEL_KINDS, [("a", "x", "1"), ("b", "x", "C"), ("c", "x", "0")] * 2)
+    found = engine.rows(histogram_query(engine.dialect, "votes", "gold"))
+    assert set(found) == {(None, None, None, 2, 1), (0, 0, 1, 2, 2), (0, 0, 1, None, 1)}
+    for row, column in (((None, None, None, 1, 1), "minus"), ((0, 0, 1, 2, 2), "label")):
+        columns = dict(zip(NAMES[1:], ([value] for value in row), strict=True))
+        with pytest.raises(InputError, match=f"row 1, column {column}: "):
+            read_histogram(columns)
+
+
+def test_a_histogram_calibrates_as_its_items_do(tables, tmp_path):
+    rows = pl.DataFrame(sorted(counted(tmp_path), key=str), NAMES, orient="row")
+    histogram = read_histogram(rows)
+    votes = btdagg.read_votes(tmp_path / "votes.csv")
+    gold = btdagg.read_labels(tmp_path / "labels.csv")
+    assert histogram.n_unlabelled == 100
+    prior = {}
+    for (task,), part in histogram.partition(["task"]):
+        of_task, known = votes.filter({"task": task}), gold.filter({"task": task})
+        counts, labels = part.items()
+        assert counts.dtype == np.uint8
+        prior[task] = (counts, labels)
+        for given in (None, "weak"):
+            one, other = (
+                calibrate(counts, labels, prior=given),
+                calibrate(of_task, known, prior=given),
+            )
+            assert one.model == other.model
+            assert one.n_labels == other.n_labels == len(labels)
+            assert one.drps == other.drps
+    from_items = {
+        task: (votes.filter({"task": task}), gold.filter({"task": task})) for task in ("x", "y")
+    }
+    one, other = fit_prior(prior), fit_prior(from_items)
+    for name, neighbour in one.neighbours.items():
+        np.testing.assert_array_equal(neighbour.counts, other.neighbours[name].counts)
+        np.testing.assert_array_equal(neighbour.labels, other.neighbours[name].labels)
+
+
+@pytest.mark.parametrize("prior", ["none", "weak", "neighbours"])
+def test_the_command_fits_the_same_model_to_a_histogram(tables, tmp_path, cli, prior):
+    rows = sorted(counted(tmp_path), key=str)
+    pl.DataFrame(rows, NAMES, orient="row").write_csv(tmp_path / "histogram.csv")
+    files = {name: tmp_path / f"{name}.json" for name in ("one", "other")}
+    options = ["--filter", "task=x", "--prior", prior, "--json", "-o"]
+    said = cli("calibrate", tmp_path / "histogram.csv", *options, files["one"])
+    two = [tmp_path / "votes.csv", tmp_path / "labels.csv"]
+    also = cli("calibrate", *two, *options, files["other"])
+    assert said[0] == also[0] == 0
+    assert files["one"].read_text() == files["other"].read_text()
+    assert DavidsonModel.load(files["one"]).provenance.task == ("x",)
+    told, also = json.loads(said[1]), json.loads(also[1])
+    assert told.pop("output") != also.pop("output")
+    assert told == also
+
+
+def test_intervals_of_a_histogram_are_by_item(tables, tmp_path, cli):
+    rows = sorted(counted(tmp_path), key=str)
+    pl.DataFrame(rows, NAMES, orient="row").write_csv(tmp_path / "histogram.csv")
+    more = ["--intervals", "--n-refits", "20", "-o", tmp_path / "m.json", "-f", "task=x"]
+    status, out, said = cli("calibrate", tmp_path / "histogram.csv", *more)
+    assert status == 0
+    assert "240 resampled items" in out
+    assert "a histogram has no groups: intervals take items as independent" in said
+
+
+def test_what_needs_items_says_so(tables, tmp_path, cli):
+    rows = sorted(counted(tmp_path), key=str)
+    file = tmp_path / "histogram.csv"
+    pl.DataFrame(rows, NAMES, orient="row").write_csv(file)
+    wanted = (
+        "a histogram has no items: btdagg calibrate and fit_prior use it, and what needs single"
+    )
+    DavidsonModel(1, 1, 1).save(tmp_path / "model.json")
+    for line in (
+        ("evaluate", file, tmp_path / "labels.csv"),
+        ("calibrate", file, tmp_path / "labels.csv"),
+        ("decide", tmp_path / "model.json", file),
+    ):
+        status, _, said = cli(*line)
+        assert status == 2
+        assert wanted in said
+    status, _, said = cli("calibrate", file, "--votes", "3")
+    assert status == 2
+    assert "--votes wants single votes, and" in said
+    status, _, said = cli("calibrate", tmp_path / "votes.csv")
+    assert status == 2
+    assert "LABELS is missing" in said
+    with pytest.raises(InputError, match="leave_out is given, and its items have no ids or gr"):
+        fit_prior({"x": read_histogram(file).items()}, leave_out=["x1"])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"label": [None, None]}, "data frame: no item has a label"),
+        ({"number": [2**40, 0]}, r"1.1e\+12 items have a label, expected at most 2\*\*31"),
+        (
+            {"number": [1, -1]},
+            "row 2, column number: got -1, expected a whole number of at least 0",
+        ),
+        ({"tie": [1, None]}, "row 2, column tie: "),
+        ({"label": [1, 2]}, "row 2, column label: got 2, expected -1, 0, 1 or A, tie, B"),
+    ],
+)
+def test_bad_rows_are_named(change, message):
+    rows = {"minus": [1, 2], "tie": [0, 0], "plus": [3, 1], "label": [1, -1], "number": [5, 6]}
+    with pytest.raises(InputError, match=message):
+        read_histogram(rows | change).items()
+
+
+def test_histograms_of_different_items_add_up():
+    rows = {"minus": [1, 1], "tie": [0, 0], "plus": [3, 3], "label": [1, 1], "number": [5, 6]}
+    counts, labels = read_histogram(rows).items()
+    assert counts.tolist() == [[1, 0, 3]] * 11
+    assert labels.tolist() == [1] * 11
+    wide = read_histogram(rows | {"plus": [3, 2**40]}).items()[0]
+    assert wide[-1].tolist() == [1, 0, 2**40]
+
+
+def test_the_command_prints_the_query(cli):
+    line = "--histogram --votes v --labels main.g --item q --label y --task t --label-task s"
+    wanted = histogram_query(
+        "trino",
+        VotesTable("v", item="q", task="t"),
+        LabelsTable(["main", "g"], item="q", label="y", task="s"),
+    )
+    assert cli("sql", *line.split(), "-d", "trino") == (0, wanted + "\n", "")
+    with pytest.raises(
+        InputError, match="labels have a task and votes have none, expected the task"
+    ):
+        histogram_query("duckdb", "v", LabelsTable("g", task="t"))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--votes v", "MODEL is missing, expected a model from btdagg calibrate"),
+        ("--histogram", "--histogram wants --votes TABLE"),
+        ("--histogram --votes v", "--histogram wants --labels TABLE"),
+        ("m.json --votes v --labels l", "--labels wants --histogram"),
+        ("m.json --histogram --votes v --labels l", "MODEL decides items, and --histogram is for"),
+        ("--histogram --votes v --labels l --probabilities", "--probabilities decides items, and"),
+    ],
+)
+def test_options_that_do_not_go_together(cli, options, message):
+    status, out, said = cli("sql", *options.split())
+    assert (status, out) == (2, "")
+    assert message in said

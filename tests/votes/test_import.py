@@ -1,0 +1,1161 @@
+"""Votes of other tools: formats, sides and orders, words, and what could not be read."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import btdagg
+from btdagg import InputError
+from btdagg.judge import Judging
+from btdagg.judge.store import VoteStore, summaries, votes_frame
+from btdagg.votes.formats import FORMATS, read, store_votes
+from commands import ended, one_line
+from judging import pairs_of
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def lines(rows, name="rows.jsonl"):
+    with open(name, "w", encoding="utf-8") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
+    return name
+
+
+def document(value, name="document.json"):
+    with open(name, "w", encoding="utf-8") as file:
+        json.dump(value, file)
+    return name
+
+
+def table(name="votes.csv", **columns):
+    pl.DataFrame(columns).write_csv(name)
+    return name
+
+
+def rows(found, *columns):
+    return found.frame.select(columns).rows()
+
+
+# Any table
+
+
+WINNERS = {"id": ["q1", "q1", "q2", "q2"], "winner": ["model_a", "model_a", "Tie ", "draw"],
+           "order": ["AB", "BA", "AB", "BA"], "who": ["j", "j", "k", "k"]}  # fmt: skip
+WORDS = {"model_a": "A", "model_b": "B", "draw": "tie"}
+
+
+def test_a_table_by_a_map():
+    found = read(table(**WINNERS), columns={"item": "id", "vote": "winner", "judge": "who"},
+                 words=WORDS, flip_where=("order", ["BA"]))  # fmt: skip
+    assert rows(found, "item", "vote", "judge", "order", "sample") == [
+        ("q1", 1, "j", "AB", 0),
+        ("q1", -1, "j", "BA", 0),
+        ("q2", 0, "k", "AB", 0),
+        ("q2", 0, "k", "BA", 0),
+    ]
+    assert (found.kind, found.formats, dict(found.unread)) == ("votes", ("table",), {})
+    assert found.votes.counts()[1].tolist() == [[1, 0, 1], [0, 2, 0]]
+
+
+@pytest.mark.parametrize("lazily", [False, True])
+def test_votes_are_read_with_names_words_and_orders_of_ones_own(lazily):
+    pl.DataFrame(WINNERS).write_parquet("votes.parquet")
+    named = {"columns": {"item": "id", "vote": "winner", "judge": "who"}, "words": WORDS,
+             "flip_where": ("order", ["BA"])}  # fmt: skip
+    source = "votes.parquet" if lazily else pl.DataFrame(WINNERS)
+    found = btdagg.read_votes(source, **named)
+    assert found.frame["vote"].to_list() == [1, -1, 0, 0]
+    assert found.counts()[1].tolist() == read(table(**WINNERS), **named).votes.counts()[1].tolist()
+    shown = pl.DataFrame(WINNERS).rename({"order": "shown"})
+    found = btdagg.read_votes(shown, **(named | {"flip_where": ("shown", ["BA"])}))
+    assert found.frame["order"].to_list() == ["AB", "BA", "AB", "BA"]
+    with pytest.raises(InputError, match=r"unknown are 'draw' 1 times"):
+        btdagg.read_votes(source, columns=named["columns"], words={"model_a": "A"})
+
+
+def test_flipped_rows_have_the_order_that_says_so():
+    found = read(table(id=["x", "y"], vote=["A", "A"], swapped=["no", "yes"]),
+                 columns={"item": "id"}, flip_where=("swapped", ["yes"]))  # fmt: skip
+    assert rows(found, "item", "vote", "order") == [("x", 1, "AB"), ("y", -1, "BA")]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--map item=id,vote=winer", "--map vote=winer: no column 'winer'; votes.csv has id, "
+         "winner, order, who"),
+        ("--map item=id,vote=winner", "votes.csv, row 1, column winner: got 'model_a', expected "
+                                      "-1, 0, "
+         "1 or A, tie, B; unknown are 'model_a' 2 times"),
+        ("--map item=id,vote=winner --words model_a=A", "votes.csv, row 4, column winner: got "
+         "'draw', expected model_a or -1, 0, 1 or A, tie, B; unknown are 'draw' 1 times; say "
+         "what they "
+         "mean in --words draw=...: A, B, tie or missing for each ..."),
+        ("--map item=id,vote=who", "votes.csv, row 1, column who: got 'j', expected -1, 0, 1 or A, "
+         "tie, B; unknown are 'j' "),
+        ("--map item=id,vote=winner --words model_a=C",
+         "--words is 'model_a=C', expected WORD=A, WORD=B, WORD=tie or WORD=missing, separated by "
+         "commas"),
+        ("--map item=id,vote=winner --words model_a=A,draw=tie --flip-where order=ba2",
+         "flip_where order=ba2: no row of votes.csv has that; found AB, BA"),
+        ("--map item=id,vote=winner --flip-where side=BA",
+         "flip_where side: no column 'side'; votes.csv has id, winner, order, who"),
+        ("--map vote=order --words AB=A,BA=B,id=tie --map item=id,group=who,nothing",
+         "--map is 'item=id,group=who,nothing', expected NAME=VALUE"),
+        ("", "votes.csv: no format that is known ("),
+        ("--format lmsys", "votes.csv: not in the format lmsys; found id, order, who, winner"),
+        ("--format other", "--format is 'other', expected one of "),
+        ("--map item=id", "votes.csv: no column of votes; found id, winner, order, who; name it, "
+         "as in --map item=id,vote=winner"),
+        ("--map vote=winner,group=who", "votes.csv: no column for 'system_a'; found id, winner, "),
+        ("--map item=id,vote=winner --as labelled", "kind is 'labelled', expected one of votes, "),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_map_is_said_with_column_and_value(cli, options, message):
+    if options == "--map vote=winner,group=who":
+        winners = {name: values for name, values in WINNERS.items() if name != "id"}
+        table(**winners)
+        message = message.replace("id, winner", "winner")
+    else:
+        table(**WINNERS)
+    said = one_line(*cli("import", "votes.csv", "-o", "out.csv", *options.split()))
+    assert said.startswith(message)
+
+
+@pytest.mark.parametrize("word", ["C", "draw", "A>B", "A=B", "error", "tie (bothbad)"])
+def test_a_hint_leaves_the_meaning_to_the_user(cli, word):
+    """It shows where to type, does nothing as it stands, and works once it is filled in."""
+    table(item=["x", "x", "y"], vote=[word, word, "A"])
+    line = ["import", "votes.csv", "-o", "out.csv"]
+    said = one_line(*cli(*line))
+    assert f"{word.lower()!r} 2 times" in said
+    option = shlex.split(re.search(r"--words .*=\.\.\.'?(?=:)", said)[0])
+    assert "--words is " in one_line(*cli(*line, *option))
+    assert not Path("out.csv").exists()
+    status, _, err = cli(*line, *(part.replace("...", "B") for part in option))
+    assert (status, pl.read_csv("out.csv")["vote"].to_list()) == (0, [-1, -1, 1]), err
+
+
+def test_many_words_and_texts_have_short_hints(cli):
+    table(item=range(40), vote=[f"word {number}" for number in range(40)])
+    said = one_line(*cli("import", "votes.csv", "-o", "out.csv"))
+    assert "and 28 others" in said
+    table(
+        item=range(40), vote=[f"{number} is a long text. " * 20 + "[[A]]" for number in range(40)]
+    )
+    said = one_line(*cli("import", "votes.csv", "-o", "out.csv"))
+    assert said.endswith("--map answer=vote reads verdicts in texts")
+    assert len(said) < 250
+
+
+def test_votes_that_are_all_ties_and_texts_of_which_few_are_read_are_remarked(cli):
+    table(item=range(30), vote=["one", "two"] * 15)
+    line = ["import", "votes.csv", "-o", "out.csv"]
+    assert "all 30 votes are ties" in cli(*line, "--words", "one=tie,two=tie")[2]
+    assert "ties" not in cli(*line, "--words", "one=tie,two=A")[2]
+    table(item=range(30), text=["Verdict: A", *["no idea"] * 29])
+    assert "only 1 of 30 votes could be read" in cli(*line, "--map", "answer=text")[2]
+
+
+def test_a_file_of_which_nothing_is_read_is_an_error(cli):
+    table(item=["x", "y"], text=["Both.\nMy pick >> first", "My pick >> second"])
+    line = ["import", "votes.csv", "-o", "out.csv", "--map", "answer=text"]
+    said = one_line(*cli(*line))
+    assert said.startswith(
+        "no vote could be read: 2 unparsed; an unparsed answer ends in 'My pick "
+    )
+    assert not Path("out.csv").exists()
+    pattern = ["--answer-pattern", r"^My pick >> (\w+)$", "--words", "first=A,second=B"]
+    assert cli(*line, *pattern)[0] == 0
+    assert pl.read_csv("out.csv")["vote"].to_list() == [1, -1]
+    assert "one group" in one_line(*cli(*line, "--answer-pattern", "pick"))
+
+
+def test_frames_are_read_as_files_are():
+    rows = [{"id": 1, "winner": "left"}, {"id": 2, "winner": "right"}]
+    named = {"columns": {"item": "id", "vote": "winner"}, "words": {"left": "A", "right": "B"}}
+    for frame in (pl.DataFrame(rows), pl.DataFrame(rows).lazy(), rows):
+        assert read(frame, **named).votes.counts()[1].tolist() == [[0, 0, 1], [1, 0, 0]]
+    with pytest.raises(InputError, match=r"^data frame, row 1, column winner: got 'left'"):
+        read(rows, columns=named["columns"])
+    battles = [
+        {"question_id": "x", "model_a": "m", "model_b": "n", "winner": "model_a", "judge": "p"}
+    ]
+    assert read(battles).frame.rows() == read(lines(battles)).frame.rows()
+
+
+def test_words_that_are_missing_votes_are_counted_and_no_ties(cli):
+    table(item=["x", "x", "x", "y"], vote=["A", "N/A", "", "tie"])
+    status, out, err = cli("import", "votes.csv", "-o", "out.csv", "--words", "n/a=missing")
+    assert (status, out) == (0, "table: 2 votes of 2 items; wrote out.csv\n")
+    assert err == "not read: 1 unparsed, 1 empty; these are missing votes, not ties\n"
+    found = pl.read_csv("out.csv")
+    assert found["vote"].to_list() == [1, None, None, 0]
+    assert found["status"].to_list() == ["ok", "unparsed", "empty", "ok"]
+    assert btdagg.read_votes("out.csv").n_missing == 2
+
+
+def test_texts_are_read_by_the_parser_of_answers():
+    said = ["Both fine. [[A]]", "I prefer [[C]]", "Verdict: B", "no idea", "", "I'm sorry, I can't"]
+    file = table(item=["a", "b", "c", "d", "e", "f"], judgment=said,
+                 order=["AB", "AB", "BA", "AB", "AB", "AB"])  # fmt: skip
+    found = read(file, columns={"answer": "judgment"}, flip_where=("order", ["BA"]))
+    assert rows(found, "item", "vote", "status") == [
+        ("a", 1, "ok"), ("b", None, "unparsed"), ("c", 1, "ok"), ("d", None, "unparsed"),
+        ("e", None, "empty"), ("f", None, "refused"),
+    ]  # fmt: skip
+    assert dict(found.unread) == {"unparsed": 2, "empty": 1, "refused": 1}
+    assert found.remarks == (
+        "answers that say [[C]]: 1; --words c=...: A, B, tie or missing for each ...",
+    )
+    # Without --flip-where the column `order` says who was shown first, or what is set for it.
+    found = read(file, columns={"answer": "judgment"}, words={"c": "tie"})
+    assert found.frame["vote"].to_list() == [1, 0, 1, None, None, None]
+    found = read(file, columns={"answer": "judgment"}, constants={"order": "ba"})
+    assert rows(found, "vote", "order")[:3] == [(-1, "BA"), (None, "BA"), (1, "BA")]
+
+
+def test_a_verdict_that_is_mapped_goes_before_columns_that_are_called_so(cli):
+    table(item=["q1"], vote=["1"], gold=["-1"], judgment=["[[B]]"], label=["tie"])
+    for option, expected in (("label=gold", -1), ("answer=judgment", -1), ("vote=label", 0)):
+        assert cli("import", "votes.csv", "--map", option, "-o", "out.csv")[0] == 0
+        assert pl.read_csv("out.csv").item(0, 1) == expected, option
+    assert one_line(
+        *cli("import", "votes.csv", "--map", "vote=vote,label=gold", "-o", "x.csv")
+    ) == ("--map names vote and label, expected one of them")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [("order=first", "--set order=first: want AB or BA"),
+     ("sample=x", "--set sample=x: want a whole number of at least 0"),
+     ("confidence=2", "--set confidence=2: want a number from 0 to 1, or nothing"),
+     ("vote=B", "--set vote=B: not the same in all rows, expected --map"),
+     ("item=q", "--set item=q: not the same in all rows, expected --map"),
+     ("status=ok", "--set status=ok: not the same in all rows, expected --map")],
+)  # fmt: skip
+def test_what_is_set_is_parsed_as_a_column_is(cli, folder, given, message):
+    table(item=["x"], vote=["A"], judge=["j"], order=["AB"])
+    assert one_line(*cli("import", "votes.csv", "-s", "v.db", "--set", given)) == message
+    assert not (folder / "v.db").exists()
+    found = read("votes.csv", constants={"order": " ba", "sample": "7"})
+    assert rows(found, "order", "sample") == [("BA", 7)]
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [({"group": ["p", None], "system_a": ["x"] * 2, "system_b": ["y"] * 2, "vote": ["A"] * 2},
+      "row 2, column group: got nothing, expected a group name"),
+     ({"item": ["p", "p"], "rater": ["r", None], "vote": ["A"] * 2},
+      "row 2, column rater: got nothing, expected an id"),
+     ({"group": ["p", "p"], "system": ["x", None], "score": [1, 2]},
+      "row 2, column system: got nothing, expected a group name")],
+)  # fmt: skip
+def test_ids_and_raters_that_are_empty_are_refused(columns, message):
+    names = {"vote": "vote"} if "vote" in columns else {}
+    with pytest.raises(InputError, match=message):
+        read(table(**columns), columns=names)
+
+
+def test_what_is_of_one_response_cannot_be_set_or_turned(cli):
+    table(item=["p", "p"], who=["x", "y"], score=[1, 2], shown=["AB", "BA"])
+    asked = ("import", "votes.csv", "-o", "out.csv", "--map", "score=score")
+    assert one_line(*cli(*asked, "--set", "system=x")).startswith(
+        "votes.csv: no column for 'system'; found "
+    )
+    assert one_line(*cli(*asked, "--map", "system=who", "--flip-where", "shown=BA")) == (
+        "--flip-where wants votes on pairs, and score is of one response"
+    )
+
+
+def test_scores_of_responses_become_votes_of_pairs_with_a_margin():
+    file = table(prompt=["p", "p", "p", "p", "p", "r", "r"],
+                 model=["m2", "m1", "m3", "m1", "m2", "m1", "m2"],
+                 rating=["7", "5.5", "7", "9", "8", "3", ""])  # fmt: skip
+    found = read(file, columns={"group": "prompt", "system": "model", "score": "rating"})
+    assert sorted(rows(found, "item", "system_a", "system_b", "sample", "vote", "margin")) == [
+        ("p|m1|m2", "m1", "m2", 0, -1, 1.5),
+        ("p|m1|m2", "m1", "m2", 1, 1, 1.0),
+        ("p|m1|m3", "m1", "m3", 0, -1, 1.5),
+        ("p|m2|m3", "m2", "m3", 0, 0, 0.0),
+        ("r|m1|m2", "m1", "m2", 0, None, None),
+    ]
+    assert dict(found.unread) == {"unparsed": 1}
+
+
+def test_scores_may_have_their_names_and_a_system_be_constant():
+    file = table(item=["p", "p"], system=["m1", "m2"], score=[1, 2])
+    assert rows(read(file), "item", "vote") == [("p|m1|m2", -1)]
+    file = table(group=["p"], system_b=["m"], vote=["A"])
+    found = read(file, columns={"vote": "vote"}, constants={"system_a": "base"})
+    assert rows(found, "item", "vote") == [("p|base|m", 1)]
+
+
+def test_ids_of_responses_are_no_ids_of_pairs():
+    file = table(item=["r1", "r2"], group=["p", "p"], system=["m1", "m2"], score=[2, 1])
+    assert rows(read(file), "item", "vote") == [("p|m1|m2", 1)]
+
+
+def test_two_scores_in_a_row_are_a_vote():
+    file = table(item=["x", "y"], ours=[7.5, 3], theirs=[5, 3], margin=[9, 9])
+    found = read(file, columns={"score_a": "ours", "score_b": "theirs"})
+    assert rows(found, "item", "vote", "margin") == [("x", 1, 2.5), ("y", 0, 0.0)]
+
+
+def test_a_pair_is_one_item_whoever_is_shown_first():
+    file = table(q=["1", "1"], first=["x", "y"], second=["y", "x"], better=["A", "A"],
+                 order=["AB", "AB"])  # fmt: skip
+    names = {"group": "q", "system_a": "first", "system_b": "second", "vote": "better"}
+    found = read(file, columns=names)
+    assert rows(found, "item", "system_a", "system_b", "vote", "order") == [
+        ("1|x|y", "x", "y", 1, "AB"),
+        ("1|x|y", "x", "y", -1, "BA"),
+    ]
+
+
+def test_labels_and_ratings_of_a_table(cli):
+    table(item=["x", "x", "y"], who=["p", "q", "p"], gold=["A", "B", "tie"])
+    asked = ("import", "votes.csv", "--map", "label=gold", "-o", "gold.csv")
+    assert cli(*asked)[:2] == (0, "table: 2 labels; wrote gold.csv\n")
+    labels = btdagg.read_labels("gold.csv")
+    assert (labels.ids.tolist(), labels.labels.tolist()) == (["x", "y"], [0, 0])
+    assert cli("import", "votes.csv", "--map", "vote=gold,rater=who", "-o", "people.csv")[0] == 0
+    assert btdagg.paper.read_ratings("people.csv").raters.tolist() == ["p", "q"]
+    assert cli(*asked, "--as", "votes")[0] == 0  # what it wrote before it may replace
+
+
+def test_what_is_read_is_left_alone(cli):
+    table(item=["x"], vote=["A"])
+    assert "a file that is read" in one_line(*cli("import", "votes.csv", "-o", "votes.csv"))
+
+
+def test_json_is_one_object_lines_or_a_list():
+    votes = [{"id": "x", "vote": "A"}, {"id": "y", "vote": "B"}]
+    for file in (lines(votes), document(votes), document({"data": votes}, "data.json"),
+                 lines(votes, "lines.json")):  # fmt: skip
+        assert rows(read(file), "item", "vote") == [("x", 1), ("y", -1)], file
+
+
+def test_json_may_begin_with_a_byte_order_mark(folder):
+    votes = [{"id": "x", "vote": "A"}, {"id": "y", "vote": "B"}]
+    for file in (lines(votes), document(votes), lines(votes, "lines.json")):
+        (folder / file).write_bytes(b"\xef\xbb\xbf" + (folder / file).read_bytes())
+        assert rows(read(file), "item", "vote") == [("x", 1), ("y", -1)], file
+
+
+def test_two_keys_that_are_one_column_are_refused(cli):
+    votes = [{"ID": "x", "id": "q1", "vote": "A"}]
+    for file in (lines(votes), document(votes)):
+        said = one_line(*cli("import", file, "-o", "out.csv"))
+        assert said == f"{file}: two columns are called 'id'"
+
+
+# Formats
+
+
+def test_lmsys_votes_of_people_are_ratings():
+    arena = {"question_id": ["1", "2", "3"], "model_a": ["x", "y", "x"], "model_b": ["y", "x", "z"],
+             "winner": ["model_a", "model_a", "tie (bothbad)"], "judge": ["arena_user_1"] * 3,
+             "turn": [1, 1, 1]}  # fmt: skip
+    found = read(table(**arena))
+    assert (found.formats, found.kind) == (("lmsys",), "ratings")
+    assert rows(found, "item", "rater", "vote", "order", "system_a", "group") == [
+        ("1|1|x|y", "arena_user_1", 1, "AB", "x", "1"),
+        ("2|1|x|y", "arena_user_1", -1, "BA", "x", "2"),
+        ("3|1|x|z", "arena_user_1", 0, "AB", "x", "3"),
+    ]
+    judged = arena | {"judge": ["gpt4_pair"] * 3}
+    found = read(table(**judged))
+    assert (found.kind, found.frame["judge"].to_list()) == ("votes", ["gpt4_pair"] * 3)
+
+
+def test_people_without_names_are_numbered():
+    arena = {"id": [1, 1, 1, 2], "model_a": ["x", "x", "y", "x"], "model_b": ["y", "y", "x", "y"],
+             "winner": ["model_a", "model_b", "tie", "tie"]}  # fmt: skip
+    found = read(table(**arena))
+    assert rows(found, "item", "rater", "vote") == [
+        ("1|x|y", "human_1", 1), ("1|x|y", "human_2", -1), ("1|x|y", "human_3", 0),
+        ("2|x|y", "human_1", 0),
+    ]  # fmt: skip
+    assert len(btdagg.paper.read_ratings(found.frame).raters) == 3
+    found = read(table(**arena, judge=[None, "expert_1", None, "human"]))
+    assert found.frame["rater"].to_list() == ["human_1", "expert_1", "human_2", "human_1"]
+    alone = {name: values[2:] for name, values in arena.items()}
+    assert read(table(**alone)).frame["rater"].to_list() == ["human", "human"]
+
+
+@pytest.mark.parametrize(
+    ("judge", "kind"),
+    [("user-llm-7b", "votes"), ("expert-model", "votes"), ("humanoid", "votes"),
+     ("user", "ratings"), ("expert_12", "ratings"), ("arena_user_9a", "ratings"),
+     ("human", "ratings")],
+)  # fmt: skip
+def test_who_is_a_person(judge, kind):
+    arena = {"id": [1], "model_a": ["x"], "model_b": ["y"], "winner": ["tie"], "judge": [judge]}
+    assert read(table(**arena)).kind == kind
+
+
+def test_a_rater_with_two_votes_on_an_item_is_refused():
+    arena = {"id": [1, 1], "model_a": ["x", "y"], "model_b": ["y", "x"], "winner": ["tie"] * 2,
+             "judge": ["expert_1"] * 2}  # fmt: skip
+    message = (
+        "^votes.csv: rater 'expert_1' has two votes on item '1|x|y'; --as labels takes what most "
+        "say, --as votes every vote$"
+    )
+    with pytest.raises(InputError, match=message.replace("|", r"\|")):
+        read(table(**arena))
+    assert read("votes.csv", kind="labels").n_votes == 1
+    assert read("votes.csv", kind="votes").n_votes == 2
+
+
+def test_turns_are_in_the_ids_whatever_else_is_imported():
+    turns = [game("tie", "tie", turn=turn) for turn in (1, 2)]
+    other = game("tie", "tie", question_id=7)
+    del other["turn"]
+    found = read([lines(turns), lines([other], "other.jsonl")])
+    assert found.frame["item"].unique(maintain_order=True).to_list() == [
+        "81|1|m1|m2", "81|2|m1|m2", "7|m1|m2",
+    ]  # fmt: skip
+
+
+def test_a_sample_has_one_vote():
+    again = [request("q1-AB-0", completion(text)) for text in ("[[A]]", "[[B]]")]
+    one, two = (lines([each], f"{name}.jsonl") for each, name in zip(again, "ab", strict=True))
+    with pytest.raises(InputError) as raised:
+        read([one, two])
+    assert str(raised.value) == (
+        "b.jsonl: item 'q1', judge 'gpt-5.4', order 'AB', sample 0 has vote -1, and 1 in a.jsonl; "
+        "want one vote for a sample"
+    )
+    # A vote takes the place of a sample without one, as in a table.
+    failed = lines([request("q1-AB-0", status=500), request("q2-AB-0", status=500)], "c.jsonl")
+    found = read([failed, two, lines(again[1:], "d.jsonl")])
+    assert rows(found, "item", "vote", "status") == [("q2", None, "failed"), ("q1", -1, "ok")]
+    assert found.remarks == ("left out, since they repeat a sample: 2 rows",)
+    assert dict(found.unread) == {"failed": 1}
+
+
+def test_labels_keep_what_is_of_the_item(cli):
+    table(item=["x", "x", "y"], gold=["A", "B", "tie"], p=[0.5, 0.5, 0.25], who=["r", "s", "r"],
+          topic=["t", "t", "u"])  # fmt: skip
+    asked = ("import", "votes.csv", "-o", "gold.csv")
+    names = "label=gold,probability=p,rater=who,topic=topic"
+    assert cli(*asked, "--map", names)[0] == 0
+    labels = btdagg.read_labels("gold.csv").frame
+    assert labels.select("item", "label", "probability", "topic").rows() == [
+        ("x", 0, "0.5", "t"), ("y", 0, "0.25", "u")
+    ]  # fmt: skip
+    assert "rater" not in labels.columns
+    assert one_line(*cli(*asked, "--map", "label=gold,probability=p,topic=who")) == (
+        "item 'x' has topic 'r' and 's', and a label wants one"
+    )
+
+
+def test_scores_of_which_no_two_meet_are_an_error(cli, folder):
+    table(group=["p", "q"], system=["x", "y"], score=[1, 2])
+    assert one_line(*cli("import", "votes.csv", "-o", "out.csv")) == (
+        "votes.csv: no votes; scores want two systems for a prompt"
+    )
+    assert not (folder / "out.csv").exists()
+
+
+def test_mt_bench_humans_as_ratings_and_labels(cli):
+    humans = [
+        {"question_id": 81, "model_a": "b", "model_b": "a", "winner": winner, "judge": judge,
+         "conversation_a": [{"content": "hi", "role": "user"}], "turn": 1}
+        for winner, judge in [("model_a", "expert_1"), ("model_a", "author_2"), ("tie", "expert_3")]
+    ]  # fmt: skip
+    assert cli("import", lines(humans), "-o", "people.csv")[0] == 0
+    ratings = btdagg.paper.read_ratings("people.csv")
+    assert ratings.frame["vote"].to_list() == [-1, -1, 0]
+    assert cli("import", lines(humans), "--as", "labels", "-o", "gold.csv")[0] == 0
+    labels = btdagg.read_labels("gold.csv")
+    assert (labels.ids.tolist(), labels.labels.tolist()) == (["81|1|a|b"], [-1])
+    assert labels.groups.tolist() == ["81"]
+
+
+def test_human_preferences_have_a_column_for_each_winner():
+    columns = {"id": [1, 2, 3], "model_a": ["x"] * 3, "model_b": ["y"] * 3,
+               "winner_model_a": [1, 0, 0], "winner_model_b": [0, 0, 1],
+               "winner_tie": [0, 1, 0]}  # fmt: skip
+    found = read(table(**columns))
+    assert (found.formats, found.kind) == (("lmsys",), "ratings")
+    assert found.frame["vote"].to_list() == [1, 0, -1]
+    columns["winner_tie"] = [0, 0, 0]
+    with pytest.raises(
+        InputError, match=r"votes.csv, row 2, column winner_tie: got 0, expected a 1"
+    ):
+        read(table(**columns))
+
+
+def game(g1, g2, first="m2", second="m1", **more):
+    return {"question_id": 81, "model_1": first, "model_2": second, "g1_winner": g1,
+            "g2_winner": g2, "judge": ["gpt-4", "pair-v2"], "g1_user_prompt": "",
+            "g2_user_prompt": "", "g1_judgment": "", "g2_judgment": "", "turn": 1,
+            "tstamp": 1.0, **more}  # fmt: skip
+
+
+def test_fastchat_pairs_are_two_votes_each():
+    judged = [game("model_1", "tie"), game("error", "error", g1_judgment="I say **[[B]]**",
+                                           g2_judgment="$ERROR$")]  # fmt: skip
+    found = read(lines(judged))
+    assert found.formats == ("fastchat",)
+    # m1 comes first: what was model_1 is B here, and was shown first in game 1.
+    assert rows(found, "item", "vote", "order", "sample", "status") == [
+        ("81|1|m1|m2", -1, "BA", 0, "ok"),
+        ("81|1|m1|m2", 0, "AB", 0, "ok"),
+        ("81|1|m1|m2", 1, "BA", 1, "ok"),
+        ("81|1|m1|m2", None, "AB", 1, "failed"),
+    ]
+    assert set(rows(found, "judge", "template", "group")) == {("gpt-4", "pair-v2", "81")}
+    with pytest.raises(
+        InputError, match="row 1: g2_winner is 'A', expected model_1, model_2, tie or"
+    ):
+        read(lines([game("tie", "A")]))
+    with pytest.raises(InputError, match="row 2: no 'model_2'; found "):
+        read(lines([game("tie", "tie"), {"question_id": 1, "model_1": "x"}]))
+
+
+def test_fastchat_compares_scores_once():
+    found = read(lines([game("model_2", "model_2", m1_score=4, m2_score=9)]))
+    assert rows(found, "item", "vote", "margin") == [("81|1|m1|m2", 1, 5.0)]
+
+
+def test_fastchat_scores_of_single_answers():
+    scores = [("m1", 8), ("m2", 5.5), ("m3", -1)]
+    judged = [{"question_id": 81, "model": model, "judge": ["gpt-4", "single-v1"],
+               "user_prompt": "", "judgment": "Rating: [[8]]", "score": score,
+               "turn": 2, "tstamp": 1.0}
+              for model, score in scores]  # fmt: skip
+    found = read(lines(judged))
+    assert found.formats == ("fastchat-scores",)
+    assert rows(found, "item", "vote", "margin") == [
+        ("81|2|m1|m2", 1, 2.5), ("81|2|m1|m3", None, None), ("81|2|m2|m3", None, None),
+    ]  # fmt: skip
+    assert dict(found.unread) == {"unparsed": 2}
+
+
+def test_arena_hard_shows_the_baseline_first_and_swaps():
+    games = [{"score": "A>>B", "judgment": {"answer": "[[A>>B]]"}, "prompt": []},
+             {"score": "B>A", "judgment": {"answer": "[[B>A]]"}, "prompt": []}]  # fmt: skip
+    one = {"uid": "q", "category": "hard_prompt", "judge": "gpt-4.1", "model": "m",
+           "baseline": "o3", "games": games}  # fmt: skip
+    two = one | {"uid": "r", "games": [{"score": None}, None]}
+    found = read(lines([one, two]))
+    assert found.formats == ("arena-hard",)
+    # A is m here, o3 is B: both games went to o3.
+    assert rows(found, "item", "vote", "margin", "order", "status", "task") == [
+        ("q|m|o3", -1, 2.0, "BA", "ok", "hard_prompt"),
+        ("q|m|o3", -1, 1.0, "AB", "ok", "hard_prompt"),
+        ("r|m|o3", None, None, "BA", "unparsed", "hard_prompt"),
+        ("r|m|o3", None, None, "AB", "failed", "hard_prompt"),
+    ]
+
+
+def test_arena_hard_of_before_does_not_name_the_baseline():
+    games = [{"user_prompt": "", "judgment": "", "score": "A=B"}] * 2
+    file = lines([{"question_id": "q", "model": "m", "judge": "gpt-4", "games": games}])
+    found = read(file)
+    assert found.frame["item"].to_list() == ["q|baseline|m"] * 2
+    assert found.remarks == ("the files do not name the baseline: --set baseline=NAME does",)
+    found = read(file, constants={"baseline": "gpt-4-0314", "judge": "other"})
+    assert set(rows(found, "item", "judge", "vote")) == {("q|gpt-4-0314|m", "other", 0)}
+    assert found.remarks == ()
+
+
+def completion(*texts, finish_reason="stop", refusal=None):
+    """The body of a response, made by OpenAI's own types."""
+    from openai.types.chat import ChatCompletion
+
+    choices = [
+        {"index": k, "finish_reason": finish_reason, "logprobs": None,
+         "message": {"role": "assistant", "content": text, "refusal": refusal}}
+        for k, text in enumerate(texts)
+    ]  # fmt: skip
+    made = {"id": "c", "object": "chat.completion", "created": 1, "model": "gpt-5.4",
+            "choices": choices}  # fmt: skip
+    return ChatCompletion.model_validate(made).model_dump()
+
+
+def request(custom_id, body=None, status=200):
+    response = {"status_code": status, "request_id": "r", "body": body or {"error": {}}}
+    return {"id": "batch_req_1", "custom_id": custom_id, "response": response, "error": None}
+
+
+def test_openai_batch_outputs():
+    expired = {"id": "b", "custom_id": "q4-AB-0", "response": None,
+               "error": {"code": "batch_expired", "message": "too late"}}  # fmt: skip
+    file = lines([
+        request("q1-AB-0", completion("[[A]]")),
+        request("q1-BA-0", completion("[[A]]")),
+        request("q-2-AB-0", completion("[[TIE]]")),
+        request("q-2-BA-3", completion("[[A", finish_reason="length")),
+        request("q3-AB-0", completion(None, refusal="No.")),
+        request("q3-BA-0", status=500),
+        expired,
+    ])  # fmt: skip
+    found = read(file)
+    assert found.formats == ("openai-batch",)
+    assert rows(found, "item", "order", "sample", "vote", "status") == [
+        ("q1", "AB", 0, 1, "ok"), ("q1", "BA", 0, -1, "ok"), ("q-2", "AB", 0, 0, "ok"),
+        ("q-2", "BA", 3, None, "truncated"), ("q3", "AB", 0, None, "refused"),
+        ("q3", "BA", 0, None, "failed"), ("q4", "AB", 0, None, "failed"),
+    ]  # fmt: skip
+    assert set(found.frame["judge"]) == {"gpt-5.4"}
+    assert dict(found.unread) == {"failed": 2, "truncated": 1, "refused": 1}
+
+
+def test_ids_of_requests_can_be_made_in_any_way():
+    file = lines([request("BA:x:y:1", completion("[[A]]", "[[B]]"))])
+    found = read(file, custom_id="{order}:{group}:{item}:{sample}")
+    assert rows(found, "item", "group", "order", "sample", "vote") == [
+        ("y", "x", "BA", 2, -1), ("y", "x", "BA", 3, 1),
+    ]  # fmt: skip
+    with pytest.raises(
+        InputError, match=r"row 1: custom_id is 'BA:x:y:1', expected \{item\}-\{order\}$"
+    ):
+        read(file, custom_id="{item}-{order}")
+    with pytest.raises(InputError, match=r"--custom-id is '\{order\}', expected \{item\} in it"):
+        read(file, custom_id="{order}")
+    found = read(lines([request("x", completion("[[A]]"))] * 2))
+    assert rows(found, "item", "sample", "vote") == [("x", 0, 1), ("x", 1, 1)]
+    assert found.remarks == ("custom_id does not tell the order: A is taken to be shown first",)
+
+
+@pytest.mark.parametrize("ids", [["task-1", "q1-BA-0"], ["q1-BA-0", "task-1"]])
+def test_ids_of_requests_are_of_one_shape(ids):
+    file = lines([request(each, completion("[[A]]")) for each in ids])
+    message = (
+        rf"row 2: custom_id is '{ids[1]}', expected all ids to name item and order, or none; "
+        "--custom-id '{item}-{order}-{sample}' says how ids are made"
+    )
+    with pytest.raises(InputError, match=message):
+        read(file)
+    assert read(file, custom_id="{item}").frame["item"].to_list() == ids
+
+
+def test_requests_of_btdagg_batch_are_not_imported():
+    from btdagg.judge.batch_files import key_of_sample
+
+    ours = request(key_of_sample("q1", "AB", 0), completion("[[A]]"))
+    with pytest.raises(InputError, match="row 1: a request of btdagg batch write; btdagg batch co"):
+        read(lines([ours]))
+
+
+@pytest.mark.parametrize(
+    ("custom_id", "message"),
+    [("{vote}{item}", "'{vote}{item}', expected another name for {vote}"),
+     ("{status}-{item}", "'{status}-{item}', expected another name for {status}"),
+     ("{1x}{item}", "'{1x}{item}', expected another name for {1x}")],
+)  # fmt: skip
+def test_names_in_ids_of_requests_that_are_none(cli, custom_id, message):
+    file = lines([request("1-q1", completion("[[A]]"))])
+    said = one_line(*cli("import", file, "-o", "out.csv", "--custom-id", custom_id))
+    assert said == f"--custom-id is {message}"
+
+
+def test_ids_of_requests_may_name_the_judge_and_anything_else():
+    file = lines([request("j/x/AB/7", completion("[[A]]"))])
+    found = read(file, custom_id="{judge}/{item}/{order}/{choice}")
+    assert rows(found, "judge", "item", "order", "choice") == [("j", "x", "AB", "7")]
+
+
+def test_an_order_that_is_set_turns_the_answers_of_a_batch():
+    found = read(lines([request("x", completion("[[A]]"))]), constants={"order": "BA"})
+    assert (rows(found, "vote", "order"), found.remarks) == ([(-1, "BA")], ())
+
+
+def test_choices_are_numbered_over_all_files():
+    one = lines([request("q1-AB-1", completion("[[B]]"))], "one.jsonl")
+    two = lines([request("q1-AB-0", completion("[[A]]", "[[B]]"))], "two.jsonl")
+    assert rows(read([one, two]), "sample", "vote") == [(2, -1), (0, 1), (1, -1)]
+
+
+def test_odd_answers_of_a_batch(cli):
+    said = {"model": "gpt-5.4", "choices": []}
+    parts = completion("")
+    parts["choices"][0]["message"]["content"] = [
+        {"type": "text", "text": "So: "}, {"type": "text", "text": "[[B]]"}
+    ]  # fmt: skip
+    found = read(lines([request("x-AB", said), request("y-AB", parts)]))
+    assert rows(found, "item", "vote", "status") == [("x", None, "empty"), ("y", -1, "ok")]
+    damaged = completion("")
+    damaged["choices"][0]["message"]["content"] = 5
+    file = lines([request("x-AB", parts), request("y-AB", damaged), request("z-AB", parts)])
+    assert one_line(*cli("import", file, "-o", "out.csv")).startswith(
+        "rows.jsonl, row 2: not as the format openai-batch has it, or damaged: "
+    )
+    file = lines([request(f"x-AB-{'9' * 20}", parts)])
+    assert one_line(*cli("import", file, "-o", "out.csv")) == (
+        "rows.jsonl, row 1: custom_id is 'x-AB-99999999999999999999', expected a sample of at "
+        "most 15 "
+        "digits"
+    )
+
+
+def test_batches_of_the_responses_endpoint():
+    from openai.types.responses import Response
+
+    def body(*parts, **more):
+        message = {"id": "m", "type": "message", "role": "assistant", "status": "completed",
+                   "content": list(parts)}  # fmt: skip
+        made = {"id": "r", "object": "response", "created_at": 1, "model": "gpt-5.4",
+                "output": [{"id": "t", "type": "reasoning", "summary": []}, message],
+                "parallel_tool_calls": True, "tool_choice": "auto", "tools": []}  # fmt: skip
+        return Response.model_validate(made | more).model_dump(mode="json")
+
+    text = {"type": "output_text", "text": "So: [[B]]", "annotations": []}
+    cut = {"incomplete_details": {"reason": "max_output_tokens"}}
+    found = read(lines([
+        request("x-AB", body(text)),
+        request("x-BA", body(text, **cut)),
+        request("y-AB", body({"type": "refusal", "refusal": "No."})),
+    ]))  # fmt: skip
+    assert rows(found, "item", "order", "vote", "status") == [
+        ("x", "AB", -1, "ok"), ("x", "BA", None, "truncated"), ("y", "AB", None, "refused"),
+    ]  # fmt: skip
+
+
+def graded(prompt, test, text, *components, provider="openai:gpt-5.4-mini", **more):
+    """A result as promptfoo's schema has it."""
+    asserted = [part["assertion"] for part in components]
+    found = {"pass": True, "score": 1, "reason": "", "componentResults": list(components)}
+    return {"promptIdx": prompt, "testIdx": test, "promptId": "p",
+            "testCase": {"vars": {"q": text}, "assert": asserted},
+            "provider": {"id": provider, "label": ""}, "prompt": {"raw": "", "label": ""},
+            "vars": {"q": text}, "response": {"output": "o"}, "success": True, "score": 1,
+            "latencyMs": 1, "gradingResult": found, "namedScores": {}, **more}  # fmt: skip
+
+
+def component(kind, passed, score, **assertion):
+    return {"pass": passed, "score": score, "reason": "r",
+            "assertion": {"type": kind, "value": "v", **assertion}}  # fmt: skip
+
+
+def promptfoo(results, **config):
+    return document({"evalId": "e", "results": {"version": 3, "timestamp": "t", "prompts": [],
+                     "results": results, "stats": {}}, "config": config})  # fmt: skip
+
+
+def test_promptfoo_selections():
+    best = component("select-best", True, 1, provider="openai:gpt-5.4")
+    other = component("select-best", False, 0, provider="openai:gpt-5.4")
+    found = read(promptfoo([
+        graded(0, 0, "x", other, provider="z"), graded(1, 0, "x", best, provider="y"),
+        graded(2, 0, "x", other, provider="w"),
+        graded(0, 1, "x", best, provider="z"), graded(1, 1, "x", other, provider="y"),
+        graded(2, 1, "x", other, provider="w"),
+        graded(0, 2, "failed", other, provider="z"), graded(1, 2, "failed", other, provider="y"),
+    ]))  # fmt: skip
+    assert found.formats == ("promptfoo",)
+    assert sorted(rows(found, "item", "sample", "vote", "order", "status"), key=str) == [
+        ("test-0|select-best|w|y", 0, -1, "BA", "ok"),
+        ("test-0|select-best|w|z", 1, -1, "BA", "ok"),
+        ("test-0|select-best|y|z", 0, 1, "BA", "ok"),
+        ("test-0|select-best|y|z", 1, -1, "BA", "ok"),
+        ("test-2|select-best|y|z", 0, None, "BA", "failed"),
+    ]
+    assert set(rows(found, "judge", "task")) == {("openai:gpt-5.4", "select-best")}
+
+
+def test_promptfoo_scores_of_a_rubric():
+    grader = {"defaultTest": {"options": {"provider": {"id": "judge"}}}}
+    failed = graded(1, 1, "y", provider="same")
+    failed["testCase"]["assert"] = [{"type": "llm-rubric", "value": "v", "metric": "helpful"}]
+    results = [
+        graded(0, 0, "x", component("llm-rubric", True, 0.9, metric="helpful"),
+               component("equals", True, 1), provider="same"),
+        graded(1, 0, "x", component("llm-rubric", False, 0.25, metric="helpful"), provider="same"),
+        graded(0, 1, "y", component("llm-rubric", False, 0.25, metric="helpful"), provider="same"),
+        failed,
+    ]  # fmt: skip
+    found = read(promptfoo(results, **grader))
+    assert rows(found, "item", "vote", "judge", "status", "system_b") == [
+        ("test-0|helpful|same prompt 0|same prompt 1", 1, "judge", "ok", "same prompt 1"),
+        ("test-1|helpful|same prompt 0|same prompt 1", None, "judge", "failed", "same prompt 1"),
+    ]
+    assert found.frame["margin"].to_list() == [pytest.approx(0.65), None]
+    with pytest.raises(InputError, match="no two outputs of a test have results of 'other' of"):
+        read(promptfoo(results), name="other")
+
+
+def test_assertions_of_one_type_are_numbered():
+    def rubrics(*scores):
+        return [component("llm-rubric", True, score, value=f"rubric {k}")
+                for k, score in enumerate(scores)]  # fmt: skip
+
+    one, two = graded(0, 0, "x", *rubrics(1, 0), provider="a"), graded(
+        1, 0, "x", *rubrics(0, 0.5), provider="b"
+    )  # fmt: skip
+    found = read(promptfoo([one, two]))
+    assert rows(found, "item", "task", "vote") == [
+        ("test-0|llm-rubric|a|b", "llm-rubric", 1),
+        ("test-0|llm-rubric 2|a|b", "llm-rubric 2", -1),
+    ]
+    assert read(promptfoo([one, two]), name="llm-rubric 2").frame["vote"].to_list() == [-1]
+    assert read(promptfoo([one, two]), name="llm-rubric").n_votes == 2
+    # The first failed: the other is the second still.
+    del two["gradingResult"]["componentResults"][0]
+    found = read(promptfoo([one, two]))
+    assert rows(found, "task", "vote", "status") == [
+        ("llm-rubric", None, "failed"), ("llm-rubric 2", -1, "ok"),
+    ]  # fmt: skip
+
+
+def test_scores_of_promptfoo_that_are_none(cli):
+    texts = [graded(place, 0, "x", component("llm-rubric", True, score), provider=str(place))
+             for place, score in enumerate([0.5, "good"])]  # fmt: skip
+    assert one_line(*cli("import", promptfoo(texts), "-o", "out.csv")) == (
+        "document.json, row 2: score is 'good', expected a number"
+    )
+
+
+def test_a_sample_of_a_system_has_one_score():
+    file = table(group=["p", "p", "p"], system=["x", "y", "x"], score=[1, 2, 1], sample=[0, 0, 0])
+    with pytest.raises(InputError) as raised:
+        read(file)
+    assert str(raised.value) == (
+        "votes.csv, rows 1 and 3: both have group 'p', system 'x', sample 0"
+    )
+
+
+# Into a store
+
+
+def batch_of(pairs, n=2, word="[[A]]"):
+    """Outputs of a batch over pairs, n samples in each order."""
+    return lines([request(f"{pair.item}-{order}-{k}", completion(word))
+                  for pair in pairs for order in ("AB", "BA") for k in range(n)])  # fmt: skip
+
+
+def test_judging_goes_on_where_imported_votes_end(cli, judge_server):
+    server = judge_server()
+    pairs = pairs_of(6)
+    pairs.frame.write_ndjson("pairs.jsonl")
+    judge = ("judge", "pairs.jsonl", "--model", "gpt-5.4", "--base-url", server.url, "-s", "v.db")
+    file = batch_of(list(pairs)[:4])
+    imported = ("import", file, "--store", "v.db", "-t", "response", "--pairs", "pairs.jsonl")
+    status, out, err = cli(*imported)
+    assert (status, err) == (0, "")
+    assert out == (
+        "openai-batch: 16 votes of 4 items by 1 judge; v.db: 16 new samples, 0 there already\n"
+    )
+    assert cli(*imported)[1].endswith("v.db: 0 new samples, 16 there already\n")
+    status, _, err = cli(*judge, "-n", "4")
+    assert status == 0, err
+    assert len(server.log()) == 2 * 4  # of two pairs alone
+    assert cli(*judge, "-n", "6")[0] == 0
+    assert len(server.log()) == 2 * 4 + 6 * 2
+    with VoteStore("v.db", create=False) as store:
+        (summary,) = summaries(store)
+    assert (summary.judge, summary.template, summary.n_votes) == ("gpt-5.4", "response", 36)
+    assert cli("votes", "v.db", "-o", "all.csv")[0] == 0
+    assert btdagg.read_votes("all.csv").counts()[1].sum() == 36
+
+
+def test_texts_that_are_not_known_are_those_that_come_first(cli, judge_server):
+    server = judge_server()
+    pairs_of(3).frame.write_ndjson("pairs.jsonl")
+    judge = ("judge", "pairs.jsonl", "--model", "gpt-5.4", "--base-url", server.url, "-n", "2",
+             "-s", "v.db")  # fmt: skip
+    assert cli("import", batch_of(pairs_of(3), 1), "-s", "v.db", "-t", "response")[0] == 0
+    status, _, err = cli(*judge)
+    assert status == 0, err
+    assert server.log() == []
+    pairs_of(3).frame.with_columns(a=pl.lit("other")).write_ndjson("pairs.jsonl")
+    assert "item 'q0' is there with other texts" in one_line(*cli(*judge))
+
+
+def test_a_template_of_their_own_for_votes_asked_in_another_way(cli):
+    status, out, err = cli("import", lines([game("model_1", "error")]), "-s", "v.db")
+    assert (status, err) == (0, "not read: 1 unparsed; these are missing votes, not ties\n")
+    with VoteStore("v.db", create=False) as store:
+        (summary,) = summaries(store)
+    assert (summary.judge, summary.template, summary.temperature) == ("gpt-4", "pair-v2", None)
+    assert summary.statuses == {"ok": 1, "unparsed": 1}
+    # A vote takes the place of a sample without one, and nothing that of a vote.
+    status, out, err = cli("import", lines([game("error", "model_1")]), "-s", "v.db")
+    assert out.endswith("v.db: 1 new samples, 1 there already\n")
+    with VoteStore("v.db", create=False) as store:
+        assert votes_frame(store).select("order", "vote", "attempts").sort("order").rows() == [
+            ("AB", -1, 2), ("BA", -1, 1),
+        ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("b.jsonl", "want --output, a file to write, or --store, a vote store"),
+        ("b.jsonl -o x.csv -t response", "--template wants --store"),
+        ("b.jsonl -o x.csv --pairs p.jsonl", "--pairs wants --store"),
+        ("b.jsonl -s v.db --temperature 1", "--temperature wants --template"),
+        ("b.jsonl -s v.db -t nothing", "template is 'nothing', expected "),
+        ("b.jsonl -s v.db -t response --temperature warm", "--temperature is 'warm', expected a "
+                                                           "num"),
+        ("votes.csv -s v.db", "a store wants the judge of every vote, which the files do not tell"
+         ": --set judge=NAME"),
+        ("votes.csv -s v.db --set judge=j", "a store wants the order of every vote, which the "
+         "files do not tell: --set order=AB, if A was shown first"),
+        ("people.jsonl -s v.db", "a store holds votes of judges, and these are ratings; --as vot"),
+        ("b.jsonl -s v.db --pairs p.jsonl -t response", "item 'q1' is not among the pairs"),
+    ],
+)  # fmt: skip
+def test_what_a_store_does_not_take(cli, folder, options, message):
+    import shutil
+
+    shutil.move(batch_of(pairs_of(2)), "b.jsonl")
+    pairs_of(1).frame.write_ndjson("p.jsonl")
+    table(item=["x"], vote=["A"])
+    lines([{"id": 1, "model_a": "x", "model_b": "y", "winner": "tie"}], "people.jsonl")
+    assert one_line(*cli("import", *options.split())).startswith(message)
+    assert not (folder / "v.db").exists()
+
+
+def test_a_store_takes_one_task_of_an_item_and_one_way_to_ask(cli, folder):
+    same = {"item": ["x", "x"], "vote": ["A", "B"], "judge": ["j"] * 2, "order": ["AB"] * 2}
+    table(**same, task=["s", "t"])
+    assert one_line(*cli("import", "votes.csv", "-s", "v.db")) == (
+        "item 'x' is in task 's' and in task 't', and a store has one task for an item; import the "
+        "tasks into stores of their own"
+    )
+    for column, values in {"template": ["p1", "p2"], "temperature": ["0.5", "1"]}.items():
+        table(**same, **{column: values})
+        listed = ", ".join(str(float(v)) if column == "temperature" else v for v in values)
+        assert one_line(*cli("import", "votes.csv", "-s", "v.db", "-t", "response")) == (
+            f"votes of several {column}s ({listed}) cannot be those of one way to ask; import them "
+            "apart"
+        )
+    assert not (folder / "v.db").exists()
+
+
+def test_temperatures_in_a_store(cli):
+    same = {"item": list("xyz"), "vote": ["A"] * 3, "judge": ["j"] * 3, "order": ["AB"] * 3}
+    table(**same, temperature=["default", "0.5", "0.50"])
+    assert cli("import", "votes.csv", "-s", "v.db")[0] == 0
+    with VoteStore("v.db", create=False) as store:
+        assert {each.temperature: each.n_votes for each in summaries(store)} == {None: 1, 0.5: 2}
+    table(**same, temperature=["0.5", "warm", "nan"])
+    assert one_line(*cli("import", "votes.csv", "-s", "v.db")) == (
+        "temperature is 'warm', expected a number or default"
+    )
+
+
+def test_another_vote_for_a_sample_is_refused_and_nothing_written(cli):
+    pairs = pairs_of(2)
+    assert cli("import", batch_of(list(pairs)[:1]), "-s", "v.db", "-t", "response")[0] == 0
+    again = ("import", batch_of(pairs, word="[[B]]"), "-s", "v.db", "-t", "response")
+    assert one_line(*cli(*again)) == (
+        "v.db: item 'q0', order AB, sample 0 has vote 1, and -1 is imported; import the files of "
+        "several runs in one command, so that their samples are counted on"
+    )
+    with VoteStore("v.db", create=False) as store:
+        assert votes_frame(store)["item"].to_list() == ["q0"] * 4
+
+
+def test_samples_that_others_are_asking_for_are_left_alone(cli):
+    pairs = list(pairs_of(1))
+    asked = Judging("gpt-5.4").asked
+    with VoteStore("v.db") as store, store.owner() as owner:
+        owner.claim(store.ask_of(asked), {"q0": [("AB", 0)]})
+        owner.commit()
+        status, out, err = cli("import", batch_of(pairs, 1), "-s", "v.db", "-t", "response")
+        assert status == 0
+        assert err == "left alone, since others are asking for them: 1 samples\n"
+        assert out.endswith("v.db: 1 new samples, 0 there already\n")
+
+
+def test_margins_from_0_to_1_are_confidences_in_a_store():
+    columns = {"score_a": "ours", "score_b": "theirs"}
+    constants = {"judge": "j", "order": "AB"}
+    for name, scale, expected in (("one.db", 1.0, 0.25), ("ten.db", 10.0, None)):
+        file = table(item=["x"], ours=[0.75 * scale], theirs=[0.5 * scale])
+        store_votes(read(file, columns=columns, constants=constants), name)
+        with VoteStore(name, create=False) as store:
+            assert votes_frame(store).select("vote", "confidence").rows() == [(1, expected)]
+
+
+# All of them
+
+
+@pytest.mark.parametrize("name", ["vicuna80", "mtbench_order"])
+def test_real_votes_are_the_same_imported(shared, name):
+    file = shared / "data" / name / "votes.csv"
+    found = read(file)
+    assert (found.kind, found.formats) == ("votes", ("table",))
+    assert found.votes.tally().sort("item").equals(btdagg.read_votes(file).tally().sort("item"))
+
+
+@pytest.mark.parametrize(
+    "row",
+    [{"custom_id": "x", "response": "no"}, {"custom_id": "x", "response": {"body": {"choices": 3}}},
+     game("error", "tie", m1_score=1, m2_score=1),
+     {"uid": 1, "model": "m", "judge": "j", "games": ["A>B", "A>B"]}],
+)  # fmt: skip
+def test_damage_is_no_bug(cli, row):
+    file = lines([row])
+    said = one_line(*cli("import", file, "-o", "out.csv"))
+    assert said.startswith(f"{file}, row 1")
+    assert "or damaged: " in said
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (game("tie", "tie", m1_score="x", m2_score=1), "m1_score is 'x', expected a number"),
+        (game("tie", "tie", question_id=None), "question_id is nothing, expected a name or id"),
+        (game(["tie"], "tie"), "g1_winner is ['tie'], expected model_1, model_2, tie or error"),
+        (game("error", "tie", g1_judgment=5), "g1_judgment is 5, expected a text"),
+        (game("tie", "tie", None), "model_1 is nothing, expected a name or id"),
+        (game("tie", "tie", "x", "x"), "model_1 and model_2 are both 'x', expected two"),
+        ({"question_id": 1, "model": "m", "judge": "j", "judgment": "", "score": float("nan")},
+         "score is nan, expected a number"),
+        ({"uid": 1, "model": "m", "judge": "j", "games": []}, "games is [], expected a list of "
+                                                              "two"),
+        ({"uid": 1, "model": "m", "judge": "j", "games": [None]}, "games is [None], expected a "
+                                                                  "list "
+         "of two"),
+        ({"uid": None, "model": "m", "judge": "j", "games": []}, "uid is nothing, expected a "
+                                                                 "name or "
+         "id"),
+    ],
+)  # fmt: skip
+def test_records_that_are_none_are_named_by_row(cli, row, message):
+    file = lines([row])
+    assert one_line(*cli("import", file, "-o", "out.csv")) == f"{file}, row 1: {message}"
+
+
+def test_the_estimate_of_systems_takes_what_was_imported(cli):
+    winners = ["model_1"] * 30 + ["model_2"] * 20 + ["tie"] * 10
+    judged = [game(w, w, "x", "y", question_id=k) for k, w in enumerate(winners)]
+    assert cli("import", lines(judged), "-o", "votes.parquet")[0] == 0
+    people = [{"question_id": k, "model_a": "x", "model_b": "y", "winner": w, "judge": "expert_1",
+               "turn": 1} for k, w in enumerate(["model_a", "tie", "model_b"] * 10)]  # fmt: skip
+    assert cli("import", lines(people, "p.jsonl"), "--as", "labels", "-o", "labels.csv")[0] == 0
+    status, out, err = cli("estimate", "votes.parquet", "labels.csv", "--systems",
+                           "system_a,system_b", "--json")  # fmt: skip
+    assert status == 0, err
+    assert json.loads(out)["n_labels"] == 30
+
+
+def test_formats_may_be_mixed_but_not_judges_and_people():
+    judged = lines([game("tie", "tie")], "a.jsonl")
+    people = lines([{"question_id": 1, "model_a": "x", "model_b": "y", "winner": "tie",
+                     "judge": "expert_1"}], "b.jsonl")  # fmt: skip
+    with pytest.raises(InputError, match="some votes are of judges, some of people"):
+        read([judged, people])
+    found = read([judged, people], kind="votes")
+    assert found.formats == ("fastchat", "lmsys")
+    assert found.frame["judge"].to_list() == ["gpt-4", "gpt-4", "expert_1"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--words draw=tie", "--words is not used by the format fastchat, expected --format "
+                             "inspect or "
+         "openai-batch or lmsys or phoenix or langfuse or table"),
+        ("--name better", "--name is not used by the format fastchat, expected --format inspect or "
+         "promptfoo or phoenix or langfuse"),
+        ("--custom-id {item}", "--custom-id is not used by the format fastchat, expected --format "
+         "openai-batch"),
+        ("--format fastchat --flip-where order=BA", "--flip-where is not used by the format "
+         "fastchat, expected --format table"),
+        ("--format fastchat --map vote=g1_winner", "--map is not used by the format fastchat, "
+         "want --format inspect or phoenix or langfuse or table"),
+    ],
+)  # fmt: skip
+def test_an_option_that_a_format_does_not_use_is_refused(cli, options, message):
+    file = lines([game("tie", "tie")])
+    said = one_line(*cli("import", file, "-o", "out.csv", *options.split()))
+    assert said == f"{file}: {message}"
+
+
+def test_flip_where_makes_any_file_a_table():
+    arena = {"id": ["1"], "model_a": ["x"], "model_b": ["y"], "winner": ["tie"], "vote": ["A"],
+             "swapped": ["yes"]}  # fmt: skip
+    file = table(**arena)
+    assert read(file).formats == ("lmsys",)
+    found = read(file, flip_where=("swapped", ["yes"]))
+    assert (found.formats, rows(found, "item", "vote")) == (("table",), [("1", -1)])
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_format_that_is_named_is_checked(name):
+    file = table(other=["x"])
+    with pytest.raises(InputError, match=r"not in the format|no column of votes"):
+        read(file, name)
+
+
+def test_a_folder_is_its_files(folder):
+    (folder / "judged").mkdir()
+    lines([game("tie", "tie")], "judged/b.jsonl")
+    lines([game("tie", "tie", question_id=7)], "judged/a.jsonl")
+    assert read("judged").frame["group"].to_list() == ["7", "7", "81", "81"]
+
+
+def test_what_is_written_is_not_read_the_next_time(cli, folder):
+    (folder / "judged").mkdir()
+    lines([game("tie", "tie")], "out.jsonl")
+    (folder / "judged" / "a.jsonl").symlink_to(folder / "out.jsonl")
+    (folder / "linked").symlink_to("judged")
+    for output in ("judged/votes.csv", "judged/in/votes.csv", "linked/votes.csv"):
+        said = one_line(*cli("import", "judged", "-o", output))
+        assert said == f"--output is {output}, in judged, a folder that is read"
+    said = one_line(*cli("import", "judged", "-o", "out.jsonl"))
+    assert said == "--output is out.jsonl, a file that is read"
+
+
+@pytest.mark.parametrize("files", [("a.jsonl", "./a.jsonl"), ("a.jsonl", "b.jsonl"), (".",)])
+def test_a_file_is_read_once(folder, files):
+    lines([game("tie", "tie")], "a.jsonl")
+    (folder / "b.jsonl").symlink_to("a.jsonl")
+    with pytest.raises(InputError, match=r"a.jsonl are one file, expected it once"):
+        read(list(files))
+    with pytest.raises(InputError, match=r"^a.jsonl and a.jsonl are one file"):
+        read(["a.jsonl"] * 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [("x.jsonl", "", "x.jsonl: empty file"), ("x.json", "3", "x.json: want a JSON object, or a"),
+     ("x.json", "{", "x.json, row 1: got '{', expected a JSON object"),
+     ("x.jsonl", "[1]\n", "x.jsonl, row 1: got '[1]', expected a JSON object"),
+     ("x.html", "<p>", "x.html: cannot read this kind of file, expected "),
+     ("-", "", "standard input cannot be imported, expected a file")],
+)  # fmt: skip
+def test_files_that_cannot_be_read(cli, folder, name, text, message):
+    if name != "-":
+        (folder / name).write_text(text)
+    assert one_line(*cli("import", name, "-o", "out.csv")).startswith(message)
+
+
+def test_a_folder_without_files(cli, folder):
+    (folder / "empty").mkdir()
+    assert one_line(*cli("import", "empty", "-o", "out.csv")) == (
+        "empty: nothing to import in this folder, expected files that end in .jsonl, .ndjson, "
+        ".json, "
+        ".eval, .csv, .tsv, .parquet"
+    )
+    pl.DataFrame({"item": ["x"], "vote": [1]}).write_parquet("empty/votes.parquet")
+    assert rows(read("empty"), "item", "vote") == [("x", 1)]
+
+
+def test_nothing_of_a_judge_is_loaded_for_a_table():
+    table(item=["x"], vote=["A"])
+    check = """
+import atexit, sys
+atexit.register(lambda: print(*sorted(m for m in sys.modules)))
+"""
+    status, out, err = ended("import", "votes.csv", "-o", "out.csv", before=check)
+    assert status == 0, err
+    loaded = out.splitlines()[-1].split()
+    assert "btdagg.votes.formats.mapped" in loaded
+    assert not {"sqlalchemy", "openai", "btdagg.judge.store", "btdagg.evaluation"} & set(loaded)

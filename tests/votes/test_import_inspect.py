@@ -1,0 +1,95 @@
+"""`btdagg import` on logs that Inspect has written."""
+
+# ruff: noqa: E402  # without inspect-ai nothing of this is run
+
+import shutil
+
+import pytest
+
+from btdagg import InputError, read_labels, read_votes
+from btdagg.votes.formats import read
+from commands import one_line
+
+pytestmark = pytest.mark.integration
+pytest.importorskip("inspect_ai")  # a page of the docs fails in CI where it is not there
+
+from inspect_ai import Epochs, Task, eval
+from inspect_ai.dataset import Sample
+from inspect_ai.log import write_eval_log
+from inspect_ai.model import get_model
+from inspect_ai.scorer import Score, mean, scorer
+
+VOTES = {("p", 1): "A", ("p", 2): "tie", ("q", 1): "B", ("q", 2): "N"}
+
+
+@scorer(metrics=[mean()])
+def judged(values):
+    async def score(state, target):
+        return Score(value=values[state.sample_id, state.epoch])
+
+    return score
+
+
+def logged(values=VOTES, **metadata):
+    """A log in the folder `logs`: two samples, two epochs."""
+    dataset = [
+        Sample(input="x", id=name, target=target, metadata={"prompt": f"of {name}"})
+        for name, target in (("p", "A"), ("q", "tie"))
+    ]
+    task = Task(dataset=dataset, solver=[], scorer=judged(values), epochs=Epochs(2, "mode"))
+    (log,) = eval(task, model=get_model("mockllm/model"), log_dir="logs", display="none")
+    assert log.status == "success"
+    return log
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_logs_are_votes_by_epoch(cli):
+    log = logged()
+    write_eval_log(log, "log.json")
+    for file in ("logs", log.location, "log.json"):
+        status, out, err = cli("import", file, "-o", "votes.csv", "--map", "group=prompt")
+        assert (status, out) == (
+            0, "inspect: 3 votes of 2 items by 1 judge; wrote votes.csv\n"
+        )  # fmt: skip
+        assert err == "not read: 1 no answer; these are missing votes, not ties\n"
+        votes = read_votes("votes.csv").frame.sort("item", "sample")
+        assert votes.select("item", "sample", "vote", "judge", "group").rows() == [
+            ("p", 1, 1, "mockllm/model", "of p"), ("p", 2, 0, "mockllm/model", "of p"),
+            ("q", 1, -1, "mockllm/model", "of q"), ("q", 2, None, "mockllm/model", "of q"),
+        ]  # fmt: skip
+
+
+def test_a_log_and_its_copy_count_once():
+    log = logged()
+    shutil.copy(log.location, "copy.eval")
+    assert read(["logs", "copy.eval"]).n_votes == 3
+    with pytest.raises(InputError, match="are one file, expected it once"):
+        read(["logs", log.location])
+    logged()
+    assert read("logs").frame["sample"].to_list() == [1, 1, 2, 2, 3, 3, 4, 4]
+
+
+def test_labels_are_the_target(cli):
+    logged()
+    assert cli("import", "logs", "--map", "label=target,group=prompt", "-o", "gold.csv")[0] == 0
+    labels = read_labels("gold.csv")
+    assert dict(zip(labels.ids, labels.labels, strict=True)) == {"p": 1, "q": 0}
+    assert labels.groups.tolist() == ["of p", "of q"]
+
+
+def test_scores_that_are_no_votes_want_words(cli):
+    logged(dict.fromkeys(VOTES, "C"))
+    said = one_line(*cli("import", "logs", "-o", "votes.csv"))
+    assert "'C', expected -1, 0, 1 or A, tie, B" in said
+    assert said.endswith("on the command line --words WORD=A (or =tie, =B, =missing)")
+    assert cli("import", "logs", "-o", "votes.csv", "--words", "C=A")[0] == 0
+    assert set(read_votes("votes.csv").frame["vote"]) == {1}
+    with pytest.raises(InputError, match="no scores of 'other'; found judged"):
+        read("logs", name="other")
+    with pytest.raises(InputError, match=r"columns\['group'\] is 'nothing', which no sample's"):
+        read("logs", columns={"group": "nothing"}, words={"C": "A"})

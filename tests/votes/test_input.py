@@ -1,0 +1,841 @@
+"""What comes in from files: names of columns, kinds of files, repeats, blanks, limits.
+
+Through public functions and the command line alone.
+"""
+
+import gzip
+import io
+import json
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import btdagg
+from btdagg import InputError, read_counts, read_labels, read_votes
+from btdagg.datasets import simulate
+from btdagg.evaluation import (
+    Protocol,
+    RandomSplits,
+    evaluate,
+    labelled_tasks,
+    sweep_calibration,
+)
+from btdagg.judge.pairs import read_pairs
+from btdagg.methods import by_name
+from btdagg.online import OnlineTally
+from btdagg.paper import read_ratings
+from commands import one_line
+from judging import pairs_of
+
+pytestmark = pytest.mark.usefixtures("figures_not_drawn")
+
+MATH = simulate("rb2-math", 80, 8, seed=2)
+TIES = simulate("rb2-ties", 80, 8, seed=3)
+SETTINGS = {"protocol": Protocol(RandomSplits(n_splits=2, size=20))}
+
+
+def write(path, text):
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+def counted(votes):
+    ids, counts = votes.counts()
+    return dict(zip(ids.tolist(), counts.tolist(), strict=True))
+
+
+def wide(sample):
+    return {
+        "item": sample.items,
+        **dict(zip(("minus", "tie", "plus"), sample.counts.T, strict=True)),
+    }
+
+
+def joined(*parts):
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def with_task(columns, task):
+    return {**columns, "task": np.repeat(task, len(columns["item"]))}
+
+
+GOLD = joined(with_task(MATH.label_columns(), "math"), with_task(TIES.label_columns(), "ties"))
+WIDE = joined(wide(MATH), wide(TIES))
+LONG = joined(MATH.vote_columns(), TIES.vote_columns())
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder to work in: votes and counts that do not say their task, and labels that do."""
+    monkeypatch.chdir(tmp_path)
+    pl.DataFrame(LONG).write_csv("votes.csv")
+    pl.DataFrame(WIDE).write_csv("counts.csv")
+    pl.DataFrame(GOLD).write_csv("labels.csv")
+    ratings = {"item": GOLD["item"], "rater": ["r"] * len(GOLD["item"]), "vote": GOLD["label"]}
+    others = {**ratings, "rater": ["s"] * len(GOLD["item"])}
+    pl.concat([pl.DataFrame(ratings), pl.DataFrame(others)]).write_csv("ratings.csv")
+    sums = pairs_of(len(GOLD["item"])).frame.drop("item").insert_column(0, pl.Series(GOLD["item"]))
+    sums.rename({sums.columns[0]: "item"}).write_csv("pairs.csv")
+    btdagg.DavidsonModel(beta=1.2, eta0=0.3, gamma=0.8).save("model.json")
+    return tmp_path
+
+
+# Counts whose task is known to the labels alone
+
+
+def test_counts_are_evaluated_by_the_task_of_the_labels():
+    counts, labels = read_counts(WIDE), read_labels(GOLD)
+    found = evaluate(counts, labels, **SETTINGS)
+    of_votes = evaluate(read_votes(LONG), labels, **SETTINGS)
+    assert found.by == of_votes.by == ("task",)
+    assert [cell.key for cell in found.cells] == [("math",), ("ties",)]
+    for one, other in zip(found.cells, of_votes.cells, strict=True):
+        assert one.comparison.n_items == 80
+        for mine, theirs in zip(one.comparison.methods, other.comparison.methods, strict=True):
+            np.testing.assert_array_equal(mine.mae, theirs.mae)
+    assert list(labelled_tasks(counts, labels)) == ["math", "ties"]
+    swept = sweep_calibration(counts, labels, [20], **SETTINGS)
+    assert [sweep.key for sweep in swept.sweeps] == [("math",), ("ties",)]
+
+
+def test_counts_that_could_be_of_two_tasks_are_refused():
+    twice = joined(with_task(MATH.label_columns(), "math"), with_task(MATH.label_columns(), "ties"))
+    with pytest.raises(InputError, match="and the votes do not say which task they belong to"):
+        evaluate(read_counts(wide(MATH)), read_labels(twice), **SETTINGS)
+
+
+@pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
+@pytest.mark.parametrize("file", ["counts.csv", "votes.csv"])
+def test_commands_say_which_tasks_of_the_labels_they_pool(cli, folder, file):
+    status, out, _ = cli(
+        "evaluate", "--prior", "none", file, "labels.csv", "--splits", "2", "--json"
+    )
+    assert status == 0
+    assert {line["task"] for line in json.loads(out)["lines"]} == {"math", "ties"}
+    said = "pooling 2 values of task (math, ties); --filter task=... {} one\n"
+    status, _, err = cli("calibrate", "--prior", "none", file, "labels.csv", "-o", "both.json")
+    assert (status, said.format("fits") in err) == (0, True)
+    status, out, err = cli(
+        "calibrate",
+        "--prior",
+        "none",
+        file,
+        "labels.csv",
+        "-o",
+        "math.json",
+        "-f",
+        "task=math",
+        "--json",
+    )
+    assert (status, "pooling" in err, json.loads(out)["n_labels"]) == (0, False, 80)
+    direct = btdagg.calibrate(MATH.counts, MATH.labels).model
+    assert btdagg.DavidsonModel.load("math.json") == direct
+    planning = ["plan", "math.json", file, "labels.csv", "-n", "8"]
+    status, _, err = cli(*planning)
+    assert (status, said.format("plans for") in err) == (0, True)
+    status, out, err = cli(*planning, "--filter", "task=math", "--json")
+    assert (status, "pooling" in err, json.loads(out)["n_labels"]) == (0, False, 80)
+
+
+# Methods that others have decided
+
+
+@pytest.fixture
+def decided(folder):
+    """Votes with the decisions of others: all gold but the last item of few-shot."""
+    gold = pl.DataFrame(MATH.label_columns())
+    votes = pl.DataFrame(MATH.vote_columns()).join(gold, on="item", maintain_order="left")
+    columns = {name: pl.col("label") for name in ("greedy", "few_shot", "gsa_4", "usc_4", "usc_8")}
+    votes.with_columns(**columns).drop("label").write_csv("votes.csv")
+    gold.write_csv("labels.csv")
+    return folder
+
+
+def test_all_methods_find_few_shot_and_score_it(cli, decided):
+    evaluating = [
+        "evaluate",
+        "--prior",
+        "none",
+        "votes.csv",
+        "labels.csv",
+        "--splits",
+        "2",
+        "--methods",
+    ]
+    status, out, err = cli(*evaluating, "all", "--json")
+    assert status == 0
+    scores = {line["method"]: line["mae"] for line in json.loads(out)["lines"]}
+    assert scores["few-shot"] == scores["greedy decoding"] == 0
+    assert scores["majority vote"] > 0
+    for name in ("gsa", "usc"):  # which are there for other numbers of votes
+        assert f"{name} is left out: there is no column {name}\n" in err
+    status, out, _ = cli(*evaluating, "few-shot", "--json")
+    assert [line["mae"] for line in json.loads(out)["lines"]] == [0]
+
+
+def test_a_missing_column_of_decisions_is_said(cli, decided):
+    evaluating = [
+        "evaluate",
+        "--prior",
+        "none",
+        "votes.csv",
+        "labels.csv",
+        "--splits",
+        "2",
+        "--methods",
+        "all",
+    ]
+    status, out, err = cli(*evaluating, "--votes", "4,8", "--json")
+    assert status == 0
+    assert "gsa is left out: there is no column gsa_8\n" in err
+    assert "usc" not in err
+    found = {line["method"] for line in json.loads(out)["lines"]}
+    assert {"few-shot", "greedy decoding", "USC"} <= found
+    assert "GSA" not in found
+    frame = pl.read_csv("votes.csv").rename({"few_shot": "few_shot_4"}).drop("greedy")
+    frame.write_csv("votes.csv")
+    status, out, err = cli(*evaluating, "--votes", "4", "--json")
+    assert status == 0
+    assert "few-shot is left out: there is no column few_shot\n" in err
+    assert "greedy" not in err
+    assert "few-shot" not in {line["method"] for line in json.loads(out)["lines"]}
+
+
+# Repeated samples
+
+
+ONCE = {
+    "item": ["x", "x", "y", "y", "z"],
+    "vote": [1, 0, -1, None, None],
+    "order": ["AB", "BA", "AB", "AB", "AB"],
+    "sample": [0, 0, 0, 1, 0],
+}
+COUNTED = {"x": [0, 1, 1], "y": [1, 0, 0], "z": [0, 0, 0]}
+
+
+def repeated(rows, columns=ONCE):
+    return {name: [values[row] for row in rows] for name, values in columns.items()}
+
+
+def test_equal_repeats_of_a_sample_count_once(tmp_path):
+    for rows in ([0, 1, 2, 3, 4, 0, 2, 3, 4], [0, 0, 1, 1, 1, 2, 3, 3, 4]):
+        columns = repeated(rows)
+        pl.DataFrame(columns).write_csv(tmp_path / "v.csv")
+        pl.DataFrame(columns).write_parquet(tmp_path / "v.parquet")
+        pl.DataFrame(columns).write_ndjson(tmp_path / "v.jsonl")
+        for source in (columns, pd.DataFrame(columns), *tmp_path.iterdir()):
+            votes = read_votes(source)
+            assert counted(votes) == COUNTED
+            assert (votes.frame.height, votes.n_missing) == (5, 2)
+            assert votes.counts(1)[1].tolist() == [[0, 0, 1], [1, 0, 0], [0, 0, 0]]
+        present = [row for row in rows if ONCE["vote"][row] is not None]
+        few = repeated(present)
+        tally = OnlineTally()
+        tally.add(few["item"], few["vote"], few["sample"], orders=few["order"])
+        ids, counts = tally.counts()
+        assert dict(zip(ids.tolist(), counts.tolist(), strict=True)) == {
+            item: COUNTED[item] for item in "xy"
+        }
+
+
+def test_conflicting_repeats_are_an_error_in_a_file_and_count_for_nothing_in_a_stream(tmp_path):
+    columns = repeated([0, 1, 2, 0])
+    columns["vote"][3] = -1
+    pl.DataFrame(columns).write_csv(tmp_path / "v.csv")
+    for source, name in ((columns, "data frame"), (tmp_path / "v.csv", str(tmp_path / "v.csv"))):
+        with pytest.raises(InputError) as error:
+            read_votes(source)
+        assert str(error.value) == (
+            f"{name}, rows 1 and 4: both have item 'x', order 'AB', sample 0, with votes 1 and -1"
+        )
+    tally = OnlineTally()
+    tally.add(columns["item"], columns["vote"], columns["sample"], orders=columns["order"])
+    ids, counts = tally.counts()
+    assert dict(zip(ids.tolist(), counts.tolist(), strict=True)) == {"x": [0, 1, 0], "y": [1, 0, 0]}
+    (conflict,) = tally.conflicts()
+    assert conflict[:4] == ("x", "", "AB", 0)
+    assert conflict.votes == (-1, 1)
+
+
+def test_a_missing_vote_beside_a_vote_of_the_sample_does_not_count():
+    """As in a stream, into which no missing vote comes."""
+    columns = {"item": list("xyx"), "vote": [None, 1, 0], "sample": [0, 0, 0], "note": list("pqr")}
+    for rows, first in (([0, 1, 2], ["x", "y"]), ([2, 1, 0], ["x", "y"])):
+        votes = read_votes(repeated(rows, columns))
+        assert votes.n_missing == 0
+        assert votes.counts()[0].tolist() == first
+        assert counted(votes) == {"x": [0, 1, 0], "y": [0, 0, 1]}
+        assert votes.filter({"item": "x"}).frame["note"].to_list() == ["r"]
+
+
+def test_without_samples_every_row_is_a_vote():
+    assert counted(read_votes({"item": ["x", "x"], "vote": [1, 1]})) == {"x": [0, 0, 2]}
+    assert btdagg.tally(["x", "x"], [1, 1])[1].tolist() == [[0, 0, 2]]
+
+
+def test_equal_votes_of_a_rater_count_once():
+    columns = {"item": [1, 2, 1], "rater": ["r", "r", "r"], "vote": ["A", "tie", 1]}
+    ratings = read_ratings(columns)
+    assert ratings.counts().tolist() == [[0, 0, 1], [0, 1, 0]]
+    with pytest.raises(InputError, match=r"rows 1 and 3: .*rater 'r', with votes 1 and -1$"):
+        read_ratings({**columns, "vote": ["A", "tie", "B"]})
+
+
+def test_repeats_on_the_command_line(cli, folder):
+    once = pl.read_csv("votes.csv")
+    pl.concat([once, once.head(100)]).write_csv("twice.csv")
+    assert cli("decide", "model.json", "twice.csv") == cli("decide", "model.json", "votes.csv")
+    bad = once.head(1).with_columns(vote=-pl.col("vote") + (pl.col("vote") == 0).cast(pl.Int64))
+    pl.concat([once, bad.cast(once.schema)]).write_csv("bad.csv")
+    message = one_line(*cli("decide", "model.json", "bad.csv"))
+    assert message.startswith(f"bad.csv, rows 1 and {once.height + 1}: both have item ")
+
+
+# Names of columns
+
+
+READERS = {
+    "votes": (read_votes, {"item": [1, 2], "vote": [1, 0]}),
+    "votes or counts": (read_votes, {"item": [1, 2], "vote": [1, 0]}),
+    "counts": (read_counts, {"item": [1, 2], "minus": [1, 0], "tie": [1, 0], "plus": [2, 3]}),
+    "labels": (read_labels, {"item": [1, 2], "label": [1, 0]}),
+    "ratings": (read_ratings, {"item": [1, 2], "rater": ["r", "s"], "vote": [1, 0]}),
+    "pairs": (read_pairs, {"item": [1, 2], "a": ["p", "q"], "b": ["r", "s"]}),
+}
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_items_go_by_id_and_item_id_too(kind):
+    reader, columns = READERS[kind]
+    rest = {name: values for name, values in columns.items() if name != "item"}
+    for name in ("item", "id", "item_id", "ID", " Item_Id "):
+        read = reader({name: [1, 2], **rest})
+        assert read.frame["item"].to_list() == [1, 2]
+    both = reader({"id": [8, 9], "item_id": [7, 7], **columns})
+    assert both.frame["item"].to_list() == [1, 2]
+    assert {"id", "item_id"} <= set(both.columns)
+    with pytest.raises(InputError) as error:
+        reader({"id": [1, 2], "item_id": [3, 4], **rest})
+    assert str(error.value) == (
+        "data frame: columns 'id' and 'item_id' may both be the item; say which, as in "
+        "columns={'item': 'id'} or --column item=id"
+    )
+    chosen = reader({"id": [1, 2], "item_id": [3, 4], **rest}, columns={"item": "item_id"})
+    assert chosen.frame["item"].to_list() == [3, 4]
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_columns_are_mapped(kind):
+    reader, columns = READERS[kind]
+    others = {f" Q_{name} ": values for name, values in columns.items()}
+    mapping = {name.upper(): f"q_{name}" for name in columns}
+    read = reader(others, columns=mapping)
+    assert read.columns == list(columns)
+    assert read.frame.equals(reader(columns).frame)
+    # What has the name already gives way.
+    read = reader({**columns, "qid": [8, 9]}, columns={"item": "qid"})
+    assert read.frame["item"].to_list() == [8, 9]
+    for given, message in {
+        "item": "columns is 'item', expected a mapping of names to columns",
+        ("item",): "columns is ('item',), expected a mapping of names to columns",
+    }.items():
+        with pytest.raises(InputError) as error:
+            reader(columns, columns=given)
+        assert str(error.value) == message
+    with pytest.raises(InputError, match=r"^data frame: no column 'qid'; found item, "):
+        reader(columns, columns={"item": "qid"})
+    with pytest.raises(InputError, match=r"expected each name once$"):
+        reader({**columns, "qid": [8, 9]}, columns={"item": "qid", " Item": "other"})
+    # A column may have two names.
+    read = reader({**columns, "qid": [8, 9]}, columns={"item": "qid", "number": "QID"})
+    assert read.frame.select("item", "number").rows() == [(8, 8), (9, 9)]
+
+
+def test_names_of_columns_can_be_exchanged():
+    columns = {"item": [1], "vote": [1], "judge": ["p"], "model": ["q"]}
+    read = read_votes(columns, columns={"judge": "model", "model": "judge"})
+    assert read.frame.row(0, named=True) == {"item": 1, "vote": 1, "judge": "q", "model": "p"}
+
+
+def renamed(path, **names):
+    frame = pl.read_csv(path, infer_schema=False)
+    frame.rename({old: new for old, new in names.items() if old in frame.columns}).write_csv(path)
+
+
+NAMES = {"item": "qid", "vote": "answer", "label": "gold", "rater": "annotator", "a": "one"}
+# Arguments of every command that reads tables, and which of the columns it maps.
+COMMANDS = {
+    "evaluate": ("votes.csv labels.csv --splits 2 --json", "item vote label"),
+    "calibrate": ("votes.csv labels.csv -o out.json --json", "item vote label"),
+    "decide": ("model.json votes.csv", "item vote"),
+    "plan": ("model.json votes.csv labels.csv -n 8 --json", "item vote label"),
+    "votes": ("votes.csv --json", "item vote"),
+    "paper raters": ("ratings.csv votes.csv --splits 2 --json", "item vote rater"),
+    "judge": ("pairs.csv --model m --dry-run --json -n 2", "item a"),
+    "judge few-shot": (
+        "pairs.csv --model m --dry-run --json --method few-shot --labels labels.csv",
+        "item a label",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_maps_columns(cli, folder, name):
+    line, wanted = COMMANDS[name]
+    command = [*name.split()[: 1 + name.startswith("paper ")], *line.split()]
+    expected = cli(*command)
+    assert expected[0] == 0
+    for path in folder.glob("*.csv"):
+        renamed(path, **NAMES)
+    assert cli(*command)[0] == 2
+    mapped = [f"--column={column}={NAMES[column]}" for column in wanted.split()]
+    assert cli(*command, *mapped) == expected
+    for path in folder.glob("*.csv"):  # it holds for the files that have the column
+        if path.name != line.split()[0] and path.name != "votes.csv":
+            renamed(path, qid="item")
+    assert cli(*command, *mapped) == expected
+    message = one_line(*cli(*command, *mapped, "--column", "judge=nobody"))
+    assert message.startswith("--column judge=nobody: no column 'nobody'; ")
+    files = [word for word in line.split() if word.endswith(".csv")]
+    assert all(f"{file} has " in message for file in files)
+
+
+def test_run_maps_columns(cli, folder, judge_server, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    frame = pl.read_csv("pairs.csv").head(40).rename({"item": "qid"})
+    frame.with_columns(task=pl.lit("math")).write_csv("pairs.csv")
+    gold = pl.read_csv("labels.csv").head(30).rename({"item": "qid", "label": "gold"})
+    gold.write_csv("labels.csv")
+    options = ["run", "pairs.csv", "--labels", "labels.csv", "--model", "m", "-o", "out", "-n", "2"]
+    options += ["--base-url", judge_server().url, "--splits", "2", "--json"]
+    assert cli(*options)[0] == 2
+    status, out, err = cli(*options, "--column", "item=qid", "--column", "label=gold")
+    assert status == 0, err
+    assert json.loads(out)["n_items"] == 40
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["item"], "--column is 'item', expected NAME=COLUMN"),
+        (["item="], "--column is 'item=', expected NAME=COLUMN"),
+        (["=x"], "--column is '=x', expected NAME=COLUMN"),
+        (["item=x", "item=y"], "--column item is given twice"),
+    ],
+)  # fmt: skip
+def test_a_bad_mapping_is_refused(cli, folder, given, message):
+    mapped = [word for column in given for word in ("--column", column)]
+    assert one_line(*cli("decide", "model.json", "votes.csv", *mapped)) == message
+
+
+# Kinds of files
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".ndjson"])
+def test_text_files_may_be_compressed(tmp_path, suffix):
+    frame = pl.DataFrame(LONG)
+    plain = tmp_path / f"votes{suffix}"
+    if "json" in suffix:
+        frame.write_ndjson(plain)
+    else:
+        frame.write_csv(plain, separator="\t" if suffix == ".tsv" else ",")
+    packed = write(tmp_path / f"votes{suffix.upper()}.GZ", gzip.compress(plain.read_bytes()))
+    assert read_votes(packed).frame.equals(read_votes(plain).frame)
+    assert read_votes(packed).source == str(packed)
+    halves = plain.read_bytes()[:100], plain.read_bytes()[100:]
+    write(packed, b"".join(map(gzip.compress, halves)))  # as cat of two files
+    assert read_votes(packed).frame.equals(read_votes(plain).frame)
+    for content in (plain.read_bytes(), gzip.compress(plain.read_bytes())[:-9]):
+        with pytest.raises(InputError, match=r"GZ: not a gzip file, or a damaged one$"):
+            read_votes(write(packed, content))
+    with pytest.raises(InputError, match=r"GZ: empty file$"):
+        read_votes(write(packed, gzip.compress(b" \n")))
+    for name in ("votes.gz", "votes.parquet.gz", "votes.xlsx.gz"):
+        with pytest.raises(InputError, match="cannot read this kind of file"):
+            read_votes(write(tmp_path / name, gzip.compress(plain.read_bytes())))
+
+
+def as_standard_input(monkeypatch, content):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+
+def contents():
+    frame = pl.DataFrame(LONG)
+    parquet = io.BytesIO()
+    frame.write_parquet(parquet)
+    text = frame.write_csv().encode()
+    return {
+        "csv": text,
+        "csv with a byte order mark": b"\xef\xbb\xbf" + text,
+        "tsv": frame.write_csv(separator="\t").encode(),
+        "jsonl": frame.write_ndjson().encode(),
+        "parquet": parquet.getvalue(),
+        "csv.gz": gzip.compress(text),
+        "jsonl.gz": gzip.compress(frame.write_ndjson().encode()),
+    }
+
+
+@pytest.mark.parametrize("kind", contents())
+def test_standard_input_is_read_by_what_it_begins_with(kind, cli, folder, monkeypatch):
+    content = contents()[kind]
+    as_standard_input(monkeypatch, content)
+    votes = read_votes("-")
+    assert votes.source == "standard input"
+    assert counted(votes) == counted(read_votes("votes.csv"))
+    wanted = cli("decide", "model.json", "votes.csv")
+    as_standard_input(monkeypatch, content)
+    assert cli("decide", "model.json", "-") == wanted
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_reads_standard_input(cli, folder, name, monkeypatch):
+    line, _ = COMMANDS[name]
+    command = [*name.split()[: 1 + name.startswith("paper ")], *line.split()]
+    wanted = cli(*command)
+    files = [word for word in command if word.endswith(".csv")]
+    for file in files:
+        as_standard_input(monkeypatch, (folder / file).read_bytes())
+        assert cli(*("-" if word == file else word for word in command)) == wanted
+    if len(files) > 1:
+        message = one_line(*cli(*("-" if word in files else word for word in command)))
+        assert message == "standard input is named twice, expected it for one table only"
+
+
+def test_standard_input_goes_by_that_name_in_errors(cli, folder, monkeypatch):
+    as_standard_input(monkeypatch, b"item,vote\nx,1\ny,C\n")
+    message = one_line(*cli("decide", "model.json", "-"))
+    assert message == "standard input, row 2, column vote: got 'C', expected -1, 0, 1 or A, tie, B"
+    as_standard_input(monkeypatch, b"")
+    assert one_line(*cli("decide", "model.json", "-")) == "standard input: empty file"
+    as_standard_input(monkeypatch, b"\x1f\x8bno gzip")
+    message = one_line(*cli("decide", "model.json", "-"))
+    assert message == "standard input: not a gzip file, or a damaged one"
+
+
+def test_a_report_of_standard_input_says_so(cli, folder, monkeypatch):
+    as_standard_input(monkeypatch, (folder / "votes.csv").read_bytes())
+    command = [
+        "evaluate",
+        "--prior",
+        "none",
+        "-",
+        "labels.csv",
+        "--splits",
+        "2",
+        "--methods",
+        "majority,median",
+    ]
+    assert cli(*command, "--sizes", "20", "--report", "out")[0] == 0
+    assert "Evaluation of standard input" in (folder / "out/index.html").read_text()
+
+
+def test_ndjson_is_written_as_jsonl_is(cli, folder):
+    for suffix in ("jsonl", "ndjson", "NDJSON"):
+        assert cli("decide", "model.json", "votes.csv", "-o", f"decided.{suffix}")[0] == 0
+    lines = [json.loads(line) for line in (folder / "decided.jsonl").read_text().splitlines()]
+    assert len(lines) == 160
+    assert {"item", "label", "p_minus"} <= lines[0].keys()
+    assert (folder / "decided.ndjson").read_bytes() == (folder / "decided.jsonl").read_bytes()
+    assert (folder / "decided.NDJSON").read_bytes() == (folder / "decided.jsonl").read_bytes()
+
+
+def test_a_store_is_exported_as_ndjson(cli, folder, judge_server, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    pl.read_csv("pairs.csv").head(5).write_csv("pairs.csv")
+    asking = ["judge", "pairs.csv", "--model", "m", "-n", "2", "-s", "v.db"]
+    assert cli(*asking, "--base-url", judge_server().url)[0] == 0
+    assert cli("votes", "v.db", "--export", "v.ndjson")[0] == 0
+    assert cli("votes", "v.db", "--export", "v.jsonl")[0] == 0
+    assert (folder / "v.ndjson").read_bytes() == (folder / "v.jsonl").read_bytes()
+    assert read_votes("v.ndjson").frame.height == 10
+
+
+# Blanks
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_blanks_around_ids_do_not_count(kind):
+    reader, columns = READERS[kind]
+    spaced = {**columns, "item": [" x", "y\t"], "judge": [" g ", "g"], "task": ["m ", "\u3000m"]}
+    if kind == "ratings":
+        spaced["rater"] = [" r", "s "]
+    read = reader(spaced)
+    assert read.frame["item"].to_list() == ["x", "y"]
+    if kind == "ratings":
+        assert read.raters.tolist() == ["r", "s"]
+    if kind in ("votes", "votes or counts", "counts"):
+        assert read.frame["judge"].to_list() == ["g", "g"]
+    if kind in ("votes", "votes or counts", "counts", "labels"):
+        assert read.frame["task"].to_list() == ["m", "m"]
+
+
+def test_votes_and_labels_meet_whatever_blanks_are_around_their_ids():
+    votes = read_votes({"item": [" x", "x ", "y"], "vote": [1, 1, 0]})
+    assert counted(votes) == {"x": [0, 0, 2], "y": [0, 1, 0]}
+    labels = read_labels({"item": ["x  ", " y"], "label": [1, 0], "group": [" p", "p "]})
+    assert btdagg.align(*votes.counts(), labels).labels.tolist() == [1, 0]
+    assert labels.groups.tolist() == ["p", "p"]
+    # Arrays keep theirs, and meet all the same.
+    ids, counts = btdagg.tally([" x", " x", "y "], [1, 1, 0])
+    assert ids.tolist() == [" x", "y "]
+    assert btdagg.align(ids, counts, labels).labels.tolist() == [1, 0]
+    with pytest.raises(InputError, match="ids has an item twice"):
+        btdagg.align(["x", " x"], counts, labels)
+    with pytest.raises(InputError, match="rows 1 and 2: both have item 'x'"):
+        read_labels({"item": ["x", "x "], "label": [1, 1]})
+    with pytest.raises(InputError, match="row 2, column item: got '  ', expected an id"):
+        read_votes({"item": ["x", "  "], "vote": [1, 1]})
+
+
+BLANK = '\n  \nitem,vote,note\nx,1,p\n\n   \r\ny,0,"q\n\nr"\n\nz,{},\n  \n\n'
+
+
+def test_blank_lines_of_a_csv_are_skipped_and_rows_counted_as_they_stand(tmp_path):
+    votes = read_votes(write(tmp_path / "v.csv", BLANK.format("B")))
+    assert counted(votes) == {"x": [0, 0, 1], "y": [0, 1, 0], "z": [1, 0, 0]}
+    assert votes.frame["note"].to_list() == ["p", "q\n\nr", None]
+    assert votes.n_missing == 0
+    tabbed = "item\tvote\nx\t1\n\n \ny\t{}\n"
+    assert counted(read_votes(write(tmp_path / "v.tsv", tabbed.format("0")))) == {
+        "x": [0, 0, 1], "y": [0, 1, 0]
+    }  # fmt: skip
+    for name, text, row in (("v.csv", BLANK, 6), ("v.tsv", tabbed, 4)):
+        with pytest.raises(InputError, match=rf"{name}, row {row}, column vote: got 'C', expected"):
+            read_votes(write(tmp_path / name, text.format("C")))
+    for text, message in {
+        "item,vote\nx,1\n\nx\n": "row 3: number of values: got 1, expected 2",
+        "item,vote\nx,1\n\n,\n": "row 3, column item: got nothing, expected an id",
+        "item,vote,k\nx,1,\n\n,\n": "row 3: number of values: got 2, expected 3",
+        "item,vote,sample\nx,1,0\n\nx,0,0\n": "rows 1 and 3: both have item 'x', sample 0, with",
+    }.items():
+        with pytest.raises(InputError, match=message):
+            read_votes(write(tmp_path / "v.csv", text))
+    labels = write(tmp_path / "l.csv", "item,label\n\nx,1\n\n\ny,7\n")
+    with pytest.raises(InputError, match=r"l\.csv, row 5, column label: got '7'"):
+        read_labels(labels)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("item,vote\r\r\nx,1\r\r\ny,0\r\r\n", {"x": [0, 0, 1], "y": [0, 1, 0]}),
+        ("item,vote\r\r\nx,1\r\r\n\r\r\ny,0\r\r\n", {"x": [0, 0, 1], "y": [0, 1, 0]}),
+        (
+            'item,vote,n\nx,1,a\r  \ny,0,"b"\n',
+            "row 1: a carriage return inside a value that is not",
+        ),
+        (
+            'item,vote,n\nx,1,"a"\n\ny,0,b\rc\n',
+            "row 3: a carriage return inside a value that is not",
+        ),
+    ],
+)
+def test_carriage_returns_are_no_blank_lines(tmp_path, text, expected):
+    path = write(tmp_path / "v.csv", text)
+    if isinstance(expected, dict):
+        assert counted(read_votes(path)) == expected
+    else:
+        with pytest.raises(InputError, match=expected):
+            read_votes(path)
+
+
+@pytest.mark.parametrize("separator", [",", "\t"])
+def test_files_with_blank_lines_are_those_without(tmp_path, separator):
+    """Wherever the blank lines are, and whatever is quoted."""
+    rng = np.random.default_rng(5)
+    name = "v.csv" if separator == "," else "v.tsv"
+    for trial in range(40):
+        lines = ["item vote note".replace(" ", separator)]
+        for row in range(rng.integers(1, 12)):
+            note = rng.choice(["", "plain", '"quoted"', '"two\n\nlines"', '"a,\tb"'])
+            lines.append(separator.join([f"q{row % 5}", str(rng.integers(-1, 2)), note]))
+        plain = read_votes(write(tmp_path / name, "\n".join(lines)))
+        spread = []
+        for line in lines:
+            spread += rng.choice(["", " ", "   "], size=rng.integers(0, 3)).tolist()
+            spread.append(line)
+        end = ["\n", "\r\n"][trial % 2]
+        read = read_votes(write(tmp_path / name, end.join(spread)))
+        if end == "\n":
+            assert read.frame.equals(plain.frame)
+        assert counted(read) == counted(plain)
+
+
+# Confidences that nobody uses
+
+
+BEYOND = [0.5, 101.0]
+
+
+@pytest.fixture
+def percents(folder):
+    """Votes whose second confidence is a percentage."""
+    frame = pl.read_csv("votes.csv")
+    first = pl.int_range(pl.len()) == 1
+    frame.with_columns(confidence=pl.when(first).then(70.0).otherwise(0.5)).write_csv("votes.csv")
+    return folder
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if "votes.csv" in COMMANDS[name][0]])
+def test_confidences_that_nobody_uses_block_no_command(cli, percents, name):
+    line, _ = COMMANDS[name]
+    status, _, err = cli(*name.split(), *line.split())
+    assert status == 0, err
+
+
+def test_confidences_that_are_used_are_refused_by_row(cli, percents):
+    message = (
+        "votes.csv, row 2, column confidence: got '70.0', expected a number from 0 to 1, or nothing"
+    )
+    evaluating = [
+        "evaluate",
+        "--prior",
+        "none",
+        "votes.csv",
+        "labels.csv",
+        "--splits",
+        "2",
+        "-f",
+        "task=math",
+    ]
+    for method, wanted in (("ci-sc", "CI-SC"), ("soft-sc-min", "Soft-SC min")):
+        said = one_line(*cli(*evaluating, "--methods", f"majority,{method}"))
+        assert said == f"{wanted}: {message}"
+    assert one_line(*cli(*evaluating, "--confidence", "confidence")) == message
+    status, out, err = cli(*evaluating, "--methods", "all", "--json")
+    assert status == 0
+    assert f"soft-sc-product, ci-sc are left out: {message}\n" in err
+    assert "CI-SC" not in {line["method"] for line in json.loads(out)["lines"]}
+
+
+def test_confidences_are_kept_as_they_came_and_looked_at_when_asked_for():
+    columns = {"item": ["x", "y"], "vote": [1, 0], "confidence": BEYOND}
+    votes = read_votes(columns)
+    assert votes.frame["confidence"].to_list() == BEYOND
+    _, evidence = votes.evidence()
+    assert evidence.confidences is None
+    assert evidence.counts.tolist() == [[0, 0, 1], [0, 1, 0]]
+    for part in (evidence, evidence[[0]], evidence[[1]]):
+        assert btdagg.majority_vote(part).tolist() == btdagg.majority_vote(part.counts).tolist()
+        for method in by_name(["soft-sc-mean", "ci-sc"]):
+            with pytest.raises(
+                InputError, match=r"data frame, row 2, column confidence: got 101.0"
+            ):
+                method.decide(part)
+    with pytest.raises(
+        InputError, match=r"^data frame, row 2, column confidence: got 101.0, expected"
+    ):
+        votes.evidence(confidence="confidence")
+    # The row is that of the source, whatever was left out before.
+    with pytest.raises(
+        InputError, match=r"^data frame, row 2, column confidence: got 101.0, expected"
+    ):
+        votes.filter({"item": "y"}).evidence(confidence="confidence")
+    (_, part), _ = reversed(votes.partition(["item"]))
+    with pytest.raises(
+        InputError, match=r"^data frame, row 2, column confidence: got 101.0, expected"
+    ):
+        part.evidence(confidence="confidence")
+    good = votes.filter({"item": "x"}).evidence()[1]
+    assert good.confidences.total.tolist() == [[0, 0, 0.5]]
+    words = read_votes({**columns, "confidence": ["high", "low"]})
+    assert words.frame["confidence"].to_list() == ["high", "low"]
+    assert words.counts()[1].tolist() == [[0, 0, 1], [0, 1, 0]]
+
+
+# Numbers
+
+
+DIGITS = {
+    "full-width": "１",
+    "Arabic": "١",
+    "underscore": "0_1",
+    "words": "one",
+    "hexadecimal": "0x1",
+}
+
+
+@pytest.mark.parametrize("kind", DIGITS)
+def test_votes_labels_and_counts_are_refused_in_other_digits_alike(kind, tmp_path):
+    one = DIGITS[kind]
+    sources = {
+        "vote": (read_votes, {"item": ["x"], "vote": [one]}),
+        "label": (read_labels, {"item": ["x"], "label": [one]}),
+        "sample": (read_votes, {"item": ["x"], "vote": [1], "sample": [one]}),
+        "plus": (read_counts, {"item": ["x"], "minus": [0], "tie": [0], "plus": [one]}),
+    }
+    for column, (reader, columns) in sources.items():
+        frame = pl.DataFrame(columns)
+        frame.write_csv(tmp_path / "t.csv")
+        for source in (columns, frame, pa.table(columns), tmp_path / "t.csv"):
+            with pytest.raises(InputError, match=f"row 1, column {column}: got '{one}', expected "):
+                reader(source)
+
+
+def test_votes_labels_and_counts_take_the_same_numbers():
+    for one in ("1", " 1 ", "+1", "1.0", "1e0", 1, 1.0, np.float32(1)):
+        assert counted(read_votes({"item": ["x"], "vote": [one]})) == {"x": [0, 0, 1]}
+        assert read_labels({"item": ["x"], "label": [one]}).labels.tolist() == [1]
+        found = read_counts({"item": ["x"], "minus": [0], "tie": [0], "plus": [one]})
+        assert found.counts()[1].tolist() == [[0, 0, 1]]
+
+
+BIG = 2**64 - 1
+
+
+@pytest.mark.parametrize("name", ["majority", "median", "davidson"])
+def test_the_largest_counts_are_counts(name):
+    model = btdagg.DavidsonModel(beta=1.2, eta0=0.3, gamma=0.8)
+    decide = {
+        "majority": btdagg.majority_vote,
+        "median": btdagg.methods.rounded_median,
+        "davidson": model.decide,
+    }[name]
+    counts = np.array([[BIG, 0, 2], [0, BIG, 1], [1, 3, BIG]], dtype=np.uint64)
+    assert decide(counts).tolist() == [-1, 0, 1]
+    with pytest.raises(
+        InputError, match=r"\(plus\) is .*, expected a non-negative integer below 2\*\*64$"
+    ):
+        decide(np.array([[0, 0, 2.0**64]]))
+    with pytest.raises(InputError, match=r"\(plus\) is -1.*, expected a non-negative integer$"):
+        decide([[0, 0, -1]])
+
+
+def too_large(column, value, **others):
+    return {"item": ["x"], "vote": [1], **others, column: [value]}
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: read_votes(too_large("sample", 2**53)),
+         f"data frame, row 1, column sample: got {2**53}, expected a whole number of at least 0 "
+         "and "
+         "below 2**53"),
+        (lambda: read_votes(too_large("item", 1e17)),
+         "data frame, row 1, column item: got 1e+17, expected text or a whole number below 2**53 "
+         "in "
+         "size"),
+        (lambda: btdagg.tally([2**64, 1], [1, 1]),
+         f"items[0] is {2**64}, expected an integer below 2**64"),
+        (lambda: btdagg.tally([1, -1, 2**63], [1, 1, 1]),
+         f"items[2] is {2**63}, expected an integer below 2**63"),
+        (lambda: btdagg.tally([1, -(2**63) - 1], [1, 1]),
+         f"items[1] is {-(2**63) - 1}, expected an integer of at least -2**63"),
+        (lambda: OnlineTally().add([1, 2**63], [1, 1], [0, 0]),
+         f"items[1] is {2**63}, expected an integer below 2**63"),
+        (lambda: OnlineTally().add([-1, 2**63], [1, 1], [0, 0]),
+         f"items[1] is {2**63}, expected an integer below 2**63"),
+        (lambda: btdagg.tally(["x"], [2**70]), f"votes[0] is {2**70}, expected -1, 0 or 1"),
+        (lambda: btdagg.mean_absolute_error([1], [-(2**70)]),
+         f"predicted[0] is {-(2**70)}, expected -1, 0 or 1"),
+    ],
+)  # fmt: skip
+def test_messages_say_the_limit_that_there_is(call, message):
+    with pytest.raises(InputError) as error:
+        call()
+    assert str(error.value) == message

@@ -1,0 +1,113 @@
+"""Whatever takes labels refuses booleans and masks, or takes a mask as missing, in one way."""
+
+import numpy as np
+import pytest
+
+import btdagg
+from btdagg import InputError, evaluation, online
+from btdagg.datasets import simulate
+from btdagg.estimates import not_worse
+
+pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
+
+ITEMS = simulate("rb2-math", 120, 6, seed=1)
+COUNTS, LABELS = ITEMS.counts, ITEMS.labels
+PANEL = np.stack([COUNTS, COUNTS], axis=1)
+MASK = np.arange(len(LABELS)) >= 60
+NAMES = np.array(list("xyz"))
+SYSTEMS = NAMES[np.arange(len(LABELS)) % 3], NAMES[(np.arange(len(LABELS)) + 1) % 3]
+
+WHOLE = {
+    "calibrate": lambda labels: btdagg.calibrate(COUNTS, labels),
+    "calibrate_by_mae": lambda labels: btdagg.model.calibrate_by_mae(COUNTS, labels),
+    "calibrate_panel": lambda labels: btdagg.calibrate_panel(PANEL, labels),
+    "fit_prior": lambda labels: btdagg.fit_prior([(COUNTS, labels)]),
+    "compare": lambda labels: btdagg.compare(COUNTS, labels),
+    "bootstrap": lambda labels: btdagg.bootstrap(COUNTS, labels, n_refits=20),
+    "mean_absolute_error": lambda labels: btdagg.mean_absolute_error(labels, LABELS),
+    "predicted": lambda labels: btdagg.mean_absolute_error(LABELS, labels),
+    "drps": lambda labels: btdagg.DavidsonModel(1, 1, 1).drps(COUNTS, labels),
+    "of probabilities": lambda labels: evaluation.discrete_ranked_probability_score(
+        labels, np.full((len(LABELS), 3), 1 / 3)
+    ),
+    "plan": lambda labels: online.fit_votes(COUNTS, labels),
+    "excess_by_labels": lambda labels: online.excess_by_labels(COUNTS, labels, n=4),
+    "votes": lambda labels: btdagg.tally(np.arange(len(labels)), labels),
+}
+PARTIAL = {
+    "estimate": lambda labels: btdagg.estimate(COUNTS, labels),
+    "not_worse": lambda labels: not_worse(COUNTS, labels),
+    "estimate_systems": lambda labels: btdagg.estimate_systems(COUNTS, labels, *SYSTEMS),
+}
+
+
+def booleans():
+    mixed = LABELS.tolist()
+    mixed[5] = False
+    yield mixed
+    yield np.array(mixed, dtype=object)
+    yield LABELS > 0
+    yield (LABELS > 0).tolist()
+
+
+@pytest.mark.parametrize("name", [*WHOLE, *PARTIAL])
+def test_booleans_are_no_labels(name):
+    for labels in booleans():
+        with pytest.raises(InputError, match=r"bool|\[\d+\] is (True|False)"):
+            {**WHOLE, **PARTIAL}[name](labels)
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_masked_label_is_named_where_every_item_needs_one(name):
+    with pytest.raises(InputError, match=r"\[60\] is masked"):
+        WHOLE[name](np.ma.array(LABELS, mask=MASK))
+    WHOLE[name](np.ma.array(LABELS, mask=False))
+
+
+@pytest.mark.parametrize("name", PARTIAL)
+def test_a_masked_label_is_no_label_where_some_may_be_missing(name):
+    missing = np.where(MASK, np.nan, LABELS)
+    expected = PARTIAL[name](missing)
+    masked = np.ma.array(LABELS, mask=MASK)
+    for labels in (
+        masked,
+        masked.astype(object),
+        [np.ma.masked if m else 1 * x for x, m in zip(LABELS.tolist(), MASK, strict=True)],
+    ):
+        found = PARTIAL[name](labels)
+        assert found.n_labels == 60
+        assert str(found) == str(expected)
+    with pytest.raises(InputError, match=r"labels\[0\] is False"):
+        PARTIAL[name](np.ma.array(LABELS == 5, mask=MASK))
+
+
+def test_a_masked_decision_is_missing():
+    decisions = np.ma.array(LABELS, mask=MASK)
+    found = btdagg.votes.Evidence(COUNTS, decisions={"other": decisions}).decisions["other"]
+    np.testing.assert_array_equal(found, np.where(MASK, np.nan, LABELS))
+    with pytest.raises(InputError, match=r"\[5\] is False"):
+        btdagg.votes.Evidence(COUNTS, decisions={"other": next(booleans())})
+
+
+def test_masked_counts_groups_and_columns_are_named():
+    counts, panel = np.ma.array(COUNTS, mask=False), np.ma.array(PANEL, mask=False)
+    counts[3, 1], panel[3, 0, 1] = np.ma.masked, np.ma.masked
+    for given, place in ((counts, r"\[3, 1\]"), (list(counts), r"\[3\]\[1\]"), (panel, r"\[3, 0")):
+        with pytest.raises(InputError, match=f"counts{place}.* is masked"):
+            btdagg.estimate(given, LABELS)
+    names = np.ma.array(SYSTEMS[0], mask=MASK)
+    with pytest.raises(InputError, match=r"by\[60\] is masked"):
+        btdagg.estimate(COUNTS, LABELS, by=names)
+    with pytest.raises(InputError, match=r"groups\[60\] is masked"):
+        btdagg.compare(COUNTS, LABELS, groups=names)
+
+
+def test_scikit_learn_is_given_neither():
+    pytest.importorskip("sklearn")
+    from btdagg.integrations.sklearn import DavidsonClassifier
+
+    with pytest.raises(InputError, match=r"y\[60\] is masked"):
+        DavidsonClassifier().fit(COUNTS, np.ma.array(LABELS, mask=MASK))
+    for labels in (LABELS > 0, next(booleans())):
+        with pytest.raises(InputError, match=r"bool|y\[5\] is False"):
+            DavidsonClassifier().fit(COUNTS, labels)

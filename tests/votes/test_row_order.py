@@ -1,0 +1,209 @@
+"""Rows in another order change no result: not those of votes, of labels, nor of arrays."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import btdagg
+from btdagg import compare, estimate, estimate_systems
+from btdagg.datasets import simulate
+from btdagg.estimates import not_worse
+from btdagg.evaluation import CrossFit, GroupTest, Protocol, bootstrap_interval
+from btdagg.evaluation.dealing import deal
+from btdagg.methods import Davidson, Isotonic, MajorityVote, Threshold
+from btdagg.votes import panel_counts
+
+pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
+N = 60
+SAMPLE = simulate("rb2-math", N, 3, seed=4)
+COUNTS, LABELS = SAMPLE.counts, SAMPLE.labels
+GROUPS = np.array([f"g{number % 23}" for number in range(N)])
+OTHER = simulate("rb2-focus", N, 3, seed=5).counts
+ORDERS = [np.random.default_rng(seed).permutation(N) for seed in range(3)]
+PARTLY = np.where(np.arange(N) % 2, np.nan, LABELS)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_folds_are_dealt_by_what_items_hold(grouped):
+    groups = np.unique(GROUPS, return_inverse=True)[1] if grouped else np.arange(N)
+    folds = deal(groups, [COUNTS, LABELS], 5, 1)
+    for order in ORDERS:
+        own = groups[order] if grouped else groups
+        again = deal(own, [COUNTS[order].astype(np.uint8), LABELS[order]], 5, 1)
+        rows, others = (
+            sorted(map(tuple, np.column_stack([COUNTS[o], LABELS[o], found]).tolist()))
+            for o, found in ((np.arange(N), folds), (order, again))
+        )
+        assert rows == others
+        assert not grouped or (again == folds[order]).all()
+    sizes = np.bincount(folds if not grouped else [folds[groups == g][0] for g in range(23)])
+    assert sizes.max() - sizes.min() <= 1
+    assert (deal(groups, [COUNTS, LABELS], 5, 1, 1) != folds).any()
+    assert (deal(groups, [COUNTS, LABELS], 5, 2) != folds).any()
+
+
+def test_items_that_hold_the_same_are_never_all_in_one_fold():
+    folds = deal(np.arange(N), [np.tile([[3, 0, 0]], (N, 1)), np.repeat([1, 0, -1], 20)], 10, 0)
+    table = np.bincount(10 * np.repeat([0, 1, 2], 20) + folds, minlength=30)
+    assert table.tolist() == [2] * 30
+
+
+def test_swapping_the_sides_of_all_items_changes_no_fold():
+    for groups in (np.unique(GROUPS, return_inverse=True)[1], np.arange(N)):
+        folds = deal(groups, [COUNTS, LABELS], 5, 1)
+        assert (deal(groups, [COUNTS[:, ::-1], -LABELS], 5, 1) == folds).all()
+
+
+def numbers_of(found):
+    """Every number of a comparison that does not belong to a single item."""
+    new = found.new_items
+    pairs = [(0, other) for other in range(1, len(found.methods))]
+    return [
+        *(value for one in found.methods for value in (*one.mae_interval, *one.accuracy_interval)),
+        *(value for one, other in pairs for value in new.difference(one, other)),
+        *np.ravel(new.pvalues()),
+        *np.ravel([tuple(one) for one in new.to_best()]),
+    ]
+
+
+@pytest.mark.parametrize("groups", [None, GROUPS])
+def test_compare(groups):
+    methods = [Davidson(), Davidson("weak", prior="weak"), MajorityVote(), Threshold(), Isotonic()]
+    protocol = Protocol(CrossFit(n_repeats=2, n_refits=20), GroupTest())
+
+    def compared(order):
+        own = None if groups is None else groups[order]
+        return compare(COUNTS[order], LABELS[order], methods, groups=own, protocol=protocol)
+
+    first = compared(np.arange(N))
+    for order in ORDERS[:2]:
+        again = compared(order)
+        assert numbers_of(again) == pytest.approx(numbers_of(first), rel=0, abs=1e-12)
+        assert (again.mae_ranking.ranks == first.mae_ranking.ranks).all()
+        if groups is not None:  # without groups, items that hold the same may change places
+            assert (again.new_items.errors == first.new_items.errors[:, order]).all()
+
+
+@pytest.mark.parametrize("groups", [None, GROUPS])
+@pytest.mark.parametrize("panel", [False, True])
+def test_estimate_and_the_gate(groups, panel):
+    counts = np.stack([COUNTS, OTHER], axis=1) if panel else COUNTS
+    by = np.where(np.arange(N) % 3, "x", "y")
+    chances = np.linspace(0.3, 0.7, N)
+
+    def numbers(order, **more):
+        more = {name: values[order] for name, values in more.items()}
+        own = None if groups is None else groups[order]
+        found = estimate(counts[order], PARTLY[order], groups=own, **more)
+        several = [found.estimates, *found.by.values()]
+        means = [mean for part in several for mean in part.values()]
+        gate = not_worse(counts[order], PARTLY[order], margin=0.1, groups=own)
+        told = [value for mean in means for value in (mean.value, mean.low, mean.high, mean.weight)]
+        width = means[3].high - means[3].low
+        return [*told, gate.lower, gate.upper, found.votes_for(0.97 * width) or -1]
+
+    for more in ({"by": by}, {"probabilities": chances}):
+        first = numbers(np.arange(N), **more)
+        for order in ORDERS[: 1 if panel else 3]:
+            assert numbers(order, **more) == pytest.approx(first, rel=0, abs=1e-12)
+
+
+def test_an_estimate_is_the_same_with_a_column_beside_it():
+    by = np.arange(N) % 4
+    beside, alone = (estimate(COUNTS, PARTLY, by=one).estimates for one in (by, None))
+    for name, mean in alone.items():
+        found = beside[name]
+        assert (found.low, found.high) == pytest.approx((mean.low, mean.high), rel=0, abs=1e-12)
+
+
+def test_estimates_of_systems():
+    a = np.array(["x", "x", "y"] * 20)
+    b = np.array(["y", "z", "z"] * 20)
+
+    def numbers(order):
+        found = estimate_systems(COUNTS[order], PARTLY[order], a[order], b[order])
+        strengths = [one.strength for one in found.systems.values()]
+        return [value for one in strengths for value in (one.estimate, one.low, one.high)]
+
+    first = numbers(np.arange(N))
+    for order in ORDERS:
+        assert numbers(order) == pytest.approx(first, rel=0, abs=1e-9)  # a Newton's fit
+
+
+@pytest.mark.parametrize("groups", [None, GROUPS])
+def test_a_panel_to_the_last_bit(groups):
+    counts = np.stack([COUNTS, OTHER], axis=1)
+    first = btdagg.calibrate_panel(counts, LABELS, groups=groups)
+    for order in ORDERS:
+        own = None if groups is None else groups[order]
+        again = btdagg.calibrate_panel(counts[order], LABELS[order], groups=own)
+        assert again.model == first.model
+        assert again.cross_validated == first.cross_validated
+
+
+def test_a_bootstrap_of_means():
+    first = bootstrap_interval(LABELS, groups=GROUPS)
+    for order in ORDERS:
+        again = bootstrap_interval(LABELS[order], groups=GROUPS[order])
+        assert again == pytest.approx(first, rel=0, abs=1e-12)
+
+
+def rows_of(names):
+    """Votes and labels of some tasks, as rows of files."""
+    votes, labels = [], []
+    for number, task in enumerate(names):
+        sample = simulate(task, 40, 3, seed=number)
+        for item, (counts, label) in enumerate(zip(sample.counts, sample.labels, strict=True)):
+            for vote, times in zip((-1, 0, 1), counts.tolist(), strict=True):
+                votes += [{"item": f"{task} {item}", "task": task, "vote": vote}] * times
+            labels.append({"item": f"{task} {item}", "task": task, "label": int(label)})
+    return pl.DataFrame(votes), pl.DataFrame(labels)
+
+
+@pytest.mark.parametrize("line", ["evaluate {} --json", "estimate {} --json --by task"])
+def test_the_commands(cli, tmp_path, monkeypatch, line):
+    monkeypatch.chdir(tmp_path)
+    votes, labels = rows_of(["rb2-math", "rb2-focus"])
+    if line.startswith("estimate"):
+        labels = labels.sort(pl.col("item").hash(1)).head(50)
+    told = []
+    for seed in (None, 1, 2):
+        for table, name in ((votes, "votes.csv"), (labels, "labels.csv")):
+            mixed = table if seed is None else table.sample(fraction=1, shuffle=True, seed=seed)
+            mixed.write_csv(name)
+        status, out, err = cli(*line.format("votes.csv labels.csv").split())
+        assert status == 0, err
+        told.append(leaves(json.loads(out)))
+    assert len(told[0]) > 20
+    for one in told[1:]:
+        assert one.keys() == told[0].keys()
+        for key, value in one.items():
+            is_number = isinstance(value, float)
+            known = pytest.approx(told[0][key], rel=0, abs=1e-12) if is_number else told[0][key]
+            assert value == known, key
+
+
+def leaves(tree, path=()):
+    """Numbers and texts of a tree by their path; rows of tables by what they are of."""
+    if isinstance(tree, dict):
+        return {k: v for name, one in tree.items() for k, v in leaves(one, (*path, name)).items()}
+    if isinstance(tree, list):
+        found = {}
+        tree = sorted(tree) if all(isinstance(one, str) for one in tree) else tree
+        for place, one in enumerate(tree):
+            key = place
+            if isinstance(one, dict):
+                key = " ".join(str(one[n]) for n in ("task", "key", "method") if n in one) or place
+            found |= leaves(one, (*path, key))
+        return found
+    return {path: tree}
+
+
+def test_judges_of_a_panel_stand_in_one_order():
+    rows = [("q1", "z", 1), ("q1", "a", 0), ("q2", "m", -1)]
+    for order in (rows, rows[::-1]):
+        item, judge, vote = zip(*order, strict=True)
+        votes = btdagg.read_votes({"item": item, "judge": judge, "vote": vote})
+        assert panel_counts(votes).judges == ("a", "m", "z")

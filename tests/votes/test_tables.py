@@ -1,0 +1,468 @@
+"""Tables: several files as one, vote stores, and votes where arrays of counts are taken."""
+
+import json
+import random
+
+import numpy as np
+import polars as pl
+import pytest
+
+import btdagg
+from btdagg import InputError, align, calibrate, read_counts, read_labels, read_votes
+from btdagg.datasets import simulate
+from btdagg.judge.calls import samples_of
+from btdagg.judge.store import Answered, VoteStore
+from btdagg.methods import by_name
+from btdagg.votes import source
+from btdagg.votes import votes as votes_module
+from commands import one_line
+from judging import ASKED
+
+SAMPLE = simulate("rb2-math", 60, 8, seed=4)
+LONG = pl.DataFrame(SAMPLE.vote_columns())
+GOLD = SAMPLE.label_columns()
+
+
+def write(path, text):
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+def counted(votes, n_votes=None):
+    ids, counts = votes.counts(n_votes)
+    return dict(zip(ids.tolist(), counts.tolist(), strict=True))
+
+
+@pytest.fixture
+def parts(tmp_path):
+    """A folder of Parquet files: the votes in three parts, in an order that is not of the items."""
+    folder = tmp_path / "votes"
+    (folder / "late").mkdir(parents=True)
+    shuffled = LONG.sample(fraction=1, shuffle=True, seed=1)
+    for name, start, rows in (("a", 0, 100), ("b", 100, 250), ("late/c", 350, None)):
+        shuffled.slice(start, rows).write_parquet(folder / f"{name}.parquet")
+    return folder, shuffled
+
+
+# Several files
+
+
+def test_a_folder_a_pattern_and_a_list_of_parquet_files_are_one_table(parts):
+    folder, whole = parts
+    files = [folder / "a.parquet", folder / "b.parquet", folder / "late" / "c.parquet"]
+    read = read_votes(folder)
+    assert read.source == str(folder)
+    assert read.frame.equals(read_votes(whole).frame)
+    for given in (files, tuple(map(str, files)), str(folder / "**" / "*.parquet")):
+        assert counted(read_votes(given)) == counted(read_votes(whole))
+    assert counted(read_votes(folder / "*.parquet")) == counted(read_votes(whole.head(350)))
+    assert read_votes(files[::-1]).frame["item"][0] == whole["item"][350]
+
+
+def test_errors_name_the_file_and_the_row_in_it(parts):
+    folder, whole = parts
+    bad = whole.slice(100, 250).with_columns(pl.col("vote").cast(pl.Int64))
+    bad = bad.with_columns(vote=pl.when(pl.int_range(pl.len()) == 6).then(9).otherwise("vote"))
+    whole.head(100).cast({"vote": pl.Int64}).write_parquet(folder / "a.parquet")
+    bad.write_parquet(folder / "b.parquet")
+    (folder / "late" / "c.parquet").unlink()
+    with pytest.raises(InputError) as error:
+        read_votes(folder)
+    assert str(error.value) == (
+        f"{folder / 'b.parquet'}, row 7, column vote: got 9, expected -1, 0, 1 or A, tie, B"
+    )
+    row = {"item": ["x"], "vote": [1], "sample": [0]}
+    pl.DataFrame(row).write_parquet(folder / "a.parquet")
+    pl.DataFrame({**row, "vote": [0]}).write_parquet(folder / "b.parquet")
+    with pytest.raises(InputError) as error:
+        read_votes(folder)
+    assert str(error.value) == (
+        f"{folder / 'a.parquet'}, row 1 and {folder / 'b.parquet'}, row 1: both have item 'x', "
+        "sample 0, with votes 1 and 0"
+    )
+
+
+def test_files_that_are_no_table_together_are_refused(tmp_path):
+    with pytest.raises(InputError, match=r"cannot be read: a folder without \.parquet files$"):
+        read_votes(tmp_path)
+    LONG.write_parquet(tmp_path / "a.parquet")
+    LONG.select("item").write_parquet(tmp_path / "b.parquet")
+    with pytest.raises(InputError, match=rf"^{tmp_path}: "):
+        read_votes(tmp_path).counts()
+    with pytest.raises(InputError, match="no such file"):
+        read_votes([tmp_path / "a.parquet", tmp_path / "c.parquet"])
+    with pytest.raises(InputError, match=r"c\*\.parquet: no such file"):
+        read_votes(tmp_path / "c*.parquet")
+
+
+def test_damage_that_shows_late_is_one_line(tmp_path):
+    path = tmp_path / "v.parquet"
+    LONG.write_parquet(path)
+    content = bytearray(path.read_bytes())
+    content[8:400] = bytes(392)
+    write(path, bytes(content))
+    with pytest.raises(InputError, match=r"v\.parquet: (cannot be read|not a Parquet file)"):
+        read_votes(path)
+
+
+# What stays in the files
+
+
+def test_votes_of_parquet_files_are_tallied_where_they_are(parts, monkeypatch):
+    folder, whole = parts
+    votes, in_memory = read_votes(folder), read_votes(whole)
+    monkeypatch.setattr(type(votes), "frame", property(lambda _: pytest.fail("read into memory")))
+    assert not votes.in_memory
+    assert counted(votes) == counted(in_memory)
+    assert list(counted(votes)) == list(dict.fromkeys(whole["item"].to_list()))
+    item = whole["item"][0]
+    assert counted(votes.filter({"item": item})) == counted(in_memory.filter({"item": item}))
+    assert votes.n_missing == 0
+    assert votes.height == whole.height
+    assert votes.most_rows == 8
+    # Items are looked at in blocks where votes have to be sorted.
+    monkeypatch.setattr(votes_module, "_BLOCK", 37)
+    for n_votes in (1, 3, 5, 99):
+        assert counted(votes, n_votes) == counted(in_memory, n_votes)
+
+
+# Repeated samples
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+@pytest.mark.parametrize("judges", [["m"], ["m", "m2", None]])
+def test_what_is_summed_while_reading_is_what_the_rows_say(tmp_path, sampled, judges):
+    rng = np.random.default_rng(2)
+    keys = [(i, j, k) for i in range(40) for j in judges for k in range(rng.integers(1, 5))]
+    items, who, samples = zip(*[keys[k] for k in rng.permutation(len(keys))], strict=True)
+    frame = pl.DataFrame({"item": items, "judge": pl.Series(who, dtype=pl.String)})
+    frame = frame.with_columns(
+        pl.format("q{}", "item").alias("item"),
+        vote=pl.Series([(-1, 0, 1, None)[k] for k in rng.integers(0, 4, len(keys))], dtype=pl.Int8),
+    )
+    if sampled:
+        frame = frame.with_columns(sample=pl.Series(samples))
+    frame.write_parquet(tmp_path / "v.parquet")
+    in_file, in_memory = read_votes(tmp_path / "v.parquet"), read_votes(frame)
+    asked = [None, {"judge": "m"}, {"judge": ["", "m"], "item": ["q3", "q7"]}]
+    for where in asked[: 1 + len(judges)]:
+        if where is not None and set(where["judge"]) > {"m"} and None not in judges:
+            continue
+        a, b = (votes if where is None else votes.filter(where) for votes in (in_file, in_memory))
+        assert a.tally().equals(b.tally())
+        assert (a.height, a.most_rows, a.n_missing) == (b.height, b.most_rows, b.n_missing)
+        for column in ("item", "judge"):
+            assert a.values(column).equals(b.values(column))
+    (tmp_path / "v.parquet").unlink()  # none of this reads it again
+    assert (in_file.tally().height, in_file.most_rows) == (40, in_memory.most_rows)
+    assert in_file.filter({"judge": "m"}).tally().height == 40
+
+
+@pytest.mark.parametrize("kind", [pl.Float64, pl.Decimal(10, 2)])
+def test_ids_that_would_be_cut_are_looked_at_row_by_row(tmp_path, kind):
+    votes = pl.DataFrame({"item": [1.0, 2.0, 2.5], "vote": [1, 1, 0]})
+    votes = votes.with_columns(pl.col("item").cast(kind))
+    votes.write_parquet(tmp_path / "v.parquet")
+    told = []
+    for source_ in (votes, tmp_path / "v.parquet"):
+        with pytest.raises(InputError, match=r"row 3, column item: got .*2\.5") as caught:
+            read_votes(source_)
+        told.append(str(caught.value).partition(", row")[2])
+    assert told[0] == told[1]
+
+
+def test_repeats_are_found_whatever_the_numbers_of_samples(tmp_path):
+    """Samples from 63 on share bits with others, and are looked at closely."""
+    rng = np.random.default_rng(2)
+    for samples in (range(5), range(60, 70), [0, 63, 126, 2**52], [62, 125]):
+        n = len(samples)
+        once = pl.DataFrame(
+            {
+                "item": np.repeat(["x", "y", "z"], n),
+                "vote": rng.integers(-1, 2, 3 * n),
+                "sample": [*samples] * 3,
+            }
+        )
+        path = tmp_path / "v.parquet"
+        once.write_parquet(path)
+        assert counted(read_votes(path)) == counted(read_votes(once.drop("sample")))
+        again = pl.concat([once, once[[0, 2 * n, 0]]])
+        again.write_parquet(path)
+        votes = read_votes(path)
+        assert counted(votes) == counted(read_votes(again)) == counted(read_votes(once))
+        assert votes.frame.height == 3 * n
+        other = once[[n]].with_columns(vote=pl.lit(1 if once["vote"][n] < 1 else 0, pl.Int64))
+        pl.concat([once, other]).write_parquet(path)
+        with pytest.raises(InputError, match=rf"rows {n + 1} and {3 * n + 1}: both have item 'y'"):
+            read_votes(path)
+
+
+def test_what_tells_samples_apart_is_in_the_check(tmp_path):
+    columns = {"item": ["x"] * 4, "vote": [1, 0, 1, -1], "sample": [0, 0, 1, 1]}
+    path = tmp_path / "v.parquet"
+    for more in ({"judge": ["g", "h"] * 2}, {"temperature": [0.0, None] * 2}):
+        pl.DataFrame({**columns, **more}).write_parquet(path)
+        assert counted(read_votes(path)) == {"x": [1, 1, 2]}
+        same = {name: [values[0]] * 4 for name, values in more.items()}
+        pl.DataFrame({**columns, **same}).write_parquet(path)
+        with pytest.raises(InputError, match="rows 1 and 2: both have item 'x'"):
+            read_votes(path)
+
+
+# JSON lines
+
+
+REGULAR = [
+    '{"item":"x","vote":1,"c":0.5,"b":true}',
+    '{"item":"y","vote":0,"c":null,"b":false}',
+    '{"item":"z: \\"q\\" é","vote":-1,"c":2.0,"b":true}',
+]
+ODD = {
+    "a number among texts": '{"item":7,"vote":1}',
+    "a fraction among texts": '{"item":0.0,"vote":1}',
+    "text among numbers": '{"item":"a","vote":"B"}',
+    "a truth value among numbers": '{"item":"a","vote":1,"c":true}',
+    "a key of its own": '{"item":"a","vote":1,"other":"p"}',
+    "values in values": '{"item":"a","vote":1,"c":{"d":1}}',
+    "a list": '{"item":"a","vote":1,"c":[1]}',
+    "a wide number": '{"item":"a","vote":1,"c":9007199254740993}',
+    "a wider number": '{"item":"a","vote":1,"c":18446744073709551616}',
+    "half of a pair": '{"item":"a","vote":1,"note":"\\ud800"}',
+    "not a number": '{"item":"a","vote":1,"c":NaN}',
+    "a key twice": '{"item":"a","item":"b","vote":1}',
+    "blanks before a colon": '{"item" :"a","vote":1}',
+    "a number before a colon": '{"item":"a","vote" :1}',
+    "a key that is escaped": '{"\\u0069tem":"a","vote":1}',
+}
+
+
+def by_python(path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(source, "_jsonl_by_engine", lambda _: None)
+        return source.read_table(path, []).frame
+
+
+@pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")])
+@pytest.mark.parametrize("kind", [None, *ODD])
+def test_json_lines_are_read_as_python_reads_them(tmp_path, kind, separators, monkeypatch):
+    """By the engine where they are regular; the odd line is in any place, even past the first."""
+    for place in (0, 1, 3):
+        lines = REGULAR * (1 if place < 3 else 500)
+        lines = [json.dumps(json.loads(line), separators=separators) for line in lines]
+        if kind is not None:
+            lines.insert(len(lines) if place == 3 else place, ODD[kind])
+        path = write(tmp_path / "v.jsonl", "\n".join(lines) + "\n")
+        if kind == "a wider number":
+            continue
+        assert source.read_table(path, []).frame.equals(by_python(path, monkeypatch))
+        if kind is None and separators == (",", ":"):
+            regular = "\n".join(REGULAR[:2])
+            assert source._jsonl_by_engine(regular.encode()) is not None
+
+
+def test_random_json_lines_are_read_as_python_reads_them(tmp_path, monkeypatch):
+    rng = random.Random(3)
+    odd = ["", 'a":b', '":', "{", "\n{", "true", "null", "a\\b", "\x00"]
+    n_engine = 0
+    for trial in range(150):
+        texts = ["x", "é", "😀", "1", "y z"] + odd * (trial % 2)
+        kinds = {
+            name: rng.choice([texts, texts, [0, 1, -1], [0.5, 1.0, 3.25], [True, False]])
+            for name in ("item", "k", "c:" if trial % 5 == 0 else "c", "vote")[: rng.randint(1, 4)]
+        }
+        rows = [
+            {name: rng.choice(values) for name, values in kinds.items() if rng.random() < 0.9}
+            for _ in range(rng.randint(1, 6))
+        ]
+        if rng.random() < 0.2:
+            rows[-1]["item"] = rng.choice([*texts, 5, 0.25, None, True])
+        content = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+        path = write(tmp_path / "v.jsonl", content)
+        found, wanted = source.read_table(path, [], name="v"), by_python(path, monkeypatch)
+        assert found.frame.equals(wanted), content
+        n_engine += source._jsonl_by_engine(content.encode()) is not None
+    assert n_engine > 30
+
+
+# Vote stores
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    """A store with the votes of the sample, in a folder to work in."""
+    monkeypatch.chdir(tmp_path)
+    wanted = dict(zip(*(LONG.group_by("item", maintain_order=True).agg("vote")), strict=True))
+    with VoteStore("v.db") as opened, opened.owner() as owner:
+        ask = opened.ask_of(ASKED)
+        owner.know_items([(item, f"digest of {item}", None) for item in wanted])
+        claimed, _, _ = owner.claim(ask, {item: samples_of(8) for item in wanted})
+        left = {item: list(votes) for item, votes in wanted.items()}
+        answered = [
+            Answered(each.item, each.order, each.sample, "ok", left[each.item].pop(0), 1)
+            for each in claimed
+        ]
+        owner.save(ask, answered)
+        owner.commit()
+    pl.DataFrame(GOLD).write_csv("labels.csv")
+    btdagg.DavidsonModel(beta=1.2, eta0=0.3, gamma=0.8).save("model.json")
+    LONG.write_csv("votes.csv")
+    return "v.db"
+
+
+def test_a_store_is_read_as_a_file_of_its_votes(store):
+    votes = read_votes(store)
+    assert votes.source == "v.db"
+    assert counted(votes) == counted(read_votes(LONG))
+    assert set(votes.frame["judge"]) == {ASKED.judge}
+    assert counted(votes.filter({"order": "AB"}), 4) != counted(votes)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "decide model.json {} --filter method=sample",
+        "calibrate {} labels.csv -o fitted.json --json",
+        "evaluate {} labels.csv --splits 5 --size 20 --json",
+        "plan model.json {} labels.csv -n 8 --json",
+    ],
+)
+def test_commands_read_a_store_as_a_file(cli, store, line):
+    found = cli(*line.format(store).split())
+    assert found[0] == 0
+    assert cli("votes", store, "--export", "exported.csv")[0] == 0
+    wanted = cli(*line.format("exported.csv").split())
+    assert found[1] == wanted[1]
+
+
+def test_what_a_store_s_votes_look_like(cli, store):
+    status, out, _ = cli("votes", store, "--json")
+    assert status == 0
+    (one,) = json.loads(out)
+    assert (one["n_items"], one["n_votes"], one["statuses"]) == (60, 480, {"ok": 480})
+    assert [one[name] for name in ("minus", "tie", "plus")] == SAMPLE.counts.sum(axis=0).tolist()
+    status, out, _ = cli("paper", "votes", store, "--by", "judge,order", "--json")
+    assert status == 0
+    by_order = json.loads(out)["tie-rates"]
+    assert [(each["judge"], each["order"]) for each in by_order] == [
+        (ASKED.judge, "AB"),
+        (ASKED.judge, "BA"),
+    ]
+    for each in by_order:
+        assert (each["n_items"], each["total"], each["n_missing"]) == (60, 240, 0)
+    assert sum(each["ties"] for each in by_order) == one["tie"]
+
+
+def test_decide_is_the_same_from_every_kind_of_file(cli, store):
+    LONG.write_parquet("votes.parquet")
+    LONG.write_ndjson("votes.jsonl")
+    LONG.head(200).write_parquet("part1.parquet")
+    LONG.slice(200).write_parquet("part2.parquet")
+    wanted = cli("decide", "model.json", "votes.csv")
+    assert wanted[0] == 0
+    for place in ("votes.parquet", "votes.jsonl", "part*.parquet"):
+        assert cli("decide", "model.json", place) == wanted
+    model = btdagg.DavidsonModel.load("model.json")
+    rows = pl.read_csv(wanted[1].encode())
+    assert rows["label"].to_list() == model.decide(SAMPLE.counts).tolist()
+    message = one_line(*cli("decide", "model.json", "q*.parquet"))
+    assert message == "q*.parquet: no such file"
+
+
+# Votes and labels where arrays are taken
+
+
+@pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
+def test_from_files_to_a_model_in_three_lines(store):
+    votes = read_votes("votes.csv")
+    labels = read_labels("labels.csv")
+    calibration = calibrate(votes, labels)
+    assert calibration.model == calibrate(SAMPLE.counts, SAMPLE.labels).model
+    assert calibration.model.decide(votes).tolist() == (
+        calibration.model.decide(SAMPLE.counts).tolist()
+    )
+    assert calibrate(read_votes(store), labels).model.provenance.judge == (ASKED.judge,)
+
+
+@pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
+def test_only_items_with_both_take_part_in_the_order_of_the_votes():
+    votes = read_votes(LONG.filter(pl.col("item") != SAMPLE.items[0]))
+    labels = read_labels(pl.DataFrame(GOLD).reverse().head(50))
+    items = align(*votes.counts(), labels)
+    assert calibrate(votes, labels).model == calibrate(items.counts, items.labels).model
+    assert calibrate(votes, labels).n_labels == len(items.ids) == 50
+    joined = votes.labelled(labels, 4)
+    assert joined.ids.tolist() == items.ids.tolist()
+    assert joined.counts.tolist() == votes.counts(4)[1][items.rows].tolist()
+
+
+@pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
+def test_labels_of_the_votes_task_are_taken():
+    twice = pl.concat(
+        pl.DataFrame(GOLD).with_columns(task=pl.lit(task), label=sign * pl.col("label"))
+        for task, sign in (("math", 1), ("other", -1))
+    )
+    votes = read_votes(LONG.with_columns(task=pl.lit("math")))
+    model = calibrate(votes, read_labels(twice)).model
+    assert model == calibrate(SAMPLE.counts, SAMPLE.labels).model
+    with pytest.raises(InputError, match="in several tasks"):
+        calibrate(read_votes(LONG), read_labels(twice))
+
+
+@pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
+def test_every_function_of_counts_and_labels_takes_what_was_read():
+    wide = dict(zip(("minus", "tie", "plus"), SAMPLE.counts.T, strict=True))
+    labels = read_labels({**GOLD, "group": [f"g{n // 2}" for n in range(60)]})
+    arrays = (SAMPLE.counts, SAMPLE.labels)
+    model = calibrate(*arrays).model
+    for votes in (read_votes(LONG), read_counts({"item": SAMPLE.items, **wide})):
+        tables = (votes, labels)
+        assert (
+            btdagg.model.calibrate_by_mae(*tables).model
+            == btdagg.model.calibrate_by_mae(*arrays).model
+        )
+        assert model.drps(*tables) == model.drps(*arrays)
+        assert model.drps_gradient(*tables).tolist() == model.drps_gradient(*arrays).tolist()
+        drawn = {"n_refits": 20, "seed": 1}
+        groups = labels.groups
+        found = btdagg.bootstrap(*tables, **drawn)
+        assert found.parameters.tolist() == (
+            btdagg.bootstrap(*arrays, groups=groups, **drawn).parameters.tolist()
+        )
+        chances = btdagg.online.fit_votes(*tables)
+        wanted = btdagg.online.fit_votes(*arrays)
+        assert chances.log_chances(votes).tolist() == wanted.log_chances(arrays[0]).tolist()
+        for method in by_name(["majority", "median", "davidson", "isotonic"]):
+            decided = method.fit(*tables).decide(votes)
+            assert decided.tolist() == method.fit(*arrays).decide(SAMPLE.counts).tolist()
+        assert btdagg.majority_vote(votes).tolist() == btdagg.majority_vote(arrays[0]).tolist()
+        assert model.predict_proba(votes).tolist() == model.predict_proba(arrays[0]).tolist()
+
+
+def test_confidences_come_with_the_votes():
+    votes = read_votes(LONG.with_columns(confidence=pl.lit(0.5)))
+    (method,) = by_name(["soft-sc-mean"])
+    decided = method.decide(votes)
+    assert decided.tolist() == method.decide(votes.evidence()[1]).tolist()
+
+
+def test_what_has_no_order_in_common_is_refused():
+    votes, labels = read_votes(LONG), read_labels(GOLD)
+    with pytest.raises(InputError, match=r"^labels are a table and counts an array"):
+        calibrate(SAMPLE.counts, labels)
+    with pytest.raises(InputError, match=r"^weights are an array and labels a table"):
+        calibrate(votes, labels, weights=np.ones(60))
+    wide = dict(zip(("minus", "tie", "plus"), SAMPLE.counts.T, strict=True))
+    counts = read_votes({"item": SAMPLE.items, **wide})
+    with pytest.raises(InputError, match=r"n_votes wants single votes, and these are counts$"):
+        counts.counts(3)
+
+
+@pytest.mark.parametrize("long", [300_000, 700_000, 1_500_000])
+def test_json_lines_with_one_long_line(tmp_path, long):
+    path = tmp_path / "votes.jsonl"
+    rows = [{"item": "a", "vote": 1}, {"item": "x" * long, "vote": 0}, {"item": "c", "vote": -1}]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert source.read_table(path, []).frame["item"].to_list() == ["a", "x" * long, "c"]
+    path.write_text(json.dumps([1] * long) + "\n")
+    with pytest.raises(InputError, match=r"row 1: got .*, expected a JSON object"):
+        source.read_table(path, [])
