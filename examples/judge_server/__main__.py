@@ -11,7 +11,7 @@ import argparse
 import asyncio
 import signal
 
-from btdagg.judge.simulated.judging import Habits
+from btdagg.judge.simulated import Habits
 from completions import Options, Service
 from faults import FAULTS, parse_faults
 from records import Records

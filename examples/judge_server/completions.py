@@ -10,8 +10,16 @@ from email.utils import formatdate
 from random import Random
 from typing import Any
 
-from btdagg.judge.simulated.answers import REFUSAL, UNDECIDED, SimulatedAnswer, answer, asked
-from btdagg.judge.simulated.judging import Habits, digest, read
+from btdagg.judge.simulated import (
+    REFUSAL,
+    UNDECIDED,
+    Habits,
+    SimulatedAnswer,
+    answer,
+    asked,
+    digest,
+    read,
+)
 from faults import draw
 from records import Records, key_digest
 from wire import Reply, Request

@@ -10,7 +10,7 @@ from btdagg import DavidsonModel, InputError
 from btdagg.integrations.annotations import annotations_of, frame_of
 from btdagg.judge import Judging, judge
 from btdagg.judge.client import ChatReply, ChatRequest, FunctionClient, Usage
-from btdagg.judge.faults import ChatError
+from btdagg.judge.errors import ChatError
 
 pytestmark = pytest.mark.integration
 

@@ -11,8 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from btdagg import InputError
-from btdagg.judge.answer_format import AnswerFormat
-from btdagg.judge.answers import Verdict, parse_verdict, vote_of
+from btdagg.judge.answers import AnswerFormat, Verdict, parse_verdict, vote_of
 
 TABLE = Path(__file__).with_name("verdicts.jsonl").read_text(encoding="utf-8")
 ANSWERS = [json.loads(line) for line in TABLE.split("\n") if line]

@@ -10,7 +10,7 @@ import pytest
 
 from btdagg.judge import BatchClient, FunctionClient, Judging, Limits, judge
 from btdagg.judge.client import ChatReply, ChatRequest
-from btdagg.judge.faults import ChatError
+from btdagg.judge.errors import ChatError
 from judging import pairs_of, rows_of
 
 

@@ -12,7 +12,7 @@ import pytest
 from btdagg import InputError
 from btdagg.judge.answers import parse_verdict
 from btdagg.judge.client import ChatReply, ChatRequest, FunctionClient, Usage, split_thinking
-from btdagg.judge.faults import ChatError, Faults, delay_before, parse_retry_after
+from btdagg.judge.errors import ChatError, Faults, delay_before, parse_retry_after
 from btdagg.judge.limits import Budget, Limits
 from btdagg.judge.openai_compatible import usage_of
 from btdagg.judge.prices import Prices
@@ -215,7 +215,7 @@ def test_keys_and_addresses(monkeypatch):
         ModelClient("openai", "http://localhost:1/v1")
     monkeypatch.delenv("OPENAI_API_KEY")
     for bad in ("localhost:8000", "ftp://h/v1", "http://", "http://h:port/v1"):
-        with pytest.raises(InputError, match="want one such as http://localhost:8000/v1"):
+        with pytest.raises(InputError, match="expected one such as http://localhost:8000/v1"):
             ModelClient("openai", bad)
 
 

@@ -9,9 +9,8 @@ import pytest
 
 from btdagg import InputError
 from btdagg.judge.answers import parse_verdict
-from btdagg.judge.client import ChatRequest
-from btdagg.judge.faults import ChatError
-from btdagg.judge.rate_limits import Allowance
+from btdagg.judge.client import Allowance, ChatRequest
+from btdagg.judge.errors import ChatError
 from commands import one_line
 from judge_dialects import DIALECTS, KEY, Answer, Fault
 from judging import pairs_of, rows_of

@@ -3,9 +3,8 @@
 import pytest
 
 from btdagg import InputError
-from btdagg.judge.examples import FewShot, labelled_pairs
 from btdagg.judge.pairs import Pair, read_pairs
-from btdagg.judge.prompts import TEMPLATES, PromptTemplate
+from btdagg.judge.prompts import TEMPLATES, FewShot, PromptTemplate, labelled_pairs
 
 TEMPLATE = PromptTemplate("t", "{first} | {second}", "Judge. {answer}")
 EXAMPLES = [(Pair(f"q{n}", f"a{n}", f"b{n}"), label) for n, label in enumerate((1, 1, 0, -1))]

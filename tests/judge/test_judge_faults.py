@@ -7,7 +7,7 @@ import pytest
 
 from btdagg.judge.calls import digest_of, samples_of
 from btdagg.judge.client import FunctionClient
-from btdagg.judge.faults import ChatError, EndpointError
+from btdagg.judge.errors import ChatError, EndpointError
 from btdagg.judge.judging import Judging
 from btdagg.judge.limits import Limits
 from btdagg.judge.sampling import sample

@@ -3,7 +3,7 @@
 import pytest
 
 from btdagg import InputError
-from btdagg.judge.generative import (
+from btdagg.judge.methods import (
     Sample,
     aggregation_digest,
     aggregation_messages,

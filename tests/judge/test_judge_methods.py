@@ -12,13 +12,12 @@ from btdagg.cli import run as run_cli
 from btdagg.evaluation import Protocol, RandomSplits, evaluate
 from btdagg.evaluation.summary import lines
 from btdagg.judge.client import FunctionClient
-from btdagg.judge.examples import labelled_pairs
-from btdagg.judge.generative import order_of_aggregation
 from btdagg.judge.jobs import estimate
 from btdagg.judge.judging import Judging
 from btdagg.judge.limits import Limits
-from btdagg.judge.methods import METHODS, asking_of, decide_by
+from btdagg.judge.methods import METHODS, asking_of, decide_by, order_of_aggregation
 from btdagg.judge.pairs import read_pairs
+from btdagg.judge.prompts import labelled_pairs
 from btdagg.judge.provider import ModelClient
 from btdagg.judge.store import VoteStore, votes_frame
 from btdagg.methods import rounded_median

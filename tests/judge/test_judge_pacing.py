@@ -8,12 +8,11 @@ import pytest
 
 import virtual_time
 from btdagg import InputError
-from btdagg.judge.client import ChatReply, FunctionClient
-from btdagg.judge.faults import ChatError, EndpointError
+from btdagg.judge.client import Allowance, ChatReply, FunctionClient, RateLimits
+from btdagg.judge.errors import ChatError, EndpointError
 from btdagg.judge.judging import Judging
 from btdagg.judge.limits import Limits
-from btdagg.judge.pacing import Pacing
-from btdagg.judge.rate_limits import Allowance, RateLimits, seconds_of
+from btdagg.judge.pacing import Pacing, rate_limits_of, seconds_of
 from btdagg.judge.sampling import sample
 from btdagg.judge.store import VoteStore
 from judging import ASKED, plan_of, read
@@ -261,9 +260,9 @@ def test_headers_are_kept_to_before_anything_is_refused():
                 }
                 await asyncio.sleep(0.05)
                 if refused is None:
-                    pacing.answered(call, limits=RateLimits.of(said))
+                    pacing.answered(call, limits=rate_limits_of(said))
                 else:
-                    pacing.refused(call, limits=RateLimits.of(said))
+                    pacing.refused(call, limits=rate_limits_of(said))
 
         await asyncio.gather(*(work() for _ in range(4)))
         return loop.time()
@@ -279,9 +278,9 @@ def test_what_headers_say():
     ]
     assert seconds_of("soon") is seconds_of("-1s") is seconds_of(None) is None
     said = {f"x-ratelimit-{name}-tokens": "10" for name in ("limit", "remaining", "reset")}
-    assert RateLimits.of(said) == RateLimits(tokens=Allowance(10, 10, 10))
-    assert RateLimits.of(said | {"x-ratelimit-remaining-tokens": "many"}) is None
-    assert RateLimits.of({}) is None
+    assert rate_limits_of(said) == RateLimits(tokens=Allowance(10, 10, 10))
+    assert rate_limits_of(said | {"x-ratelimit-remaining-tokens": "many"}) is None
+    assert rate_limits_of({}) is None
     assert Allowance(60, 15, 45).per_second == 1
 
 

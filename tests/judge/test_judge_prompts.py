@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from btdagg import InputError
-from btdagg.judge.answer_format import AnswerFormat
+from btdagg.judge.answers import AnswerFormat
 from btdagg.judge.pairs import Pair, read_pairs
 from btdagg.judge.prompts import TEMPLATES, PromptTemplate, get_template, load_template
 

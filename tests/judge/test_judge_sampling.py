@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from btdagg import InputError
 from btdagg.judge.calls import samples_of
 from btdagg.judge.client import ChatReply, FunctionClient, Usage
-from btdagg.judge.faults import ChatError, EndpointError
+from btdagg.judge.errors import ChatError, EndpointError
 from btdagg.judge.judging import Judging
 from btdagg.judge.limits import Limits
 from btdagg.judge.prices import Prices, size_of

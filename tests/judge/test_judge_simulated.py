@@ -12,7 +12,7 @@ import pytest
 
 from btdagg import read_labels
 from btdagg.judge import Judging, Limits, VoteStore, judge, read_pairs
-from btdagg.judge.simulated.client import SimulatedClient
+from btdagg.judge.simulated import SimulatedClient
 from btdagg.judge.store import votes_frame
 from commands import one_line
 
@@ -194,7 +194,7 @@ def test_what_it_cannot_answer_ends_the_run(folder, cli, monkeypatch):
     def fails(*_, **__):
         raise ValueError("no such number")
 
-    monkeypatch.setattr("btdagg.judge.simulated.client.answer", fails)
+    monkeypatch.setattr("btdagg.judge.simulated.answer", fails)
     asked = ("sums/pairs.jsonl", "-m", "simulated", "-n", 2)
     status, _, err = cli("judge", *asked, "--max-calls", 200)
     assert status == 2

@@ -13,7 +13,7 @@ import pytest
 from btdagg import DavidsonModel, InputError
 from btdagg.judge.calls import samples_of
 from btdagg.judge.client import FunctionClient
-from btdagg.judge.faults import ChatError
+from btdagg.judge.errors import ChatError
 from btdagg.judge.jobs import judge
 from btdagg.judge.judging import Judging
 from btdagg.judge.limits import Limits

@@ -264,7 +264,7 @@ def _each(
     What the endpoint has against one of them is said, and keeps no other one back.
     """
     from btdagg.judge.batch_endpoint import BatchEndpoint
-    from btdagg.judge.faults import EndpointError
+    from btdagg.judge.errors import EndpointError
     from btdagg.judge.provider import ModelClient
     from btdagg.judge.store import VoteStore
 

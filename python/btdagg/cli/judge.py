@@ -154,8 +154,8 @@ def _examples(
     method: str, pairs: Pairs, labels: Table | None, n_examples: int | None
 ) -> list[tuple[Pair, int]]:
     """Examples of few-shot; other methods have none."""
-    from btdagg.judge.examples import labelled_pairs
     from btdagg.judge.methods import METHODS
+    from btdagg.judge.prompts import labelled_pairs
 
     if method not in ("sample", *METHODS):
         raise InputError(f"--method is {method!r}, expected one of sample, {', '.join(METHODS)}")

@@ -14,7 +14,7 @@ from btdagg._core import InputError
 from btdagg._util.extras import needs
 from btdagg.integrations.annotations import ERROR, rows_of
 from btdagg.judge.client import ChatClient, ChatReply, ChatRequest
-from btdagg.judge.faults import ChatError
+from btdagg.judge.errors import ChatError
 
 with needs("opentelemetry", "telemetry"):
     from opentelemetry import context, trace

@@ -22,7 +22,7 @@ from .client import (
 from .client import (
     Usage as Usage,
 )
-from .faults import (
+from .errors import (
     ChatError as ChatError,
 )
 from .jobs import (

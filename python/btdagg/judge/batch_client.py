@@ -14,7 +14,7 @@ from btdagg.judge.client import (
     called_in_thread,
     split_thinking,
 )
-from btdagg.judge.faults import ChatError
+from btdagg.judge.errors import ChatError
 
 Answers: TypeAlias = Sequence[str | ChatReply | ChatError]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from btdagg.judge.batch_files import REQUESTS_PATH
-from btdagg.judge.faults import ChatError, EndpointError, delay_before
+from btdagg.judge.errors import ChatError, EndpointError, delay_before
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

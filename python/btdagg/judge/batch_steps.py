@@ -14,12 +14,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from btdagg._core import InputError
-from btdagg.judge.answer_format import AnswerFormat
 from btdagg.judge.answered import answer_of, failure_of
+from btdagg.judge.answers import AnswerFormat
 from btdagg.judge.batch_endpoint import BatchEndpoint, RemoteBatch
 from btdagg.judge.batch_files import Result, key_of_sample, read_results
 from btdagg.judge.client import ChatReply
-from btdagg.judge.faults import ChatError, EndpointError
+from btdagg.judge.errors import ChatError, EndpointError
 from btdagg.judge.judging import read_answer
 from btdagg.judge.prices import Prices
 from btdagg.judge.provider import ModelClient

@@ -16,7 +16,7 @@ from btdagg._core import InputError
 from btdagg.judge.batch_endpoint import BatchEndpoint, RemoteBatch
 from btdagg.judge.batch_files import BatchWriter
 from btdagg.judge.batch_steps import LOOK_AGAIN, collect_batch, send_batch
-from btdagg.judge.faults import EndpointError
+from btdagg.judge.errors import EndpointError
 from btdagg.judge.judging import Judging
 from btdagg.judge.provider import ModelClient
 from btdagg.judge.runs import JudgeRun

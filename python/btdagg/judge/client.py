@@ -11,7 +11,6 @@ from typing import Any, Protocol, TypeVar
 
 from btdagg._util.readable import readable
 from btdagg.judge.calls import Messages, Order
-from btdagg.judge.rate_limits import RateLimits
 
 _T = TypeVar("_T")
 
@@ -69,6 +68,28 @@ class Usage:
     reasoning: int = 0
     cached: int = 0
     cost: float | None = None
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """What the headers of a reply say of a limit: so many left, all of them again in so long."""
+
+    limit: float
+    left: float
+    seconds: float
+
+    @property
+    def per_second(self) -> float:
+        """The rate that keeps to it, whether it is filled up steadily or all at once."""
+        return max(self.left, self.limit - self.left) / self.seconds
+
+
+@dataclass(frozen=True)
+class RateLimits:
+    """Limits on requests and on tokens, as far as headers say them."""
+
+    requests: Allowance | None = None
+    tokens: Allowance | None = None
 
 
 @readable

@@ -12,8 +12,7 @@ from typing import Any, Protocol
 from btdagg._core import InputError
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_integer, as_number
-from btdagg.judge.answer_format import AnswerFormat
-from btdagg.judge.answers import parse_verdict, sequence_probability, vote_of
+from btdagg.judge.answers import AnswerFormat, parse_verdict, sequence_probability, vote_of
 from btdagg.judge.calls import STATUSES, Asked, Messages, Order, digest_of, samples_of
 from btdagg.judge.client import ChatReply, ChatRequest
 from btdagg.judge.limits import Limits

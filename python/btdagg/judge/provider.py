@@ -22,8 +22,17 @@ from urllib.parse import urlsplit
 from btdagg._core import InputError
 from btdagg._util.addresses import without_credentials
 from btdagg._util.extras import needs
-from btdagg.judge.client import TOO_LONG, ChatClient, ChatReply, ChatRequest, Usage, split_thinking
-from btdagg.judge.faults import ChatError, Faults
+from btdagg.judge.client import (
+    TOO_LONG,
+    ChatClient,
+    ChatReply,
+    ChatRequest,
+    RateLimits,
+    Usage,
+    split_thinking,
+)
+from btdagg.judge.errors import ChatError, Faults
+from btdagg.judge.pacing import rate_limits_of
 from btdagg.judge.providers import (
     ADDRESS_VARIABLES,
     PROVIDERS,
@@ -31,7 +40,6 @@ from btdagg.judge.providers import (
     KnownProvider,
     provider_of,
 )
-from btdagg.judge.rate_limits import RateLimits
 
 if TYPE_CHECKING:
     import httpx2
@@ -532,7 +540,7 @@ def client_of(model: str, base_url: str | None = None, **options: Any) -> ChatCl
     """
     if model != SIMULATED:
         return ModelClient(model, base_url, **options)
-    from btdagg.judge.simulated.client import SimulatedClient
+    from btdagg.judge.simulated import SimulatedClient
 
     endpoint = {"base_url": base_url, **options, "stream": None, "timeout": None}
     for name, value in endpoint.items():
@@ -752,7 +760,7 @@ async def _look_at_request(request: httpx2.Request) -> None:
 async def _look_at_response(response: httpx2.Response) -> None:
     """Note what headers say, and cap what is read of a reply."""
     exchange = _exchange.get(None) or _Exchange()
-    exchange.limits = RateLimits.of(response.headers)
+    exchange.limits = rate_limits_of(response.headers)
     exchange.content_type = response.headers.get("content-type", "").partition(";")[0]
     exchange.has_begun = response.status_code < 400
     is_stream = "event-stream" in exchange.content_type

@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from btdagg.judge.calls import Messages
 from btdagg.judge.client import ChatClient, ChatReply, ChatRequest, Usage
-from btdagg.judge.faults import ChatError, EndpointError, delay_before
+from btdagg.judge.errors import ChatError, EndpointError, delay_before
 from btdagg.judge.judging import Judging
 from btdagg.judge.limits import Budget, Reserved
 from btdagg.judge.pacing import AdmittedCall, Pacing

@@ -18,7 +18,7 @@ from btdagg.judge.answered import answer_of, failure_of
 from btdagg.judge.calls import Asked, Order
 from btdagg.judge.client import ChatClient, ChatReply, ChatRequest
 from btdagg.judge.commits import GroupCommit
-from btdagg.judge.faults import EndpointError
+from btdagg.judge.errors import EndpointError
 from btdagg.judge.judging import Judging
 from btdagg.judge.limits import Budget
 from btdagg.judge.pacing import Pacing

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from btdagg._core import InputError
-from btdagg.judge.answer_format import AnswerFormat
+from btdagg.judge.answers import AnswerFormat
 from btdagg.votes.formats.content import Content, name_of, number_of, values_of
 from btdagg.votes.formats.options import ImportOptions
 from btdagg.votes.formats.scores import votes_of_scores

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from btdagg._core import InputError
-from btdagg.judge.answer_format import AnswerFormat
+from btdagg.judge.answers import AnswerFormat
 
 
 @dataclass(frozen=True)

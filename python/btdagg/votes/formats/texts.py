@@ -8,8 +8,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-from btdagg.judge.answer_format import AnswerFormat
-from btdagg.judge.answers import Verdict, parse_verdict, vote_of
+from btdagg.judge.answers import AnswerFormat, Verdict, parse_verdict, vote_of
 from btdagg.votes.words import blanks
 
 _TAG = re.compile(r"\[\[([^\[\]\n]{1,20})\]\]")

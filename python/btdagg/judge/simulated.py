@@ -1,0 +1,296 @@
+"""A judge that costs nothing: how it votes, what it says, and a client that asks it."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+from random import Random
+
+from btdagg.judge.client import ChatReply, ChatRequest
+from btdagg.judge.errors import ChatError
+
+_RESPONSE = r"<((?:response|translation|answer)_{0})>\n?(.*?)\n?</\1>"
+_FIRST = re.compile(_RESPONSE.format("a"), re.DOTALL)
+_SECOND = re.compile(_RESPONSE.format("b"), re.DOTALL)
+_SAMPLE = re.compile(r"<sample_(\d+)>\n?(.*?)\n?</sample_\1>", re.DOTALL)
+_SUM = re.compile(r"(?<!\d)(\d{1,9}) \+ (\d{1,9}) = (\d{1,9})(?!\d)")
+# What is the user's in a prompt: the marks of the templates, and what stands between them.
+_PAIR = re.compile(
+    r"<(instruction|source_text|(?:response|translation|answer)_[ab])>.*?</\1>", re.DOTALL
+)
+
+
+@dataclass(frozen=True)
+class Habits:
+    """What kind of judge it is.
+
+    Attributes
+    ----------
+    sensitivity
+        What a unit of quality counts for.
+    tie_width
+        Differences that seem smaller than this are ties.
+    positional_bias
+        Added to the first response.
+    noise
+        Of a vote at temperature 0.5; it grows with the temperature.
+    item_noise
+        Of an item: what this judge gets wrong about it in every vote.
+    """
+
+    sensitivity: float = 1.5
+    tie_width: float = 0.25
+    positional_bias: float = 0.2
+    noise: float = 0.8
+    item_noise: float = 0.4
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a prompt shows: two responses, or several answers to choose from, or neither."""
+
+    first: str = ""
+    second: str = ""
+    samples: tuple[tuple[str, str], ...] = ()
+
+
+def read(prompt: str) -> Seen:
+    """Find the responses between <response_a> and </response_a>, the answers in <sample_1>."""
+    first, second = _FIRST.search(prompt), _SECOND.search(prompt)
+    samples = tuple((found[1], found[2]) for found in _SAMPLE.finditer(_PAIR.sub("", prompt)))
+    if first is None or second is None:
+        return Seen(samples=samples)
+    return Seen(first[2], second[2], samples)
+
+
+def instructions(prompt: str) -> str:
+    """Return the prompt without the pair, and without answers to choose from."""
+    return _SAMPLE.sub("", _PAIR.sub("", prompt))
+
+
+def digest(*parts: object) -> bytes:
+    """Hash of some values, to seed random numbers with."""
+    return blake2b("\0".join(map(str, parts)).encode(errors="replace"), digest_size=16).digest()
+
+
+@lru_cache(maxsize=65536)
+def quality(text: str, seed: int) -> float:
+    """Quality of a text: by its wrong sums where it has sums, else drawn from its hash."""
+    sums = _SUM.findall(text)
+    if sums:
+        return -0.7 * sum(int(left) + int(right) != int(total) for left, right, total in sums)
+    return Random(digest(seed, text)).gauss(0, 1)
+
+
+@lru_cache(maxsize=65536)
+def _misjudgement(first: str, second: str, seed: int) -> float:
+    if first == second:
+        return 0.0
+    if first > second:
+        return -_misjudgement(second, first, seed)
+    return Random(digest(seed, "item", first, second)).gauss(0, 1)
+
+
+def vote(seen: Seen, habits: Habits, temperature: float, random: Random, seed: int) -> int:
+    """Return 1 where the first response seems better, -1 the second, 0 a tie."""
+    gap = quality(seen.first, seed) - quality(seen.second, seed)
+    gap += habits.item_noise * _misjudgement(seen.first, seen.second, seed)
+    seems = habits.sensitivity * gap + habits.positional_bias
+    # At temperature 0 a judge errs no less, but always in the same way.
+    warmth = math.sqrt((0.3 + max(temperature, 0.0)) / 0.8)
+    seems += habits.noise * warmth * random.gauss(0, 1)
+    return 0 if abs(seems) < habits.tie_width else 1 if seems > 0 else -1
+
+
+def decisive(first_seems_better: int, random: Random) -> int:
+    """Break a tie where the prompt allows none."""
+    return first_seems_better or random.choice((-1, 1))
+
+
+# What it says
+
+_TAG = re.compile(r"\[\[(\w+)\]\]")
+_LINE = re.compile(r"Verdict: (\w+)")
+_TIE_WORDS = ("TIE", "SAME", "EQUAL", "C")
+
+REFUSAL = "I'm sorry, but I can't help with comparing these responses."
+UNDECIDED = (
+    "Both responses have their merits. Response A is longer; Response B is more to the point."
+)
+
+
+@dataclass(frozen=True)
+class SimulatedAnswer:
+    """A thought, an answer, and what it decides: A, B or tie as shown, or a sample's number."""
+
+    reasoning: str
+    text: str
+    decision: str
+
+
+@dataclass(frozen=True)
+class WantedForm:
+    """The form in which a prompt wants its answer.
+
+    Attributes
+    ----------
+    form
+        json, tag or line.
+    tie
+        The word for a tie; empty where none is allowed.
+    confidence
+        Whether the answer is to say how sure it is.
+    choose
+        Whether the number of a sample is asked for.
+    """
+
+    form: str
+    tie: str
+    confidence: bool
+    choose: bool
+
+
+def asked(prompt: str, response_format: object, seen: Seen) -> WantedForm:
+    """Read from the instructions which words are allowed and how they are to be written."""
+    prompt = instructions(prompt)
+    kind = response_format.get("type") if isinstance(response_format, dict) else None
+    tags = _TAG.findall(prompt)
+    words = {word.upper() for word in (*tags, *_LINE.findall(prompt))}
+    schema = json.dumps(response_format) if kind == "json_schema" else prompt
+    if kind in ("json_schema", "json_object") or re.search('"(verdict|choice)":', prompt):
+        words |= {word for word in _TIE_WORDS[:3] if f'"{word}"' in schema}
+        form = "json"
+    else:
+        form = "tag" if tags else "line"
+    tie = next((word for word in _TIE_WORDS if word in words), "")
+    asks_for_one = '"choice"' in schema or "[[1]]" in prompt or "Choice: " in prompt
+    choose = bool(seen.samples) and asks_for_one
+    return WantedForm(form, tie, "confidence" in schema.lower(), choose)
+
+
+def answer(
+    seen: Seen,
+    wanted: WantedForm,
+    habits: Habits,
+    *,
+    temperature: float,
+    random: Random,
+    seed: int,
+) -> SimulatedAnswer:
+    """Vote on what is seen; of several answers, go with the majority."""
+    if seen.samples:
+        return _aggregated(seen, wanted, random)
+    better = vote(seen, habits, temperature, random, seed)
+    if not wanted.tie:
+        better = decisive(better, random)
+    word = {1: "A", -1: "B", 0: wanted.tie}[better]
+    sure = random.randint(55, 99)
+    opening = random.choice(("Let me compare the two.", "Reading both against the prompt.", "Hm."))
+    reasoning = (
+        f"{opening} A first: {seen.first[:60]!r}. Then B: {seen.second[:60]!r}. "
+        "If A were clearly better I would say so, and likewise B."
+    )
+    said = {1: "A has fewer problems.", -1: "B has fewer problems.", 0: "They are on a par."}
+    return SimulatedAnswer(
+        reasoning, _written(said[better], word, sure, wanted), word if better else "tie"
+    )
+
+
+def _aggregated(seen: Seen, wanted: WantedForm, random: Random) -> SimulatedAnswer:
+    verdicts = {number: _verdict_in(text) for number, text in seen.samples}
+    counts = Counter(verdicts.values())
+    most = max(counts.values())
+    winner = next(word for word, count in counts.items() if count == most)
+    reasoning = f"The answers say {', '.join(verdicts.values())}."
+    if wanted.choose:
+        word = next(number for number, verdict in verdicts.items() if verdict == winner)
+    else:
+        word = wanted.tie if winner == "tie" and wanted.tie else winner
+    return SimulatedAnswer(
+        reasoning, _written("Most agree.", word, random.randint(55, 99), wanted), word
+    )
+
+
+def _verdict_in(text: str) -> str:
+    found = re.findall(r'\[\[(\w+)\]\]|Verdict: (\w+)|"verdict": ?"(\w+)"', text)
+    word = "".join(found[-1]).upper() if found else "TIE"
+    return "tie" if word in _TIE_WORDS else word
+
+
+def _written(said: str, word: str, sure: int, wanted: WantedForm) -> str:
+    key = "choice" if wanted.choose else "verdict"
+    if wanted.form == "json":
+        fields: dict[str, object] = {"reasoning": said, key: int(word) if wanted.choose else word}
+        if wanted.confidence:
+            fields["confidence"] = sure
+        return json.dumps(fields)
+    lines = [said, ""]
+    if wanted.confidence:
+        lines.append(f"Confidence: {sure}")
+    lines.append(f"[[{word}]]" if wanted.form == "tag" else f"{key.capitalize()}: {word}")
+    return "\n".join(lines)
+
+
+class SimulatedClient:
+    """A judge to try things on: it costs nothing, and answers in the form that is asked for.
+
+    It counts the wrong sums of both responses, of the pairs of `btdagg demo --pairs`, and votes
+    with noise, a taste for ties and a bias for what it sees first. How good texts without sums are
+    is drawn from a hash of them.
+
+    Parameters
+    ----------
+    habits : Habits
+        What kind of judge it is.
+
+    Notes
+    -----
+    The same request with the same seed gets the same answer, and so it does at temperature 0.
+    Without a seed answers are random.
+    """
+
+    name = "the simulated judge"
+
+    def __init__(self, habits: Habits = Habits()) -> None:
+        self._habits = habits
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        """Answer a request.
+
+        Raises
+        ------
+        ChatError
+            If the prompt does not show two responses in the marks of the templates, or cannot be
+            answered: the same prompt would fail again.
+        """
+        messages = request.messages
+        seen = read(messages[-1]["content"])
+        if not (seen.first or seen.second or seen.samples):
+            raise ChatError(
+                "the simulated judge finds no <response_a> and <response_b> in the prompt; want "
+                "one of the templates of btdagg, or these marks",
+                "fatal",
+            )
+        prompt = "\n\n".join(each["content"] for each in messages if each["role"] != "assistant")
+        wanted = asked(prompt, request.response_format, seen)
+        temperature = 1.0 if request.temperature is None else request.temperature
+        random = Random()
+        if not temperature or request.seed is not None:
+            # The 0 keeps the votes of a seed what they were.
+            drawn = (request.seed, 0) if temperature else ()
+            random.seed(digest(temperature, prompt, *drawn))
+        try:
+            given = answer(
+                seen, wanted, self._habits, temperature=temperature, random=random, seed=0
+            )
+        except ValueError as error:
+            raise ChatError(f"the simulated judge cannot answer: {error}", "fatal") from error
+        return ChatReply(given.text, given.reasoning, model=request.model)
+
+    async def close(self) -> None:
+        """Nothing to let go of."""

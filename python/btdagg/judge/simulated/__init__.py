@@ -1,1 +1,0 @@
-"""A judge that costs nothing: how it votes, what it says, and a client that asks it."""
