@@ -26,10 +26,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from btdagg import DavidsonModel
 from btdagg._util.files import digest_of
-from btdagg.serve.arrow import CONTENT_TYPE, read_stream, write_stream
+from btdagg.serve.bodies import ARROW, write_stream
 
 TOKEN = "a-token"
 MAX_BODY = 1 << 20
@@ -239,7 +240,7 @@ class Client:
         size = int(self._rng.choice([8, 400]))
         items, votes = self._rng.integers(0, 9, size), self._rng.integers(-1, 2, size)
         sent = json.dumps({"item": items.tolist(), "vote": votes.tolist()})
-        status, label, body = self.ask("/v1/tally", sent)
+        status, label, body = self.ask("/v1/decide", sent)
         names = list(dict.fromkeys(items.tolist()))
         counts = [
             [int(((items == name) & (votes == vote)).sum()) for vote in (-1, 0, 1)]
@@ -256,12 +257,12 @@ class Client:
         size = int(self._rng.choice([10, 2000, 40_000], p=[0.5, 0.4, 0.1]))
         counts = self._rng.integers(0, 30, size=(size, 3)).astype(np.uint8)
         sent = write_stream(dict(zip(("minus", "tie", "plus"), counts.T, strict=True)), "")
-        status, label, body = self.ask("/v1/decide", sent, kind=CONTENT_TYPE)
+        status, label, body = self.ask("/v1/decide", sent, kind=ARROW)
         self.check(
             status,
             label,
             lambda model: model.decide(counts).tolist(),
-            lambda: read_stream(body)["label"].to_list(),
+            lambda: pl.read_ipc_stream(body)["label"].to_list(),
         )
 
     def bad(self) -> None:
@@ -269,7 +270,7 @@ class Client:
             (422, b'{"counts": [[1, 2', {}),
             (422, json.dumps({"counts": [[1, 2, 3], [1, -2, 3]]}), {}),
             (422, json.dumps({"item": ["x"], "vote": ["maybe"]}), {}),
-            (422, b"ARROW1", {"kind": CONTENT_TYPE}),
+            (422, b"ARROW1", {"kind": ARROW}),
             (401, b"{}", {"token": "wrong"}),
             (413, b"x" * (MAX_BODY + 1), {}),
             (413, [b"x" * (MAX_BODY // 4)] * 5, {}),  # in chunks, of no declared length

@@ -30,11 +30,11 @@ def serve(
         int, typer.Option(help="Largest body in bytes; a larger one gets 413.")
     ] = 16 << 20,
 ) -> None:
-    """Serve decisions over HTTP: POST /v1/decide and /v1/tally with JSON or Arrow bodies.
+    """Serve decisions over HTTP: POST /v1/decide with a JSON or Arrow body.
 
-    The page / describes the API. If the environment variable BTDAGG_SERVE_TOKEN is set, requests
-    need it as bearer token. SIGTERM finishes accepted requests and exits. The proxy in front
-    limits clients and cuts off slow senders.
+    The page /docs describes the API. If the environment variable BTDAGG_SERVE_TOKEN is set,
+    requests need it as bearer token. SIGTERM finishes accepted requests and exits. The proxy in
+    front limits clients and cuts off slow senders.
 
     Example: btdagg serve model.json --port 8080
     """

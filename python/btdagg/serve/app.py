@@ -5,28 +5,33 @@ from __future__ import annotations
 import hmac
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import anyio
 from fastapi import FastAPI, HTTPException, Query, Request, Response, Security
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, JSONResponse
+from fastapi.responses import JSONResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from pydantic import BaseModel, ValidationError
-from pydantic.json_schema import models_json_schema
 from pydantic_core import to_json
 from starlette.requests import ClientDisconnect
 
 from btdagg import __version__
 from btdagg._core import InputError
-from btdagg._util.extras import needs
 from btdagg._util.files import digest_of
-from btdagg.serve import arrow
-from btdagg.serve.items import COUNTS, Body, DecidedItems, Items, VoteColumns, of_arrow, of_json
-from btdagg.serve.page import page
+from btdagg.serve.bodies import (
+    ARROW,
+    COUNTS,
+    Body,
+    DecidedItems,
+    Items,
+    read_arrow,
+    read_json,
+    write_stream,
+)
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -40,14 +45,13 @@ MODEL_HEADER = "x-btdagg-model"
 
 _SMALL = 1 << 14  # bytes of a body up to which another thread costs more than the work itself
 _LONGEST = 500  # characters of a message, which may quote what came
-_METRICS = "text/plain; version=0.0.4; charset=utf-8"
-_REFS = "#/components/schemas/{model}"
+_NO_NAMES = ("query", "str", "constrained-int")
 
-_bearer = HTTPBearer(auto_error=False)
-Credentials = Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)]
-Named = Annotated[str | None, Query(alias="model", description="Name of the model.")]
-With = Annotated[bool, Query(description="Whether the answer has probabilities of -1, 0, 1.")]
-Decided = Annotated[bool, Query(description="Whether the answer has labels.")]
+Credentials = Annotated[HTTPAuthorizationCredentials | None, Security(HTTPBearer(auto_error=False))]
+ModelName = Annotated[str | None, Query(alias="model", description="Name of the model.")]
+Probabilities = Annotated[
+    bool, Query(description="Whether the answer has probabilities of -1, 0, 1.")
+]
 
 
 class Error(BaseModel):
@@ -77,14 +81,22 @@ class _Served(NamedTuple):
     provenance: Provenance | None
 
 
-_REFUSALS: dict[int | str, dict[str, Any]] = {
-    404: {"model": Error, "description": "No model of this name."},
-    413: {"model": Error, "description": "The body is too large."},
-    415: {"model": Error, "description": "The body is neither JSON nor an Arrow stream."},
-    422: {"model": Error, "description": "Bad input: the message names the field and the row."},
-}
-_UNAUTHORIZED: dict[int | str, dict[str, Any]] = {
-    401: {"model": Error, "description": "No valid bearer token."}
+_BINARY = {ARROW: {"schema": {"type": "string", "format": "binary"}}}
+_DECIDE: dict[str, Any] = {
+    "response_class": Response,
+    "responses": {
+        200: {"model": DecidedItems, "content": _BINARY, "description": "Decisions."},
+        404: {"model": Error, "description": "No model of this name."},
+        413: {"model": Error, "description": "The body is too large."},
+        415: {"model": Error, "description": "The body is neither JSON nor an Arrow stream."},
+        422: {"model": Error, "description": "Bad input: the message names field and row."},
+    },
+    "openapi_extra": {
+        "requestBody": {
+            "required": True,
+            "content": {JSON: {"schema": {"$ref": "#/components/schemas/Body"}}, **_BINARY},
+        }
+    },
 }
 
 
@@ -96,33 +108,30 @@ def create_app(
     Parameters
     ----------
     models : mapping of str to DavidsonModel
-        By their names; the first decides where a request names none.
+        By name; the first decides if a request names none.
     token : str, optional
-        Bearer token that requests have to show, except for ``/healthz`` and the documentation.
+        Bearer token of requests, except for ``/healthz`` and the documentation.
     max_body : int
-        Bytes of a body; a larger one is refused.
+        Largest body in bytes.
 
     Raises
     ------
     InputError
-        If there is no model, or the token cannot stand in a header.
+        If there is no model, or the token is empty.
     """
-    with needs("serve", "serving"):  # before the first request, which would else wait for them
-        import polars  # noqa: F401
-        import pyarrow.ipc  # noqa: F401
-
     if not models:
-        raise InputError("models is empty; expected at least one")
-    if token is not None and not (token.isascii() and token.isprintable() and token.strip()):
-        raise InputError("token is not printable ASCII")
+        raise InputError("models is empty, expected at least one")
+    if token is not None and not token.strip():
+        raise InputError("token is empty, expected a text")
     served = {
         name: _Served(replace(model, provenance=None), digest_of(model), model.provenance)
         for name, model in models.items()
     }
-    metrics, workers = _Metrics(), anyio.CapacityLimiter(os.cpu_count() or 1)
+    workers = anyio.CapacityLimiter(os.cpu_count() or 1)
+    metrics = _Metrics()
 
-    def authorized(given: Credentials) -> None:
-        shown = "" if given is None else given.credentials
+    def authorized(credentials: Credentials) -> None:
+        shown = "" if credentials is None else credentials.credentials
         if not hmac.compare_digest(shown.encode(), (token or "").encode()):
             raise HTTPException(401, "no valid bearer token", {"www-authenticate": "Bearer"})
 
@@ -130,65 +139,42 @@ def create_app(
         title="btdagg",
         version=__version__,
         description="Calibrated labels from the three-way votes of LLM judges.",
-        docs_url=None,  # it loads scripts from elsewhere
-        redoc_url=None,
         redirect_slashes=False,
         generate_unique_id_function=lambda route: route.name,
     )
-    app.add_middleware(_Counted, metrics=metrics)
-    secured: dict[str, Any] = {}
-    if token is not None:
-        secured = {"dependencies": [Security(authorized)], "responses": _UNAUTHORIZED}
+    app.add_middleware(_Measured, metrics=metrics)
+    secured: dict[str, Any] = {} if token is None else {"dependencies": [Security(authorized)]}
 
-    def chosen(name: str | None) -> _Served:
-        found = served.get(name) if name is not None else next(iter(served.values()))
-        if found is None:
-            raise HTTPException(404, f"no model {name!r}; expected {', '.join(served)}")
-        return found
-
-    async def answered(
-        request: Request, name: str | None, votes_only: bool, labels: bool, probabilities: bool
-    ) -> Response:
-        body, one = await _body_of(request, max_body), chosen(name)
-        came = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
-        if came not in (JSON, arrow.CONTENT_TYPE):
-            raise HTTPException(415, f"content type {came!r}; expected {JSON} or an Arrow stream")
-        accepted = request.headers.get("accept", "").lower()
-        kinds = (came, JSON, arrow.CONTENT_TYPE)
-        media = next((kind for kind in kinds if kind in accepted), came)
-
-        def work() -> tuple[bytes, int]:
-            items = (of_json if came == JSON else of_arrow)(body, votes_only)
-            write = _as_json if media == JSON else _as_arrow
-            return write(items, one, labels, probabilities), len(items.counts)
-
-        if len(body) <= _SMALL:
-            content, n_items = work()
-        else:
-            content, n_items = await anyio.to_thread.run_sync(work, limiter=workers)
-        metrics.items.inc(n_items)
-        return Response(content, media_type=media, headers={MODEL_HEADER: one.digest})
-
-    @app.post("/v1/decide", **_described(Body, secured))
+    @app.post("/v1/decide", **_DECIDE, **secured)
     async def decide(
-        request: Request, model: Named = None, probabilities: With = False
+        request: Request, name: ModelName = None, probabilities: Probabilities = False
     ) -> Response:
         """Decide the label of every item, given its counts or its votes.
 
         An Arrow stream has the columns `minus`, `tie`, `plus` or `item`, `vote`. The answer is of
         the same kind unless the Accept header names the other.
         """
-        return await answered(request, model, False, True, probabilities)
+        body = await _body_of(request, max_body)
+        chosen = served.get(name) if name is not None else next(iter(served.values()))
+        if chosen is None:
+            raise HTTPException(404, f"no model {name!r}, expected {', '.join(served)}")
+        sent = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
+        if sent not in (JSON, ARROW):
+            raise HTTPException(415, f"content type {sent!r}, expected {JSON} or {ARROW}")
+        accepted = request.headers.get("accept", "").lower()
+        media = next((kind for kind in (sent, JSON, ARROW) if kind in accepted), sent)
 
-    @app.post("/v1/tally", **_described(VoteColumns, secured))
-    async def tally(
-        request: Request, model: Named = None, decide: Decided = True, probabilities: With = False
-    ) -> Response:
-        """Count the votes of every item, and decide it.
+        def work() -> tuple[bytes, int]:
+            items = read_json(body) if sent == JSON else read_arrow(body)
+            write = _as_json if media == JSON else _as_arrow
+            return write(items, chosen, probabilities), len(items.counts)
 
-        A missing vote is counted as such and is no tie.
-        """
-        return await answered(request, model, True, decide, probabilities)
+        if len(body) <= _SMALL:
+            content, n_items = work()
+        else:
+            content, n_items = await anyio.to_thread.run_sync(work, limiter=workers)
+        metrics.items.inc(n_items)
+        return Response(content, media_type=media, headers={MODEL_HEADER: chosen.digest})
 
     @app.get("/v1/models", **secured)
     async def list_models() -> list[ServedModel]:
@@ -196,28 +182,23 @@ def create_app(
         return [
             ServedModel(
                 name=name,
-                model=one.digest,
-                **one.model.numbers,
-                provenance=None if one.provenance is None else one.provenance.as_dict(),
+                model=digest,
+                **model.numbers,
+                provenance=None if provenance is None else provenance.as_dict(),
             )
-            for name, one in served.items()
+            for name, (model, digest, provenance) in served.items()
         ]
 
     @app.get("/metrics", response_class=Response, **secured)
     async def show_metrics() -> Response:
         """Show counters and times, for Prometheus."""
-        return Response(generate_latest(metrics.registry), media_type=_METRICS)
+        media = "text/plain; version=0.0.4; charset=utf-8"
+        return Response(generate_latest(metrics.registry), media_type=media)
 
     @app.get("/healthz")
     async def healthz() -> dict[str, str]:
         """Whether the server answers."""
         return {"status": "ok"}
-
-    @app.get("/", include_in_schema=False)
-    @app.get("/docs", include_in_schema=False)
-    async def docs() -> HTMLResponse:
-        names = ", ".join(f"{name} ({one.digest})" for name, one in served.items())
-        return HTMLResponse(page(app.openapi(), f"Models: {names}."))
 
     @app.exception_handler(InputError)
     async def bad_input(_: Request, error: InputError) -> JSONResponse:
@@ -226,33 +207,32 @@ def create_app(
     @app.exception_handler(ValidationError)
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: ValidationError | RequestValidationError) -> JSONResponse:
-        first = error.errors()[0]
-        # A body's place begins with its form, a parameter's with where it stands.
-        is_field = getattr(error, "title", "") == VoteColumns.model_config["title"]
-        place = first["loc"] if is_field else first["loc"][1:]
-        shown = "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in place)
-        return _refused(f"{shown.removeprefix('.') or 'body'}: {first['msg']}")
+        errors = [(_place(fault["loc"]), fault["msg"]) for fault in error.errors()]
+        place = errors[0][0]  # one message for each type that it may have
+        return _refused(f"{place}: {'; '.join(text for where, text in errors if where == place)}")
 
     @app.exception_handler(ClientDisconnect)
     async def gone(_: Request, __: ClientDisconnect) -> Response:
         return Response(status_code=400)  # which nobody reads
 
-    app.openapi = _with_bodies(app)  # type: ignore[method-assign]
+    schemas = app.openapi()["components"]["schemas"]  # kept by the application
+    schemas["Body"] = Body.model_json_schema()
     return app
 
 
-async def _body_of(request: Request, most: int) -> bytes:
-    """The body; one that is too large is refused before it is read to its end."""
-    too_large = HTTPException(413, f"body is larger than {most} bytes")
-    length = request.headers.get("content-length", "0")
-    if length.isdigit() and int(length[:20]) > most:
-        raise too_large
-    parts, size = [], 0
+async def _body_of(request: Request, max_body: int) -> bytes:
+    body = bytearray()
     async for part in request.stream():
-        parts.append(part)
-        if (size := size + len(part)) > most:
-            raise too_large
-    return b"".join(parts)
+        body += part
+        if len(body) > max_body:
+            raise HTTPException(413, f"body is larger than {max_body} bytes")
+    return bytes(body)
+
+
+def _place(loc: Sequence[str | int]) -> str:
+    """Name a place of a request, without what pydantic adds: "query", and the type expected."""
+    first, *more = [part for part in loc if part not in _NO_NAMES] or ["body"]
+    return f"{first}{''.join(f'[{part}]' for part in more)}"
 
 
 def _refused(detail: str) -> JSONResponse:
@@ -260,116 +240,68 @@ def _refused(detail: str) -> JSONResponse:
     return JSONResponse({"detail": cut}, 422)
 
 
-def _parts(
-    items: Items, served: _Served, labels: bool, probabilities: bool
-) -> tuple[Any, Any, list[str]]:
-    """Labels, probabilities, and where items differ from what the model was fitted to."""
-    decided = served.model.decide(items.counts) if labels else None
-    p = served.model.predict_proba(items.counts) if probabilities else None
-    known = served.provenance
-    if known is None or not len(items.counts) or not (labels or probabilities):
-        return decided, p, []
-    return decided, p, list(known.differences(items.counts, items.votes, fewer=False))
+def _warnings(items: Items, served: _Served) -> list[str]:
+    """Where items differ from what the model was fitted to."""
+    if served.provenance is None or not len(items.counts):
+        return []
+    return list(served.provenance.differences(items.counts, items.votes, fewer=False))
 
 
-def _as_json(items: Items, served: _Served, labels: bool, probabilities: bool) -> bytes:
-    decided, p, warnings = _parts(items, served, labels, probabilities)
-    votes = items.votes
+def _as_json(items: Items, served: _Served, probabilities: bool) -> bytes:
+    counts, votes = items.counts, items.votes
     answer = {
         "model": served.digest,
         "items": items.ids,
-        "counts": None if votes is None else items.counts.tolist(),
+        "counts": None if votes is None else counts.tolist(),
         "n_missing": None if votes is None else votes.n_missing,
-        "labels": None if decided is None else decided.tolist(),
-        "probabilities": None if p is None else p.tolist(),
-        "warnings": warnings or None,
+        "labels": served.model.decide(counts).tolist(),
+        "probabilities": served.model.predict_proba(counts).tolist() if probabilities else None,
+        "warnings": _warnings(items, served) or None,
     }
     return to_json({name: value for name, value in answer.items() if value is not None})
 
 
-def _as_arrow(items: Items, served: _Served, labels: bool, probabilities: bool) -> bytes:
-    decided, p, warnings = _parts(items, served, labels, probabilities)
+def _as_arrow(items: Items, served: _Served, probabilities: bool) -> bytes:
     columns: dict[str, Any] = {} if items.ids is None else {"item": items.ids}
     if items.votes is not None:
         columns |= dict(zip(COUNTS, items.counts.T, strict=True))
-    if decided is not None:
-        columns["label"] = decided
-    if p is not None:
+    columns["label"] = served.model.decide(items.counts)
+    if probabilities:
+        p = served.model.predict_proba(items.counts)
         columns |= dict(zip(("p_minus", "p_tie", "p_plus"), p.T, strict=True))
-    return arrow.write_stream(columns, served.digest, warnings)
-
-
-# The description
-
-
-def _described(body: type[BaseModel], secured: dict[str, Any]) -> dict[str, Any]:
-    """What a route says of its bodies, which FastAPI does not read itself."""
-    binary = {"schema": {"type": "string", "format": "binary"}}
-    content = {
-        JSON: {"schema": {"$ref": _REFS.format(model=body.__name__)}},
-        arrow.CONTENT_TYPE: binary,
-    }
-    done = {
-        "model": DecidedItems,
-        "content": {arrow.CONTENT_TYPE: binary},
-        "description": "Decisions.",
-    }
-    return {
-        **secured,
-        "response_class": Response,
-        "responses": {200: done, **_REFUSALS, **secured.get("responses", {})},
-        "openapi_extra": {"requestBody": {"required": True, "content": content}},
-    }
-
-
-def _with_bodies(app: FastAPI) -> Callable[[], dict[str, Any]]:
-    describe = app.openapi
-
-    def openapi() -> dict[str, Any]:
-        found = describe()
-        forms = [(Body, "validation"), (VoteColumns, "validation")]
-        _, bodies = models_json_schema(forms, ref_template=_REFS)  # type: ignore[arg-type]
-        found["components"]["schemas"] |= bodies["$defs"]
-        return found
-
-    return openapi
-
-
-# Metrics
+    return write_stream(columns, served.digest, _warnings(items, served))
 
 
 class _Metrics:
     """Counters of one server, in a registry of their own."""
 
     def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        of_requests = ["path", "status"]
-        self.requests = Counter("btdagg_requests", "Requests.", of_requests, registry=self.registry)
-        self.seconds = Histogram(
-            "btdagg_request_seconds", "Times of answers.", ["path"], registry=self.registry
+        self.registry = registry = CollectorRegistry()
+        self.requests = Counter(
+            "btdagg_requests", "Requests.", ["path", "status"], registry=registry
         )
-        self.items = Counter("btdagg_items", "Items decided or tallied.", registry=self.registry)
+        self.seconds = Histogram(
+            "btdagg_request_seconds", "Times of answers.", ["path"], registry=registry
+        )
+        self.items = Counter("btdagg_items", "Items decided.", registry=registry)
 
 
-class _Counted:
+class _Measured:
     """ASGI middleware that counts and times requests."""
 
     def __init__(self, app: ASGIApp, metrics: _Metrics) -> None:
         self._app, self._metrics = app, metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         start, status = time.perf_counter(), 500
 
-        async def counted(message: Message) -> None:
+        async def with_status(message: Message) -> None:
             nonlocal status
             status = message.get("status", status)
             await send(message)
 
         try:
-            await self._app(scope, receive, counted)
+            await self._app(scope, receive, with_status)
         finally:
             # Paths that clients invent would make any number of series.
             path = scope["path"] if "route" in scope else "other"
