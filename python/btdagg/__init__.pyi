@@ -31,8 +31,8 @@ from . import (
 from . import (
     votes as votes,
 )
-from ._core import InputError as InputError
 from ._core import __version__ as __version__
+from ._util.errors import InputError as InputError
 from .estimates import estimate as estimate
 from .estimates import estimate_systems as estimate_systems
 from .evaluation import Protocol as Protocol

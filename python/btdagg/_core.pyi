@@ -6,6 +6,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from btdagg._util.errors import InputError as InputError
+
 __all__ = [
     "CalibrationSet",
     "ConformalTest",
@@ -32,8 +34,6 @@ __all__ = [
 ]
 
 __version__: str
-
-class InputError(ValueError): ...
 
 @final
 class Model:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from btdagg._core import InputError
+from btdagg._util.errors import shown
 from btdagg._util.extras import needs
 from btdagg.votes import schema
 from btdagg.votes.labels import Labels, read_labels
@@ -26,7 +27,6 @@ from btdagg.votes.table import (
     refuse,
     refuse_duplicates,
     require,
-    shown,
     without_repeats,
 )
 from btdagg.votes.votes import Votes, read_votes

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from btdagg._core import InputError
-from btdagg.votes.table import MAX_SHOWN
+from btdagg._util.errors import shown
 
 if TYPE_CHECKING:
     from btdagg.judge.pairs import Pair, Pairs
@@ -54,7 +54,7 @@ class Assignment:
             items = sorted(self._rows, key=self._key)
         unknown = next((item for item in items if item not in self._rows), None)
         if unknown is not None:
-            raise InputError(f"item {unknown[:MAX_SHOWN]!r} is to be labelled, and is no pair")
+            raise InputError(f"item {shown(unknown)} is to be labelled, and is no pair")
         if n_items is not None and n_items > len(items):
             raise InputError(f"-n is {n_items}, and there are {len(items)} items to label")
         self.items = list(items)[:n_items]

@@ -22,9 +22,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from btdagg._core import InputError
+from btdagg._util.errors import shown
 from btdagg._util.extras import needs
 from btdagg._util.spreadsheets import unguarded
-from btdagg.votes.table import NUMBER, Table, is_unicode, listing, require, shown
+from btdagg.votes.table import NUMBER, Table, is_unicode, listing, require
 
 if TYPE_CHECKING:
     import narwhals as nw

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from btdagg._core import InputError
+from btdagg._util.errors import shown
 from btdagg._util.readable import readable
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 AnyTable = TypeVar("AnyTable", bound="Table")
 
 MAX_LISTED = 10
-MAX_SHOWN = 60
 
 # The number that a row has in its source, from 1, and its place among the rows that are left. No
 # column of a source is called that.
@@ -332,12 +332,6 @@ def is_unicode(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def shown(value: object) -> str:
-    """Write a value for an error message, on one line and cut to length; null is "nothing"."""
-    line = "nothing" if value is None else repr(value)
-    return line if len(line) <= MAX_SHOWN else line[: MAX_SHOWN - 3] + "..."
 
 
 def _texts_of(asked: object) -> list[str]:

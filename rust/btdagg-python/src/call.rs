@@ -5,19 +5,14 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use btdagg::{Error, Execution};
-use pyo3::create_exception;
-use pyo3::exceptions::{PyKeyboardInterrupt, PyMemoryError, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyMemoryError};
+use pyo3::import_exception;
 use pyo3::prelude::*;
 
 /// How long Ctrl-C may wait.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
-create_exception!(
-    btdagg,
-    InputError,
-    PyValueError,
-    "Bad input: the message names the argument, the row, what came and what was wanted."
-);
+import_exception!(btdagg._util.errors, InputError);
 
 /// Runs a kernel with the GIL released.
 pub fn run<T: Send>(

@@ -21,10 +21,11 @@ use pyo3::prelude::*;
 /// The compiled part of `btdagg`.
 #[pymodule]
 mod _core {
+    use pyo3::prelude::*;
+
+    use crate::call::InputError;
     #[pymodule_export]
     use crate::calibration_set::{CalibrationSet, Fit};
-    #[pymodule_export]
-    use crate::call::InputError;
     #[pymodule_export]
     use crate::drift::ConformalTest;
     #[pymodule_export]
@@ -47,4 +48,9 @@ mod _core {
     #[pymodule_export]
     #[expect(non_upper_case_globals, reason = "Python's name for it")]
     const __version__: &str = env!("CARGO_PKG_VERSION");
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("InputError", module.py().get_type::<InputError>())
+    }
 }

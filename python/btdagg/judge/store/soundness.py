@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from btdagg._util.errors import shown
 from btdagg.judge.calls import ORDERS, STATUSES
 from btdagg.judge.store import schema
 from btdagg.judge.store.records import VOTES, StoreError
-from btdagg.votes.table import shown
 
 
 def refuse_unsound(connection: Connection, name: str, tables: Iterable[sa.Table]) -> None:

@@ -11,13 +11,13 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from btdagg._util.errors import shown
 from btdagg.judge.calls import Asked, Order, Status
 from btdagg.judge.store import schema
 from btdagg.judge.store.batches import OPEN, Batch, batches_of
 from btdagg.judge.store.database import Database, in_parts
 from btdagg.judge.store.owner import Owner
 from btdagg.judge.store.records import VOTES, StoreError
-from btdagg.votes.table import shown
 
 
 class VoteStore(Database):

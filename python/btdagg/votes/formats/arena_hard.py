@@ -8,9 +8,9 @@ from typing import Any
 import polars as pl
 
 from btdagg._core import InputError
+from btdagg._util.errors import shown
 from btdagg.votes.formats.content import Content, name_of, values_of
 from btdagg.votes.formats.options import ImportOptions
-from btdagg.votes.table import shown
 
 _SCORE = re.compile(r"\[*\s*([AB])\s*(>>|>|=|<|<<)\s*([AB])\s*\]*")
 _MARGINS = {">>": 2.0, "<<": 2.0, ">": 1.0, "<": 1.0, "=": 0.0}

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from btdagg._core import InputError
+from btdagg._util.errors import shown
 from btdagg.votes.source import (
     STANDARD_INPUT,
     content_of,
@@ -21,7 +22,7 @@ from btdagg.votes.source import (
     read_table,
     suffix_of,
 )
-from btdagg.votes.table import Table, listing, shown
+from btdagg.votes.table import Table, listing
 
 _LINES = (".jsonl", ".ndjson")
 _LISTS = ("data", "scores", "annotations", "rows")  # keys under which servers return their lists

@@ -8,12 +8,13 @@ from typing import Any
 import polars as pl
 
 from btdagg._core import InputError
+from btdagg._util.errors import shown
 from btdagg.judge.answers import AnswerFormat
 from btdagg.votes.formats.content import Content, name_of, number_of, values_of
 from btdagg.votes.formats.options import ImportOptions
 from btdagg.votes.formats.scores import votes_of_scores
 from btdagg.votes.formats.texts import vote_in
-from btdagg.votes.table import Table, shown
+from btdagg.votes.table import Table
 
 _WINNERS = {"model_1": 1, "model_2": -1, "tie": 0}
 _NO_ANSWER = "$ERROR$"  # what FastChat keeps in place of an answer

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import polars as pl
 
 from btdagg._core import InputError
+from btdagg._util.errors import shown
 from btdagg.methods.majority import majority_vote
 from btdagg.votes.schema import VOTES
-from btdagg.votes.table import shown
 from btdagg.votes.votes import read_votes
 
 SEPARATOR = "|"

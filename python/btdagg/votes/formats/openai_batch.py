@@ -9,12 +9,12 @@ from typing import Any
 import polars as pl
 
 from btdagg._core import InputError
+from btdagg._util.errors import shown
 from btdagg.judge.client import parts_of
 from btdagg.votes.formats.content import Content, values_of
 from btdagg.votes.formats.frames import CHOICE
 from btdagg.votes.formats.options import ImportOptions
 from btdagg.votes.formats.texts import Said, heard
-from btdagg.votes.table import shown
 
 # Ids that name item, order and sample in this order, as most do.
 _USUAL = re.compile(r"(?P<item>.+?)[-_:|/. ](?P<order>AB|BA)(?:[-_:|/. ](?P<sample>[0-9]+))?")
