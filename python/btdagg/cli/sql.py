@@ -12,8 +12,7 @@ import btdagg
 from btdagg.cli.common import Filters, parse_filters
 from btdagg.cli.console import write_data
 from btdagg.cli.fitted_files import model_or_panel
-from btdagg.model.sql.histogram import LabelsTable, histogram_query
-from btdagg.model.sql.votes import VotesTable
+from btdagg.model.sql.queries import LabelsTable, VotesTable, histogram_query
 
 # What a name ends with that DuckDB reads as a file, and whose dots do not divide it.
 _FILES = (".parquet", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".gz")

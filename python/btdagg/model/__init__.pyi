@@ -55,14 +55,14 @@ from .refitting import (
 from .refitting import (
     bootstrap as bootstrap,
 )
-from .sql.histogram import (
+from .sql.queries import (
     LabelsTable as LabelsTable,
 )
-from .sql.histogram import (
-    histogram_query as histogram_query,
-)
-from .sql.votes import (
+from .sql.queries import (
     VotesTable as VotesTable,
+)
+from .sql.queries import (
+    histogram_query as histogram_query,
 )
 from .warnings import (
     CalibrationWarning as CalibrationWarning,

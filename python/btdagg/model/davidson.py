@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from btdagg.model.sql.votes import VotesTable
+    from btdagg.model.sql.queries import VotesTable
     from btdagg.report.figure import ReportFigure
 
 MODEL_FILE = FileFormat("btdagg.davidson", "model")
@@ -289,7 +289,7 @@ class DavidsonModel(SavedAsJson, Displayed):
         >>> model = DavidsonModel(beta=1.2, eta0=2.0, gamma=0.8)
         >>> query = f"SELECT item, {model.to_sql('duckdb')} AS label FROM counts"
         """
-        from btdagg.model.sql.expressions import to_sql
+        from btdagg.model.sql.decisions import to_sql
 
         return to_sql(self, dialect, minus=minus, tie=tie, plus=plus, max_votes=max_votes)
 
@@ -335,7 +335,7 @@ class DavidsonModel(SavedAsJson, Displayed):
         >>> model = DavidsonModel(beta=1.2, eta0=2.0, gamma=0.8)
         >>> query = model.to_sql_query("duckdb", "votes")
         """
-        from btdagg.model.sql.votes import model_query
+        from btdagg.model.sql.queries import model_query
 
         return model_query(self, dialect, votes, probabilities=probabilities, max_votes=max_votes)
 

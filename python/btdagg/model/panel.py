@@ -28,7 +28,7 @@ from btdagg.votes.provenance import Provenance, warn_of
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from btdagg.model.sql.votes import VotesTable
+    from btdagg.model.sql.queries import VotesTable
 
 PANEL_FILE = FileFormat("btdagg.model.panel", "panel")
 
@@ -174,7 +174,7 @@ class PanelModel(SavedAsJson, Displayed):
         InputError
             If the dialect is none of these, or a judge has no three different columns.
         """
-        from btdagg.model.sql.panel import panel_to_sql
+        from btdagg.model.sql.decisions import panel_to_sql
 
         return panel_to_sql(self, dialect, columns, _ROUNDING)
 
@@ -199,7 +199,7 @@ class PanelModel(SavedAsJson, Displayed):
         InputError
             If the dialect is none, a name is none, or there is no column `judge`.
         """
-        from btdagg.model.sql.votes import panel_query
+        from btdagg.model.sql.queries import panel_query
 
         return panel_query(self, dialect, votes, _ROUNDING, probabilities=probabilities)
 

@@ -27,14 +27,12 @@ class Dialect:
         Around names, doubled within.
     real, integer, text : str
         Types of 64-bit floats, of whole numbers and of texts.
-    greatest : str
-        The larger of two numbers.
+    greatest, sinh, atanh : str
+        The larger of two numbers; hyperbolic functions of a float.
     literal : str
         Of a float, around its digits.
     floor : str
         Of a float of at least 0, its whole part.
-    sinh, atanh : str
-        Hyperbolic functions of a float.
     is_number : str
         Whether a column holds a number, where the type of the column does not say.
     escapes_names, escapes_texts : bool
@@ -53,6 +51,21 @@ class Dialect:
     is_number: str = ""
     escapes_names: bool = False
     escapes_texts: bool = False
+
+    def name(self, name: Name) -> str:
+        """Quote a name, or the parts of a qualified one, so that it is a name and nothing else."""
+        parts = [name] if isinstance(name, str) else name
+        return ".".join(_enclosed(part, self.quote, self.escapes_names) for part in parts)
+
+    def texts(self, values: Iterable[str]) -> str:
+        """Write texts, with commas between them."""
+        return ", ".join(_enclosed(value, "'", self.escapes_texts) for value in values)
+
+    def number(self, value: float) -> str:
+        """Write a float."""
+        text = repr(float(value))
+        literal = self.literal.format(text if "e" in text else f"{text}e0")
+        return f"({literal})" if value < 0 else literal
 
 
 DIALECTS = {
@@ -89,59 +102,13 @@ DIALECTS = {
 
 
 def dialect_named(dialect: str) -> Dialect:
-    """Return a dialect.
-
-    Raises
-    ------
-    InputError
-        If there is none of this name.
-    """
-    if not isinstance(dialect, str) or dialect not in DIALECTS:
+    """Return a dialect; InputError if there is none of this name."""
+    if dialect not in DIALECTS:
         raise InputError(f"dialect is {dialect!r}, expected one of {', '.join(DIALECTS)}")
     return DIALECTS[dialect]
-
-
-def quoted(name: Name, argument: str, words: Dialect, what: str = "column") -> str:
-    """Quote a name, or the parts of a qualified one, so that it is a name and nothing else.
-
-    Raises
-    ------
-    InputError
-        If it is no text, empty, or has a NUL or a lone surrogate, which no database takes.
-    """
-    parts = [name] if isinstance(name, str) else name
-    if not isinstance(parts, Sequence) or not parts or not all(map(_is_name, parts)):
-        raise InputError(f"{argument} is {name!r}, expected the name of a {what}")
-    return ".".join(_enclosed(part, words.quote, words.escapes_names) for part in parts)
-
-
-def text_in(value: str, words: Dialect) -> str:
-    """Write a text."""
-    return _enclosed(value, "'", words.escapes_texts)
-
-
-def texts_in(values: Iterable[str], words: Dialect) -> str:
-    """Write a list of texts."""
-    return f"({', '.join(text_in(value, words) for value in values)})"
-
-
-def number_in(value: float, words: Dialect) -> str:
-    """Write a float."""
-    text = repr(float(value))
-    text = text if "e" in text else f"{text}e0"
-    return f"({words.literal.format(text)})" if value < 0 else words.literal.format(text)
 
 
 def _enclosed(text: str, mark: str, escapes: bool) -> str:
     if escapes:
         return f"{mark}{text.replace(chr(92), 2 * chr(92)).replace(mark, chr(92) + mark)}{mark}"
     return f"{mark}{text.replace(mark, 2 * mark)}{mark}"
-
-
-def _is_name(part: object) -> bool:
-    return isinstance(part, str) and bool(part) and is_storable(part)
-
-
-def is_storable(text: str) -> bool:
-    """Whether databases take a text: it has neither a NUL nor a lone surrogate."""
-    return "\0" not in text and not any("\ud800" <= each <= "\udfff" for each in text)

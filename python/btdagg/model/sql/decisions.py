@@ -1,0 +1,222 @@
+"""A model or a panel as one SQL expression over columns of counts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from btdagg._core import InputError
+from btdagg._util.validation import as_integer
+from btdagg.model.sql.dialects import Dialect, Name, dialect_named
+
+SIDES = {"minus": -1, "tie": 0, "plus": 1}
+
+# Parameters beyond this overflow the arithmetic of some databases.
+_LARGEST = 1e100
+
+# Beyond this |u|, exp(-2 |u|) is below the rounding of 1, and 2 sinh|u| is exp|u|.
+_LARGE_MARGIN = 20
+
+_MOST_VOTES = 200
+
+
+class Terms(NamedTuple):
+    """What an item is decided by, as SQL.
+
+    Attributes
+    ----------
+    u, eta : str
+        The margin from A's point of view, and the tie threshold on the scale of ln(2 sinh|u|).
+    doubt : str
+        The sizes of what is summed for the comparison, of which `rounding` is the share that the
+        sum may be off by.
+    least_u : float
+        Share of `doubt` up to which |u| is a tie.
+    """
+
+    u: str
+    eta: str
+    doubt: str
+    rounding: float
+    least_u: float
+
+
+def to_sql(
+    model: Any,
+    dialect: str,
+    *,
+    minus: Name = "minus",
+    tie: Name = "tie",
+    plus: Name = "plus",
+    max_votes: int | None = None,
+) -> str:
+    """Return the decision as one SQL expression; see `DavidsonModel.to_sql`."""
+    words = dialect_named(dialect)
+    columns = [words.name(column) for column in (minus, tie, plus)]
+    if len(set(columns)) < 3:
+        raise InputError(f"minus, tie and plus are {', '.join(columns)}, expected three columns")
+    if max_votes is None:
+        return label_of(model_terms(model, words, columns), words, _are_counts(columns, words))
+    n = as_integer(max_votes, "max_votes", 1, _MOST_VOTES)
+    return _looked_up(model, words, n, columns)
+
+
+def panel_to_sql(
+    model: Any, dialect: str, columns: Mapping[str, Sequence[str]] | None, rounding: float
+) -> str:
+    """Return the decision as one SQL expression; see `PanelModel.to_sql`.
+
+    `rounding` is what a sum may be off by, as a share of the sizes of what is summed.
+    """
+    words = dialect_named(dialect)
+    if columns is None:
+        columns = {judge: [f"{side} {judge}" for side in SIDES] for judge in model.judges}
+    quoted = {judge: [words.name(name) for name in names] for judge, names in columns.items()}
+    names = [name for of_judge in quoted.values() for name in of_judge]
+    if set(columns) != set(model.judges) or len(set(names)) != len(names) != 3 * len(columns):
+        raise InputError(
+            f"columns is {columns!r}, expected three for each of {', '.join(model.judges)}"
+        )
+    conditions = []
+    for judge in model.judges:
+        absent = " AND ".join(f"{name} IS NULL" for name in quoted[judge])
+        conditions.append(f"({absent} OR {_are_counts(quoted[judge], words)})")
+    return label_of(panel_terms(model, words, quoted, rounding), words, " AND ".join(conditions))
+
+
+def model_terms(model: Any, words: Dialect, columns: Sequence[str]) -> Terms:
+    """Write the terms of counts that are in three columns."""
+    _require_finite(beta=model.beta, eta0=model.eta0, gamma=model.gamma)
+    m, t, p = (_as_real(column, words) for column in columns)
+    alpha, kappa = words.number(model.alpha), words.number(model.kappa)
+    # ½ ln of a ratio near 1 through atanh, which keeps its relative accuracy.
+    margin = (
+        f"CASE WHEN {p} > 2 * {m} + {alpha} OR {m} > 2 * {p} + {alpha} "
+        f"THEN LN(({p} + {alpha}) / ({m} + {alpha})) / 2 "
+        f"ELSE {words.atanh.format(f'(({p} - {m}) / ({p} + {m} + 2 * {alpha}))')} END"
+    )
+    ties = f"{words.number(model.gamma)} * LN(({t} + {kappa}) / ({m} + {t} + {p} + {kappa}))"
+    return Terms(
+        f"({words.number(model.beta)} * ({margin}))",
+        f"({words.number(model.eta0)} + {ties})",
+        f"({words.number(abs(model.eta0))} + ABS({ties}))",
+        8 * math.ulp(1.0),
+        0,
+    )
+
+
+def panel_terms(
+    model: Any, words: Dialect, columns: Mapping[str, Sequence[str]], rounding: float
+) -> Terms:
+    """Write the terms of counts that are in three columns for each judge."""
+    heard = [judge for judge, on in zip(model.judges, model.heard, strict=True) if on]
+    votes = [[f"COALESCE({_as_real(name, words)}, 0)" for name in columns[j]] for j in heard]
+    alpha, kappa = words.number(model.alpha), words.number(model.kappa)
+    # A judge without votes has features 0, and what it would add comes from the mean of the rest.
+    s = [f"(LN(({p} + {alpha}) / ({m} + {alpha})) / 2)" for m, _, p in votes]
+    t = [f"LN(({o} + {kappa}) / ({m} + {o} + {p} + {kappa}))" for m, o, p in votes]
+    away = [f"(CASE WHEN {m} + {o} + {p} = 0 THEN 1 ELSE 0 END)" for m, o, p in votes]
+    n_present = f"{words.greatest}({len(votes)} - ({' + '.join(away)}), 1)"
+    beta = [b for b, on in zip(model.beta, model.heard, strict=True) if on]
+    gamma = [g for g, on in zip(model.gamma, model.heard, strict=True) if on]
+    _require_finite(beta=max(beta), eta0=model.eta0, gamma=max(map(abs, gamma)))
+
+    def total(features: Sequence[str], slopes: Sequence[float]) -> str:
+        def weighted(of: Sequence[str]) -> str:
+            pairs = zip(slopes, of, strict=True)
+            return " + ".join(f"{words.number(slope)} * {term}" for slope, term in pairs)
+
+        mean = f"({' + '.join(features)}) / {n_present}"
+        return f"({weighted(features)} + ({weighted(away)}) * {mean})"
+
+    sizes = total([f"ABS({term})" for term in s], beta)
+    slopes = total([f"ABS({term})" for term in t], list(map(abs, gamma)))
+    return Terms(
+        total(s, beta),
+        f"({words.number(model.eta0)} + {total(t, gamma)})",
+        f"({sizes} + {words.number(abs(model.eta0))} + {slopes})",
+        rounding,
+        rounding,
+    )
+
+
+def lead_of(u: str, words: Dialect) -> str:
+    """Write ln(2 sinh|u|)."""
+    # A margin below the smallest normal float has no logarithm worth the name.
+    size = f"{words.greatest}(ABS({u}), {words.number(3e-308)})"
+    log_sinh = f"LN(2 * {words.sinh.format(size)})"
+    return f"(CASE WHEN {size} > {_LARGE_MARGIN} THEN {size} ELSE {log_sinh} END)"
+
+
+def label_of(terms: Terms, words: Dialect, counted: str, lead: str | None = None) -> str:
+    """Compare ln(2 sinh|u|) with eta, as the core does, and with its allowance for rounding.
+
+    `counted` is the condition that counts are counts; `lead` what `lead_of` wrote, if it has a
+    column.
+    """
+    u, eta, doubt, rounding, least_u = terms
+    lead = lead or lead_of(u, words)
+    least = f"{words.number(least_u)} * {doubt}" if least_u else "0"
+    return (
+        f"CASE WHEN {counted} THEN CASE WHEN ABS({u}) > {least} "
+        f"AND {lead} - {eta} > {words.number(rounding)} * (1 + ABS({lead}) + {doubt}) "
+        f"THEN CASE WHEN {u} > 0 THEN 1 ELSE -1 END ELSE 0 END END"
+    )
+
+
+def _as_real(column: str, words: Dialect) -> str:
+    """Write a count as a float: a column may be of a type that compares as text or overflows."""
+    return f"CAST({column} AS {words.real})"
+
+
+def _are_counts(columns: Sequence[str], words: Dialect) -> str:
+    """Write the condition that columns hold whole numbers of at least 0; no NaN is below 2**63."""
+    conditions = []
+    for column in columns:
+        real = _as_real(column, words)
+        conditions.append(
+            f"{words.is_number.format(column)}{real} >= 0 AND {real} < {words.number(2.0**63)} "
+            f"AND {real} = {words.floor.format(real)}"
+        )
+    return " AND ".join(conditions)
+
+
+def _require_finite(**parameters: float) -> None:
+    for name, value in parameters.items():
+        if abs(value) > _LARGEST:
+            raise InputError(f"{name} is {value}, expected at most {_LARGEST:g} in size for SQL")
+
+
+def _looked_up(model: Any, words: Dialect, n: int, columns: Sequence[str]) -> str:
+    """Look up, for each pair of decisive votes, from how many ties on the decision changes.
+
+    With the decisive votes given it is monotone in the ties, so that is all there is to know.
+    """
+    ties_win_late = model.gamma >= 0
+    sign = 1 if model.beta >= 0 else -1
+    width = len(str(n + 1))
+    digits = []
+    for low in range(n + 1):
+        for high in range(n + 1):
+            ties = np.arange(max(n - low - high, -1) + 1 if high > low else 0)
+            rows = np.column_stack([np.full(len(ties), low), ties, np.full(len(ties), high)])
+            wins = int((model.decide(rows) == sign).sum())
+            # Where ties help the tie, the side wins with fewer than this, else with as many.
+            digits.append(f"{wins if ties_win_late else len(ties) - wins:0{width}d}")
+    # Compared before they are cast: no count is then too large for it. SUBSTR takes no floats.
+    small = " AND ".join(f"{_as_real(column, words)} <= {n}" for column in columns)
+    m, t, p = (f"CAST({_as_real(column, words)} AS {words.integer})" for column in columns)
+    lesser = f"CASE WHEN {m} < {p} THEN {m} ELSE {p} END"
+    greater = f"CASE WHEN {m} < {p} THEN {p} ELSE {m} END"
+    place = f"1 + {width} * (({lesser}) * {n + 1} + ({greater}))"
+    threshold = f"CAST(SUBSTR('{''.join(digits)}', {place}, {width}) AS {words.integer})"
+    wins_where = f"{t} < {threshold}" if ties_win_late else f"{t} >= {threshold}"
+    leader, other = (p, m) if sign > 0 else (m, p)
+    return (
+        f"CASE WHEN {_are_counts(columns, words)} AND {small} "
+        f"THEN CASE WHEN {m} + {t} + {p} > {n} THEN NULL WHEN {m} <> {p} AND {wins_where} "
+        f"THEN CASE WHEN {leader} > {other} THEN 1 ELSE -1 END ELSE 0 END END"
+    )

@@ -1,0 +1,322 @@
+"""The whole job as one SQL query: votes to counts, labels and probabilities.
+
+A vote is -1, 0 or 1 in these queries, NULL if it is missing, and `UNREADABLE` if it is none of
+these, or a sample has two different ones. A query cannot refuse a row, so an item with such a vote
+gets NULL for its counts and label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from btdagg._core import InputError
+from btdagg.model.sql.decisions import (
+    SIDES,
+    Terms,
+    label_of,
+    lead_of,
+    model_terms,
+    panel_terms,
+    to_sql,
+)
+from btdagg.model.sql.dialects import Dialect, Name, dialect_named
+
+UNREADABLE = 2
+# How databases write a number as text: 1, 1.0 and 1.00 of decimals, 1.0E0 of Trino's floats.
+_WORDS = {
+    -1: ("b", "-1", "-1.0", "-1.00", "-1.0e0"),
+    0: ("tie", "same", "0", "-0", "0.0", "-0.0", "0.00", "0.0e0", "-0.0e0"),
+    1: ("a", "1", "+1", "1.0", "1.00", "1.0e0"),
+}
+_LEAST_EXPONENT = -700  # databases raise an error where a float underflows
+
+
+@dataclass(frozen=True)
+class VotesTable:
+    """A table of votes in a database, one row per vote, and the names of its columns.
+
+    Parameters
+    ----------
+    name : str or sequence of str
+        The table; several parts are a qualified name such as ``("main", "btdagg_votes")``.
+    item, vote : str
+        Columns of the items and of the votes from A's point of view.
+    sample : str or sequence of str
+        Columns that tell the votes of an item apart: ``("judge", "order", "sample")`` for what
+        `btdagg votes --export` writes. Equal votes of a sample count once; different ones give the
+        item NULL. Without such columns every row is one more vote.
+    task, judge : str, optional
+        Columns to group by as well: an item is then decided for each of their values. Of a panel
+        `judge` is the column of the judges' names.
+    where : mapping of column name to a value, or to several in a list
+        Use only the rows that have one of these values, compared as text.
+    numbers : bool
+        Whether all votes are numbers, which need not be read as text, which takes longer.
+    """
+
+    name: Name
+    item: str = "item"
+    vote: str = "vote"
+    sample: str | Sequence[str] = ()
+    task: str | None = None
+    judge: str | None = None
+    where: Mapping[str, object] = field(default_factory=dict)
+    numbers: bool = False
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """The columns to group by besides the item, by the names they have in the result."""
+        columns = {"task": self.task, "judge": self.judge}
+        return {name: column for name, column in columns.items() if column is not None}
+
+
+@dataclass(frozen=True)
+class LabelsTable:
+    """A table of gold labels in a database, one row per item, and the names of its columns.
+
+    Parameters
+    ----------
+    name : str or sequence of str
+        The table; several parts are a qualified name.
+    item, label : str
+        Columns of the items and of their labels, which are written as votes are.
+    task : str, optional
+        Column of the tasks, if items are told apart by their task; the table of votes then has one.
+    numbers : bool
+        Whether all labels are numbers.
+    """
+
+    name: Name
+    item: str = "item"
+    label: str = "label"
+    task: str | None = None
+    numbers: bool = False
+
+
+def model_query(
+    model: Any,
+    dialect: str,
+    votes: VotesTable | Name,
+    *,
+    probabilities: bool,
+    max_votes: int | None,
+) -> str:
+    """Return the query of a model; see `DavidsonModel.to_sql_query`."""
+    words, table = dialect_named(dialect), _as_table(votes)
+    if max_votes is None:
+        terms = model_terms(model, words, [words.name(side) for side in SIDES])
+        return _decided(_Steps.counting(table, words), terms, table.keys, probabilities)
+    if probabilities:
+        raise InputError("probabilities need mathematical functions, and max_votes does without")
+    steps = _Steps.counting(table, words)
+    return steps.query(
+        *table.keys, "item", *SIDES, label=to_sql(model, dialect, max_votes=max_votes)
+    )
+
+
+def panel_query(
+    model: Any,
+    dialect: str,
+    votes: VotesTable | Name,
+    rounding: float,
+    *,
+    probabilities: bool,
+) -> str:
+    """Return the query of a panel; see `PanelModel.to_sql_query`."""
+    words, table = dialect_named(dialect), _as_table(votes)
+    if table.judge is None:
+        raise InputError("judge is None, expected the column of the judges' names")
+    columns = {
+        judge: [words.name(f"{side}_{number}") for side in SIDES]
+        for number, judge in enumerate(model.judges)
+    }
+    terms = panel_terms(model, words, columns, rounding)
+    keys = [key for key in table.keys if key != "judge"]
+    return _decided(_Steps.counting(table, words, model.judges), terms, keys, probabilities)
+
+
+def histogram_query(dialect: str, votes: VotesTable | Name, labels: LabelsTable | Name) -> str:
+    """Return one SQL query that counts the items of each triple of counts and label.
+
+    Its columns are `minus`, `tie`, `plus`, `label` and `number`, after `task` and `judge` where the
+    table of votes has those to group by. Items without a label have the label NULL. What it gives
+    is for `btdagg.votes.read_histogram` and `btdagg calibrate`.
+
+    Parameters
+    ----------
+    dialect : str
+        As of `DavidsonModel.to_sql`.
+    votes : VotesTable, str or sequence of str
+        The table of votes; see `DavidsonModel.to_sql_query`.
+    labels : LabelsTable, str or sequence of str
+        The table of labels, or its name if the columns are `item` and `label`.
+
+    Raises
+    ------
+    InputError
+        If there is no such dialect, or only the labels have tasks.
+
+    Notes
+    -----
+    What is wrong gets a value that a reader of the result refuses: counts of NULL if a vote of an
+    item is none, a label of 2 if a label is none or the item has several.
+    """
+    words, table = dialect_named(dialect), _as_table(votes)
+    gold = labels if isinstance(labels, LabelsTable) else LabelsTable(labels)
+    if gold.task is not None and table.task is None:
+        raise InputError(
+            "labels have a task and votes have none, expected the task of both or neither"
+        )
+    shared = {"item": gold.item} | ({} if gold.task is None else {"task": gold.task})
+    steps = _Steps.counting(table, words)
+    label = words.name("label")
+    rows = {key: f"l.{words.name(column)}" for key, column in shared.items()}
+    rows["label"] = _reading(f"l.{words.name(gold.label)}", words, numbers=gold.numbers)
+    steps.add("labels", source=f"{words.name(gold.name)} AS l", **rows)
+    once = f"CASE WHEN COUNT(*) = 1 THEN MAX({label}) ELSE {UNREADABLE} END"
+    steps.add("gold", *shared, group_by=shared, label=once)
+    kept = [*table.keys, *SIDES]
+    matched = " AND ".join(f"c.{words.name(key)} = g.{words.name(key)}" for key in shared)
+    source = f"btdagg_counts AS c LEFT JOIN btdagg_gold AS g ON {matched}"
+    joined = {key: f"c.{words.name(key)}" for key in kept} | {"label": f"g.{label}"}
+    steps.add("joined", source=source, **joined)
+    return steps.query(*kept, "label", group_by=(*kept, "label"), number="COUNT(*)")
+
+
+class _Steps:
+    """The subqueries of a query, each of the one before it unless it has another source."""
+
+    def __init__(self, words: Dialect) -> None:
+        self.words = words
+        self._written: list[str] = []
+        self._last = ""
+
+    @classmethod
+    def counting(cls, table: VotesTable, words: Dialect, judges: Sequence[str] = ()) -> _Steps:
+        """Write the subqueries from votes to counts, one row per item and key.
+
+        With `judges` there is one row for all of them, with their counts side by side too. A vote
+        of anybody else is then unreadable.
+        """
+        steps = cls(words)
+        samples = [table.sample] if isinstance(table.sample, str) else list(table.sample)
+        columns = {**table.keys, "item": table.item}
+        columns |= {f"sample_{number}": column for number, column in enumerate(samples)}
+        # A column of the table may have the name of another one in the query.
+        rows = {name: f"v.{words.name(column)}" for name, column in columns.items()}
+        cell = f"v.{words.name(table.vote)}"
+        # Without samples, numbers that are no votes are found by counting.
+        plain = table.numbers and not samples
+        rows["vote"] = cell if plain else _reading(cell, words, numbers=table.numbers)
+        if judges:
+            # As names are read from files: without blanks around them.
+            rows["judge"] = f"TRIM(CAST({rows['judge']} AS {words.text}))"
+            is_known = f"COALESCE({rows['judge']} IN ({words.texts(judges)}), FALSE)"
+            rows["vote"] = f"CASE WHEN {is_known} THEN {rows['vote']} ELSE {UNREADABLE} END"
+        conditions = [
+            f"CAST(v.{words.name(column)} AS {words.text}) IN ({words.texts(_texts(values))})"
+            for column, values in table.where.items()
+        ]
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        steps.add("votes", source=f"{words.name(table.name)} AS v{where}", **rows)
+        vote, judge = words.name("vote"), words.name("judge")
+        keys = [*table.keys, "item"]
+        if samples:
+            once = (
+                f"CASE WHEN MIN({vote}) = MAX({vote}) THEN MAX({vote}) "
+                f"WHEN MAX({vote}) IS NOT NULL THEN {UNREADABLE} END"
+            )
+            steps.add("samples", *keys, group_by=columns, vote=once)
+        readable = " + ".join(_how_many(f"{vote} = {number}") for number in SIDES.values())
+        conditions_of = {side: f"{vote} = {number}" for side, number in SIDES.items()}
+        for number, name in enumerate(judges):
+            own = f"{judge} = {words.texts([name])}"
+            for side, value in SIDES.items():
+                conditions_of[f"{side}_{number}"] = f"{vote} = {value} AND {own}"
+        sums = {
+            name: f"CASE WHEN COUNT({vote}) = {readable} THEN {_how_many(condition)} END"
+            for name, condition in conditions_of.items()
+        }
+        kept = [key for key in keys if not (judges and key == "judge")]
+        steps.add("counts", *kept, group_by=kept, **sums)
+        return steps
+
+    def add(self, name: str, *kept: str, **given: Any) -> None:
+        """Write a subquery; its arguments are as of `query`."""
+        self._written.append(f"btdagg_{name} AS (\n  {self._select(*kept, **given)}\n)")
+        self._last = f"btdagg_{name}"
+
+    def query(self, *kept: str, **given: Any) -> str:
+        """Write the query of columns that are kept, and of new ones by name."""
+        return "WITH " + ",\n".join(self._written) + "\n" + self._select(*kept, **given)
+
+    def _select(
+        self, *kept: str, source: str = "", group_by: Iterable[str] = (), **new: str
+    ) -> str:
+        columns = [self.words.name(name) for name in kept]
+        columns += [f"{written} AS {self.words.name(name)}" for name, written in new.items()]
+        grouped = ", ".join(self.words.name(name) for name in group_by)
+        text = f"SELECT {', '.join(columns)} FROM {source or self._last}"
+        return f"{text} GROUP BY {grouped}" if grouped else text
+
+
+def _decided(steps: _Steps, terms: Terms, keys: Iterable[str], probabilities: bool) -> str:
+    """Write the query of labels, and of probabilities, from counts.
+
+    Step by step, since not every database sees that a value is used several times.
+    """
+    words = steps.words
+    kept, names = [*keys, "item", *SIDES], ("u", "eta", "doubt")
+    u, eta, doubt, lead = (words.name(name) for name in (*names, "lead"))
+    steps.add("terms", *kept, u=terms.u, eta=terms.eta, doubt=terms.doubt)
+    steps.add("leads", *kept, *names, lead=lead_of(u, words))
+    counted = f"{words.name('minus')} IS NOT NULL"
+    label = label_of(terms._replace(u=u, eta=eta, doubt=doubt), words, counted, lead)
+    if not probabilities:
+        return steps.query(*kept, label=label)
+    steps.add("decided", *kept, "u", "eta", label=label)
+    # Less the largest exponent, so that none overflows.
+    top, least = f"{words.greatest}(ABS({u}), {eta})", words.number(_LEAST_EXPONENT)
+    exponents = zip(SIDES, (f"(0 - {u})", eta, u), strict=True)
+    odds = {
+        f"odds_{side}": f"EXP({words.greatest}({exponent} - {top}, {least}))"
+        for side, exponent in exponents
+    }
+    steps.add("odds", *kept, "label", **odds)
+    minus, tie, plus = (words.name(name) for name in odds)
+    # Both sides first, so that mirrored items have mirrored sums.
+    missing = f"CASE WHEN {words.name('label')} IS NULL THEN NULL"
+    shares = {
+        f"p_{side}": f"{missing} ELSE {own} / (({minus} + {plus}) + {tie}) END"
+        for side, own in zip(SIDES, (minus, tie, plus), strict=True)
+    }
+    return steps.query(*kept, "label", **shares)
+
+
+def _reading(column: str, words: Dialect, *, numbers: bool) -> str:
+    """Write a vote or a label as -1, 0, 1, NULL if it is missing, or `UNREADABLE`."""
+    missing = f"CASE WHEN {column} IS NULL THEN NULL"
+    if numbers:
+        same = " ".join(f"WHEN {column} = {number} THEN {number}" for number in _WORDS)
+        return f"{missing} {same} ELSE {UNREADABLE} END"
+    text = f"LOWER(TRIM(CAST({column} AS {words.text})))"
+    votes = " ".join(
+        f"WHEN {words.texts([word])} THEN {number}"
+        for number, spellings in _WORDS.items()
+        for word in spellings
+    )
+    return f"{missing} ELSE CASE {text} {votes} WHEN '' THEN NULL ELSE {UNREADABLE} END END"
+
+
+def _how_many(condition: str) -> str:
+    return f"COUNT(CASE WHEN {condition} THEN 1 END)"
+
+
+def _as_table(votes: VotesTable | Name) -> VotesTable:
+    return votes if isinstance(votes, VotesTable) else VotesTable(votes)
+
+
+def _texts(values: object) -> list[str]:
+    return [str(v) for v in values] if isinstance(values, list | tuple | set) else [str(values)]
