@@ -1,4 +1,4 @@
-r"""How the answer of a judge is read: strictly, and never as a tie for want of a verdict.
+r"""How a judge is asked to answer, and how its answer is read: without a verdict it is no vote.
 
 A verdict is stated by
 
@@ -7,9 +7,9 @@ A verdict is stated by
 - a label at the beginning of a line or sentence: ``Verdict: A``, ``The winner is B``;
 - a last line that is nothing but the verdict: ``A``, ``Output (a)``, ``Choice: B``.
 
-The last statement counts. Where it is negated, conditional, quoted in passing, one of several side
-by side, or not a word that was asked for, the answer is unparsed, whatever was said before it. A
-template may have a pattern of its own instead.
+The last statement counts. If it is negated, conditional, quoted in passing, one of several side by
+side, or not a word that was asked for, the answer is unparsed, whatever came before it. A template
+may have a pattern of its own instead.
 
 Answers may be of any length: whatever looks around a place looks no further than `_NEAR`.
 """
@@ -42,8 +42,8 @@ class AnswerFormat:
     Attributes
     ----------
     kind : "tag", "line" or "json"
-        ``[[A]]``, ``Verdict: A``, or a JSON object with the key ``verdict``. What is asked for:
-        whatever form an answer has, :func:`btdagg.judge.answers.parse_verdict` reads it.
+        ``[[A]]``, ``Verdict: A``, or a JSON object with the key ``verdict``. The judge is asked for
+        it; an answer in another form is read as well.
     first, second : str
         Names of the response shown first and of the one shown second.
     tie : str or None
@@ -94,14 +94,33 @@ class AnswerFormat:
     @property
     def words(self) -> tuple[str, ...]:
         """The words that are allowed: of the first, the second, and a tie if there is one."""
-        return (
-            (self.first, self.second) if self.tie is None else (self.first, self.second, self.tie)
-        )
+        both = (self.first, self.second)
+        return both if self.tie is None else (*both, self.tie)
 
     @property
     def instructions(self) -> str:
         """Tell the judge how to answer; stands where a template has ``{answer}``."""
-        return _with_confidence(_INSTRUCTIONS[self.kind](self.words), self)
+        form = {"tag": "[[{}]]", "line": "Verdict: {}", "json": '"{}"'}[self.kind]
+        *most, last = (form.format(word) for word in self.words)
+        choice = f"{', '.join(most)} or {last}"
+        if self.kind == "json":
+            told = (
+                'Answer with one JSON object and nothing else: {"reasoning": "...", "verdict": '
+                f'"..."}}, where the verdict is {choice}.'
+            )
+            more = ' Add "confidence": a whole number from 0 to 100, how sure you are of it.'
+        else:
+            where = (
+                "your verdict on a line of its own:"
+                if self.kind == "tag"
+                else "one line that reads"
+            )
+            told = f"End with {where} {choice}."
+            more = (
+                " On the line before it write Confidence: N, where N is a whole number from 0 to "
+                "100 that says how sure you are of the verdict."
+            )
+        return told + more if self.confidence else told
 
     @property
     def response_format(self) -> dict[str, Any] | None:
@@ -116,21 +135,9 @@ class AnswerFormat:
             properties["confidence"] = {"type": "integer"}
         return json_schema("verdict", properties)
 
-    def written(self, choice: str) -> str:
-        """Write a verdict, and nothing else, in the form that is asked for.
-
-        Parameters
-        ----------
-        choice : "first", "second" or "tie"
-
-        Raises
-        ------
-        InputError
-            If it is a tie where none is allowed.
-        """
+    def written(self, choice: Choice) -> str:
+        """Write a verdict, and nothing else, in the form that is asked for."""
         word = {"first": self.first, "second": self.second, "tie": self.tie}[choice]
-        if word is None:
-            raise InputError("a tie cannot be written where none is allowed")
         form = {"tag": "[[{}]]", "line": "Verdict: {}", "json": '{{"verdict": "{}"}}'}[self.kind]
         return form.format(word)
 
@@ -144,42 +151,6 @@ def json_schema(name: str, properties: dict[str, Any]) -> dict[str, Any]:
         "additionalProperties": False,
     }
     return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": schema}}
-
-
-def _tag(words: tuple[str, ...]) -> str:
-    return f"End with your verdict on a line of its own: {_choice(f'[[{w}]]' for w in words)}."
-
-
-def _line(words: tuple[str, ...]) -> str:
-    return f"End with one line that reads {_choice(f'Verdict: {w}' for w in words)}."
-
-
-def _json(words: tuple[str, ...]) -> str:
-    allowed = _choice(f'"{w}"' for w in words)
-    return (
-        'Answer with one JSON object and nothing else: {"reasoning": "...", "verdict": "..."}, '
-        f"where the verdict is {allowed}."
-    )
-
-
-_INSTRUCTIONS = {"tag": _tag, "line": _line, "json": _json}
-
-
-def _with_confidence(asked: str, answer: AnswerFormat) -> str:
-    if not answer.confidence:
-        return asked
-    if answer.kind == "json":
-        return f'{asked} Add "confidence": a whole number from 0 to 100, how sure you are of it.'
-    line = "Confidence: N"
-    return (
-        f"{asked} On the line before it write {line}, where N is a whole number from 0 to 100 that "
-        "says how sure you are of the verdict."
-    )
-
-
-def _choice(words: Any) -> str:
-    *most, last = words
-    return f"{', '.join(most)} or {last}"
 
 
 # Reading
@@ -213,19 +184,16 @@ def parse_verdict(
     finish_reason: str | None = None,
     refusal: str | None = None,
 ) -> Verdict:
-    """Read the verdict of an answer.
+    """Read the verdict of an answer (:mod:`btdagg.judge.answers` says how).
 
-    The last explicit statement of a verdict decides (:mod:`btdagg.judge.answers` says what is one).
-    If it is not clear the answer is unparsed, whatever was said before it. An answer that was cut
-    off is truncated even if it holds a verdict: it is not known to be the last.
+    An answer that was cut off is truncated even if it holds a verdict, which may not be its last.
 
     Parameters
     ----------
     text : str or None
         The answer. A thought between ``<think>`` and ``</think>`` is passed over.
     answer : AnswerFormat, optional
-        What was asked for; without it ``[[A]]``, ``[[B]]`` or ``[[TIE]]``. If it has a pattern, the
-        last match of that is the verdict, and nothing else is.
+        What was asked for; by default ``[[A]]``, ``[[B]]`` or ``[[TIE]]``.
     finish_reason : str, optional
         What the endpoint says: ``length`` is truncated, ``content_filter`` and ``refusal`` refused.
         ``too_long``, truncated too, is a reply that was not read to its end.
@@ -257,30 +225,14 @@ def parse_verdict(
 
 
 def vote_of(verdict: Verdict, order: str) -> int | None:
-    """Turn a verdict on a pair as it was shown into a vote from A's point of view.
+    """Return the vote of a verdict from A's point of view, None where there is no choice.
 
-    Parameters
-    ----------
-    verdict : Verdict
-    order : "AB" or "BA"
-        Which response was shown first.
-
-    Returns
-    -------
-    -1, 0, 1 or None
-        1 where A is better, None where there is no choice.
-
-    Raises
-    ------
-    InputError
-        If the order is another.
+    `order` says which response was shown first, "AB" or "BA".
     """
-    if order not in ("AB", "BA"):
-        raise InputError(f"order is {order!r}, expected AB or BA")
     if verdict.choice is None:
         return None
-    better_first = {"first": 1, "tie": 0, "second": -1}[verdict.choice]
-    return better_first if order == "AB" else -better_first
+    vote = {"first": 1, "tie": 0, "second": -1}[verdict.choice]
+    return vote if order == "AB" else -vote
 
 
 def sequence_probability(token_logprobs: Sequence[float]) -> float:
@@ -291,11 +243,6 @@ def sequence_probability(token_logprobs: Sequence[float]) -> float:
     token_logprobs : sequence of float
         Natural logarithm of the probability of every token. Minus infinity, and whatever is below
         the smallest float (endpoints write -9999 for it), makes it 0 or nearly so.
-
-    Returns
-    -------
-    float
-        From 0 to 1.
 
     Raises
     ------
@@ -437,7 +384,7 @@ class _Statement(NamedTuple):
     end: int
     choice: Choice | None
     why: str = ""
-    fields: dict[str, Any] | None = None
+    fields: dict[str, Any] | None = None  # of a JSON object
 
 
 _KEYS = (
@@ -453,14 +400,13 @@ _TAG = re.compile(
     re.IGNORECASE,
 )
 _JUDGEMENTS = "rating|judge?ment|decision|preference|choice|answer|result"
-# "So my final verdict: A", but not "Fluency verdict: A"; see `_begins`.
+# "So my final verdict: A", but not "Fluency verdict: A".
 _LABEL = re.compile(
-    r"(?<![a-z0-9_\"'’-])"
-    r"(?:(?:so|thus|hence|therefore|the|my|our|this|final|overall|and|as)\b[ \t,*_]{1,8}){0,6}?"
-    rf"(?:(?P<verdict>verdict)|winner|preferred[ \t]{{1,8}}(?:{_NOUNS})"
-    rf"|(?:final|my|overall)[ \t]{{1,8}}(?:{_JUDGEMENTS}))"
-    r"[ \t]{0,40}[*_`]{0,8}[ \t]{0,40}(?:(?P<sign>[:=]|->|→)|is\b|$)"
-    r"[ \t]{0,40}(?=(?P<value>[^\n]{0,300}))",
+    r"(?:^|(?<=[.!?;:\u2e80-\U0010ffff]))[^\w\n]{0,24}"
+    r"(?P<label>(?:(?:so|thus|hence|therefore|the|my|our|this|final|overall|and|as)\b[ \t,*_]{1,8})"
+    rf"{{0,6}}?(?:(?P<verdict>verdict)|winner|preferred[ \t](?:{_NOUNS})"
+    rf"|(?:final|my|overall)[ \t](?:{_JUDGEMENTS})))"
+    r"[ \t*_`]{0,16}(?:[:=]|->|→|is\b)[ \t]{0,40}(?=(?P<value>[^\n]{1,300}))",
     re.IGNORECASE | re.MULTILINE,
 )
 _LAST_LABEL = re.compile(
@@ -469,12 +415,12 @@ _LAST_LABEL = re.compile(
     re.IGNORECASE,
 )
 _AFTER_THE_LAST_LINE = re.compile(r"\s*(?:```|[\W_]*confidence\b[^\n]*)$", re.IGNORECASE)
-_NEXT_LINE = re.compile(r"[\s*_]*(?P<value>[^\n]{0,80})")
 _OBJECT = re.compile(r"\{\s*[\"'`\w]")
 _INNERMOST = re.compile(r"\{[^{}]*\}")
 _FIELD = re.compile(rf"[\"'`]?\b({'|'.join(_KEYS)})[\"'`]?\s*:\s*[\"']([^\"'\n]*)[\"']", re.I)
 _MOST = 64  # broken objects that are looked at: no answer that means anything has more
 _NEAR = 300  # characters around a statement that are looked at
+_LONGEST_LINE = 4000
 _QUOTES = "\"'“‘”’`«»"
 _SENTENCE_ENDS = re.compile(r"[.!?。！？;；]\s|\n")
 # What stands before a verdict that is not meant: "not [[A]]", "it would be [[A]]", "if so, [[A]]".
@@ -492,18 +438,18 @@ _DOUBT_AFTER = re.compile(
 
 def _last_statement(text: str, words: _Words) -> _Statement | None:
     """Find the last statement of a verdict, which is the one that counts."""
-    objects = list(_objects(text, words))
-    rest = _without(text, objects)
-    labels = list(_labels(rest, words))
-    tags = _tags(_without(rest, labels), words)
-    found = sorted([*objects, *labels, *tags], key=lambda statement: statement.start)[-2:]
-    last = found[-1] if found else None
+    statements = list(_objects(text, words))
+    for find in (_tags, _labels):
+        statements += find(_without(text, statements), words)
+        statements.sort(key=lambda statement: statement.start)
+    last = statements[-1] if statements else None
     stated = last and last.choice
     if last is not None and last.choice and last.fields is None:
         last = _meant(text, last, words)
-    places = [(each.start, each.end) for each in found]
-    if last is not None and found[0].choice != stated and side_by_side(text, *places):
-        last = last._replace(choice=None, why="one of several side by side")
+    if last is not None and len(statements) > 1:
+        before = statements[-2]
+        if before.choice != stated and side_by_side(text, before[:2], last[:2]):
+            last = last._replace(choice=None, why="one of several side by side")
     line = _last_line(text, words)
     if line is None or (last is not None and last.end > line.start):
         return last
@@ -523,12 +469,13 @@ def _last_match(text: str, pattern: str, words: _Words) -> _Statement | None:
     return _Statement(*match.span(), _exactly(value, words), _unknown(value))
 
 
-def side_by_side(text: str, one: tuple[int, int], other: tuple[int, int]) -> bool:
+def side_by_side(text: str, place: Sequence[int], next_place: Sequence[int]) -> bool:
     """Whether two places are in one line, or are the beginnings of a line and the next."""
-    n_lines = text.count("\n", one[1], other[0])
+    n_lines = text.count("\n", place[1], next_place[0])
     if n_lines != 1:
         return n_lines == 0
-    before = (text[max(start - _NEAR, 0) : start].rpartition("\n")[2] for start, _ in (one, other))
+    starts = (place[0], next_place[0])
+    before = (text[max(start - _NEAR, 0) : start].rpartition("\n")[2] for start in starts)
     return not any(map(str.isalpha, "".join(before)))
 
 
@@ -591,37 +538,20 @@ def _verdicts_in(
     return []
 
 
-def _labels(text: str, words: _Words) -> Iterator[_Statement]:
-    for label in _LABEL.finditer(text):
-        place, value = label.start(), label["value"]
-        if not _begins(text, place):
-            continue
-        is_asked_for = label["verdict"] and label["sign"]
-        if value.strip(" \t*_`"):
-            leading = words.leading.match(value)
-            if leading:
-                end = label.start("value") + leading.end()
-                yield _Statement(place, end, _chosen(leading, words), _unknown(leading[0]))
-            elif is_asked_for and not value.startswith("[["):
-                yield _Statement(place, label.end(), None, _unknown(value))
-        elif line := _NEXT_LINE.match(text, label.start("value") + len(value)):
-            choice = _exactly(line["value"], words)
-            if choice:
-                yield _Statement(place, line.end(), choice)
-            elif is_asked_for and "[[" not in line["value"]:
-                yield _Statement(place, label.end(), None, _unknown(line["value"]))
-
-
-def _begins(text: str, place: int) -> bool:
-    """Whether a line or sentence begins here; words without blanks may touch what they precede."""
-    before = text[max(place - 16, 0) : place].rstrip(" \t*_")[-1:]
-    return not before or (before not in "'’\"-" and (not before.isalnum() or before > "\u2e80"))
-
-
 def _tags(text: str, words: _Words) -> Iterator[_Statement]:
     for match in _TAG.finditer(text):
         value = match["tag"] or match["element"]
         yield _Statement(*match.span(), _exactly(value, words), _unknown(value))
+
+
+def _labels(text: str, words: _Words) -> Iterator[_Statement]:
+    for label in _LABEL.finditer(text):
+        value = label["value"]
+        if match := words.leading.match(value):
+            end = label.end() + match.end()
+            yield _Statement(label.start("label"), end, _chosen(match, words), _unknown(match[0]))
+        elif label["verdict"] and not value.startswith("\0"):  # which has been read
+            yield _Statement(label.start("label"), label.end(), None, _unknown(value))
 
 
 def _last_line(text: str, words: _Words) -> _Statement | None:
@@ -632,13 +562,12 @@ def _last_line(text: str, words: _Words) -> _Statement | None:
         if not start or not _AFTER_THE_LAST_LINE.match(text, start, end):
             break
         end = len(text[:start].rstrip())
-    line = text[start:end].strip()
+    line = text[start:end].strip()[-_LONGEST_LINE:]
     if any(line.count(pair[0]) != line.count(pair[1]) for pair in _BRACKETS):
         return None
-    labelled = _LAST_LABEL.match(line)
-    if labelled:
-        match = words.leading.match(labelled["value"])
-        if match is None or words.hedged.search(labelled["value"], match.end()):
+    if label := _LAST_LABEL.match(line):
+        match = words.leading.match(label["value"])
+        if match is None or words.hedged.search(label["value"], match.end()):
             return None
     else:
         match = words.exact.fullmatch(line)
@@ -647,8 +576,7 @@ def _last_line(text: str, words: _Words) -> _Statement | None:
             return None
         if line != text and match["noun"] and "(" not in line:  # may be a heading
             return None
-    choice = _chosen(match, words)
-    return _Statement(start, len(text), choice, _unknown(line))
+    return _Statement(start, len(text), _chosen(match, words), _unknown(line))
 
 
 def _meant(text: str, stated: _Statement, words: _Words) -> _Statement:
@@ -668,9 +596,10 @@ def _meant(text: str, stated: _Statement, words: _Words) -> _Statement:
 def _without(text: str, statements: Sequence[_Statement]) -> str:
     """Blank out what has been read; places stay."""
     parts, place = [], 0
-    for each in statements:
-        parts += [text[place : each.start], "\0" * (each.end - each.start)]
-        place = each.end
+    for statement in statements:
+        start, end = statement[:2]
+        parts += [text[place:start], "\0" * (end - start)]
+        place = end
     return "".join([*parts, text[place:]]) if parts else text
 
 

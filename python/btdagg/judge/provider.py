@@ -1,7 +1,7 @@
 """A model by its name, such as ``anthropic:claude-sonnet-5``: requests, through pydantic-ai.
 
-Repeats are ours, never those of a provider's library: what it repeats, nobody counts or pays
-attention to. All libraries send by one client of httpx2, whose hooks see each body as it is sent,
+Failed requests are repeated in `retries.py`, never by a provider's library, whose repeats would not
+be counted. All libraries send through one httpx2 client, whose hooks see each body as it is sent
 and the headers of each reply.
 """
 
@@ -16,6 +16,7 @@ import warnings
 from collections.abc import AsyncIterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -33,19 +34,12 @@ from btdagg.judge.client import (
 )
 from btdagg.judge.errors import ChatError, Faults
 from btdagg.judge.pacing import rate_limits_of
-from btdagg.judge.providers import (
-    ADDRESS_VARIABLES,
-    PROVIDERS,
-    SIMULATED,
-    KnownProvider,
-    provider_of,
-)
+from btdagg.judge.providers import PROVIDERS, SIMULATED, Provider, provider_of
 
 if TYPE_CHECKING:
     import httpx2
     from pydantic_ai.messages import ModelMessage, ModelResponse
     from pydantic_ai.models import Model, ModelRequestParameters
-    from pydantic_ai.providers import Provider
 
 # What is read of a reply. Answers have some 100 kB at most, their log-probabilities a few MB; in a
 # stream each token comes with a few hundred bytes around it.
@@ -90,14 +84,14 @@ class ModelClient:
     Parameters
     ----------
     provider : str
-        Such as ``anthropic``; ``openai`` for every endpoint that speaks its protocol. A model's
-        full name, ``anthropic:claude-sonnet-5``, says it as well.
+        Such as ``anthropic``, or a model's full name, ``anthropic:claude-sonnet-5``; ``openai`` for
+        every endpoint that speaks its protocol.
     base_url : str, optional
-        Such as ``http://localhost:8000/v1``; without it the provider's own.
+        Such as ``http://localhost:8000/v1``; the provider's own by default.
     api_key : str, optional
-        The key; without it, that of the environment.
+        By default that of the environment.
     key_variable : str, optional
-        Environment variable that holds the key; the provider's own unless given. It may be unset
+        Environment variable that holds the key; the provider's own by default. It may be unset
         where `base_url` is given for ``openai``: servers of one's own often want none.
     headers : mapping, optional
         Sent with each request.
@@ -111,12 +105,12 @@ class ModelClient:
     Attributes
     ----------
     name : str
-        Address without credentials; where votes come from, as the store and messages have it.
+        Address without credentials, which the store and messages show.
 
     Raises
     ------
     InputError
-        If there is no such provider, no key, or the address is none.
+        If there is no key, or the address or a header is malformed.
     MissingExtraError
         If the provider's library is not installed.
     """
@@ -137,14 +131,15 @@ class ModelClient:
         known = PROVIDERS[self.provider]
         with needs(known.extra, f"asking a model of {self.provider}"):
             import httpx2
+            import pydantic_ai.direct  # noqa: F401
 
-            _import_library(self.provider)
+            import_module(known.library)
         if base_url is not None and known.path:
-            _require_address(base_url, known.path, known.address)
-        variable = ADDRESS_VARIABLES.get(self.provider, "")
-        self.base_url = base_url or os.environ.get(variable) or known.address
+            _require_address(base_url, known)
+        self.base_url = base_url or os.environ.get(known.address_variable) or known.address
+        is_own = base_url is None or self.provider != "openai"
         self.key, self.key_variable = _key_of(
-            api_key, key_variable, known, is_needed=known.needs_key and self._is_own(base_url)
+            api_key, key_variable, known, is_needed=known.needs_key and is_own
         )
         self.headers = _require_headers(headers or {})
         self.name = without_credentials(self.base_url) or self.provider
@@ -155,24 +150,20 @@ class ModelClient:
         )
         self._ssl = httpx2.create_ssl_context()
         try:
-            self._http_client = self.http_client()
+            self._http_client = self._new_http_client()
         except (ValueError, ImportError, httpx2.InvalidURL) as error:
             raise InputError(
                 f"the proxy of HTTP_PROXY, HTTPS_PROXY or ALL_PROXY: "
                 f"{self.faults.brief(str(error))}; want one such as http://localhost:3128"
             ) from None
-        self._models: dict[tuple[str, str], Model] = {}
+        self._models: dict[tuple[str, bool, bool], Model] = {}
         self._checked: set[str] = set()
-        self._provider_library: Provider[Any] | None = None
-        # What structured answers are asked for by, and what the limit of an answer is called: as
-        # long as the endpoint takes it.
+        # How structured answers are asked for, and what the limit of an answer is called, until the
+        # endpoint refuses it.
         self._structured = "json_schema"
         self._takes_new_limit = self.provider == "openai" and self.base_url.startswith(
             known.address.removesuffix("/v1")
         )
-
-    def _is_own(self, base_url: str | None) -> bool:
-        return base_url is None or self.provider != "openai"
 
     def __repr__(self) -> str:
         return f"ModelClient({self.name!r})"
@@ -202,7 +193,7 @@ class ModelClient:
         """Return a text without the key, should it hold it."""
         return self.faults.hidden(text)
 
-    async def body_of(self, request: ChatRequest) -> dict[str, Any]:
+    async def _body_of(self, request: ChatRequest) -> dict[str, Any]:
         """Return the body that a request would be sent with."""
         exchange = _Exchange(is_sent=False)
         token = _exchange.set(exchange)
@@ -217,7 +208,7 @@ class ModelClient:
 
     def long_reader(self) -> tuple[Any, httpx2.AsyncClient]:
         """Return OpenAI's library for replies of any length, and what it sends by; to be closed."""
-        http_client = self.http_client(reads_all=True)
+        http_client = self._new_http_client()
         return self._openai_library(http_client), http_client
 
     def explained(self, error: Exception) -> ChatError:
@@ -225,14 +216,15 @@ class ModelClient:
         import openai
 
         if isinstance(error, openai.APIStatusError):
-            headers = dict(error.response.headers)
-            found = self.refused(error.status_code, error.body, headers)
-            return found if isinstance(found, ChatError) else ChatError(found.text, "rejected")
+            refusal = self.refused(error.status_code, error.body, dict(error.response.headers))
+            if isinstance(refusal, ChatError):
+                return refusal
+            return ChatError(refusal.text, "rejected")
         if isinstance(error, openai.APITimeoutError):
             return ChatError("time-out", may_cost=True)
         if isinstance(error, openai.APIConnectionError):
             return self.faults.of_connection(error)
-        return self.faults.explained(error, "")
+        return self.faults.explained(error)
 
     def read(self, completion: Mapping[str, Any]) -> ChatReply:
         """Return the reply that a completion of a batch stands for.
@@ -249,23 +241,14 @@ class ModelClient:
             response = model._process_response(ChatCompletion.construct(**completion))
             return self._reply(response, _Exchange(), 0.0)
         except Exception as error:
-            fault = self.faults.explained(error, "", has_begun=True)
+            fault = self.faults.explained(error, has_begun=True)
         raise fault
 
     def refused(
         self, status: int, body: object, headers: Mapping[str, str] | None = None
     ) -> ChatReply | ChatError:
         """Return what a result of a batch that is an error stands for."""
-        from pydantic_ai.exceptions import ModelHTTPError, ModelQuotaExceededError
-
-        error = body.get("error", body) if isinstance(body, Mapping) else {}
-        code = error.get("code") if isinstance(error, Mapping) else None
-        is_quota = status == 402 or code in ("insufficient_quota", "billing_hard_limit_reached")
-        kind = ModelQuotaExceededError if is_quota else None
-        found = ModelHTTPError.for_category(
-            kind, status_code=status, model_name="", body=body, headers=headers
-        )
-        return self.faults.filtered(found) or self.faults.explained(found, "")
+        return self.faults.refusal(status, body) or self.faults.of_status(status, body, headers)
 
     # Requests
 
@@ -273,13 +256,12 @@ class ModelClient:
         """Refuse a setting that does not reach the model, before the first request."""
         if request.model in self._checked or self.provider == "bedrock":
             return
-        body = await self.body_of(request)
-        if body:
-            for setting in _missing(request, body):
-                what, option = _WORDS[setting]
-                raise ChatError(
-                    f"{request.model} is not sent {what} through {self.provider}; {option}", "fatal"
-                )
+        body = await self._body_of(request)
+        if body and (argument := _unsent(request, body)):
+            raise ChatError(
+                f"{argument} does not reach {request.model} through {self.provider}; leave it out",
+                "fatal",
+            )
         self._checked.add(request.model)
 
     async def _sent(self, request: ChatRequest) -> ChatReply:
@@ -294,9 +276,10 @@ class ModelClient:
             latency = time.perf_counter() - began
             if _caused_by(error, _ReplyTooLongError):
                 return ChatReply("", finish_reason=TOO_LONG, latency=latency)
-            filtered = self.faults.filtered(error, latency)
-            if filtered is not None:
-                return filtered
+            status, body = getattr(error, "status_code", None), getattr(error, "body", None)
+            refusal = self.faults.refusal(status, body, latency)
+            if refusal is not None:
+                return refusal
             fault = self.faults.explained(
                 error, request.model, exchange.content_type, has_begun=exchange.has_begun
             )
@@ -328,14 +311,14 @@ class ModelClient:
 
     def _adapts(self, fault: ChatError, request: ChatRequest, structured: str) -> bool:
         """Whether a refused request can be put in another way: from now on it is."""
-        said = str(fault)
-        names_it = fault.status is not None and fault.status >= 400 and fault.kind != "fatal"
-        if request.max_tokens and not self._takes_new_limit and "max_completion_tokens" in said:
+        message = str(fault)
+        if request.max_tokens and not self._takes_new_limit and "max_completion_tokens" in message:
             self._takes_new_limit = True
             return fault.kind == "rejected"
-        if request.response_format is None or not structured or "effort" in said:
+        is_refused = fault.status is not None and fault.kind != "fatal" and "effort" not in message
+        if request.response_format is None or not structured or not is_refused:
             return False
-        if not names_it or not _OF_STRUCTURE.search(said):
+        if not _OF_STRUCTURE.search(message):
             return False
         if self._structured == structured:
             is_openai = self.provider in ("openai", "ollama")
@@ -344,6 +327,7 @@ class ModelClient:
 
     def _settings(self, request: ChatRequest) -> tuple[Any, ModelRequestParameters]:
         from pydantic_ai.models import ModelRequestParameters
+        from pydantic_ai.output import OutputObjectDefinition
 
         sent: dict[str, Any] = {
             "temperature": request.temperature,
@@ -372,15 +356,15 @@ class ModelClient:
                 extra["output_config"] = output
         elif self.provider in ("google", "bedrock"):
             if schema is not None:
-                parameters = _native(inner.get("schema"))
+                parameters = ModelRequestParameters(
+                    output_mode="native",
+                    output_object=OutputObjectDefinition(json_schema=dict(inner.get("schema", {}))),
+                )
             if self.provider == "google":
                 sent["google_logprobs"] = True if request.logprobs else None
-                if effort is not None or budget is not None:
-                    thinking = {"thinking_level": effort, "thinking_budget": budget}
-                    sent["google_thinking_config"] = {
-                        "include_thoughts": True,
-                        **{name: value for name, value in thinking.items() if value is not None},
-                    }
+                thinking = {"thinking_level": effort, "thinking_budget": budget}
+                if thinking := {n: value for n, value in thinking.items() if value is not None}:
+                    sent["google_thinking_config"] = {"include_thoughts": True, **thinking}
         else:
             sent["openai_reasoning_effort"] = effort
             sent["openai_logprobs"] = True if request.logprobs else None
@@ -397,7 +381,7 @@ class ModelClient:
         """Return the model of pydantic-ai; one is kept for each way of asking."""
         name = provider_of(request.model)[1]
         role = str(request.messages[0]["role"]) if request.messages else ""
-        key = name, f"{role == 'developer'} {self._takes_new_limit}"
+        key = name, role == "developer", self._takes_new_limit
         if key not in self._models:
             self._models[key] = self._made(name, is_developer=role == "developer")
         return self._models[key]
@@ -407,21 +391,15 @@ class ModelClient:
             "may_tokenize_special_tokens_in_content": False,  # votes are of texts as they are
             "supports_json_schema_output": True,
         }
+        provider: Any
         if self.provider == "anthropic":
             from anthropic import AsyncAnthropic
             from pydantic_ai.models.anthropic import AnthropicModel
             from pydantic_ai.providers.anthropic import AnthropicProvider
 
-            library = AsyncAnthropic(
-                api_key=self.key,
-                base_url=self.base_url,
-                max_retries=0,
-                timeout=self.timeout,
-                http_client=self._http_client,
-            )
-            return AnthropicModel(
-                name, provider=AnthropicProvider(anthropic_client=library), profile=profile
-            )
+            anthropic = AsyncAnthropic(**self._sending(self._http_client))
+            provider = AnthropicProvider(anthropic_client=anthropic)
+            return AnthropicModel(name, provider=provider, profile=profile)
         if self.provider == "google":
             from pydantic_ai.models.google import GoogleModel
             from pydantic_ai.providers.google import GoogleProvider
@@ -431,7 +409,16 @@ class ModelClient:
             )
             return GoogleModel(name, provider=provider, profile=profile)
         if self.provider == "bedrock":
-            return _bedrock_model(name, self, profile)
+            import boto3
+            from botocore.config import Config
+            from pydantic_ai.models.bedrock import BedrockConverseModel
+            from pydantic_ai.providers.bedrock import BedrockProvider
+
+            config = Config(retries={"total_max_attempts": 1}, read_timeout=self.timeout)
+            url = self.base_url or None
+            bedrock = boto3.client("bedrock-runtime", endpoint_url=url, config=config)
+            provider = BedrockProvider(bedrock_client=bedrock)
+            return BedrockConverseModel(name, provider=provider, profile=profile)
         from pydantic_ai.providers.openai import OpenAIProvider
 
         from btdagg.judge.openai_compatible import CompatibleModel
@@ -443,21 +430,23 @@ class ModelClient:
             "openai_chat_streaming_requires_finish_reason": True,
             "openai_system_prompt_role": "developer" if is_developer else "system",
         }
-        library = self._openai_library(self._http_client)
-        return CompatibleModel(
-            name, provider=OpenAIProvider(openai_client=library), profile=profile
-        )
+        provider = OpenAIProvider(openai_client=self._openai_library(self._http_client))
+        return CompatibleModel(name, provider=provider, profile=profile)
 
     def _openai_library(self, http_client: httpx2.AsyncClient) -> Any:
         from openai import AsyncOpenAI
 
-        return AsyncOpenAI(
-            api_key=self.key or _NO_KEY,
-            base_url=self.base_url,
-            max_retries=0,
-            timeout=self.timeout,
-            http_client=http_client,
-        )
+        return AsyncOpenAI(**self._sending(http_client))
+
+    def _sending(self, http_client: httpx2.AsyncClient) -> dict[str, Any]:
+        """Return how the libraries of OpenAI and Anthropic are to send."""
+        return {
+            "api_key": self.key or _NO_KEY,
+            "base_url": self.base_url,
+            "max_retries": 0,
+            "timeout": self.timeout,
+            "http_client": http_client,
+        }
 
     # Replies
 
@@ -478,9 +467,15 @@ class ModelClient:
             if not text and not reasoning:
                 raise ChatError("the reply has no answer", "protocol", may_cost=True)
         finish = _FINISH.get(finish, finish)
-        said = _refusal_of(details)
-        if finish == "refusal" or said or (response.finish_reason == "content_filter" and not text):
-            finish, text = "refusal", said or text or f"refused by the model ({finish})"
+        refusal = ": ".join(
+            str(details[name]) for name in ("refusal_category", "refusal") if details.get(name)
+        )
+        if (
+            finish == "refusal"
+            or refusal
+            or (response.finish_reason == "content_filter" and not text)
+        ):
+            finish, text = "refusal", refusal or text or f"refused by the model ({finish})"
         if max(len(text), len(reasoning)) > _LONGEST_ANSWER:
             text, reasoning = text[:_LONGEST_ANSWER], reasoning[:_LONGEST_ANSWER]
             finish = TOO_LONG
@@ -497,19 +492,10 @@ class ModelClient:
 
     # HTTP
 
-    def http_client(self, *, reads_all: bool = False) -> httpx2.AsyncClient:
-        """Return a client that sends as the user says: by proxies, and with trusted certificates.
-
-        With `reads_all` it reads replies of any length, and the caller closes it.
-        """
+    def _new_http_client(self) -> httpx2.AsyncClient:
+        """Return a client that goes by the environment's proxies and trusted certificates."""
         import httpx2
 
-        hooks: Any = {
-            "request": [self._add_headers, _look_at_request],
-            "response": [_look_at_response],
-        }
-        if reads_all:
-            hooks = {"request": [self._add_headers]}
         return httpx2.AsyncClient(
             timeout=self.timeout,
             verify=self._ssl,
@@ -517,7 +503,10 @@ class ModelClient:
             limits=httpx2.Limits(max_connections=1000, max_keepalive_connections=100),
             follow_redirects=True,
             headers={"Accept-Encoding": "identity"},  # so that a small reply is not a large one
-            event_hooks=hooks,
+            event_hooks={
+                "request": [self._add_headers, _look_at_request],
+                "response": [_look_at_response],
+            },
         )
 
     async def _add_headers(self, request: httpx2.Request) -> None:
@@ -536,7 +525,7 @@ def client_of(model: str, base_url: str | None = None, **options: Any) -> ChatCl
     Raises
     ------
     InputError
-        If there is no key, or the address is none, or one for the simulated judge.
+        As `ModelClient` does, or if options of an endpoint are given for the simulated judge.
     """
     if model != SIMULATED:
         return ModelClient(model, base_url, **options)
@@ -554,11 +543,6 @@ _FINISH = {
     "end_turn": "stop", "stop_sequence": "stop", "STOP": "stop",
     "max_tokens": "length", "model_context_window_exceeded": "length", "MAX_TOKENS": "length",
 }  # fmt: skip
-
-
-def _refusal_of(details: Mapping[str, Any]) -> str:
-    """What a provider says of an answer that it holds back; empty where it does not."""
-    return ": ".join(str(details[n]) for n in ("refusal_category", "refusal") if details.get(n))
 
 
 def _usage_of(response: ModelResponse) -> Usage | None:
@@ -619,79 +603,32 @@ def _messages_of(messages: Any, *, is_marked: bool) -> list[ModelMessage]:
     return [*made, ModelRequest(parts)]
 
 
-def _native(schema: Any) -> ModelRequestParameters:
-    from pydantic_ai.models import ModelRequestParameters
-    from pydantic_ai.output import OutputObjectDefinition
-
-    return ModelRequestParameters(
-        output_mode="native", output_object=OutputObjectDefinition(json_schema=dict(schema or {}))
-    )
-
-
-def _import_library(provider: str) -> None:
-    """Import what asking a provider takes, so that what is missing is said at once."""
-    import pydantic_ai.direct  # noqa: F401
-
-    if provider == "anthropic":
-        import anthropic  # noqa: F401
-    elif provider == "google":
-        from google import genai  # noqa: F401
-    elif provider == "bedrock":
-        import boto3  # noqa: F401
-    else:
-        import openai  # noqa: F401
-
-
-def _bedrock_model(name: str, client: ModelClient, profile: Any) -> Model:
-    import boto3
-    from botocore.config import Config
-    from pydantic_ai.models.bedrock import BedrockConverseModel
-    from pydantic_ai.providers.bedrock import BedrockProvider
-
-    config = Config(retries={"total_max_attempts": 1}, read_timeout=client.timeout)
-    library = boto3.client("bedrock-runtime", endpoint_url=client.base_url or None, config=config)
-    return BedrockConverseModel(
-        name, provider=BedrockProvider(bedrock_client=library), profile=profile
-    )
-
-
 # Settings
 
-_WORDS = {
-    "temperature": ("a temperature", "--temperature default avoids it"),
-    "top_p": ("a top_p", "no --top-p avoids it"),
-    "seed": ("a seed", "no --request-seed avoids it"),
-    "max_tokens": ("a limit on its answer", "no --max-answer-tokens avoids it"),
-    "reasoning_effort": ("an effort", "no --reasoning-effort avoids it"),
-    "thinking_budget": ("a thinking budget", "no --thinking-budget avoids it"),
-    "logprobs": ("a wish for log-probabilities", "no --confidence logprobs avoids it"),
-    "extra": ("further fields", "no --extra-body avoids it"),
+# Names of settings in the bodies of the providers, and the arguments of `Judging` behind them.
+_SENT_AS = {
+    "temperature": ("temperature", ("temperature",)),
+    "top_p": ("top_p", ("topp",)),
+    "seed": ("request_seed", ("seed",)),
+    "max_tokens": ("max_answer_tokens", ("maxtokens", "maxcompletiontokens", "maxoutputtokens")),
+    "reasoning_effort": ("reasoning_effort", ("reasoningeffort", "effort", "thinkinglevel")),
+    "thinking_budget": ("thinking_budget", ("budgettokens", "thinkingbudget")),
+    "logprobs": ('confidence="logprobs"', ("logprobs", "responselogprobs")),
 }
 
 
-def _missing(request: ChatRequest, body: Mapping[str, Any]) -> list[str]:
-    """Names of the settings of a request whose values are not in its body."""
+def _unsent(request: ChatRequest, body: Mapping[str, Any]) -> str:
+    """Return the first argument of a request that is not in its body; empty if all are."""
     leaves = {_plain(name): value for name, value in _leaves(body)}
-    names = {
-        "temperature": ("temperature",),
-        "top_p": ("topp",),
-        "seed": ("seed",),
-        "max_tokens": ("maxtokens", "maxcompletiontokens", "maxoutputtokens"),
-        "reasoning_effort": ("reasoningeffort", "effort", "thinkinglevel"),
-        "thinking_budget": ("budgettokens", "thinkingbudget"),
-        "logprobs": ("logprobs", "responselogprobs"),
-    }
-    missing = []
-    for setting, sent_as in names.items():
+    for setting, (argument, names) in _SENT_AS.items():
         value = getattr(request, setting)
         if value is None or value is False:
             continue
-        sent = next((leaves[name] for name in sent_as if name in leaves), None)
+        sent = next((leaves[name] for name in names if name in leaves), None)
         if str(sent).lower() != str(value).lower():
-            missing.append(setting)
-    if any(_plain(name) not in leaves and name not in body for name in request.extra):
-        missing.append("extra")
-    return missing
+            return argument
+    is_sent = all(_plain(name) in leaves or name in body for name in request.extra)
+    return "" if is_sent else "extra"
 
 
 def _plain(name: str) -> str:
@@ -707,17 +644,17 @@ def _leaves(value: Any) -> Any:
 
 
 def _key_of(
-    given: str | None, variable: str | None, known: KnownProvider, *, is_needed: bool
+    key: str | None, variable: str | None, provider: Provider, *, is_needed: bool
 ) -> tuple[str, str]:
     """Return the key, empty where there may be none, and the variable that should hold it."""
-    variables = (variable,) if variable else known.key_variables
-    variable = next((each for each in variables if os.environ.get(each)), variables[0])
-    key = (os.environ.get(variable, "") if given is None else given).strip()
-    said = f"environment variable {variable}" if given is None else "api_key"
+    variables = (variable,) if variable else provider.key_variables
+    variable = next((name for name in variables if os.environ.get(name)), variables[0])
+    source = f"environment variable {variable}" if key is None else "api_key"
+    key = (os.environ.get(variable, "") if key is None else key).strip()
     if not key and is_needed:
-        raise InputError(f"{said} is not set, expected an API key")
+        raise InputError(f"{source} is not set, expected an API key")
     if not key.isascii() or not key.isprintable():
-        raise InputError(f"{said} has characters that no API key has")
+        raise InputError(f"{source} has characters that no API key has")
     return key, variable
 
 
@@ -731,20 +668,21 @@ def _require_headers(headers: Mapping[str, str]) -> dict[str, str]:
     return dict(headers)
 
 
-def _require_address(base_url: str, path: str, example: str) -> None:
+def _require_address(base_url: str, provider: Provider) -> None:
     """Refuse a base URL that is none, or ends in the path that the library adds."""
     try:
         parts = urlsplit(base_url)
-        good = parts.scheme in ("http", "https") and bool(parts.hostname)
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname)
         _ = parts.port
     except ValueError:
-        good = False
-    shown = without_credentials(base_url)
-    if good and parts.path.rstrip("/").endswith(path):
-        raise InputError(f"base URL is {shown!r}, expected it without {path}")
-    if not good:
-        example = "http://localhost:8000/v1" if path == "/chat/completions" else example
+        is_address = False
+    shown, path = without_credentials(base_url), provider.path
+    if not is_address:
+        is_chat = path == "/chat/completions"
+        example = "http://localhost:8000/v1" if is_chat else provider.address
         raise InputError(f"base URL is {shown!r}, expected one such as {example}")
+    if parts.path.rstrip("/").endswith(path):
+        raise InputError(f"base URL is {shown!r}, expected it without {path}")
 
 
 # Hooks
@@ -759,7 +697,9 @@ async def _look_at_request(request: httpx2.Request) -> None:
 
 async def _look_at_response(response: httpx2.Response) -> None:
     """Note what headers say, and cap what is read of a reply."""
-    exchange = _exchange.get(None) or _Exchange()
+    exchange = _exchange.get(None)
+    if exchange is None:  # of a batch, whose files may be of any length
+        return
     exchange.limits = rate_limits_of(response.headers)
     exchange.content_type = response.headers.get("content-type", "").partition(";")[0]
     exchange.has_begun = response.status_code < 400

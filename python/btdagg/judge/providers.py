@@ -7,34 +7,38 @@ from typing import NamedTuple
 SIMULATED = "simulated"  # the model that asks no endpoint
 
 
-class KnownProvider(NamedTuple):
-    """What is known of a provider."""
+class Provider(NamedTuple):
+    """Where a provider is, and what a client of it needs."""
 
-    address: str  # its own
-    path: str  # what its library adds to a base URL
-    extra: str  # what is to be installed
+    address: str
+    path: str  # which its library adds to a base URL
+    library: str  # module that is imported
+    extra: str  # of btdagg, which installs it
     key_variables: tuple[str, ...]  # the first that is set
     needs_key: bool = True
+    address_variable: str = ""
 
 
+_CHAT = "/chat/completions"
 PROVIDERS = {
-    "openai": KnownProvider(
-        "https://api.openai.com/v1", "/chat/completions", "judge", ("OPENAI_API_KEY",)
+    "openai": Provider(
+        "https://api.openai.com/v1", _CHAT, "openai", "judge", ("OPENAI_API_KEY",),
+        address_variable="OPENAI_BASE_URL",
     ),
-    "anthropic": KnownProvider(
-        "https://api.anthropic.com", "/v1/messages", "anthropic", ("ANTHROPIC_API_KEY",)
+    "anthropic": Provider(
+        "https://api.anthropic.com", "/v1/messages", "anthropic", "anthropic",
+        ("ANTHROPIC_API_KEY",),
     ),
-    "google": KnownProvider(
-        "https://generativelanguage.googleapis.com", "/v1beta", "google",
+    "google": Provider(
+        "https://generativelanguage.googleapis.com", "/v1beta", "google.genai", "google",
         ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
     ),
-    "bedrock": KnownProvider("", "", "bedrock", ("AWS_BEARER_TOKEN_BEDROCK",), needs_key=False),
-    "ollama": KnownProvider(
-        "http://localhost:11434/v1", "/chat/completions", "judge", ("OLLAMA_API_KEY",),
-        needs_key=False,
+    "bedrock": Provider("", "", "boto3", "bedrock", ("AWS_BEARER_TOKEN_BEDROCK",), needs_key=False),
+    "ollama": Provider(
+        "http://localhost:11434/v1", _CHAT, "openai", "judge", ("OLLAMA_API_KEY",),
+        needs_key=False, address_variable="OLLAMA_BASE_URL",
     ),
 }  # fmt: skip
-ADDRESS_VARIABLES = {"openai": "OPENAI_BASE_URL", "ollama": "OLLAMA_BASE_URL"}
 
 
 def provider_of(model: str) -> tuple[str, str]:
