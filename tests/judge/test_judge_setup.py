@@ -48,10 +48,10 @@ PLAIN = ("--temperature", "default")
     ("wrong", "said", "most"),
     [
         ({"model": "n"}, "knows no such path or no model 'n' (HTTP 404)", 1),
-        ({"options": ()}, "; --temperature default avoids it", 2),
+        ({"options": ()}, "; change temperature or leave it out", 2),
         ({"path": "/v2"}, "no chat-completions endpoint", 1),
         ({"path": "/elsewhere"}, "; a base URL is what comes before /chat/completions", 1),
-        ({"whole": "/chat/completions"}, "want it without /chat/completions", 0),
+        ({"whole": "/chat/completions"}, "expected it without /chat/completions", 0),
         ({"scheme": "https"}, "; the endpoint may want http:// in place of https://", 0),
     ],
     ids=["model", "parameter", "path", "no such path", "whole path", "tls"],
