@@ -5,8 +5,7 @@ import sys
 import pytest
 
 from btdagg._util.addresses import shown_address, without_credentials
-from btdagg.judge.store.places import url_of
-from btdagg.judge.store.records import StoreError
+from btdagg.judge.store.database import StoreError, url_of
 
 SECRET = "hunter2"
 FORMS = {

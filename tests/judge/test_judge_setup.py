@@ -181,18 +181,6 @@ def test_votes_of_another_endpoint_are_not_mixed_in(cli, folder, endpoint):
     assert len(third.requests) == 40
 
 
-def test_a_store_of_before_matches_any_endpoint(cli, folder, endpoint):
-    import sqlite3
-
-    server = endpoint(of_model_m)
-    assert judge(cli, server.url, *PLAIN, "--max-calls", "10")[0] == 3
-    with sqlite3.connect("v.db") as connection:
-        connection.execute("DROP TABLE btdagg_endpoints")
-    other = endpoint(of_model_m)
-    assert judge(cli, other.url, *PLAIN)[0] == 0
-    assert len(other.requests) == 30
-
-
 # What is sent
 
 

@@ -60,7 +60,7 @@ def test_a_store_of_another_version(store_place):
         with store._engine.begin() as connection:
             connection.execute(schema.about.update().values(version=7))
     said = refused(store_place)
-    assert "a vote store of version 7, expected 1; use the btdagg that made it" in said
+    assert "a vote store of version 7, expected 2; use the btdagg that made it" in said
 
 
 def test_what_is_no_store(tmp_path):

@@ -280,10 +280,11 @@ class BatchWriter:
         whole = (part.parent / part.name[1:].removesuffix(".part")).resolve()
         part.rename(whole)
         prices = self._judging.paid
-        batch = self._owner.batches.add(
+        batch = self._owner.add_batch(
             self._ask,
             self._in_file,
             file=str(whole),
+            provider="openai",
             endpoint=self._address,
             answer=json.dumps(asdict(self._judging.prompt.answer)),
             price_in=prices.prompt if prices else None,

@@ -40,7 +40,7 @@ async def send_batch(batch: int, owner: Owner, endpoint: BatchEndpoint) -> Batch
     InputError
         If its file is gone, or the endpoint does not take it. It can be sent again.
     """
-    held = owner.batches.hold(batch)
+    held = owner.hold_batch(batch)
     owner.commit()
     if held is None or held.state == "sent":
         return held
@@ -60,12 +60,12 @@ async def _sent(held: Batch, owner: Owner, endpoint: BatchEndpoint) -> Batch:
     was_made = held.state == "sending"
     if held.input_file is None:
         held = replace(held, input_file=await endpoint.upload(file, file.name))
-        owner.batches.note(held.id, input_file=held.input_file)
+        owner.note_batch(held.id, input_file=held.input_file)
         owner.commit()
     assert held.input_file is not None
     remote = None
     if not was_made:
-        owner.batches.note(held.id, state="sending")
+        owner.note_batch(held.id, state="sending")
         owner.commit()
     attempt = 0
     while remote is None:
@@ -81,7 +81,7 @@ async def _sent(held: Batch, owner: Owner, endpoint: BatchEndpoint) -> Batch:
                     raise EndpointError(f"{endpoint.name}: {fault}") from None
                 was_made = True
                 await asyncio.sleep(fault.retry_after or 0.0)
-    owner.batches.note(held.id, state="sent", remote=remote)
+    owner.note_batch(held.id, state="sent", remote=remote)
     owner.commit()
     return replace(held, state="sent", remote=remote)
 
@@ -147,16 +147,16 @@ async def collect_batch(batch: Batch, owner: Owner, endpoint: BatchEndpoint) -> 
     if not found.remote.has_ended:
         return found
     results = await _results(found.remote, endpoint)
-    held = owner.batches.hold(batch.id)
+    held = owner.hold_batch(batch.id)
     if held is None:
         owner.roll_back()
         return None
     try:
-        claims = owner.batches.claims(held)
+        claims = owner.claims_of(held)
         answered = _answered(held, claims, results, endpoint.client, found)
         owner.save(held.ask, answered, held.owner)
         owner.know_endpoint(held.ask, held.endpoint)
-        found.n_freed = owner.batches.close(held, "collected")
+        found.n_freed = owner.close_batch(held, "collected")
         owner.commit()
     except BaseException:
         owner.roll_back()
@@ -272,7 +272,7 @@ async def cancel_batch(batch: int, owner: Owner, endpoint: BatchEndpoint) -> int
         Samples that are free; 0 where the batch ends at the endpoint, and None where another
         process is at it.
     """
-    held = owner.batches.hold(batch)
+    held = owner.hold_batch(batch)
     owner.commit()
     if held is None:
         return None
@@ -282,14 +282,14 @@ async def cancel_batch(batch: int, owner: Owner, endpoint: BatchEndpoint) -> int
     if remote is None:
         return forget_batch(batch, owner)
     await endpoint.cancel(remote)
-    owner.batches.note(batch, state="sent", remote=remote)
+    owner.note_batch(batch, state="sent", remote=remote)
     owner.commit()
     return 0
 
 
 def forget_batch(batch: int, owner: Owner) -> int | None:
     """Free what is in a batch, sent or not; None where another process is at it."""
-    held = owner.batches.hold(batch)
-    freed = None if held is None else owner.batches.close(held, "dropped")
+    held = owner.hold_batch(batch)
+    freed = None if held is None else owner.close_batch(held, "dropped")
     owner.commit()
     return freed

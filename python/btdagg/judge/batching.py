@@ -128,7 +128,7 @@ class _Waiting:
     def _open(self, ask: int) -> list[Batch]:
         found = [
             batch
-            for batch in self._owner.batches.open()
+            for batch in self._owner.open_batches()
             if batch.ask == ask and batch.endpoint == self._endpoint.name
         ]
         self._owner.commit()

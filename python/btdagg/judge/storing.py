@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from btdagg.judge.store import Owner, VoteStore
-from btdagg.judge.store.places import give_up_when
+from btdagg.judge.store.database import give_up_when
 
 _T = TypeVar("_T")
 
@@ -49,7 +49,7 @@ class Storing:
     async def commit(self, function: Callable[..., _T], *arguments: Any) -> _T:
         """Call a method of the owner and commit; an error rolls back what it did."""
         async with self._one:
-            if not self._store.is_file:
+            if self._store.path is None:
                 return await self.call(self._committed, function, *arguments)
             # SQLite is left and entered again, and with it the interpreter's lock, for every row.
             # From a thread each row would wait for the event loop, so the rows are written here,

@@ -8,34 +8,33 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from btdagg.judge.store.database import Database
-from btdagg.judge.store.records import VOTES, StoreError
-from btdagg.judge.store.soundness import refuse_unsound
+from btdagg.judge.store.database import Database, StoreError
+from btdagg.judge.store.schema import Real, Vote, table
 
 _CREATING = 0x6C61626C  # advisory lock: one makes the tables
 
 metadata = sa.MetaData()
 
 # One row: the seed of the order of items and sides.
-_sheets = sa.Table(
-    "btdagg_labelling",
-    metadata,
+_sheets = table(
+    "labelling",
     sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("seed", sa.BigInteger, nullable=False),
+    sa.Column("seed", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+    metadata=metadata,
 )
 
 # What a rater said of an item. No label is a skip. `sides` is AB where A was the first response.
-_labels = sa.Table(
-    "btdagg_labels",
-    metadata,
-    sa.Column("item", sa.String, primary_key=True),
-    sa.Column("rater", sa.String, primary_key=True),
-    sa.Column("label", sa.SmallInteger),
-    sa.Column("seconds", sa.Float, nullable=False),
+_labels = table(
+    "labels",
+    sa.Column("item", sa.Text, primary_key=True),
+    sa.Column("rater", sa.Text, primary_key=True),
+    sa.Column("label", Vote, sa.CheckConstraint("label IN (-1, 0, 1)")),
+    sa.Column("seconds", Real, nullable=False),
     sa.Column("note", sa.Text, nullable=False),
-    sa.Column("sides", sa.String(2), nullable=False),
-    sa.Column("texts", sa.String(64), nullable=False),
+    sa.Column("sides", sa.Text, sa.CheckConstraint("sides IN ('AB', 'BA')"), nullable=False),
+    sa.Column("texts", sa.Text, nullable=False),
     sa.Index("btdagg_labels_rater", "rater"),
+    metadata=metadata,
 )
 
 
@@ -85,7 +84,7 @@ class LabelStore(Database):
     Raises
     ------
     StoreError
-        If it cannot be opened, is damaged, or has another seed.
+        If it cannot be opened, or has another seed.
     """
 
     def __init__(
@@ -98,13 +97,6 @@ class LabelStore(Database):
             with self.reading() as connection:
                 if not sa.inspect(connection).has_table(_labels.name):
                     raise StoreError(f"{self.name}: has no labels")
-                refuse_unsound(connection, self.name, [_labels])
-                wrong = sa.select(_labels).where(_labels.c.label.not_in(VOTES)).limit(1)
-                if (row := connection.execute(wrong).first()) is not None:
-                    raise StoreError(
-                        f"{self.name}: item {row.item!r}, rater {row.rater!r}: label is "
-                        f"{row.label}, expected -1, 0 or 1, or nothing"
-                    )
                 self.seed = int(connection.execute(sa.select(_sheets.c.seed)).scalar_one())
             if seed is not None and seed != self.seed:
                 raise StoreError(

@@ -3,10 +3,9 @@
 from btdagg._util.extras import needs
 
 with needs("judge", "the vote store"):
-    from btdagg.judge.store.batches import Batch
+    from btdagg.judge.store.database import NoStoreError, StoreError
     from btdagg.judge.store.export import Summary, export, summaries, votes_frame
-    from btdagg.judge.store.owner import BATCHED, Owner
-    from btdagg.judge.store.records import Answered, Claimed, NoStoreError, StoreError
+    from btdagg.judge.store.owner import BATCHED, Answered, Batch, Claimed, Owner
     from btdagg.judge.store.store import VoteStore
 
 __all__ = [

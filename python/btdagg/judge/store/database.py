@@ -1,39 +1,44 @@
-"""A database for a vote store: opened, made if need be, with its errors in one line."""
+"""The database of a store: SQLite or PostgreSQL, opened or made, with its errors in one line."""
 
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
 from functools import partial
 from typing import Any, Self
+from urllib.parse import quote
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, Connection, Engine
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
+from btdagg._core import InputError
 from btdagg._util.addresses import shown_address
 from btdagg._util.extras import needs
 from btdagg.judge.calls import batched
 from btdagg.judge.store import schema
-from btdagg.judge.store.places import (
-    BUSY_SECONDS,
-    DAMAGED,
-    begin_sqlite,
-    holds_something_else,
-    in_words,
-    prepare_sqlite,
-    prepare_to_write,
-    readable,
-    require_place,
-    url_of,
-)
-from btdagg.judge.store.records import NoStoreError, StoreError
 
 _VARIABLES = 500  # values that one query asks for
 _CREATING = 0x63726561  # advisory lock: one makes the tables
+_BUSY_SECONDS = 60  # for which a writer waits for others
+_TRY_MS = 250  # of which SQLite itself waits so long at a time: within, nothing can interrupt it
+_SETTINGS = re.compile(r"(^|\s)password\s*=|^postgres(ql)?:", re.IGNORECASE)
+_DAMAGED = "the file is damaged"
+_thread = threading.local()
+
+
+class StoreError(InputError):
+    """The store cannot be opened, read or written; the message is one line."""
+
+
+class NoStoreError(StoreError):
+    """There is no store, and none was to be made."""
 
 
 class Database:
@@ -44,7 +49,7 @@ class Database:
     name : str
         As messages show it: without a password.
     path : str or None
-        File of an SQLite database.
+        File of an SQLite database; None for a server.
     insert : callable
         `insert` of the dialect, which has ``on_conflict_do_nothing``.
     """
@@ -55,27 +60,22 @@ class Database:
         self.path = None
         if url.get_backend_name() == "sqlite":
             self.name = self.path = url.database or ""
-            require_place(self.path, create)
-            if holds_something_else(self.path):
-                if not create:
-                    raise NoStoreError(f"{self.name}: no vote store there")
-                raise StoreError(
-                    f"{self.name}: an SQLite database of something else, expected a vote store "
-                    "or a "
-                    "new file"
-                )
-        self._closing = ExitStack()
+            _require_place(self.path, create)
         self._engine = self._made(url, create)
         self.insert: Any = sqlite.insert if self.path is not None else postgresql.insert
         try:
-            if create:
-                with self.reading() as connection:
-                    is_made = self._is_made(connection)
-                if not is_made:
-                    with self.plainly(), self._engine.begin() as connection:
-                        self._make(connection)
+            if create and not self._is_made():
+                with self.plainly(), self._engine.begin() as connection:
+                    self._make(connection)
             with self.reading() as connection:
-                self._require_version(connection)
+                if not sa.inspect(connection).has_table(schema.about.name):
+                    raise NoStoreError(f"{self.name}: no vote store there")
+                version = connection.execute(sa.select(schema.about.c.version)).scalar()
+            if version != schema.VERSION:
+                raise StoreError(
+                    f"{self.name}: a vote store of version {version}, expected {schema.VERSION}; "
+                    "use the btdagg that made it, or another store"
+                )
         except BaseException:
             self.close()
             raise
@@ -86,18 +86,12 @@ class Database:
     def close(self) -> None:
         """Close all connections."""
         self._engine.dispose()
-        self._closing.close()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    @property
-    def is_file(self) -> bool:
-        """Whether the database is a file of this machine, not a server."""
-        return self.path is not None
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -117,52 +111,44 @@ class Database:
         try:
             yield
         except DBAPIError as error:
-            raise StoreError(f"{self.name}: {in_words(error)}") from None
+            raise StoreError(f"{self.name}: {_in_words(error)}") from None
         except UnicodeDecodeError:  # of the words of SQLite, which quote what is in the file
-            raise StoreError(f"{self.name}: {DAMAGED}") from None
+            raise StoreError(f"{self.name}: {_DAMAGED}") from None
 
     def _made(self, url: URL, create: bool) -> Engine:
         if self.path is None:
-            with needs("postgres", "a PostgreSQL store"):
-                return sa.create_engine(url)
-        options: dict[str, Any] = {"timeout": BUSY_SECONDS}
+            return sa.create_engine(url)
+        options: dict[str, Any] = {"timeout": _BUSY_SECONDS}
         if create:
             engine = sa.create_engine(url, connect_args=options)
+            sa.event.listen(engine, "connect", _prepare_to_write)
         else:
-            uri = self._closing.enter_context(readable(self.path))
+            uri = _readable(os.path.realpath(self.path))  # beside this the log is
             options |= {"uri": True, "check_same_thread": False}
             engine = sa.create_engine(url, creator=partial(sqlite3.connect, uri, **options))
-        sa.event.listen(engine, "connect", prepare_sqlite)
-        if create:
-            sa.event.listen(engine, "connect", prepare_to_write)
-        sa.event.listen(engine, "begin", begin_sqlite)
+        # Transactions of a new connection are left to `_begin`.
+        sa.event.listen(engine, "connect", lambda made, _: setattr(made, "isolation_level", None))
+        sa.event.listen(engine, "begin", _begin)
         return engine
 
-    @staticmethod
-    def _is_made(connection: Connection) -> bool:
-        there = sa.inspect(connection).get_table_names()
-        return schema.metadata.tables.keys() <= set(there)
+    def _is_made(self) -> bool:
+        if self.path is not None:  # nothing may be changed by looking at what is somebody else's
+            names = _table_names(self.path)
+            if names and schema.about.name not in names:
+                raise StoreError(
+                    f"{self.name}: an SQLite database of something else, expected a vote store or "
+                    "a new file"
+                )
+        with self.reading() as connection:
+            return sa.inspect(connection).has_table(schema.about.name)
 
     def _make(self, connection: Connection) -> None:
-        """Make the tables, unless they are there."""
+        """Make the tables, unless another process has."""
         if self.path is None:
             self.lock(connection, _CREATING)
-        there = sa.inspect(connection).get_table_names()
-        if not schema.metadata.tables.keys() <= set(there):
-            schema.metadata.create_all(connection)
-        if schema.about.name not in there:
-            connection.execute(schema.about.insert(), {"version": schema.VERSION})
-
-    def _require_version(self, connection: Connection) -> None:
         if not sa.inspect(connection).has_table(schema.about.name):
-            raise NoStoreError(f"{self.name}: no vote store there")
-        version = connection.execute(sa.select(schema.about.c.version)).scalar()
-        if version != schema.VERSION:
-            raise StoreError(
-                f"{self.name}: a vote store of version {version}, expected {schema.VERSION}; use "
-                "the "
-                "btdagg that made it, or another store"
-            )
+            schema.metadata.create_all(connection)
+            connection.execute(schema.about.insert(), {"version": schema.VERSION})
 
 
 def in_parts(
@@ -171,3 +157,129 @@ def in_parts(
     """Rows in which a column has one of some values, however many."""
     for some in batched(values, _VARIABLES):
         yield from connection.execute(query.where(column.in_(some)))
+
+
+# Places
+
+
+def url_of(place: str) -> URL:
+    """Return the URL of a database, from a path or URL."""
+    if "://" not in place:
+        if _SETTINGS.search(place):  # else the password would become the name of a file
+            raise StoreError(
+                "store looks like the settings of a database; expected a path (SQLite) or "
+                "postgresql://user@host/database"
+            )
+        return URL.create("sqlite", database=place)
+    try:
+        url = sa.make_url(place)
+        if url.drivername in ("postgresql", "postgres"):
+            url = url.set(drivername="postgresql+psycopg")
+        backend = url.get_backend_name()
+        if backend == "postgresql":
+            with needs("postgres", "a PostgreSQL store"):
+                url.get_dialect().import_dbapi()
+    except (ArgumentError, NoSuchModuleError, ValueError):
+        backend = ""
+    if backend not in ("sqlite", "postgresql"):
+        scheme = place.partition("://")[0]
+        raise StoreError(
+            f"store has the scheme {scheme!r}, expected a path (SQLite) or "
+            "postgresql://user@host/database"
+        )
+    return url
+
+
+def _require_place(path: str, create: bool) -> None:
+    """Refuse a path where no database can be."""
+    if not path or path == ":memory:":
+        raise StoreError("store is no path, expected a file: votes in memory would not be kept")
+    if os.path.isdir(path):
+        raise StoreError(f"{path}: a folder, expected a file")
+    if not os.path.exists(path):
+        folder = os.path.dirname(path) or "."
+        if not create:
+            raise NoStoreError(f"{path}: no such file")
+        if not os.path.isdir(folder):
+            raise StoreError(f"{path}: no folder {folder}")
+
+
+def _table_names(path: str) -> set[str]:
+    """Names of a file's tables; empty where there is no file, or SQLite cannot read it."""
+    if not os.path.exists(path):
+        return set()
+    try:
+        with closing(sqlite3.connect(_unchanged(os.path.realpath(path)), uri=True)) as connection:
+            return {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    except (sqlite3.Error, UnicodeDecodeError):
+        return set()
+
+
+def _readable(path: str) -> str:
+    """URI of a database for reading, also where neither the file nor its folder may be written."""
+    if os.access(path, os.W_OK) and os.access(os.path.dirname(path), os.W_OK):
+        return f"file:{quote(path)}?mode=rw"
+    return _unchanged(path)
+
+
+def _unchanged(path: str) -> str:
+    """URI that makes no file beside a database without a log; a log that is there is read."""
+    has_log = os.path.exists(f"{path}-wal") and os.path.getsize(f"{path}-wal") > 0
+    return f"file:{quote(path)}?{'mode=ro' if has_log else 'immutable=1'}"
+
+
+# Connections to SQLite
+
+
+def _prepare_to_write(connection: Any, _: object) -> None:
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")  # on disk, not just in the log's buffer
+    connection.execute(f"PRAGMA busy_timeout = {_TRY_MS}")
+
+
+def give_up_when(is_over: Callable[[], bool]) -> None:
+    """Have this thread wait for other writers no longer once that is so."""
+    _thread.is_over = is_over
+
+
+def _begin(connection: Connection) -> None:
+    """Begin a transaction: one that writes has the database to itself."""
+    # One who reads first and writes then would be refused if another wrote in between.
+    if connection.get_execution_options().get("btdagg_reads"):
+        connection.exec_driver_sql("BEGIN")
+        return
+    is_over = getattr(_thread, "is_over", bool)
+    until = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            return
+        except DBAPIError as error:
+            if "locked" not in str(error.orig) or is_over() or time.monotonic() > until:
+                raise
+
+
+# What the database says
+
+
+_WORDS = {
+    "database or disk is full": "the disk is full; every vote counted so far is kept: make room "
+    "and run the same command again",
+    "attempt to write a readonly database": "it cannot be written, expected write permission",
+    "unable to open database file": "it cannot be opened, expected a file and a folder that may be "
+    "written",
+    "file is not a database": "not an SQLite database",
+    "database is locked": f"another process has kept it locked for {_BUSY_SECONDS} seconds",
+    "disk I/O error": "input/output error (is the disk full?); every vote counted so far is kept",
+    "database disk image is malformed": _DAMAGED,
+    "malformed database schema": _DAMAGED,
+    "Could not decode to UTF-8": _DAMAGED,
+}
+
+
+def _in_words(error: DBAPIError) -> str:
+    """Say on one line, in our words where we have some, what the database says."""
+    told = " ".join(str(error.orig).split())
+    if getattr(error.orig, "sqlstate", None) == "53100":
+        told = "database or disk is full"
+    return next((ours for words, ours in _WORDS.items() if words in told), told)

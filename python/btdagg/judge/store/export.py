@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,38 +15,18 @@ from btdagg._core import InputError
 from btdagg._util.files import TABLE_SUFFIXES, write_table
 from btdagg.judge.calls import STATUSES, Asked
 from btdagg.judge.store import schema
-from btdagg.judge.store.soundness import refuse_unsound
 from btdagg.judge.store.store import VoteStore
 
 if TYPE_CHECKING:
     import polars as pl
 
-_DECISIONS = re.compile(r"(greedy|few_shot|gsa|usc)(_\d+)?")  # names of columns of decisions
-
 _ROWS = 10_000  # fetched at a time
-_COLUMNS = {
-    "item": "String",
-    "order": "String",
-    "sample": "Int64",
-    "vote": "Int8",
-    "status": "String",
-    "confidence": "Float64",
-    "reason": "String",
-    "attempts": "Int64",
-    "prompt_tokens": "Int64",
-    "completion_tokens": "Int64",
-    "reasoning_tokens": "Int64",
-    "cost": "Float64",
-    "latency": "Float64",
-    "finished": "Float64",
-}
-_EXCHANGE = {
-    "model": "String",
-    "finish_reason": "String",
-    "messages": "String",
-    "reasoning": "String",
-    "answer": "String",
-}
+_WAY = ("judge", "template", "temperature", "reasoning_effort", "method")
+_VOTE = (
+    *("item", "order", "sample", "vote", "status", "confidence", "reason", "attempts"),
+    *("prompt_tokens", "completion_tokens", "reasoning_tokens", "cost", "latency", "finished"),
+)
+_EXCHANGE = ("model", "finish_reason", "messages", "reasoning", "answer")
 
 
 @dataclass(frozen=True)
@@ -112,12 +91,8 @@ class Summary:
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain values."""
-        return {
-            **asdict(self),
-            "n_votes": self.n_votes,
-            "tie_rate": self.tie_rate,
-            "positional_bias": self.positional_bias,
-        }
+        shares = ("n_votes", "tie_rate", "positional_bias")
+        return asdict(self) | {name: getattr(self, name) for name in shares}
 
 
 def summaries(store: VoteStore) -> list[Summary]:
@@ -126,74 +101,56 @@ def summaries(store: VoteStore) -> list[Summary]:
     Raises
     ------
     StoreError
-        If the store cannot be read, or has a value that no run has written, such as a vote of 7;
-        the message names the row.
+        If the store cannot be read.
     """
-    votes, asks = schema.votes, schema.asks
-    by_kind = sa.select(
-        votes.c.ask,
-        votes.c.order,
-        votes.c.status,
-        votes.c.vote,
-        sa.func.count(),
-        sa.func.sum(votes.c.prompt_tokens),
-        sa.func.sum(votes.c.completion_tokens),
-        sa.func.sum(votes.c.reasoning_tokens),
-        sa.func.sum(votes.c.cost),
-        sa.func.sum(votes.c.latency),
-        sa.func.count(votes.c.latency),
-    ).group_by(votes.c.ask, votes.c.order, votes.c.status, votes.c.vote)
-    by_item = sa.select(votes.c.ask, sa.func.count(sa.distinct(votes.c.item)))
-    with store.reading() as connection:
-        refuse_unsound(connection, store.name, (schema.asks, schema.votes))
-        kinds: dict[int, list[Any]] = defaultdict(list)
-        for row in connection.execute(by_kind):
-            kinds[row[0]].append(row)
-        n_items: dict[int, int] = {
-            row[0]: row[1] for row in connection.execute(by_item.group_by(votes.c.ask))
-        }
-        asked = connection.execute(sa.select(asks).order_by(asks.c.id)).mappings().all()
-    return [_summary(ask, n_items.get(ask["id"], 0), kinds[ask["id"]]) for ask in asked]
+    votes, asks, func = schema.votes, schema.asks, sa.func
 
+    def votes_of(vote: int | None = None, order: str | None = None) -> sa.ColumnElement[int]:
+        is_one = sa.and_(
+            votes.c.vote.is_not(None) if vote is None else votes.c.vote == vote,
+            sa.true() if order is None else votes.c.order == order,
+        )
+        return func.coalesce(func.sum(sa.case((is_one, 1), else_=0)), 0)
 
-def _summary(ask: Any, n_items: int, rows: list[Any]) -> Summary:
-    statuses: Counter[str] = Counter()
-    by_vote: Counter[tuple[str, int]] = Counter()
-    totals = [0, 0, 0, 0]
-    cost, seconds = None, 0.0
-    for _, order, status, vote, n, *sums in rows:
-        statuses[status or "asking"] += n
-        if status == "ok":
-            by_vote[order, vote] += n
-        for place, number in enumerate((*sums[:3], sums[5])):
-            totals[place] += int(number or 0)
-        if sums[3] is not None:
-            cost = (cost or 0.0) + float(sums[3])
-        seconds += float(sums[4] or 0.0)
-    orders = ("AB", "BA")
-    minus, tie, plus = (sum(by_vote[order, vote] for order in orders) for vote in (-1, 0, 1))
-    known = {status: statuses[status] for status in (*STATUSES, "asking") if statuses[status]}
-    return Summary(
-        ask["judge"],
-        ask["template"],
-        ask["method"],
-        ask["temperature"],
-        ask["reasoning_effort"],
-        n_items,
-        known,
-        minus,
-        tie,
-        plus,
-        first=by_vote["AB", 1] + by_vote["BA", -1],
-        second=by_vote["AB", -1] + by_vote["BA", 1],
-        n_ab=sum(by_vote["AB", vote] for vote in (-1, 0, 1)),
-        n_ba=sum(by_vote["BA", vote] for vote in (-1, 0, 1)),
-        prompt_tokens=totals[0],
-        completion_tokens=totals[1],
-        reasoning_tokens=totals[2],
-        cost=cost,
-        latency=seconds / totals[3] if totals[3] else None,
+    sums = {
+        "n_items": func.count(sa.distinct(votes.c.item)),
+        "minus": votes_of(-1),
+        "tie": votes_of(0),
+        "plus": votes_of(1),
+        "first": votes_of(1, "AB") + votes_of(-1, "BA"),
+        "second": votes_of(-1, "AB") + votes_of(1, "BA"),
+        "n_ab": votes_of(order="AB"),
+        "n_ba": votes_of(order="BA"),
+        "prompt_tokens": func.coalesce(func.sum(votes.c.prompt_tokens), 0),
+        "completion_tokens": func.coalesce(func.sum(votes.c.completion_tokens), 0),
+        "reasoning_tokens": func.coalesce(func.sum(votes.c.reasoning_tokens), 0),
+        "cost": func.sum(votes.c.cost),
+        "latency": func.avg(votes.c.latency),
+    }
+    ways = [asks.c[name] for name in _WAY]
+    query = (
+        sa.select(asks.c.id, *ways, *(column.label(name) for name, column in sums.items()))
+        .outerjoin(votes)
+        .group_by(asks.c.id, *ways)
+        .order_by(asks.c.id)
     )
+    by_status = sa.select(votes.c.ask, votes.c.status, func.count())
+    with store.reading() as connection:
+        numbers = Counter(
+            {
+                (ask, status or "asking"): n
+                for ask, status, n in connection.execute(
+                    by_status.group_by(votes.c.ask, votes.c.status)
+                )
+            }
+        )
+        rows = [dict(row) for row in connection.execute(query).mappings()]
+    made = []
+    for row in rows:
+        ask = row.pop("id")
+        statuses = {s: numbers[ask, s] for s in (*STATUSES, "asking") if numbers[ask, s]}
+        made.append(Summary(**row, statuses=statuses))
+    return made
 
 
 def votes_frame(
@@ -226,88 +183,58 @@ def votes_frame(
     Raises
     ------
     StoreError
-        If the store cannot be read, or has a value that no run has written, such as a vote of 7;
-        the message names the row.
+        If the store cannot be read.
     """
     import polars as pl
 
     votes, asks, items = schema.votes, schema.asks, schema.items
-    names = [*_COLUMNS, *(_EXCHANGE if exchanges else ())]
-    selected: list[Any] = [votes.c.ask, items.c.task, *(votes.c[name] for name in _COLUMNS)]
-    source: Any = votes.join(asks, asks.c.id == votes.c.ask).outerjoin(
-        items, items.c.item == votes.c.item
-    )
+    source: Any = votes.join(asks).outerjoin(items, items.c.item == votes.c.item)
+    columns = [votes.c.ask, items.c.task, *(votes.c[name] for name in _VOTE)]
     if exchanges:
         kept, sent = schema.exchanges, schema.requests
-        source = source.outerjoin(kept, _same(votes, kept, "ask", "item", "order", "sample"))
-        source = source.outerjoin(sent, _same(votes, sent, "ask", "item", "order"))
-        selected += [sent.c.messages if name == "messages" else kept.c[name] for name in _EXCHANGE]
+        source = source.outerjoin(kept, _same(kept, "ask", "item", "order", "sample"))
+        source = source.outerjoin(sent, _same(sent, "ask", "item", "order"))
+        columns += [sent.c.messages if name == "messages" else kept.c[name] for name in _EXCHANGE]
+    is_wanted: sa.ColumnElement[bool]
+    if asked is None:
+        is_wanted = asks.c.method.in_(list(methods))
+    else:
+        is_wanted = sa.and_(asks.c.judge == asked.judge, asks.c.prompt == asked.prompt)
     query = (
-        sa.select(*selected)
+        sa.select(*columns)
         .select_from(source)
-        .where(votes.c.status.is_not(None))
+        .where(votes.c.status.is_not(None), is_wanted)
         .order_by(votes.c.ask, votes.c.item, votes.c.sample, votes.c.order)
     )
-    kinds = {"ask": "Int64", "task": "String"} | {
-        name: (_COLUMNS | _EXCHANGE)[name] for name in names
-    }
-    if asked is None:
-        query = query.where(asks.c.method.in_(list(methods)))
-    else:
-        query = query.where(asks.c.judge == asked.judge, asks.c.prompt == asked.prompt)
-    types = {name: getattr(pl, kind) for name, kind in kinds.items()}
-    parts = [pl.DataFrame(schema=types)]
-    texts = (schema.requests, schema.exchanges) if exchanges else ()
     with store.reading() as connection:
-        refuse_unsound(
-            connection,
-            store.name,
-            (schema.asks, schema.items, schema.votes, schema.decisions, *texts),
-        )
-        known = connection.execute(sa.select(asks)).mappings().all()
-        for rows in connection.execution_options(yield_per=_ROWS).execute(query).partitions():
-            parts.append(pl.DataFrame([tuple(row) for row in rows], schema=types, orient="row"))
-        decided: list[Any] = [*connection.execute(sa.select(schema.decisions)).mappings()]
-    frame = pl.concat(parts)
-    ways = pl.DataFrame(
-        {
-            "ask": [ask["id"] for ask in known],
-            "judge": [ask["judge"] for ask in known],
-            "template": _names(known),
-            "template_digest": [ask["template_digest"] for ask in known],
-            "temperature": [ask["temperature"] for ask in known],
-            "reasoning_effort": [ask["reasoning_effort"] for ask in known],
-            "method": [ask["method"] for ask in known],
-        },
-        schema_overrides={
-            "ask": pl.Int64,
-            "temperature": pl.Float64,
-            **dict.fromkeys(
-                ("judge", "template", "template_digest", "reasoning_effort", "method"), pl.String
-            ),
-        },
+        frame = _frame(connection, query)
+        ways = _frame(connection, sa.select(asks))
+        decisions = _frame(connection, sa.select(schema.decisions))
+    named = pl.struct(*_WAY).is_duplicated()
+    ways = ways.select(
+        pl.col("id").alias("ask"),
+        "template_digest",
+        *(name for name in _WAY if name != "template"),
+        template=pl.when(named)
+        .then(pl.col("template") + "#" + pl.col("prompt").str.slice(0, 8))
+        .otherwise("template"),
     )
     frame = frame.join(ways, on="ask", how="left", maintain_order="left")
-    columns = ["item", "task", "judge", "template", "temperature", "reasoning_effort", "method"]
-    for name in sorted({row["name"] for row in decided}):
-        mine = [row for row in decided if row["name"] == name]
-        one = pl.DataFrame(
-            {
-                "judge": [row["judge"] for row in mine],
-                "template_digest": [row["template_digest"] for row in mine],
-                "item": [row["item"] for row in mine],
-                name: [row["decision"] for row in mine],
-            },
-            schema_overrides={name: pl.Int8},
+    order = ["item", "task", "judge", "template", "temperature", "reasoning_effort", "method"]
+    order = [
+        name
+        for name in order
+        if name not in ("task", "reasoning_effort") or frame[name].null_count() < frame.height
+    ]
+    key = ["judge", "template_digest", "item"]
+    for name in sorted(decisions["name"].unique()):
+        decided = decisions.filter(name=name).select(
+            *key, pl.col("decision").cast(pl.Int8).alias(name)
         )
-        key = ["judge", "template_digest", "item"]
-        frame = frame.join(one, on=key, how="left", maintain_order="left")
-        columns.append(name)
-    if frame["task"].null_count() == frame.height:
-        columns.remove("task")
-    if frame["reasoning_effort"].null_count() == frame.height:
-        columns.remove("reasoning_effort")
-    return frame.select(*columns, *(name for name in names if name not in columns))
+        frame = frame.join(decided, on=key, how="left", maintain_order="left")
+        order.append(name)
+    order += [name for name in (*_VOTE, *(_EXCHANGE if exchanges else ())) if name not in order]
+    return frame.select(order).with_columns(pl.col("vote").cast(pl.Int8))
 
 
 def export(frame: pl.DataFrame, path: str | os.PathLike[str]) -> None:
@@ -328,18 +255,19 @@ def export(frame: pl.DataFrame, path: str | os.PathLike[str]) -> None:
         raise InputError(f"{name}: cannot be written: {error.strerror or error}") from None
 
 
-def _same(left: sa.Table, right: sa.Table, *names: str) -> sa.ColumnElement[bool]:
-    return sa.and_(*(left.c[name] == right.c[name] for name in names))
+def _same(table: sa.Table, *names: str) -> sa.ColumnElement[bool]:
+    return sa.and_(*(schema.votes.c[name] == table.c[name] for name in names))
 
 
-def _names(asked: Any) -> list[str]:
-    """Names of the templates, told apart where another prompt would be taken for the same."""
-    keys = [
-        (ask["judge"], ask["template"], ask["temperature"], ask["reasoning_effort"], ask["method"])
-        for ask in asked
-    ]
-    shared = {key for key, n in Counter(keys).items() if n > 1}
-    return [
-        f"{ask['template']}#{ask['prompt'][:8]}" if key in shared else ask["template"]
-        for ask, key in zip(asked, keys, strict=True)
-    ]
+def _frame(connection: sa.Connection, query: sa.Select[Any]) -> pl.DataFrame:
+    """Rows of a query, fetched a part at a time, with the types of their columns."""
+    import polars as pl
+
+    kinds = {sa.Integer: pl.Int64, sa.SmallInteger: pl.Int64, sa.Float: pl.Float64}
+    types = {
+        column.name: kinds.get(type(column.type), pl.String) for column in query.selected_columns
+    }
+    parts = [pl.DataFrame(schema=types)]
+    for rows in connection.execution_options(yield_per=_ROWS).execute(query).partitions():
+        parts.append(pl.DataFrame([tuple(row) for row in rows], schema=types, orient="row"))
+    return pl.concat(parts)

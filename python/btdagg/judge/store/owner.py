@@ -1,56 +1,147 @@
-"""Asking: claims on samples, and what came of them."""
+"""A process that asks: its claims on samples, what came of them, and its batches.
+
+Nobody waits for a lease to run out: an owner holds a lock that the system takes back the moment its
+process dies, however it dies. In PostgreSQL it is an advisory lock of the session that writes the
+votes; beside an SQLite database it is a lock on a file.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import asdict, dataclass
 from operator import itemgetter
-from typing import Any
+from typing import Any, Protocol
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
 
-from btdagg.judge.calls import Messages, Order
+from btdagg.judge.calls import Messages, Order, Status
 from btdagg.judge.store import schema
-from btdagg.judge.store.batches import Batches, batch_owners
-from btdagg.judge.store.database import Database, in_parts
-from btdagg.judge.store.locks import FileLocks, OwnerLocks, SessionLocks
-from btdagg.judge.store.records import Answered, Claimed, StoreError
+from btdagg.judge.store.database import Database, StoreError, in_parts
 
-CLAIMING = 0x636C616D  # advisory lock: one claims at a time
+_CLAIMING = 0x636C616D  # advisory lock: one claims at a time
+_OURS = 0x62746461  # what sets our advisory locks apart from those of others
 BATCHED = "batched"
+OPEN = ("written", "sending", "sent")  # a file; it may be at the endpoint; it is
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A sample that this owner is to ask for; `attempts` calls were made for it before."""
+
+    item: str
+    order: Order
+    sample: int
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What came of a sample: its vote from A's point of view, or why there is none.
+
+    `attempts` counts the calls of earlier runs too, tokens and cost are of the whole request, and
+    the last four fields are the exchange. See docs/store.md.
+    """
+
+    item: str
+    order: Order
+    sample: int
+    status: Status
+    vote: int | None
+    attempts: int
+    confidence: float | None = None
+    reason: str = ""
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    cost: float | None = None
+    latency: float | None = None
+    model: str = ""
+    finish_reason: str = ""
+    reasoning: str = ""
+    answer: str = ""
+
+
+_KEY = ("item", "order", "sample")
+_EXCHANGE = ("model", "finish_reason", "reasoning", "answer")
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A batch of requests as the store has it.
+
+    Attributes
+    ----------
+    id, owner, ask : int
+        `owner` is the number under which its samples are claimed.
+    state : ``written``, ``sending``, ``sent``, ``collected`` or ``dropped``
+    n_requests : int
+    file : str
+        Path of the requests.
+    provider, endpoint : str
+        ``openai`` or ``anthropic``, and its base URL without credentials.
+    answer : str
+        Form of its answers, as JSON.
+    price_in, price_out : float or None
+        Of a million tokens, as they are paid for.
+    input_file, remote : str or None
+        What the endpoint calls the file, and the batch.
+    created : float
+        Seconds since 1970.
+    """
+
+    id: int
+    owner: int
+    ask: int
+    state: str
+    n_requests: int
+    file: str
+    provider: str
+    endpoint: str
+    answer: str
+    price_in: float | None
+    price_out: float | None
+    input_file: str | None
+    remote: str | None
+    created: float
+
+
+_BATCH = [schema.batches.c[name] for name in Batch.__dataclass_fields__]
+
+
+def batches_of(connection: Connection, states: Collection[str] = OPEN) -> list[Batch]:
+    """Return the batches of a store in some states, the oldest first."""
+    state = schema.batches.c.state.in_(list(states))
+    query = sa.select(*_BATCH).where(state).order_by(schema.batches.c.id)
+    return [Batch(*row) for row in connection.execute(query)]
 
 
 class Owner:
-    """Someone who asks: claims samples, and writes what came of them.
+    """A process that claims samples, asks for them, and writes what came of them.
 
-    What its methods do is done, and durable, once `commit` has returned.
+    What its methods do is durable once `commit` has returned.
     """
 
     def __init__(self, database: Database, connection: Connection, keep_exchanges: bool) -> None:
-        self._db = database
+        self._db, self._connection = database, connection
         self._keep_exchanges = keep_exchanges
-        self._connection = connection
         self._dead: set[int] = set()
         self._batches: set[int] = set()  # owners that are batches
-        self._locks: OwnerLocks
-        if database.path is None:
-            self._locks = SessionLocks(connection)
-        else:
-            self._locks = FileLocks(database.path)
+        self._locks: _Locks
+        self._locks = _FileLocks(database.path) if database.path else _SessionLocks(connection)
         with connection.begin():
             # Numbered before it is locked; nobody looks for the lock before it has claims.
-            made = connection.execute(schema.owners.insert(), {"started": time.time()})
-            assert made.inserted_primary_key is not None
-            self.id = int(made.inserted_primary_key[0])
+            self.id = self._insert(schema.owners, started=time.time())
         with connection.begin():
             self._locks.hold(self.id)
 
-    def know_items(self, known: Sequence[tuple[str, str, str | None]]) -> None:
+    def know_items(self, items: Sequence[tuple[str, str, str | None]]) -> None:
         """Write down items with the digest of their texts, and the task where there is one.
 
         An empty digest says that the texts are not known. The first that come are then its texts.
@@ -60,27 +151,24 @@ class Owner:
         StoreError
             If an item is there with other texts; the message names it.
         """
-        if not known:
+        if not items:
             return
         table = schema.items
         with self._db.plainly():
             # In order, so that two processes do not wait for each other's rows.
-            in_order = sorted(known, key=itemgetter(0))
-            rows = [{"item": item, "digest": mark, "task": task} for item, mark, task in in_order]
-            self._connection.execute(self._db.insert(table).on_conflict_do_nothing(), rows)
+            in_order = sorted(items, key=itemgetter(0))
+            rows = [dict(zip(("item", "digest", "task"), row, strict=True)) for row in in_order]
+            insert = self._db.insert(table)
+            unknown = sa.and_(table.c.digest == "", insert.excluded.digest != "")
+            update = insert.on_conflict_do_update(
+                index_elements=["item"], set_={"digest": insert.excluded.digest}, where=unknown
+            )
+            self._connection.execute(update, rows)
             query = sa.select(table.c.item, table.c.digest)
-            named = [item for item, _, _ in known]
-            there = dict(in_parts(self._connection, query, table.c.item, named))
-            found = [
-                {"i": item, "mark": mark} for item, mark, _ in known if mark and not there[item]
-            ]
-            if found:
-                unknown = sa.and_(table.c.item == sa.bindparam("i"), table.c.digest == "")
-                statement = table.update().where(unknown).values(digest=sa.bindparam("mark"))
-                self._connection.execute(statement, found)
-                there = dict(in_parts(self._connection, query, table.c.item, named))
-        for item, mark, _ in known:
-            if mark and there[item] != mark:
+            named = [item for item, _, _ in items]
+            stored = dict(in_parts(self._connection, query, table.c.item, named))
+        for item, digest, _ in items:
+            if digest and stored[item] != digest:
                 raise StoreError(
                     f"{self._db.name}: item {item!r} is there with other texts; give it another "
                     "id, or use another store"
@@ -107,56 +195,47 @@ class Owner:
         claimed : list of Claimed
         elsewhere : dict of item to list of (order, sample)
             Samples that others are asking for at the moment.
-        there : dict of status to int
+        stored : dict of status to int
             Samples that are there and stay; those in batches under way as `BATCHED`.
         """
         votes = schema.votes
         claimed: list[Claimed] = []
-        new: list[dict[str, Any]] = []
-        taken: list[dict[str, Any]] = []
+        taken: list[Claimed] = []
         elsewhere: dict[str, list[tuple[Order, int]]] = defaultdict(list)
-        there: dict[str, int] = defaultdict(int)
+        stored: dict[str, int] = defaultdict(int)
+        key = votes.c.item, votes.c.order, votes.c.sample
+        query = sa.select(*key, votes.c.status, votes.c.owner, votes.c.attempts)
         with self._db.plainly():
             if self._db.path is None:
-                self._db.lock(self._connection, CLAIMING)
-            query = sa.select(
-                votes.c.item,
-                votes.c.order,
-                votes.c.sample,
-                votes.c.status,
-                votes.c.owner,
-                votes.c.attempts,
-            ).where(votes.c.ask == ask)
-            found = {
-                (row[0], row[1], row[2]): (row[3], row[4], row[5])
-                for row in in_parts(self._connection, query, votes.c.item, list(wanted))
-            }
-            if any(owner is not None for _, owner, _ in found.values()):
-                self._batches = batch_owners(self._connection)
-            for item, samples in wanted.items():
-                for order, sample in samples:
-                    row = found.get((item, order, sample))
-                    if row is None:
+                self._db.lock(self._connection, _CLAIMING)
+            samples = in_parts(
+                self._connection, query.where(votes.c.ask == ask), votes.c.item, list(wanted)
+            )
+            rows = {tuple(row[:3]): row[3:] for row in samples}
+            if any(owner is not None for _, owner, _ in rows.values()):
+                owners = sa.select(schema.batches.c.owner)
+                self._batches = set(self._connection.execute(owners).scalars())
+            for item, samples_of_it in wanted.items():
+                for order, sample in samples_of_it:
+                    if (item, order, sample) not in rows:
                         claimed.append(Claimed(item, order, sample, 0))
-                        new.append(self._new_row(ask, item, order, sample))
                         continue
-                    status, owner, attempts = row
+                    status, owner, attempts = rows[item, order, sample]
                     if owner == self.id:
                         continue
                     if owner in self._batches:
-                        there[BATCHED] += 1
+                        stored[BATCHED] += 1
                     elif owner is not None and not self._is_dead(owner):
                         elsewhere[item].append((order, sample))
                     elif owner is not None or status is None or status in again:
-                        claimed.append(Claimed(item, order, sample, attempts))
-                        taken.append({"i": item, "o": order, "s": sample})
+                        taken.append(Claimed(item, order, sample, attempts))
                     else:
-                        there[status] += 1
-            if new:
-                self._connection.execute(votes.insert(), new)
-            if taken:
-                self._connection.execute(_take(ask, self.id), taken)
-        return claimed, elsewhere, there
+                        stored[status] += 1
+            if claimed:
+                new = {"ask": ask, "owner": self.id, "reason": ""}
+                self._connection.execute(votes.insert(), [asdict(c) | new for c in claimed])
+            self._execute(votes.update().values(owner=self.id), ask, taken)
+        return claimed + taken, elsewhere, stored
 
     def save(self, ask: int, answered: Sequence[Answered], owner: int | None = None) -> None:
         """Write what came of samples that this owner claimed, or a batch.
@@ -167,88 +246,109 @@ class Owner:
             If they are not this owner's any more: it lost its lock, with the connection that held
             it, and another has taken them over.
         """
-        now = time.time()
-        rows = [
-            {
-                "k_item": each.item,
-                "k_order": each.order,
-                "k_sample": each.sample,
-                "owner": None,
-                "attempts": each.attempts,
-                "status": each.status,
-                "vote": each.vote,
-                "confidence": each.confidence,
-                "reason": each.reason,
-                "prompt_tokens": each.prompt_tokens,
-                "completion_tokens": each.completion_tokens,
-                "reasoning_tokens": each.reasoning_tokens,
-                "cost": each.cost,
-                "latency": each.latency,
-                "finished": now,
-            }
-            for each in answered
-        ]
+        if not answered:
+            return
+        values = [name for name in Answered.__dataclass_fields__ if name not in _KEY + _EXCHANGE]
+        finish = schema.votes.update().values(owner=None, finished=time.time())
         with self._db.plainly():
-            finish = _finish(ask, self.id if owner is None else owner)
-            if rows and self._connection.execute(finish, rows).rowcount != len(rows):
-                raise StoreError(f"{self._db.name}: another process has taken over our claims")
-            if self._keep_exchanges and rows:
-                self._connection.execute(
-                    self._upsert_exchange(),
-                    [
-                        {
-                            "ask": ask,
-                            "item": each.item,
-                            "order": each.order,
-                            "sample": each.sample,
-                            "model": each.model,
-                            "finish_reason": each.finish_reason,
-                            "reasoning": each.reasoning,
-                            "answer": each.answer,
-                        }
-                        for each in answered
-                    ],
+            self._require_ours(finish, ask, answered, self.id if owner is None else owner, values)
+            if self._keep_exchanges:
+                insert = self._db.insert(schema.exchanges)
+                update = insert.on_conflict_do_update(
+                    index_elements=["ask", *_KEY],
+                    set_={name: insert.excluded[name] for name in _EXCHANGE},
                 )
+                kept = _KEY + _EXCHANGE
+                rows = [{k: getattr(each, k) for k in kept} | {"ask": ask} for each in answered]
+                self._connection.execute(update, rows)
 
     def know_endpoint(self, ask: int, endpoint: str) -> None:
         """Write down where votes come from, if it is not known."""
         if endpoint:
-            values = {"ask": ask, "endpoint": endpoint}
             with self._db.plainly():
                 insert = self._db.insert(schema.endpoints).on_conflict_do_nothing()
-                self._connection.execute(insert, values)
+                self._connection.execute(insert, {"ask": ask, "endpoint": endpoint})
 
     def keep_messages(self, ask: int, sent: Mapping[tuple[str, Order], Messages]) -> None:
         """Keep what is sent of items, if exchanges are kept."""
         if not self._keep_exchanges or not sent:
             return
-        rows = [
-            {
-                "ask": ask,
-                "item": item,
-                "order": order,
-                "messages": json.dumps([dict(m) for m in messages], ensure_ascii=False),
-            }
-            for (item, order), messages in sorted(sent.items())
-        ]
+        rows = []
+        for (item, order), messages in sorted(sent.items()):
+            written = json.dumps([dict(m) for m in messages], ensure_ascii=False)
+            rows.append({"ask": ask, "item": item, "order": order, "messages": written})
         with self._db.plainly():
             insert = self._db.insert(schema.requests).on_conflict_do_nothing()
             self._connection.execute(insert, rows)
 
     def give_back(self, ask: int, claimed: Iterable[Claimed]) -> None:
         """Give back claims that were not asked for."""
-        rows = [{"i": each.item, "o": each.order, "s": each.sample} for each in claimed]
-        if rows:
-            votes = schema.votes
-            mine = sa.and_(_is_row(ask), votes.c.owner == self.id)
-            with self._db.plainly():
-                self._connection.execute(votes.delete().where(mine, votes.c.status.is_(None)), rows)
-                self._connection.execute(votes.update().where(mine).values(owner=None), rows)
+        claimed, votes = list(claimed), schema.votes
+        with self._db.plainly():
+            never_asked = votes.delete().where(votes.c.status.is_(None))
+            self._execute(never_asked, ask, claimed, self.id)
+            self._execute(votes.update().values(owner=None), ask, claimed, self.id)
 
-    @property
-    def batches(self) -> Batches:
-        """The batches of the store, as this owner may change them."""
-        return Batches(self._db, self._connection, self.id, self._is_dead)
+    # Batches
+
+    def open_batches(self) -> list[Batch]:
+        """Return the batches that are not done with."""
+        with self._db.plainly():
+            return batches_of(self._connection)
+
+    def add_batch(self, ask: int, claimed: Sequence[Claimed], **columns: Any) -> int:
+        """Make a batch of samples that this process has claimed; it claims them from now on.
+
+        Raises
+        ------
+        StoreError
+            If another process has taken them over.
+        """
+        created = {"state": "written", "n_requests": len(claimed), "created": time.time()}
+        with self._db.plainly():
+            owner = self._insert(schema.owners, started=time.time())
+            batch = self._insert(schema.batches, owner=owner, ask=ask, **created, **columns)
+            self._require_ours(schema.votes.update().values(owner=owner), ask, claimed, self.id)
+        return batch
+
+    def hold_batch(self, batch: int) -> Batch | None:
+        """Let no other process at a batch; None where one is at it, or it is done with."""
+        table = schema.batches
+        query = sa.select(table.c.holder, *_BATCH).where(table.c.id == batch)
+        with self._db.plainly():
+            holder, *row = self._connection.execute(query.with_for_update()).one()
+            held = Batch(*row)
+            is_elsewhere = holder not in (None, self.id) and not self._is_dead(holder)
+            if is_elsewhere or held.state not in OPEN:
+                return None
+            self.note_batch(batch, holder=self.id)
+        return held
+
+    def note_batch(self, batch: int, **values: Any) -> None:
+        """Write down what has become of a batch, or that nobody is at it (``holder=None``)."""
+        table = schema.batches
+        with self._db.plainly():
+            self._connection.execute(table.update().where(table.c.id == batch).values(**values))
+
+    def claims_of(self, batch: Batch) -> list[Claimed]:
+        """Return the samples of a batch."""
+        votes = schema.votes
+        query = sa.select(*(votes.c[name] for name in Claimed.__dataclass_fields__))
+        mine = votes.c.ask == batch.ask, votes.c.owner == batch.owner
+        with self._db.plainly():
+            return [Claimed(*row) for row in self._connection.execute(query.where(*mine))]
+
+    def close_batch(self, batch: Batch, state: str) -> int:
+        """Be done with a batch; samples that are still its own are free. Return how many."""
+        votes = schema.votes
+        mine = sa.and_(votes.c.ask == batch.ask, votes.c.owner == batch.owner)
+        with self._db.plainly():
+            new = self._connection.execute(votes.delete().where(mine, votes.c.status.is_(None)))
+            old = self._connection.execute(votes.update().where(mine).values(owner=None))
+            self.note_batch(batch.id, state=state, holder=None)
+        return int(new.rowcount + old.rowcount)
+
+    # Transactions
 
     def begin(self) -> None:
         """Begin a transaction, if there is none: wait for others who write."""
@@ -278,49 +378,125 @@ class Owner:
             self._dead.add(owner)
         return owner in self._dead
 
-    def _new_row(self, ask: int, item: str, order: Order, sample: int) -> dict[str, Any]:
-        return {
-            "ask": ask,
-            "item": item,
-            "order": order,
-            "sample": sample,
-            "owner": self.id,
-            "attempts": 0,
-            "reason": "",
-        }
+    def _insert(self, table: sa.Table, **values: Any) -> int:
+        key = self._connection.execute(table.insert(), values).inserted_primary_key
+        assert key is not None
+        return int(key[0])
 
-    def _upsert_exchange(self) -> Any:
-        statement = self._db.insert(schema.exchanges)
-        kept = ("model", "finish_reason", "reasoning", "answer")
-        return statement.on_conflict_do_update(
-            index_elements=["ask", "item", "order", "sample"],
-            set_={name: statement.excluded[name] for name in kept},
+    def _execute(
+        self,
+        statement: Any,
+        ask: int,
+        samples: Sequence[Claimed | Answered],
+        owner: int | None = None,
+        values: Collection[str] = (),
+    ) -> int:
+        """Change the rows of samples, of an owner if one is named; return how many there are."""
+        if not samples:
+            return 0
+        votes = schema.votes
+        key = {f"of_{name}": votes.c[name] for name in _KEY}
+        statement = statement.where(
+            votes.c.ask == ask, *(c == sa.bindparam(name) for name, c in key.items())
         )
+        if owner is not None:
+            statement = statement.where(votes.c.owner == owner)
+        rows = [
+            {name: getattr(each, c.name) for name, c in key.items()}
+            | {name: getattr(each, name) for name in values}
+            for each in samples
+        ]
+        return int(self._connection.execute(statement, rows).rowcount)
+
+    def _require_ours(
+        self,
+        statement: Any,
+        ask: int,
+        samples: Sequence[Claimed | Answered],
+        owner: int,
+        values: Collection[str] = (),
+    ) -> None:
+        if self._execute(statement, ask, samples, owner, values) != len(samples):
+            raise StoreError(f"{self._db.name}: another process has taken over our claims")
 
 
-# Statements over many rows
+class _Locks(Protocol):
+    """Locks of owners, which end with their processes."""
+
+    def hold(self, owner: int) -> None:
+        """Take the lock of an owner of this process."""
+
+    def is_dead(self, owner: int) -> bool:
+        """Whether nobody holds the lock of an owner."""
+
+    def release(self, owner: int) -> None:
+        """Give the lock back."""
 
 
-def _is_row(ask: int) -> sa.ColumnElement[bool]:
-    votes = schema.votes
-    return sa.and_(
-        votes.c.ask == ask,
-        votes.c.item == sa.bindparam("i"),
-        votes.c.order == sa.bindparam("o"),
-        votes.c.sample == sa.bindparam("s"),
-    )
+class _SessionLocks:
+    """Advisory locks of a PostgreSQL session."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def hold(self, owner: int) -> None:
+        self._call("pg_advisory_lock", owner)
+
+    def is_dead(self, owner: int) -> bool:
+        is_free = bool(self._call("pg_try_advisory_lock", owner))
+        if is_free:
+            self.release(owner)
+        return is_free
+
+    def release(self, owner: int) -> None:
+        self._call("pg_advisory_unlock", owner)
+
+    def _call(self, function: str, owner: int) -> object:
+        query = sa.text(f"SELECT {function}(:ours, :owner)")
+        return self._connection.execute(query, {"ours": _OURS, "owner": owner}).scalar()
 
 
-def _take(ask: int, owner: int) -> sa.Update:
-    return schema.votes.update().where(_is_row(ask)).values(owner=owner)
+class _FileLocks:
+    """Locks on files beside an SQLite database."""
 
+    def __init__(self, database: str) -> None:
+        try:
+            import fcntl
+        except ImportError:
+            raise StoreError(
+                f"{database}: a vote store in a file needs locks that Windows does not have; use "
+                "postgresql://… or Linux (WSL)"
+            ) from None
+        self._fcntl = fcntl
+        self._database = os.path.realpath(database)  # the same file by whatever name
+        self._files: dict[int, int] = {}
 
-def _finish(ask: int, owner: int) -> sa.Update:
-    votes = schema.votes
-    return votes.update().where(
-        votes.c.ask == ask,
-        votes.c.item == sa.bindparam("k_item"),
-        votes.c.order == sa.bindparam("k_order"),
-        votes.c.sample == sa.bindparam("k_sample"),
-        votes.c.owner == owner,
-    )
+    def hold(self, owner: int) -> None:
+        file = os.open(self._path(owner), os.O_RDWR | os.O_CREAT, 0o644)
+        self._fcntl.flock(file, self._fcntl.LOCK_EX)
+        self._files[owner] = file
+
+    def is_dead(self, owner: int) -> bool:
+        try:
+            file = os.open(self._path(owner), os.O_RDWR)
+        except FileNotFoundError:
+            return True
+        try:
+            self._fcntl.flock(file, self._fcntl.LOCK_EX | self._fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        finally:
+            os.close(file)
+        # Numbers are never given again, so a file that nobody holds is of no more use.
+        with suppress(OSError):
+            os.unlink(self._path(owner))
+        return True
+
+    def release(self, owner: int) -> None:
+        file = self._files.pop(owner)
+        with suppress(OSError):
+            os.unlink(self._path(owner))
+        os.close(file)
+
+    def _path(self, owner: int) -> str:
+        return f"{self._database}-owner-{owner}"

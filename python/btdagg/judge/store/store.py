@@ -5,19 +5,16 @@ from __future__ import annotations
 import json
 import os
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import sqlalchemy as sa
 
-from btdagg._util.errors import shown
 from btdagg.judge.calls import Asked, Order, Status
 from btdagg.judge.store import schema
-from btdagg.judge.store.batches import OPEN, Batch, batches_of
-from btdagg.judge.store.database import Database, in_parts
-from btdagg.judge.store.owner import Owner
-from btdagg.judge.store.records import VOTES, StoreError
+from btdagg.judge.store.database import Database, StoreError, in_parts
+from btdagg.judge.store.owner import OPEN, Batch, Owner, batches_of
 
 
 class VoteStore(Database):
@@ -50,25 +47,17 @@ class VoteStore(Database):
 
     def ask_of(self, asked: Asked) -> int:
         """Return the number of what is asked; it is written down when it is new."""
-        values = {
-            "judge": asked.judge,
-            "prompt": asked.prompt,
-            "template": asked.template,
-            "template_digest": asked.template_digest,
-            "method": asked.method,
-            "temperature": asked.temperature,
-            "reasoning_effort": asked.reasoning_effort,
-            "settings": json.dumps(dict(asked.settings), sort_keys=True, default=str),
-        }
-        table = schema.asks
+        settings = json.dumps(dict(asked.settings), sort_keys=True, default=str)
+        names = (
+            *("judge", "prompt", "template", "template_digest", "method", "temperature"),
+            "reasoning_effort",
+        )
+        values = {name: getattr(asked, name) for name in names} | {"settings": settings}
         with self.plainly(), self._engine.begin() as connection:
-            connection.execute(self.insert(table).on_conflict_do_nothing(), values)
-            found = connection.execute(
-                sa.select(table.c.id).where(
-                    table.c.judge == asked.judge, table.c.prompt == asked.prompt
-                )
-            )
-            return int(found.scalar_one())
+            insert = self.insert(schema.asks).on_conflict_do_nothing()
+            connection.execute(insert, values)
+            query = sa.select(schema.asks.c.id).where(_is_asked(asked))
+            return int(connection.execute(query).scalar_one())
 
     def require_endpoint(self, ask: int, endpoint: str, same: bool) -> None:
         """Refuse to mix votes of several endpoints, unless they are said to be one judge.
@@ -88,21 +77,19 @@ class VoteStore(Database):
             If there are votes of another endpoint; the message names it.
         """
         table = schema.endpoints
+        query = sa.select(table.c.endpoint).where(table.c.ask == ask).order_by(table.c.endpoint)
         with self.reading() as connection:
-            query = sa.select(table.c.endpoint).where(table.c.ask == ask)
-            known = list(connection.execute(query.order_by(table.c.endpoint)).scalars())
-        if known and endpoint and endpoint not in known and not same:
+            stored = list(connection.execute(query).scalars())
+        if stored and endpoint and endpoint not in stored and not same:
             raise StoreError(
-                f"{self.name}: has votes of this judge from {', '.join(known)}, and {endpoint} is "
+                f"{self.name}: has votes of this judge from {', '.join(stored)}, and {endpoint} is "
                 "asked now; --same-endpoint says that they are one judge, and --judge NAME keeps "
                 "them apart"
             )
 
-    # Asking
-
     @contextmanager
     def owner(self) -> Iterator[Owner]:
-        """Someone who asks; its methods are for one thread at a time."""
+        """A process that asks; its methods are for one thread at a time."""
         with self.plainly(), self._engine.connect() as connection:
             owner = Owner(self, connection, self.keep_exchanges)
             try:
@@ -115,33 +102,23 @@ class VoteStore(Database):
     def answers_of(
         self, asked: Asked, items: Iterable[str]
     ) -> dict[str, list[tuple[Order, int, int, str]]]:
-        """Answers that hold a vote, by item, for methods that go over them again.
+        """Order, sample, vote and answer of each sample with a vote, by item.
 
-        Returns
-        -------
-        dict of item to list of (order, sample, vote, answer)
-            By sample and order. Empty where exchanges are not kept.
+        Empty where exchanges are not kept.
         """
         votes, exchanges = schema.votes, schema.exchanges
-        columns = ("ask", "item", "order", "sample")
-        joined = sa.and_(*(votes.c[name] == exchanges.c[name] for name in columns))
+        key = ("ask", "item", "order", "sample")
         query = (
-            sa.select(votes.c.item, votes.c.order, votes.c.sample, votes.c.vote, exchanges.c.answer)
-            .join(schema.asks, schema.asks.c.id == votes.c.ask)
-            .join(exchanges, joined)
-            .where(
-                schema.asks.c.judge == asked.judge,
-                schema.asks.c.prompt == asked.prompt,
-                votes.c.status == "ok",
-            )
+            _of(asked, votes.c.order, votes.c.sample, votes.c.vote, exchanges.c.answer)
+            .join(exchanges, sa.and_(*(votes.c[name] == exchanges.c[name] for name in key)))
+            .where(votes.c.status == "ok")
             .order_by(votes.c.sample, votes.c.order)
         )
-        found: dict[str, list[tuple[Order, int, int, str]]] = defaultdict(list)
+        answers: dict[str, list[tuple[Order, int, int, str]]] = defaultdict(list)
         with self.reading() as connection:
-            for row in in_parts(connection, query, votes.c.item, items):
-                self._refuse_vote(row[3], row)
-                found[row[0]].append((row[1], row[2], row[3], row[4]))
-        return dict(found)
+            for item, *answer in in_parts(connection, query, votes.c.item, items):
+                answers[item].append(tuple(answer))
+        return dict(answers)
 
     def samples_of(
         self, asked: Asked, items: Iterable[str]
@@ -151,23 +128,18 @@ class VoteStore(Database):
         The status is None while there is no answer, and the vote unless the status is ``ok``.
         """
         votes = schema.votes
-        query = (
-            sa.select(votes.c.item, votes.c.order, votes.c.sample, votes.c.status, votes.c.vote)
-            .join(schema.asks, schema.asks.c.id == votes.c.ask)
-            .where(schema.asks.c.judge == asked.judge, schema.asks.c.prompt == asked.prompt)
-        )
-        found: dict[str, dict[tuple[Order, int], tuple[Status | None, int | None]]] = {}
+        query = _of(asked, votes.c.order, votes.c.sample, votes.c.status, votes.c.vote)
+        samples: dict[str, dict[Any, Any]] = defaultdict(dict)
         with self.reading() as connection:
-            for row in in_parts(connection, query, votes.c.item, items):
-                self._refuse_vote(row[4], row)
-                found.setdefault(row[0], {})[row[1], row[2]] = (row[3], row[4])
-        return found
+            for item, order, sample, status, vote in in_parts(
+                connection, query, votes.c.item, items
+            ):
+                samples[item][order, sample] = (status, vote)
+        return dict(samples)
 
     def batches(self, states: Collection[str] = OPEN) -> list[Batch]:
         """Batches in some states, the oldest first; unless given, those that are not done with."""
         with self.reading() as connection:
-            if not sa.inspect(connection).has_table(schema.batches.name):
-                return []  # a store of before
             return batches_of(connection, states)
 
     def votes_of(self, asked: Asked, items: Iterable[str]) -> dict[str, list[int]]:
@@ -179,18 +151,9 @@ class VoteStore(Database):
 
     def answer_tokens_of(self, judge: str) -> float | None:
         """Mean number of tokens of a judge's answers, thinking included; None without any."""
-        votes, asks = schema.votes, schema.asks
-        query = (
-            sa.select(sa.func.avg(votes.c.completion_tokens))
-            .join(asks, asks.c.id == votes.c.ask)
-            .where(asks.c.judge == judge)
-        )
+        query = sa.select(sa.func.avg(schema.votes.c.completion_tokens)).join(schema.asks)
         with self.reading() as connection:
-            mean = connection.execute(query).scalar()
-        if mean is not None and not 0 <= mean < 2**63:
-            raise StoreError(
-                f"{self.name}: numbers of tokens add up to {mean}, expected whole numbers"
-            )
+            mean = connection.execute(query.where(schema.asks.c.judge == judge)).scalar()
         return None if mean is None else float(mean)
 
     # Decisions
@@ -215,39 +178,32 @@ class VoteStore(Database):
         undecided : collection of str
             Items of which an earlier decision no longer holds.
         """
+        table = schema.decisions
+        key = {"judge": asked.judge, "template_digest": asked.template_digest, "name": name}
         rows = [
-            {
-                "judge": asked.judge,
-                "template_digest": asked.template_digest,
-                "item": item,
-                "name": name,
-                "decision": int(decision),
-            }
+            {**key, "item": item, "decision": int(decision)}
             for item, decision in sorted(decided.items())
         ]
-        table = schema.decisions
-        earlier = sa.delete(table).where(
-            table.c.judge == asked.judge,
-            table.c.template_digest == asked.template_digest,
-            table.c.name == name,
-            table.c.item.in_(sorted(undecided)),
-        )
-        statement = self.insert(table)
-        statement = statement.on_conflict_do_update(
-            index_elements=["judge", "template_digest", "item", "name"],
-            set_={"decision": statement.excluded.decision},
+        is_ours = sa.and_(*(table.c[column] == value for column, value in key.items()))
+        insert = self.insert(table)
+        update = insert.on_conflict_do_update(
+            index_elements=[*key, "item"], set_={"decision": insert.excluded.decision}
         )
         with self.plainly(), self._engine.begin() as connection:
             if undecided:
-                connection.execute(earlier)
+                earlier = table.c.item.in_(sorted(undecided))
+                connection.execute(table.delete().where(is_ours, earlier))
             if rows:
-                connection.execute(statement, rows)
+                connection.execute(update, rows)
 
-    def _refuse_vote(self, vote: object, row: Sequence[Any]) -> None:
-        """Refuse what is no vote before it is counted; `refuse_unsound` looks at all columns."""
-        if vote is not None and vote not in VOTES:
-            item, order, sample = row[:3]
-            raise StoreError(
-                f"{self.name}: item {item!r}, order {order}, sample {sample}: vote is "
-                f"{shown(vote)}, expected -1, 0 or 1, or nothing"
-            )
+
+def _is_asked(asked: Asked) -> sa.ColumnElement[bool]:
+    asks = schema.asks
+    return sa.and_(asks.c.judge == asked.judge, asks.c.prompt == asked.prompt)
+
+
+def _of(asked: Asked, *columns: sa.Column[Any]) -> sa.Select[Any]:
+    """Items, and columns of their votes that were asked for like this."""
+    votes = schema.votes
+    query = sa.select(votes.c.item, *columns).select_from(votes).join(schema.asks)
+    return query.where(_is_asked(asked))
