@@ -9,7 +9,10 @@ import sys
 import time
 
 import polars as pl
+from fastapi.testclient import TestClient
 
+from btdagg.judge.pairs import read_pairs
+from btdagg.labelling.app import Access, label_app
 from btdagg.labelling.assignment import Assignment
 from btdagg.labelling.outcome import Outcome
 from btdagg.labelling.session import Session
@@ -64,7 +67,45 @@ def session_of(folder, pairs, place="human.db"):
     return store, Session(store, assignment, Outcome(assignment))
 
 
-class LabelProcess:
+class Answering:
+    """What raters do, by the requests of the page."""
+
+    def item(self, rater, key=None):
+        path = f"/item?rater={rater}" + (f"&key={key}" if key else "")
+        status, _, content = self.ask("GET", path)
+        assert status == 200, content
+        return json.loads(content)
+
+    def label(self, rater, shown, choice, seconds=2.5, note=""):
+        body = {"rater": rater, "key": shown["key"], "choice": choice, "seconds": seconds,
+                "note": note}  # fmt: skip
+        status, _, content = self.ask("POST", "/label", body)
+        assert status == 200, content
+        return json.loads(content)
+
+
+class LabelClient(Answering):
+    """The application of `btdagg label` in this process, with a store in a folder."""
+
+    def __init__(self, folder, port=8000):
+        self.port, self.host = port, f"127.0.0.1:{port}"
+        self.store, session = session_of(folder, read_pairs(folder / "pairs.jsonl"))
+        access = Access(TOKEN, f"btdagg_label_{port}", False, frozenset({self.host}))
+        self._app = label_app(session, access, lambda: None)
+
+    def ask(self, method, path, body=None, **headers):
+        """Status, headers and body; with the cookie and the origin unless others are given."""
+        own = {"cookie": f"btdagg_label_{self.port}={TOKEN}"}
+        if method == "POST":
+            own |= {"origin": f"http://{self.host}", "content-type": "application/json"}
+        sent = {name: value for name, value in (own | headers).items() if value is not None}
+        content = json.dumps(body) if isinstance(body, dict) else body
+        with TestClient(self._app, base_url=f"http://{self.host}") as client:
+            answer = client.request(method, path, content=content, headers=sent)
+        return answer.status_code, answer.headers, answer.content
+
+
+class LabelProcess(Answering):
     """`btdagg label` on a port, a free one unless given."""
 
     def __init__(self, folder, *options, port=0, token=TOKEN):
@@ -81,35 +122,19 @@ class LabelProcess:
         self.address = line.removeprefix("open ").strip()
         self.port = int(self.address.partition("/?")[0].rpartition(":")[2])
 
-    def ask(self, method, path, body=None, **headers):
-        """Status, headers and body; with the cookie and the origin unless others are given."""
-        own = {"Cookie": f"btdagg_label_{self.port}={TOKEN}"}
-        if method == "POST":
-            own |= {
-                "Origin": f"http://127.0.0.1:{self.port}",
-                "Content-Type": "application/json",
-            }
-        sent = {**own, **{name.replace("_", "-"): value for name, value in headers.items()}}
+    def ask(self, method, path, body=None):
+        """Status, headers and body, with the cookie and the origin."""
+        headers = {
+            "Cookie": f"btdagg_label_{self.port}={TOKEN}",
+            "Origin": f"http://127.0.0.1:{self.port}",
+            "Content-Type": "application/json",
+        }
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
-        body = json.dumps(body) if isinstance(body, dict) else body
-        connection.request(method, path, body, {k: v for k, v in sent.items() if v is not None})
+        connection.request(method, path, None if body is None else json.dumps(body), headers)
         response = connection.getresponse()
         content = response.read()
         connection.close()
         return response.status, response.headers, content
-
-    def item(self, rater, key=None):
-        path = f"/item?rater={rater}" + (f"&key={key}" if key else "")
-        status, _, content = self.ask("GET", path)
-        assert status == 200, content
-        return json.loads(content)
-
-    def label(self, rater, shown, choice, seconds=2.5, note=""):
-        body = {"rater": rater, "key": shown["key"], "choice": choice, "seconds": seconds,
-                "note": note}  # fmt: skip
-        status, _, content = self.ask("POST", "/label", body)
-        assert status == 200, content
-        return json.loads(content)
 
     def rows(self):
         return pl.read_csv(self.output).rows(named=True)

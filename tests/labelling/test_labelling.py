@@ -2,7 +2,6 @@
 
 import itertools
 import re
-import sqlite3
 from collections import Counter
 
 import numpy as np
@@ -62,19 +61,6 @@ def test_labels_are_kept_in_sqlite_and_postgresql(tmp_path, store_place):
             assert each.label == (1 if each.sides == "AB" else -1)
     with pytest.raises(InputError, match="in the order of seed 0, and seed is 7"):
         LabelStore(store_place, seed=7)
-
-
-def test_the_database_takes_no_other_label(tmp_path):
-    pairs = read_pairs(pairs_file(tmp_path, 3))
-    store, session = session_of(tmp_path, pairs)
-    with store:
-        session.keep("Ada", session.view("Ada")["key"], "first", 1, "")
-    with (
-        sqlite3.connect(tmp_path / "human.db") as database,
-        pytest.raises(sqlite3.IntegrityError, match="CHECK constraint failed"),
-    ):
-        database.execute("UPDATE btdagg_labels SET label = 3")
-    database.close()
 
 
 def test_other_texts_under_the_same_id_are_refused(tmp_path):

@@ -94,18 +94,9 @@ def label(
     ] = False,
     host: Annotated[
         str,
-        typer.Option(
-            help="Address to listen on. One that others reach wants --certificate and --key, or "
-            "--behind-proxy."
-        ),
+        typer.Option(help="Address to listen on. One that others reach needs --behind-proxy."),
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port; 0 for any that is free.")] = 8000,
-    certificate: Annotated[
-        Path | None, typer.Option(help="Certificate (PEM), to serve HTTPS.", show_default=False)
-    ] = None,
-    key: Annotated[
-        Path | None, typer.Option(help="Key of the certificate (PEM).", show_default=False)
-    ] = None,
     behind_proxy: Annotated[
         str | None,
         typer.Option(
@@ -152,7 +143,7 @@ def label(
         serve_labels,
     )
 
-    server = LabelServer(host, port, certificate, key, behind_proxy, os.environ.get(TOKEN))
+    server = LabelServer(host, port, behind_proxy, os.environ.get(TOKEN))
     from btdagg.judge.pairs import read_pairs
     from btdagg.votes import read_votes
 

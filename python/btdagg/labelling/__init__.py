@@ -3,7 +3,6 @@
 from btdagg._util.extras import needs
 
 with needs("label", "labelling"):
-    import h11  # noqa: F401
     import krippendorff  # noqa: F401
     import sqlalchemy  # noqa: F401
 

@@ -51,14 +51,14 @@ class Assignment:
         self.pairs, self._seed = pairs, seed
         self._rows = {item: row for row, item in enumerate(map(str, pairs.frame["item"]))}
         if items is None:
-            items = sorted(self._rows, key=self._key)
+            items = sorted(self._rows, key=self.key)
         unknown = next((item for item in items if item not in self._rows), None)
         if unknown is not None:
             raise InputError(f"item {shown(unknown)} is to be labelled, and is no pair")
         if n_items is not None and n_items > len(items):
-            raise InputError(f"-n is {n_items}, and there are {len(items)} items to label")
+            raise InputError(f"n_items is {n_items}, and there are {len(items)} items to label")
         self.items = list(items)[:n_items]
-        self._of_key = {self._key(item): item for item in self.items}
+        self._of_key = {self.key(item): item for item in self.items}
         self._places = {item: place for place, item in enumerate(self.items)}
 
     def __len__(self) -> int:
@@ -75,13 +75,13 @@ class Assignment:
         """Where an item is among those to be labelled, from 0."""
         return self._places[item]
 
-    def known(self, item: str) -> bool:
+    def is_pair(self, item: str) -> bool:
         """Whether an item is a pair, to be labelled or not."""
         return item in self._rows
 
     def key(self, item: str) -> str:
         """What the page calls an item: ids may tell whose responses they are."""
-        return self._key(item)
+        return self._digest("item", item).hex()[:_KEY]
 
     def item(self, key: str) -> str | None:
         """The item that the page calls so, if there is one."""
@@ -90,9 +90,6 @@ class Assignment:
     def sides(self, item: str, rater: str) -> str:
         """``AB`` if a rater sees A first, else ``BA``."""
         return "BA" if self._digest("sides", rater, item)[0] & 1 else "AB"
-
-    def _key(self, item: str) -> str:
-        return self._digest("item", item).hex()[:_KEY]
 
     def _digest(self, *parts: str) -> bytes:
         return hashlib.sha256("\0".join((str(self._seed), *parts)).encode()).digest()

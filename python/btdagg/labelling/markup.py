@@ -21,26 +21,8 @@ from btdagg.report.wording import visible
 _LONGEST = 100_000
 _MOST_WORDS = 4_000
 
-_TAGS = {
-    "p",
-    "br",
-    "hr",
-    "em",
-    "strong",
-    "s",
-    "code",
-    "pre",
-    "blockquote",
-    "ul",
-    "ol",
-    "li",
-    "table",
-    "thead",
-    "tbody",
-    "tr",
-    "th",
-    "td",
-}
+_TAGS = {"p", "br", "hr", "em", "strong", "s", "code", "pre", "blockquote", "ul", "ol", "li"}
+_TAGS |= {"table", "thead", "tbody", "tr", "th", "td"}
 # Links and images stay text: what a rater judges is what was written, and nothing leaves the page.
 _MARKDOWN = MarkdownIt("commonmark", {"html": False, "maxNesting": 20})
 _MARKDOWN.enable(["table", "strikethrough"]).disable(["link", "image", "autolink", "reference"])
@@ -73,8 +55,8 @@ def differences(first: str, second: str) -> tuple[str, str]:
     matcher = difflib.SequenceMatcher(None, parts[0], parts[1])
     same = matcher.get_matching_blocks()
     return (
-        _marked(parts[0], [(each.a, each.a + each.size) for each in same]),
-        _marked(parts[1], [(each.b, each.b + each.size) for each in same]),
+        _marked(parts[0], [(block.a, block.a + block.size) for block in same]),
+        _marked(parts[1], [(block.b, block.b + block.size) for block in same]),
     )
 
 

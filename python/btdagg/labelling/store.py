@@ -101,7 +101,7 @@ class LabelStore(Database):
             if seed is not None and seed != self.seed:
                 raise StoreError(
                     f"{self.name}: its items and sides are in the order of seed {self.seed}, and "
-                    f"seed is {seed}; want the same seed, or another store"
+                    f"seed is {seed}; expected the same seed, or another store"
                 )
         except BaseException:
             self.close()
@@ -122,7 +122,7 @@ class LabelStore(Database):
             set_={name: statement.excluded[name] for name in kept},
         )
         with self.plainly(), self._engine.begin() as connection:
-            connection.execute(statement, [asdict(each) for each in answers])
+            connection.execute(statement, [asdict(answer) for answer in answers])
 
     def answers(self, rater: str | None = None) -> list[Answer]:
         """All answers by item and rater, or those of one rater."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
-from btdagg._util.listening import Server, bound
+from btdagg._util.listening import Server, bound, place_of
 from btdagg.serve.app import MAX_BODY, create_app
 
 if TYPE_CHECKING:
@@ -43,4 +43,5 @@ def run(
     sockets = bound(host, port)
     # uvicorn raises the signal again once it is done; a shutdown that was asked for is no failure.
     signal.signal(signal.SIGTERM, lambda *_: None)
-    Server(config).run(sockets)
+    places = "".join(f"listening on http://{place_of(each)}\n" for each in sockets)
+    Server(config, lambda: print(places, end="", flush=True)).run(sockets)
