@@ -38,7 +38,7 @@ def folder(tmp_path, monkeypatch):
 
 BEYOND_CLI = ["sqlalchemy", "pydantic_ai", "openai", "anthropic", "google", "httpx2", "psycopg",
               "jinja2",
-              "matplotlib", "sklearn", "fastapi", "starlette", "anyio", "uvicorn", "h11",
+              "matplotlib", "sklearn", "fastapi", "starlette", "anyio", "uvicorn",
               "prometheus_client", "pyarrow"]  # fmt: skip
 NEIGHBOURS = ["httpx", "inspect_ai", "langfuse", "mlflow", "opentelemetry", "phoenix"]
 LABELLING = ["sqlalchemy", "fastapi", "pydantic", "uvicorn", "krippendorff", "nh3"]
