@@ -11,8 +11,6 @@ from random import Random
 from typing import Any
 
 from btdagg.judge.simulated import (
-    REFUSAL,
-    UNDECIDED,
     Habits,
     SimulatedAnswer,
     answer,
@@ -24,6 +22,10 @@ from faults import draw
 from records import Records, key_digest
 from wire import Reply, Request
 
+_REFUSAL = "I'm sorry, but I can't help with comparing these responses."
+_UNDECIDED = (
+    "Both responses have their merits. Response A is longer; Response B is more to the point."
+)
 _PAGE = b"<!doctype html><title>Welcome</title><p>Nothing to see here.</p>"
 
 
@@ -171,7 +173,7 @@ class Service:
     def _choice(
         self, answer: SimulatedAnswer, fault: str | None, limit: int | None, request: dict[str, Any]
     ) -> dict[str, Any]:
-        said = {"empty": "", "refusal": REFUSAL, "unparsed": UNDECIDED}.get(fault or "")
+        said = {"empty": "", "refusal": _REFUSAL, "unparsed": _UNDECIDED}.get(fault or "")
         text = answer.text if said is None else said
         reasoning = "" if fault in ("empty", "refusal") else answer.reasoning
         thinks = self._options.reasoning != "none" and reasoning != ""

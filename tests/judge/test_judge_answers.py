@@ -274,8 +274,3 @@ def test_a_vote_is_from_the_point_of_view_of_a(choice, order, vote):
 @pytest.mark.parametrize("status", STATUSES)
 def test_no_choice_is_no_vote(order, status):
     assert vote_of(Verdict(None, status), order) is None
-
-
-def test_an_order_is_one_of_two():
-    with pytest.raises(InputError, match=r"^order is 'ab', expected AB or BA$"):
-        vote_of(Verdict("first", "ok"), "ab")

@@ -2,7 +2,6 @@
 
 import pytest
 
-from btdagg import InputError
 from btdagg.judge.methods import (
     Sample,
     aggregation_digest,
@@ -35,13 +34,6 @@ def test_every_answer_is_shown_and_turned_round_where_it_has_to_be():
     ) in text
     assert "Even {so}.\n\n[[TIE]]\n(In the names used above: [[TIE]])\n</sample_3>" in text
     assert text.endswith(TEMPLATE.answer.instructions)
-
-
-def test_in_the_other_order_the_others_are_turned_round():
-    text = aggregation_messages("gsa", TEMPLATE, PAIR, "BA", SAMPLES)[1]["content"]
-    assert text.startswith("<beta|alpha>")
-    assert "[[A]]\n(In the names used above: [[B]])\n</sample_1>" in text
-    assert "<sample_2>\nB is right.\n\n[[B]]\n</sample_2>" in text
 
 
 def test_exchanging_a_and_b_changes_nothing_but_the_order():
@@ -89,11 +81,6 @@ def test_orders_are_balanced_over_items():
     assert 440 < orders.count("AB") < 560
 
 
-def test_without_answers_there_is_nothing_to_aggregate():
-    with pytest.raises(InputError, match=r"^item 'q1' has no answers to aggregate$"):
-        aggregation_messages("gsa", TEMPLATE, PAIR, "AB", [])
-
-
 @pytest.mark.parametrize(
     ("text", "number"),
     [
@@ -113,8 +100,8 @@ def test_without_answers_there_is_nothing_to_aggregate():
     ],
 )
 def test_a_choice_is_read(text, number):
-    chosen = parse_choice(text, 3)
-    assert (chosen.number, chosen.status, chosen.reason) == (number, "ok", "")
+    chosen, verdict = parse_choice(text, 3)
+    assert (chosen, verdict.status) == (number, "ok")
 
 
 @pytest.mark.parametrize(
@@ -131,13 +118,15 @@ def test_a_choice_is_read(text, number):
     ],
 )
 def test_what_is_no_choice_is_unparsed(text, reason):
-    chosen = parse_choice(text, 3)
-    assert (chosen.number, chosen.status, chosen.reason) == (None, "unparsed", reason)
+    chosen, verdict = parse_choice(text, 3)
+    assert (chosen, verdict.status, verdict.reason) == (None, "unparsed", reason)
 
 
 def test_no_choice_where_there_is_no_answer():
-    assert parse_choice("", 3).status == "empty"
-    assert parse_choice(None, 3).status == "empty"
-    assert parse_choice("[[1]]", 3, finish_reason="length").status == "truncated"
-    assert parse_choice("", 3, refusal="no").status == "refused"
-    assert parse_choice("", 3, finish_reason="refusal").status == "refused"
+    for text, finish, status in [
+        ("", "stop", "empty"),
+        (None, "stop", "empty"),
+        ("[[1]]", "length", "truncated"),
+        ("", "refusal", "refused"),
+    ]:
+        assert parse_choice(text, 3, finish_reason=finish)[1].status == status

@@ -108,7 +108,7 @@ def test_structured_answers_are_advised_where_they_are_not_asked_for(
     server = endpoint(lambda _: (200, completion("I would rather not say.")))
     status, _, err = cli(*options(server.url, "-n", "10", *structured))
     assert status == 3
-    assert ("--structured" in err) == (not structured)
+    assert ("structured answers" in err) == (not structured)
     assert "no verdict" in err or "no answer" in err or "reason" in err
 
 

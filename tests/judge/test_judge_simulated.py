@@ -190,17 +190,6 @@ def test_sums_of_many_digits_are_none(folder, cli):
     assert status == 0, err
 
 
-def test_what_it_cannot_answer_ends_the_run(folder, cli, monkeypatch):
-    def fails(*_, **__):
-        raise ValueError("no such number")
-
-    monkeypatch.setattr("btdagg.judge.simulated.answer", fails)
-    asked = ("sums/pairs.jsonl", "-m", "simulated", "-n", 2)
-    status, _, err = cli("judge", *asked, "--max-calls", 200)
-    assert status == 2
-    assert "the simulated judge cannot answer: no such number" in err
-
-
 def test_a_store_in_a_file_says_where_it_cannot_be(folder, cli, monkeypatch):
     monkeypatch.setitem(sys.modules, "fcntl", None)  # as on Windows
     asked = ("sums/pairs.jsonl", "-m", "simulated", "-n", 2)

@@ -8,7 +8,7 @@ import pytest
 
 from btdagg.judge import FunctionClient, Judging, Limits, VoteStore, judge
 from btdagg.judge.client import ChatReply
-from btdagg.judge.usefulness import Usefulness
+from btdagg.judge.retries import Usefulness
 from btdagg.judge.work import Reading
 from judging import pairs_of
 
@@ -34,7 +34,7 @@ def test_of_four_thousand_truncated_answers_few_are_bought(tmp_path):
     assert run.is_useless
     assert not run.is_done
     assert "truncated; the endpoint's limit on an answer cuts them off" in run.stopped
-    assert "--max-answer-tokens N, with --retry truncated" in run.stopped
+    assert "set max_answer_tokens, and ask again for those" in run.stopped
 
 
 def test_a_judge_that_is_cut_off_now_and_then_loses_nothing_else(tmp_path):
@@ -58,11 +58,11 @@ def test_a_judge_that_is_cut_off_now_and_then_loses_nothing_else(tmp_path):
     [
         (ChatReply("[[C]]"), 'they say C, which is none of A, B, TIE: if that is a tie, put'),
         (ChatReply("Verdict: C"), 'put tie = "C" under [answer] in the template'),
-        (ChatReply("", "Hm."), "they are reasoning alone: --reasoning-effort low"),
+        (ChatReply("", "Hm."), "they are reasoning alone: lower reasoning_effort"),
         (ChatReply(""), "the endpoint sends no text"),
         (ChatReply("I'm sorry, I cannot."), "the judge will not judge (I'm sorry, I cannot.)"),
-        (ChatReply("A is better."), "reason is 'no explicit verdict': --structured"),
-        (ChatReply("...", "Hm.", "length"), "100 tokens cuts them off: --max-answer-tokens 400"),
+        (ChatReply("A is better."), "reason is 'no explicit verdict': structured answers"),
+        (ChatReply("...", "Hm.", "length"), "cuts them off: raise max_answer_tokens to 400"),
     ],
 )  # fmt: skip
 def test_what_may_help_is_said(tmp_path, reply, said):

@@ -25,12 +25,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
-from btdagg._core import InputError
+from btdagg._util.errors import InputError
 
 Choice = Literal["first", "second", "tie"]
 Status = Literal["ok", "unparsed", "refused", "truncated", "empty"]
 
 
+CHOICES: dict[int, Choice] = {1: "first", 0: "tie", -1: "second"}  # of a vote where A is first
 Kind = Literal["tag", "line", "json"]
 _KINDS = ("tag", "line", "json")
 

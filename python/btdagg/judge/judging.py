@@ -190,7 +190,7 @@ class Judging:
         """The template, with the answer asked for as these options say."""
         return (
             get_template(self.template)
-            .given(self.values)
+            .with_values(self.values)
             .asking(
                 kind="json" if self.structured else None,
                 allow_tie=self.allow_tie,

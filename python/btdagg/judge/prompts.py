@@ -1,4 +1,4 @@
-"""Prompt templates: what is sent to a judge for a pair in an order."""
+"""Prompts: templates, and labelled pairs that they show as examples."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from hashlib import sha256
 from importlib.resources import files
 from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from btdagg._core import InputError
+from btdagg._util.errors import InputError
+from btdagg._util.files import read_whole
 from btdagg._util.readable import readable
-from btdagg.judge.answers import AnswerFormat, Kind
+from btdagg.judge.answers import CHOICES, AnswerFormat, Kind
 from btdagg.votes.table import listing
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class PromptTemplate:
     ----------
     name : str
     user : str
-        What is asked of every pair.
+        Text sent for every pair.
     system : str
         Instructions, sent first as a system message; none where empty.
     ties, forced : str
@@ -57,7 +58,7 @@ class PromptTemplate:
     Raises
     ------
     InputError
-        If a placeholder is malformed, responses are not both there, or one is named that does not
+        If a placeholder is malformed, one of the responses is not shown, or a placeholder does not
         follow the order in which responses are shown.
     """
 
@@ -72,20 +73,19 @@ class PromptTemplate:
         for part in (self.system, self.user, self.ties, self.forced):
             for name in _names(part, self.name):
                 _refuse_unfair(name, self.name)
-        used = self.placeholders
-        for wanted in ("first", "second"):
-            if wanted not in used:
-                raise InputError(f"template {self.name}: no {{{wanted}}}, the response shown there")
+        for name in ("first", "second"):
+            if name not in self.placeholders:
+                raise InputError(f"template {self.name}: no {{{name}}}, the response shown there")
 
     @cached_property
     def placeholders(self) -> frozenset[str]:
-        """What is to be filled in from the pair."""
-        names = set(_names(self._system, self.name)) | set(_names(self._user, self.name))
+        """Names that a pair has to fill in."""
+        names = {*_names(self._system, self.name), *_names(self._user, self.name)}
         return frozenset(names.difference(_OF_THE_TEMPLATE))
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of everything that is sent but the pair, and of how its answer is read."""
+        """SHA-256 of everything that is sent except the pair, and of how its answer is read."""
         answer = {name: value for name, value in asdict(self.answer).items() if name != "pattern"}
         if self.answer.pattern is not None:
             answer["pattern"] = self.answer.pattern
@@ -106,15 +106,10 @@ class PromptTemplate:
         allow_tie: bool | None = None,
         confidence: bool | None = None,
     ) -> Self:
-        """Return the same template with the answer asked for in another way.
+        """Return the same template with another form of answer.
 
-        Parameters
-        ----------
-        kind : "tag", "line" or "json", optional
-        allow_tie : bool, optional
-            False leaves the judge the choice between the two.
-        confidence : bool, optional
-            Whether to ask for a confidence as well.
+        `kind` is "tag", "line" or "json"; with `allow_tie` False the judge has to choose between
+        the two, and `confidence` says whether to ask for one.
         """
         answer = self.answer
         if kind is not None:
@@ -125,7 +120,7 @@ class PromptTemplate:
             answer = replace(answer, tie=AnswerFormat.tie if allow_tie else None)
         return replace(self, answer=answer)
 
-    def given(self, values: Mapping[str, str]) -> Self:
+    def with_values(self, values: Mapping[str, str]) -> Self:
         """Return the same template with values filled in that are the same for all pairs.
 
         Raises
@@ -133,59 +128,48 @@ class PromptTemplate:
         InputError
             If the template has no such placeholder, or it stands for a response.
         """
+        free = sorted(self.placeholders - {"first", "second"})
         for name in values:
-            if name not in self.placeholders or name in ("first", "second"):
-                free = listing(sorted(self.placeholders - {"first", "second"}))
-                raise InputError(f"template {self.name}: no {{{name}}} to fill in; it has {free}")
+            if name not in free:
+                raise InputError(
+                    f"template {self.name}: no {{{name}}} to fill in; it has {listing(free)}"
+                )
         quoted = {name: _quoted(str(value)) for name, value in values.items()}
-        return replace(
-            self,
-            system=_filled(self.system, quoted),
-            user=_filled(self.user, quoted),
-            ties=_filled(self.ties, quoted),
-            forced=_filled(self.forced, quoted),
-        )
+        parts = ("system", "user", "ties", "forced")
+        return replace(self, **{part: _filled(getattr(self, part), quoted) for part in parts})
 
     def check(self, pairs: Pairs) -> None:
-        """Check that every placeholder can be filled in for every pair.
-
-        Raises
-        ------
-        InputError
-            If pairs have no such column (the message lists what they have), or one of them nothing
-            in it.
-        """
-        for name in sorted(self.placeholders.difference(("first", "second"))):
-            if name not in (*pairs.fields, *_known(pairs)):
-                there = listing((*_known(pairs), "first", "second", *pairs.fields))
+        """Refuse pairs that have no column for a placeholder, or one of them nothing in it."""
+        known = [name for name in ("prompt", "reference") if name in pairs.columns]
+        known += ("first", "second", *pairs.fields)
+        for name in sorted(self.placeholders - {"first", "second"}):
+            if name not in known:
                 raise InputError(
                     f"template {self.name}: {pairs.source} has nothing for {{{name}}}; "
-                    f"there are {there}"
+                    f"there are {listing(known)}"
                 )
             absent = pairs.frame[name].is_null().arg_true()
             if len(absent):
                 raise InputError(
-                    f"{pairs.source}, row {absent[0] + 1}, column {name}: got nothing, expected a "
-                    f"value for template {self.name}"
+                    source=pairs.source,
+                    row=absent[0] + 1,
+                    column=name,
+                    came=None,
+                    expected=f"a value for template {self.name}",
                 )
 
     def render(self, pair: Pair, order: str = "AB", *, answer: str | None = None) -> Messages:
-        """Fill in a pair.
+        """Return the messages, with `role` and `content`, that ask about a pair.
 
         Parameters
         ----------
         pair : Pair
+            Its texts are inserted as they are: braces in them are braces.
         order : "AB" or "BA"
             Which response is shown first.
         answer : str, optional
             What ``{answer}`` stands for in place of the instructions how to answer; it is added at
-            the end where the template has no such place.
-
-        Returns
-        -------
-        list of dict
-            Messages with `role` and `content`. The texts of the pair are inserted as they are:
-            braces in them are braces.
+            the end of a template that has no such place.
 
         Raises
         ------
@@ -193,7 +177,7 @@ class PromptTemplate:
             If the order is another, or the pair lacks a field.
         """
         if order not in ("AB", "BA"):
-            raise InputError(f"order is {order!r}, expected AB or BA")
+            raise InputError(argument="order", came=order, expected="AB or BA")
         first, second = (pair.a, pair.b) if order == "AB" else (pair.b, pair.a)
         values = {
             **pair.fields,
@@ -223,19 +207,16 @@ class PromptTemplate:
         return self._with_ties(self.user)
 
     def _with_ties(self, part: str) -> str:
-        said = self.forced if self.answer.tie is None else self.ties
-        return _filled(part.strip(), {"ties": said.strip()})
+        ties = self.forced if self.answer.tie is None else self.ties
+        return _filled(part.strip(), {"ties": ties.strip()})
 
 
 def load_template(path: str | os.PathLike[str]) -> PromptTemplate:
     """Read a template from a TOML file.
 
-    Parameters
-    ----------
-    path : path
-        Its keys are the attributes of :class:`PromptTemplate`, `user` alone required, and `name`
-        the stem of the file unless given; the table ``[answer]`` has those of
-        :class:`btdagg.judge.answers.AnswerFormat`, and ``tie = false`` for no ties.
+    Its keys are the attributes of :class:`PromptTemplate`, `user` alone required, and `name` the
+    stem of the file by default; the table ``[answer]`` has those of
+    :class:`btdagg.judge.answers.AnswerFormat`, and ``tie = false`` for no ties.
 
     Raises
     ------
@@ -243,41 +224,22 @@ def load_template(path: str | os.PathLike[str]) -> PromptTemplate:
         If it cannot be read, is no TOML, lacks `user`, or has a key or a placeholder that does not
         exist.
     """
-    name = os.fspath(path)
+    content = read_whole(path)
     try:
-        text = Path(path).read_bytes().decode("utf-8-sig")
-        content = tomllib.loads(text)
-    except FileNotFoundError:
-        raise InputError(f"{name}: no such file") from None
-    except OSError as error:
-        raise InputError(f"{name}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{name}: not UTF-8 text") from None
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{name}: no TOML: {error}") from None
-    try:
-        return _from_toml(content, Path(path).stem)
-    except InputError as error:
-        raise InputError(f"{name}: {error}") from None
+        return _from_toml(tomllib.loads(content.decode("utf-8-sig")), Path(path).stem)
+    except ValueError as error:  # no TOML, or not the keys of a template
+        raise InputError(f"{path}: {error}") from None
 
 
 def get_template(name: str | os.PathLike[str] | PromptTemplate) -> PromptTemplate:
-    """Return a template by its name, or from a file where the name ends in .toml.
-
-    Raises
-    ------
-    InputError
-        If there is none; the message lists those that there are.
-    """
+    """Return a template by its name, or from a file where the name ends in .toml."""
     if isinstance(name, PromptTemplate):
         return name
     if os.fspath(name).endswith(".toml"):
         return load_template(name)
     if name not in TEMPLATES:
-        raise InputError(
-            f"template is {os.fspath(name)!r}, expected one of {', '.join(TEMPLATES)} or a .toml "
-            "file"
-        )
+        expected = f"one of {', '.join(TEMPLATES)} or a .toml file"
+        raise InputError(argument="template", came=os.fspath(name), expected=expected)
     return TEMPLATES[os.fspath(name)]
 
 
@@ -285,11 +247,14 @@ def _from_toml(content: dict[str, Any], stem: str) -> PromptTemplate:
     answer = content.pop("answer", {})
     if not isinstance(answer, dict):
         raise InputError(f"answer is {answer!r}, expected a table [answer]")
-    _refuse_other_keys(content, PromptTemplate, "")
-    _refuse_other_keys(answer, AnswerFormat, "answer.")
+    for keys, kind, prefix in ((content, PromptTemplate, ""), (answer, AnswerFormat, "answer.")):
+        names = [field.name for field in fields(kind)]
+        for key in keys:
+            if key not in names:
+                raise InputError(f"no key {prefix}{key}; there are {', '.join(names)}")
     for key, value in content.items():
         if not isinstance(value, str):
-            raise InputError(f"{key} is {value!r}, expected text")
+            raise InputError(argument=key, came=value, expected="text")
     if "user" not in content:
         raise InputError("no user, the text that is sent for every pair")
     if answer.get("tie") is False:
@@ -297,24 +262,11 @@ def _from_toml(content: dict[str, Any], stem: str) -> PromptTemplate:
     return PromptTemplate(**{"name": stem, **content, "answer": AnswerFormat(**answer)})
 
 
-def _refuse_other_keys(found: Mapping[str, object], kind: type[Any], prefix: str) -> None:
-    known = [each.name for each in fields(kind)]
-    for key in found:
-        if key not in known:
-            raise InputError(f"no key {prefix}{key}; there are {', '.join(known)}")
-
-
 # Placeholders
 
 
 def _names(text: str, template: str) -> Iterator[str]:
-    """Names of the placeholders of a text.
-
-    Raises
-    ------
-    InputError
-        If a brace stands alone, or what is between two is no name.
-    """
+    """Names of the placeholders of a text; refuses a lone brace and what is no name."""
     for match in _PLACE.finditer(text):
         name = match[1]
         if match[0] in ("{{", "}}"):
@@ -356,10 +308,6 @@ def _refuse_unfair(name: str, template: str) -> None:
         raise InputError(f"template {template}: {{{name}}} is not for judges")
 
 
-def _known(pairs: Pairs) -> tuple[str, ...]:
-    return tuple(name for name in ("prompt", "reference") if name in pairs.columns)
-
-
 def _builtin(name: str) -> PromptTemplate:
     text = files("btdagg.judge").joinpath("templates", f"{name}.toml").read_text(encoding="utf-8")
     return _from_toml(tomllib.loads(text), name)
@@ -375,41 +323,31 @@ TEMPLATES: Mapping[str, PromptTemplate] = {
         "response",
     )
 }
-"""The templates of the package by name, as `--template` takes them."""
+"""The templates of the package by name."""
 
 
 # Few-shot prompts
-
-_CHOICES: dict[tuple[int, str], Literal["first", "second", "tie"]] = {
-    (1, "AB"): "first",
-    (-1, "AB"): "second",
-    (1, "BA"): "second",
-    (-1, "BA"): "first",
-    (0, "AB"): "tie",
-    (0, "BA"): "tie",
-}
 
 
 @readable
 @dataclass(frozen=True)
 class FewShot:
-    """A template with examples.
+    """A template with labelled examples before the pair that is asked about.
 
-    Every second example is shown with its responses in the other order than the pair that is asked
-    about, so that neither place is the better one by the examples. Asking with B first turns all of
-    them round. A pair is never among its own examples.
+    Every second example is shown with its responses in the other order than the pair, so that the
+    examples favour neither place. A pair is never among its own examples.
 
     Attributes
     ----------
     template : PromptTemplate
-        Its confidence, if it asks for one, is not asked for: the examples have none.
+        A confidence is not asked for: the examples have none.
     examples : sequence of (Pair, label)
         Labels -1, 0 or 1 from A's point of view.
 
     Raises
     ------
     InputError
-        If there are no examples, a label is another, or it is a tie where the template has none.
+        If there are no examples, or a label is a tie where the template has none.
     """
 
     template: PromptTemplate
@@ -420,8 +358,6 @@ class FewShot:
             raise InputError("examples is empty, expected at least one labelled pair")
         object.__setattr__(self, "template", self.template.asking(confidence=False))
         for pair, label in self.examples:
-            if label not in (-1, 0, 1):
-                raise InputError(f"label of item {pair.item!r} is {label!r}, expected -1, 0 or 1")
             if label == 0 and self.template.answer.tie is None:
                 raise InputError(
                     f"label of item {pair.item!r} is a tie, which template {self.template.name} "
@@ -436,13 +372,7 @@ class FewShot:
         return sha256(sent.encode()).hexdigest()
 
     def render(self, pair: Pair, order: str = "AB") -> Messages:
-        """Messages that ask about a pair, the examples first.
-
-        Raises
-        ------
-        InputError
-            As :meth:`btdagg.judge.prompts.PromptTemplate.render` does.
-        """
+        """Return the messages that ask about a pair, the examples first."""
         *system, question = self.template.render(pair, order)
         messages = list(system)
         for (example, _), turns in zip(self.examples, self._turns[order], strict=True):
@@ -453,22 +383,21 @@ class FewShot:
     @cached_property
     def _turns(self) -> dict[str, list[Messages]]:
         """Question and answer of every example, by the order of the pair that is asked about."""
-        return {"AB": self._turns_beside("AB", "BA"), "BA": self._turns_beside("BA", "AB")}
+        return {order: [*self._turns_beside(order)] for order in ("AB", "BA")}
 
-    def _turns_beside(self, order: str, other: str) -> list[Messages]:
-        turns = []
+    def _turns_beside(self, order: str) -> Iterator[Messages]:
+        other = "BA" if order == "AB" else "AB"
         for number, (pair, label) in enumerate(self.examples):
             shown = other if number % 2 else order
-            said = self.template.answer.written(_CHOICES[label, shown])
+            choice = CHOICES[label if shown == "AB" else -label]
             question = self.template.render(pair, shown)[-1]
-            turns.append([question, {"role": "assistant", "content": said}])
-        return turns
+            yield [question, {"role": "assistant", "content": self.template.answer.written(choice)}]
 
 
 def labelled_pairs(
     pairs: Pairs, labels: Labels | Source, *, n_examples: int | None = None
 ) -> list[tuple[Pair, int]]:
-    """Pairs that have a label, in their order, with their labels.
+    """Return pairs that have a label, in their order, with their labels.
 
     Parameters
     ----------
@@ -481,21 +410,21 @@ def labelled_pairs(
     Raises
     ------
     InputError
-        If labels cannot be read, an item has several (of different tasks), or no pair has one.
+        If an item has several labels (of different tasks), or no pair has one.
     """
     from btdagg.votes import Labels, read_labels
 
     labels = labels if isinstance(labels, Labels) else read_labels(labels)
-    known: dict[str, int] = {}
+    label_of: dict[str, int] = {}
     for item, label in zip(map(str, labels.ids.tolist()), labels.labels.tolist(), strict=True):
-        if item in known:
+        if item in label_of:
             raise InputError(f"{labels.source}: item {item!r} has labels in several tasks")
-        known[item] = label
-    found = [(pair, known[pair.item]) for pair in pairs if pair.item in known]
-    if not found:
-        begins = f"item {next(iter(known))!r}" if known else "no item"
+        label_of[item] = label
+    labelled = [(pair, label_of[pair.item]) for pair in pairs if pair.item in label_of]
+    if not labelled:
+        begins = f"item {next(iter(label_of))!r}" if label_of else "no item"
         raise InputError(
             f"{labels.source}: no pair of {pairs.source} has a label: pairs begin with item "
             f"{pairs[0].item!r}, labels with {begins}"
         )
-    return found[:n_examples]
+    return labelled[:n_examples]

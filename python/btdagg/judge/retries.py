@@ -1,9 +1,10 @@
-"""One request, as often as it takes: limits waited for, faults repeated, and whose fault it is.
+"""One request, as often as it takes, and when a run is given up.
 
-A fault of the endpoint (its key, its model, a parameter that it does not know) ends the run before
-any vote is marked; a fault of the pair (too long, not allowed) marks the pair's votes. Where nobody
-is answered, a short request that is the same but for its text settles it. If that is not answered
-either, the run ends where nothing has worked yet; an endpoint that has worked is waited for.
+Limits are waited for and faults repeated. A fault of the endpoint (its key, its model, a parameter
+that it does not know) ends the run before any vote is marked; a fault of the pair (too long, not
+allowed) marks the pair's votes. Where nobody is answered, a short request that is the same except
+for its text settles which it is. If that is not answered either, the run ends where nothing has
+worked yet; an endpoint that has worked is waited for. A run whose answers hold no votes ends too.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from __future__ import annotations
 import asyncio
 import math
 import random
+import re
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -23,6 +26,7 @@ from btdagg.judge.pacing import AdmittedCall, Pacing
 from btdagg.judge.pairs import Pair
 from btdagg.judge.prices import BYTES_PER_TOKEN, size_of
 from btdagg.judge.runs import JudgeRun
+from btdagg.judge.work import Reading
 
 # Faults in a row of one request, or seconds until a fault, after which a short request is made if
 # nobody was answered meanwhile.
@@ -47,13 +51,13 @@ class Asker:
         What messages call the endpoint.
     halt : callable
         Ends the run, with a reason and an error.
+    most_in_a_row : int
+        Refusals in a row after which an endpoint that has worked is tried by a short request again.
 
     Attributes
     ----------
     stopping : asyncio.Event
         Once it is set no further request is made.
-    most_in_a_row : int
-        Refusals in a row after which an endpoint that has worked is tried by a short request again.
     """
 
     def __init__(
@@ -86,13 +90,9 @@ class Asker:
         self._is_away = False
 
     async def ask(self, request: ChatRequest) -> tuple[ChatReply | ChatError | None, int]:
-        """Ask until there is an answer, or a fault that asking again does not help.
+        """Return an answer or a fault that asking again does not help, and the number of requests.
 
-        Returns
-        -------
-        outcome : ChatReply, ChatError or None
-            None where the run ends before.
-        n_requests : int
+        The outcome is None where the run ends before.
         """
         size = size_of(request.messages)
         n_requests = n_faults = 0
@@ -133,27 +133,24 @@ class Asker:
         async with self._one_canary:
             if self.stopping.is_set() or self._is_trusted:
                 return not self.stopping.is_set()
-            outcome = await self._said_to_a_short_request(request)
+            outcome = await self._outcome_of_short_request(request)
             if isinstance(outcome, ChatError):
                 self._end(f"refuses a short request, too: {outcome}")
             return isinstance(outcome, ChatReply)
 
     async def _waited_for(self, request: ChatRequest, since: float) -> bool:
-        """Wait for an endpoint that may be away; whether it was, and the faults since are its own.
-
-        The run ends if it does not come back, or never was right.
-        """
+        """Wait for an endpoint that may be away; whether it was, so that the faults are its own."""
         async with self._one_canary:
             if self._answered_at < since and not self.stopping.is_set():
-                outcome = await self._said_to_a_short_request(request)
+                outcome = await self._outcome_of_short_request(request)
                 if isinstance(outcome, ChatError) and not self._pacing.has_worked:
                     self._end(f"refuses a short request, too: {outcome}")
             return self._back_at >= since
 
-    async def _said_to_a_short_request(self, request: ChatRequest) -> ChatReply | ChatError | None:
-        """Ask for the same about a short pair until the endpoint says something; None if it ends.
+    async def _outcome_of_short_request(self, request: ChatRequest) -> ChatReply | ChatError | None:
+        """Ask about a short pair until the endpoint says something; None if the run ends.
 
-        Where it has never worked it has to answer at once; the run ends unless it does.
+        An endpoint that has never worked has to answer at once.
         """
         canary = replace(request, messages=self._short_messages(), item="", order=None, sample=None)
         size = size_of(canary.messages)
@@ -168,15 +165,15 @@ class Asker:
                     return outcome
                 if outcome.is_limit:
                     continue
-                since, said, n_faults = self._troubled or (self._clock(), str(outcome), 1)
+                since, fault, n_faults = self._troubled or (self._clock(), str(outcome), 1)
                 if not self._pacing.has_worked:
-                    self._end(f"{said}; none of {n_faults} requests worked")
+                    self._end(f"{fault}; none of {n_faults} requests worked")
                     return None
                 away_for, longest_away = self._clock() - since, self._judging.limits.max_wait
                 if away_for >= longest_away:
                     self._end(
-                        f"no answer for {_duration(away_for)} ({said}); --max-wait bounds how long "
-                        f"an endpoint is waited for, {_duration(longest_away)}"
+                        f"no answer for {_duration(away_for)} ({fault}); max_wait is "
+                        f"{_duration(longest_away)}"
                     )
                     return None
                 self._is_away = True
@@ -191,16 +188,16 @@ class Asker:
         return self._pacing.has_worked and self._refusals < self._most_in_a_row
 
     def state(self) -> tuple[str, float]:
-        """What is waited for, empty where for nothing; and the seconds that it takes yet."""
+        """What is waited for, empty for nothing, and the seconds that are left."""
         closed_for = self._pacing.closed_for
         if closed_for > 0 and self._limited_by:
             return f"rate limit ({self._limited_by})", closed_for
         now = self._clock()
         if self._troubled is not None and now - self._troubled[0] > _SAID_AFTER:
-            since, said, n_faults = self._troubled
+            since, fault, n_faults = self._troubled
             if self._is_away:
-                return f"endpoint to come back ({said}; away for {_duration(now - since)})", 0.0
-            return f"answer ({said}; {n_faults} calls in a row)", 0.0
+                return f"endpoint to come back ({fault}; away for {_duration(now - since)})", 0.0
+            return f"answer ({fault}; {n_faults} calls in a row)", 0.0
         if not self._pacing.has_worked and now - self._began > _FIRST_SAID_AFTER:
             return "first answer", 0.0
         return "", 0.0
@@ -285,8 +282,7 @@ class Asker:
         if max(seconds, fault.retry_after or 0.0) > longest:
             asked = seconds if fault.retry_after is None else fault.retry_after
             self._end(
-                f"asks to wait {_duration(asked)} ({fault}); --max-wait bounds how long a limit is "
-                f"waited for, {_duration(longest)}"
+                f"asks to wait {_duration(asked)} ({fault}); max_wait is {_duration(longest)}"
             )
 
     def _expected(self, size: int) -> float:
@@ -301,11 +297,8 @@ class Asker:
         if usage is None:
             self._run.n_unknown_usage += is_answer
             # What it used nobody knows; where it may have cost something, all that it could.
-            self._budget.settle(
-                reserved,
-                reserved.tokens if may_cost else 0,
-                reserved.cost if may_cost else 0.0,
-            )
+            used = (reserved.tokens, reserved.cost) if may_cost else (0, 0.0)
+            self._budget.settle(reserved, *used)
             return
         self._answers += 1
         run = self._run
@@ -344,3 +337,71 @@ class Asker:
 
 def _duration(seconds: float) -> str:
     return f"{seconds:.3g} s" if seconds < 120 else f"{seconds / 60:.3g} minutes"
+
+
+# Answers without votes
+
+
+class Usefulness:
+    """Whether a judge's answers hold votes at all, and what is the likely cause if they do not.
+
+    Page's cumulative sum of log-likelihood ratios: of a share of useless answers of 90% against one
+    of 50%, never below 0. A judge of whose answers no more than half are useless is stopped less
+    often than once in a million answers; one whose answers all are, after 24.
+    """
+
+    def __init__(self) -> None:
+        self._sum = 0.0
+        self._last: deque[tuple[str, str, bool]] = deque(maxlen=64)
+
+    def see(self, reading: Reading, reply: ChatReply) -> bool:
+        """Take an answer in; whether it shows that going on is of no use."""
+        if reading.status == "ok":
+            self._sum = max(self._sum + math.log(0.1 / 0.5), 0.0)
+        else:
+            self._sum += math.log(0.9 / 0.5)
+            self._last.append((reading.status, reading.reason, bool(reply.reasoning)))
+        return self._sum >= math.log(1e6)
+
+    def cause(self, judging: Judging) -> str:
+        """Say what the useless answers have in common, and what may help."""
+        status, n = Counter(status for status, _, _ in self._last).most_common(1)[0]
+        reasons = [reason for other, reason, _ in self._last if other == status]
+        thinks = 2 * sum(thinks for other, _, thinks in self._last if other == status) > n
+        remedy = _remedy(status, reasons, thinks, judging)
+        return (
+            f"answers hold no votes: of the last {len(self._last)} without one {n} are {status}; "
+            f"{remedy}"
+        )
+
+
+_OTHER_WORD = re.compile(r'not one of the words asked for: "(?:\[\[)?([^"\]]{1,24})')
+
+
+def _remedy(status: str, reasons: list[str], thinks: bool, judging: Judging) -> str:
+    reason = Counter(reasons).most_common(1)[0][0]
+    if status == "truncated":
+        most = judging.max_answer_tokens
+        bound = "the endpoint's limit on an answer" if most is None else f"{most} tokens"
+        more = "set max_answer_tokens" if most is None else f"raise max_answer_tokens to {4 * most}"
+        less = " or lower reasoning_effort" if thinks else ""
+        return f"{bound} cuts them off: {more}{less}, and ask again for those that are truncated"
+    if status == "empty":
+        if thinks:
+            return "they are reasoning alone: lower reasoning_effort or raise max_answer_tokens"
+        return "the endpoint sends no text: try streaming, or another name of the model"
+    if status == "refused":
+        return f"the judge will not judge ({reason}): another template or model may"
+    matches = (_OTHER_WORD.match(other) for other in reasons)
+    words = Counter(match[1].strip() for match in matches if match is not None)
+    for word, n in words.most_common(1):
+        if n > len(reasons) / 2:
+            return (
+                f"they say {word}, which is none of {', '.join(judging.prompt.answer.words)}: if "
+                f'that is a tie, put tie = "{word}" under [answer] in the template'
+            )
+    asks_for_json = "" if judging.structured else "structured answers may help, and "
+    return (
+        f"the most frequent reason is {reason!r}: {asks_for_json}{{answer}} in a template tells "
+        "the judge how to answer"
+    )

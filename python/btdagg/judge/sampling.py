@@ -22,11 +22,10 @@ from btdagg.judge.errors import EndpointError
 from btdagg.judge.judging import Judging
 from btdagg.judge.limits import Budget
 from btdagg.judge.pacing import Pacing
-from btdagg.judge.retries import Asker
+from btdagg.judge.retries import Asker, Usefulness
 from btdagg.judge.runs import JudgeRun
 from btdagg.judge.store import BATCHED, Answered, Claimed, Owner, StoreError, VoteStore
 from btdagg.judge.storing import Storing
-from btdagg.judge.usefulness import Usefulness
 from btdagg.judge.work import Reader, Work, stretches_of
 
 # Samples that are looked up and claimed at a time, unless there are more workers.

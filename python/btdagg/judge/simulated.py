@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from random import Random
+from typing import NamedTuple
 
 from btdagg.judge.client import ChatReply, ChatRequest
 from btdagg.judge.errors import ChatError
@@ -27,12 +28,12 @@ _PAIR = re.compile(
 
 @dataclass(frozen=True)
 class Habits:
-    """What kind of judge it is.
+    """What kind of judge it is: how it weighs the difference in quality of two responses.
 
     Attributes
     ----------
     sensitivity
-        What a unit of quality counts for.
+        Weight of a unit of quality.
     tie_width
         Differences that seem smaller than this are ties.
     positional_bias
@@ -40,7 +41,7 @@ class Habits:
     noise
         Of a vote at temperature 0.5; it grows with the temperature.
     item_noise
-        Of an item: what this judge gets wrong about it in every vote.
+        Of all votes on an item.
     """
 
     sensitivity: float = 1.5
@@ -50,9 +51,8 @@ class Habits:
     item_noise: float = 0.4
 
 
-@dataclass(frozen=True)
-class Seen:
-    """What a prompt shows: two responses, or several answers to choose from, or neither."""
+class Seen(NamedTuple):
+    """What a prompt shows: two responses, and perhaps several answers to choose from."""
 
     first: str = ""
     second: str = ""
@@ -62,10 +62,8 @@ class Seen:
 def read(prompt: str) -> Seen:
     """Find the responses between <response_a> and </response_a>, the answers in <sample_1>."""
     first, second = _FIRST.search(prompt), _SECOND.search(prompt)
-    samples = tuple((found[1], found[2]) for found in _SAMPLE.finditer(_PAIR.sub("", prompt)))
-    if first is None or second is None:
-        return Seen(samples=samples)
-    return Seen(first[2], second[2], samples)
+    samples = tuple((match[1], match[2]) for match in _SAMPLE.finditer(_PAIR.sub("", prompt)))
+    return Seen(first[2] if first else "", second[2] if second else "", samples)
 
 
 def instructions(prompt: str) -> str:
@@ -107,25 +105,14 @@ def vote(seen: Seen, habits: Habits, temperature: float, random: Random, seed: i
     return 0 if abs(seems) < habits.tie_width else 1 if seems > 0 else -1
 
 
-def decisive(first_seems_better: int, random: Random) -> int:
-    """Break a tie where the prompt allows none."""
-    return first_seems_better or random.choice((-1, 1))
-
-
 # What it says
 
 _TAG = re.compile(r"\[\[(\w+)\]\]")
 _LINE = re.compile(r"Verdict: (\w+)")
 _TIE_WORDS = ("TIE", "SAME", "EQUAL", "C")
 
-REFUSAL = "I'm sorry, but I can't help with comparing these responses."
-UNDECIDED = (
-    "Both responses have their merits. Response A is longer; Response B is more to the point."
-)
 
-
-@dataclass(frozen=True)
-class SimulatedAnswer:
+class SimulatedAnswer(NamedTuple):
     """A thought, an answer, and what it decides: A, B or tie as shown, or a sample's number."""
 
     reasoning: str
@@ -133,26 +120,13 @@ class SimulatedAnswer:
     decision: str
 
 
-@dataclass(frozen=True)
-class WantedForm:
-    """The form in which a prompt wants its answer.
+class WantedForm(NamedTuple):
+    """The form in which a prompt wants its answer."""
 
-    Attributes
-    ----------
-    form
-        json, tag or line.
-    tie
-        The word for a tie; empty where none is allowed.
-    confidence
-        Whether the answer is to say how sure it is.
-    choose
-        Whether the number of a sample is asked for.
-    """
-
-    form: str
-    tie: str
+    form: str  # json, tag or line
+    tie: str  # the word for a tie; empty where none is allowed
     confidence: bool
-    choose: bool
+    choose: bool  # whether the number of a sample is asked for
 
 
 def asked(prompt: str, response_format: object, seen: Seen) -> WantedForm:
@@ -168,8 +142,8 @@ def asked(prompt: str, response_format: object, seen: Seen) -> WantedForm:
     else:
         form = "tag" if tags else "line"
     tie = next((word for word in _TIE_WORDS if word in words), "")
-    asks_for_one = '"choice"' in schema or "[[1]]" in prompt or "Choice: " in prompt
-    choose = bool(seen.samples) and asks_for_one
+    wants_number = '"choice"' in schema or "[[1]]" in prompt or "Choice: " in prompt
+    choose = bool(seen.samples) and wants_number
     return WantedForm(form, tie, "confidence" in schema.lower(), choose)
 
 
@@ -187,7 +161,7 @@ def answer(
         return _aggregated(seen, wanted, random)
     better = vote(seen, habits, temperature, random, seed)
     if not wanted.tie:
-        better = decisive(better, random)
+        better = better or random.choice((-1, 1))
     word = {1: "A", -1: "B", 0: wanted.tie}[better]
     sure = random.randint(55, 99)
     opening = random.choice(("Let me compare the two.", "Reading both against the prompt.", "Hm."))
@@ -195,10 +169,9 @@ def answer(
         f"{opening} A first: {seen.first[:60]!r}. Then B: {seen.second[:60]!r}. "
         "If A were clearly better I would say so, and likewise B."
     )
-    said = {1: "A has fewer problems.", -1: "B has fewer problems.", 0: "They are on a par."}
-    return SimulatedAnswer(
-        reasoning, _written(said[better], word, sure, wanted), word if better else "tie"
-    )
+    text = {1: "A has fewer problems.", -1: "B has fewer problems.", 0: "They are on a par."}
+    written = _written(text[better], word, sure, wanted)
+    return SimulatedAnswer(reasoning, written, word if better else "tie")
 
 
 def _aggregated(seen: Seen, wanted: WantedForm, random: Random) -> SimulatedAnswer:
@@ -217,8 +190,8 @@ def _aggregated(seen: Seen, wanted: WantedForm, random: Random) -> SimulatedAnsw
 
 
 def _verdict_in(text: str) -> str:
-    found = re.findall(r'\[\[(\w+)\]\]|Verdict: (\w+)|"verdict": ?"(\w+)"', text)
-    word = "".join(found[-1]).upper() if found else "TIE"
+    words = re.findall(r'\[\[(\w+)\]\]|Verdict: (\w+)|"verdict": ?"(\w+)"', text)
+    word = "".join(words[-1]).upper() if words else "TIE"
     return "tie" if word in _TIE_WORDS else word
 
 
@@ -243,40 +216,23 @@ class SimulatedClient:
     with noise, a taste for ties and a bias for what it sees first. How good texts without sums are
     is drawn from a hash of them.
 
-    Parameters
-    ----------
-    habits : Habits
-        What kind of judge it is.
-
-    Notes
-    -----
     The same request with the same seed gets the same answer, and so it does at temperature 0.
     Without a seed answers are random.
     """
 
     name = "the simulated judge"
 
-    def __init__(self, habits: Habits = Habits()) -> None:
-        self._habits = habits
-
     async def complete(self, request: ChatRequest) -> ChatReply:
-        """Answer a request.
-
-        Raises
-        ------
-        ChatError
-            If the prompt does not show two responses in the marks of the templates, or cannot be
-            answered: the same prompt would fail again.
-        """
+        """Answer a request whose prompt shows two responses in the marks of the templates."""
         messages = request.messages
         seen = read(messages[-1]["content"])
         if not (seen.first or seen.second or seen.samples):
             raise ChatError(
-                "the simulated judge finds no <response_a> and <response_b> in the prompt; want "
+                "the simulated judge finds no <response_a> and <response_b> in the prompt; use "
                 "one of the templates of btdagg, or these marks",
                 "fatal",
             )
-        prompt = "\n\n".join(each["content"] for each in messages if each["role"] != "assistant")
+        prompt = "\n\n".join(m["content"] for m in messages if m["role"] != "assistant")
         wanted = asked(prompt, request.response_format, seen)
         temperature = 1.0 if request.temperature is None else request.temperature
         random = Random()
@@ -284,13 +240,8 @@ class SimulatedClient:
             # The 0 keeps the votes of a seed what they were.
             drawn = (request.seed, 0) if temperature else ()
             random.seed(digest(temperature, prompt, *drawn))
-        try:
-            given = answer(
-                seen, wanted, self._habits, temperature=temperature, random=random, seed=0
-            )
-        except ValueError as error:
-            raise ChatError(f"the simulated judge cannot answer: {error}", "fatal") from error
-        return ChatReply(given.text, given.reasoning, model=request.model)
+        reply = answer(seen, wanted, Habits(), temperature=temperature, random=random, seed=0)
+        return ChatReply(reply.text, reply.reasoning, model=request.model)
 
     async def close(self) -> None:
         """Nothing to let go of."""
