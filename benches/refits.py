@@ -14,7 +14,7 @@ import numpy as np
 
 from btdagg import DavidsonModel, bootstrap, calibrate
 from btdagg.model import CalibrationWarning
-from btdagg.model.resampling import labelled_items
+from btdagg.model.refits import _labelled_items
 
 JUDGES = ((0.62, 0.3, 0.5), (1.19, 2.66, 0.52), (1.41, 6.5, 1.94))
 
@@ -43,7 +43,7 @@ def main() -> None:
                     drawn = rng.integers(100, size=100)
                     calibrate(counts[drawn], labels[drawn])
                 theirs.append((time.process_time() - start) / (n_loop // 3 or 1))
-            items = labelled_items(
+            items = _labelled_items(
                 counts, labels, None, None, alpha=1, kappa=1, bounds=None, n_threads=1
             )
             (weights,) = items.draws(n_loop, 0)

@@ -54,15 +54,15 @@ from .evaluation.significance import (
     rank_clusters as rank_clusters,
 )
 from .methods.majority import majority_vote as majority_vote
-from .model.bounds import Bounds as Bounds
 from .model.calibration import Calibration as Calibration
 from .model.calibration import calibrate as calibrate
+from .model.calibration_set import Bounds as Bounds
 from .model.davidson import DavidsonModel as DavidsonModel
 from .model.panel import PanelModel as PanelModel
-from .model.panel_calibration import calibrate_panel as calibrate_panel
+from .model.panel import calibrate_panel as calibrate_panel
 from .model.prior import Prior as Prior
 from .model.prior import fit_prior as fit_prior
-from .model.refitting import bootstrap as bootstrap
+from .model.refits import bootstrap as bootstrap
 from .votes import (
     Labels as Labels,
 )

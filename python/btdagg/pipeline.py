@@ -19,9 +19,9 @@ from btdagg.judge.runs import JudgeRun, total_of
 from btdagg.judge.stopping import RuleOf, StoppedRun, differences, judge_by_rule, open_pairs
 from btdagg.judge.store import VoteStore, votes_frame
 from btdagg.model.calibration import Calibration, calibrate
+from btdagg.model.calibration_set import CalibrationWarning
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.prior import Prior, fit_prior
-from btdagg.model.warnings import CalibrationWarning
 from btdagg.online import StoppingRule
 from btdagg.online.columns import settled_columns
 from btdagg.online.rule_kind import RuleKind

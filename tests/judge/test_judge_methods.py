@@ -20,7 +20,7 @@ from btdagg.judge.pairs import read_pairs
 from btdagg.judge.prompts import labelled_pairs
 from btdagg.judge.provider import ModelClient
 from btdagg.judge.store import VoteStore, votes_frame
-from btdagg.methods import rounded_median
+from btdagg.methods.majority import rounded_median
 from btdagg.methods.registry import by_name
 
 N_ITEMS = 12

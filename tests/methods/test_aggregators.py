@@ -20,9 +20,9 @@ from btdagg.methods import (
     Davidson,
     MajorityVote,
     RoundedMedian,
-    needs_of,
-    rounded_median,
 )
+from btdagg.methods.base import needs_of
+from btdagg.methods.majority import rounded_median
 from btdagg.model import CalibrationWarning
 
 TRIPLES = np.array(

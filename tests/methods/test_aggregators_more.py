@@ -39,12 +39,9 @@ from btdagg.methods import (
     Needs,
     SoftSelfConsistency,
     by_name,
-    confidence_weighted_vote,
-    decisions_of,
-    needs_of,
-    soft_self_consistency,
     voting_behaviour,
 )
+from btdagg.methods.base import decisions_of, needs_of
 from btdagg.model import CalibrationWarning, calibrate_by_mae
 from btdagg.votes import Confidences, Evidence
 
@@ -124,7 +121,7 @@ def test_the_order_of_votes_changes_no_bit_of_the_evidence(items, seed):
 def test_equal_confidences_make_the_weighted_vote_a_majority_vote(items):
     same = {key: [(vote, 0.3) for vote, _ in pairs] for key, pairs in enumerate(items)}
     evidence = read(same)
-    assert confidence_weighted_vote(evidence).tolist() == majority_vote(evidence).tolist()
+    assert ConfidenceWeightedVote().decide(evidence).tolist() == majority_vote(evidence).tolist()
 
 
 @given(items=some_items)
@@ -146,9 +143,9 @@ def test_scores_that_are_shared_give_a_tie():
         "products": [(-1, 0.5), (-1, 0.5), (0, 0.25)],
         "zeros": [(1, 0.0), (-1, 0.0)],
     })  # fmt: skip
-    assert soft_self_consistency(shared, "mean")[0] == 0
-    assert confidence_weighted_vote(shared)[1] == 0
-    assert soft_self_consistency(shared, "product")[2] == 0
+    assert SoftSelfConsistency("mean").decide(shared)[0] == 0
+    assert ConfidenceWeightedVote().decide(shared)[1] == 0
+    assert SoftSelfConsistency("product").decide(shared)[2] == 0
     for aggregator in WEIGHTED:
         assert aggregator.decide(shared)[3] == 0
 
@@ -156,13 +153,13 @@ def test_scores_that_are_shared_give_a_tie():
 def test_a_label_without_votes_is_out_of_the_question():
     only = read({"plus": [(1, 0.0)], "missing": [(None, 0.9)], "minus": [(-1, 0.0), (-1, 0.0)]})
     for score in SCORES:
-        assert soft_self_consistency(only, score).tolist() == [1, 0, -1]
-    assert confidence_weighted_vote(only).tolist() == [0, 0, 0]
+        assert SoftSelfConsistency(score).decide(only).tolist() == [1, 0, -1]
+    assert ConfidenceWeightedVote().decide(only).tolist() == [0, 0, 0]
 
 
 def test_products_do_not_underflow():
     evidence = read({"x": [(1, 0.1)] * 400 + [(-1, 0.1)] * 401, "y": [(-1, 0.0), (1, 1e-300)] * 3})
-    assert soft_self_consistency(evidence, "product").tolist() == [1, 1]
+    assert SoftSelfConsistency("product").decide(evidence).tolist() == [1, 1]
 
 
 def test_missing_confidences_are_named_by_who_wants_them():
@@ -176,13 +173,13 @@ def test_missing_confidences_are_named_by_who_wants_them():
         )
     holes = read({"x": [(1, 0.5)], "y": [(0, 0.5), (1, 0.5), (1, None)]})
     with pytest.raises(InputError) as error:
-        soft_self_consistency(holes)
+        SoftSelfConsistency().decide(holes)
     assert str(error.value) == (
         "Soft-SC mean wants a confidence of every vote: item 'y' has a vote (plus) without one"
     )
     assert majority_vote(holes).tolist() == [1, 1]
     with pytest.raises(InputError) as error:
-        soft_self_consistency(holes, "max")
+        SoftSelfConsistency("max")
     assert str(error.value) == "score is 'max', expected one of mean, min, product"
 
 
@@ -427,7 +424,7 @@ def test_no_parameters_make_fewer_errors(bounds):
 
 
 def test_three_items_meet_at_one_beta_or_none():
-    """What the search for corners rests on; see `btdagg.model.thresholds`."""
+    """What the search for corners rests on; see `btdagg.model.corners`."""
     rng = np.random.default_rng(0)
     beta = np.geomspace(1e-4, 300, 3000)
     for _ in range(300):
@@ -482,14 +479,13 @@ def test_the_direct_fit_says_what_is_wrong():
         calibrate_by_mae(many, np.ones(len(many)))
     assert str(error.value) == (
         "counts have 380 distinct pairs of margin and share of ties, expected at most 300 to fit "
-        "by "
-        "absolute error"
+        "by absolute error"
     )
 
 
 def test_an_error_that_is_not_proven_is_warned_of(monkeypatch):
     monkeypatch.setattr(
-        "btdagg.model.absolute_error.least_errors", lambda *_, **__: (0, np.empty((0, 3)))
+        "btdagg.model.absolute_error._least_errors", lambda *_, **__: (0, np.empty((0, 3)))
     )
     with pytest.warns(CalibrationWarning, match=r"^absolute error 1 on 2 labels, and 0 is not"):
         found = calibrate_by_mae([[0, 0, 3], [0, 0, 3]], [1, 0])

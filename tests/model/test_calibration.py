@@ -11,7 +11,6 @@ from scipy.optimize import minimize
 import btdagg
 from btdagg import Bounds, DavidsonModel, InputError, _core, calibrate
 from btdagg.model import CalibrationWarning
-from btdagg.model.bounds import box_of
 from btdagg.model.calibration_set import calibration_set
 
 LOWER = np.array([1e-3, math.log(1e-4), -10.0])
@@ -274,7 +273,7 @@ def test_a_refit_with_unit_weights_is_the_calibration_to_the_last_bit():
             labels.astype(np.int8),
             1.0,
             1.0,
-            *(bound.tolist() for bound in box_of(bounds)),
+            *(bound.tolist() for bound in bounds.box()),
         )
         thetas, drps, converged, at_bounds = refits.fit(np.ones((1, len(labels))), 1)
         model = fitted.model
@@ -359,8 +358,3 @@ def test_threads_do_not_change_a_fit():
     assert calibrate(counts, labels, n_threads=3) == fitted
     for method in (fitted.model.drps, fitted.model.drps_gradient):
         np.testing.assert_array_equal(method(counts, labels, n_threads=3), method(counts, labels))
-
-
-def test_bounds_are_bounds():
-    with pytest.raises(InputError, match=r"bounds is \{'beta': \(1, 2\)\}, expected btdagg.Bounds"):
-        calibrate([[1, 2, 3]], [0], bounds={"beta": (1, 2)})

@@ -14,8 +14,7 @@ from btdagg import InputError, PanelModel, _core, calibrate_panel
 from btdagg.datasets import simulate
 from btdagg.evaluation import Protocol, RandomSplits, evaluate, evaluate_panel
 from btdagg.methods import Davidson
-from btdagg.model.panel import panel_features
-from btdagg.model.panel_calibration import _RATE, _fit, _LabelledFeatures
+from btdagg.model.panel import _RATE, _fit, _LabelledFeatures, panel_features
 from btdagg.votes import panel_counts
 from commands import ended, one_line
 

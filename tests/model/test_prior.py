@@ -16,7 +16,7 @@ import pytest
 import btdagg
 from btdagg import reference
 from btdagg.datasets.simulation import REGIMES, simulate
-from btdagg.model.few_labels import FewLabels
+from btdagg.model.posterior import FewLabels
 
 REGIME = REGIMES["rb2-factuality"]
 

@@ -16,7 +16,7 @@ from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.neighbours import Neighbourhood
 from btdagg.evaluation.parts import Part
 from btdagg.methods import Davidson, MajorityVote, Neighbours, Threshold
-from btdagg.model.few_labels import refitted
+from btdagg.model.posterior import refitted
 
 TASKS = {"math": "rb2-math", "focus": "rb2-focus", "facts": "rb2-factuality"}
 

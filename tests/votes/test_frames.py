@@ -127,12 +127,6 @@ CASES = {
     "Posterior.stable": lambda counts, labels: POSTERIOR.stable(counts).shares,
     "Posterior.predict_proba": lambda counts, labels: POSTERIOR.predict_proba(counts),
     "majority_vote": lambda counts, labels: btdagg.majority_vote(counts),
-    "rounded_median": lambda counts, labels: btdagg.methods.rounded_median(counts),
-    "soft_self_consistency": lambda c, labels: btdagg.methods.soft_self_consistency(evidence_of(c)),
-    "confidence_weighted_vote": lambda c, labels: (
-        btdagg.methods.confidence_weighted_vote(evidence_of(c)),
-        evidence_of(c).counts,
-    ),
     "Evidence": lambda counts, labels: btdagg.votes.Evidence(counts).counts,
     "Evidence.of": lambda counts, labels: btdagg.votes.Evidence.of(counts).counts,
     "estimate": lambda counts, labels: [

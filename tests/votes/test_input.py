@@ -792,7 +792,7 @@ def test_the_largest_counts_are_counts(name):
     model = btdagg.DavidsonModel(beta=1.2, eta0=0.3, gamma=0.8)
     decide = {
         "majority": btdagg.majority_vote,
-        "median": btdagg.methods.rounded_median,
+        "median": btdagg.methods.RoundedMedian().decide,
         "davidson": model.decide,
     }[name]
     counts = np.array([[BIG, 0, 2], [0, BIG, 1], [1, 3, BIG]], dtype=np.uint64)

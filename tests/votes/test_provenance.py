@@ -11,7 +11,7 @@ import pytest
 
 from btdagg import DavidsonModel, InputError, bootstrap, calibrate, read_counts, read_votes
 from btdagg.datasets import simulate
-from btdagg.model import CalibrationWarning, calibrate_by_mae, load_refits
+from btdagg.model import CalibrationWarning, Refits, calibrate_by_mae
 from btdagg.online import OnlineTally, StoppingRule
 from btdagg.votes import Provenance, ProvenanceWarning
 
@@ -247,4 +247,4 @@ def test_what_is_kept_with_models_from_before_is_still_of_them(tmp_path):
     sure = bootstrap(SAMPLE.counts, SAMPLE.labels, n_refits=3)
     sure.save(tmp_path / "refits.json")
     model = dataclasses.replace(sure.calibration.model, provenance=KNOWN)
-    assert load_refits(tmp_path / "refits.json", model).model == model
+    assert Refits.load(tmp_path / "refits.json").model == model

@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
+from typing import IO, TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
 
 from btdagg._core import InputError
 
@@ -124,16 +124,33 @@ class FileFormat(NamedTuple):
 
 
 class SavedAsJson:
-    """What is saved as the JSON of its `to_json`, and loaded by its `from_json`."""
+    """What is saved as the JSON of its `as_dict`, and made again by its `from_dict`."""
+
+    FILE: ClassVar[FileFormat]
 
     if TYPE_CHECKING:
 
-        def to_json(self) -> str:
-            """Return the whole as JSON."""
+        def as_dict(self) -> dict[str, Any]:
+            """Return all that is saved."""
 
         @classmethod
-        def from_json(cls, text: str | bytes, *, source: str = ...) -> Self:
-            """Return what `to_json` wrote."""
+        def from_dict(cls, fields: dict[str, Any]) -> Self:
+            """Return what `as_dict` was of."""
+
+    def to_json(self) -> str:
+        """Return the whole as versioned JSON; floats keep every bit."""
+        return self.FILE.dumps(self.as_dict(), indent=2)
+
+    @classmethod
+    def from_json(cls, text: str | bytes, *, source: str = "") -> Self:
+        """Return what `to_json` wrote.
+
+        Raises
+        ------
+        InputError
+            If the text is not such JSON or of a later version; the message begins with `source`.
+        """
+        return cls.FILE.loads(text, source or cls.FILE.what, cls.from_dict)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it as JSON. An existing file is replaced atomically.

@@ -38,7 +38,7 @@ from btdagg.cli.prior import (
 )
 from btdagg.cli.provenance import provenance_of
 from btdagg.cli.tables import Columns, tables_of
-from btdagg.model.bounds import PARAMETERS
+from btdagg.model.calibration_set import PARAMETERS
 from btdagg.votes.join import with_task
 
 if TYPE_CHECKING:

@@ -147,9 +147,12 @@ def decide(
 
 
 def _load_refits(path: Path, model: btdagg.DavidsonModel) -> Refits:
-    from btdagg.model import load_refits
+    from btdagg.model import Refits
 
-    return load_refits(path, model)
+    refits = Refits.load(path)
+    if refits.model != model:
+        raise btdagg.InputError(f"{path}: refits of another model than the one that decides")
+    return refits
 
 
 def _decided(

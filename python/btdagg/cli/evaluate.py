@@ -43,7 +43,8 @@ from btdagg.evaluation import (
 )
 from btdagg.evaluation import evaluate as run_evaluation
 from btdagg.evaluation.parts import USUAL, grouping, labelled_parts
-from btdagg.methods import AGGREGATORS, by_name, needs_of
+from btdagg.methods import AGGREGATORS, by_name
+from btdagg.methods.base import needs_of
 from btdagg.paper.questions import QUESTIONS
 from btdagg.report.sections import write_estimates, write_protocols, write_scores
 from btdagg.report.study import Study, with_several

@@ -121,7 +121,8 @@ def methods_with_priors(
 
     The first is calibrated as `btdagg calibrate` calibrates the model that it writes.
     """
-    from btdagg.methods import Davidson, Threshold, aggregators_or_usual, by_name
+    from btdagg.methods import Davidson, Threshold, by_name
+    from btdagg.methods.registry import aggregators_or_usual
 
     if prior == "none" or (prior is None and not usual):
         return methods
@@ -141,7 +142,8 @@ def methods_with_priors(
 
 def priors_beside(methods: Sequence[Aggregator] | None) -> list[str]:
     """Say in a line which priors the methods of an evaluation have, if any has one."""
-    from btdagg.methods import Davidson, needs_of
+    from btdagg.methods import Davidson
+    from btdagg.methods.base import needs_of
 
     told = []
     for method in methods or ():

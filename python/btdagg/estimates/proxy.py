@@ -13,9 +13,9 @@ from btdagg._util.distinct import distinct_rows
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_whole_counts
 from btdagg.evaluation.dealing import deal
+from btdagg.model.calibration_set import CalibrationWarning
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.panel import PanelModel, as_panel_counts
-from btdagg.model.warnings import CalibrationWarning
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -141,7 +141,7 @@ def cross_fitted(
         -1 for items whose sides are swapped where folds are dealt.
     """
     from btdagg.model.calibration import calibrate
-    from btdagg.model.panel_calibration import calibrate_panel
+    from btdagg.model.panel import calibrate_panel
 
     is_panel = items.rows.ndim == 3
     n_folds = min(_N_FOLDS_OF_PANELS if is_panel else _N_FOLDS, int(groups.max()) + 1)

@@ -16,14 +16,9 @@ from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.parts import Part, neighbourhood, parts_of, require_columns
 from btdagg.evaluation.protocol import CROSS_FITTED, FEW_SPLITS, Protocol
 from btdagg.evaluation.scores import Scores
-from btdagg.methods import (
-    Aggregator,
-    Davidson,
-    aggregators_or_usual,
-    decisions_of,
-    is_written,
-    needs_of,
-)
+from btdagg.methods import Aggregator, Davidson
+from btdagg.methods.base import decisions_of, is_written, needs_of
+from btdagg.methods.registry import aggregators_or_usual
 from btdagg.votes import Labels, Table, Votes
 from btdagg.votes.evidence import Evidence
 from btdagg.votes.join import labels_of, with_task

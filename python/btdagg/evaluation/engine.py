@@ -14,9 +14,9 @@ from btdagg.evaluation.cells import Comparison, MethodScores, Tested
 from btdagg.evaluation.new_items import NewItems
 from btdagg.evaluation.ranking import GroupTest
 from btdagg.evaluation.splitters import CrossFit, RandomSplits
-from btdagg.methods import Aggregator, MajorityVote, is_written, needs_of
-from btdagg.methods.base import Refittable
-from btdagg.model.warnings import CalibrationWarning
+from btdagg.methods import Aggregator, MajorityVote
+from btdagg.methods.base import Refittable, is_written, needs_of
+from btdagg.model.calibration_set import CalibrationWarning
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -16,7 +16,8 @@ from btdagg.evaluation.parts import USUAL, Part
 from btdagg.evaluation.protocol import Protocol
 from btdagg.evaluation.ranking import GroupTest
 from btdagg.evaluation.splitters import CrossFit
-from btdagg.methods import Aggregator, Davidson, MajorityVote, OneJudge, Panel
+from btdagg.methods import Aggregator, Davidson, MajorityVote, Panel
+from btdagg.methods.panel import OneJudge
 from btdagg.votes import LabelledCounts, Labels, Votes, align
 from btdagg.votes.evidence import Evidence
 from btdagg.votes.join import labels_of

@@ -12,7 +12,8 @@ from btdagg.evaluation.curves import Sweep
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.protocol import CROSS_FITTED, SPLITS, Protocol
-from btdagg.methods import Aggregator, aggregators_or_usual
+from btdagg.methods import Aggregator
+from btdagg.methods.registry import aggregators_or_usual
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

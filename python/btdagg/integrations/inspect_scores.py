@@ -190,7 +190,7 @@ def label_score(by: By | None, tallied: Tallied) -> Score:
         why = f"none of {missing} votes can be read"
         return Score.unscored(reason="scoring_failed", explanation=why, metadata=told)
     if by is None:
-        from btdagg.methods import majority_vote
+        from btdagg.methods.majority import majority_vote
 
         label = int(majority_vote([counts])[0])
     else:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from btdagg.model.bounds import Bounds
+    from btdagg.model.calibration_set import Bounds
     from btdagg.model.davidson import DavidsonModel
     from btdagg.model.prior import Prior
 

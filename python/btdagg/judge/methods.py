@@ -35,7 +35,7 @@ from btdagg.judge.prompts import FewShot
 from btdagg.judge.runs import JudgeRun
 from btdagg.judge.store import VoteStore
 from btdagg.judge.work import Reading, Work
-from btdagg.methods.median import rounded_median
+from btdagg.methods.majority import rounded_median
 
 if TYPE_CHECKING:
     import asyncio

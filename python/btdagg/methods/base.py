@@ -1,13 +1,19 @@
-"""The protocol of aggregators."""
+"""What an aggregator is, and what all of them share."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
+
+import numpy as np
+
+from btdagg._core import InputError
+from btdagg._util.validation import as_integer
+from btdagg.votes.provenance import ProvenanceWarning
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
 
@@ -18,18 +24,16 @@ class Needs:
     Attributes
     ----------
     confidences : bool
-        Whether it needs a confidence of every vote.
+        A confidence of every vote.
     decisions : str or None
-        Name of the decisions that it uses, which is their column in tables of votes.
+        Decisions of this name, which is their column in tables of votes.
     time : bool
-        Whether a fit takes more than a few milliseconds. Sweeps, which fit thousands of times,
-        leave such aggregators out.
+        More than a few milliseconds for a fit: sweeps, which fit thousands of times, leave it out.
     some_decisions : bool
-        Whether items may have no decision, as those that a few-shot prompt shows as examples:
-        evaluations then leave them out, for every method.
+        Items may have no decision, such as the examples of a few-shot prompt; evaluations then
+        leave them out for every method.
     neighbours : bool
-        Whether it needs a prior learned from other tasks or judges, which evaluations pass to its
-        `among`.
+        A prior learned from other tasks or judges, which evaluations pass to `among`.
     """
 
     confidences: bool = False
@@ -48,9 +52,7 @@ class Aggregator(Protocol):
     """Turns the evidence on items into labels.
 
     It gets `btdagg.votes.Evidence`, or a plain (n, 3) array of counts in label order. An aggregator
-    that needs only counts can use either as an array (`numpy.asarray`, or any function of btdagg
-    that takes counts). One that needs more uses `Evidence.of`, which also raises if something is
-    missing.
+    that needs only counts can use either as an array; one that needs more calls `Evidence.of`.
 
     Every implementation states its rule for ties between categories. The rule depends neither on
     the order of the votes nor on which side is called A: swapping A and B mirrors every label.
@@ -66,9 +68,7 @@ class Aggregator(Protocol):
     def fit(self, counts: ArrayLike, labels: ArrayLike) -> Self:
         """Learn from a calibration set of n items and their (n,) labels, and return itself.
 
-        An earlier fit is replaced. An aggregator without parameters learns and checks nothing.
-        Evaluations fit copies (`copy.copy`) and leave the original unchanged, so that splits and
-        threads do not see each other's fits.
+        An earlier fit is replaced. Evaluations fit copies (`copy.copy`).
         """
 
     def decide(self, counts: ArrayLike) -> NDArray[np.int8]:
@@ -83,6 +83,19 @@ class Refittable(Protocol):
         self, counts: NDArray[np.int64], labels: NDArray[np.int8], weights: NDArray[np.float64]
     ) -> Callable[[NDArray[np.int64]], NDArray[np.int8]]:
         """Fit with each row of weights, (k, n); return what labels m items by all: (k, m)."""
+
+
+class WithoutFit:
+    """An aggregator without parameters."""
+
+    def fit(self, counts: ArrayLike, labels: ArrayLike) -> Self:
+        """Return itself: there is nothing to learn."""
+        return self
+
+
+def not_fitted(name: str) -> InputError:
+    """Return the error of an aggregator that decides before it is fitted."""
+    return InputError(f"{name} is not fitted: call fit with labelled counts first")
 
 
 def needs_of(aggregator: Aggregator) -> Needs:
@@ -100,3 +113,29 @@ def decisions_of(aggregators: Iterable[Aggregator]) -> list[str]:
     """Return the names of the decisions that aggregators need."""
     names = (needs_of(aggregator).decisions for aggregator in aggregators)
     return [name for name in names if name is not None]
+
+
+def voting_behaviour(aggregator: Aggregator, n_votes: int) -> np.ma.MaskedArray[Any, Any]:
+    """Decision of a fitted aggregator of counts for every way in which n votes can fall.
+
+    Returns
+    -------
+    (n_votes + 1, n_votes + 1) masked array of int8
+        Entry ``[a, b]`` is the label of an item with `a` votes for A, `b` for B and the others
+        ties, masked where ``a + b`` is more than `n_votes`. As in the paper's figure.
+
+    Raises
+    ------
+    InputError
+        If `n_votes` is negative, or the aggregator needs more than counts or is not fitted.
+    """
+    n_votes = as_integer(n_votes, "n_votes", 0)
+    plus, minus = np.indices((n_votes + 1, n_votes + 1))
+    possible = plus + minus <= n_votes
+    labels = np.zeros(possible.shape, dtype=np.int8)
+    counts = np.stack([minus, n_votes - plus - minus, plus], axis=-1)
+    with warnings.catch_warnings():
+        # The number of votes is what is asked about; these are no items that someone decides.
+        warnings.simplefilter("ignore", ProvenanceWarning)
+        labels[possible] = aggregator.decide(counts[possible])
+    return np.ma.array(labels, mask=~possible)

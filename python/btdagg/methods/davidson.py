@@ -1,18 +1,20 @@
-"""The paper's method as an aggregator."""
+"""The paper's method as an aggregator: plain, with a prior or neighbours, by absolute error."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Self
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
 from btdagg._util.readable import readable
-from btdagg.model.bounds import Bounds, box_of
+from btdagg.methods.base import Needs, not_fitted
+from btdagg.model.absolute_error import MaeCalibration, calibrate_by_mae
 from btdagg.model.calibration import Calibration, calibrate
-from btdagg.model.few_labels import refitted
+from btdagg.model.calibration_set import Bounds
+from btdagg.model.posterior import refitted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,21 +24,33 @@ if TYPE_CHECKING:
     from btdagg.model.prior import Prior
 
 
-def name_with_prior(prior: object) -> str:
-    """Return what tables call a model that is calibrated with a prior, or by the paper's fit."""
-    if prior is None:
-        return "Davidson"
-    return "Davidson, weak prior" if prior == "weak" else "Davidson, neighbours"
+class _Calibrated:
+    """Decides by the model of its `calibration`; equal risks give a tie."""
+
+    name: str
+    calibration: Calibration | MaeCalibration | None
+
+    def decide(self, counts: ArrayLike) -> NDArray[np.int8]:
+        """Label of each item, (n,).
+
+        Raises
+        ------
+        InputError
+            If it is not fitted, or a count is not a non-negative integer.
+        """
+        if self.calibration is None:
+            raise not_fitted(self.name)
+        return self.calibration.model.decide(counts)
 
 
 @readable
 @dataclass(frozen=True)
-class Davidson:
+class Davidson(_Calibrated):
     """Davidson model fitted by minimum DRPS; the label of least expected absolute error.
 
     Without a prior it is the paper's fit, named ``Davidson``; with one it is named after it:
-    ``Davidson, weak prior``. See `btdagg.calibrate`. Equal risks give a tie. The settings are
-    frozen; `fit` sets `calibration`.
+    ``Davidson, weak prior``. See `btdagg.calibrate`. The settings are frozen; `fit` sets
+    `calibration`.
     """
 
     name: str = ""
@@ -48,7 +62,9 @@ class Davidson:
 
     def __post_init__(self) -> None:
         if not self.name:
-            object.__setattr__(self, "name", name_with_prior(self.prior))
+            suffix = "" if self.prior is None else ", neighbours"
+            suffix = ", weak prior" if self.prior == "weak" else suffix
+            object.__setattr__(self, "name", f"Davidson{suffix}")
 
     def fit(self, counts: ArrayLike, labels: ArrayLike) -> Self:
         """Fit to (n, 3) counts and (n,) labels and return itself; see `btdagg.calibrate`."""
@@ -69,20 +85,65 @@ class Davidson:
         """Fit with each row of weights; see `Refittable`."""
         items, smoothing = counts.astype(np.uint64), (self.alpha, self.kappa)
         if self.prior is None:
-            lower, upper = (ends.tolist() for ends in box_of(self.bounds))
+            lower, upper = (ends.tolist() for ends in self.bounds.box())
             parameters = _core.Refits(items, labels, *smoothing, lower, upper).fit(weights, 1)[0]
         else:
             parameters = refitted(items, labels, weights, self.prior, *smoothing)
         return lambda rows: _core.decide_under(parameters, *smoothing, rows.astype(np.uint64), 1)
 
-    def decide(self, counts: ArrayLike) -> NDArray[np.int8]:
-        """Label of each item, (n,).
+
+@readable
+@dataclass(frozen=True)
+class Neighbours(_Calibrated):
+    """Davidson model calibrated with a prior learned from neighbours.
+
+    Evaluations choose the neighbours and leave out what they evaluate on; or give a prior. The
+    settings are frozen; `fit` sets `calibration`.
+    """
+
+    name: str = "Davidson, neighbours"
+    prior: Prior | None = None
+    calibration: Calibration | None = field(default=None, hash=False)
+    needs: ClassVar[Needs] = Needs(neighbours=True)
+
+    def among(self, prior: Prior) -> Self:
+        """Return the same aggregator with a prior, unless it has one."""
+        return self if self.prior is not None else replace(self, prior=prior)
+
+    def fit(self, counts: ArrayLike, labels: ArrayLike) -> Self:
+        """Fit to (n, 3) counts and (n,) labels and return itself; see `btdagg.calibrate`.
 
         Raises
         ------
         InputError
-            If it is not fitted, or a count is not a non-negative integer.
+            If there are no neighbours.
         """
-        if self.calibration is None:
-            raise InputError("Davidson is not fitted: call fit with labelled counts first")
-        return self.calibration.model.decide(counts)
+        if self.prior is None:
+            raise InputError("neighbours wants votes of other tasks or judges, or a prior")
+        object.__setattr__(self, "calibration", calibrate(counts, labels, prior=self.prior))
+        return self
+
+
+@readable
+@dataclass(frozen=True)
+class DavidsonMAE(_Calibrated):
+    """Davidson model fitted by minimum absolute error, the paper's ablation.
+
+    See `btdagg.model.calibrate_by_mae`. The settings are frozen; `fit` sets `calibration`.
+    """
+
+    needs: ClassVar[Needs] = Needs(time=True)
+
+    name: str = "Davidson MAE"
+    alpha: float = 1.0
+    kappa: float = 1.0
+    bounds: Bounds = field(default_factory=Bounds)
+    calibration: MaeCalibration | None = field(default=None, hash=False)
+
+    def fit(self, counts: ArrayLike, labels: ArrayLike) -> Self:
+        """Fit to (n, 3) counts and (n,) labels and return itself."""
+        calibration = calibrate_by_mae(
+            counts, labels, alpha=self.alpha, kappa=self.kappa, bounds=self.bounds
+        )
+        object.__setattr__(self, "calibration", calibration)
+        return self

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
-from btdagg.methods.base import Needs
+from btdagg.methods.base import Needs, WithoutFit
 from btdagg.votes.evidence import Evidence
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Decided:
+class Decided(WithoutFit):
     """Decisions that come with the evidence, such as those of a generative aggregator.
 
     It breaks no ties. It is mirror-symmetric if the decisions are.
@@ -45,10 +45,6 @@ class Decided:
     def needs(self) -> Needs:
         """The decisions of its column."""
         return Needs(decisions=self.column, some_decisions=self.some)
-
-    def fit(self, counts: ArrayLike, labels: ArrayLike) -> Self:
-        """Return itself: there is nothing to learn."""
-        return self
 
     def decide(self, counts: ArrayLike) -> NDArray[np.int8]:
         """Decision on each item, (n,).

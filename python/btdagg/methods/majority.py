@@ -1,13 +1,14 @@
-"""Self-consistency: the label with the most votes."""
+"""Majority vote and the rounded median: counts alone, nothing to learn."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from btdagg._util.validation import as_whole_counts
+from btdagg.methods.base import WithoutFit
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -33,8 +34,8 @@ def majority_vote(counts: ArrayLike) -> NDArray[np.int8]:
 
     References
     ----------
-    Self-consistency: Wang et al. (2023), the paper's baseline SC. The paper states
-    no rule for labels that share the most votes; this one is mirror-symmetric.
+    Self-consistency: Wang et al. (2023), the paper's baseline SC. The paper states no rule for
+    labels that share the most votes; this one is mirror-symmetric.
     """
     minus, tie, plus = as_whole_counts(counts).T
     labels = np.zeros(len(minus), dtype=np.int8)
@@ -44,15 +45,38 @@ def majority_vote(counts: ArrayLike) -> NDArray[np.int8]:
 
 
 @dataclass(frozen=True)
-class MajorityVote:
-    """`majority_vote` as an aggregator; a tie if labels share the most votes."""
+class MajorityVote(WithoutFit):
+    """`btdagg.majority_vote` as an aggregator; a tie if labels share the most votes."""
 
     name: str = "majority vote"
-
-    def fit(self, counts: ArrayLike, labels: ArrayLike) -> Self:
-        """Return itself: there is nothing to learn."""
-        return self
 
     def decide(self, counts: ArrayLike) -> NDArray[np.int8]:
         """Label of each item, (n,)."""
         return majority_vote(counts)
+
+
+def rounded_median(counts: ArrayLike) -> NDArray[np.int8]:
+    """Median vote, a half rounded away from zero; takes and returns what `majority_vote` does.
+
+    Of two votes, a 0 and a 1 give 1, a 0 and a -1 give -1, a -1 and a 1 give 0. The paper uses it
+    for two greedy samples.
+    """
+    minus, tie, plus = as_whole_counts(counts).T
+    labels = np.zeros(len(minus), dtype=np.int8)
+    # A side has at least half of the votes: it is the median, or one of the two middle votes and
+    # the other is no vote for the other side. Differences, because sums could overflow.
+    for label, ahead, behind in ((1, plus, minus), (-1, minus, plus)):
+        leads = ahead > behind
+        labels[leads] = np.where(ahead[leads] - behind[leads] >= tie[leads], label, 0)
+    return labels
+
+
+@dataclass(frozen=True)
+class RoundedMedian(WithoutFit):
+    """The median vote; a half is rounded away from zero."""
+
+    name: str = "rounded median"
+
+    def decide(self, counts: ArrayLike) -> NDArray[np.int8]:
+        """Label of each item, (n,)."""
+        return rounded_median(counts)

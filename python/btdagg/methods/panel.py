@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 
-from btdagg._core import InputError
 from btdagg._util.readable import readable
+from btdagg.methods.base import not_fitted
 from btdagg.methods.davidson import Davidson
-from btdagg.model.panel_calibration import PanelCalibration, calibrate_panel
+from btdagg.model.panel import PanelCalibration, calibrate_panel
 from btdagg.votes.evidence import Evidence
 
 if TYPE_CHECKING:
@@ -36,15 +36,9 @@ class Panel:
         return self
 
     def decide(self, counts: ArrayLike) -> NDArray[np.int8]:
-        """Label of each item, (n,).
-
-        Raises
-        ------
-        InputError
-            If it is not fitted, or the evidence has no counts by judge.
-        """
+        """Label of each item, (n,), from evidence with counts by judge."""
         if self.fitted is None:
-            raise InputError(f"{self.name} is not fitted: call fit with labelled counts first")
+            raise not_fitted(self.name)
         return self.fitted.model.decide(self._side_by_side(counts))
 
     def _side_by_side(self, counts: ArrayLike) -> NDArray[np.int64]:
@@ -70,13 +64,7 @@ class OneJudge:
         return self
 
     def decide(self, counts: ArrayLike) -> NDArray[np.int8]:
-        """Label of each item, (n,); a tie where the judge is absent.
-
-        Raises
-        ------
-        InputError
-            If it is not fitted, or the evidence has no counts of the judge.
-        """
+        """Label of each item, (n,); a tie where the judge is absent."""
         if self.fitted is None:
-            raise InputError(f"{self.name} is not fitted: call fit with labelled counts first")
+            raise not_fitted(self.name)
         return self.fitted.decide(Evidence.of(counts).require_judge(self.judge))

@@ -8,16 +8,11 @@ from types import MappingProxyType
 
 from btdagg._core import InputError
 from btdagg.methods.base import Aggregator
-from btdagg.methods.davidson import Davidson
-from btdagg.methods.davidson_mae import DavidsonMAE
+from btdagg.methods.confidences import ConfidenceWeightedVote, SoftSelfConsistency
+from btdagg.methods.davidson import Davidson, DavidsonMAE, Neighbours
 from btdagg.methods.decided import Decided
-from btdagg.methods.isotonic import Isotonic
-from btdagg.methods.majority import MajorityVote
-from btdagg.methods.median import RoundedMedian
-from btdagg.methods.neighbours import Neighbours
-from btdagg.methods.soft import SoftSelfConsistency
-from btdagg.methods.threshold import Threshold
-from btdagg.methods.weighted import ConfidenceWeightedVote
+from btdagg.methods.majority import MajorityVote, RoundedMedian
+from btdagg.methods.mean_vote import Isotonic, Threshold
 
 AGGREGATORS: Mapping[str, Callable[[], Aggregator]] = MappingProxyType(
     {
@@ -43,13 +38,7 @@ AGGREGATORS: Mapping[str, Callable[[], Aggregator]] = MappingProxyType(
 
 
 def aggregators_or_usual(aggregators: Sequence[Aggregator] | None) -> tuple[Aggregator, ...]:
-    """Return the given aggregators, or by default Davidson and majority vote.
-
-    Raises
-    ------
-    InputError
-        If there are none.
-    """
+    """Return the given aggregators, or by default Davidson and majority vote."""
     chosen = (Davidson(), MajorityVote()) if aggregators is None else tuple(aggregators)
     if not chosen:
         raise InputError("aggregators is empty, expected at least one")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -13,12 +14,10 @@ from btdagg._util.display import Displayed
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_labels, as_whole_counts, labelled
 from btdagg.evaluation.metrics import mean_absolute_error
-from btdagg.model.bounds import Bounds, box_of
 from btdagg.model.calibration import calibrate
-from btdagg.model.calibration_set import calibration_set
+from btdagg.model.calibration_set import Bounds, CalibrationWarning, calibration_set
+from btdagg.model.corners import Corners, corners, log_lead
 from btdagg.model.davidson import DavidsonModel
-from btdagg.model.regions import items_of, least_errors
-from btdagg.model.warnings import CalibrationWarning
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -29,6 +28,10 @@ if TYPE_CHECKING:
 _MOST_ITEMS = 300
 # Where 0 is a bound of gamma, the items that meet there would be no general position.
 _INWARD = 1e-6
+# What is nearer to a surface counts as on it; parameters that are chosen keep off by as much.
+_NEAR = 1e-9
+_HALVINGS = 40
+_PORTION = 20_000
 
 
 @readable
@@ -74,14 +77,12 @@ def calibrate_by_mae(
 
     The error is constant on each of finitely many regions of the parameters. Every region has a
     corner where decisions of items change, or bounds are reached, all at once; all corners are
-    found and the least error next to any of them is a bound that no parameters beat. Parameters
-    are then chosen next to the corners that promise it, and what they reach is counted by the
-    model's own decisions: `mae` equal to `bound` is a proof. They can differ where the best region
-    is narrower than about 1e-9, and then a warning says so.
+    found, and the least error next to any of them is a `bound` that no parameters beat. A model
+    whose `mae` equals it is proven to be best; they can differ where the best region is narrower
+    than about 1e-9.
 
     Of equally good parameters those that `calibrate` finds are taken, which have the least DRPS
-    of all; where they are not equally good, those of least DRPS among the points found next to
-    the corners and the means of such points of the same decisions.
+    of all; where they are not equally good, those of least DRPS among the points found.
 
     Parameters
     ----------
@@ -114,24 +115,27 @@ def calibrate_by_mae(
         usual = calibrate(counts, labels, alpha=alpha, kappa=kappa, bounds=bounds)
     rows, gold = as_whole_counts(counts), as_labels(labels)
     n = len(gold)
-    items = items_of(rows, gold, alpha, kappa, with_ties=bounds.gamma != (0.0, 0.0))
+    items = _items_of(rows, gold, alpha, kappa, with_ties=bounds.gamma != (0.0, 0.0))
     if len(items.s) > _MOST_ITEMS:
         raise InputError(
             f"counts have {len(items.s)} distinct pairs of margin and share of ties, expected at "
-            "most "
-            f"{_MOST_ITEMS} to fit by absolute error"
+            f"most {_MOST_ITEMS} to fit by absolute error"
         )
     model, scores = usual.model, calibration_set(rows, gold, None, alpha=alpha, kappa=kappa)
     errors = round(n * mean_absolute_error(gold, model.decide(rows)))
-    least, theta = least_errors(items, *_box(bounds), enough=errors)
+    lower, upper = bounds.box()
+    if lower[2] < upper[2]:
+        lower[2] = _INWARD if lower[2] == 0 else lower[2]
+        upper[2] = -_INWARD if upper[2] == 0 else upper[2]
+    least, theta = _least_errors(items, lower, upper, enough=errors)
     best = usual.drps
     for point in theta:
         beta, eta0, gamma = point.tolist()
         candidate = replace(usual.model, beta=beta, eta0=eta0, gamma=gamma)
-        found = round(n * mean_absolute_error(gold, candidate.decide(rows)))
+        reached = round(n * mean_absolute_error(gold, candidate.decide(rows)))
         drps = scores.loss(point, 1)[0]
-        if (found, drps) < (errors, best):
-            errors, best, model = found, drps, candidate
+        if (reached, drps) < (errors, best):
+            errors, best, model = reached, drps, candidate
     if errors > least:
         warnings.warn(
             f"absolute error {errors} on {n} labels, and {least} is not ruled out",
@@ -147,9 +151,128 @@ def calibrate_by_mae(
     )
 
 
-def _box(bounds: Bounds) -> tuple[Floats, Floats]:
-    lower, upper = box_of(bounds)
-    if lower[2] < upper[2]:
-        lower[2] = _INWARD if lower[2] == 0 else lower[2]
-        upper[2] = -_INWARD if upper[2] == 0 else upper[2]
-    return lower, upper
+class _LeaningItems(NamedTuple):
+    """Distinct items that lean to a side, mirrored to lean to A, and what deciding them costs."""
+
+    s: Floats
+    t: Floats
+    cost: NDArray[np.int64]  # errors of calling them A, less those of calling them ties
+    base: int  # errors of calling everything a tie
+
+
+def _items_of(
+    counts: NDArray[np.int64], labels: NDArray[np.int8], alpha: float, kappa: float, with_ties: bool
+) -> _LeaningItems:
+    """Gather labelled counts into distinct items, by margin alone where it is not `with_ties`.
+
+    What it costs to decide an item is its errors: a mirrored preference costs one more than a tie
+    does, a gold tie that is decided one, and a preference that is met saves one.
+    """
+    minus, tie, plus = counts.T.astype(np.float64)
+    lead = np.log((np.maximum(minus, plus) + alpha) / (np.minimum(minus, plus) + alpha)) / 2
+    share = np.log((tie + kappa) / (minus + tie + plus + kappa))
+    if not with_ties:
+        share = np.full(len(share), -1.0)
+    leans = plus != minus
+    pairs, place = np.unique(np.stack([lead, share], axis=1)[leans], axis=0, return_inverse=True)
+    right = labels[leans] == np.sign(plus - minus)[leans]
+    cost = np.bincount(place.ravel(), np.where(right, -1, 1), len(pairs)).astype(np.int64)
+    matters = cost != 0
+    s, t = pairs[matters].T
+    return _LeaningItems(s, t, cost[matters], int(np.abs(labels.astype(np.int64)).sum()))
+
+
+def _least_errors(
+    items: _LeaningItems, lower: Floats, upper: Floats, enough: int
+) -> tuple[int, Floats]:
+    """Find the parameters of a box that make the fewest errors.
+
+    Returns the errors that no parameters in the box are below, and the parameters found that reach
+    them, (k, 3): none where `enough`, errors that are reached already, is as low.
+    """
+    portions = list(_portions(corners(items.s, items.t, lower, upper)))
+    promises = [_promised(items, portion) for portion in portions]
+    least = min(int(promised.min()) for promised in promises)
+    for cost in range(least, enough - items.base):
+        beside = [
+            _beside(items, portion.those(promised == cost), cost, lower, upper)
+            for portion, promised in zip(portions, promises, strict=True)
+        ]
+        points = np.concatenate(beside)
+        if len(points):
+            return least + items.base, _with_means(items, points, cost)
+    return least + items.base, np.empty((0, 3))
+
+
+def _portions(groups: Iterable[Corners]) -> Iterator[Corners]:
+    """Cut up what is large, leave out what is empty."""
+    for group in groups:
+        for start in range(0, len(group.theta), _PORTION):
+            yield group.those(slice(start, start + _PORTION))
+
+
+def _heights(items: _LeaningItems, theta: Floats) -> Floats:
+    """Height of each item over the threshold, (k, m): it is decided where that is above 0."""
+    s, place = np.unique(items.s, return_inverse=True)
+    beta, eta0, gamma = theta.T[:, :, None]
+    return np.asarray(log_lead(beta * s)[:, place] - gamma * items.t - eta0)
+
+
+def _promised(items: _LeaningItems, portion: Corners) -> NDArray[np.int64]:
+    """Least cost next to each corner, where the items that meet there may fall either way."""
+    heights = _heights(items, portion.theta)
+    _, eta0, gamma = np.abs(portion.theta.T)[:, :, None]
+    free = np.abs(heights) <= _NEAR * (1 + eta0 + gamma * np.abs(items.t))
+    for which in portion.items.T:
+        meeting = np.flatnonzero(which >= 0)
+        free[meeting, which[meeting]] = True
+    cost = np.where(free, np.minimum(items.cost, 0), np.where(heights > 0, items.cost, 0))
+    return np.asarray(cost.sum(axis=1))
+
+
+def _beside(
+    items: _LeaningItems, portion: Corners, cost: int, lower: Floats, upper: Floats
+) -> Floats:
+    """Step from corners into the region of that cost, as far as a power of two allows."""
+    theta, which, held = portion
+    if not len(theta):
+        return theta
+    beta = theta[:, 0]
+    wanted = np.zeros((len(theta), 3))
+    rows = np.zeros((len(theta), 3, 3))
+    # One equation for each item that meets there, and one for each parameter that stays.
+    for place in range(3):
+        at = np.flatnonzero(which[:, place] >= 0)
+        item = which[at, place]
+        s = items.s[item]
+        rows[at, place] = np.stack(
+            [s / np.tanh(beta[at] * s), np.full(len(at), -1.0), -items.t[item]], axis=1
+        )
+        wanted[at, place] = np.where(items.cost[item] < 0, 1.0, -1.0)
+    corner, parameter = np.nonzero(held)
+    rows[corner, np.nonzero(which < 0)[1], parameter] = 1.0
+    step = (np.linalg.pinv(rows) @ wanted[:, :, None])[:, :, 0]
+    reached, size = [], 1.0
+    for _ in range(_HALVINGS):
+        points = np.clip(theta + size * step, lower, upper)
+        good = _keeps(items, points, cost)
+        reached.append(points[good])
+        theta, step, size = theta[~good], step[~good], size / 2
+        if not len(theta):
+            break
+    return np.concatenate([np.empty((0, 3)), *reached])
+
+
+def _keeps(items: _LeaningItems, points: Floats, cost: int) -> NDArray[np.bool_]:
+    """Whether parameters have that cost and no item is on its threshold up to rounding."""
+    heights = _heights(items, points)
+    clear = (np.abs(heights) > _NEAR).all(axis=1)
+    return np.asarray(clear & ((heights > 0) @ items.cost == cost))
+
+
+def _with_means(items: _LeaningItems, points: Floats, cost: int) -> Floats:
+    """Points, and the mean of those with the same decisions where it is as good."""
+    region = np.unique(_heights(items, points) > 0, axis=0, return_inverse=True)[1].ravel()
+    sizes = np.bincount(region)
+    means = np.stack([np.bincount(region, column) / sizes for column in points.T], axis=1)
+    return np.concatenate([points, means[_keeps(items, means, cost)]])

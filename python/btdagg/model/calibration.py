@@ -13,12 +13,16 @@ from btdagg._core import InputError
 from btdagg._util.display import Displayed, picture
 from btdagg._util.readable import readable
 from btdagg._util.validation import CountsItself, as_integer, as_number, labelled
-from btdagg.model.bounds import PARAMETERS, Bounds, box_of
-from btdagg.model.calibration_set import calibration_set
+from btdagg.model.calibration_set import (
+    PARAMETERS,
+    Bounds,
+    CalibrationWarning,
+    calibration_set,
+    constant_of,
+    warnings_of,
+)
 from btdagg.model.davidson import DavidsonModel
-from btdagg.model.few_labels import FewLabels
-from btdagg.model.posterior import Posterior
-from btdagg.model.warnings import CalibrationWarning, constant_of, warnings_of
+from btdagg.model.posterior import FewLabels, Posterior
 from btdagg.votes.provenance import Provenance
 
 if TYPE_CHECKING:
@@ -70,17 +74,7 @@ class Calibration(Displayed):
     def plot(self, n_votes: int | None = None) -> ReportFigure:
         """Draw how the model decides every way in which votes can fall, and majority vote beside.
 
-        Parameters
-        ----------
-        n_votes : int, optional
-            Votes per item; unless given as many as an item had at most, up to 50.
-
-        Raises
-        ------
-        InputError
-            If it is out of range.
-        MissingExtraError
-            If matplotlib is not installed.
+        `n_votes` is as many as an item had at most, up to 50, unless given.
         """
         return picture(self, n_votes)
 
@@ -109,32 +103,29 @@ def calibrate(
 ) -> Calibration:
     """Fit the Davidson model to labelled vote counts by minimum DRPS, or with a prior to few.
 
-    Without a prior it is the paper's fit. A grid over the whole box finds the basins of the loss,
-    and Newton steps go to the bottom of the best few: small calibration sets do have local minima.
-    What a fit costs does not grow with the data after one pass over it.
+    Without a prior it is the paper's fit: a grid over the whole box finds the basins of the loss,
+    because small calibration sets do have local minima, and Newton steps go to the bottom of the
+    best few. After one pass over the data, the cost does not grow with it.
 
     What the labels cannot identify is left neutral: beta at 1 where no item leans to a side, gamma
-    at 0 where all items have the same share of ties, unless its freedom gives a lower DRPS, as
-    where it makes up for the bounds of nu.
+    at 0 where all items have the same share of ties, unless another gamma gives a lower DRPS.
 
     With a prior, labels may be few, of one class, or none. The model is the one whose probabilities
-    are closest, in DRPS over the counts that occur, to the mean of a posterior, whose neighbours'
-    and weak parts are weighed by the likelihood of the labels. As labels grow it becomes the
-    paper's fit.
+    are closest, in DRPS over the counts that occur, to the mean of a posterior. As labels grow it
+    becomes the paper's fit.
 
     Parameters
     ----------
     counts : (n, 3) array of non-negative integers
-        Votes per item in label order: minus, tie, plus; in a data frame in columns of these names
-        and no other, in any order. Or votes, as `btdagg.read_votes` returns them.
+        Votes per item in label order: minus, tie, plus; in a data frame in columns of these names.
+        Or votes, as `btdagg.read_votes` returns them.
     labels : (n,) array of -1, 0, 1, or None for soft labels
-        Gold labels, in the order of the counts: an array, list or series. Pandas objects whose
-        indexes differ are an error. With votes, labels as `btdagg.read_labels` returns them: the
-        fit is to the items that have both.
+        Gold labels, in the order of the counts. With votes, labels as `btdagg.read_labels` returns
+        them: the fit is to the items that have both.
     weights : (n,) or, for soft labels, (n, 3) array of non-negative numbers, optional
-        Weight of each item, or of each label of each item (named in a data frame as the counts
-        are). 1 unless given. With a prior their size counts: they are scaled to sum to the
-        effective number of labels, ``weights.sum()**2 / (weights**2).sum()``.
+        Weight of each item, or of each label of each item. 1 unless given. With a prior their size
+        counts: they are scaled to sum to the effective number of labels,
+        ``weights.sum()**2 / (weights**2).sum()``.
     prior : Prior or "weak", optional
         What is known before the labels: of neighbours (`btdagg.fit_prior`), or of judges in
         general. Without `labels` and `weights` the counts are of unlabelled items, and say how
@@ -144,17 +135,14 @@ def calibrate(
     bounds : Bounds, optional
         Box constraints; the paper's unless given.
     provenance : Provenance, optional
-        Where the votes are from, for the model to keep; of votes, as they were read, it is known.
-        The number of labels and, unless given, the votes per item (the most of
-        an item) are added.
+        Where the votes are from, for the model to keep; known of votes that were read. The number
+        of labels and, unless given, the most votes of an item are added.
     n_threads : int
-        Threads over the distinct rows, of use where there are many thousands; they do not change a
-        bit of the result.
+        Threads over the distinct rows; they do not change a bit of the result.
 
     Returns
     -------
     Calibration
-        The model, its DRPS, and how the fit went.
 
     Raises
     ------
@@ -171,8 +159,7 @@ def calibrate(
 
     Notes
     -----
-    The paper minimises the DRPS by L-BFGS-B. Which optimiser finds the minimum is no part of the
-    estimator, and L-BFGS-B finds nothing lower from where this one ends.
+    The paper minimises the DRPS by L-BFGS-B, which finds nothing lower from where this fit ends.
 
     References
     ----------
@@ -190,24 +177,21 @@ def calibrate(
     1
     """
     votes, (counts, labels, _) = counts, labelled(counts, labels, weights=weights)
-    bounds = Bounds() if bounds is None else bounds
-    if not isinstance(bounds, Bounds):
-        raise InputError(f"bounds is {bounds!r}, expected btdagg.Bounds(...)")
     smoothing = {"alpha": as_number(alpha, "alpha"), "kappa": as_number(kappa, "kappa")}
     n_threads = as_integer(n_threads, "n_threads", 1)
-    if not isinstance(provenance, Provenance | None):
-        raise InputError(f"provenance is {provenance!r}, expected btdagg.votes.Provenance(...)")
     if provenance is None:
         provenance = Provenance.of(votes) if isinstance(votes, CountsItself) else Provenance()
     if prior is None:
         items = calibration_set(counts, labels, weights, **smoothing)
-        found = _of_least_drps(items, bounds, provenance, smoothing, n_threads)
+        calibration = _of_least_drps(items, bounds or Bounds(), provenance, smoothing, n_threads)
     else:
+        if bounds not in (None, Bounds()):
+            raise InputError("bounds are given with a prior, which is one over the paper's box")
         few = FewLabels.of(counts, labels, weights, **smoothing)
-        found = _closest_to_posterior(few, prior, bounds, provenance, smoothing)
-    for text in found.warnings:
+        calibration = _closest_to_posterior(few, prior, provenance)
+    for text in calibration.warnings:
         warnings.warn(text, CalibrationWarning, stacklevel=2)
-    return found
+    return calibration
 
 
 def _of_least_drps(
@@ -217,9 +201,10 @@ def _of_least_drps(
     smoothing: dict[str, float],
     n_threads: int,
 ) -> Calibration:
-    lower, upper = box_of(bounds)
+    lower, upper = bounds.box()
     fit = items.fit(lower.tolist(), upper.tolist(), n_threads)
-    model = _model(fit.parameters, items, items.n_items, provenance, smoothing)
+    provenance = _complete(provenance, items, items.n_items)
+    model = DavidsonModel(*fit.parameters, **smoothing, provenance=provenance)
     at_bounds = tuple(name for name, hit in zip(PARAMETERS, fit.at_bounds, strict=True) if hit)
     return Calibration(
         model=model,
@@ -234,19 +219,14 @@ def _of_least_drps(
 
 
 def _closest_to_posterior(
-    few: FewLabels,
-    prior: Prior | Literal["weak"],
-    bounds: Bounds,
-    provenance: Provenance,
-    smoothing: dict[str, float],
+    few: FewLabels, prior: Prior | Literal["weak"], provenance: Provenance
 ) -> Calibration:
-    if bounds != Bounds():
-        raise InputError("bounds are given with a prior, which is one over the paper's box")
-    items, found = few.items, few.posterior(prior)
-    theta = found.parameters
-    model = _model(theta, items, few.n_labels, provenance, smoothing)
-    doubts = few.doubts(found, prior)
-    ends = zip(PARAMETERS, theta, *box_of(bounds), strict=True)
+    items, kernel = few.items, few.posterior(prior)
+    theta = kernel.parameters
+    provenance = _complete(provenance, items, few.n_labels)
+    model = DavidsonModel(*theta, few.alpha, few.kappa, provenance)
+    posterior = Posterior.of(model, few, prior, kernel)
+    ends = zip(PARAMETERS, theta, *Bounds().box(), strict=True)
     return Calibration(
         model=model,
         drps=items.loss(np.array(theta), 1)[0] if few.n_labels else math.nan,
@@ -255,20 +235,12 @@ def _closest_to_posterior(
         n_labels=few.n_labels,
         max_votes=items.max_votes,
         n_starts=0,
-        warnings=(*doubts, *constant_of(items, model)),
-        posterior=Posterior(
-            model, few.worth, found.shares[0], found.shares[2], doubts, few, prior, found
-        ),
+        warnings=(*posterior.warnings, *constant_of(items, model)),
+        posterior=posterior,
     )
 
 
-def _model(
-    theta: tuple[float, float, float],
-    items: CalibrationSet,
-    n_labels: int,
-    known: Provenance,
-    smoothing: dict[str, float],
-) -> DavidsonModel:
-    n_votes = (items.max_votes or None) if known.n_votes is None else known.n_votes
-    known = replace(known, n_votes=n_votes, n_labels=n_labels)
-    return DavidsonModel(*theta, **smoothing, provenance=known)
+def _complete(provenance: Provenance, items: CalibrationSet, n_labels: int) -> Provenance:
+    n_votes = provenance.n_votes
+    n_votes = (items.max_votes or None) if n_votes is None else n_votes
+    return replace(provenance, n_votes=n_votes, n_labels=n_labels)

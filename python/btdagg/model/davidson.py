@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -70,16 +70,14 @@ class DavidsonModel(SavedAsJson, Displayed):
     no more than rounding are equal, and equal risks give a tie. Swapping A and B mirrors every
     result exactly.
 
-    Methods over arrays take `counts`, (n, 3) non-negative integers (floats where integral) of any
-    width and memory order, and `n_threads`, which does not change a bit of the result. They release
-    the GIL and raise `InputError` naming the row of the first bad count. A data frame (pandas,
-    polars, PyArrow, narwhals) is read by column name. It must have exactly the columns minus (or
-    b), tie (or same) and plus (or a), in any order, or columns numbered 0, 1, 2.
+    Methods over arrays take `counts`, (n, 3) non-negative integers of any number type, or a data
+    frame with the columns minus (or b), tie (or same) and plus (or a), and `n_threads`, which does
+    not change a bit of the result. They release the GIL and raise `InputError` naming the row of
+    the first bad count.
 
     `decide`, `predict_proba` and `risks` warn (`ProvenanceWarning`) if each of the first 32 items
-    has more votes than the model was fitted for. They do not look further, so that counts are read
-    only once. ``model.provenance.differences(counts, votes)`` checks all items, and where the votes
-    come from.
+    has more votes than the model was fitted for. ``model.provenance.differences(counts, votes)``
+    checks all items, and where the votes come from.
 
     References
     ----------
@@ -92,6 +90,8 @@ class DavidsonModel(SavedAsJson, Displayed):
     >>> model.decide([[0, 1, 11], [5, 2, 5], [12, 0, 0]]).tolist()
     [1, 0, -1]
     """
+
+    FILE: ClassVar[FileFormat] = MODEL_FILE
 
     beta: float
     eta0: float
@@ -130,17 +130,7 @@ class DavidsonModel(SavedAsJson, Displayed):
     def plot(self, n_votes: int | None = None) -> ReportFigure:
         """Draw how every way in which votes can fall is decided.
 
-        Parameters
-        ----------
-        n_votes : int, optional
-            Votes per item; unless given as many as it was fitted for, 50 at most.
-
-        Raises
-        ------
-        InputError
-            If it is out of range.
-        MissingExtraError
-            If matplotlib is not installed.
+        `n_votes` is as many as the model was fitted for, 50 at most, unless given.
         """
         return picture(self, n_votes)
 
@@ -150,9 +140,10 @@ class DavidsonModel(SavedAsJson, Displayed):
 
     def _checked(self, counts: ArrayLike) -> NDArray[Any]:
         """Check counts, and warn if items clearly have too many votes for the model."""
-        array, known = as_counts(counts), self.provenance
-        if known is not None and known.n_votes is not None and _core.exceeds(array, known.n_votes):
-            warn_of(known.differences(array))
+        array, origin = as_counts(counts), self.provenance
+        n_votes = None if origin is None else origin.n_votes
+        if origin is not None and n_votes is not None and _core.exceeds(array, n_votes):
+            warn_of(origin.differences(array))
         return array
 
     def decide_one(self, minus: int, tie: int, plus: int) -> int:
@@ -198,8 +189,6 @@ class DavidsonModel(SavedAsJson, Displayed):
             Gold labels.
         weights : (n,) or, for soft labels, (n, 3) array of non-negative numbers, optional
             Weight of each item, or of each label of each item. 1 unless given.
-        n_threads : int
-            Threads over the distinct rows; they do not change a bit of the result.
 
         Raises
         ------
@@ -221,10 +210,7 @@ class DavidsonModel(SavedAsJson, Displayed):
         *,
         n_threads: int = 1,
     ) -> NDArray[np.float64]:
-        """Derivatives of `drps` with respect to beta, eta0 and gamma, (3,).
-
-        Takes and raises what `drps` does.
-        """
+        """Derivatives of `drps` with respect to beta, eta0 and gamma, (3,)."""
         return self._loss(counts, labels, weights, n_threads)[1]
 
     def _loss(
@@ -339,14 +325,10 @@ class DavidsonModel(SavedAsJson, Displayed):
 
         return model_query(self, dialect, votes, probabilities=probabilities, max_votes=max_votes)
 
-    def to_json(self) -> str:
-        """Return the model as versioned JSON; floats keep every bit."""
-        return MODEL_FILE.dumps(self.as_dict(), indent=2)
-
     def as_dict(self) -> dict[str, Any]:
         """Return the numbers and the provenance, if there is one, as plain values."""
-        known = {} if self.provenance is None else {"provenance": self.provenance.as_dict()}
-        return {**self.numbers, **known}
+        origin = {} if self.provenance is None else {"provenance": self.provenance.as_dict()}
+        return {**self.numbers, **origin}
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Self:
@@ -357,23 +339,9 @@ class DavidsonModel(SavedAsJson, Displayed):
         InputError
             If a field is missing, unknown or of another type.
         """
-        given = dict(fields)
-        if given.keys() - {"provenance"} != set(_NUMBERS):
-            raise InputError(f"fields {sorted(given)}, expected {sorted(_NUMBERS)}")
+        if fields.keys() - {"provenance"} != set(_NUMBERS):
+            raise InputError(f"fields {sorted(fields)}, expected {sorted(_NUMBERS)}")
         for name in _NUMBERS:
-            if isinstance(given[name], bool) or not isinstance(given[name], int | float):
-                raise InputError(f"{name} is {given[name]!r}, expected a finite number")
-        if "provenance" in given:
-            given["provenance"] = Provenance.from_dict(given["provenance"])
-        return cls(**given)
-
-    @classmethod
-    def from_json(cls, text: str | bytes, *, source: str = "model") -> Self:
-        """Return the model that `to_json` wrote.
-
-        Raises
-        ------
-        InputError
-            If the text is not such JSON or of a later version; the message begins with `source`.
-        """
-        return MODEL_FILE.loads(text, source, cls.from_dict)
+            if isinstance(fields[name], bool):
+                raise InputError(f"{name} is {fields[name]!r}, expected a finite number")
+        return cls(**fields)

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+import numpy as np
 
 from btdagg._core import InputError
+from btdagg._util.distinct import distinct_rows
 from btdagg._util.readable import readable
-from btdagg._util.validation import as_number
+from btdagg._util.validation import as_number, as_whole_counts
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from btdagg.model.davidson import DavidsonModel
 
 
 @readable
@@ -50,6 +56,28 @@ class Stability(NamedTuple):
     shares: NDArray[np.float64]
     agreement: NDArray[np.float64]
     stable: NDArray[np.bool_]
+
+    @classmethod
+    def of(
+        cls,
+        model: DavidsonModel,
+        counts: ArrayLike,
+        level: float,
+        shares_of: Callable[[NDArray[np.uint64]], NDArray[np.float64]],
+    ) -> Self:
+        """Decide items, given the shares of the labels of distinct rows of counts."""
+        level = as_level(level)
+        rows, place = distinct_counts(counts)
+        shares, labels = shares_of(rows)[place], model.decide(counts)
+        agreement = shares[np.arange(len(labels)), labels.astype(np.intp) + 1]
+        return cls(labels, shares, agreement, agreement >= level)
+
+
+def distinct_counts(counts: ArrayLike) -> tuple[NDArray[np.uint64], NDArray[np.intp]]:
+    """Return the distinct rows of counts and where each item's are: items repeat, rows less so."""
+    whole = as_whole_counts(counts).astype(np.uint64)
+    first, place = distinct_rows(*whole.T)
+    return np.ascontiguousarray(whole[first]), place
 
 
 def as_level(level: float) -> float:

@@ -1,12 +1,13 @@
-"""The model of a panel: the votes of several judges of the same items, as one label."""
+"""A panel: one label from the votes of several judges of the same items."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -17,11 +18,18 @@ from btdagg._util.files import FileFormat, SavedAsJson
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
     CountsItself,
+    as_groups,
+    as_integer,
+    as_labels,
     as_number,
+    as_numbers,
+    as_weights,
     as_whole_counts,
     names_of_judges,
-    unmasked,
+    same_length,
 )
+from btdagg.evaluation.dealing import deal, places
+from btdagg.model.calibration_set import Bounds, CalibrationWarning, calibration_set
 from btdagg.model.davidson import DavidsonModel
 from btdagg.votes.provenance import Provenance, warn_of
 
@@ -30,10 +38,21 @@ if TYPE_CHECKING:
 
     from btdagg.model.sql.queries import VotesTable
 
+    Floats = NDArray[np.float64]
+
 PANEL_FILE = FileFormat("btdagg.model.panel", "panel")
 
 # Sums of a few products are off by a few roundings; risks that differ by no more are equal.
 _ROUNDING = 8 * math.ulp(1.0)
+
+# Standard deviations of judges' parameters around a centre; at 0 they are held there.
+_SPREADS = (0.0, 0.1, 0.25, 0.5, 1.0, 3.0)
+
+# Rate of the DRPS beside a prior, as in the core's posterior of one judge.
+_RATE = 3.0
+
+_N_FOLDS = 5
+_STARTS = ((1.3, 1.5, 0.8), (2.0, 4.0, 2.0))
 
 
 @readable
@@ -58,11 +77,6 @@ class PanelModel(SavedAsJson, Displayed):
     provenance : Provenance, optional
         What the model was fitted to.
 
-    Raises
-    ------
-    InputError
-        If lengths disagree, a name comes twice, or a number is out of range.
-
     Notes
     -----
     With the features s and t of each judge's votes, ``u = sum(beta * s)`` and
@@ -82,6 +96,8 @@ class PanelModel(SavedAsJson, Displayed):
     [1, 0]
     """
 
+    FILE: ClassVar[FileFormat] = PANEL_FILE
+
     judges: tuple[str, ...]
     beta: tuple[float, ...]
     eta0: float
@@ -94,10 +110,10 @@ class PanelModel(SavedAsJson, Displayed):
     def __post_init__(self) -> None:
         object.__setattr__(self, "judges", names_of_judges(self.judges))
         for name in ("beta", "gamma"):
-            given = getattr(self, name)
-            if not isinstance(given, Sequence | np.ndarray) or len(given) != len(self.judges):
-                raise InputError(f"{name} is {given!r}, expected {len(self.judges)} numbers")
-            object.__setattr__(self, name, tuple(as_number(value, name) for value in given))
+            values = getattr(self, name)
+            if len(values) != len(self.judges):
+                raise InputError(f"{name} is {values!r}, expected {len(self.judges)} numbers")
+            object.__setattr__(self, name, tuple(as_number(value, name) for value in values))
         if min(self.beta) < 0:
             raise InputError(f"beta is {min(self.beta):g}, expected numbers of at least 0")
         for name in ("eta0", "alpha", "kappa"):
@@ -126,11 +142,11 @@ class PanelModel(SavedAsJson, Displayed):
         """
         return self._kernel.decide(self._checked(counts), 1)
 
-    def predict_proba(self, counts: ArrayLike) -> NDArray[np.float64]:
+    def predict_proba(self, counts: ArrayLike) -> Floats:
         """Probabilities of -1, 0 and +1 for each item, (n, 3); raises what `decide` does."""
         return self._kernel.predict_proba(self._checked(counts), 1)
 
-    def risks(self, counts: ArrayLike) -> NDArray[np.float64]:
+    def risks(self, counts: ArrayLike) -> Floats:
         """Expected absolute error of answering -1, 0 and +1, (n, 3); raises what `decide` does."""
         minus, tie, plus = self.predict_proba(counts).T
         return np.column_stack([tie + 2 * plus, minus + plus, 2 * minus + tie])
@@ -205,17 +221,9 @@ class PanelModel(SavedAsJson, Displayed):
 
     def as_dict(self) -> dict[str, Any]:
         """Return the numbers and the provenance, if there is one, as plain values."""
-        known = {} if self.provenance is None else {"provenance": self.provenance.as_dict()}
-        return {
-            "judges": list(self.judges),
-            "beta": list(self.beta),
-            "eta0": self.eta0,
-            "gamma": list(self.gamma),
-            "alpha": self.alpha,
-            "kappa": self.kappa,
-            "unheard": list(self.unheard),
-            **known,
-        }
+        numbers = {name: value for name, value in asdict(self).items() if name != "provenance"}
+        origin = {} if self.provenance is None else {"provenance": self.provenance.as_dict()}
+        return {**numbers, **origin}
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Self:
@@ -226,25 +234,10 @@ class PanelModel(SavedAsJson, Displayed):
         InputError
             If a field is missing, unknown or of another type.
         """
-        wanted = {"judges", "beta", "eta0", "gamma", "alpha", "kappa", "unheard"}
-        if fields.keys() - {"provenance"} != wanted:
-            raise InputError(f"fields {sorted(fields)}, expected {sorted(wanted)}")
+        names = cls.__dataclass_fields__.keys() - {"provenance"}
+        if fields.keys() - {"provenance"} != names:
+            raise InputError(f"fields {sorted(fields)}, expected {sorted(names)}")
         return cls(**fields)
-
-    def to_json(self) -> str:
-        """Return the model as versioned JSON; floats keep every bit."""
-        return PANEL_FILE.dumps(self.as_dict(), indent=2)
-
-    @classmethod
-    def from_json(cls, text: str | bytes, *, source: str = "panel") -> Self:
-        """Return the model that `to_json` wrote.
-
-        Raises
-        ------
-        InputError
-            If the text is not such JSON or of a later version; the message begins with `source`.
-        """
-        return PANEL_FILE.loads(text, source, cls.from_dict)
 
 
 def as_panel_counts(counts: ArrayLike, judges: Sequence[str] | None = None) -> NDArray[np.uint64]:
@@ -256,49 +249,338 @@ def as_panel_counts(counts: ArrayLike, judges: Sequence[str] | None = None) -> N
         If the shape is another one, or a value is not a non-negative integer; the message names the
         judge and the row.
     """
-    values = unmasked(counts, "counts")
-    try:
-        array = np.asarray(values)
-    except ValueError:
-        raise InputError("counts is ragged, expected an array of shape (n, judges, 3)") from None
-    wanted = "judges" if judges is None else str(len(judges))
-    if array.ndim != 3 or array.shape[2] != 3 or array.shape[1] == 0:
-        raise InputError(f"counts has shape {array.shape}, expected (n, {wanted}, 3)")
-    if judges is not None and array.shape[1] != len(judges):
-        raise InputError(f"counts has shape {array.shape}, expected (n, {wanted}, 3)")
-    found = []
-    for place in range(array.shape[1]):
-        name = str(place + 1) if judges is None else judges[place]
+    array = as_numbers(counts, "counts")
+    n_judges = array.shape[1] if judges is None and array.ndim == 3 else len(judges or ())
+    if array.ndim != 3 or array.shape[1:] != (n_judges, 3) or n_judges == 0:
+        shown = "judges" if judges is None else n_judges
+        raise InputError(f"counts has shape {array.shape}, expected (n, {shown}, 3)")
+    columns = []
+    for place, name in enumerate(names_of_judges(judges, n_judges)):
         try:
-            found.append(as_whole_counts(array[:, place]).astype(np.uint64))
+            columns.append(as_whole_counts(array[:, place]).astype(np.uint64))
         except InputError as error:
             raise InputError(f"judge {name!r}: {error}") from None
-    return np.stack(found, axis=1)
+    return np.stack(columns, axis=1)
 
 
-def panel_features(
-    counts: NDArray[np.uint64], alpha: float, kappa: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def panel_features(counts: NDArray[np.uint64], alpha: float, kappa: float) -> tuple[Floats, Floats]:
     """Return margin and tie features of each judge, (n, judges); of an absent one, the mean's."""
     n, n_judges, _ = counts.shape
     features = DavidsonModel(0.0, 0.0, 0.0, alpha, kappa).features(counts.reshape(-1, 3))
     absent = counts.sum(axis=2) == 0
     n_present = np.maximum(n_judges - absent.sum(axis=1, keepdims=True), 1)
 
-    def with_means(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def with_means(values: Floats) -> Floats:
         of_judges = values.reshape(n, n_judges)  # 0 where a judge is absent
-        found: NDArray[np.float64] = of_judges + absent * (
-            of_judges.sum(axis=1, keepdims=True) / n_present
-        )
-        return found
+        means = of_judges.sum(axis=1, keepdims=True) / n_present
+        return np.asarray(of_judges + absent * means)
 
     return with_means(features.s), with_means(features.t)
 
 
-def probabilities(u: NDArray[np.float64], eta: NDArray[np.float64]) -> NDArray[np.float64]:
+def _probabilities(u: Floats, eta: Floats) -> Floats:
     """Probabilities of -1, 0 and +1, (n, 3), that are as ``exp(-u)``, ``exp(eta)``, ``exp(u)``."""
     logits = np.column_stack([-u, eta, u])
     odds = np.exp(logits - logits.max(axis=1, keepdims=True))
     # Both sides first, so that mirrored items have mirrored sums.
-    found: NDArray[np.float64] = odds / ((odds[:, :1] + odds[:, 2:]) + odds[:, 1:2])
-    return found
+    return np.asarray(odds / ((odds[:, :1] + odds[:, 2:]) + odds[:, 1:2]))
+
+
+@readable
+@dataclass(frozen=True)
+class PanelCalibration(Displayed):
+    """A fitted panel and how the fit went.
+
+    Attributes
+    ----------
+    model : PanelModel
+    drps : float
+        Its weighted mean DRPS on the calibration set.
+    cross_validated : dict of str to float
+        Mean DRPS on folds that were left out, with the weights of the judges held equal
+        (``"equal weights"``) and with each judge alone, by name.
+    shares : dict of str to float
+        How much of the model comes from fits that are shrunk towards each of these; they sum to 1.
+    converged : bool
+        Whether every fit is an optimum: no component of the gradient that could be followed without
+        leaving the bounds is larger than 1e-7.
+    n_labels : int
+        Labelled items with a weight above 0.
+    max_votes : int
+        Most votes of a judge on an item.
+    warnings : tuple of str
+        What was warned of, as text.
+    """
+
+    model: PanelModel
+    drps: float
+    cross_validated: dict[str, float]
+    shares: dict[str, float]
+    converged: bool
+    n_labels: int
+    max_votes: int
+    warnings: tuple[str, ...]
+
+    def __str__(self) -> str:
+        lines = [
+            f"panel of {len(self.model.judges)} judges from {self.n_labels} labels; "
+            f"DRPS {self.drps:.4f}, nu {np.exp(self.model.eta0):.4g}"
+        ]
+        rows = zip(self.model.judges, self.model.beta, self.model.gamma, strict=True)
+        lines += [f"{name}: beta {beta:.4g}, gamma {gamma:.4g}" for name, beta, gamma in rows]
+        return "\n".join([*lines, *(f"warning: {text}" for text in self.warnings)])
+
+
+def calibrate_panel(
+    counts: ArrayLike,
+    labels: ArrayLike,
+    *,
+    judges: Sequence[str] | None = None,
+    weights: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    alpha: float = 1.0,
+    kappa: float = 1.0,
+    provenance: Provenance | None = None,
+    seed: int = 0,
+) -> PanelCalibration:
+    """Fit one model to the votes of several judges on the same labelled items.
+
+    Each judge has a beta and a gamma of its own, and all share one eta0. These are fitted by
+    minimum DRPS and shrunk towards equal weights and towards each judge alone. Five-fold
+    cross-validation says how far, and towards which.
+
+    Parameters
+    ----------
+    counts : (n, judges, 3) array of non-negative integers
+        Votes per item and judge in label order: minus, tie, plus. A judge without votes on an item
+        is absent, which says nothing; see `btdagg.PanelModel`. Or votes with a column `judge`, as
+        `btdagg.read_votes` returns them.
+    labels : (n,) array of -1, 0, 1
+        Gold labels. With votes, labels as `btdagg.read_labels` returns them.
+    judges : sequence of str, optional
+        Names of the judges; unless given their numbers from 1, or of votes those in the column.
+    weights : (n,) array of non-negative numbers, optional
+        Weight of each item, scaled as for `btdagg.calibrate` with a prior.
+    groups : (n,) array, optional
+        What items share, such as their prompt. Those of a group are in one fold.
+    alpha, kappa, provenance
+        As for `btdagg.calibrate`.
+    seed : int
+        Of the folds.
+
+    Returns
+    -------
+    PanelCalibration
+
+    Raises
+    ------
+    InputError
+        If shapes disagree, a value is out of range (the message names judge and row), there are
+        fewer than two labelled items or groups, or no judge has votes.
+
+    Warns
+    -----
+    CalibrationWarning
+        If a judge has no votes on the labelled items (it is left out of every decision), all labels
+        are the same, or a fit did not converge.
+
+    Notes
+    -----
+    A fit minimises the mean DRPS plus ``(|beta'|**2 + |gamma'|**2) / (6 n sigma**2)``, where beta'
+    and gamma' are the parts of beta and gamma that differ from equal weights, or belong to other
+    judges than the one. There are fits for six sigma from 0 to 3. The model has the mean of their
+    parameters, weighed by exp(-3 × the summed DRPS of cross-validation): where the data cannot
+    choose, no single choice decides. With one judge it is `btdagg.calibrate`'s fit.
+
+    References
+    ----------
+    Davidson (1970); Gneiting and Raftery (2007). Dalalyan and Tsybakov (2008) for exponential
+    weights.
+
+    Examples
+    --------
+    >>> from btdagg.datasets import simulate
+    >>> first = simulate("rb2-math", 60, 8, seed=1)
+    >>> noise = np.random.default_rng(2).multinomial(8, [1 / 3] * 3, size=60)
+    >>> found = calibrate_panel(np.stack([first.counts, noise], axis=1), first.labels)
+    >>> found.model.beta[0] > found.model.beta[1]
+    True
+    """
+    if isinstance(counts, CountsItself):
+        from btdagg.votes.panel import labelled_panel
+
+        provenance = Provenance.of(counts) if provenance is None else provenance
+        panel = labelled_panel(counts, labels, judges=judges)
+        counts, labels, judges = panel.counts, panel.labels, panel.judges
+        groups = panel.groups if groups is None else groups
+    array = as_panel_counts(counts)
+    names = names_of_judges(judges, array.shape[1])
+    gold = as_labels(labels)
+    same_length("labels", len(gold), "counts", len(array))
+    alpha, kappa = as_number(alpha, "alpha"), as_number(kappa, "kappa")
+    weight = np.ones(len(gold)) if weights is None else as_weights(weights, soft=False)
+    same_length("weights", len(weight), "counts", len(array))
+    group = np.arange(len(gold)) if groups is None else as_groups(groups, "counts", len(gold))
+    seed = as_integer(seed, "seed", 0)
+    rows = np.flatnonzero(weight > 0)
+    array, gold, weight = array[rows], gold[rows], weight[rows]
+    group = np.unique(group[rows], return_inverse=True)[1]
+    if len(gold) < 2 or group.max() < 1:
+        what = "labelled item" if len(gold) < 2 else "group"
+        raise InputError(f"there is at most one {what}, expected two or more to cross-validate")
+    heard = (array.sum(axis=2) > 0).any(axis=0)
+    if not heard.any():
+        raise InputError("counts has no votes, expected those of at least one judge")
+    most_votes = int(array.sum(axis=2).max())
+    array = array[:, heard]
+    # In the order of what they hold, so that no sum depends on the order of the rows.
+    content: list[NDArray[Any]] = [array, gold, weight[:, None]]
+    order = np.argsort(places(np.arange(len(gold)), content, seed))
+    array, gold, weight, group = array[order], gold[order], weight[order], group[order]
+    weight = weight * (weight.sum() / (weight**2).sum())
+
+    items = _LabelledFeatures(*panel_features(array, alpha, kappa), gold, weight)
+    n_judges = array.shape[1]
+    shapes: list[tuple[Floats, float]] = []
+    fits: list[_Fit] = []
+    starts = _starts(items, array, alpha, kappa)
+    for centre, of_centre in zip(_centres(n_judges), starts, strict=True):
+        # With one judge there is nothing to shrink.
+        for spread in _SPREADS if n_judges > 1 else _SPREADS[:1]:
+            shapes.append((centre, spread))
+            fits.append(_fit(items, centre, spread, [fits[-1].x] if spread else of_centre))
+    losses = np.zeros(len(fits))
+    for left, rest in _folds(group, [array, gold, weight[:, None]], seed):
+        for place, (shape, fit) in enumerate(zip(shapes, fits, strict=True)):
+            losses[place] += items.of(left).loss(_fit(items.of(rest), *shape, [fit.x]).x)
+    share = np.exp(-_RATE * (losses - losses.min()))
+    share /= share.sum()
+    x = share @ np.array([fit.x for fit in fits])
+
+    beta, gamma = np.zeros(len(names)), np.zeros(len(names))
+    beta[heard], gamma[heard] = x[:n_judges], x[n_judges + 1 :]
+    listened = [name for name, on in zip(names, heard, strict=True) if on]
+    unheard = tuple(name for name in names if name not in listened)
+    provenance = provenance or Provenance()
+    n_votes = most_votes if provenance.n_votes is None else provenance.n_votes
+    model = PanelModel(
+        names,
+        tuple(beta.tolist()),
+        float(x[n_judges]),
+        tuple(gamma.tolist()),
+        alpha,
+        kappa,
+        unheard,
+        replace(provenance, n_votes=n_votes, n_labels=len(gold)),
+    )
+    centres = ["equal weights", *listened] if n_judges > 1 else listened
+    by_centre = share.reshape(len(centres), -1).sum(axis=1)
+    at_centre = losses.reshape(len(centres), -1)[:, 0] / weight.sum()
+    converged = all(fit.converged for fit in fits)
+    doubts = [
+        f"judge {name!r} has no votes on the labelled items and is ignored" for name in unheard
+    ]
+    if (gold == gold[0]).all():
+        doubts.append(f"every label is {gold[0]}: the parameters cannot be identified")
+    if not converged:
+        doubts.append("a fit did not converge")
+    for text in doubts:
+        warnings.warn(text, CalibrationWarning, stacklevel=2)
+    return PanelCalibration(
+        model,
+        float(items.loss(x) / weight.sum()),
+        dict(zip(centres, at_centre.tolist(), strict=True)),
+        dict(zip(centres, by_centre.tolist(), strict=True)),
+        converged,
+        len(gold),
+        most_votes,
+        tuple(doubts),
+    )
+
+
+class _LabelledFeatures(NamedTuple):
+    """Features of labelled items, (n, judges), with their labels and weights."""
+
+    s: Floats
+    t: Floats
+    labels: NDArray[np.int8]
+    weights: Floats
+
+    def of(self, rows: NDArray[np.bool_]) -> _LabelledFeatures:
+        return _LabelledFeatures(self.s[rows], self.t[rows], self.labels[rows], self.weights[rows])
+
+    def loss(self, x: Floats) -> float:
+        """Weighted sum of the DRPS at the parameters: betas, eta0, gammas."""
+        n = self.s.shape[1]
+        chances = _probabilities(self.s @ x[:n], x[n] + self.t @ x[n + 1 :])
+        off = chances[:, ::2] - (self.labels[:, None] == (-1, 1))
+        by_item = off[:, 0] ** 2 + off[:, 1] ** 2
+        return float(self.weights @ by_item)
+
+
+class _Fit(NamedTuple):
+    """Parameters of least penalised loss: betas, eta0, gammas."""
+
+    x: Floats
+    converged: bool
+
+
+def _fit(items: _LabelledFeatures, centre: Floats, spread: float, starts: Sequence[Floats]) -> _Fit:
+    """Fit with judges that deviate from a centre by a spread; the best end of several starts."""
+    n, (lower, upper) = len(centre), Bounds().box()
+    s, t, penalty, starts = items.s, items.t, np.zeros((3, 3)), list(starts)
+    if spread == 0:
+        # Along the centre there are three parameters, as of one judge.
+        s, t = s @ centre[:, None], t @ centre[:, None]
+        starts = [np.array([x[:n].sum(), x[n], x[n + 1 :].sum()]) for x in starts]
+    else:
+        away = np.eye(n) - np.outer(centre, centre) / (centre @ centre)
+        away /= _RATE * items.weights.sum() * spread**2
+        penalty = np.zeros((2 * n + 1, 2 * n + 1))
+        penalty[:n, :n] = penalty[n + 1 :, n + 1 :] = away
+        lower, upper = (np.repeat(end, (n, 1, n)) for end in (lower, upper))
+        lower[:n] = 0.0
+    kernel = _core.PanelItems(s, t, items.labels, items.weights)
+    ends = [kernel.fit(x.tolist(), penalty, lower.tolist(), upper.tolist()) for x in starts]
+    best, _, converged = min(ends, key=lambda end: end[1])
+    x = np.array(best)
+    if spread == 0:
+        along = np.zeros((3, 2 * n + 1))
+        along[0, :n], along[1, n], along[2, n + 1 :] = centre, 1.0, centre
+        x = x @ along
+    return _Fit(x, converged)
+
+
+def _starts(
+    items: _LabelledFeatures, counts: NDArray[np.uint64], alpha: float, kappa: float
+) -> list[list[Floats]]:
+    """Starts along every centre: the fits to each judge alone, which no local minimum holds up."""
+    lower, upper = (ends.tolist() for ends in Bounds().box())
+    alone = []
+    for votes in counts.swapaxes(0, 1):
+        present = votes.sum(axis=1) > 0
+        gold, weights = items.labels[present], items.weights[present]
+        judge = calibration_set(votes[present], gold, weights, alpha=alpha, kappa=kappa)
+        alone.append(judge.fit(lower, upper, 1).parameters)
+    fitted = zip(_centres(counts.shape[1]), [np.mean(alone, axis=0), *alone], strict=False)
+    return [
+        [np.concatenate([b * centre, [e], g * centre]) for b, e, g in (near, *_STARTS)]
+        for centre, near in fitted
+    ]
+
+
+def _centres(n_judges: int) -> list[Floats]:
+    """Equal weights, and each judge alone."""
+    equal = np.full(n_judges, 1 / n_judges)
+    return [equal, *np.eye(n_judges)] if n_judges > 1 else [equal]
+
+
+def _folds(
+    group: NDArray[np.intp], content: Sequence[ArrayLike], seed: int
+) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
+    """Deal groups into folds; of each the items that are left out, and the rest."""
+    n_folds = min(_N_FOLDS, int(group.max()) + 1)
+    fold = deal(group, content, n_folds, seed)
+    for number in range(n_folds):
+        left = fold == number
+        yield left, ~left

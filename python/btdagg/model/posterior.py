@@ -4,23 +4,136 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
 from btdagg import _core
-from btdagg._util.distinct import distinct_rows
+from btdagg._core import InputError
 from btdagg._util.readable import readable
-from btdagg._util.validation import as_integer, as_whole_counts
-from btdagg.model.bounds import Bounds, box_of
-from btdagg.model.intervals import ParameterInterval, Stability, as_level
+from btdagg._util.validation import as_counts, as_integer, as_labels, as_weights
+from btdagg.model.calibration_set import PARAMETERS, Bounds, calibration_set
+from btdagg.model.intervals import ParameterInterval, Stability, as_level, distinct_counts
+from btdagg.model.prior import Prior
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from btdagg.model.davidson import DavidsonModel
-    from btdagg.model.few_labels import FewLabels
-    from btdagg.model.prior import Prior
+
+# From so many labels on neighbours have nothing to add, and the core leaves them out.
+_ENOUGH = 1000
+# Neighbours that hold less than this share of the posterior are said not to fit.
+_FIT = 0.5
+
+
+@readable
+@dataclass(frozen=True)
+class FewLabels:
+    """Items with what their labels are worth.
+
+    Attributes
+    ----------
+    items : _core.CalibrationSet
+        Their counts and labels; of unlabelled ones how often each of the counts occurs.
+    n_labels : int
+        Labelled items with a weight above 0.
+    worth : float
+        The effective number of labels.
+    """
+
+    items: _core.CalibrationSet
+    n_labels: int
+    worth: float
+    alpha: float
+    kappa: float
+    _made_of: tuple[NDArray[Any] | None, ...] = field(repr=False)
+
+    @classmethod
+    def of(
+        cls, counts: Any, labels: Any, weights: ArrayLike | None, *, alpha: float, kappa: float
+    ) -> Self:
+        """Gather labelled counts, or unlabelled ones; see `btdagg.calibrate`."""
+        smoothing = {"alpha": alpha, "kappa": kappa}
+        if labels is None and weights is None:
+            n = len(as_counts(counts))
+            if n == 0:
+                raise InputError("counts is empty, expected at least one item")
+            items = calibration_set(counts, None, np.ones((n, 3)), **smoothing)
+            return cls(items, 0, 0.0, alpha, kappa, (np.array(as_counts(counts)), None, None))
+        items = calibration_set(counts, labels, weights, **smoothing)
+        gold = None if labels is None else np.array(as_labels(labels))
+        weight = None if weights is None else np.array(as_weights(weights, soft=labels is None))
+        made_of = np.array(as_counts(counts)), gold, weight
+        worth = float(items.n_items)
+        if weight is not None:
+            weight = weight / weight.max()
+            weight = weight.sum(axis=1) if labels is None else weight
+            worth = float(weight.sum() ** 2 / (weight**2).sum())
+        return cls(items, items.n_items, worth, alpha, kappa, made_of)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _few_labels, (*self._made_of, self.alpha, self.kappa)
+
+    def posterior(self, prior: object) -> _core.Posterior:
+        """Return the posterior under a prior.
+
+        Raises
+        ------
+        InputError
+            If it is no prior, or one for other smoothing constants.
+        """
+        if isinstance(prior, str) and prior == "weak":
+            return _core.Posterior(self.items, self.worth, None, 0.0)
+        if not isinstance(prior, Prior):
+            raise InputError(f'prior is {prior!r}, expected a btdagg.Prior, "weak" or None')
+        for name in ("alpha", "kappa"):
+            ours, its = getattr(self, name), getattr(prior, name)
+            if ours != its:
+                raise InputError(
+                    f"prior was learned with {name} {its:g} and {name} is {ours:g}: learn it again "
+                    f"by fit_prior(..., {name}={ours:g})"
+                )
+        learned = prior.learned(min(prior.n_votes, self.items.max_votes))
+        return _core.Posterior(self.items, self.worth, learned, prior.weak_share)
+
+    def doubts(self, share: float, prior: object) -> tuple[str, ...]:
+        """Say where the neighbours of a prior, who hold a share of the posterior, do not fit."""
+        if not isinstance(prior, Prior):
+            return ()
+        doubts = []
+        if 0 < self.worth < _ENOUGH and share < _FIT:
+            doubts.append(
+                f"the neighbours do not fit: they explain {share:.0%} of what {self.n_labels} "
+                "labels say, and the rest is by the weak prior; are they of a like task and judge?"
+            )
+        if self.items.max_votes > prior.n_votes:
+            doubts.append(
+                f"items have up to {self.items.max_votes} votes, and the prior was learned from "
+                f"{prior.n_votes} an item"
+            )
+        return tuple(doubts)
+
+
+def _few_labels(counts: Any, labels: Any, weights: Any, alpha: float, kappa: float) -> FewLabels:
+    return FewLabels.of(counts, labels, weights, alpha=alpha, kappa=kappa)
+
+
+def refitted(
+    counts: NDArray[np.uint64],
+    labels: NDArray[np.int8],
+    times: NDArray[np.float64],
+    prior: Prior | Literal["weak"],
+    alpha: float,
+    kappa: float,
+) -> NDArray[np.float64]:
+    """Beta, eta0 and gamma with a prior for each row of how often items are drawn, (k, 3)."""
+    thetas = []
+    for row in times.astype(np.int64):
+        drawn = np.repeat(counts, row, axis=0), np.repeat(labels, row)
+        few = FewLabels.of(*drawn, None, alpha=alpha, kappa=kappa)
+        thetas.append(few.posterior(prior).parameters)
+    return np.array(thetas)
 
 
 @readable
@@ -51,25 +164,33 @@ class Posterior:
     warnings: tuple[str, ...]
     _few: FewLabels = field(repr=False)
     _prior: Prior | Literal["weak"] = field(repr=False)
-    _found: _core.Posterior = field(repr=False)
+    _kernel: _core.Posterior = field(repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        model: DavidsonModel,
+        few: FewLabels,
+        prior: Prior | Literal["weak"],
+        kernel: _core.Posterior | None = None,
+    ) -> Self:
+        """Say it of the model that is closest to the posterior of a few labels."""
+        kernel = few.posterior(prior) if kernel is None else kernel
+        neighbours, _, nothing = kernel.shares
+        doubts = few.doubts(neighbours, prior)
+        return cls(model, few.worth, neighbours, nothing, doubts, few, prior, kernel)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # What the core holds is not written: it is computed again, in milliseconds.
-        values = (self.model, self.n_labels, self.neighbours, self.nothing, self.warnings)
-        return _computed_again, (*values, self._few, self._prior)
+        return Posterior.of, (self.model, self._few, self._prior)
 
     def predict_proba(self, counts: ArrayLike) -> NDArray[np.float64]:
         """Return the posterior mean of the probabilities of each label, (n, 3).
 
         `model` predicts nearly the same, and is what decides.
-
-        Raises
-        ------
-        InputError
-            If a count is not a non-negative integer.
         """
-        rows, place = _distinct(counts)
-        return self._found.probabilities(rows, 1)[place]
+        rows, place = distinct_counts(counts)
+        return self._kernel.probabilities(rows, 1)[place]
 
     def stable(self, counts: ArrayLike, *, level: float = 0.95, n_threads: int = 1) -> Stability:
         """Say of each item how likely another draw of labels would decide it as the model does.
@@ -86,8 +207,8 @@ class Posterior:
         Returns
         -------
         Stability
-            Decisions, the chance of each label, of the model's own (`agreement`; one less it is the
-            chance that another draw would decide otherwise), and whether that is at least `level`.
+            Its `agreement` is the chance of the model's own label; one less it is the chance that
+            another draw would decide otherwise.
 
         Raises
         ------
@@ -104,12 +225,10 @@ class Posterior:
         ----------
         Lyddon, Holmes and Walker (2019) for the rate.
         """
-        level, n_threads = as_level(level), as_integer(n_threads, "n_threads", 1)
-        rows, place = _distinct(counts)
-        shares = self._found.decisions(rows, n_threads)[place]
-        labels = self.model.decide(counts)
-        agreement = shares[np.arange(len(labels)), labels.astype(np.intp) + 1]
-        return Stability(labels, shares, agreement, agreement >= level)
+        threads = as_integer(n_threads, "n_threads", 1)
+        return Stability.of(
+            self.model, counts, level, lambda rows: self._kernel.decisions(rows, threads)
+        )
 
     def intervals(self, *, level: float = 0.95) -> dict[str, ParameterInterval]:
         """Return intervals of beta, nu and gamma, by name, as far as the labels alone tell them.
@@ -133,56 +252,26 @@ class Posterior:
         ----------
         Godambe (1960); Pace, Salvan and Sartori (2011) for the scaling of a profile.
         """
-        level = as_level(level)
-        lower, upper = box_of(Bounds())
-        ends = np.column_stack([lower, upper])
+        level, model = as_level(level), self.model
+        box = np.column_stack(Bounds().box())
+        ends = box
         if self.n_labels > 0:
             from scipy.special import stdtrit
 
             critical = float(stdtrit(max(self.n_labels - 3, 1), (1 + level) / 2))
-            near = [self.model.beta, self.model.eta0, self.model.gamma]
+            near = [model.beta, model.eta0, model.gamma]
             ends = np.asarray(_core.profile(self._few.items, near, self.n_labels, critical))
-        found = {}
-        model = self.model
-        values = zip(("beta", "nu", "gamma"), (model.beta, model.nu, model.gamma), strict=True)
-        for place, (name, estimate) in enumerate(values):
-            low, high = (float(end) for end in ends[place])
-            at = [
-                word
-                for word, end, bound in (
-                    ("lower", low, lower[place]),
-                    ("upper", high, upper[place]),
-                )
-                if end == bound
-            ]
-            note = f"to the {' and the '.join(at)} bound" if at else ""
+        intervals = {}
+        for name, (low, high), at in zip(PARAMETERS, ends.tolist(), ends == box, strict=True):
+            bounds = np.array(["lower", "upper"])[at].tolist()
+            note = f"to the {' and the '.join(bounds)} bound" if bounds else ""
             if name == "nu":
                 low, high = math.exp(low), math.exp(high)
-            found[name] = ParameterInterval(estimate, low, high, note)
-        return found
+            intervals[name] = ParameterInterval(getattr(model, name), low, high, note)
+        return intervals
 
     def __str__(self) -> str:
         lines = [f"{name} {interval}" for name, interval in self.intervals().items()]
         if self.neighbours > 0:
             lines.append(f"{self.neighbours:.0%} of the posterior is the neighbours'")
         return "\n".join([*lines, *(f"warning: {text}" for text in self.warnings)])
-
-
-def _computed_again(
-    model: DavidsonModel,
-    n_labels: float,
-    neighbours: float,
-    nothing: float,
-    warnings: tuple[str, ...],
-    few: FewLabels,
-    prior: Prior | Literal["weak"],
-) -> Posterior:
-    found = few.posterior(prior)
-    return Posterior(model, n_labels, neighbours, nothing, warnings, few, prior, found)
-
-
-def _distinct(counts: ArrayLike) -> tuple[NDArray[np.uint64], NDArray[np.intp]]:
-    """Return the distinct rows of counts and where each item's are: items repeat, rows less so."""
-    checked = as_whole_counts(counts).astype(np.uint64)
-    first, place = distinct_rows(*checked.T)
-    return np.ascontiguousarray(checked[first]), place

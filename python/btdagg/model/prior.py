@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
 from btdagg._util.distinct import distinct_rows
-from btdagg._util.files import FileFormat, read_whole, replace_file
+from btdagg._util.files import FileFormat, SavedAsJson
 from btdagg._util.readable import readable
 from btdagg._util.validation import CountsItself, as_labels, as_number, as_whole_counts, same_length
 from btdagg.model.calibration_set import calibration_set
@@ -20,7 +19,6 @@ from btdagg.model.calibration_set import calibration_set
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-PRIOR_FILE = FileFormat("btdagg.prior", "prior")
 WEAK_SHARE = 0.1
 """Share of the weak prior beside neighbours: what protects from neighbours that do not fit."""
 
@@ -72,7 +70,7 @@ class Neighbour:
 
 @readable
 @dataclass(frozen=True, eq=False)
-class Prior:
+class Prior(SavedAsJson):
     """A prior of the parameters, learned from neighbours by `fit_prior`.
 
     Attributes
@@ -85,6 +83,8 @@ class Prior:
         Share of the weak prior beside the neighbours.
     """
 
+    FILE: ClassVar[FileFormat] = FileFormat("btdagg.prior", "prior")
+
     neighbours: Mapping[str, Neighbour]
     alpha: float = 1.0
     kappa: float = 1.0
@@ -94,15 +94,12 @@ class Prior:
     def __post_init__(self) -> None:
         if not self.neighbours:
             raise InputError("neighbours is empty, expected at least one")
-        for name in ("alpha", "kappa"):
+        for name, most in (("alpha", np.inf), ("kappa", np.inf), ("weak_share", 1.0)):
             value = as_number(getattr(self, name), name)
-            if value <= 0:
-                raise InputError(f"{name} is {value:g}, expected a number above 0")
+            if not 0 < value <= most:
+                limit = "" if most == np.inf else " and at most 1"
+                raise InputError(f"{name} is {value:g}, expected a number above 0{limit}")
             object.__setattr__(self, name, value)
-        share = as_number(self.weak_share, "weak_share")
-        if not 0 < share <= 1:
-            raise InputError(f"weak_share is {share:g}, expected a number above 0 and at most 1")
-        object.__setattr__(self, "weak_share", share)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -112,37 +109,27 @@ class Prior:
     @property
     def n_labels(self) -> int:
         """Labelled items of all neighbours."""
-        return sum(one.n_labels for one in self.neighbours.values())
+        return sum(neighbour.n_labels for neighbour in self.neighbours.values())
 
     @property
     def n_votes(self) -> int:
         """Votes per item that all neighbours have: the least of their largest numbers."""
-        return min(one.n_votes for one in self.neighbours.values())
+        return min(neighbour.n_votes for neighbour in self.neighbours.values())
 
     def without(self, names: str | Collection[str]) -> Prior:
-        """Return the prior of the other neighbours.
-
-        Raises
-        ------
-        InputError
-            If there is no such neighbour, or no other one.
-        """
+        """Return the prior of the other neighbours."""
         left_out = {names} if isinstance(names, str) else set(names)
         for name in sorted(left_out - set(self.neighbours)):
             raise InputError(f"no neighbour {name!r}; there are {', '.join(self.names)}")
-        rest = {name: one for name, one in self.neighbours.items() if name not in left_out}
+        rest = {name: own for name, own in self.neighbours.items() if name not in left_out}
         if not rest:
             raise InputError("names are all neighbours, expected one to be left")
         return Prior(rest, self.alpha, self.kappa, self.weak_share)
 
     def parameters(self, n_votes: int | None = None) -> NDArray[np.float64]:
-        """Return equally likely beta, eta0 and gamma, (m, 3).
+        """Return equally likely beta, eta0 and gamma, (m, 3), for a number of votes per item.
 
-        Parameters
-        ----------
-        n_votes : int, optional
-            Votes per item that they are for: neighbours with more are thinned. What all have,
-            unless given.
+        Neighbours with more votes are thinned. By default it is what all have.
         """
         return self.learned(self.n_votes if n_votes is None else n_votes).parameters
 
@@ -160,15 +147,9 @@ class Prior:
     def __reduce__(self) -> tuple[Any, ...]:
         return Prior, (self.neighbours, self.alpha, self.kappa, self.weak_share)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the prior as versioned JSON: the votes and labels of its neighbours, counted.
-
-        Raises
-        ------
-        OSError
-            If the file cannot be written.
-        """
-        fields = {
+    def as_dict(self) -> dict[str, Any]:
+        """Return the votes and labels of the neighbours, counted, as plain values."""
+        return {
             "alpha": self.alpha,
             "kappa": self.kappa,
             "weak_share": self.weak_share,
@@ -177,25 +158,28 @@ class Prior:
             "neighbours": [
                 {
                     "name": name,
-                    "n_votes": one.n_votes,
-                    "n_labels": one.n_labels,
-                    "rows": np.column_stack([one.counts, one.labels]).tolist(),
+                    "n_votes": neighbour.n_votes,
+                    "n_labels": neighbour.n_labels,
+                    "rows": np.column_stack([neighbour.counts, neighbour.labels]).tolist(),
                 }
-                for name, one in self.neighbours.items()
+                for name, neighbour in self.neighbours.items()
             ],
         }
-        replace_file(path, PRIOR_FILE.dumps(fields) + "\n")
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Prior:
-        """Read a prior that `save` wrote.
+    def from_dict(cls, fields: dict[str, Any]) -> Self:
+        """Return the prior from the fields of `as_dict`."""
+        neighbours = {}
+        for neighbour in fields["neighbours"]:
+            rows = np.array(neighbour["rows"], dtype=np.int64).reshape(-1, 6)
+            if (rows < 0).any() or not rows[:, 3:].sum():
+                raise ValueError(f"neighbour {neighbour['name']!r} has no labels")
+            neighbours[str(neighbour["name"])] = Neighbour(rows[:, :3], rows[:, 3:])
+        return cls(neighbours, fields["alpha"], fields["kappa"], fields["weak_share"])
 
-        Raises
-        ------
-        InputError
-            If it cannot be read, is of another version, or damaged; the message names the file.
-        """
-        return PRIOR_FILE.loads(read_whole(path), os.fspath(path), _from_fields)
+    def to_json(self) -> str:
+        """Return the whole as versioned JSON in one line."""
+        return self.FILE.dumps(self.as_dict())
 
     def __str__(self) -> str:
         several = "neighbour" if len(self.neighbours) == 1 else "neighbours"
@@ -218,14 +202,12 @@ def fit_prior(
     Parameters
     ----------
     neighbours : mapping of str to pairs, or iterable of pairs
-        Of each neighbour (counts, labels), as `calibrate` takes them: an (n, 3) array of votes and
-        an (n,) array of -1, 0, 1, or votes and labels as they were read. A third element, an (n,)
-        array, is what each item belongs to: its id or its group, as votes and labels that were read
-        say by themselves. Those of an iterable are named by their numbers from 1.
+        Of each neighbour (counts, labels), as `calibrate` takes them. A third element, an (n,)
+        array, is the id or the group of each item, which votes and labels that were read have by
+        themselves. Those of an iterable are named by their numbers from 1.
     leave_out : collection
-        Items, or groups of items, that are left out of every neighbour: those that the calibrated
-        model will be evaluated on. Neighbours that share them with the evaluated task must not see
-        their labels.
+        Items, or groups of items, to leave out of every neighbour: those that the calibrated model
+        will be evaluated on.
     alpha, kappa : float
         Smoothing constants of the features.
     weak_share : float
@@ -257,67 +239,42 @@ def fit_prior(
     >>> prior.n_labels, prior.n_votes
     (6, 12)
     """
-    found = {}
+    by_name = neighbours
+    if not isinstance(neighbours, Mapping):
+        by_name = {str(number): pair for number, pair in enumerate(neighbours, 1)}
     held_out = list(leave_out)
-    for name, pair in _named(neighbours):
+    gathered = {}
+    for name, pair in by_name.items():
         try:
-            found[name] = _gathered(pair, held_out)
+            gathered[name] = _gathered(pair, held_out)
         except InputError as error:
             raise InputError(f"neighbour {name!r}: {error}") from None
-    return Prior(found, alpha, kappa, weak_share)
-
-
-def _named(neighbours: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(neighbours, Mapping):
-        for name, pair in neighbours.items():
-            if not isinstance(name, str):
-                raise InputError(f"a name of neighbours is {name!r}, expected text")
-            yield name, pair
-        return
-    if isinstance(neighbours, str) or not isinstance(neighbours, Iterable):
-        raise InputError(
-            f"neighbours is of type {type(neighbours).__name__}, expected a mapping of names to "
-            "(counts, labels), or an iterable of such pairs"
-        )
-    for number, pair in enumerate(neighbours, 1):
-        yield str(number), pair
+    return Prior(gathered, alpha, kappa, weak_share)
 
 
 def _gathered(pair: Any, held_out: list[Any]) -> Neighbour:
     """Return the distinct counts of a neighbour's items and how many there are of each label."""
-    if not isinstance(pair, list | tuple) or len(pair) not in (2, 3):
+    if not isinstance(pair, list | tuple) or len(pair) not in (2, 3) or pair[1] is None:
         raise InputError("want a pair (counts, labels), or with the items' groups a triple")
-    if pair[1] is None:
-        raise InputError("labels is None, expected the labels of its items")
-    counts, labels, *known = pair
+    counts, labels, *names = pair
     if hasattr(labels, "unlabelled") and isinstance(counts, CountsItself):
         items = counts.labelled(labels)
         counts, labels = items.counts, items.labels
-        known += [items.ids, *([] if items.groups is None else [items.groups])]
+        names += [items.ids, *([] if items.groups is None else [items.groups])]
     votes, gold = as_whole_counts(counts).astype(np.int64), as_labels(labels)
     same_length("labels", len(gold), "counts", len(votes))
     if not len(gold):
         raise InputError("labels is empty, expected at least one item")
     if held_out:
-        if not known:
+        if not names:
             raise InputError("leave_out is given, and its items have no ids or groups")
         kept = np.ones(len(votes), dtype=np.bool_)
-        for names in known:
-            same_length("groups", len(names), "counts", len(votes))
-            kept &= ~np.isin(np.asarray(names), held_out)
+        for of_items in names:
+            same_length("groups", len(of_items), "counts", len(votes))
+            kept &= ~np.isin(np.asarray(of_items), held_out)
         votes, gold = votes[kept], gold[kept]
         if not len(gold):
             raise InputError("leave_out leaves none of its items")
     first, place = distinct_rows(*votes.T)
     table = np.bincount(3 * place + gold + 1, minlength=3 * len(first))
     return Neighbour(votes[first], table.reshape(-1, 3))
-
-
-def _from_fields(fields: dict[str, Any]) -> Prior:
-    found = {}
-    for one in fields["neighbours"]:
-        rows = np.array(one["rows"], dtype=np.int64).reshape(-1, 6)
-        if (rows < 0).any() or not rows[:, 3:].sum():
-            raise ValueError(f"neighbour {one['name']!r} has no labels, or fewer than none")
-        found[str(one["name"])] = Neighbour(rows[:, :3], rows[:, 3:])
-    return Prior(found, fields["alpha"], fields["kappa"], fields["weak_share"])

@@ -14,8 +14,8 @@ from btdagg._util.display import Drawn
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_integer, as_number
 from btdagg.model.calibration import calibrate
+from btdagg.model.calibration_set import CalibrationWarning
 from btdagg.model.prior import Neighbour, Prior
-from btdagg.model.warnings import CalibrationWarning
 from btdagg.online.planner import numbers
 from btdagg.online.rule import StoppingRule
 

@@ -22,7 +22,7 @@ from btdagg._util.validation import (
     same_length,
 )
 from btdagg.model.calibration import calibrate
-from btdagg.model.warnings import CalibrationWarning
+from btdagg.model.calibration_set import CalibrationWarning
 from btdagg.online.predictive import VoteDistribution, fit_votes
 from btdagg.online.rule import StoppingRule
 

@@ -15,7 +15,8 @@ from btdagg._util.validation import as_number
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.protocol import FEW_SPLITS, Protocol
-from btdagg.methods import Aggregator, Davidson, majority_vote
+from btdagg.methods import Aggregator, Davidson
+from btdagg.methods.majority import majority_vote
 from btdagg.model.calibration import Calibration
 
 if TYPE_CHECKING:

@@ -16,7 +16,9 @@ from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.metrics import mean_absolute_error, pairwise_accuracy
 from btdagg.evaluation.parts import refuse_several_judges, require_columns
 from btdagg.evaluation.protocol import CROSS_FITTED, Protocol
-from btdagg.methods import Aggregator, Davidson, Decided, decisions_of, majority_vote
+from btdagg.methods import Aggregator, Davidson, Decided
+from btdagg.methods.base import decisions_of
+from btdagg.methods.majority import majority_vote
 from btdagg.paper.ratings import Ratings
 from btdagg.votes import Labels, Votes, align
 from btdagg.votes.evidence import Evidence

@@ -13,7 +13,8 @@ from btdagg.evaluation import (
     sweep_votes,
 )
 from btdagg.evaluation.engine import quiet_fit
-from btdagg.methods import Aggregator, needs_of
+from btdagg.methods import Aggregator
+from btdagg.methods.base import needs_of
 from btdagg.report import figures, tables
 from btdagg.report.table import Entry, ReportTable
 from btdagg.report.wording import key_of, stem

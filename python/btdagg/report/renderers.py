@@ -17,8 +17,7 @@ from btdagg.model import Bootstrap
 from btdagg.model.absolute_error import MaeCalibration
 from btdagg.model.calibration import Calibration
 from btdagg.model.davidson import DavidsonModel
-from btdagg.model.panel import PanelModel
-from btdagg.model.panel_calibration import PanelCalibration
+from btdagg.model.panel import PanelCalibration, PanelModel
 from btdagg.online import Forecast, Plan, StoppingRule
 from btdagg.report import figures, tables
 from btdagg.report.figure import ReportFigure

@@ -18,7 +18,9 @@ from btdagg.evaluation.parts import Key, Part, grouping, labelled_parts, names_o
 from btdagg.evaluation.protocol import CROSS_FITTED, Protocol
 from btdagg.evaluation.splitters import CrossFit
 from btdagg.evaluation.summary import refuse_fields
-from btdagg.methods import Aggregator, MajorityVote, aggregators_or_usual, is_written, needs_of
+from btdagg.methods import Aggregator, MajorityVote
+from btdagg.methods.base import is_written, needs_of
+from btdagg.methods.registry import aggregators_or_usual
 from btdagg.votes import Votes
 from btdagg.votes.join import with_task
 from btdagg.votes.table import text

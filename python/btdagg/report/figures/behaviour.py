@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.methods.behaviour import voting_behaviour
+from btdagg.methods.base import voting_behaviour
 from btdagg.report.figure import ReportFigure
 from btdagg.report.style import (
     LABEL_COLOURS,

@@ -101,7 +101,7 @@ def _triples(
     """Where three items meet, the second of which is the one at a place in the order of `t`."""
     j = order[middle]
     before, after = order[t[order] < t[j]], order[t[order] > t[j]]
-    i, k = (several.ravel() for several in np.meshgrid(before, after, indexing="ij"))
+    i, k = (grid.ravel() for grid in np.meshgrid(before, after, indexing="ij"))
     weight = (t[k] - t[j]) / (t[k] - t[i])
     between = (s[i] - s[j]) * (s[k] - s[j]) < 0
     i, k, weight = i[between], k[between], weight[between]
@@ -137,8 +137,8 @@ def _on_eta0_face(s: Floats, t: Floats, eta0: float, lower: Floats, upper: Float
     # an end.
     low, high = _interval(len(i), lower, upper)
     peak = np.where(slope(high, np.arange(len(i))) > 0, high, low)
-    inside, found = _roots(slope, low, high)
-    peak[inside] = found
+    inside, tops = _roots(slope, low, high)
+    peak[inside] = tops
     rising, falling = _roots(gap, low, peak), _roots(gap, peak, high)
     at, beta = (np.concatenate(both) for both in zip(rising, falling, strict=True))
     theta = np.stack([beta, np.full(len(at), eta0), (log_lead(beta * s[i[at]]) - eta0) / t[i[at]]])
@@ -210,16 +210,16 @@ def _through(
     return _meeting(theta, i, j) if k is None else _meeting(theta, i, j, k)
 
 
-def _meeting(theta: Floats, *several: Integers) -> Corners:
+def _meeting(theta: Floats, *meeting: Integers) -> Corners:
     items = np.full((len(theta), 3), -1)
-    for place, which in enumerate(several):
+    for place, which in enumerate(meeting):
         items[:, place] = which
     return Corners(theta, items, np.zeros((len(theta), 3), dtype=np.bool_))
 
 
-def _holding(found: Corners, *parameters: int) -> Corners:
-    found.held[:, list(parameters)] = True
-    return found
+def _holding(corners: Corners, *parameters: int) -> Corners:
+    corners.held[:, list(parameters)] = True
+    return corners
 
 
 def _kept(found: Corners, lower: Floats, upper: Floats) -> Corners:

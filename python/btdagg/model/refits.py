@@ -1,0 +1,446 @@
+"""Refits to resampled items: the bootstrap of a calibration, and what it says of decisions."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypedDict, Unpack
+
+import numpy as np
+
+from btdagg import _core
+from btdagg._core import InputError
+from btdagg._util.display import Displayed
+from btdagg._util.distinct import distinct_rows
+from btdagg._util.files import FileFormat, SavedAsJson
+from btdagg._util.readable import readable
+from btdagg._util.validation import (
+    as_groups,
+    as_integer,
+    as_labels,
+    as_weights,
+    as_whole_counts,
+    labelled,
+    same_index,
+    same_length,
+)
+from btdagg.model.calibration import Calibration, calibrate
+from btdagg.model.calibration_set import PARAMETERS, Bounds, CalibrationWarning, calibration_set
+from btdagg.model.davidson import MODEL_FILE, DavidsonModel
+from btdagg.model.intervals import ParameterInterval, Stability, as_level
+from btdagg.model.posterior import refitted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import ArrayLike, NDArray
+    from scipy.sparse import csr_array
+
+    from btdagg.model.prior import Prior
+
+# Share of refits at a bound from which an interval is said to end there.
+_OFTEN = 0.025
+# Of the largest weight: items that weigh less would vanish from the sums.
+_LEAST_SHARE = 1e-100
+# Weights that are drawn, and decisions that are held, at once.
+_DRAWN, _HELD = 1 << 22, 1 << 24
+
+
+class FitOptions(TypedDict, total=False):
+    """Options of `btdagg.calibrate` that a fit and its refits share."""
+
+    alpha: float
+    kappa: float
+    bounds: Bounds | None
+
+
+@readable
+@dataclass(frozen=True, eq=False)
+class Refits(SavedAsJson):
+    """Refits of a model, which say whether its decisions are stable.
+
+    Attributes
+    ----------
+    model : DavidsonModel
+        The model that was refitted.
+    parameters : (n_refits, 3) array of float64
+        beta, eta0 (the log of nu) and gamma of each refit.
+    level : float
+        Nominal coverage of the intervals.
+    """
+
+    FILE: ClassVar[FileFormat] = FileFormat("btdagg.refits", "refits")
+
+    model: DavidsonModel
+    parameters: NDArray[np.float64]
+    level: float
+
+    def stability(
+        self, counts: ArrayLike, *, level: float | None = None, n_threads: int = 1
+    ) -> Stability:
+        """Return for each item whether its decision is stable under the refits.
+
+        Parameters
+        ----------
+        counts : (n, 3) array of non-negative integers
+            Items to decide; any, not only those of the calibration.
+        level : float, optional
+            Share of the refits that must give the same label as the model. By default the level of
+            the intervals.
+        n_threads : int
+            Threads over the refits; they do not change a bit of the result.
+
+        Raises
+        ------
+        InputError
+            If a count is invalid, or an argument is out of range.
+        """
+        threads = as_integer(n_threads, "n_threads", 1)
+        smoothing, step = (
+            (self.model.alpha, self.model.kappa),
+            max(1, _HELD // len(self.parameters)),
+        )
+
+        def shares_of(rows: NDArray[np.uint64]) -> NDArray[np.float64]:
+            shares = np.empty((len(rows), 3))
+            for start in range(0, len(rows), step):
+                part = rows[start : start + step]
+                decided = _core.decide_under(self.parameters, *smoothing, part, threads)
+                for column, label in enumerate((-1, 0, 1)):
+                    shares[start : start + step, column] = (decided == label).mean(axis=0)
+            return shares
+
+        return Stability.of(self.model, counts, self.level if level is None else level, shares_of)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the model, the level and the parameters as plain values."""
+        return {
+            "model": MODEL_FILE.with_header(self.model.as_dict()),
+            "level": self.level,
+            "parameters": self.parameters.tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> Self:
+        """Return the refits from the fields of `as_dict`."""
+        model = MODEL_FILE.value(fields["model"], "model", DavidsonModel.from_dict)
+        parameters = np.array(fields["parameters"], dtype=np.float64)
+        if parameters.ndim != 2 or parameters.shape[1] != 3 or not len(parameters):
+            raise InputError("parameters are no list of beta, eta0, gamma")
+        if not np.isfinite(parameters).all():
+            raise InputError("parameters are not finite")
+        return cls(model, parameters, as_level(fields["level"]))
+
+    def to_json(self) -> str:
+        """Return the whole as versioned JSON in one line."""
+        return self.FILE.dumps(self.as_dict())
+
+
+@readable
+@dataclass(frozen=True, eq=False)
+class Bootstrap(Displayed):
+    """Result of `bootstrap`: refits to resampled items.
+
+    Attributes
+    ----------
+    calibration : Calibration
+        The fit to the items themselves.
+    parameters : (n_refits, 3) array of float64
+        beta, eta0 (the log of nu) and gamma of each refit.
+    drps : (n_refits,) array of float64
+        Mean DRPS of each refit on its own resample.
+    at_bounds : (n_refits, 3) array of bool
+        Which parameters of each refit are at one of their bounds.
+    converged : (n_refits,) array of bool
+        Whether each refit is at an optimum.
+    beta, nu, gamma : ParameterInterval
+        Percentile intervals. If an end is a bound of the fit, the note says so.
+    mae : ParameterInterval
+        Mean absolute error of the fitted model on new items: the error on the calibration items,
+        corrected for the optimism of scoring a fit on its own items. The percentiles are shifted by
+        the same amount.
+    n_units : int
+        Items, or groups, that a resample draws.
+    level : float
+        Nominal coverage of the intervals.
+    """
+
+    calibration: Calibration
+    parameters: NDArray[np.float64]
+    drps: NDArray[np.float64]
+    at_bounds: NDArray[np.bool_]
+    converged: NDArray[np.bool_]
+    beta: ParameterInterval
+    nu: ParameterInterval
+    gamma: ParameterInterval
+    mae: ParameterInterval
+    n_units: int
+    level: float
+
+    @property
+    def refits(self) -> Refits:
+        """The model and its refits alone."""
+        return Refits(self.calibration.model, self.parameters, self.level)
+
+    def stability(
+        self, counts: ArrayLike, *, level: float | None = None, n_threads: int = 1
+    ) -> Stability:
+        """Return for each item whether its decision is stable; see `Refits.stability`."""
+        return self.refits.stability(counts, level=level, n_threads=n_threads)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the refits as JSON, which `Refits.load` and ``btdagg decide --refits`` read."""
+        self.refits.save(path)
+
+    def __str__(self) -> str:
+        values = [(name, getattr(self, name)) for name in (*PARAMETERS, "mae")]
+        return "\n".join(
+            [
+                f"{self.level:.0%} intervals of {len(self.parameters)} refits",
+                *(f"{name} {value}" for name, value in values),
+            ]
+        )
+
+
+def bootstrap(
+    counts: ArrayLike,
+    labels: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    n_refits: int = 1000,
+    level: float = 0.95,
+    seed: int = 0,
+    n_threads: int = 1,
+    prior: Prior | Literal["weak"] | None = None,
+    **options: Unpack[FitOptions],
+) -> Bootstrap:
+    """Bootstrap the calibration of labelled counts, by item or by group.
+
+    Each refit draws as many items (or groups) as there are, with replacement, and fits the model as
+    `calibrate` does. A refit takes some tenths of a millisecond, with a prior some milliseconds.
+
+    Parameters
+    ----------
+    counts : (n, 3) array of non-negative integers
+        Votes per item in label order: minus, tie, plus.
+    labels : (n,) array of -1, 0, 1
+        Gold labels.
+    weights : (n,) array of non-negative numbers, optional
+        Weight of each item. 1 unless given.
+    groups : (n,) array, optional
+        Group of each item, such as its prompt. Whole groups are drawn.
+    n_refits : int
+        Number of refits, at least 2.
+    level : float
+        Coverage of the intervals, above 0 and below 1.
+    seed : int
+        The same seed draws the same items, at any number of threads.
+    n_threads : int
+        Threads over the refits; they do not change a bit of the result.
+    prior : Prior or "weak", optional
+        As for `calibrate`: of the fit and of every refit.
+    **options
+        `alpha`, `kappa` and `bounds`, as for `calibrate`.
+
+    Returns
+    -------
+    Bootstrap
+
+    Raises
+    ------
+    InputError
+        Where `calibrate` does, or if there are fewer than two items (or groups) with a weight.
+
+    Notes
+    -----
+    Warnings of `calibrate` are in ``.calibration.warnings``.
+
+    References
+    ----------
+    Efron (1979); Field and Welsh (2007) for whole groups; Noma et al. (2021) for the interval of
+    an error corrected for optimism.
+
+    Examples
+    --------
+    >>> counts = [[0, 2, 10], [1, 10, 1], [11, 1, 0], [4, 3, 5], [2, 1, 9], [6, 2, 4]]
+    >>> sure = bootstrap(counts, [1, 0, -1, 0, 1, 0], n_refits=200)
+    >>> sure.stability([[0, 1, 11], [2, 3, 7]]).agreement.shape
+    (2,)
+    """
+    n_refits, seed = as_integer(n_refits, "n_refits", 2), as_integer(seed, "seed", 0)
+    level, n_threads = as_level(level), as_integer(n_threads, "n_threads", 1)
+    items = _labelled_items(
+        counts, labels, weights, groups, n_threads=n_threads, prior=prior, **options
+    )
+    model = items.calibration.model
+    parts, own, original = [], [], []
+    shares = items.weights / items.weights.sum()
+    for drawn in items.draws(n_refits, seed):
+        parts.append(items.refit(drawn, n_threads))
+        decided = _core.decide_under(
+            parts[-1][0], model.alpha, model.kappa, items.counts, n_threads
+        )
+        errors = items.errors(decided)
+        own.append((errors * drawn).sum(axis=1) / drawn.sum(axis=1))
+        original.append(errors @ shares)
+    thetas, drps, converged, at_bounds = (np.concatenate(part) for part in zip(*parts, strict=True))
+    values = np.column_stack([thetas[:, 0], np.exp(thetas[:, 1]), thetas[:, 2]])
+    tails = [(1 - level) / 2, (1 + level) / 2]
+    intervals = {}
+    for column, name in enumerate(PARAMETERS):
+        low, high = np.quantile(values[:, column], tails)
+        share = at_bounds[:, column].mean()
+        note = f"{share:.0%} of the refits are at a bound" if share >= _OFTEN else ""
+        intervals[name] = ParameterInterval(getattr(model, name), float(low), float(high), note)
+    apparent = float(items.errors(model.decide(items.counts)) @ shares)
+    errors_of_own = np.concatenate(own)
+    optimism = float((np.concatenate(original) - errors_of_own).mean())
+    low, high = np.clip(np.quantile(errors_of_own, tails) + optimism, 0, 2)
+    return Bootstrap(
+        calibration=items.calibration,
+        parameters=thetas,
+        drps=drps,
+        at_bounds=at_bounds,
+        converged=converged,
+        mae=ParameterInterval(min(max(apparent + optimism, 0.0), 2.0), float(low), float(high)),
+        n_units=items.n_units,
+        level=level,
+        **intervals,
+    )
+
+
+@readable
+@dataclass(frozen=True)
+class _WeightedItems:
+    """Labelled counts with a weight above 0, reduced to cells: items alike in counts and label.
+
+    `kinds`, (u, k), has the weight that a unit of each kind, an item or a group, gives to each
+    cell, and `repeats`, (u,), how many such units there are.
+    """
+
+    counts: NDArray[np.uint64]
+    labels: NDArray[np.int8]
+    kinds: csr_array[Any, Any]
+    repeats: NDArray[np.int64]
+    calibration: Calibration
+    bounds: Bounds
+    prior: Prior | Literal["weak"] | None = None
+
+    @cached_property
+    def weights(self) -> NDArray[np.float64]:
+        """Weight of each cell, (k,)."""
+        return np.asarray(self.repeats @ self.kinds)
+
+    @cached_property
+    def refits(self) -> _core.Refits:
+        """What fits them under other weights."""
+        model = self.calibration.model
+        lower, upper = self.bounds.box()
+        return _core.Refits(
+            self.counts, self.labels, model.alpha, model.kappa, lower.tolist(), upper.tolist()
+        )
+
+    def refit(self, drawn: NDArray[np.float64], n_threads: int) -> tuple[NDArray[Any], ...]:
+        """Fit them under each row of weights as `calibration` is fitted: (r, k) to r fits."""
+        if self.prior is None:
+            return self.refits.fit(drawn, n_threads)
+        model = self.calibration.model
+        smoothing = {"alpha": model.alpha, "kappa": model.kappa}
+        thetas = refitted(self.counts, self.labels, drawn, self.prior, **smoothing)
+        losses = [
+            calibration_set(self.counts, self.labels, times, **smoothing).loss(theta, 1)[0]
+            for times, theta in zip(drawn, thetas, strict=True)
+        ]
+        lower, upper = Bounds().box()
+        at_bounds = (thetas == lower) | (thetas == upper)
+        return thetas, np.array(losses), np.ones(len(thetas), dtype=np.bool_), at_bounds
+
+    @property
+    def n_units(self) -> int:
+        """Number of items, or of groups."""
+        return int(self.repeats.sum())
+
+    def draws(self, n_draws: int, seed: int) -> Iterator[NDArray[np.float64]]:
+        """Weights of the cells when as many units are drawn with replacement, block by block."""
+        rng = np.random.default_rng(seed)
+        shares = self.repeats / self.n_units
+        step = max(1, _DRAWN // (len(shares) + len(self.labels)))
+        for start in range(0, n_draws, step):
+            times = rng.multinomial(self.n_units, shares, size=min(step, n_draws - start))
+            yield np.ascontiguousarray(times @ self.kinds, dtype=np.float64)
+
+    def errors(self, decided: NDArray[np.int8]) -> NDArray[np.int64]:
+        """Absolute error of each cell under decisions of shape (..., k)."""
+        return np.asarray(np.abs(decided.astype(np.int64) - self.labels))
+
+
+def _labelled_items(
+    counts: ArrayLike,
+    labels: ArrayLike,
+    weights: ArrayLike | None,
+    groups: ArrayLike | None,
+    *,
+    n_threads: int,
+    prior: Prior | Literal["weak"] | None = None,
+    **options: Unpack[FitOptions],
+) -> _WeightedItems:
+    """Check labelled items, fit them, and reduce them to cells."""
+    from scipy.sparse import coo_array, csr_array
+
+    if labels is None:
+        raise InputError("labels is None, expected -1, 0 or 1 of each item")
+    if weights is not None and prior is not None:
+        raise InputError("weights and prior are both given, and refits with a prior count items")
+    counts, labels, groups = labelled(counts, labels, groups, weights)
+    checked, known = as_whole_counts(counts), as_labels(labels)
+    same_length("labels", len(known), "counts", len(checked))
+    by_item = np.ones(len(known)) if weights is None else as_weights(weights, soft=False)
+    same_length("weights", len(by_item), "counts", len(checked))
+    group = None if groups is None else as_groups(groups, "counts", len(checked))
+    same_index(counts=counts, labels=labels, weights=weights, groups=groups)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)  # they are in `calibration`
+        calibration = calibrate(
+            checked,
+            known,
+            weights=None if prior is not None else by_item,
+            prior=prior,
+            n_threads=as_integer(n_threads, "n_threads", 1),
+            **options,
+        )
+    used = by_item > 0
+    least, most = by_item[used].min(), by_item.max()
+    if least / most < _LEAST_SHARE:
+        raise InputError(
+            f"weights go from {least:g} to {most:g}, expected a ratio of 1e100 at most"
+        )
+    table = checked[used].astype(np.uint64)
+    # Mean 1, so that sums of them neither overflow nor underflow.
+    scaled = by_item[used] / by_item.max()
+    scaled /= scaled.mean()
+    first, cell = distinct_rows(*table.T, known[used])
+    if group is None:
+        # Items of a cell that weigh the same are units of one kind.
+        kind_first, kind = distinct_rows(cell, scaled)
+        repeats = np.bincount(kind)
+        rows, columns, values = np.arange(len(repeats)), cell[kind_first], scaled[kind_first]
+    else:
+        _, rows = np.unique(group[used], return_inverse=True)
+        repeats = np.ones(int(rows.max()) + 1, dtype=np.int64)
+        columns, values = cell, scaled
+    if repeats.sum() < 2:
+        what = "item" if group is None else "group"
+        raise InputError(f"counts hold one {what} with a weight above 0, expected at least two")
+    shape = (len(repeats), len(first))
+    return _WeightedItems(
+        counts=np.ascontiguousarray(table[first]),
+        labels=known[used][first],
+        kinds=csr_array(coo_array((values, (rows, columns)), shape=shape)),
+        repeats=repeats,
+        calibration=calibration,
+        bounds=options.get("bounds") or Bounds(),
+        prior=prior,
+    )
