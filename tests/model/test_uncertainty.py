@@ -203,7 +203,6 @@ def test_a_bootstrap_reads_well():
         ({"weights": [0, 0, 0]}, "counts hold no item with a weight above 0"),
         ({"weights": [1e300, 1, 1]}, r"weights go from 1 to 1e\+300, expected a ratio of 1e100"),
         ({"labels": None}, "labels is None, expected -1, 0 or 1 of each item"),
-        ({"bounds": 3}, r"bounds is 3, expected btdagg.Bounds\(...\)"),
         ({"n_threads": 0}, "n_threads is 0, expected an integer of at least 1"),
     ],
 )

@@ -144,8 +144,6 @@ def test_a_calibration_says_what_it_knows():
     assert empty.provenance == Provenance(n_labels=4)
     directly = calibrate_by_mae(SAMPLE.counts, SAMPLE.labels).model
     assert directly.provenance == Provenance(n_votes=8, n_labels=120)
-    with pytest.raises(InputError, match=r"provenance is 'g', expected btdagg\.votes\.Provenance"):
-        calibrate(SAMPLE.counts, SAMPLE.labels, provenance="g")
 
 
 # What differs

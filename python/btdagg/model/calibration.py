@@ -18,8 +18,6 @@ from btdagg.model.calibration_set import (
     Bounds,
     CalibrationWarning,
     calibration_set,
-    constant_of,
-    warnings_of,
 )
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.posterior import FewLabels, Posterior
@@ -28,7 +26,7 @@ from btdagg.votes.provenance import Provenance
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from btdagg._core import CalibrationSet
+    from btdagg._core import CalibrationSet, Fit
     from btdagg.model.prior import Prior
     from btdagg.report.figure import ReportFigure
 
@@ -214,7 +212,7 @@ def _of_least_drps(
         n_labels=items.n_items,
         max_votes=items.max_votes,
         n_starts=fit.n_starts,
-        warnings=tuple(warnings_of(fit, items, model, at_bounds)),
+        warnings=tuple(_warnings_of(fit, items, model, at_bounds)),
     )
 
 
@@ -235,7 +233,7 @@ def _closest_to_posterior(
         n_labels=few.n_labels,
         max_votes=items.max_votes,
         n_starts=0,
-        warnings=(*posterior.warnings, *constant_of(items, model)),
+        warnings=(*posterior.warnings, *_constant_of(items, model)),
         posterior=posterior,
     )
 
@@ -244,3 +242,55 @@ def _complete(provenance: Provenance, items: CalibrationSet, n_labels: int) -> P
     n_votes = provenance.n_votes
     n_votes = (items.max_votes or None) if n_votes is None else n_votes
     return replace(provenance, n_votes=n_votes, n_labels=n_labels)
+
+
+def _warnings_of(
+    fit: Fit, items: CalibrationSet, model: DavidsonModel, at_bounds: tuple[str, ...]
+) -> list[str]:
+    """Say what the labels cannot identify, and where the fit or its model is not to be trusted."""
+    notes = _unidentified(items, model, gamma_is_neutral=fit.neutral[2])
+    if not fit.converged:
+        notes.append("the fit did not converge")
+    if at_bounds:
+        values = (f"{name} is at its bound {getattr(model, name):.4g}" for name in at_bounds)
+        notes.append(", ".join(values))
+    return notes + _constant_of(items, model)
+
+
+def _constant_of(items: CalibrationSet, model: DavidsonModel) -> list[str]:
+    """Say so where a model calls everything a tie."""
+    if not (items.max_votes and model.always_ties(items.max_votes)):
+        return []
+    return [
+        f"the fitted model calls every item with up to {items.max_votes} votes a tie, however "
+        "they fall: the judge adds nothing that a constant would not"
+    ]
+
+
+def _unidentified(
+    items: CalibrationSet, model: DavidsonModel, *, gamma_is_neutral: bool
+) -> list[str]:
+    """Say which parameters the labelled items cannot identify, and why."""
+    notes = []
+    weights = zip((-1, 0, 1), items.label_weights, strict=True)
+    labels = [label for label, weight in weights if weight > 0]
+    if len(labels) == 1:
+        notes.append(f"every label is {labels[0]}: beta, nu and gamma cannot be identified")
+    if items.n_items < len(PARAMETERS):
+        plural = "label" if items.n_items == 1 else "labels"
+        notes.append(
+            f"{items.n_items} {plural}: three parameters cannot be identified by fewer than three"
+        )
+    if items.max_votes == 0:
+        notes.append("no item has votes: beta and gamma cannot be identified and are left neutral")
+        return notes
+    if not items.has_margins:
+        notes.append(
+            f"no item leans to a side: beta cannot be identified and is left at {model.beta:g}"
+        )
+    if not items.has_tie_contrast:
+        notes.append(
+            "all items have the same share of ties: gamma cannot be told apart from nu "
+            + (f"and is left at {model.gamma:g}" if gamma_is_neutral else "and makes up for it")
+        )
+    return notes
