@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -57,20 +57,19 @@ class Stability(NamedTuple):
     agreement: NDArray[np.float64]
     stable: NDArray[np.bool_]
 
-    @classmethod
-    def of(
-        cls,
-        model: DavidsonModel,
-        counts: ArrayLike,
-        level: float,
-        shares_of: Callable[[NDArray[np.uint64]], NDArray[np.float64]],
-    ) -> Self:
-        """Decide items, given the shares of the labels of distinct rows of counts."""
-        level = as_level(level)
-        rows, place = distinct_counts(counts)
-        shares, labels = shares_of(rows)[place], model.decide(counts)
-        agreement = shares[np.arange(len(labels)), labels.astype(np.intp) + 1]
-        return cls(labels, shares, agreement, agreement >= level)
+
+def stability_of(
+    model: DavidsonModel,
+    counts: ArrayLike,
+    level: float,
+    shares_of: Callable[[NDArray[np.uint64]], NDArray[np.float64]],
+) -> Stability:
+    """Decide items, given what makes the shares of the labels of distinct rows of counts."""
+    level = as_level(level)
+    rows, place = distinct_counts(counts)
+    shares, labels = shares_of(rows)[place], model.decide(counts)
+    agreement = shares[np.arange(len(labels)), labels.astype(np.intp) + 1]
+    return Stability(labels, shares, agreement, agreement >= level)
 
 
 def distinct_counts(counts: ArrayLike) -> tuple[NDArray[np.uint64], NDArray[np.intp]]:

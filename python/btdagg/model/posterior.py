@@ -13,7 +13,13 @@ from btdagg._core import InputError
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_counts, as_integer, as_labels, as_weights
 from btdagg.model.calibration_set import PARAMETERS, Bounds, calibration_set
-from btdagg.model.intervals import ParameterInterval, Stability, as_level, distinct_counts
+from btdagg.model.intervals import (
+    ParameterInterval,
+    Stability,
+    as_level,
+    distinct_counts,
+    stability_of,
+)
 from btdagg.model.prior import Prior
 
 if TYPE_CHECKING:
@@ -226,7 +232,7 @@ class Posterior:
         Lyddon, Holmes and Walker (2019) for the rate.
         """
         threads = as_integer(n_threads, "n_threads", 1)
-        return Stability.of(
+        return stability_of(
             self.model, counts, level, lambda rows: self._kernel.decisions(rows, threads)
         )
 

@@ -29,7 +29,7 @@ from btdagg._util.validation import (
 from btdagg.model.calibration import Calibration, calibrate
 from btdagg.model.calibration_set import PARAMETERS, Bounds, CalibrationWarning, calibration_set
 from btdagg.model.davidson import MODEL_FILE, DavidsonModel
-from btdagg.model.intervals import ParameterInterval, Stability, as_level
+from btdagg.model.intervals import ParameterInterval, Stability, as_level, stability_of
 from btdagg.model.posterior import refitted
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class Refits(SavedAsJson):
                     shares[start : start + step, column] = (decided == label).mean(axis=0)
             return shares
 
-        return Stability.of(self.model, counts, self.level if level is None else level, shares_of)
+        return stability_of(self.model, counts, self.level if level is None else level, shares_of)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the model, the level and the parameters as plain values."""
