@@ -230,7 +230,9 @@ def long_pairs(folder: str, n_pairs: int) -> None:
     endpoint = FirstRequest()
     command = [sys.executable, "-m", "btdagg", "judge", f"{folder}/pairs.jsonl", "--model", "m"]
     command += ["--base-url", endpoint.url, "-n", "2", "--store", f"{folder}/long.db"]
-    for name, options in (("run", ["--max-calls", "20"]), ("dry run", ["--dry-run"])):
+    config = f"{folder}/judge.toml"
+    Path(config).write_text("max_calls = 20\n")
+    for name, options in (("run", ["--config", config]), ("dry run", ["--dry-run"])):
         began = time.perf_counter()
         process = subprocess.Popen(
             [*command, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL

@@ -1,5 +1,6 @@
 """What the tests of the judge share: pairs, a way of asking, a run in a process of its own."""
 
+import json
 import subprocess
 import sys
 from collections import Counter
@@ -74,3 +75,16 @@ def start(folder, *arguments):
         stderr=subprocess.PIPE,
         text=True,
     )
+
+
+def config(**keys):
+    """`--config` and a new file in the current folder that has these keys."""
+    path = Path(f"config-{len(list(Path().glob('config-*.toml')))}.toml").resolve()
+    path.write_text("".join(f"{name} = {toml(value)}\n" for name, value in keys.items()))
+    return ["--config", str(path)]
+
+
+def toml(value):
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(k)} = {toml(v)}" for k, v in value.items()) + "}"
+    return json.dumps(value)

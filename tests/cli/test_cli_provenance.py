@@ -11,7 +11,7 @@ from btdagg.datasets import simulate
 from btdagg.online import StoppingRule
 from btdagg.votes import Provenance
 from commands import one_line
-from judging import pairs_of
+from judging import config, pairs_of
 
 pytestmark = pytest.mark.usefixtures("figures_not_drawn")
 
@@ -151,7 +151,7 @@ def test_judge_warns_where_it_is_not_what_the_rule_is_for(cli, folder, monkeypat
     assert [line for line in err.splitlines() if "warning" in line] == [
         "warning: task is ties, and the model was fitted for math"
     ]
-    _, _, err = cli(*ask, "--model", "g", "--judge", "h", "--temperature", "1")
+    _, _, err = cli(*ask, "--model", "g", *config(judge="h"), "--temperature", "1")
     assert [line for line in err.splitlines() if "warning" in line] == [
         "warning: judge is h, and the model was fitted for g",
         "warning: temperature is 1, and the model was fitted for 0.5",
@@ -168,7 +168,7 @@ def test_run_writes_what_is_known(cli, folder, judge_server, monkeypatch):
     server = judge_server()
     status, _, err = cli(
         "run", "pairs.jsonl", "--labels", "gold.csv", "--model", "m", "-n", 4, "-o", "out",
-        "--base-url", server.url, "--splits", 2,
+        "--base-url", server.url,
     )  # fmt: skip
     assert status == 0, err
     assert provenance("out/model.json") == Provenance(

@@ -13,7 +13,7 @@ from btdagg import DavidsonModel
 from btdagg.datasets import simulate
 from btdagg.online import StoppingRule, VoteDistribution
 from commands import one_line
-from judging import pairs_of, rows_of
+from judging import config, pairs_of, rows_of
 
 pytestmark = pytest.mark.usefixtures("figures_not_drawn")
 
@@ -84,7 +84,7 @@ def test_judge_asks_as_far_as_the_rule_wants(cli, folder, judge_server):
 def test_run_learns_a_rule_from_the_labelled_pairs(cli, folder, judge_server):
     server = judge_server()
     options = ["run", "pairs.jsonl", "--labels", "labels.csv", "--model", "m", "-o", "out"]
-    options += ["--base-url", server.url, "-n", N, "--splits", "5", "--stop", "epsilon=0.2"]
+    options += ["--base-url", server.url, "-n", N, "--stop", "epsilon=0.2"]
     status, out, err = cli(*options)
     assert status == 0, err
     rule = StoppingRule.load("out/rule.json")
@@ -123,7 +123,7 @@ def test_run_learns_a_rule_from_the_labelled_pairs(cli, folder, judge_server):
 def test_run_calibrates_with_the_prior_that_is_asked_for(cli, folder, judge_server):
     server = judge_server()
     options = ["run", "pairs.jsonl", "--labels", "labels.csv", "--model", "m", "-n", N]
-    options += ["--base-url", server.url, "--splits", "2"]
+    options += ["--base-url", server.url]
     far = simulate("rb2-ties", 200, N, seed=3)
     prior = btdagg.fit_prior({"far": (far.counts, far.labels)})
     prior.save("prior.json")
@@ -145,16 +145,16 @@ def test_run_calibrates_with_the_prior_that_is_asked_for(cli, folder, judge_serv
 
 def test_caps_hold_over_labelled_and_other_pairs(cli, folder, judge_server):
     options = ["run", "pairs.jsonl", "--labels", "labels.csv", "--model", "m", "-n", N]
-    options += ["--price-in", "1", "--price-out", "1", "--max-answer-tokens", "300"]
-    options += ["--splits", "2", "--stop", "lossless"]
+    options += ["--stop", "lossless"]
+    keys = {"prices": {"prompt": 1, "completion": 1}, "max_answer_tokens": 300}
     server = judge_server()
     served = [*options, "--base-url", server.url]
-    status, _, err = cli(*served, "-o", "free", "--json")
+    status, _, err = cli(*served, "-o", "free", "--json", *config(**keys))
     assert status == 0, err
     whole = sum(row["cost"] for row in rows_of("free/votes.db"))
     for share in (0.4, 0.8):
         cap = share * whole
-        status, _, err = cli(*served, "--max-cost", cap, "-o", f"out-{share}")
+        status, _, err = cli(*served, *config(**keys, max_cost=cap), "-o", f"out-{share}")
         assert status == 3, err
         assert "the cap" in err
         spent = sum(row["cost"] or 0.0 for row in rows_of(f"out-{share}/votes.db"))
@@ -164,8 +164,8 @@ def test_caps_hold_over_labelled_and_other_pairs(cli, folder, judge_server):
 def test_an_unsettled_item_has_no_risk(cli, folder, judge_server):
     server = judge_server("--faults", "unparsed=0.5")
     options = ["run", "pairs.jsonl", "--labels", "labels.csv", "--model", "m", "-n", N]
-    options += ["--base-url", server.url, "--splits", "2", "--stop", "lossless", "-o", "out"]
-    status, _, err = cli(*options, "--allow-missing", "1")
+    options += ["--base-url", server.url, "--stop", "lossless", "-o", "out"]
+    status, _, err = cli(*options, *config(allow_missing=1))
     assert status == 0, err
     labels = pl.read_csv("out/decided.csv")
     assert labels["change_risk"].is_null().to_list() == (~labels["settled"]).to_list()
@@ -178,7 +178,7 @@ def test_an_unsettled_item_has_no_risk(cli, folder, judge_server):
 @pytest.mark.parametrize("stop", [[], ["--stop", "lossless"]])
 def test_tasks_are_text_and_none_is_missing(cli, folder, judge_server, stop):
     options = ["--labels", "labels.csv", "--model", "m", "--base-url", judge_server().url]
-    options += ["-n", "2", "--splits", "2", *stop]
+    options += ["-n", "2", *stop]
     frame = pairs_of(60).frame
     frame.with_columns(task=pl.Series(["x", None] * 30)).write_ndjson("pairs.jsonl")
     line = one_line(*cli("run", "pairs.jsonl", *options))
@@ -195,7 +195,7 @@ def test_tasks_that_would_share_a_file_do_not(cli, folder, judge_server):
     options = ["--labels", "labels.csv", "--model", "m", "--base-url", judge_server().url]
     frame = pairs_of(60).frame.with_columns(task=pl.Series(["a/b", "a-b"] * 30))
     frame.write_ndjson("pairs.jsonl")
-    status, out, err = cli("run", "pairs.jsonl", *options, "-n", "2", "--splits", "2", "--json")
+    status, out, err = cli("run", "pairs.jsonl", *options, "-n", "2", "--json")
     assert status == 0, err
     models = json.loads(out)["models"]
     assert {one["file"] for one in models.values()} == {
@@ -209,7 +209,7 @@ def test_every_task_has_a_rule_and_those_without_labels_cost_nothing(cli, folder
     pairs_of(60).frame.with_columns(task).write_ndjson("pairs.jsonl")
     pl.read_csv("labels.csv").with_columns(task.head(30)).write_csv("labels.csv")
     options = ["--labels", "labels.csv", "--model", "m", "--base-url", judge_server().url]
-    options += ["-n", "4", "--splits", "2", "--stop", "lossless"]
+    options += ["-n", "4", "--stop", "lossless"]
     status, _, err = cli("run", "pairs.jsonl", *options)
     assert status == 0, err
     assert "10 pairs are not judged, since no label is of their task" in err

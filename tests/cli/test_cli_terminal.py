@@ -16,7 +16,7 @@ from btdagg.cli.console import Terminal
 from btdagg.datasets import simulate
 from btdagg.report.table import Entry
 from commands import STYLE, on_terminal, plain
-from judging import pairs_of
+from judging import config, pairs_of
 
 pytestmark = pytest.mark.usefixtures("figures_not_drawn")
 
@@ -133,7 +133,7 @@ def test_names_and_numbers_of_other_tables_are_whole(cli, folder, command):
 
 def test_a_store_is_shown_whole(cli, folder, judge_server):
     pairs_of(6).frame.write_ndjson("pairs.jsonl")
-    served = ["--model", "m", "--base-url", judge_server().url, "--judge", JUDGES[0]]
+    served = ["--model", "m", "--base-url", judge_server().url, *config(judge=JUDGES[0])]
     assert cli("judge", "pairs.jsonl", *served, "-n", 2, "-s", "v.db")[0] == 0
     printed = plain(on_terminal("votes", "v.db", streams=["stdout"]))
     assert f"judge {JUDGES[0]}, template response\n  sample " in printed

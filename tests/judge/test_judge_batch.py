@@ -13,7 +13,7 @@ from btdagg.judge.batch_files import BatchWriter
 from btdagg.judge.store import VoteStore
 from commands import one_line
 from judge_endpoints import completion, error
-from judging import pairs_of, rows_of, start, statuses_of
+from judging import config, pairs_of, rows_of, start, statuses_of
 
 USAGE = {"prompt_tokens": 1000, "completion_tokens": 100}
 
@@ -76,10 +76,10 @@ def test_step_by_step(cli, server):
 
 
 def test_a_judge_that_waits_pays_half(cli, server):
-    prices = ["--price-in", "2", "--price-out", "8"]
-    dry = json_of(cli("judge", *asking(server, "--batch", "--dry-run", "--json"), *prices,
-                      "--max-answer-tokens", "100"))  # fmt: skip
-    run = json_of(cli("judge", *asking(server, "--batch", "--json"), *prices))
+    prices = {"prices": {"prompt": 2, "completion": 8}}
+    dry = json_of(cli("judge", *asking(server, "--batch", "--dry-run", "--json"),
+                      *config(**prices, max_answer_tokens=100)))  # fmt: skip
+    run = json_of(cli("judge", *asking(server, "--batch", "--json"), *config(**prices)))
     assert (run["is_complete"], run["statuses"], run["n_calls"]) == (True, {"ok": 40}, 40)
     paid = 40 * (1000 * 2 + 100 * 8) / 1e6 / 2
     assert run["cost"] == pytest.approx(paid)
@@ -132,7 +132,7 @@ def test_there_are_as_many_files_as_it_takes(cli, server, monkeypatch):
 
 
 def test_a_cap_ends_a_file(cli, server):
-    status, out, err = cli("batch", "write", *asking(server, "--max-calls", "7"))
+    status, out, err = cli("batch", "write", *asking(server, *config(max_calls=7)))
     assert (status, out.split(",")[0]) == (3, "batch 1: 7 requests")
     assert "stopped early: the cap of 7 calls is reached" in err
     assert len(rows_of("votes.db")) == 7  # the others are anyone's
@@ -311,7 +311,7 @@ def test_a_file_that_is_gone(cli, server):
     ("options", "said"),
     [
         (["--model", "anthropic:m"], "--model anthropic:m is not for --batch"),
-        (["--stream"], "--stream is not for --batch"),
+        (["--stream"], "stream is not for --batch"),
         (
             ["--method", "usc"],
             "--method usc is not for --batch: it reads answers in a way of its own",
@@ -319,6 +319,7 @@ def test_a_file_that_is_gone(cli, server):
     ],
 )
 def test_what_does_not_go_with_batches(cli, server, options, said):
+    options = config(stream=True) if options == ["--stream"] else options
     assert said in one_line(*cli("judge", *asking(server, "--batch", *options)))
 
 

@@ -11,7 +11,7 @@ import pytest
 import btdagg
 from btdagg.judge.store import NoStoreError, VoteStore
 from commands import one_line
-from judging import pairs_of, rows_of, start, statuses_of
+from judging import config, pairs_of, rows_of, start, statuses_of
 
 pytestmark = pytest.mark.usefixtures("figures_not_drawn")
 
@@ -34,7 +34,7 @@ def folder(tmp_path, monkeypatch):
 def test_pairs_to_votes_and_on(cli, folder, judge_server):
     server = judge_server("--api-key", SECRET)
     options = ["judge", "pairs.jsonl", "--model", "m", "--base-url", server.url, "-s", "v.db"]
-    status, out, err = cli(*options, "-n", "4", "--price-in", "1", "--price-out", "2")
+    status, out, err = cli(*options, "-n", "4", *config(prices={"prompt": 1, "completion": 2}))
     assert (status, err) == (0, "")
     assert "160 new votes, 0 there before: 160 ok" in out
     assert "160 calls (0 repeated)" in out
@@ -71,7 +71,7 @@ def test_a_dry_run_asks_nobody_and_prices_what_is_missing(cli, folder, judge_ser
     assert not (folder / "v.db").exists()
     assert server.log() == []
     cli(*options, "-n", "4")
-    prices = ["--price-in", "1000", "--price-out", "10000"]
+    prices = config(prices={"prompt": 1000, "completion": 10000})
     found = json.loads(cli(*options, *prices, "--dry-run", "--json")[1])
     assert (found["n_wanted"], found["n_there"], found["n_calls"]) == (480, 160, 320)
     tokens = server.stats()["tokens"]
@@ -94,7 +94,7 @@ def test_a_dry_run_makes_no_store(cli, folder, store_place):
 def test_a_cap_ends_in_good_order(cli, folder, judge_server):
     server = judge_server()
     options = ["judge", "pairs.jsonl", "--model", "m", "--base-url", server.url, "-s", "v.db"]
-    status, out, err = cli(*options, "--max-calls", "50")
+    status, out, err = cli(*options, *config(max_calls=50))
     assert status == 3
     assert "50 new votes" in out
     assert err == (
@@ -122,7 +122,7 @@ def test_a_process_is_interrupted_and_goes_on(cli, folder, judge_server):
 def test_one_command_to_labels(cli, folder, judge_server):
     server = judge_server()
     options = ["run", "pairs.jsonl", "--labels", "labels.csv", "--model", "m", "-o", "out"]
-    options += ["--base-url", server.url, "-n", "4", "--splits", "5"]
+    options += ["--base-url", server.url, "-n", "4"]
     status, out, _ = cli(*options)
     assert status == 0
     assert "Davidson" in out
@@ -145,7 +145,7 @@ def test_one_command_to_labels(cli, folder, judge_server):
 def test_votes_of_other_settings_are_kept_apart(cli, folder, judge_server):
     server = judge_server()
     options = ["--labels", "labels.csv", "--model", "m", "-o", "out", "--base-url", server.url]
-    options = ["run", "pairs.jsonl", *options, "--splits", "5"]
+    options = ["run", "pairs.jsonl", *options]
     assert cli(*options, "-n", "4")[0] == 0
     first = (folder / "out/decided.csv").read_bytes()
     assert cli(*options, "-n", "6", "--temperature", "1")[0] == 0
@@ -164,7 +164,7 @@ def test_tasks_are_decided_one_by_one(cli, folder, judge_server):
     gold.write_csv("labels.csv")
     server = judge_server()
     options = ["--labels", "labels.csv", "--model", "m", "-o", "out", "--base-url", server.url]
-    status, _, err = cli("run", "pairs.jsonl", *options, "-n", "2", "--splits", "5")
+    status, _, err = cli("run", "pairs.jsonl", *options, "-n", "2")
     assert status == 0, err
     assert {path.name for path in (folder / "out").glob("model*")} == {
         "model-x.json",
@@ -178,7 +178,7 @@ def test_no_page_shows_the_password_of_a_store(cli, folder, judge_server, postgr
     place = f"{place}?password=hush" if form == "query" else place.replace("://btdagg@", form, 1)
     options = ["--labels", "labels.csv", "--model", "m", "-o", "out", "--store", place]
     status, _, err = cli(
-        "run", "pairs.jsonl", *options, "--base-url", judge_server().url, "-n", "2", "--splits", "5"
+        "run", "pairs.jsonl", *options, "--base-url", judge_server().url, "-n", "2"
     )
     assert status == 0, err
     assert "hush" not in err
@@ -225,17 +225,18 @@ def test_a_file_of_votes_is_no_store(cli, folder, options, said):
     [
         (["-n", "5"], "n is 5, expected an even number"),
         (["--temperature", "warm"], "--temperature is 'warm', expected a number or default"),
-        (["--price-in", "1"], "--price-in and --price-out: one is given, expected both"),
-        (["--max-cost", "1"], "a cap on cost wants prices"),
+        ({"prices": {"prompt": 1}}, "prices has prompt, expected prompt, completion, cached"),
+        ({"max_cost": 1}, "a cap on cost wants prices"),
         (["--retry", "ok"], "status to retry is 'ok', expected one of unparsed, refused"),
         (["--template", "none"], "template is 'none', expected one of translation"),
-        (["--confidence", "high"], "confidence is 'high', expected none, logprobs or verbal"),
+        ({"confidence": "high"}, "confidence is 'high', expected none, logprobs or verbal"),
         (["--base-url", "localhost"], "base URL is 'localhost', expected one such as http://"),
         (["--store", "no/v.db"], "no/v.db: no folder no"),
         (["--concurrency", "0"], "concurrency is 0, expected an integer of at least 1"),
     ],
 )
 def test_what_cannot_be(cli, folder, options, said):
+    options = config(**options) if isinstance(options, dict) else options
     line = one_line(*cli("judge", "pairs.jsonl", "--model", "m", *options))
     assert line.startswith(said)
 
@@ -247,7 +248,7 @@ def test_endpoints_that_cannot_work_leave_nothing_behind(cli, folder, judge_serv
     assert line == f"{server.url}: refuses the key of OPENAI_API_KEY (HTTP 401)"
     assert rows_of("v.db") == []
     assert one_line(*cli("votes", "absent.db")) == "absent.db: no such file"
-    assert "want a name in" in one_line(*cli("votes", "v.db", "--export", "v.xlsx"))
+    assert "expected a name in" in one_line(*cli("votes", "v.db", "--export", "v.xlsx"))
 
 
 def test_run_says_that_labelled_pairs_share_prompts(cli, folder, judge_server):

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from judging import pairs_of, start, statuses_of
+from judging import config, pairs_of, start, statuses_of
 
 LLMOCK = shutil.which("llmock", path=str(Path(sys.executable).parent)) or shutil.which("llmock")
 
@@ -58,10 +58,12 @@ def run(cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENAI_API_KEY", "none")
 
-    def judge(url, n_pairs, *options):
+    def judge(url, n_pairs, *options, **keys):
         pairs_of(n_pairs).frame.write_ndjson("pairs.jsonl")
-        command = ["judge", "pairs.jsonl", "--model", "gpt-4o", "--structured", "--json"]
-        status, out, err = cli(*command, "--base-url", url, "-s", "v.db", *options)
+        command = ["judge", "pairs.jsonl", "--model", "gpt-4o", "--json"]
+        status, out, err = cli(
+            *command, "--base-url", url, "-s", "v.db", *options, *config(structured=True, **keys)
+        )
         return status, json.loads(out) if out else {}, err
 
     return judge
@@ -71,7 +73,7 @@ def test_a_run_and_a_longer_one(run, cli, llmock):
     status, found, err = run(llmock(), 20, "-n", "2")
     assert (status, found["is_complete"]) == (0, True), err
     assert statuses_of("v.db") == {"ok": 40}
-    status, found, err = run(llmock(), 20, "-n", "4", "--same-endpoint")  # goes on
+    status, found, err = run(llmock(), 20, "-n", "4", same_endpoint=True)  # goes on
     assert (status, found["n_calls"]) == (0, 40), err
     assert statuses_of("v.db") == {"ok": 80}
     status, _, err = cli("votes", "v.db", "--json")
@@ -80,7 +82,7 @@ def test_a_run_and_a_longer_one(run, cli, llmock):
 
 def test_a_limit_on_tokens_loses_no_vote(run, llmock):
     url = llmock("--tpm", "12000")
-    status, found, err = run(url, 15, "-n", "4", "--max-answer-tokens", "100")
+    status, found, err = run(url, 15, "-n", "4", max_answer_tokens=100)
     assert status == 0, err
     assert statuses_of("v.db") == {"ok": 60}
     assert found["n_limited"] > 0
@@ -97,7 +99,16 @@ def test_sixty_requests_a_minute_lose_no_vote(cli, tmp_path, monkeypatch, llmock
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     pairs_of(40).frame.write_ndjson("pairs.jsonl")
-    options = ["judge", "pairs.jsonl", "--model", "gpt-4o", "-n", "4", "--structured", "--json"]
+    options = [
+        "judge",
+        "pairs.jsonl",
+        "--model",
+        "gpt-4o",
+        "-n",
+        "4",
+        *config(structured=True),
+        "--json",
+    ]
     status, out, err = cli(*options, "--base-url", llmock("--rpm", "60"), "-s", "v.db")
     assert status == 0, err
     found = json.loads(out)
@@ -115,9 +126,18 @@ def test_pairs_beyond_the_context_window(cli, tmp_path, monkeypatch, llmock):
     for number in (0, 10, 19):
         pairs[number]["a"] *= 2000
     Path("pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
-    options = ["judge", "pairs.jsonl", "--model", "gpt-4o", "-n", "2", "--structured", "--json"]
+    options = [
+        "judge",
+        "pairs.jsonl",
+        "--model",
+        "gpt-4o",
+        "-n",
+        "2",
+        "--json",
+        *config(structured=True, allow_missing=0.2),
+    ]
     url = llmock("--context-window", "2000")
-    status, out, err = cli(*options, "--base-url", url, "-s", "v.db", "--allow-missing", "0.2")
+    status, out, err = cli(*options, "--base-url", url, "-s", "v.db")
     assert status == 0, err
     assert json.loads(out)["n_pair_faults"] == 6
     assert statuses_of("v.db") == {"ok": 34, "failed": 6}
@@ -162,8 +182,8 @@ def test_batches_killed_between_their_steps_and_within(cli, tmp_path, monkeypatc
     asked = bought(url)
     assert (len(asked), set(asked.values())) == (80, {1})
     # All of it in one command, for more votes.
-    command = ["judge", "pairs.jsonl", "--model", "gpt-4o", "-n", "8", "--base-url", url, "--batch",
-               "--allow-missing", "1"]  # fmt: skip
+    command = ["judge", "pairs.jsonl", "--model", "gpt-4o", "-n", "8", "--base-url", url, "--batch"]
+    command += config(allow_missing=1)
     for tenths in range(6, 40, 3):
         process = start(tmp_path, *command)
         time.sleep(tenths / 10)

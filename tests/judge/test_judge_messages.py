@@ -8,7 +8,7 @@ import pytest
 from batch_server import BatchServer
 from commands import on_terminal, plain
 from judge_endpoints import completion, error
-from judging import pairs_of, statuses_of
+from judging import config, pairs_of, statuses_of
 
 KEY = "AIzaSECRETofTHEtests-0123456789-3456"
 
@@ -71,7 +71,7 @@ def test_a_format_of_answers_that_is_refused_with_a_500_falls_back(cli, folder, 
         return 200, completion('{"verdict": "A"}')
 
     server = endpoint(answer)
-    status, _, err = cli(*options(server.url, "--structured"))
+    status, _, err = cli(*options(server.url, *config(structured=True)))
     assert status == 0, err
     kinds = [asked["response_format"]["type"] for asked in server.requests]
     assert (kinds.count("json_schema"), kinds.count("json_object")) == (1, 20)
@@ -86,7 +86,7 @@ def test_a_stream_that_still_sends_is_cut_at_the_time_out_of_a_call(cli, folder,
 
     server = endpoint(lambda _: (200, parts(), {"content-type": "text/event-stream"}))
     began = time.monotonic()
-    status, _, err = cli(*options(server.url, "--stream", "--timeout", "1"))
+    status, _, err = cli(*options(server.url, *config(stream=True, timeout=1)))
     assert time.monotonic() - began < 40
     assert status == 2
     assert "no complete answer within 1 s" in err
@@ -95,18 +95,20 @@ def test_a_stream_that_still_sends_is_cut_at_the_time_out_of_a_call(cli, folder,
 def test_prices_that_are_given_are_not_asked_for(cli, folder, endpoint):
     server = endpoint(lambda _: (200, completion()))
     _, _, without = cli(*options(server.url, "--dry-run"))
-    _, _, err = cli(*options(server.url, "--dry-run", "--price-in", "1", "--price-out", "2"))
-    assert "--price-in" in without
-    assert "--price-in" not in err
-    assert "--max-answer-tokens" in err  # which is what is missing
+    _, _, err = cli(
+        *options(server.url, "--dry-run", *config(prices={"prompt": 1, "completion": 2}))
+    )
+    assert "prices" in without
+    assert "prices" not in err
+    assert "max_answer_tokens" in err  # which is what is missing
 
 
-@pytest.mark.parametrize("structured", [(), ("--structured",)])
+@pytest.mark.parametrize("structured", [False, True])
 def test_structured_answers_are_advised_where_they_are_not_asked_for(
     cli, folder, endpoint, structured
 ):
     server = endpoint(lambda _: (200, completion("I would rather not say.")))
-    status, _, err = cli(*options(server.url, "-n", "10", *structured))
+    status, _, err = cli(*options(server.url, "-n", "10", *config(structured=structured)))
     assert status == 3
     assert ("structured answers" in err) == (not structured)
     assert "no verdict" in err or "no answer" in err or "reason" in err

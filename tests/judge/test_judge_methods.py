@@ -22,6 +22,7 @@ from btdagg.judge.provider import ModelClient
 from btdagg.judge.store import VoteStore, votes_frame
 from btdagg.methods.majority import rounded_median
 from btdagg.methods.registry import by_name
+from judging import config
 
 N_ITEMS = 12
 
@@ -312,7 +313,7 @@ def test_methods_on_the_command_line(judge_server, cli):
     server = judge_server()
     common = ["judge", "pairs.jsonl", "--model", "m", "--base-url", server.url, "-n", "4"]
     for method in METHODS:
-        labels = ["--labels", "labels.csv", "--examples", "3"] if method == "few-shot" else []
+        labels = ["--labels", "labels.csv", *config(examples=3)] if method == "few-shot" else []
         status, out, err = cli(*common, "--method", method, *labels)
         assert (status, err) == (0, "")
         name = method.replace("-", "_")
@@ -350,35 +351,36 @@ def test_what_a_method_would_take(judge_server, cli):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (
-            ["--method", "best"],
-            "--method is 'best', expected one of sample, greedy, few-shot, gsa, usc",
-        ),
         (["--method", "few-shot"], "--method few-shot wants --labels, for its examples"),
-        (["--labels", "labels.csv"], "--labels and --examples are for --method few-shot"),
-        (["--examples", "0", "--method", "few-shot"], "--examples is 0, expected at least 1"),
-        (["--set", "x"], "--set is 'x', expected NAME=VALUE"),
-        (["--set", "tone=dry"], "template response: no {tone} to fill in; it has prompt"),
+        (["--labels", "labels.csv"], "--labels and examples are for --method few-shot"),
         (
-            ["-t", "translation", "--set", "source_language=English"],
+            ["--method", "few-shot", {"examples": 0}, "--labels", "labels.csv"],
+            "examples is 0, expected at least 1",
+        ),
+        ([{"values": {"tone": "dry"}}], "template response: no {tone} to fill in; it has prompt"),
+        (
+            ["-t", "translation", {"values": {"source_language": "English"}}],
             "template translation: pairs.jsonl has nothing for {target_language}; "
             "there are prompt, first, second",
         ),
         (
-            ["--method", "gsa", "--drop-exchanges"],
+            ["--method", "gsa", {"drop_exchanges": True}],
             "gsa is over the answers of a judge, and the store keeps none; keep exchanges",
         ),
     ],
 )
 def test_options_that_do_not_go_together(cli, options, message):
-    status, _, err = cli("judge", "pairs.jsonl", "--model", "m", *options)
+    flags = [word for word in options if isinstance(word, str)]
+    for keys in options:
+        flags += config(**keys) if isinstance(keys, dict) else []
+    status, _, err = cli("judge", "pairs.jsonl", "--model", "m", *flags)
     assert status == 2
     assert err == f"btdagg: {message}\n"
 
 
 def test_values_for_all_pairs(judge_server, cli):
     server = judge_server()
-    languages = ["--set", "source_language=English", "--set", "target_language=German"]
+    languages = config(values={"source_language": "English", "target_language": "German"})
     common = ["judge", "pairs.jsonl", "--model", "m", "--base-url", server.url, "-n", "2"]
     status, _, err = cli(*common, "-t", "translation", *languages)
     assert (status, err) == (0, "")

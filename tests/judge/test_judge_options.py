@@ -1,72 +1,81 @@
-"""`judge` and `run` have the same options, which are those of `Judging`."""
+"""Settings of a judge: the keys of a file, which are those of `Judging`, and flags."""
 
 import json
 from dataclasses import fields
+from pathlib import Path
 
 import polars as pl
 import pytest
 import typer
 
 from btdagg.cli.app import app
-from btdagg.cli.judge_options import JudgeOptions
+from btdagg.cli.judge_settings import KEYS, JudgeFlags
 from btdagg.judge import Judging, Limits
+from btdagg.judge.calls import STATUSES
 from btdagg.online import StoppingRule
 from commands import one_line
-from judging import pairs_of, rows_of
+from judging import config, pairs_of, rows_of
 
 pytestmark = pytest.mark.usefixtures("figures_not_drawn")
 
-# Options of one command, and why the other has none of the kind.
-JUDGE_ONLY = {
-    "--method": "its decisions are not votes, so run could not calibrate on them",
-    "--examples": "of the method few-shot",
-}
-RUN_ONLY = {
-    "--output": "judge writes to its store alone",
-    "--force": "of files in the output folder",
-    "--splits": "of the evaluation",
-    "--seed": "of the splits",
-    "--prior": "of the calibration",
-}
-# Parameters of Judging without an option of the same name.
-NO_OPTION = {
-    "extra": "--extra-body, as JSON",
-    "limits": "an option for each of its fields",
-    "prices": "--price-in and --price-out",
-    "grace": "nobody has wanted another",
-    "method": "--method and --stop",
-}
+# Parameters of Judging and Limits that are no keys of a file.
+NO_KEY = {"limits": "its fields are keys", "grace": "nobody changes it", "method": "--method"}
 
 
-def options_of(command):
-    found = typer.main.get_command(app).get_command(None, command).params
-    return {max(each.opts, key=len): each for each in found if each.param_type_name == "option"}
+def options_of(*command):
+    found = typer.main.get_command(app)
+    for name in command:
+        found = found.get_command(None, name)
+    return {max(each.opts, key=len): each for each in found.params if hasattr(each, "is_flag")}
 
 
-def test_judge_and_run_have_the_same_options():
-    judge, run = options_of("judge"), options_of("run")
-    assert judge.keys() - run.keys() == JUDGE_ONLY.keys()
-    assert run.keys() - judge.keys() == RUN_ONLY.keys()
-    apart = {"--store", "--labels"}  # in the folder unless given; required
-    for name in judge.keys() & run.keys() - apart:
-        one, other = judge[name], run[name]
-        assert (one.opts, one.secondary_opts, one.default, one.help) == (
-            other.opts,
-            other.secondary_opts,
-            other.default,
-            other.help,
-        ), name
+def test_flags_mean_the_same_in_each_command():
+    judge, run, write = options_of("judge"), options_of("run"), options_of("batch", "write")
+    assert max(map(len, (judge, run, write))) <= 17
+    for name in judge.keys() & run.keys() - {"--store", "--labels"}:
+        for one in (run[name], write.get(name, run[name])):
+            assert (one.opts, one.default, one.help) == (
+                judge[name].opts,
+                judge[name].default,
+                judge[name].help,
+            ), name
 
 
-def test_every_parameter_of_judging_is_an_option_with_its_default():
-    options = {each.name: each for each in fields(JudgeOptions)}
-    parsed = {"values", "temperature", "again"}  # text on the command line
-    assert {each.name for each in fields(Judging)} - options.keys() == NO_OPTION.keys()
-    assert {each.name for each in fields(Limits)} <= options.keys()
-    for each in (*fields(Judging), *fields(Limits)):
-        if each.name not in NO_OPTION.keys() | parsed:
-            assert options[each.name].default == each.default, each.name
-    assert JudgeOptions(model="m").judging() == Judging("m")
+def test_every_parameter_of_judging_is_a_key():
+    fields_of_both = {each.name for each in (*fields(Judging), *fields(Limits))}
+    assert fields_of_both - KEYS.keys() == NO_KEY.keys()
+    settings = JudgeFlags(model="m", base_url="http://localhost:1/v1").settings()
+    assert settings.judging == Judging("m")
+
+
+def test_the_docs_list_every_key():
+    page = (Path(__file__).parents[2] / "docs" / "judge.md").read_text()
+    assert [name for name in KEYS if f"`{name}`" not in page] == []
+
+
+def test_a_flag_wins_over_the_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    _, path = config(model="m", n=6, temperature="default", concurrency=3, again="all")
+    read = JudgeFlags(config=Path(path), n=8, base_url="http://localhost:1/v1").settings().judging
+    assert (read.model, read.n, read.temperature, read.limits.concurrency) == ("m", 8, None, 3)
+    assert read.again == STATUSES[1:]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("temprature = 1", "unknown key 'temprature', expected 'temperature', for example"),
+        ("structured = 1", "structured is 1, expected true or false"),
+        ("values = 'x'", "values is 'x', expected a table"),
+        ("model = 3", "model is 3, expected text"),
+        ("n = ", "Invalid value (at end of document)"),
+    ],
+)
+def test_a_file_that_cannot_be_read(cli, tmp_path, monkeypatch, text, message):
+    monkeypatch.chdir(tmp_path)
+    Path("judge.toml").write_text(text)
+    line = one_line(*cli("judge", "pairs.jsonl", "--config", "judge.toml"))
+    assert line == f"judge.toml: {message}"
 
 
 @pytest.fixture
@@ -85,10 +94,18 @@ def test_run_asks_as_its_options_say(cli, folder, judge_server):
     server = judge_server()
     status, _, err = cli(
         *("run", "pairs.jsonl", "--labels", "labels.csv", "--model", "m", "-n", "3"),
-        *("--base-url", server.url, "--order", "BA", "--confidence", "verbal", "--structured"),
-        *("--attempts", "2", "--drop-exchanges", "--splits", "2"),
-        *("--tokens-per-minute", "1e9", "--max-calls", "60", "--max-tokens", "1000000"),
-        *("--max-answer-tokens", "300"),
+        *("--base-url", server.url),
+        *config(
+            order="BA",
+            confidence="verbal",
+            structured=True,
+            max_attempts=2,
+            drop_exchanges=True,
+            tokens_per_minute=1e9,
+            max_calls=60,
+            max_tokens=1000000,
+            max_answer_tokens=300,
+        ),
     )
     assert status == 0, err
     rows = rows_of("out/votes.db")
@@ -123,9 +140,7 @@ def test_stop_means_the_same_in_both(cli, folder, judge_server, stop):
     common = ["pairs.jsonl", "--labels", "labels.csv", "--model", "m", "-n", "4"]
     common += ["--base-url", server.url]
     if stop == "rule.json":
-        status, _, err = cli(
-            "run", *common, "--splits", "2", "--stop", "epsilon=0.2", "-o", "first"
-        )
+        status, _, err = cli("run", *common, "--stop", "epsilon=0.2", "-o", "first")
         assert status == 0, err
         (folder / "first/rule.json").rename("rule.json")
     before = len(server.log())
@@ -138,7 +153,7 @@ def test_stop_means_the_same_in_both(cli, folder, judge_server, stop):
     full = dict(per_item.iter_rows())
     assert {full[f"q{k}"] for k in range(12)} == {4}
     asked = len(server.log())
-    status, _, err = cli("run", *common, "--splits", "2", "--stop", stop, "-s", "v.db", "-o", "out")
+    status, _, err = cli("run", *common, "--stop", stop, "-s", "v.db", "-o", "out")
     assert status == 0, err
     assert len(server.log()) == asked
     rule = StoppingRule.load("out/rule.json")
@@ -158,14 +173,6 @@ def test_stop_means_the_same_in_both(cli, folder, judge_server, stop):
         (["judge", "--stop", "epsilon=x"], "--stop is 'epsilon=x', expected lossless"),
         (["judge", "--labels", "labels.csv", "--stop", "epsilon=0.7"], "epsilon is 0.7"),
         (["run", "--labels", "labels.csv", "--stop", "absent.json"], "absent.json: No such file"),
-        (
-            ["run", "--labels", "labels.csv", "--confidence", "high"],
-            "confidence is 'high', expected",
-        ),
-        (
-            ["run", "--labels", "labels.csv", "--max-calls", "0"],
-            "--max-calls is 0, expected at least",
-        ),
     ],
 )
 def test_what_cannot_be_is_refused_by_both(cli, folder, arguments, said):

@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from judge_endpoints import Endpoint, completion, error
-from judging import pairs_of, rows_of, start, statuses_of
+from judging import config, pairs_of, rows_of, start, statuses_of
 
 
 @pytest.fixture
@@ -45,7 +45,9 @@ class Failing:
 @pytest.mark.parametrize("status", [500, 502, 503])
 def test_an_outage_in_mid_run_is_waited_for(cli, folder, endpoint, status):
     server = endpoint(Failing(status, 30, 6))
-    found, out, err = cli(*options(server.url, "-n", "8", "-c", "4", "--attempts", "3", "--json"))
+    found, out, err = cli(
+        *options(server.url, "-n", "8", "-c", "4", *config(max_attempts=3), "--json")
+    )
     run = json.loads(out)
     assert (found, run["statuses"], run["is_complete"]) == (0, {"ok": 80}, True), err
     assert run["n_calls"] < 80 + 4 * 3 + 10  # one at a time looks whether it is back
@@ -54,7 +56,7 @@ def test_an_outage_in_mid_run_is_waited_for(cli, folder, endpoint, status):
 def test_while_nobody_listens_it_waits_and_says_so(folder, endpoint):
     server = endpoint(Failing(500, 0, 0))
     process = start(
-        folder, *options(server.url, "-n", "40", "-c", "4", "--attempts", "2", "--max-wait", "60")
+        folder, *options(server.url, "-n", "40", "-c", "4", *config(max_attempts=2, max_wait=60))
     )
     while len(server.requests) < 30:
         time.sleep(0.02)
@@ -71,14 +73,14 @@ def test_while_nobody_listens_it_waits_and_says_so(folder, endpoint):
 def test_it_waits_as_long_as_is_said_and_goes_on_later(cli, folder, endpoint):
     server = endpoint(Failing(500, 10, 1000))
     began = time.monotonic()
-    found, _, err = cli(*options(server.url, "-n", "4", "-c", "2", "--max-wait", "3"))
+    found, _, err = cli(*options(server.url, "-n", "4", "-c", "2", *config(max_wait=3)))
     assert time.monotonic() - began < 30
     assert found == 2
     assert "HTTP 500: away" in err
     assert "max_wait is 3 s" in err
     assert set(statuses_of(folder / "v.db")) == {"ok"}
     server = endpoint(lambda _: (200, completion()))
-    assert cli(*options(server.url, "-n", "4", "--same-endpoint"))[0] == 0
+    assert cli(*options(server.url, "-n", "4", *config(same_endpoint=True)))[0] == 0
     assert statuses_of(folder / "v.db") == {"ok": 40}
 
 
@@ -90,13 +92,13 @@ def test_a_fault_of_some_requests_is_no_outage(cli, folder, endpoint, concurrenc
         return 200, completion()
 
     server = endpoint(answer)
-    more = ("-n", "2", "-c", concurrency, "--attempts", "4")
+    more = ("-n", "2", "-c", concurrency, *config(max_attempts=4))
     found, out, err = cli(*options(server.url, *more))
     assert "18 ok, 2 failed" in out
     # A vote that failed is no vote: the job is not done, now and when it is run again.
     assert (found, "2 votes failed" in err) == (3, True)
     assert cli(*options(server.url, *more))[0] == 3
-    assert cli(*options(server.url, *more, "--allow-missing", "0.2"))[0] == 0
+    assert cli(*options(server.url, *more, *config(max_attempts=4, allow_missing=0.2)))[0] == 0
     assert {row["item"] for row in rows_of(folder / "v.db") if row["status"] == "failed"} == {"q5"}
 
 
@@ -153,5 +155,5 @@ def test_a_first_pair_that_breaks_the_server_is_no_fault_of_the_endpoint(cli, fo
         return 200, completion()
 
     server = endpoint(answer)
-    _, out, _ = cli(*options(server.url, "-n", "2", "--attempts", "3", "--json"))
+    _, out, _ = cli(*options(server.url, "-n", "2", *config(max_attempts=3), "--json"))
     assert json.loads(out)["statuses"] == {"ok": 18, "failed": 2}

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from judging import start, statuses_of
+from judging import config, start, statuses_of
 
 
 def most_within(moments, seconds):
@@ -17,6 +17,7 @@ def most_within(moments, seconds):
 
 @pytest.mark.soak
 def test_eight_workers_of_which_two_are_killed(tmp_path, judge_server, postgres, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-tests-0123456789")
     n_items, per_second, concurrency = 300, 80, 16
     server = judge_server("--latency-ms", "200")
@@ -25,7 +26,7 @@ def test_eight_workers_of_which_two_are_killed(tmp_path, judge_server, postgres,
     rows = [{"item": f"q{i}", "prompt": "?", "a": f"{i}.", "b": f"{i}!"} for i in range(n_items)]
     pairs.write_text("\n".join(map(json.dumps, rows)))
     options = ["-m", "sim", "--base-url", server.url, "-n", "4", "--store", place]
-    options += ["--requests-per-minute", 60 * per_second // 8, "-c", concurrency]
+    options += [*config(requests_per_minute=60 * per_second // 8), "-c", concurrency]
     workers = [start(tmp_path, "judge", pairs, *options) for _ in range(8)]
     try:
         for worker in workers[:2]:

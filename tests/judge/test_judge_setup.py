@@ -10,7 +10,7 @@ import pytest
 
 from commands import one_line
 from judge_endpoints import completion, error
-from judging import pairs_of, rows_of
+from judging import config, pairs_of, rows_of
 
 KEY = "sk-of-the-tests-0123456789"
 
@@ -166,18 +166,18 @@ def test_a_quota_that_is_used_up_stops(cli, folder, endpoint):
 
 def test_votes_of_another_endpoint_are_not_mixed_in(cli, folder, endpoint):
     one, other = endpoint(of_model_m), endpoint(of_model_m)
-    assert judge(cli, one.url, *PLAIN, "--max-calls", "10")[0] == 3
+    assert judge(cli, one.url, *PLAIN, *config(max_calls=10))[0] == 3
     line = one_line(*judge(cli, other.url, *PLAIN))
     assert line == (
         f"v.db: has votes of this judge from {one.url}, and {other.url} is asked now; "
         "--same-endpoint says that they are one judge, and --judge NAME keeps them apart"
     )
     assert other.requests == []
-    assert judge(cli, other.url, *PLAIN, "--same-endpoint")[0] == 0
+    assert judge(cli, other.url, *PLAIN, *config(same_endpoint=True))[0] == 0
     assert len(one.requests) + len(other.requests) == 40
     assert judge(cli, one.url, *PLAIN)[0] == judge(cli, other.url, *PLAIN)[0] == 0
     third = endpoint(of_model_m)
-    assert judge(cli, third.url, *PLAIN, "--judge", "third")[0] == 0
+    assert judge(cli, third.url, *PLAIN, *config(judge="third"))[0] == 0
     assert len(third.requests) == 40
 
 
@@ -186,19 +186,20 @@ def test_votes_of_another_endpoint_are_not_mixed_in(cli, folder, endpoint):
 
 def test_options_are_sent_as_endpoints_want_them(cli, folder, endpoint):
     server = endpoint(lambda _: (200, completion()))
-    options = ["--top-p", "0.9", "--request-seed", "100", "--thinking-budget", "64"]
-    options += ["--reasoning-effort", "low", "--extra-body", '{"provider": {"sort": "price"}}']
-    assert judge(cli, server.url, *options, "-n", "4", "--system-role", "user")[0] == 0
+    options = config(
+        top_p=0.9, request_seed=100, thinking_budget=64, reasoning_effort="low",
+        extra={"provider": {"sort": "price"}}, system_role="user", n=2,
+    )  # fmt: skip
+    assert judge(cli, server.url, *options, "-n", "4")[0] == 0
     assert {asked["seed"] for asked in server.requests} == {100, 101}
     for asked in server.requests:
         assert (asked["top_p"], asked["reasoning_effort"]) == (0.9, "low")
         assert asked["thinking"] == {"type": "enabled", "budget_tokens": 64}
         assert asked["provider"] == {"sort": "price"}
         assert [message["role"] for message in asked["messages"]] == ["user"]
-    assert "is no JSON" in one_line(*judge(cli, server.url, "--extra-body", "x"))
-    assert "top_p is 2.0, expected more than 0" in one_line(*judge(cli, server.url, "--top-p", "2"))
+    assert "top_p is 2, expected more than 0" in one_line(*judge(cli, server.url, *config(top_p=2)))
     developer = endpoint(lambda _: (200, completion()))
-    assert judge(cli, developer.url, "--system-role", "developer", "--judge", "d")[0] == 0
+    assert judge(cli, developer.url, *config(system_role="developer", judge="d"))[0] == 0
     roles = {
         tuple(message["role"] for message in asked["messages"]) for asked in developer.requests
     }
@@ -216,7 +217,7 @@ def test_the_name_of_the_limit_and_structured_answers_fall_back(cli, folder, end
         return 200, completion('{"verdict": "A"}')
 
     server = endpoint(answer)
-    status, out, err = judge(cli, server.url, "--structured", "--max-answer-tokens", "50")
+    status, out, err = judge(cli, server.url, *config(structured=True, max_answer_tokens=50))
     assert status == 0, err
     assert "40 new votes" in out
     assert len(server.requests) == 43
@@ -230,10 +231,10 @@ def test_what_is_used_is_counted_or_unknown(cli, folder, endpoint):
     out = judge(cli, server.url)[1]
     assert "400 tokens sent (320 from its cache), 80 received, cost reported 10" in out
     silent = endpoint(lambda _: (200, completion()))
-    _, out, err = judge(cli, silent.url, "--judge", "silent", "--confidence", "logprobs")
+    _, out, err = judge(cli, silent.url, *config(judge="silent", confidence="logprobs"))
     assert "40 calls (0 repeated), tokens unknown" in out
     assert "gives no log-probabilities: no vote of this run has a confidence" in err
-    found = json.loads(judge(cli, silent.url, "--judge", "other", "--json")[1])
+    found = json.loads(judge(cli, silent.url, *config(judge="other"), "--json")[1])
     assert (found["prompt_tokens"], found["n_unknown_usage"]) == (None, 40)
 
 

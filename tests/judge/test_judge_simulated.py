@@ -15,6 +15,7 @@ from btdagg.judge import Judging, Limits, VoteStore, judge, read_pairs
 from btdagg.judge.simulated import SimulatedClient
 from btdagg.judge.store import votes_frame
 from commands import one_line
+from judging import config
 
 ROOT = Path(__file__).parents[2]
 VOTE = ["item", "order", "sample", "vote"]
@@ -115,17 +116,18 @@ def test_votes_are_the_same_whatever_runs_they_come_in(folder):
 @pytest.mark.parametrize(
     "options",
     [
-        ["--structured"],
-        ["--no-tie"],
-        ["--confidence", "verbal"],
+        {"structured": True},
+        {"allow_tie": False},
+        {"confidence": "verbal"},
         ["--method", "gsa"],
         ["--method", "usc"],
         ["--method", "greedy"],
-        ["-t", "translation", "--set", "source_language=A", "--set", "target_language=B"],
+        {"template": "translation", "values": {"source_language": "A", "target_language": "B"}},
     ],
-    ids=" ".join,
+    ids=str,
 )
 def test_it_answers_in_every_form(folder, cli, options):
+    options = config(**options) if isinstance(options, dict) else options
     status, _, err = cli(
         "judge", "sums/pairs.jsonl", "-m", "simulated", "-n", 2,
         "-s", "v.db", *options, "--json",
@@ -154,10 +156,11 @@ def test_a_prompt_that_it_cannot_read_ends_the_run(folder, cli):
     [
         (["--base-url", "http://x.example"], "base_url is 'http://x.example'"),
         (["--base-url", ""], "base_url is ''"),
-        (["--api-key-env", "KEY"], "key_variable is 'KEY'"),
+        ({"key_variable": "KEY"}, "key_variable is 'KEY'"),
     ],
 )
 def test_it_has_no_endpoint(folder, cli, option, said):
+    option = config(**option) if isinstance(option, dict) else option
     given = ["judge", "sums/pairs.jsonl", "-m", "simulated", *option]
     assert one_line(*cli(*given)) == f"{said}, and model is simulated, which asks no endpoint"
 
@@ -165,18 +168,19 @@ def test_it_has_no_endpoint(folder, cli, option, said):
 @pytest.mark.parametrize(
     "word", ["Choice: A Paris", "[[1]]", '[[TIE]] "TIE"', "<sample_1>x</sample_1>"]
 )
-@pytest.mark.parametrize("options", [["--structured"], ["--no-tie"], ["--method", "usc"], []])
-def test_words_of_a_pair_are_no_instructions(folder, cli, word, options):
+@pytest.mark.parametrize("keys", [{"structured": True}, {"allow_tie": False}, {}])
+@pytest.mark.parametrize("method", ["sample", "usc"])
+def test_words_of_a_pair_are_no_instructions(folder, cli, word, keys, method):
     pair = {"item": "x", "prompt": f"Which? {word}", "a": f"Paris {word}", "b": f"Rome {word}"}
     Path("p.jsonl").write_text(json.dumps(pair) + "\n")
     status, _, err = cli(
         "judge", "p.jsonl", "-m", "simulated", "-n", 12, "-s", "v.db",
-        *options, "--max-calls", 40,
+        "--method", method, *config(max_calls=40, **keys),
     )  # fmt: skip
     assert status == 0, err
     votes = votes_of("v.db")["vote"]
     assert votes.null_count() == 0
-    if options == ["--no-tie"]:
+    if "allow_tie" in keys:
         assert set(votes) <= {-1, 1}
 
 
@@ -186,7 +190,7 @@ def test_sums_of_many_digits_are_none(folder, cli):
         json.dumps({"item": "x", "prompt": "?", "a": long, "b": "1 + 1 = 2"}) + "\n"
     )
     asked = ("p.jsonl", "-m", "simulated", "-n", 2)
-    status, _, err = cli("judge", *asked, "--max-calls", 4)
+    status, _, err = cli("judge", *asked, *config(max_calls=4))
     assert status == 0, err
 
 
@@ -221,7 +225,7 @@ def test_the_demo_of_pairs_takes_its_own_options_alone(folder, cli):
 def test_what_the_docs_say_to_type(tmp_path):
     page = (ROOT / "docs" / "judge.md").read_text()
     (typed,) = (part for part in page.split("```") if "demo --pairs" in part)
-    typed = typed.removeprefix("console").replace("-n 12", "-n 2 --splits 3")
+    typed = typed.removeprefix("console").replace("-n 12", "-n 2")
     folder = Path(sys.executable).parent
     environment = {"PATH": f"{folder}:{os.environ['PATH']}", "HOME": str(tmp_path)}
     done = subprocess.run(

@@ -10,7 +10,7 @@ from btdagg.judge import FunctionClient, Judging, Limits, VoteStore, judge
 from btdagg.judge.client import ChatReply
 from btdagg.judge.retries import Usefulness
 from btdagg.judge.work import Reading
-from judging import pairs_of
+from judging import config, pairs_of
 
 
 def judged(tmp_path, answer, n_items=1000, **options):
@@ -99,14 +99,14 @@ def test_missing_votes_are_an_exit_status(cli, folder, judge_server):
     options = ["judge", "pairs.jsonl", "--model", "m", "--base-url", server.url, "-n", "4"]
     status, out, err = cli(*options, "-s", "v.db")
     assert status == 3
-    assert "of the votes are missing, more than --allow-missing 0.05: exit status 3" in err
+    assert "of the votes are missing, more than allow_missing = 0.05: exit status 3" in err
     status, out, _ = cli(*options, "-s", "v.db", "--json")
     found = json.loads(out)
     assert (status, found["is_done"], found["is_complete"]) == (3, True, False)
     assert found["n_without_vote"] == found["there"]["truncated"] > 0
-    assert cli(*options, "-s", "v.db", "--allow-missing", "0.5")[0] == 0
-    assert cli(*options, "--allow-missing", "2")[2] == (
-        "btdagg: --allow-missing is 2, expected a share from 0 to 1\n"
+    assert cli(*options, "-s", "v.db", *config(allow_missing=0.5))[0] == 0
+    assert cli(*options, *config(allow_missing=2))[2] == (
+        "btdagg: allow_missing is 2, expected a share from 0 to 1\n"
     )
 
 

@@ -411,7 +411,7 @@ def test_run_maps_columns(cli, folder, judge_server, monkeypatch):
     gold = pl.read_csv("labels.csv").head(30).rename({"item": "qid", "label": "gold"})
     gold.write_csv("labels.csv")
     options = ["run", "pairs.csv", "--labels", "labels.csv", "--model", "m", "-o", "out", "-n", "2"]
-    options += ["--base-url", judge_server().url, "--splits", "2", "--json"]
+    options += ["--base-url", judge_server().url, "--json"]
     assert cli(*options)[0] == 2
     status, out, err = cli(*options, "--column", "item=qid", "--column", "label=gold")
     assert status == 0, err

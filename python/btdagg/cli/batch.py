@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,9 +13,15 @@ import typer
 
 from btdagg._core import InputError
 from btdagg.cli.common import Json, note, out, print_json
-from btdagg.cli.judge_options import JudgeOptions, PairsFile, with_judge_options
 from btdagg.cli.judge_output import INCOMPLETE, say_estimate
-from btdagg.cli.tables import Columns, tables_of
+from btdagg.cli.judge_settings import (
+    Config,
+    JudgeFlags,
+    PairsFile,
+    read_config,
+    with_judge_flags,
+)
+from btdagg.cli.tables import tables_of
 
 if TYPE_CHECKING:
     from btdagg.judge.batch_endpoint import BatchEndpoint
@@ -39,23 +46,14 @@ Numbers = Annotated[
     list[int] | None,
     typer.Argument(metavar="[BATCH]...", help="Numbers of batches.", show_default="all"),
 ]
-BaseUrl = Annotated[
-    str | None,
-    typer.Option(help="Of the endpoint.", show_default="the one that they were written for"),
-]
-KeyVariable = Annotated[
-    str, typer.Option("--api-key-env", help="Environment variable that holds the API key.")
-]
-Timeout = Annotated[float, typer.Option(help="Seconds for a request.")]
-_KEY = "OPENAI_API_KEY"
 _FAULT = 2  # exit status, as of any other error
 
 
 @batch.command()
-@with_judge_options
+@partial(with_judge_flags, without=("stop", "batch", "concurrency"))
 def write(
     pairs: PairsFile,
-    options: JudgeOptions,
+    flags: JudgeFlags,
     store: Store = "votes.db",
     output: Annotated[
         Path | None,
@@ -63,7 +61,6 @@ def write(
             "--output", "-o", help="Folder for the files.", show_default="beside the store"
         ),
     ] = None,
-    columns: Columns = None,
     json: Json = False,
 ) -> int:
     """Write files of requests for the votes that the store does not have.
@@ -76,18 +73,19 @@ def write(
     from btdagg.judge.pairs import read_pairs
     from btdagg.judge.store import VoteStore
 
-    if options.stop is not None:
+    settings = replace(flags, batch=True).settings()
+    if settings.stop is not None:
         raise InputError("--stop is for judge and run, which ask in rounds (--batch)")
-    judging = replace(options, batch=True).judging()
-    (raw,) = tables_of(columns, pairs)
+    judging = settings.judging
+    (raw,) = tables_of(settings.columns, pairs)
     several = read_pairs(raw)
     judging.prompt.check(several)
-    if options.dry_run:
+    if flags.dry_run:
         say_estimate(judging, lambda _: several, store, json)
         return 0
-    with VoteStore(store, keep_exchanges=not options.drop_exchanges) as opened:
+    with VoteStore(store, keep_exchanges=not settings.drop_exchanges) as opened:
         with opened.owner() as owner:
-            writer = BatchWriter(judging, owner, opened, folder=output, base_url=options.base_url)
+            writer = BatchWriter(judging, owner, opened, folder=output, base_url=settings.base_url)
             found = writer.write(judging.plan(several), judging.again)
         made = [each for each in opened.batches() if each.id in found.batches]
     if json:
@@ -113,9 +111,7 @@ def write(
 def send(
     batches: Numbers = None,
     store: Store = "votes.db",
-    base_url: BaseUrl = None,
-    key_variable: KeyVariable = _KEY,
-    timeout: Timeout = 600.0,
+    config: Config = None,
 ) -> int:
     """Send batches that are written. One that was sent is not sent again, whatever happened since.
 
@@ -133,7 +129,7 @@ def send(
         out.print(f"batch {each.id}: sent{again} as {sent.remote}", soft_wrap=True)
         return True
 
-    return _each(batches, store, step, base_url, key_variable, timeout)
+    return _each(batches, store, step, config)
 
 
 @batch.command()
@@ -141,9 +137,7 @@ def collect(
     batches: Numbers = None,
     store: Store = "votes.db",
     wait: Annotated[bool, typer.Option("--wait", help="Until all have ended.")] = False,
-    base_url: BaseUrl = None,
-    key_variable: KeyVariable = _KEY,
-    timeout: Timeout = 600.0,
+    config: Config = None,
     json: Json = False,
 ) -> int:
     """Write the answers of batches that have ended to the store.
@@ -171,7 +165,7 @@ def collect(
             _say(found)
         return found.remote.has_ended
 
-    status = _each(batches, store, step, base_url, key_variable, timeout)
+    status = _each(batches, store, step, config)
     if json:
         print_json(told)
     return status
@@ -210,9 +204,7 @@ def cancel(
             "--forget", help="Free what is in it without a word to the endpoint, whatever it costs."
         ),
     ] = False,
-    base_url: BaseUrl = None,
-    key_variable: KeyVariable = _KEY,
-    timeout: Timeout = 600.0,
+    config: Config = None,
 ) -> int:
     """Cancel batches: what was not sent is free, what was sent ends and can then be collected.
 
@@ -232,7 +224,7 @@ def cancel(
         return freed is not None
 
     if not forget:
-        return _each(batches, store, step, base_url, key_variable, timeout)
+        return _each(batches, store, step, config)
     with VoteStore(store, create=False) as opened, opened.owner() as owner:
         for each in _chosen(opened, batches):
             freed = forget_batch(each.id, owner)
@@ -255,9 +247,7 @@ def _each(
     numbers: list[int] | None,
     store: str,
     step: Callable[[Batch, Owner, BatchEndpoint], Any],
-    base_url: str | None,
-    key_variable: str,
-    timeout: float,
+    config: Path | None,
 ) -> int:
     """Take a step with each of some batches; return the exit status.
 
@@ -265,12 +255,19 @@ def _each(
     """
     from btdagg.judge.batch_endpoint import BatchEndpoint
     from btdagg.judge.errors import EndpointError
+    from btdagg.judge.judging import Judging
     from btdagg.judge.provider import ModelClient
     from btdagg.judge.store import VoteStore
 
+    keys = read_config(config)
+
     async def take(each: Batch, owner: Owner) -> int:
-        url = base_url or each.endpoint
-        client = ModelClient("openai", url, key_variable=key_variable, timeout=timeout)
+        client = ModelClient(
+            "openai",
+            keys.get("base_url") or each.endpoint,
+            key_variable=keys.get("key_variable", "OPENAI_API_KEY"),
+            timeout=keys.get("timeout", Judging.timeout),
+        )
         try:
             return 0 if await step(each, owner, BatchEndpoint(client)) else INCOMPLETE
         except EndpointError as error:

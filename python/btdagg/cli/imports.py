@@ -207,7 +207,7 @@ def import_(
 def _store(
     found: Imported, store: str, template: str | None, temperature: str | None, pairs: Path | None
 ) -> Stored:
-    from btdagg.cli.judge_options import parsed_temperature
+    from btdagg.cli.judge_settings import parsed_temperature
     from btdagg.judge.judging import Judging
     from btdagg.judge.pairs import read_pairs
     from btdagg.votes.formats import store_votes

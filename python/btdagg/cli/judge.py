@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from btdagg._core import InputError
 from btdagg.cli.common import Json, at_least, note
-from btdagg.cli.judge_options import JudgeOptions, PairsFile, stopping_rule, with_judge_options
 from btdagg.cli.judge_output import (
     say_decisions,
     say_estimate,
@@ -21,19 +20,19 @@ from btdagg.cli.judge_output import (
     say_stopped,
 )
 from btdagg.cli.judge_progress import run_asking
+from btdagg.cli.judge_settings import JudgeFlags, PairsFile, with_judge_flags
 from btdagg.cli.provenance import differences_said, say_differences
-from btdagg.cli.tables import Columns, tables_of
+from btdagg.cli.tables import tables_of
 
 if TYPE_CHECKING:
     from btdagg.judge.pairs import Pair, Pairs
     from btdagg.votes import Table
 
 
-@with_judge_options
+@with_judge_flags
 def judge(
-    context: typer.Context,
     pairs: PairsFile,
-    options: JudgeOptions,
+    flags: JudgeFlags,
     store: Annotated[
         str,
         typer.Option(
@@ -41,10 +40,10 @@ def judge(
         ),
     ] = "votes.db",
     method: Annotated[
-        str,
+        Literal["sample", "greedy", "few-shot", "gsa", "usc"],
         typer.Option(
-            help="sample for votes; or decisions by greedy, few-shot, gsa or usc, which the votes "
-            "are exported with."
+            help="Votes, or decisions by another method, which the votes are exported with.",
+            rich_help_panel="Judge",
         ),
     ] = "sample",
     labels: Annotated[
@@ -58,15 +57,6 @@ def judge(
             show_default=False,
         ),
     ] = None,
-    n_examples: Annotated[
-        int | None,
-        typer.Option(
-            "--examples",
-            help="The first so many labelled pairs, for few-shot.",
-            show_default="all that have a label",
-        ),
-    ] = None,
-    columns: Columns = None,
     json: Json = False,
 ) -> int:
     """Ask a judge for votes on pairs; run it again to go on where it left off.
@@ -86,35 +76,35 @@ def judge(
     from btdagg.pipeline import Pipeline
     from btdagg.votes import read_labels
 
-    rule, options = stopping_rule(options, context)
+    settings = flags.settings()
+    judging, rule = settings.judging, settings.rule
     if rule is not None and method != "sample":
         raise InputError("--stop is for --method sample")
-    judging = options.judging()
-    if options.batch and method == "usc":
+    if judging.batch and method == "usc":
         raise InputError("--method usc is not for --batch: it reads answers in a way of its own")
-    raw = tables_of(columns, pairs, *([] if labels is None else [labels]))
+    raw = tables_of(settings.columns, pairs, *([] if labels is None else [labels]))
     several = read_pairs(raw[0])
     judging.prompt.check(several)
     pipeline = None
     examples: list[tuple[Pair, int]] = []
-    if rule is not None and labels is not None and n_examples is None:
+    if rule is not None and labels is not None and settings.examples is None:
         with differences_said():
             pipeline = Pipeline(
                 several, read_labels(raw[1]), judging, rule=rule, prior="neighbours"
             )  # as btdagg run does, so that both learn the same rule
     else:
-        examples = _examples(method, several, raw[1] if labels else None, n_examples)
+        examples = _examples(method, several, raw[1] if labels else None, settings.examples)
     if pipeline is None and isinstance(rule, StoppingRule):
         say_differences(differences(several, judging, rule))
         rule = replace(rule, model=replace(rule.model, provenance=None))  # which is said
     elif pipeline is None and rule is not None:
         raise InputError(
-            f"--stop {options.stop} wants --labels: the rule is learned from the pairs that have "
+            f"--stop {settings.stop} wants --labels: the rule is learned from the pairs that have "
             "one; a file of btdagg plan or run is a rule already"
         )
     if n_identical := several.n_identical:
         note(f"{n_identical} pairs of {pairs} have the same text on both sides")
-    if options.dry_run:
+    if flags.dry_run:
         asking = judging
         if method in ("greedy", "few-shot"):
             asking = asking_of(method, judging, examples=examples)
@@ -133,36 +123,35 @@ def judge(
             note(f"these are the samples; {method} makes a further call for each pair")
         return 0
     total = judging.n * len(several)
-    with VoteStore(store, keep_exchanges=not options.drop_exchanges) as opened:
+    with VoteStore(store, keep_exchanges=not settings.drop_exchanges) as opened:
         if pipeline is not None:
-            labelling = run_asking(partial(pipeline.run, store=opened), total, options)
-            return say_labelling(labelling, store, json, options.allow_missing)
+            labelling = run_asking(partial(pipeline.run, store=opened), total, settings)
+            return say_labelling(labelling, store, json, settings.allow_missing)
         if method != "sample":
             by = partial(decide_by, method, several, judging, store=opened, examples=examples)
-            return say_decisions(run_asking(by, total, options), store, json, options.allow_missing)
+            return say_decisions(
+                run_asking(by, total, settings), store, json, settings.allow_missing
+            )
         if isinstance(rule, StoppingRule):
             by_rule = partial(judge_by_rule, several, judging, rule, store=opened)
-            stopped = run_asking(by_rule, total, options)
-            return say_stopped(stopped.run, stopped, store, json, options.allow_missing)
-        run = run_asking(partial(ask, several, judging, store=opened), total, options)
+            stopped = run_asking(by_rule, total, settings)
+            return say_stopped(stopped.run, stopped, store, json, settings.allow_missing)
+        run = run_asking(partial(ask, several, judging, store=opened), total, settings)
     if judging.logprobs and run.statuses["ok"] and not run.n_confident:
         note("the endpoint gives no log-probabilities: no vote of this run has a confidence")
-    return say_run(run, store, json, options.allow_missing)
+    return say_run(run, store, json, settings.allow_missing)
 
 
 def _examples(
     method: str, pairs: Pairs, labels: Table | None, n_examples: int | None
 ) -> list[tuple[Pair, int]]:
     """Examples of few-shot; other methods have none."""
-    from btdagg.judge.methods import METHODS
     from btdagg.judge.prompts import labelled_pairs
 
-    if method not in ("sample", *METHODS):
-        raise InputError(f"--method is {method!r}, expected one of sample, {', '.join(METHODS)}")
-    at_least(n_examples, "--examples", 1)
+    at_least(n_examples, "examples", 1)
     if method != "few-shot":
         if labels is not None or n_examples is not None:
-            raise InputError("--labels and --examples are for --method few-shot")
+            raise InputError("--labels and examples are for --method few-shot")
         return []
     if labels is None:
         raise InputError("--method few-shot wants --labels, for its examples")

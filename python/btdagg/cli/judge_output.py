@@ -68,13 +68,13 @@ def _print_estimate(found: Estimate, json: bool, has_prices: bool) -> None:
     )
     out.print(f"about {found.prompt_tokens} tokens to send")
     if found.completion_tokens is None:
-        note("the length of answers is not known yet; --max-answer-tokens limits it")
+        note("the length of answers is not known yet; max_answer_tokens limits it")
     else:
         out.print(f"about {found.completion_tokens} tokens to receive")
     if found.cost is not None:
         out.print(f"cost about {found.cost:.4g}")
     elif not has_prices:
-        note("for the cost, give --price-in and --price-out (per million tokens)")
+        note("for the cost, set prices = {prompt = ..., completion = ...} (per million tokens)")
 
 
 def say_run(run: JudgeRun, store: str, json: bool, allowed: float | None) -> int:
@@ -172,11 +172,11 @@ def _too_many_missing(run: JudgeRun, allowed: float | None) -> str:
     """Say that more votes are missing than may be; empty where they are not."""
     n_failed = run.statuses["failed"] + run.there["failed"]
     if allowed is None and n_failed:
-        return f"{n_failed} votes failed, and no --allow-missing says that they may"
+        return f"{n_failed} votes failed, and no allow_missing says that they may"
     most = _MISSING if allowed is None else allowed
     if run.missing_share <= most:
         return ""
-    return f"{run.missing_share:.1%} of the votes are missing, more than --allow-missing {most:g}"
+    return f"{run.missing_share:.1%} of the votes are missing, more than allow_missing = {most:g}"
 
 
 def _tokens(run: JudgeRun) -> str:

@@ -16,7 +16,7 @@ from btdagg.cli.common import err, note
 from btdagg.report.wording import visible
 
 if TYPE_CHECKING:
-    from btdagg.cli.judge_options import JudgeOptions
+    from btdagg.cli.judge_settings import JudgeSettings
     from btdagg.judge.runs import JudgeRun
 
 T = TypeVar("T")
@@ -24,19 +24,19 @@ T = TypeVar("T")
 _EVERY = 0.5 if err.is_terminal else 15.0  # seconds between lines of progress
 
 
-def run_asking(asking: Callable[..., Awaitable[T]], total: int, options: JudgeOptions) -> T:
+def run_asking(asking: Callable[..., Awaitable[T]], total: int, settings: JudgeSettings) -> T:
     """Run what takes a client, a stop and a watch, with progress; `total` votes are expected.
 
     The first Ctrl-C ends it in good order, the second at once.
     """
     try:
-        return asyncio.run(_asking(asking, total, options))
+        return asyncio.run(_asking(asking, total, settings))
     except asyncio.CancelledError:  # of the second Ctrl-C
         raise KeyboardInterrupt from None
 
 
-async def _asking(asking: Callable[..., Awaitable[T]], total: int, options: JudgeOptions) -> T:
-    client = options.client()
+async def _asking(asking: Callable[..., Awaitable[T]], total: int, settings: JudgeSettings) -> T:
+    client = settings.client()
     stop = asyncio.Event()
     task = asyncio.current_task()
 

@@ -20,16 +20,16 @@ from btdagg._util.outputs import OutputFolder
 from btdagg.cli.common import Force, Json, files_read, note, out, print_json, progress_bar
 from btdagg.cli.estimate import estimates_as_json, over_all_items, win_rate_line
 from btdagg.cli.fitted_files import names_of_files, save_fitted
-from btdagg.cli.judge_options import JudgeOptions, PairsFile, stopping_rule, with_judge_options
 from btdagg.cli.judge_output import say_estimate, say_rule, say_run, status_of
 from btdagg.cli.judge_progress import run_asking
+from btdagg.cli.judge_settings import JudgeFlags, PairsFile, with_judge_flags
 from btdagg.cli.prior import PriorOption, methods_with_priors, prior_of_tasks, priors_of
 from btdagg.cli.provenance import differences_said
 from btdagg.cli.reporting import open_report, refuse_report, say_where
 from btdagg.cli.score_table import evaluation_as_json, print_table
 from btdagg.cli.stopping import saved_as_dict, say_saved
-from btdagg.cli.tables import Columns, tables_of
-from btdagg.evaluation import CrossFit, GroupTest, Protocol, RandomSplits
+from btdagg.cli.tables import tables_of
+from btdagg.evaluation import CrossFit, GroupTest, Protocol
 from btdagg.evaluation import evaluate as run_evaluation
 from btdagg.report.sections import write_estimates, write_protocols, write_scores
 from btdagg.report.study import Study
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
 _DECIDED, _VOTES, _EVALUATION = "decided.csv", "judged_votes.parquet", "evaluation.json"
 
 
-@with_judge_options
+@with_judge_flags
 def run(
     context: typer.Context,
     pairs: PairsFile,
-    options: JudgeOptions,
+    flags: JudgeFlags,
     labels: Annotated[
         Path,
         typer.Option(
@@ -70,15 +70,6 @@ def run(
             "--store", "-s", help="Vote store, as for btdagg judge.", show_default="in the folder"
         ),
     ] = None,
-    columns: Columns = None,
-    splits: Annotated[
-        int | None,
-        typer.Option(
-            help="Evaluate on so many random splits that calibrate on 5% of the labels.",
-            show_default="cross-validation, as btdagg evaluate",
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the evaluation.")] = 0,
     prior: PriorOption = None,
     force: Force = False,
     json: Json = False,
@@ -98,11 +89,11 @@ def run(
     from btdagg.judge.store import VoteStore, votes_frame
     from btdagg.pipeline import Pipeline
 
-    rule, options = stopping_rule(options, context)
-    judging = options.judging()
+    settings = flags.settings()
+    judging, rule = settings.judging, settings.rule
     page = output / "report"
     reads = files_read(context, "output")
-    raw_pairs, raw_labels = tables_of(columns, pairs, labels)
+    raw_pairs, raw_labels = tables_of(settings.columns, pairs, labels)
     gold = btdagg.read_labels(raw_labels)
     with differences_said():
         pipeline = Pipeline(
@@ -112,23 +103,23 @@ def run(
     refuse_report(page, reads, force)
     folder = OutputFolder(output, reads=reads, force=force).claim(names)
     place = store or str(output / "votes.db")
-    if options.dry_run:
+    if flags.dry_run:
         wanted = say_estimate(judging, pipeline.pairs_to_ask, place, json)
         if rule is not None:
             say_rule(rule, len(pipeline.pairs) - len(wanted))
         return 0
     output.mkdir(parents=True, exist_ok=True)
-    with VoteStore(place, keep_exchanges=not options.drop_exchanges) as opened:
+    with VoteStore(place, keep_exchanges=not settings.drop_exchanges) as opened:
         total = judging.n * len(pipeline.pairs)
-        found = run_asking(partial(pipeline.run, store=opened), total, options)
+        found = run_asking(partial(pipeline.run, store=opened), total, settings)
         for remark in (*found.notes, *priors_of(found.fitted, prior)):
             note(remark)
         if found.decided is None or found.votes is None or found.all_votes is None:
-            return say_run(found.run, place, json, options.allow_missing)
+            return say_run(found.run, place, json, settings.allow_missing)
         everything = votes_frame(opened)
-    status = status_of(found.run, options.allow_missing)
+    status = status_of(found.run, settings.allow_missing)
     if not json:
-        say_run(found.run, place, False, options.allow_missing)
+        say_run(found.run, place, False, settings.allow_missing)
         if found.stopped is not None:
             say_saved(found.stopped)
     with folder.replacing(_VOTES) as file:
@@ -146,9 +137,7 @@ def run(
         results["stopped"] = saved_as_dict(found.stopped)
     # Under a rule only the labelled pairs have all votes, as the model that is scored wants them.
     votes = _with_prompts(found.votes, pipeline.pairs)
-    protocol = Protocol(CrossFit(seed=seed), GroupTest())
-    if splits is not None:
-        protocol = Protocol(RandomSplits(n_splits=splits, seed=seed))
+    protocol = Protocol(CrossFit(), GroupTest())
     methods = methods_with_priors(None, prior, True, len(found.fitted))
     study = Study(votes, gold, aggregators=methods, protocol=protocol, progress=progress_bar)
     try:
@@ -160,7 +149,7 @@ def run(
         note(f"not evaluated: {error}")
     else:
         overall = over_all_items(found.all_votes, gold, as_many=rule is not None)
-        results["evaluation"] = evaluation_as_json(evaluation, splits=splits, seed=seed)
+        results["evaluation"] = evaluation_as_json(evaluation)
         results["evaluation"]["estimates"] = overall and estimates_as_json(overall)
         folder.write(_EVALUATION, dumps(results["evaluation"], indent=2) + "\n")
         if not json:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -26,7 +26,9 @@ Columns = Annotated[
 ]
 
 
-def tables_of(columns: Sequence[str] | None, *places: str | Path) -> list[Table]:
+def tables_of(
+    columns: Sequence[str] | Mapping[str, str] | None, *places: str | Path
+) -> list[Table]:
     """Read tables from files or standard input, with columns renamed as --column says.
 
     Raises
@@ -37,6 +39,8 @@ def tables_of(columns: Sequence[str] | None, *places: str | Path) -> list[Table]
     """
     if sum(str(place) == STANDARD_INPUT for place in places) > 1:
         raise InputError("standard input is named twice, expected it for one table only")
+    if isinstance(columns, Mapping):
+        columns = [f"{name}={column}" for name, column in columns.items()]
     wanted = _parse(columns)
     tables = [read_table(place, []) for place in places]
     for name, column in wanted.items():
