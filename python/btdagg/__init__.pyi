@@ -73,9 +73,6 @@ from .votes import (
     align as align,
 )
 from .votes import (
-    read_counts as read_counts,
-)
-from .votes import (
     read_labels as read_labels,
 )
 from .votes import (

@@ -138,15 +138,6 @@ def test_bad_counts_are_named(counts, message):
         btdagg.calibrate(counts, [0] * len(counts))
 
 
-@pytest.mark.parametrize("n_threads", [1, 3])
-def test_the_first_bad_row_is_named_wherever_it_lies(n_threads):
-    counts = random_counts(20_000, high=10)
-    counts[[17_777, 19_000], 2] = -5
-    for form in (counts, np.asfortranarray(counts), counts.astype(">i8"), counts.astype("f4")):
-        with pytest.raises(InputError, match=r"counts\[17777, 2\] \(plus\) is -5"):
-            MODEL.decide(form, n_threads=n_threads)
-
-
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
@@ -195,17 +186,6 @@ def test_bad_weights_are_named(labels, weights, message):
         btdagg.calibrate([[1, 2, 3]] * 2, labels, weights=weights)
 
 
-def test_labels_and_weights_of_every_type():
-    counts, labels = random_counts(300), np.arange(300) % 3 - 1
-    weights = np.random.default_rng(2).random(300)
-    wanted = MODEL.drps(counts, labels, weights)
-    for form in (labels.astype("i1"), labels.astype(">i4"), labels.astype(float), labels.tolist()):
-        assert MODEL.drps(counts, form, weights) == wanted
-    strided = np.repeat(labels, 2)[::2]
-    assert MODEL.drps(counts, strided, weights.astype(">f8")) == wanted
-    assert MODEL.drps(counts, labels.astype(object), weights.tolist()) == wanted
-
-
 def test_weights_are_repetitions_and_soft_labels_weights():
     counts, labels = random_counts(200), np.arange(200) % 3 - 1
     times = np.arange(200) % 4
@@ -233,20 +213,6 @@ def test_weights_are_repetitions_and_soft_labels_weights():
 def test_one_bad_count_is_named(arguments, message):
     with pytest.raises(InputError, match=message):
         MODEL.decide_one(*arguments)
-
-
-def test_one_item_takes_any_number_that_is_a_count():
-    assert MODEL.decide_one(0, 0, 9) == 1
-    assert MODEL.decide_one(np.int8(0), np.uint64(0), np.float32(9)) == 1
-    assert MODEL.decide_one(0.0, True, 9.0) == MODEL.decide_one(0, 1, 9)
-    assert MODEL.decide_one(0, 0, 2**64 - 1) == 1
-    assert type(MODEL.decide_one(9, 0, 0)) is int
-
-
-@pytest.mark.parametrize("n_threads", [0, -1, 1.5, True, None, "2"])
-def test_bad_thread_numbers_are_named(n_threads):
-    with pytest.raises(InputError, match=r"n_threads is .*, expected an integer of at least 1"):
-        MODEL.decide([[1, 2, 3]], n_threads=n_threads)
 
 
 def test_tally_takes_every_id_and_vote_type():

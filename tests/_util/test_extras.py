@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from btdagg import DavidsonModel
-from btdagg._util.extras import _PACKAGES, MissingExtraError, needs
+from btdagg._util.extras import MissingExtraError, needs
 from commands import WITHOUT, ended, one_line
 
 ROOT = Path(__file__).parents[2]
@@ -80,27 +80,6 @@ def test_a_missing_library_is_named_with_the_extra_that_brings_it(folder, line, 
     assert re.search(rf" needs ({names}): pip install 'btdagg\[{extra}\]'$", message)
 
 
-@pytest.mark.parametrize(
-    "module",
-    [
-        "labelling",
-        "serve",
-        "serve.arrow",
-        "judge.store",
-        "judge.store.export",
-        "report.folder",
-        "report.page",
-    ],
-)
-def test_so_it_is_where_python_imports_them(module):
-    code = WITHOUT.format(modules=BEYOND_CLI) + f"import btdagg.{module}"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    extra = {"labelling": "label"}.get(module, module.partition(".")[0])
-    last = done.stderr.splitlines()[-1]
-    assert last.startswith("btdagg._util.extras.MissingExtraError: ")
-    assert last.endswith(f"pip install 'btdagg[{extra}]'")
-
-
 def test_a_neighbour_that_is_missing_is_named_with_its_extra():
     model = "btdagg.DavidsonModel(1, 1, 1)"
     lines = {
@@ -152,27 +131,6 @@ assert set(package.__all__) <= set(dir(package)) | {{"ReportFolder"}}
     assert all(hasattr(found, name) for name in found.__all__)
 
 
-def test_a_command_imports_what_it_needs_and_no_other(folder):
-    check = """
-import atexit
-atexit.register(lambda: print(*sorted(m for m in sys.modules if m.startswith("btdagg."))))
-"""
-    status, out, _ = ended("decide", "model.json", "votes.csv", "-o", "decided.csv",
-                           before="import sys" + check)  # fmt: skip
-    assert status == 0
-    loaded = out.splitlines()[-1].split()
-    for other in ("judge", "evaluation", "online", "serve", "uncertainty", "report.figures"):
-        assert f"btdagg.{other}" not in loaded
-    assert "btdagg.cli.decide" in loaded
-    assert "btdagg.cli.evaluate" not in loaded
-
-
-def test_packages_are_there_as_soon_as_they_are_named():
-    check = "import btdagg; print(btdagg.online.fit_votes.__name__, btdagg.report.__name__)"
-    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["fit_votes", "btdagg.report"]
-
-
 @cache
 def brought_by(extra):
     """Distributions that an extra names, and those of the extras that it names."""
@@ -184,16 +142,6 @@ def brought_by(extra):
         else:
             found.add(name)
     return found
-
-
-def guarded(tree):
-    """Name of the extra, and the imports, of each `with needs(...)`."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.With):
-            for item in node.items:
-                match item.context_expr:
-                    case ast.Call(func=ast.Name(id="needs"), args=[ast.Constant(value=extra), _]):
-                        yield extra, set(imports(node))
 
 
 def imports(tree):
@@ -217,30 +165,6 @@ def outside(module, seen):
     at_once = [node for node in ast.parse(path.read_text()).body
                if isinstance(node, ast.Import | ast.ImportFrom | ast.With)]  # fmt: skip
     return set().union(*(outside(name, seen) for node in at_once for name in imports(node)))
-
-
-GUARDED = [
-    pytest.param(extra, modules, id=f"{path.relative_to(PACKAGE)}-{extra}")
-    for path in sorted(PACKAGE.rglob("*.py"))
-    for extra, modules in guarded(ast.parse(path.read_text()))
-]
-
-
-@pytest.mark.parametrize(("extra", "modules"), GUARDED)
-def test_the_extra_that_a_message_names_brings_what_is_imported(extra, modules):
-    wanted = set().union(*(outside(module, set()) for module in modules))
-    brought = brought_by(extra) | {"lazy-loader", "numpy", "scipy"}
-    assert {_PACKAGES.get(name, name).replace("_", "-") for name in wanted} <= brought
-
-
-def test_no_page_or_message_names_an_extra_that_does_not_exist():
-    assert len(GUARDED) > 25
-    assert {extra for case in GUARDED for extra in case.values[:1]} <= EXTRAS.keys()
-    texts = [*PACKAGE.rglob("*.py"), *(ROOT / "docs").glob("*.md"), ROOT / "README.md",
-             ROOT / "pyproject.toml", *(ROOT / "examples").rglob("*.yml")]  # fmt: skip
-    for path in texts:
-        for named in re.findall(r"(?:btdagg|\.)\[([a-z0-9, -]+)\]", path.read_text()):
-            assert set(re.split(", *", named)) <= EXTRAS.keys(), path
 
 
 def test_all_is_every_extra_but_servers_and_other_tools():

@@ -396,13 +396,13 @@ def test_what_is_beaten_by_majority_vote_or_a_constant_is_said():
 def said_of(counts, gold):
     labels = btdagg.read_labels({"item": list(range(60)), "label": gold.tolist()})
     columns = dict(zip(("minus", "tie", "plus"), counts.T.tolist(), strict=True))
-    votes = btdagg.read_counts({"item": list(range(60)), **columns})
+    votes = btdagg.read_votes({"item": list(range(60)), **columns})
     return evaluate(votes, labels).remarks
 
 
 def test_items_that_share_a_prompt_without_a_group_are_said():
     gold = [-1, 0, 1] * 10
-    votes = btdagg.read_counts(
+    votes = btdagg.read_votes(
         {"item": list(range(30)), "minus": [1, 1, 0] * 10, "tie": [0, 1, 1] * 10, "plus": [1] * 30}
     )
     labels = {
@@ -424,7 +424,7 @@ def test_items_that_share_a_prompt_without_a_group_are_said():
 
 def test_a_pair_that_is_in_two_tasks_shares_no_prompt():
     rows = {"item": [1, 2, 1, 2], "task": ["x", "x", "y", "y"], "prompt": ["p", "q", "p", "q"]}
-    votes = btdagg.read_counts({**rows, "minus": [1] * 4, "tie": [0] * 4, "plus": [3] * 4})
+    votes = btdagg.read_votes({**rows, "minus": [1] * 4, "tie": [0] * 4, "plus": [3] * 4})
     labels = btdagg.read_labels({**rows, "label": [1, -1, 0, 1]})
     assert _sharing(votes, labels) == 0
     twins = btdagg.read_labels({**rows, "label": [1, -1, 0, 1], "prompt": ["p"] * 4})

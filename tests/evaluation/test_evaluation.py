@@ -17,7 +17,6 @@ from btdagg import (
     InputError,
     calibrate,
     majority_vote,
-    read_counts,
     read_labels,
     read_votes,
 )
@@ -557,7 +556,7 @@ def test_items_of_a_group_are_split_together():
 
 def test_counts_are_evaluated_like_votes():
     columns = dict(zip(("minus", "tie", "plus"), MATH.counts.T, strict=True))
-    counts = read_counts({"item": MATH.items, **columns})
+    counts = read_votes({"item": MATH.items, **columns})
     found = evaluate(counts, read_labels(MATH.label_columns()), **SETTINGS)
     assert found.by == ()
     (cell,) = found.cells
@@ -572,7 +571,7 @@ def test_counts_of_several_judges_and_tasks_are_evaluated_by_themselves():
     columns = dict(zip(("minus", "tie", "plus"), MATH.counts.T, strict=True))
     one = {"item": MATH.items, **columns, "task": ["math"] * 90, "judge": ["g"] * 90}
     other = {**one, "minus": one["plus"], "plus": one["minus"], "judge": ["h"] * 90}
-    counts = read_counts(columns_of(one, other))
+    counts = read_votes(columns_of(one, other))
     found = evaluate(counts, read_labels(MATH.label_columns()), **SETTINGS)
     assert found.by == ("task", "judge")
     assert [cell.key for cell in found.cells] == [("math", "g"), ("math", "h")]

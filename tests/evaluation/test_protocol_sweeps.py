@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from btdagg import InputError, calibrate, majority_vote, read_counts, read_labels, read_votes
+from btdagg import InputError, calibrate, majority_vote, read_labels, read_votes
 from btdagg.evaluation import (
     Protocol,
     RandomSplits,
@@ -162,7 +162,7 @@ def test_the_largest_size_alone_is_what_evaluate_finds():
 
 
 def test_wide_counts_can_be_swept_over_labels():
-    counts = read_counts(
+    counts = read_votes(
         {
             "item": list(range(30)),
             "minus": [2] * 30,
@@ -283,7 +283,7 @@ def test_an_ablation_refuses_what_differs_in_more_than_one_thing():
     apart = table([{**r, "item": r["item"] + r["template"]} for r in rows]).drop("temperature")
     with pytest.raises(InputError, match=r"no item has 1 or more votes under each template: "):
         ablate(read_votes(apart), labels, "template")
-    counts = read_counts({"item": [1], "minus": [1], "tie": [0], "plus": [0]})
+    counts = read_votes({"item": [1], "minus": [1], "tie": [0], "plus": [0]})
     with pytest.raises(InputError, match=r"^votes is a table of counts, expected single votes"):
         ablate(counts, labels, "template")
 

@@ -21,7 +21,6 @@ from btdagg import (
     fit_prior,
     majority_vote,
     mean_absolute_error,
-    read_counts,
     read_labels,
     read_votes,
 )
@@ -273,7 +272,7 @@ def test_decisions_are_read_and_given_back():
     _, evidence = read_votes(table).evidence(decisions=["gsa"])
     assert Decided("gsa").decide(evidence).tolist() == [1, 0, -1]
     assert Decided("gsa").name == "GSA"
-    wide = read_counts({"item": [1, 2], "a": [1, 2], "same": [0, 0], "b": [3, 0], "usc": [0, 1]})
+    wide = read_votes({"item": [1, 2], "a": [1, 2], "same": [0, 0], "b": [3, 0], "usc": [0, 1]})
     assert Decided("usc").decide(wide.evidence(decisions=["usc"])[1]).tolist() == [0, 1]
     table["gsa"][1] = "B"
     with pytest.raises(InputError) as error:
@@ -576,7 +575,7 @@ def test_evidence_reaches_the_aggregators_of_an_evaluation():
         evaluate(votes, labels, n_votes=[3], aggregators=methods, **settings)
     with pytest.raises(InputError, match="there are no decisions of 'gsa'"):
         compare(sample.counts, sample.labels, methods[2:], **settings)
-    wide = read_counts({
+    wide = read_votes({
         "item": sample.items, **dict(zip(("minus", "tie", "plus"), sample.counts.T, strict=True)),
         "usc": sample.labels,
     })  # fmt: skip

@@ -279,7 +279,7 @@ def tables(counts, labels):
     ids = [f"i{i}" for i in range(len(counts))]
     minus, tie, plus = counts.T
     votes = pl.DataFrame({"item": ids, "minus": minus, "tie": tie, "plus": plus})
-    return btdagg.read_counts(votes), btdagg.read_labels(
+    return btdagg.read_votes(votes), btdagg.read_labels(
         pl.DataFrame({"item": ids, "label": labels})
     )
 

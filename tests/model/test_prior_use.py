@@ -92,7 +92,7 @@ def test_each_part_is_labelled_once_for_all_its_neighbours(monkeypatch):
 
     monkeypatch.setattr(Part, "labelled", counting)
     protocol = Protocol(RandomSplits(size=6, n_splits=2))
-    votes, gold = btdagg.read_counts(counts), btdagg.read_labels(labels)
+    votes, gold = btdagg.read_votes(counts), btdagg.read_labels(labels)
     evaluate(votes, gold, aggregators=[Davidson(), Neighbours()], protocol=protocol)
     # Once for its own scores, and once as a neighbour.
     assert sorted(seen) == sorted(2 * [(task,) for task in TASKS])
@@ -100,7 +100,7 @@ def test_each_part_is_labelled_once_for_all_its_neighbours(monkeypatch):
 
 def test_evaluations_hand_neighbours_to_who_wants_them():
     counts, labels = tables()
-    votes, gold = btdagg.read_counts(counts), btdagg.read_labels(labels)
+    votes, gold = btdagg.read_votes(counts), btdagg.read_labels(labels)
     methods = [Davidson(), Davidson(prior="weak"), Neighbours(), MajorityVote()]
     protocol = Protocol(RandomSplits(size=6, n_splits=4))
     found = evaluate(votes, gold, aggregators=methods, protocol=protocol)
@@ -131,7 +131,7 @@ def test_the_held_out_labels_of_shared_items_change_nothing():
             return super().among(prior)
 
     gold = btdagg.read_labels(pl.DataFrame({"item": one["item"], "label": sample.labels}))
-    evaluate(btdagg.read_counts(both), gold, aggregators=[Watched()], protocol=protocol)
+    evaluate(btdagg.read_votes(both), gold, aggregators=[Watched()], protocol=protocol)
     # The model that is described is fitted to all; those that are scored are not.
     assert [prior.n_labels for prior in seen] == 2 * [40, 10, 10, 10]
 
@@ -143,7 +143,7 @@ def test_calibrate_on_the_command_line_takes_the_other_tasks(files, cli):
     assert "prior: 2 neighbours with 120 labels, which explain" in out
     assert "--prior none is the paper's fit" in out
     counts, labels = (frame for frame in tables())
-    every = btdagg.read_counts(counts).labelled(btdagg.read_labels(labels))
+    every = btdagg.read_votes(counts).labelled(btdagg.read_labels(labels))
     task = counts["task"].to_numpy()
     prior = btdagg.fit_prior(
         {

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from btdagg import InputError, read_counts, read_votes
+from btdagg import InputError, read_votes
 from btdagg.evaluation import Protocol, RandomSplits, random_splits
 from btdagg.methods import Davidson, Decided, MajorityVote
 from btdagg.paper import Ratings, leave_one_rater_out, load_wmt23, read_ratings
@@ -232,7 +232,7 @@ def test_ids_of_votes_and_ratings_may_be_numbers_or_text():
 def test_counts_and_decisions_of_others_serve_as_a_judge():
     rows, truth = some_ratings()
     names = [f"i{i}" for i in range(len(truth))]
-    counts = read_counts(
+    counts = read_votes(
         {
             "item": names,
             **{

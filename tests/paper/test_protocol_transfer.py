@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from btdagg import InputError, calibrate, read_counts, read_labels, read_votes
+from btdagg import InputError, calibrate, read_labels, read_votes
 from btdagg.evaluation import (
     LabelledItems,
     Protocol,
@@ -131,7 +131,7 @@ def test_tasks_are_read_off_votes_and_labels():
     two = read_votes({"item": ["a", "b"], "vote": [1, 1], "judge": ["p", "q"], "task": ["t", "u"]})
     with pytest.raises(InputError, match="filter by judge first"):
         labelled_tasks(two, labels)
-    counts = read_counts({"item": ["a"], "minus": [1], "tie": [0], "plus": [0], "task": ["t"]})
+    counts = read_votes({"item": ["a"], "minus": [1], "tie": [0], "plus": [0], "task": ["t"]})
     assert labelled_tasks(counts, labels)["t"].labels.tolist() == [1]
     with pytest.raises(InputError, match="these are counts"):
         labelled_tasks(counts, labels, n_votes=2)

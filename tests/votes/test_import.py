@@ -67,18 +67,20 @@ def test_a_table_by_a_map():
 
 @pytest.mark.parametrize("lazily", [False, True])
 def test_votes_are_read_with_names_words_and_orders_of_ones_own(lazily):
-    pl.DataFrame(WINNERS).write_parquet("votes.parquet")
-    named = {"columns": {"item": "id", "vote": "winner", "judge": "who"}, "words": WORDS,
-             "flip_where": ("order", ["BA"])}  # fmt: skip
-    source = "votes.parquet" if lazily else pl.DataFrame(WINNERS)
-    found = btdagg.read_votes(source, **named)
-    assert found.frame["vote"].to_list() == [1, -1, 0, 0]
-    assert found.counts()[1].tolist() == read(table(**WINNERS), **named).votes.counts()[1].tolist()
-    shown = pl.DataFrame(WINNERS).rename({"order": "shown"})
-    found = btdagg.read_votes(shown, **(named | {"flip_where": ("shown", ["BA"])}))
+    shown = pl.DataFrame(WINNERS).with_columns(order=pl.col("order").replace({"BA": "swapped"}))
+    shown.write_parquet("votes.parquet")
+    source = "votes.parquet" if lazily else shown
+    columns = {"item": "id", "vote": "winner", "judge": "who"}
+    found = btdagg.read_votes(source, columns=columns, words=WORDS, order={"Swapped": "BA"})
+    assert found.frame["vote"].to_list() == [1, 1, 0, 0]
     assert found.frame["order"].to_list() == ["AB", "BA", "AB", "BA"]
+    of_sides = WORDS | {"model_a": "first"}
+    found = btdagg.read_votes(source, columns=columns, words=of_sides, order={"swapped": "BA"})
+    assert found.frame["vote"].to_list() == [1, -1, 0, 0]
+    with pytest.raises(InputError, match=r"row 2, column order: got 'swapped', expected AB or BA"):
+        btdagg.read_votes(source, columns=columns, words=WORDS)
     with pytest.raises(InputError, match=r"unknown are 'draw' 1 times"):
-        btdagg.read_votes(source, columns=named["columns"], words={"model_a": "A"})
+        btdagg.read_votes(source, columns=columns, words={"model_a": "A"})
 
 
 def test_flipped_rows_have_the_order_that_says_so():

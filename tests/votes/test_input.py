@@ -5,7 +5,6 @@ Through public functions and the command line alone.
 
 import gzip
 import io
-import json
 import sys
 
 import numpy as np
@@ -15,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import btdagg
-from btdagg import InputError, read_counts, read_labels, read_votes
+from btdagg import InputError, read_labels, read_votes
 from btdagg.datasets import simulate
 from btdagg.evaluation import (
     Protocol,
@@ -88,7 +87,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_counts_are_evaluated_by_the_task_of_the_labels():
-    counts, labels = read_counts(WIDE), read_labels(GOLD)
+    counts, labels = read_votes(WIDE), read_labels(GOLD)
     found = evaluate(counts, labels, **SETTINGS)
     of_votes = evaluate(read_votes(LONG), labels, **SETTINGS)
     assert found.by == of_votes.by == ("task",)
@@ -105,104 +104,10 @@ def test_counts_are_evaluated_by_the_task_of_the_labels():
 def test_counts_that_could_be_of_two_tasks_are_refused():
     twice = joined(with_task(MATH.label_columns(), "math"), with_task(MATH.label_columns(), "ties"))
     with pytest.raises(InputError, match="and the votes do not say which task they belong to"):
-        evaluate(read_counts(wide(MATH)), read_labels(twice), **SETTINGS)
-
-
-@pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
-@pytest.mark.parametrize("file", ["counts.csv", "votes.csv"])
-def test_commands_say_which_tasks_of_the_labels_they_pool(cli, folder, file):
-    status, out, _ = cli(
-        "evaluate", "--prior", "none", file, "labels.csv", "--splits", "2", "--json"
-    )
-    assert status == 0
-    assert {line["task"] for line in json.loads(out)["lines"]} == {"math", "ties"}
-    said = "pooling 2 values of task (math, ties); --filter task=... {} one\n"
-    status, _, err = cli("calibrate", "--prior", "none", file, "labels.csv", "-o", "both.json")
-    assert (status, said.format("fits") in err) == (0, True)
-    status, out, err = cli(
-        "calibrate",
-        "--prior",
-        "none",
-        file,
-        "labels.csv",
-        "-o",
-        "math.json",
-        "-f",
-        "task=math",
-        "--json",
-    )
-    assert (status, "pooling" in err, json.loads(out)["n_labels"]) == (0, False, 80)
-    direct = btdagg.calibrate(MATH.counts, MATH.labels).model
-    assert btdagg.DavidsonModel.load("math.json") == direct
-    planning = ["plan", "math.json", file, "labels.csv", "-n", "8"]
-    status, _, err = cli(*planning)
-    assert (status, said.format("plans for") in err) == (0, True)
-    status, out, err = cli(*planning, "--filter", "task=math", "--json")
-    assert (status, "pooling" in err, json.loads(out)["n_labels"]) == (0, False, 80)
+        evaluate(read_votes(wide(MATH)), read_labels(twice), **SETTINGS)
 
 
 # Methods that others have decided
-
-
-@pytest.fixture
-def decided(folder):
-    """Votes with the decisions of others: all gold but the last item of few-shot."""
-    gold = pl.DataFrame(MATH.label_columns())
-    votes = pl.DataFrame(MATH.vote_columns()).join(gold, on="item", maintain_order="left")
-    columns = {name: pl.col("label") for name in ("greedy", "few_shot", "gsa_4", "usc_4", "usc_8")}
-    votes.with_columns(**columns).drop("label").write_csv("votes.csv")
-    gold.write_csv("labels.csv")
-    return folder
-
-
-def test_all_methods_find_few_shot_and_score_it(cli, decided):
-    evaluating = [
-        "evaluate",
-        "--prior",
-        "none",
-        "votes.csv",
-        "labels.csv",
-        "--splits",
-        "2",
-        "--methods",
-    ]
-    status, out, err = cli(*evaluating, "all", "--json")
-    assert status == 0
-    scores = {line["method"]: line["mae"] for line in json.loads(out)["lines"]}
-    assert scores["few-shot"] == scores["greedy decoding"] == 0
-    assert scores["majority vote"] > 0
-    for name in ("gsa", "usc"):  # which are there for other numbers of votes
-        assert f"{name} is left out: there is no column {name}\n" in err
-    status, out, _ = cli(*evaluating, "few-shot", "--json")
-    assert [line["mae"] for line in json.loads(out)["lines"]] == [0]
-
-
-def test_a_missing_column_of_decisions_is_said(cli, decided):
-    evaluating = [
-        "evaluate",
-        "--prior",
-        "none",
-        "votes.csv",
-        "labels.csv",
-        "--splits",
-        "2",
-        "--methods",
-        "all",
-    ]
-    status, out, err = cli(*evaluating, "--votes", "4,8", "--json")
-    assert status == 0
-    assert "gsa is left out: there is no column gsa_8\n" in err
-    assert "usc" not in err
-    found = {line["method"] for line in json.loads(out)["lines"]}
-    assert {"few-shot", "greedy decoding", "USC"} <= found
-    assert "GSA" not in found
-    frame = pl.read_csv("votes.csv").rename({"few_shot": "few_shot_4"}).drop("greedy")
-    frame.write_csv("votes.csv")
-    status, out, err = cli(*evaluating, "--votes", "4", "--json")
-    assert status == 0
-    assert "few-shot is left out: there is no column few_shot\n" in err
-    assert "greedy" not in err
-    assert "few-shot" not in {line["method"] for line in json.loads(out)["lines"]}
 
 
 # Repeated samples
@@ -285,23 +190,13 @@ def test_equal_votes_of_a_rater_count_once():
         read_ratings({**columns, "vote": ["A", "tie", "B"]})
 
 
-def test_repeats_on_the_command_line(cli, folder):
-    once = pl.read_csv("votes.csv")
-    pl.concat([once, once.head(100)]).write_csv("twice.csv")
-    assert cli("decide", "model.json", "twice.csv") == cli("decide", "model.json", "votes.csv")
-    bad = once.head(1).with_columns(vote=-pl.col("vote") + (pl.col("vote") == 0).cast(pl.Int64))
-    pl.concat([once, bad.cast(once.schema)]).write_csv("bad.csv")
-    message = one_line(*cli("decide", "model.json", "bad.csv"))
-    assert message.startswith(f"bad.csv, rows 1 and {once.height + 1}: both have item ")
-
-
 # Names of columns
 
 
 READERS = {
     "votes": (read_votes, {"item": [1, 2], "vote": [1, 0]}),
     "votes or counts": (read_votes, {"item": [1, 2], "vote": [1, 0]}),
-    "counts": (read_counts, {"item": [1, 2], "minus": [1, 0], "tie": [1, 0], "plus": [2, 3]}),
+    "counts": (read_votes, {"item": [1, 2], "minus": [1, 0], "tie": [1, 0], "plus": [2, 3]}),
     "labels": (read_labels, {"item": [1, 2], "label": [1, 0]}),
     "ratings": (read_ratings, {"item": [1, 2], "rater": ["r", "s"], "vote": [1, 0]}),
     "pairs": (read_pairs, {"item": [1, 2], "a": ["p", "q"], "b": ["r", "s"]}),
@@ -322,7 +217,7 @@ def test_items_go_by_id_and_item_id_too(kind):
         reader({"id": [1, 2], "item_id": [3, 4], **rest})
     assert str(error.value) == (
         "data frame: columns 'id' and 'item_id' may both be the item; say which, as in "
-        "columns={'item': 'id'} or --column item=id"
+        "columns={'item': 'id'}"
     )
     chosen = reader({"id": [1, 2], "item_id": [3, 4], **rest}, columns={"item": "item_id"})
     assert chosen.frame["item"].to_list() == [3, 4]
@@ -339,17 +234,8 @@ def test_columns_are_mapped(kind):
     # What has the name already gives way.
     read = reader({**columns, "qid": [8, 9]}, columns={"item": "qid"})
     assert read.frame["item"].to_list() == [8, 9]
-    for given, message in {
-        "item": "columns is 'item', expected a mapping of names to columns",
-        ("item",): "columns is ('item',), expected a mapping of names to columns",
-    }.items():
-        with pytest.raises(InputError) as error:
-            reader(columns, columns=given)
-        assert str(error.value) == message
     with pytest.raises(InputError, match=r"^data frame: no column 'qid'; found item, "):
         reader(columns, columns={"item": "qid"})
-    with pytest.raises(InputError, match=r"expected each name once$"):
-        reader({**columns, "qid": [8, 9]}, columns={"item": "qid", " Item": "other"})
     # A column may have two names.
     read = reader({**columns, "qid": [8, 9]}, columns={"item": "qid", "number": "QID"})
     assert read.frame.select("item", "number").rows() == [(8, 8), (9, 9)]
@@ -402,34 +288,6 @@ def test_every_command_maps_columns(cli, folder, name):
     assert message.startswith("--column judge=nobody: no column 'nobody'; ")
     files = [word for word in line.split() if word.endswith(".csv")]
     assert all(f"{file} has " in message for file in files)
-
-
-def test_run_maps_columns(cli, folder, judge_server, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-    frame = pl.read_csv("pairs.csv").head(40).rename({"item": "qid"})
-    frame.with_columns(task=pl.lit("math")).write_csv("pairs.csv")
-    gold = pl.read_csv("labels.csv").head(30).rename({"item": "qid", "label": "gold"})
-    gold.write_csv("labels.csv")
-    options = ["run", "pairs.csv", "--labels", "labels.csv", "--model", "m", "-o", "out", "-n", "2"]
-    options += ["--base-url", judge_server().url, "--json"]
-    assert cli(*options)[0] == 2
-    status, out, err = cli(*options, "--column", "item=qid", "--column", "label=gold")
-    assert status == 0, err
-    assert json.loads(out)["n_items"] == 40
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (["item"], "--column is 'item', expected NAME=COLUMN"),
-        (["item="], "--column is 'item=', expected NAME=COLUMN"),
-        (["=x"], "--column is '=x', expected NAME=COLUMN"),
-        (["item=x", "item=y"], "--column item is given twice"),
-    ],
-)  # fmt: skip
-def test_a_bad_mapping_is_refused(cli, folder, given, message):
-    mapped = [word for column in given for word in ("--column", column)]
-    assert one_line(*cli("decide", "model.json", "votes.csv", *mapped)) == message
 
 
 # Kinds of files
@@ -516,44 +374,6 @@ def test_standard_input_goes_by_that_name_in_errors(cli, folder, monkeypatch):
     assert message == "standard input: not a gzip file, or a damaged one"
 
 
-def test_a_report_of_standard_input_says_so(cli, folder, monkeypatch):
-    as_standard_input(monkeypatch, (folder / "votes.csv").read_bytes())
-    command = [
-        "evaluate",
-        "--prior",
-        "none",
-        "-",
-        "labels.csv",
-        "--splits",
-        "2",
-        "--methods",
-        "majority,median",
-    ]
-    assert cli(*command, "--sizes", "20", "--report", "out")[0] == 0
-    assert "Evaluation of standard input" in (folder / "out/index.html").read_text()
-
-
-def test_ndjson_is_written_as_jsonl_is(cli, folder):
-    for suffix in ("jsonl", "ndjson", "NDJSON"):
-        assert cli("decide", "model.json", "votes.csv", "-o", f"decided.{suffix}")[0] == 0
-    lines = [json.loads(line) for line in (folder / "decided.jsonl").read_text().splitlines()]
-    assert len(lines) == 160
-    assert {"item", "label", "p_minus"} <= lines[0].keys()
-    assert (folder / "decided.ndjson").read_bytes() == (folder / "decided.jsonl").read_bytes()
-    assert (folder / "decided.NDJSON").read_bytes() == (folder / "decided.jsonl").read_bytes()
-
-
-def test_a_store_is_exported_as_ndjson(cli, folder, judge_server, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-    pl.read_csv("pairs.csv").head(5).write_csv("pairs.csv")
-    asking = ["judge", "pairs.csv", "--model", "m", "-n", "2", "-s", "v.db"]
-    assert cli(*asking, "--base-url", judge_server().url)[0] == 0
-    assert cli("votes", "v.db", "--export", "v.ndjson")[0] == 0
-    assert cli("votes", "v.db", "--export", "v.jsonl")[0] == 0
-    assert (folder / "v.ndjson").read_bytes() == (folder / "v.jsonl").read_bytes()
-    assert read_votes("v.ndjson").frame.height == 10
-
-
 # Blanks
 
 
@@ -619,30 +439,6 @@ def test_blank_lines_of_a_csv_are_skipped_and_rows_counted_as_they_stand(tmp_pat
         read_labels(labels)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("item,vote\r\r\nx,1\r\r\ny,0\r\r\n", {"x": [0, 0, 1], "y": [0, 1, 0]}),
-        ("item,vote\r\r\nx,1\r\r\n\r\r\ny,0\r\r\n", {"x": [0, 0, 1], "y": [0, 1, 0]}),
-        (
-            'item,vote,n\nx,1,a\r  \ny,0,"b"\n',
-            "row 1: a carriage return inside a value that is not",
-        ),
-        (
-            'item,vote,n\nx,1,"a"\n\ny,0,b\rc\n',
-            "row 3: a carriage return inside a value that is not",
-        ),
-    ],
-)
-def test_carriage_returns_are_no_blank_lines(tmp_path, text, expected):
-    path = write(tmp_path / "v.csv", text)
-    if isinstance(expected, dict):
-        assert counted(read_votes(path)) == expected
-    else:
-        with pytest.raises(InputError, match=expected):
-            read_votes(path)
-
-
 @pytest.mark.parametrize("separator", [",", "\t"])
 def test_files_with_blank_lines_are_those_without(tmp_path, separator):
     """Wherever the blank lines are, and whatever is quoted."""
@@ -669,47 +465,6 @@ def test_files_with_blank_lines_are_those_without(tmp_path, separator):
 
 
 BEYOND = [0.5, 101.0]
-
-
-@pytest.fixture
-def percents(folder):
-    """Votes whose second confidence is a percentage."""
-    frame = pl.read_csv("votes.csv")
-    first = pl.int_range(pl.len()) == 1
-    frame.with_columns(confidence=pl.when(first).then(70.0).otherwise(0.5)).write_csv("votes.csv")
-    return folder
-
-
-@pytest.mark.parametrize("name", [name for name in COMMANDS if "votes.csv" in COMMANDS[name][0]])
-def test_confidences_that_nobody_uses_block_no_command(cli, percents, name):
-    line, _ = COMMANDS[name]
-    status, _, err = cli(*name.split(), *line.split())
-    assert status == 0, err
-
-
-def test_confidences_that_are_used_are_refused_by_row(cli, percents):
-    message = (
-        "votes.csv, row 2, column confidence: got '70.0', expected a number from 0 to 1, or nothing"
-    )
-    evaluating = [
-        "evaluate",
-        "--prior",
-        "none",
-        "votes.csv",
-        "labels.csv",
-        "--splits",
-        "2",
-        "-f",
-        "task=math",
-    ]
-    for method, wanted in (("ci-sc", "CI-SC"), ("soft-sc-min", "Soft-SC min")):
-        said = one_line(*cli(*evaluating, "--methods", f"majority,{method}"))
-        assert said == f"{wanted}: {message}"
-    assert one_line(*cli(*evaluating, "--confidence", "confidence")) == message
-    status, out, err = cli(*evaluating, "--methods", "all", "--json")
-    assert status == 0
-    assert f"soft-sc-product, ci-sc are left out: {message}\n" in err
-    assert "CI-SC" not in {line["method"] for line in json.loads(out)["lines"]}
 
 
 def test_confidences_are_kept_as_they_came_and_looked_at_when_asked_for():
@@ -766,7 +521,7 @@ def test_votes_labels_and_counts_are_refused_in_other_digits_alike(kind, tmp_pat
         "vote": (read_votes, {"item": ["x"], "vote": [one]}),
         "label": (read_labels, {"item": ["x"], "label": [one]}),
         "sample": (read_votes, {"item": ["x"], "vote": [1], "sample": [one]}),
-        "plus": (read_counts, {"item": ["x"], "minus": [0], "tie": [0], "plus": [one]}),
+        "plus": (read_votes, {"item": ["x"], "minus": [0], "tie": [0], "plus": [one]}),
     }
     for column, (reader, columns) in sources.items():
         frame = pl.DataFrame(columns)
@@ -780,7 +535,7 @@ def test_votes_labels_and_counts_take_the_same_numbers():
     for one in ("1", " 1 ", "+1", "1.0", "1e0", 1, 1.0, np.float32(1)):
         assert counted(read_votes({"item": ["x"], "vote": [one]})) == {"x": [0, 0, 1]}
         assert read_labels({"item": ["x"], "label": [one]}).labels.tolist() == [1]
-        found = read_counts({"item": ["x"], "minus": [0], "tie": [0], "plus": [one]})
+        found = read_votes({"item": ["x"], "minus": [0], "tie": [0], "plus": [one]})
         assert found.counts()[1].tolist() == [[0, 0, 1]]
 
 

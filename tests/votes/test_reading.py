@@ -18,7 +18,7 @@ import pytest
 from btdagg._core import InputError
 from btdagg.judge import read_pairs
 from btdagg.paper import read_ratings
-from btdagg.votes import Labels, align, read_counts, read_labels, read_table, read_votes
+from btdagg.votes import Labels, align, read_labels, read_votes
 
 DATA = Path(os.environ.get("BTDAGG_SHARED", Path(__file__).parents[3] / "shared")) / "data"
 real_data = pytest.mark.skipif(
@@ -132,28 +132,6 @@ def test_text_of_files_is_kept(tmp_path):
     assert frame["item"].to_list() == ["x\u2028y", "3"]
     assert frame["note"].to_list() == ['{"a": [1]}', None]
     assert frame["more"].to_list() == [None, "\\ud800"]
-
-
-@pytest.mark.parametrize("column", ["item", "judge", "task"])
-def test_a_lone_surrogate_in_what_names_a_row_is_refused(tmp_path, column):
-    """In a column it would be another character, the same for any two of them."""
-    rows = {"item": ["x", "?", "y"], "vote": [1, -1, 0], column: ["a", "?", "b\ud800"]}
-    message = f"row 3, column {column}: got 'b\\\\ud800', expected text without a lone surrogate"
-    for source in (
-        rows,
-        pd.DataFrame(rows, dtype=object),
-        {**rows, column: np.array(rows[column], object)},
-    ):
-        with pytest.raises(InputError, match=f"data frame, {message}"):
-            read_votes(source)
-    with pytest.raises(InputError, match=message):
-        read_votes({**rows, column: [1, "a", "b\ud800"]})
-    lines = [
-        json.dumps(dict(zip(rows, row, strict=True))) for row in zip(*rows.values(), strict=True)
-    ]
-    path = write(tmp_path / "v.jsonl", "\n".join(lines))
-    with pytest.raises(InputError, match=rf"v\.jsonl, {message}"):
-        read_votes(path)
 
 
 @pytest.mark.parametrize(
@@ -466,13 +444,6 @@ def test_orders_are_balanced():
     assert votes.counts(np.int64(99))[1].tolist() == [[2, 0, 4]]
 
 
-@pytest.mark.parametrize("n_votes", [0, -1, 2.5])
-def test_no_number_of_votes_is_refused(n_votes):
-    with pytest.raises(InputError) as error:
-        read_votes(ROWS).counts(n_votes)
-    assert str(error.value) == f"n_votes is {n_votes}, expected an integer of at least 1"
-
-
 def test_items_of_two_tasks_are_not_added_up():
     votes = read_votes({"item": ["x", "y", "x"], "vote": [1, 0, 1], "task": ["p", "p", "q"]})
     with pytest.raises(InputError) as error:
@@ -493,7 +464,7 @@ def test_counts_are_read_in_label_order(names, tmp_path):
     path = tmp_path / "counts.csv"
     pd.DataFrame(columns).to_csv(path, index=False)
     for source in (columns, path):
-        counts = read_counts(source)
+        counts = read_votes(source)
         assert counts.ids.tolist() == ["x", "y"]
         assert counts.counts()[1].dtype == np.int64
         assert counts.counts()[1].flags.c_contiguous
@@ -519,13 +490,8 @@ def test_counts_are_read_in_label_order(names, tmp_path):
 def test_bad_counts_are_refused(change, message):
     columns = {"item": ["x", "y"], "minus": [1, 2], "tie": [0, 0], "plus": [1, 1]}
     with pytest.raises(InputError) as error:
-        read_counts(columns | change)
+        read_votes(columns | change)
     assert str(error.value) == f"data frame{message}"
-
-
-def test_a_missing_count_column_is_named():
-    with pytest.raises(InputError, match=r"^data frame: no column 'plus'; found item, b, tie$"):
-        read_counts({"item": ["x"], "b": [1], "tie": [0]})
 
 
 # Labels
@@ -623,36 +589,6 @@ def test_align_refuses(ids, shape, labels, message):
 # Ratings
 
 
-def test_ratings_are_a_table_of_items_by_raters():
-    ratings = read_ratings(
-        {
-            "item": ["y", "x", "y", "x"],
-            "rater": [4, 2, 2, 9],
-            "vote": ["A", "B", None, "tie"],
-            "kind": [0, 0, 0, 1],
-        }
-    )
-    assert ratings.items.tolist() == ["y", "x"]
-    assert ratings.raters.tolist() == [4, 2, 9]
-    assert ratings.votes.dtype == np.int8
-    assert ratings.votes.tolist() == [[1, 0, 0], [0, -1, 0]]
-    assert ratings.present.tolist() == [[True, False, False], [False, True, True]]
-    assert ratings.counts().dtype == np.int64
-    assert ratings.counts().tolist() == [[0, 0, 1], [1, 1, 0]]
-    assert ratings.n_missing == 1
-    assert ratings.filter({"kind": 0}).raters.tolist() == [4, 2]
-
-
-def test_two_votes_of_a_rater_on_an_item_are_refused():
-    with pytest.raises(InputError) as error:
-        read_ratings({"item": ["x", "x"], "rater": ["r", "r"], "vote": [1, 0]})
-    assert str(error.value) == (
-        "data frame, rows 1 and 2: both have item 'x', rater 'r', with votes 1 and 0"
-    )
-    with pytest.raises(InputError, match=r"row 1, column rater: got nothing, expected an id"):
-        read_ratings({"item": ["x"], "rater": [None], "vote": [1]})
-
-
 # Real votes
 
 
@@ -727,53 +663,6 @@ def test_wmt_ratings():
     assert len(ratings.filter({"identical": 0}).items) == 1835
 
 
-def test_a_table_keeps_columns_it_does_not_know():
-    columns = {"Item": ["x"], "when": [pd.Timestamp("2026-01-02")], "flag": [True]}
-    table = read_table(pl.DataFrame(columns), ["item"])
-    assert table.columns == ["item", "when", "flag"]
-    assert table.frame.dtypes == [pl.String, pl.Datetime("us"), pl.Boolean]
-    assert table.filter({"when": "2026-01-02 00:00:00.000000"}).frame.height == 1
-
-
-def test_json_lines_are_read_a_part_at_a_time(tmp_path, monkeypatch):
-    from btdagg.votes import source
-
-    monkeypatch.setattr(source, "_ROWS_AT_A_TIME", 3)
-    rows = [
-        *({"item": f"x:{n}", "text": 'a\n"b"', "mixed": "1"} for n in range(4)),
-        {"item": "half", "mixed": 2, "late": "\ud800"},
-        {"item": "none", "text": None, "mixed": None, "late": "l"},
-        *({"item": f"y:{n}", "text": "é", "number": n} for n in range(4)),
-    ]
-    content = "\r\n".join(map(json.dumps, rows)) + "\n\n"
-    frame = read_table(write(tmp_path / "v.jsonl", content), []).frame
-    assert frame.columns == ["item", "text", "mixed", "late", "number"]
-    assert frame["text"].to_list() == ['a\n"b"'] * 4 + [None] * 2 + ["é"] * 4
-    assert frame["mixed"].to_list() == ["1"] * 4 + ["2", None] + [None] * 4
-    assert frame["late"].to_list() == [None] * 4 + ["\\ud800", "l"] + [None] * 4
-    assert frame["number"].to_list() == [None] * 6 + [0, 1, 2, 3]
-    damaged = write(tmp_path / "d.jsonl", content.replace('"y:3"', "y"))
-    with pytest.raises(InputError, match=r"d\.jsonl, row 10: got "):
-        read_table(damaged, [])
-
-
-def test_texts_of_json_lines_are_not_kept_as_python_objects(tmp_path):
-    """A child reads 60 MB of texts: the file, its columns and little more."""
-    lines = (
-        json.dumps({"item": n, "a": "→: " + "x" * 3000}, ensure_ascii=False) for n in range(20_000)
-    )
-    path = write(tmp_path / "v.jsonl", "\n".join(lines))
-    program = (
-        "import resource, sys, btdagg.votes as t\n"
-        "def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024\n"
-        "t.read_table({'a': ['b']}, []); before = peak()\n"
-        "t.read_table(sys.argv[1], []); print(peak() - before)"
-    )
-    command = [sys.executable, "-c", program, str(path)]
-    grown = float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    assert grown < 280  # MB; 425 with the texts of all rows as Python has them
-
-
 class Dataset:
     """As a data set of Hugging Face: no frame, but it turns into one."""
 
@@ -815,9 +704,3 @@ def test_ratings_of_people_are_labels():
     assert read_labels(renamed, columns={"rater": "who"}).labels.tolist() == [1, 0]
     with pytest.raises(InputError, match=r"both have item 'x'; .*--column rater="):
         read_labels(renamed, columns={"label": "vote"})
-
-
-@pytest.mark.parametrize("empty", [[], ()])
-def test_an_empty_list_has_no_rows(empty):
-    with pytest.raises(InputError, match="no rows"):
-        read_votes(empty)

@@ -1,9 +1,6 @@
 """Rows in another order change no result: not those of votes, of labels, nor of arrays."""
 
-import json
-
 import numpy as np
-import polars as pl
 import pytest
 
 import btdagg
@@ -13,7 +10,6 @@ from btdagg.estimates import not_worse
 from btdagg.evaluation import CrossFit, GroupTest, Protocol, bootstrap_interval
 from btdagg.evaluation.dealing import deal
 from btdagg.methods import Davidson, Isotonic, MajorityVote, Threshold
-from btdagg.votes import panel_counts
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
 N = 60
@@ -150,41 +146,6 @@ def test_a_bootstrap_of_means():
         assert again == pytest.approx(first, rel=0, abs=1e-12)
 
 
-def rows_of(names):
-    """Votes and labels of some tasks, as rows of files."""
-    votes, labels = [], []
-    for number, task in enumerate(names):
-        sample = simulate(task, 40, 3, seed=number)
-        for item, (counts, label) in enumerate(zip(sample.counts, sample.labels, strict=True)):
-            for vote, times in zip((-1, 0, 1), counts.tolist(), strict=True):
-                votes += [{"item": f"{task} {item}", "task": task, "vote": vote}] * times
-            labels.append({"item": f"{task} {item}", "task": task, "label": int(label)})
-    return pl.DataFrame(votes), pl.DataFrame(labels)
-
-
-@pytest.mark.parametrize("line", ["evaluate {} --json", "estimate {} --json --by task"])
-def test_the_commands(cli, tmp_path, monkeypatch, line):
-    monkeypatch.chdir(tmp_path)
-    votes, labels = rows_of(["rb2-math", "rb2-focus"])
-    if line.startswith("estimate"):
-        labels = labels.sort(pl.col("item").hash(1)).head(50)
-    told = []
-    for seed in (None, 1, 2):
-        for table, name in ((votes, "votes.csv"), (labels, "labels.csv")):
-            mixed = table if seed is None else table.sample(fraction=1, shuffle=True, seed=seed)
-            mixed.write_csv(name)
-        status, out, err = cli(*line.format("votes.csv labels.csv").split())
-        assert status == 0, err
-        told.append(leaves(json.loads(out)))
-    assert len(told[0]) > 20
-    for one in told[1:]:
-        assert one.keys() == told[0].keys()
-        for key, value in one.items():
-            is_number = isinstance(value, float)
-            known = pytest.approx(told[0][key], rel=0, abs=1e-12) if is_number else told[0][key]
-            assert value == known, key
-
-
 def leaves(tree, path=()):
     """Numbers and texts of a tree by their path; rows of tables by what they are of."""
     if isinstance(tree, dict):
@@ -199,11 +160,3 @@ def leaves(tree, path=()):
             found |= leaves(one, (*path, key))
         return found
     return {path: tree}
-
-
-def test_judges_of_a_panel_stand_in_one_order():
-    rows = [("q1", "z", 1), ("q1", "a", 0), ("q2", "m", -1)]
-    for order in (rows, rows[::-1]):
-        item, judge, vote = zip(*order, strict=True)
-        votes = btdagg.read_votes({"item": item, "judge": judge, "vote": vote})
-        assert panel_counts(votes).judges == ("a", "m", "z")

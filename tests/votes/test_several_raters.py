@@ -1,7 +1,5 @@
 """Items that several raters label: estimates use the mean of raters, fits one merged label."""
 
-import json
-
 import numpy as np
 import polars as pl
 import pytest
@@ -182,38 +180,6 @@ def test_estimates_of_tables_use_the_mean_of_raters(files):
     assert alone.value == pytest.approx(by_item["0"].mean())
     assert any(f"raters disagree on {disputed} of 80" in one for one in found.remarks)
     assert any("mean of its raters" in one for one in not_worse(votes, labels).remarks)
-
-
-@pytest.mark.parametrize(
-    ("command", "treatment"),
-    [
-        (["estimate", "votes.csv", "labels.csv"], "mean of its raters"),
-        (["calibrate", "votes.csv", "labels.csv"], "label of most of its raters"),
-        (["evaluate", "votes.csv", "labels.csv", "--splits", 3], "label of most of its raters"),
-        (["plan", "model.json", "votes.csv", "labels.csv", "-n", 4], "label of most of its raters"),
-    ],
-)
-@pytest.mark.parametrize("json_", [False, True])
-def test_commands_say_on_how_many_items_raters_disagree(cli, files, command, treatment, json_):
-    _, disputed = means_by_hand(files)
-    MODEL.save("model.json")
-    status, out, err = cli(*command, *(["--json"] if json_ else []))
-    assert status == 0
-    said = json.loads(out)["remarks"] if json_ else err.splitlines()
-    about = [line for line in said if f"disagree on {disputed} of 80" in line and treatment in line]
-    assert len(about) == 1
-
-
-def test_raters_says_it_too(cli, files):
-    _, disputed = means_by_hand(files)
-    command = ("paper", "raters", "labels.csv", "--column", "vote=label")
-    status, _, err = cli(*command)
-    assert status == 0
-    assert f"raters disagree on {disputed} of " in err
-    printed = json.loads(
-        cli("paper", "raters", "labels.csv", "--column", "vote=label", "--json")[1]
-    )
-    assert printed["remarks"] == [err.strip()]
 
 
 def test_real_raters(shared):

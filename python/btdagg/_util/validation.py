@@ -67,35 +67,6 @@ def as_counts(counts: ArrayLike) -> NDArray[Any]:
     return array
 
 
-def labelled(
-    counts: Any, labels: Any, groups: Any = None, weights: Any = None
-) -> tuple[Any, Any, Any]:
-    """Return counts, labels and groups of the same items from tables of votes and labels.
-
-    Arrays, and labels that are an array or None, are returned unchanged.
-
-    Raises
-    ------
-    InputError
-        If a table of labels is given with an array of counts or weights, or no item has both votes
-        and a label.
-    """
-    if not hasattr(labels, "unlabelled"):
-        return counts, labels, groups
-    if not isinstance(counts, CountsItself):
-        raise InputError(
-            "labels are a table and counts an array: pass what read_votes returned, or the arrays "
-            "of btdagg.align(ids, counts, labels)"
-        )
-    if weights is not None:
-        raise InputError(
-            "weights are an array and labels a table: give the arrays of btdagg.align(ids, counts, "
-            "labels), so that all are in one order"
-        )
-    items = counts.labelled(labels)
-    return items.counts, items.labels, items.groups if groups is None else groups
-
-
 def in_label_order(values: Any, name: str, prefix: str = "") -> Any:
     """Return a data frame with its columns in label order; return anything else unchanged.
 

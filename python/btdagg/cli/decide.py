@@ -28,7 +28,7 @@ from btdagg.cli.console import write_data
 from btdagg.cli.provenance import say_differences
 from btdagg.cli.stopping import load_if_rule
 from btdagg.cli.tables import Columns, tables_of
-from btdagg.votes.votes import counts_of
+from btdagg.votes.table import counts_of
 
 if TYPE_CHECKING:
     import polars as pl

@@ -13,8 +13,8 @@ from btdagg._util.readable import readable
 from btdagg.votes.join import labels_of, matching, with_task
 from btdagg.votes.labels import Labels, mean_remarks
 from btdagg.votes.panel import panel_counts
-from btdagg.votes.table import require
-from btdagg.votes.votes import Votes, counts_of
+from btdagg.votes.table import counts_of, require
+from btdagg.votes.votes import Votes
 
 if TYPE_CHECKING:
     import polars as pl

@@ -13,8 +13,8 @@ from btdagg._util.validation import as_integer
 from btdagg.estimates.items import every_value, values_of
 from btdagg.estimates.sample_design import DESIGNS, ChosenItems, Design, choose
 from btdagg.votes.schema import LABELS, Spec, fractions, names, parse, whole_numbers
-from btdagg.votes.table import Table, refuse_duplicates, require
-from btdagg.votes.votes import Votes, counts_of
+from btdagg.votes.table import Table, counts_of, refuse_duplicates, require
+from btdagg.votes.votes import Votes
 
 if TYPE_CHECKING:
     import polars as pl

@@ -13,13 +13,13 @@ from btdagg._util.readable import readable
 from btdagg._util.validation import (
     as_labels,
     as_whole_counts,
-    labelled,
     same_index,
     same_length,
     unmasked,
 )
 from btdagg.evaluation.dealing import numbered
 from btdagg.votes.evidence import Evidence
+from btdagg.votes.join import labelled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

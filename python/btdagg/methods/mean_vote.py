@@ -9,8 +9,9 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.extras import needs
-from btdagg._util.validation import as_labels, as_whole_counts, labelled, same_index, same_length
+from btdagg._util.validation import as_labels, as_whole_counts, same_index, same_length
 from btdagg.methods.base import not_fitted
+from btdagg.votes.join import labelled
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -12,12 +12,13 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg._util.display import Displayed
 from btdagg._util.readable import readable
-from btdagg._util.validation import as_labels, as_whole_counts, labelled
+from btdagg._util.validation import as_labels, as_whole_counts
 from btdagg.evaluation.metrics import mean_absolute_error
 from btdagg.model.calibration import calibrate
 from btdagg.model.calibration_set import Bounds, CalibrationWarning, calibration_set
 from btdagg.model.corners import Corners, corners, log_lead
 from btdagg.model.davidson import DavidsonModel
+from btdagg.votes.join import labelled
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

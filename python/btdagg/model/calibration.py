@@ -12,7 +12,7 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg._util.display import Displayed, picture
 from btdagg._util.readable import readable
-from btdagg._util.validation import CountsItself, as_integer, as_number, labelled
+from btdagg._util.validation import CountsItself, as_integer, as_number
 from btdagg.model.calibration_set import (
     PARAMETERS,
     Bounds,
@@ -21,6 +21,7 @@ from btdagg.model.calibration_set import (
 )
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.posterior import FewLabels, Posterior
+from btdagg.votes.join import labelled
 from btdagg.votes.provenance import Provenance
 
 if TYPE_CHECKING:

@@ -22,7 +22,6 @@ from btdagg._util.validation import (
     as_labels,
     as_weights,
     as_whole_counts,
-    labelled,
     same_index,
     same_length,
 )
@@ -31,6 +30,7 @@ from btdagg.model.calibration_set import PARAMETERS, Bounds, CalibrationWarning,
 from btdagg.model.davidson import MODEL_FILE, DavidsonModel
 from btdagg.model.intervals import ParameterInterval, Stability, as_level, stability_of
 from btdagg.model.posterior import refitted
+from btdagg.votes.join import labelled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

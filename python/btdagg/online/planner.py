@@ -17,7 +17,6 @@ from btdagg._util.validation import (
     as_labels,
     as_number,
     as_whole_counts,
-    labelled,
     same_index,
     same_length,
 )
@@ -25,6 +24,7 @@ from btdagg.model.calibration import calibrate
 from btdagg.model.calibration_set import CalibrationWarning
 from btdagg.online.predictive import VoteDistribution, fit_votes
 from btdagg.online.rule import StoppingRule
+from btdagg.votes.join import labelled
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -17,10 +17,10 @@ from btdagg._util.validation import (
     as_labels,
     as_number,
     as_whole_counts,
-    labelled,
     same_index,
     same_length,
 )
+from btdagg.votes.join import labelled
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -12,8 +12,7 @@ import numpy as np
 from btdagg._util.readable import readable
 from btdagg.votes.schema import RATINGS, parse
 from btdagg.votes.source import read_table, with_item
-from btdagg.votes.table import Table, without_repeats
-from btdagg.votes.votes import ids_of
+from btdagg.votes.table import Table, ids_of, without_repeats
 
 if TYPE_CHECKING:
     import polars as pl

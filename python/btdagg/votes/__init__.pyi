@@ -19,9 +19,6 @@ from .join import (
 from .join import (
     align as align,
 )
-from .join import (
-    join as join,
-)
 from .labels import (
     Labels as Labels,
 )
@@ -48,9 +45,6 @@ from .table import (
 )
 from .votes import (
     Votes as Votes,
-)
-from .votes import (
-    read_counts as read_counts,
 )
 from .votes import (
     read_votes as read_votes,

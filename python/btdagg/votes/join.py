@@ -9,10 +9,9 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.readable import readable
-from btdagg._util.validation import as_counts, same_index, same_length, unmasked
+from btdagg._util.validation import CountsItself, as_counts, same_index, same_length, unmasked
 from btdagg.votes.labels import Labels, merged_remarks
-from btdagg.votes.table import Table, as_text, text
-from btdagg.votes.votes import Votes, counts_of, ids_of
+from btdagg.votes.table import AnyTable, Table, as_text, counts_of, ids_of, text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -93,30 +92,31 @@ def align(ids: ArrayLike, counts: ArrayLike, labels: Labels) -> LabelledCounts:
     return _labelled(ids[rows], counts, rows, labels, matched)
 
 
-def join(votes: Votes, labels: Labels, n_votes: int | None = None) -> LabelledCounts:
-    """Join votes and labels by item, and by task if both have one.
+def labelled_counts(tallied: pl.DataFrame, labels: Labels) -> LabelledCounts:
+    """Join tallied votes and labels by item, in the order of the votes."""
+    rows, matched = _matches(tallied["item"], labels)
+    ids = ids_of(tallied["item"].gather(rows))
+    return _labelled(ids, counts_of(tallied), rows, labels, matched)
 
-    Parameters
-    ----------
-    votes : Votes
-    labels : Labels
-    n_votes : int, optional
-        Use only the first `n_votes` votes of each item; see `Votes.counts`.
 
-    Returns
-    -------
-    LabelledCounts
-        In the order of the votes.
+def labelled(
+    counts: Any, labels: Any, groups: Any = None, weights: Any = None
+) -> tuple[Any, Any, Any]:
+    """Return counts, labels and groups of the same items, of tables or of arrays.
 
-    Raises
-    ------
-    InputError
-        As `Votes.counts` and `align` do.
+    Tables of votes and labels are joined. Arrays, and labels that are None, are returned unchanged.
     """
-    labels = labels_of(labels, votes)
-    rows = votes.tally(n_votes)
-    found, matched = _matches(rows["item"], labels)
-    return _labelled(ids_of(rows["item"].gather(found)), counts_of(rows), found, labels, matched)
+    if not isinstance(labels, Labels):
+        return counts, labels, groups
+    if not isinstance(counts, CountsItself) or weights is not None:
+        name = "counts" if weights is None else "weights"
+        raise InputError(
+            f"labels are a table and {name} an array: pass what read_votes returned, or the arrays "
+            "of btdagg.align(ids, counts, labels)",
+            argument=name,
+        )
+    items = counts.labelled(labels)
+    return items.counts, items.labels, items.groups if groups is None else groups
 
 
 def labels_of(labels: Labels, votes: Table) -> Labels:
@@ -135,7 +135,7 @@ def labels_of(labels: Labels, votes: Table) -> Labels:
     return labels.filter({"task": [task for task in tasks if task in known] or tasks})
 
 
-def with_task(votes: Votes, labels: Labels) -> Votes:
+def with_task(votes: AnyTable, labels: Labels) -> AnyTable:
     """Return votes with a column `task` from the labels, if only the labels have one.
 
     Raises

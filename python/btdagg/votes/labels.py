@@ -19,8 +19,7 @@ from btdagg._util.readable import readable
 from btdagg._util.validation import as_outcomes
 from btdagg.votes.schema import LABELS, ids, parse
 from btdagg.votes.source import read_table
-from btdagg.votes.table import Table, refuse_duplicates
-from btdagg.votes.votes import ids_of
+from btdagg.votes.table import Table, ids_of, refuse_duplicates
 
 if TYPE_CHECKING:
     import polars as pl

@@ -17,7 +17,6 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from glob import glob
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -25,7 +24,7 @@ from btdagg._core import InputError
 from btdagg._util.errors import shown
 from btdagg._util.extras import needs
 from btdagg._util.spreadsheets import unguarded
-from btdagg.votes.table import NUMBER, Table, is_unicode, listing, require
+from btdagg.votes.table import NUMBER, Table, listing, require
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -42,17 +41,10 @@ if TYPE_CHECKING:
         | Table
     )
 
-# Columns whose texts say what a row belongs to. No column holds a lone surrogate: in these it is
-# refused, and in others, which may be what a model wrote, it is written as an escape.
-_NAMING = frozenset(
-    {"item", "item_id", "id", "judge", "rater", "task", "group", "template", "temperature"}
-)
 # What else the column of items may be called.
 ITEM_NAMES = ("id", "item_id")
 STANDARD_INPUT = "-"
 
-_ROWS_AT_A_TIME = 2000  # whose values are Python objects at a time
-_HEAD = 1 << 18  # bytes of a file that are tried before all of them
 _KINDS = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 _GZIP = b"\x1f\x8b"
 _SQLITE = b"SQLite format 3\0"
@@ -71,33 +63,29 @@ def read_table(
     ----------
     source : path, list of paths, data frame, mapping of column to values, list of rows, or Table
         A path ends in .csv, .tsv, .jsonl or .ndjson, each optionally followed by .gz, or in
-        .parquet. Blank lines of a .csv or .tsv file are skipped, but messages count them as rows.
-        Several Parquet files with the same columns make one table: a list, a folder, or a pattern
-        such as ``votes/*.parquet``, in the order of the list or of their names. Parquet files are
-        read block by block when something is computed. ``-`` is standard input. Its format is
-        recognized by its first bytes: Parquet, gzip, JSON lines if it begins with ``{``, TSV if its
-        first line has a tab, else CSV. A vote store (an SQLite file, or the URL of a database) has
-        the columns that `btdagg votes --export` writes. A data frame is any that narwhals supports
-        (pandas, polars, PyArrow, a relation of DuckDB, lazy ones too), a data set of Hugging Face,
-        or what else is exported as an Arrow stream. A list may also hold a mapping for each row.
+        .parquet. Several Parquet files with the same columns make one table: a list, a folder, or a
+        pattern such as ``votes/*.parquet``; they are read block by block when something is
+        computed. ``-`` is standard input, whose format its first bytes tell. A vote store is an
+        SQLite file, or the URL of a database. A data frame is any that narwhals supports (pandas,
+        polars, PyArrow, DuckDB, also lazy), a data set of Hugging Face, or an Arrow stream.
+        Blank lines of .csv and .tsv files are skipped, but messages count them as rows.
     required : sequence of str
-        Names of columns, lower-case. If there is no `item`, a column `id` or `item_id` is used.
+        Names of columns, lower-case. Without `item`, a column `id` or `item_id` is used.
     columns : mapping of str to str, optional
-        New names of columns, such as ``{"item": "qid"}`` to read `qid` as `item`. Such a column
-        replaces one that already has the name; it may have several names.
+        New names of columns, such as ``{"item": "qid"}`` to read `qid` as `item`; a column may
+        have several names.
     name : str, optional
         Name of the source in errors; by default the path, ``standard input`` or ``data frame``.
 
     Returns
     -------
     Table
-        Every column of the source. Columns of a .csv or .tsv file are text.
+        Every column of the source. Columns of .csv and .tsv files are text.
 
     Raises
     ------
     InputError
-        If the source cannot be read, has no rows, or lacks a column; if both `id` and `item_id`
-        could be the item.
+        If the source cannot be read, has no rows, or lacks a column.
     MissingExtraError
         If polars or narwhals is not installed.
     """
@@ -107,8 +95,8 @@ def read_table(
         table = with_item(table)
         if "item" not in table.columns and {"label", "number"} <= set(table.columns):
             raise InputError(
-                f"{table.source}: a histogram has no items: btdagg calibrate and fit_prior use it, "
-                "and what needs single items, groups or pairs wants votes and labels"
+                f"{table.source}: a histogram has no items; expected votes, or use calibrate or "
+                "fit_prior"
             )
     require(table, required)
     if not table.height:
@@ -117,20 +105,16 @@ def read_table(
 
 
 def with_item(table: Table) -> Table:
-    """Return a table with its column `id` or `item_id` renamed to `item`, if it has no `item`.
-
-    Raises
-    ------
-    InputError
-        If it has both.
-    """
+    """Return a table with its column `id` or `item_id` renamed to `item`, if it has no `item`."""
     found = [column for column in ITEM_NAMES if column in table.columns]
     if "item" in table.columns or not found:
         return table
     if len(found) > 1:
+        both = " and ".join(map(repr, found))
         raise InputError(
-            f"{table.source}: columns {' and '.join(map(repr, found))} may both be the item; say "
-            f"which, as in columns={{'item': {found[0]!r}}} or --column item={found[0]}"
+            f"{table.source}: columns {both} may both be the item; say which, as in "
+            f"columns={{'item': {found[0]!r}}}",
+            argument="columns",
         )
     return table.renumbered(table.data.rename({found[0]: "item"}))
 
@@ -140,14 +124,7 @@ def _renamed(table: Table, columns: Mapping[str, str] | None) -> Table:
 
     if columns is None:
         return table
-    if not isinstance(columns, Mapping):
-        raise InputError(f"columns is {columns!r}, expected a mapping of names to columns")
-    names: dict[str, str] = {}
-    for name, column in columns.items():
-        wanted = str(name).strip().lower()
-        if wanted in names:
-            raise InputError(f"columns is {dict(columns)!r}, expected each name once")
-        names[wanted] = str(column).strip().lower()
+    names = {name.strip().lower(): column.strip().lower() for name, column in columns.items()}
     require(table, names.values())
     first = {column: name for name, column in reversed(names.items())}
     copies = [pl.col(first[column]).alias(name) for name, column in names.items()]
@@ -213,8 +190,7 @@ LABEL_COLUMNS = ("item", "rater", "label", "seconds", "note")
 def is_store(place: str) -> bool:
     """Whether a place is a vote store: the URL of a database, or an SQLite file.
 
-    A path that does not exist and has no suffix of a table counts as a store too, so that the error
-    is about a missing store.
+    So is a missing file without the suffix of a table, so that the error is about a missing store.
     """
     if "://" in place:
         return True
@@ -368,32 +344,14 @@ def _blank_rows(lines: str, separator: str, name: str) -> list[int]:
 
 def _read_jsonl(content: bytes, name: str) -> pl.DataFrame:
     """Read JSON lines: by the engine where it gives what Python's reader would."""
-    lines = content.removeprefix(codecs.BOM_UTF8)
-    frame = _jsonl_by_engine(lines)
-    return _jsonl_by_line(lines, name) if frame is None else frame
-
-
-def _jsonl_by_line(lines: bytes, name: str) -> pl.DataFrame:
-    """Columns of JSON lines as Python reads them; texts become columns a part at a time."""
     import polars as pl
 
-    parts: dict[str, list[pl.Series | list[object]]] = {}
-    n_parts = 0
-    left = enumerate(lines_of(lines), start=1)
-    while rows := [
-        json_object(line, name, number) for number, line in islice(left, _ROWS_AT_A_TIME)
-    ]:
-        for key in dict.fromkeys(key for row in rows for key in row):
-            before = parts.setdefault(key, [])
-            if len(before) < n_parts:
-                before += [[None] * _ROWS_AT_A_TIME] * (n_parts - len(before))
-            before.append(_texts_or_values([row.get(key) for row in rows]))
-        n_parts += 1
-        for several in parts.values():
-            if len(several) < n_parts:
-                several.append([None] * len(rows))
-    _refuse_unlike(list(parts), name)
-    return pl.DataFrame([_joined(key, several, name) for key, several in parts.items()])
+    lines = content.removeprefix(codecs.BOM_UTF8)
+    frame = _jsonl_by_engine(lines)
+    if frame is not None:
+        return frame
+    rows = [json_object(line, name, number) for number, line in enumerate(lines_of(lines), start=1)]
+    return pl.DataFrame([_series(key, values) for key, values in _columns_of_rows(rows).items()])
 
 
 def lines_of(content: bytes) -> Iterator[bytes]:
@@ -411,36 +369,6 @@ def lines_of(content: bytes) -> Iterator[bytes]:
     yield content[start:end]
 
 
-def _texts_or_values(values: list[object]) -> pl.Series | list[object]:
-    """Return a column where these are texts, so that they are not kept as Python objects."""
-    import polars as pl
-
-    if {str} <= set(map(type, values)) <= {str, type(None)}:
-        try:
-            return pl.Series(values, dtype=pl.String)
-        except UnicodeEncodeError:  # half of a surrogate pair
-            pass
-    return values
-
-
-def _joined(name: str, parts: Sequence[pl.Series | list[object]], source: str) -> pl.Series:
-    """Make one column of parts; where kinds are mixed, all are text."""
-    import polars as pl
-
-    columns = [
-        part
-        if isinstance(part, pl.Series)
-        else pl.Series(part, dtype=pl.String)
-        if part.count(None) == len(part)
-        else None
-        for part in parts
-    ]
-    texts = [column for column in columns if column is not None]
-    if len(texts) == len(parts) and any(isinstance(part, pl.Series) for part in parts):
-        return pl.concat(texts).alias(name)
-    return _series(name, [value for part in parts for value in part], source)
-
-
 def _jsonl_by_engine(lines: bytes) -> pl.DataFrame | None:
     """Columns of JSON lines that are as regular as machines write them; None for any others.
 
@@ -451,10 +379,7 @@ def _jsonl_by_engine(lines: bytes) -> pl.DataFrame | None:
     """
     import polars as pl
 
-    head = lines[: lines.find(b"\n", _HEAD) + 1] if len(lines) > 2 * _HEAD else b""
-    # A head that is all of it, or has one long line, spares nothing.
-    tried = 0 < len(head) <= 2 * _HEAD
-    if b"\\" in lines or (tried and _jsonl_by_engine(head) is None):
+    if b"\\" in lines:
         return None
     try:
         frame = pl.read_ndjson(lines, infer_schema_length=1000)
@@ -562,7 +487,7 @@ def _read_mapping(source: Mapping[str, Iterable[object]]) -> list[pl.Series]:
             got = shown(column)
             raise InputError(f"data frame, column {name}: got {got}, expected a list of values")
         else:
-            columns.append(_series(str(name), column, "data frame"))
+            columns.append(_series(str(name), column))
     return columns
 
 
@@ -575,10 +500,10 @@ def _from_series(column: nw.Series[Any]) -> pl.Series:
     if column.null_count():
         nulls = column.is_null().to_list()
         values = [None if null else value for value, null in zip(values, nulls, strict=True)]
-    return _series(str(column.name), values, "data frame")
+    return _series(str(column.name), values)
 
 
-def _series(name: str, values: Iterable[object], source: str) -> pl.Series:
+def _series(name: str, values: Iterable[object]) -> pl.Series:
     """Make a polars column of Python or NumPy values; where kinds are mixed, all are text."""
     import numpy as np
     import polars as pl
@@ -595,19 +520,7 @@ def _series(name: str, values: Iterable[object], source: str) -> pl.Series:
             return pl.Series(name, values, dtype=number)
         except (TypeError, OverflowError, UnicodeEncodeError):
             pass  # a whole number beyond int64, or half of a surrogate pair
-    if name.strip().lower() in _NAMING and str in kinds:
-        _refuse_half_pairs(name, values, source)
     return pl.Series(name, [_as_text(value) for value in values], dtype=pl.String)
-
-
-def _refuse_half_pairs(name: str, values: Sequence[object], source: str) -> None:
-    for row, value in enumerate(values, start=1):
-        if isinstance(value, str) and not is_unicode(value):
-            raise InputError(
-                f"{source}, row {row}, column {name}: got {shown(value)}, expected text without "
-                "a lone "
-                "surrogate"
-            )
 
 
 def _as_text(value: object) -> str | None:

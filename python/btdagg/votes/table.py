@@ -11,12 +11,15 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+import numpy as np
+
 from btdagg._core import InputError
 from btdagg._util.errors import shown
 from btdagg._util.readable import readable
 
 if TYPE_CHECKING:
     import polars as pl
+    from numpy.typing import NDArray
 
 AnyTable = TypeVar("AnyTable", bound="Table")
 
@@ -325,15 +328,6 @@ def listing(values: Iterable[str]) -> str:
     return ", ".join(values[:MAX_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
-def is_unicode(text: str) -> bool:
-    """Whether a text has no lone surrogate, which neither UTF-8 nor a column holds."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def _texts_of(asked: object) -> list[str]:
     """Return the texts that one value or several are compared by."""
     several = list(asked) if isinstance(asked, list | tuple | set | frozenset) else [asked]
@@ -344,3 +338,13 @@ def _text_of(value: object) -> str:
     if value is None:
         return ""
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def ids_of(items: pl.Series) -> NDArray[Any]:
+    """Return items as an array of int64, or of object holding str."""
+    return items.to_numpy() if items.dtype.is_integer() else np.array(items.to_list(), dtype=object)
+
+
+def counts_of(frame: pl.DataFrame) -> NDArray[np.int64]:
+    """Return the columns minus, tie, plus as an (n, 3) array."""
+    return frame.select("minus", "tie", "plus").to_numpy(order="c")

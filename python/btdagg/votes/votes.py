@@ -27,17 +27,20 @@ from btdagg._util.validation import (
 )
 from btdagg.votes import schema
 from btdagg.votes.evidence import Confidences, Evidence
+from btdagg.votes.join import labelled_counts, labels_of
 from btdagg.votes.schema import COUNTS, VOTES, checked, parse
 from btdagg.votes.source import read_table
 from btdagg.votes.table import (
     NUMBER,
     PLACE,
     Table,
+    counts_of,
+    ids_of,
     refuse_duplicates,
     require,
     without_repeats,
 )
-from btdagg.votes.words import with_meanings
+from btdagg.votes.words import in_own_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -245,10 +248,20 @@ class Votes(Table, CountsItself):
         return ids, Evidence(counts_of(rows), summary, decided, ids, no_confidences)
 
     def labelled(self, labels: Labels, n_votes: int | None = None) -> LabelledCounts:
-        """Return the counts and labels of the items that have both; see `btdagg.votes.join`."""
-        from btdagg.votes.join import join
+        """Join the counts with the labels of their items, and of their task if both have one.
 
-        return join(self, labels, n_votes)
+        Parameters
+        ----------
+        labels : Labels
+        n_votes : int, optional
+            Use only the first so many votes of each item; see `counts`.
+
+        Raises
+        ------
+        InputError
+            As `counts` and `btdagg.align` do.
+        """
+        return labelled_counts(self.tally(n_votes), labels_of(labels, self))
 
     def refuse_of_counts(self, **wanted: object) -> None:
         """Raise an :class:`InputError` if something that only single votes have is not None."""
@@ -340,32 +353,26 @@ def read_votes(
     *,
     columns: Mapping[str, str] | None = None,
     words: Mapping[str, object] | None = None,
-    flip_where: tuple[str, Sequence[str]] | None = None,
+    order: Mapping[str, str] | None = None,
 ) -> Votes:
     """Read votes, one row per vote, or counts of votes, one row per item.
 
     Parameters
     ----------
     source : path, list of paths, data frame, or mapping of column name to values
-        See :func:`btdagg.votes.read_table`: a file, several Parquet files or a folder of them, a
-        vote store or a data frame. Columns `item` (or `id`, `item_id`) and `vote` are required, or
-        else `item` and counts. A vote is -1, 0 or 1 from A's point of view (+1: A is better), or A,
-        tie or same, B in any case; an empty one is missing. Known too are `judge`, `order` (AB or
-        BA), `sample` (a whole number), `confidence` (0 to 1 or empty, looked at by whoever uses
-        it), `template`, `temperature`, `task`. Other columns are kept. Blanks around ids, judges,
-        templates and tasks do not count.
-
-        Counts are columns `minus` (or `b`), `tie` (or `same`) and `plus` (or `a`), whole numbers
-        below 2**53; they are read where there is no column `vote`.
+        See :func:`btdagg.votes.read_table`. Required are `item` (or `id`, `item_id`) and `vote`:
+        -1, 0 or 1 from A's point of view (+1: A is better), or A, tie or same, B in any case; an
+        empty vote is missing. Optional are `judge`, `order` (AB or BA), `sample` (a whole number),
+        `confidence` (0 to 1 or empty), `template`, `temperature`, `task`; other columns are kept.
+        Without `vote`, counts are read: `minus` (or `b`), `tie` (or `same`) and `plus` (or `a`),
+        whole numbers below 2**53.
     columns : mapping of str to str, optional
         Names of columns in the source by the names above, such as ``{"item": "qid"}``.
-    words : mapping of str to -1, 0, 1, A, tie, B or None; optional
-        What words mean that are no votes, such as ``{"model_a": "A", "draw": "tie"}``; None is a
-        missing vote.
-    flip_where : tuple of str and sequence of str, optional
-        Column, and its values in rows that call A what was shown second, such as ``("shown",
-        ["BA"])``. The votes of these rows are turned, and without a column `order` they get the
-        order BA, all others AB.
+    words : mapping of str to -1, 0, 1, A, tie, B, missing, first or second; optional
+        What the words in `vote` mean. ``first`` and ``second`` are the responses that the column
+        `order` says were shown first and second.
+    order : mapping of str to AB or BA, optional
+        What the words in `order` mean: AB where A was shown first.
 
     Returns
     -------
@@ -375,23 +382,33 @@ def read_votes(
     Raises
     ------
     InputError
-        If the source cannot be read; if a value is not of its column's kind: the message names the
-        row, the column, the value and what was wanted; if one sample has two different votes; if
-        counts have an item (of the same task and judge, where there are such columns) twice, or a
-        column of counts under both of its names.
+        If the source cannot be read; if a value is not of its column's kind (the message has the
+        row, the column, the value and what is expected); if one sample has two different votes; if
+        counts have an item (of one task and judge) twice.
 
     Notes
     -----
     With a column `sample`, rows that agree in item, judge, order, sample, template, temperature and
-    task (those of these that there are) are one sample. Repeated with an equal vote it counts once,
-    and its first row is kept; a missing vote beside one that is not does not count. Without a
-    column `sample` every row is one more vote. In a stream, which cannot be refused,
-    :class:`btdagg.online.OnlineTally` counts a sample with different votes for none.
+    task (as far as they exist) are one sample. Repeated with an equal vote it counts once, and its
+    first row is kept; a missing vote beside one that is not does not count. Without a column
+    `sample` every row is one more vote.
+
+    Examples
+    --------
+    >>> rows = {"qid": ["q1", "q1"], "winner": ["left", "left"], "left": ["ours", "theirs"]}
+    >>> votes = read_votes(
+    ...     rows,
+    ...     columns={"item": "qid", "vote": "winner", "order": "left"},
+    ...     words={"left": "first", "right": "second", "draw": "tie"},
+    ...     order={"ours": "AB", "theirs": "BA"},
+    ... )
+    >>> votes.frame["vote"].to_list()
+    [1, -1]
     """
     table = read_table(source, ["item"], columns=columns)
-    if words is not None or flip_where is not None:
+    if words is not None or order is not None:
         require(table, ["vote"])
-        table = with_meanings(table, words, flip_where)
+        table = in_own_words(table, words, order)
     if "vote" in table.columns:
         return _votes_of(table)
     if not any(name in table.columns for pair in COUNT_COLUMNS.items() for name in pair):
@@ -527,26 +544,6 @@ def _without_repeats(votes: Votes) -> Votes:
     return votes.renumbered(votes.rows.filter(~pl.col(NUMBER).is_in(numbers)))
 
 
-def read_counts(source: Source, *, columns: Mapping[str, str] | None = None) -> Votes:
-    """Read counts of votes, one row per item, as `read_votes` does where there is no `vote`.
-
-    Parameters
-    ----------
-    source, columns
-        As `read_votes` takes them.
-
-    Returns
-    -------
-    Votes
-
-    Raises
-    ------
-    InputError
-        As `read_votes` does.
-    """
-    return _counts_of(read_table(source, ["item"], columns=columns))
-
-
 def require_single(votes: object) -> None:
     """Raise an :class:`InputError` unless these are votes, and one row is one vote."""
     if not isinstance(votes, Votes) or votes.are_counts:
@@ -651,16 +648,3 @@ def tally(items: ArrayLike, votes: ArrayLike) -> tuple[NDArray[Any], NDArray[np.
         return found.view(signed.dtype).astype(known.dtype, copy=False), counts
     names, counts = _core.tally_strings(known.tolist(), cast)
     return np.array(names, dtype=known.dtype if known.dtype.kind == "U" else object), counts
-
-
-# Arrays of columns
-
-
-def ids_of(items: pl.Series) -> NDArray[Any]:
-    """Return items as an array of int64, or of object holding str."""
-    return items.to_numpy() if items.dtype.is_integer() else np.array(items.to_list(), dtype=object)
-
-
-def counts_of(frame: pl.DataFrame) -> NDArray[np.int64]:
-    """Return the columns minus, tie, plus as an (n, 3) array."""
-    return frame.select(list(COUNT_COLUMNS)).to_numpy(order="c")

@@ -18,6 +18,7 @@ VOTE = "\0vote"  # no column of a source is called that
 _MEANINGS: dict[str, int | None] = {
     "a": 1, "1": 1, "+1": 1, "tie": 0, "same": 0, "0": 0, "b": -1, "-1": -1, "missing": None,
 }  # fmt: skip
+_SIDES = {"first": 1, "second": -1}  # the vote where A is shown first
 _MEANT = re.compile(r"\s*(.+?)\s*=\s*(a|b|tie|same|missing|[+-]?1|0)\s*(?:,|$)", re.IGNORECASE)
 _BLANK = "..."  # what a user is to fill in
 _MOST_WORDS = 12  # that are listed
@@ -25,13 +26,7 @@ _LONGEST = 60  # of a word, in characters
 
 
 def parse_words(texts: Sequence[str]) -> dict[str, str]:
-    """Parse texts such as ``model_a=A,model_b=B,A=B=tie`` to meanings by word.
-
-    Raises
-    ------
-    InputError
-        If a text is none such.
-    """
+    """Parse texts such as ``model_a=A,model_b=B,A=B=tie`` to meanings by word."""
     words: dict[str, str] = {}
     for text in texts:
         place = 0
@@ -48,13 +43,7 @@ def parse_words(texts: Sequence[str]) -> dict[str, str]:
 
 
 def as_words(words: Mapping[str, object] | None) -> dict[str, int | None]:
-    """Return votes by word in lower case; None for a word that says there is no vote.
-
-    Raises
-    ------
-    InputError
-        If a word is given another meaning than -1, 0, 1, A, tie, B or missing.
-    """
+    """Return votes by word in lower case; None for a word that says there is no vote."""
     known: dict[str, int | None] = {}
     for word, meaning in (words or {}).items():
         text = "missing" if meaning is None else str(meaning).strip().lower()
@@ -65,13 +54,7 @@ def as_words(words: Mapping[str, object] | None) -> dict[str, int | None]:
 
 
 def voted(table: Table, column: str, words: Mapping[str, int | None]) -> Table:
-    """Add the column `VOTE`, Int8: what the words of a column mean.
-
-    Raises
-    ------
-    InputError
-        For the first word that is not known, with the option that would say what it means.
-    """
+    """Add the column `VOTE`, Int8: what the words of a column mean."""
     word = as_text(table, column).str.strip_chars().str.to_lowercase()
     meant = word.replace({word: "" if vote is None else str(vote) for word, vote in words.items()})
     added = table.with_columns([meant.alias(VOTE)])
@@ -89,61 +72,54 @@ def voted(table: Table, column: str, words: Mapping[str, int | None]) -> Table:
 
 
 def shown_second(table: Table, name: str, values: Sequence[str]) -> pl.Expr:
-    """Whether a row calls A what was shown second: its column has one of these values.
-
-    Raises
-    ------
-    InputError
-        If there is no such column, or no row has one of the values.
-    """
+    """Whether a row calls A what was shown second: its column has one of these values."""
     column = name.strip().lower()
     if column not in table.columns:
         raise InputError(
             f"flip_where {name}: no column {column!r}; {table.source} has {listing(table.columns)}"
         )
-    there = table.values(column).fill_null("").unique(maintain_order=True).to_list()
+    present = table.values(column).fill_null("").unique(maintain_order=True).to_list()
     wanted = [value.strip().lower() for value in values]
-    for value, one in zip(values, wanted, strict=True):
-        if one not in (each.strip().lower() for each in there):
+    for value in values:
+        if value.strip().lower() not in (text.strip().lower() for text in present):
             raise InputError(
                 f"flip_where {column}={value}: no row of {table.source} has that; found "
-                f"{listing(there)}"
+                f"{listing(present)}"
             )
     shown = as_text(table, column).fill_null("").str.strip_chars().str.to_lowercase()
     return shown.is_in(wanted)
 
 
-def with_meanings(
-    table: Table,
-    words: Mapping[str, object] | None,
-    flip_where: tuple[str, Sequence[str]] | None,
+def in_own_words(
+    table: Table, words: Mapping[str, object] | None, order: Mapping[str, str] | None
 ) -> Table:
-    """Return a table whose column `vote` holds numbers from A's point of view.
-
-    Raises
-    ------
-    InputError
-        As `as_words`, `voted` and `shown_second` do.
-    """
+    """Return a table whose votes and orders in a user's own words are those of `VOTES`."""
     import polars as pl
 
-    table = voted(table, "vote", as_words(words))
-    vote, order = pl.col(VOTE), []
-    if flip_where is not None:
-        flipped = shown_second(table, *flip_where)
-        vote = pl.when(flipped).then(-vote).otherwise(vote)
-        if "order" not in table.columns:
-            order = [pl.when(flipped).then(pl.lit("BA")).otherwise(pl.lit("AB")).alias("order")]
-    table = table.with_columns([vote.alias("vote"), *order])
+    if order is not None:
+        names = {word.strip().lower(): name for word, name in order.items()}
+        text = as_text(table, "order").str.strip_chars().str.to_lowercase()
+        table = table.with_columns([text.replace(names).alias("order")])
+    if words is None:
+        return table
+    sides = {
+        word.strip().lower(): _SIDES[side]
+        for word, side in words.items()
+        if isinstance(side, str) and side in _SIDES
+    }
+    meanings = as_words({word: m for word, m in words.items() if word.strip().lower() not in sides})
+    vote, word = pl.col(VOTE), as_text(table, "vote").str.strip_chars().str.to_lowercase()
+    is_of_side = word.is_in(list(sides))
+    table = voted(table, "vote", meanings | sides)
+    if sides:
+        shown_as = as_text(table, "order").str.strip_chars().str.to_uppercase()
+        vote = pl.when(is_of_side & (shown_as == "BA")).then(-vote).otherwise(vote)
+    table = table.with_columns([vote.alias("vote")])
     return table.renumbered(table.data.drop(VOTE))
 
 
 def hint(unknown: Mapping[str, int]) -> str:
-    """Say which words are unknown and how often they are there, and where to say what they mean.
-
-    What they mean is left open: `second` may be the better answer of one table and the worse of
-    another.
-    """
+    """Say which words are unknown and how often they come, and where to say what they mean."""
     listed = list(unknown)[:_MOST_WORDS]
     counted = ", ".join(f"{word!r} {unknown[word]:,} times" for word in listed)
     others = f" and {len(unknown) - len(listed)} others" if len(unknown) > len(listed) else ""
