@@ -26,7 +26,7 @@ from sklearn.isotonic import IsotonicRegression
 import btdagg
 from btdagg import reference
 from btdagg.datasets import simulate
-from btdagg.evaluation import Protocol, RandomSplits, evaluate, random_splits
+from btdagg.evaluation import Protocol, RandomSplits, evaluate
 from btdagg.methods import by_name
 
 METHODS = (
@@ -98,7 +98,7 @@ def peer(votes: btdagg.Votes, labels: btdagg.Labels, n_votes: int, n_splits: int
     evidence, gold, groups = evidence[items.rows], items.labels, items.groups
     counts = np.asarray(evidence.counts)
     mae = np.empty((len(METHODS), n_splits))
-    for number, split in enumerate(random_splits(len(gold), n_splits=n_splits, groups=groups)):
+    for number, split in enumerate(RandomSplits(n_splits=n_splits).draw(len(gold), groups)):
         known, left = split
         decided = np.stack(decisions(counts, evidence, gold, known, left))
         losses = np.abs(decided - gold[left])

@@ -24,7 +24,7 @@ from scipy.special import gammaln
 import btdagg
 from btdagg import DavidsonModel, calibrate
 from btdagg.datasets import REGIMES, simulate
-from btdagg.evaluation import random_splits
+from btdagg.evaluation import RandomSplits
 from btdagg.model import CalibrationWarning
 from btdagg.online import DriftMonitor, OnlineTally, StoppingRule, VoteDistribution, fit_votes
 
@@ -226,7 +226,7 @@ def regimes(smoke: bool) -> None:
         for name in REGIMES:
             judge = simulate(name, 1000 if smoke else 20_000, n, seed=0)
             found = []
-            for split in random_splits(len(judge.labels), size=50, n_splits=2 if smoke else 20):
+            for split in RandomSplits(size=50, n_splits=2 if smoke else 20).draw(len(judge.labels)):
                 found.append(savings(judge.votes, judge.labels, *split))
             rows.append(np.mean(found, axis=0))
             print(row_of(name, n, rows[-1]))
@@ -281,9 +281,7 @@ def real_votes(smoke: bool) -> None:
         wide = wide.join(labels, on="item", maintain_order="left")
         samples = wide.select(str(k) for k in range(8)).to_numpy()
         gold, groups = wide["label"].to_numpy(), wide["group"].to_numpy()
-        splits = random_splits(
-            len(gold), size=50, n_splits=2 if smoke else 100, seed=0, groups=groups
-        )
+        splits = RandomSplits(size=50, n_splits=2 if smoke else 100).draw(len(gold), groups)
         found = np.mean([savings(samples, gold, *split) for split in splits], axis=0)
         every.append((f"{judge} {task}", found))
         if task in ("safety", "factuality", "focus", "math"):

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from btdagg.evaluation import Protocol, RandomSplits, compare
+
 
 def triples(n):
     for votes in range(n + 1):
@@ -17,3 +19,15 @@ def drawn(n_items, n_labels, lead, seed=0):
     votes = np.where(np.abs(seen) < 0.5, 0, np.sign(seen))
     counts = np.stack([(votes == value).sum(axis=1) for value in (-1, 0, 1)], axis=1)
     return counts, np.where(np.arange(n_items) < n_labels, gold, np.nan)
+
+
+def random_splits(n_items, *, groups=None, **settings):
+    return RandomSplits(**settings).draw(n_items, groups)
+
+
+def distributions(items, aggregators=None, **settings):
+    """Confusion matrices on random splits, untested."""
+    protocol = Protocol(RandomSplits(**settings), None)
+    return compare(
+        items.evidence, items.labels, aggregators, groups=items.groups, protocol=protocol
+    )

@@ -12,6 +12,7 @@ from btdagg import InputError, estimate
 from btdagg.estimates import QUANTITIES
 from btdagg.estimates.intervals import Ends, effective_number, wilson
 from btdagg.estimates.proxy import DistinctCounts, cross_fitted
+from btdagg.evaluation.intervals import share_interval
 
 MODEL = btdagg.DavidsonModel(beta=1.2, eta0=0.5, gamma=0.8)
 VALUES = {name: np.array(values) for name, values in QUANTITIES.items()}
@@ -169,7 +170,7 @@ def test_labels_alone_are_the_plain_mean_with_a_jackknife():
 def test_shares_of_independent_labels_get_wilson_s_interval(successes, n):
     p = successes / n
     (low,), (high,) = wilson(p, np.array([float(n)]), 1.96, Ends(0, 1))
-    expected = btdagg.evaluation.proportion_interval(successes, n)
+    expected = share_interval(p, n)
     assert (low, high) == pytest.approx((expected.low, expected.high), abs=1e-12)
     if 1 < successes < n:
         assert effective_number(p, p * (1 - p) / n, Ends(0, 1)) == pytest.approx(n)

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+<<<<<<< HEAD
 from btdagg import InputError, calibrate, majority_vote, read_labels, read_votes
 from btdagg.evaluation import (
     Protocol,
@@ -17,8 +18,13 @@ from btdagg.evaluation import (
     sweep_calibration,
     sweep_votes,
 )
+=======
+from btdagg import InputError, calibrate, majority_vote, read_counts, read_labels, read_votes
+from btdagg.evaluation import Protocol, RandomSplits, evaluate, sweep_calibration
+>>>>>>> 453da0b (Evaluation: scores in one file, the protocol with its tests in another, one way to do each thing)
 from btdagg.methods import Davidson, MajorityVote
 from btdagg.paper import ablate
+from draws import random_splits
 
 
 def made(n_items=60, n_samples=4, templates=("p", "q"), seed=1, orders=("AB", "BA")):
@@ -76,19 +82,20 @@ def test_a_sweep_over_votes_has_balanced_orders_and_the_same_splits():
     gold = {row["item"]: row for row in labels}
     known = np.array([gold[item]["label"] for item in items])
     groups = [gold[item]["group"] for item in items]
-    found = sweep_votes(
+    found = evaluate(
         read_votes(table(votes)),
         read_labels(table(labels)),
-        [2, 4, 8],
+        n_votes=[2, 4, 8],
         protocol=Protocol(RandomSplits(size=15, n_splits=4)),
     )
     assert found.by == ("judge",)
     (sweep,) = found.sweeps
-    assert (sweep.key, sweep.points, sweep.n_items) == (("j",), (2, 4, 8), 60)
+    assert (sweep.key, sweep.points) == (("j",), (2, 4, 8))
     assert [curve.name for curve in sweep.curves] == ["Davidson", "majority vote"]
-    assert sweep.n_short.tolist() == [0, 0, 0]
-    assert (sweep.n_calibration == 16).all()  # whole groups of two
-    assert (sweep.n_evaluation == 44).all()
+    for cell in sweep.cells:
+        assert (cell.comparison.n_items, cell.n_short) == (60, 0)
+        assert cell.comparison.n_calibration == 16  # whole groups of two
+        assert cell.comparison.n_evaluation == 44
     for point, n in enumerate(sweep.points):
         counts = balanced_counts(votes, items, n)
         for number, (inside, outside) in enumerate(
@@ -97,9 +104,6 @@ def test_a_sweep_over_votes_has_balanced_orders_and_the_same_splits():
             wanted = mae_on(counts, known, inside, outside)
             got = [curve.mae[point, number] for curve in sweep.curves]
             assert got == pytest.approx(wanted, abs=1e-12)
-    curve = sweep.curves[0]
-    assert curve.mae_intervals == tuple(mean_interval(point) for point in curve.mae)
-    assert curve.accuracy_intervals == tuple(mean_interval(point) for point in curve.accuracy)
 
 
 @pytest.mark.parametrize("grouped", [False, True])
@@ -129,8 +133,8 @@ def test_a_sweep_over_labels_keeps_the_evaluation_set():
     )
     (sweep,) = found.sweeps
     assert sweep.points == (10, 20, 30)
-    assert sweep.n_calibration.tolist() == [10, 20, 30]
-    assert sweep.n_evaluation.tolist() == [30, 30, 30]
+    assert [cell.comparison.n_calibration for cell in sweep.cells] == [10, 20, 30]
+    assert [cell.comparison.n_evaluation for cell in sweep.cells] == [30, 30, 30]
     counts = balanced_counts(votes, items, 4)
     for number in range(5):
         # The order of the items of split k, as it is documented to come from seed and k alone.
@@ -175,28 +179,20 @@ def test_wide_counts_can_be_swept_over_labels():
         counts, labels, [5, 10], protocol=Protocol(RandomSplits(n_splits=2))
     ).sweeps
     assert sweep.curves[0].mae.shape == (2, 2)
-    assert sweep.n_short.tolist() == [0, 0]
+    assert [cell.n_short for cell in sweep.cells] == [0, 0]
 
 
 def test_sweeps_say_what_is_wrong():
     votes, labels = made(templates=("p",))
     votes, labels = read_votes(table(votes)), read_labels(table(labels))
     with pytest.raises(InputError, match=r"^n_votes is 4, expected a sequence of numbers$"):
-        sweep_votes(votes, labels, 4)
+        evaluate(votes, labels, n_votes=4)
     with pytest.raises(InputError, match=r"^sizes is empty, expected at least one number$"):
         sweep_calibration(votes, labels, [])
     with pytest.raises(InputError, match=r"^sizes is 0, expected an integer of at least 1$"):
         sweep_calibration(votes, labels, [10, 0])
     with pytest.raises(InputError, match=r"^calibrating on 60 of 60 items leaves none"):
         sweep_calibration(votes, labels, [10, 60])
-    with pytest.raises(InputError, match=r"^aggregators is empty, expected at least one$"):
-        calibration_curves([[1, 0, 0]] * 4, [0] * 4, [1], [])
-    with pytest.raises(InputError, match=r"^labels has 3 rows, expected 4 as in counts$"):
-        calibration_curves([[1, 0, 0]] * 4, [0] * 3, [1])
-    with pytest.raises(InputError, match=r"^n_splits is 1, expected an integer of at least 2$"):
-        calibration_curves(
-            [[1, 0, 0]] * 4, [0] * 4, [1], protocol=Protocol(RandomSplits(n_splits=1))
-        )
 
 
 # Ablations
@@ -332,8 +328,8 @@ def test_real_ablation_over_temperatures(math_votes):
 def test_real_sweeps_go_the_papers_way(math_votes):
     votes, labels = math_votes
     votes = votes.filter({"template": "base", "temperature": "default"})
-    (over_votes,) = sweep_votes(
-        votes, labels, [1, 4, 8], protocol=Protocol(RandomSplits(size=100, n_splits=10))
+    (over_votes,) = evaluate(
+        votes, labels, n_votes=[1, 4, 8], protocol=Protocol(RandomSplits(size=100, n_splits=10))
     ).sweeps
     davidson, majority = (curve.mae.mean(axis=1) for curve in over_votes.curves)
     assert davidson[2] < davidson[0]
@@ -361,16 +357,16 @@ def test_short_items_are_counted_and_parts_that_fail_are_named():
         protocol=Protocol(RandomSplits(n_splits=2)),
     )
     (sweep,) = found.sweeps
-    assert (sweep.key, sweep.n_short.tolist()) == (("j",), [1, 1])
+    assert (sweep.key, [cell.n_short for cell in sweep.cells]) == (("j",), [1, 1])
     ((key, reason),) = found.skipped
     assert key == ("few",)
     assert reason.startswith("calibrating on 10 of 2 items leaves none")
-    over_votes = sweep_votes(
+    over_votes = evaluate(
         read_votes(table(votes + few)),
         labels,
-        [4, 6],
+        n_votes=[4, 6],
         protocol=Protocol(RandomSplits(size=10, n_splits=2)),
     )
     assert [sweep.key for sweep in over_votes.sweeps] == [("j",)]
-    assert over_votes.sweeps[0].n_short.tolist() == [0, 1]
+    assert [cell.n_short for cell in over_votes.cells] == [0, 1]
     assert [key for key, _ in over_votes.skipped] == [("few",)]

@@ -13,11 +13,11 @@ from btdagg.evaluation import (
     combine_pvalues,
     compare,
     holm,
-    random_splits,
     statistically_tied,
 )
 from btdagg.evaluation.engine import quiet_fit
 from btdagg.methods import Davidson, MajorityVote, RoundedMedian
+from draws import random_splits
 
 METHODS = (Davidson(), MajorityVote(), RoundedMedian())
 N_SPLITS = 5
@@ -51,14 +51,14 @@ def test_pvalues_are_those_of_the_permutation_test_on_each_split(sample, grouped
         groups=groups,
         protocol=Protocol(RandomSplits(n_splits=N_SPLITS)),
     )
-    assert found.mae_pvalues.shape == found.accuracy_pvalues.shape == (N_SPLITS, 3, 3)
+    assert found.tested.mae.shape == found.tested.accuracy.shape == (N_SPLITS, 3, 3)
     for split, (losses, items) in enumerate(losses_by_hand(sample, groups)):
         shared = None if groups is None else groups[items]
         for one in range(3):
             for other in range(one):
                 for pvalues, errors in (
-                    (found.mae_pvalues, losses),
-                    (found.accuracy_pvalues, losses > 0),
+                    (found.tested.mae, losses),
+                    (found.tested.accuracy, losses > 0),
                 ):
                     alone = paired_permutation_test(errors[one], errors[other], groups=shared)
                     assert alone.method == "exact"
@@ -96,8 +96,8 @@ def test_ranks_are_clusters_of_the_combined_pvalues(sample, rule, correction):
     mae = [method.mae.mean() for method in found.methods]
     accuracy = [-method.accuracy.mean() for method in found.methods]
     for ranking, pvalues, scores in (
-        (found.mae_ranking, found.mae_pvalues, mae),
-        (found.accuracy_ranking, found.accuracy_pvalues, accuracy),
+        (found.mae_ranking, found.tested.mae, mae),
+        (found.accuracy_ranking, found.tested.accuracy, accuracy),
     ):
         combined = combine_pvalues(pvalues, rule=rule)
         if correction == "holm":
@@ -114,16 +114,16 @@ def test_the_papers_reading_draws_a_hundred_sign_patterns(sample):
         METHODS,
         protocol=Protocol(RandomSplits(n_splits=N_SPLITS), PAPER_TEST),
     )
-    hits = found.mae_pvalues[:, 0, 1] * 101
+    hits = found.tested.mae[:, 0, 1] * 101
     assert hits == pytest.approx(np.round(hits), abs=1e-9)
-    assert (found.mae_ranking.pvalues[0, 1] == found.mae_pvalues[:, 0, 1].mean()).all()
+    assert (found.mae_ranking.pvalues[0, 1] == found.tested.mae[:, 0, 1].mean()).all()
     again = compare(
         sample.counts,
         sample.labels,
         METHODS,
         protocol=Protocol(RandomSplits(n_splits=N_SPLITS), PAPER_TEST),
     )
-    assert (found.mae_pvalues == again.mae_pvalues).all()
+    assert (found.tested.mae == again.tested.mae).all()
     assert "100 random sign patterns" in PAPER_TEST.words
 
 

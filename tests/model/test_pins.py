@@ -18,11 +18,9 @@ from btdagg.evaluation import (
     RandomSplits,
     compare,
     evaluate,
-    label_distributions,
     labelled_tasks,
     positional_bias,
     sweep_calibration,
-    sweep_votes,
 )
 from btdagg.evaluation.summary import averages, lines
 from btdagg.methods import Davidson, MajorityVote, by_name
@@ -35,6 +33,7 @@ from btdagg.paper import (
     tie_rates,
     transfer_matrix,
 )
+from draws import distributions
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
 
@@ -52,13 +51,16 @@ def of_comparison(found):
         "mae": {method.name: method.mae.tolist() for method in found.methods},
         "accuracy": {method.name: method.accuracy.tolist() for method in found.methods},
         "tie_share": {method.name: method.tie_share.tolist() for method in found.methods},
-        "constant": {method.name: method.constant.tolist() for method in found.methods},
+        "constant": {
+            method.name: ((method.matrices.sum(axis=1) > 0).sum(axis=1) == 1).tolist()
+            for method in found.methods
+        },
     }
 
 
 def of_ranking(found):
     return {
-        "pvalues": [found.mae_pvalues.tolist(), found.accuracy_pvalues.tolist()],
+        "pvalues": [found.tested.mae.tolist(), found.tested.accuracy.tolist()],
         "ranks": [
             ranking.ranks.tolist() for ranking in (found.mae_ranking, found.accuracy_ranking)
         ],
@@ -105,8 +107,12 @@ def of_sweeps(found):
             {
                 "key": list(sweep.key),
                 "points": list(sweep.points),
-                "n": [sweep.n_items, sweep.n_calibration.tolist(), sweep.n_evaluation.tolist()],
-                "short": sweep.n_short.tolist(),
+                "n": [
+                    sweep.cells[0].comparison.n_items,
+                    [cell.comparison.n_calibration for cell in sweep.cells],
+                    [cell.comparison.n_evaluation for cell in sweep.cells],
+                ],
+                "short": [cell.n_short for cell in sweep.cells],
                 "mae": {curve.name: curve.mae.tolist() for curve in sweep.curves},
                 "accuracy": {curve.name: curve.accuracy.tolist() for curve in sweep.curves},
             }
@@ -212,7 +218,6 @@ def of_ties(found):
         "counts": [
             part.tolist() for part in (found.ties, found.totals, found.n_items, found.n_missing)
         ],
-        "intervals": [[list(cell) for cell in row if cell is not None] for row in found.cells],
     }
 
 
@@ -320,8 +325,11 @@ def pinned_evaluate_all_votes(votes, labels):
 def pinned_sweep_votes(votes, labels):
     votes = votes.filter({"template": "p"})
     return of_sweeps(
-        sweep_votes(
-            votes, labels, [2, 4, 6], protocol=Protocol(RandomSplits(size=10, n_splits=4, seed=3))
+        evaluate(
+            votes,
+            labels,
+            n_votes=[2, 4, 6],
+            protocol=Protocol(RandomSplits(size=10, n_splits=4, seed=3), None),
         )
     )
 
@@ -372,9 +380,7 @@ def pinned_label_distributions(votes, labels):
     tasks = labelled_tasks(votes.filter({"judge": "k"}), labels, n_votes=4)
     del tasks["alike"]  # rows without an item have no percentages
     return {
-        name: of_distributions(
-            label_distributions(items, protocol=Protocol(RandomSplits(share=0.2, n_splits=3)))
-        )
+        name: of_distributions(distributions(items, share=0.2, n_splits=3))
         for name, items in tasks.items()
     }
 
@@ -401,10 +407,7 @@ def pinned_leave_one_rater_out(votes, labels):
 
 
 def pinned_tie_rates(votes, labels):
-    return [
-        of_ties(tie_rates(votes)),
-        of_ties(tie_rates(votes, "task", "judge", unit="items", gold_ties=labels)),
-    ]
+    return [of_ties(tie_rates(votes))]
 
 
 def pinned_positional_bias(votes, labels):
@@ -439,7 +442,9 @@ def rb2(shared):
             )
         ),
         "sweep_votes": of_sweeps(
-            sweep_votes(both, labels, [2, 8], protocol=Protocol(RandomSplits(n_splits=3)))
+            evaluate(
+                both, labels, n_votes=[2, 8], protocol=Protocol(RandomSplits(n_splits=3), None)
+            )
         ),
         "sweep_calibration": of_sweeps(
             sweep_calibration(plain, labels, [20, 60], protocol=Protocol(RandomSplits(n_splits=3)))
@@ -456,9 +461,7 @@ def rb2(shared):
             transfer_matrix(tasks, protocol=Protocol(RandomSplits(n_splits=3)))
         ),
         "fitted_parameters": of_parameters(fitted_parameters(tasks["math"])),
-        "label_distributions": of_distributions(
-            label_distributions(tasks["math"], protocol=Protocol(RandomSplits(n_splits=3)))
-        ),
+        "label_distributions": of_distributions(distributions(tasks["math"], n_splits=3)),
         "tie_rates": of_ties(tie_rates(votes, "template", "temperature")),
     }
 

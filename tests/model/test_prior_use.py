@@ -13,8 +13,7 @@ import btdagg
 from btdagg.datasets import simulate
 from btdagg.evaluation import Protocol, RandomSplits, evaluate
 from btdagg.evaluation.items import LabelledItems
-from btdagg.evaluation.neighbours import Neighbourhood
-from btdagg.evaluation.parts import Part
+from btdagg.evaluation.parts import Neighbourhood, Part
 from btdagg.methods import Davidson, MajorityVote, Neighbours, Threshold
 from btdagg.model.posterior import refitted
 

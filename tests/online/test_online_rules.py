@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 import btdagg
 from btdagg import DavidsonModel, InputError
 from btdagg.datasets import simulate
-from btdagg.evaluation import random_splits
 from btdagg.model import CalibrationWarning
 from btdagg.online import StoppingRule, VoteDistribution, fit_votes, plan, plan_rule
+from draws import random_splits
 
 models = st.builds(
     DavidsonModel,

@@ -7,10 +7,11 @@ import polars as pl
 import pytest
 
 from btdagg import Bounds, InputError, calibrate, majority_vote, read_labels, read_votes
-from btdagg.evaluation import LabelledItems, Protocol, RandomSplits, labelled_tasks, random_splits
+from btdagg.evaluation import LabelledItems, Protocol, RandomSplits, labelled_tasks
 from btdagg.methods import Davidson, MajorityVote
 from btdagg.paper import CorrectionRegime as Regime
 from btdagg.paper import fitted_parameters, regime_of
+from draws import random_splits
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
 

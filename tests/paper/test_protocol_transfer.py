@@ -11,10 +11,10 @@ from btdagg.evaluation import (
     RandomSplits,
     compare,
     labelled_tasks,
-    random_splits,
 )
 from btdagg.methods import Davidson, MajorityVote
 from btdagg.paper import transfer_matrix
+from draws import random_splits
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
 

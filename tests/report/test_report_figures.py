@@ -16,17 +16,13 @@ from matplotlib.figure import Figure
 from btdagg import InputError
 from btdagg.datasets import simulate
 from btdagg.evaluation import (
-    Cell,
     Comparison,
     Interval,
     LabelledItems,
-    MethodScores,
-    PositionalBias,
-    Protocol,
-    RandomSplits,
     Scores,
-    label_distributions,
 )
+from btdagg.evaluation.bias import PositionalBias
+from btdagg.evaluation.scores import Cell, MethodScores
 from btdagg.methods import ConfidenceWeightedVote, Davidson, MajorityVote, RoundedMedian
 from btdagg.paper import TieRates, Transfer
 from btdagg.paper.figures import tie_rate_figure, transfer_figure
@@ -42,6 +38,7 @@ from btdagg.report.figures import (
     vote_figures,
 )
 from btdagg.report.style import LABEL_COLOURS, SETTINGS, method_styles, series_styles, wrapped
+from draws import distributions as confusions
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
 
@@ -87,7 +84,7 @@ def rates(rows, columns):
     shape = (len(rows), len(columns))
     ties = np.random.default_rng(0).integers(1, 49, shape)
     full = np.full(shape, 50)
-    return TieRates("votes", tuple(rows), tuple(columns), ties, full, full, np.zeros(shape, int))
+    return TieRates(tuple(rows), tuple(columns), ties, full, full, np.zeros(shape, int))
 
 
 def every_figure(names):
@@ -182,7 +179,8 @@ def test_drawing_changes_no_global_state():
     code = """
 import sys
 from btdagg.report.figures import positional_bias_figure
-from btdagg.evaluation import PositionalBias, Interval
+from btdagg.evaluation.bias import PositionalBias
+from btdagg.evaluation import Interval
 assert "matplotlib" not in sys.modules
 one = PositionalBias(("j",), None, 5, 4, 1, 0, 5, 5, 5, 0.1, Interval(0.1, 0.0, 0.2))
 import matplotlib
@@ -349,7 +347,7 @@ def test_heat_map_is_centred_and_has_the_numbers():
 
 
 def test_bars_have_the_shares(items):
-    found = label_distributions(items, protocol=Protocol(RandomSplits(n_splits=3)))
+    found = confusions(items, n_splits=3)
     axis = axes_of(distribution_figure("x", found))[0]
     widths = np.array([bar.get_width() for bar in axis.patches]).reshape(3, 3)
     np.testing.assert_allclose(widths[0], 100 * found.gold)
@@ -365,7 +363,7 @@ def test_bars_have_the_shares(items):
 
 
 def test_confusion_has_counts_and_percentages(items):
-    found = label_distributions(items, protocol=Protocol(RandomSplits(n_splits=3)))
+    found = confusions(items, n_splits=3)
     first = axes_of(confusion_figure("x", found))[0]
     confusion = found.methods[0]
     assert first.texts[4].get_text() == (
@@ -402,7 +400,7 @@ def test_maps_show_every_decision_and_name_what_cannot_be_drawn(items):
 
 def test_points_have_their_intervals_and_shares_stay_within_0_and_100():
     full, ties = np.array([[50, 50]]), np.array([[1, 49]])
-    found = TieRates("votes", ("j",), ("p", "q"), ties, full, full, 0 * full)
+    found = TieRates(("j",), ("p", "q"), ties, full, full, 0 * full)
     axis = axes_of(tie_rate_figure(found))[0]
     assert found.cells[0][0].low < 0
     low, point, high, other = axis.lines

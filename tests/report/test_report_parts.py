@@ -11,7 +11,6 @@ import pytest
 from btdagg import InputError, read_labels, read_votes
 from btdagg.datasets import simulate
 from btdagg.evaluation import (
-    Cell,
     Interval,
     Protocol,
     RandomSplits,
@@ -21,6 +20,7 @@ from btdagg.evaluation import (
     labelled_tasks,
 )
 from btdagg.evaluation.parts import labelled_parts
+from btdagg.evaluation.scores import Cell
 from btdagg.methods import Davidson, MajorityVote, Threshold
 from btdagg.paper import ablate, compare_orders
 from btdagg.report import questions, sections

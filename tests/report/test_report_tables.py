@@ -14,17 +14,14 @@ from btdagg import InputError, read_labels, read_votes
 from btdagg.evaluation import (
     Comparison,
     LabelledItems,
-    MethodScores,
     Protocol,
     RandomSplits,
-    difference_interval,
     evaluate,
-    label_distributions,
-    mean_interval,
     positional_bias,
     sweep_calibration,
-    sweep_votes,
 )
+from btdagg.evaluation.intervals import mean_interval
+from btdagg.evaluation.scores import MethodScores
 from btdagg.evaluation.summary import averages, lines
 from btdagg.methods import Davidson, MajorityVote, RoundedMedian
 from btdagg.paper import (
@@ -58,6 +55,7 @@ from btdagg.report.tables import (
     vote_sweep_table,
 )
 from btdagg.report.wording import fixed, percent, stem, with_error
+from draws import distributions
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
 
@@ -392,7 +390,9 @@ def test_no_column_can_have_a_name_that_a_table_of_an_evaluation_uses(simulated,
         *score_tables(evaluation, lambda comparison, score: np.array([1, 2])),
         pvalue_table(evaluation),
         vote_sweep_table(
-            sweep_votes(*simulated, [2], protocol=Protocol(RandomSplits(n_splits=2, share=0.3)))
+            evaluate(
+                *simulated, n_votes=[2], protocol=Protocol(RandomSplits(n_splits=2, share=0.3))
+            )
         ),
         calibration_sweep_table(
             sweep_calibration(*simulated, [9], protocol=Protocol(RandomSplits(n_splits=2)))
@@ -432,7 +432,7 @@ def test_parameters(items):
 
 
 def test_confusion_and_distributions(items):
-    found = label_distributions(items, protocol=Protocol(RandomSplits(n_splits=4, share=0.2)))
+    found = distributions(items, n_splits=4, share=0.2)
     table = confusion_table("x", found)
     matrix, percent_ = found.methods[1].counts, found.methods[1].percentages
     row = table.rows[3 + 1]  # the second method's row of gold ties
@@ -501,7 +501,7 @@ def test_ablation_and_its_difference():
     for place, cell in enumerate(found.cells):
         one, other = cell.comparison.methods
         assert davidson[4 + place].text == with_error(one.mae_interval)
-        gain = difference_interval(one.mae, other.mae)
+        gain = mean_interval(one.mae - other.mae)
         assert difference[4 + place].text == with_error(gain, signed=True)
         assert davidson[4 + place].bold == (one.mae.mean() <= other.mae.mean())
         assert majority[4 + place].bold == (other.mae.mean() <= one.mae.mean())
@@ -520,14 +520,16 @@ def test_ablation_and_its_difference():
 
 def test_sweeps(simulated):
     votes, labels = simulated
-    found = sweep_votes(
-        votes, labels, [2, 4], protocol=Protocol(RandomSplits(n_splits=3, share=0.3))
+    found = evaluate(
+        votes, labels, n_votes=[2, 4], protocol=Protocol(RandomSplits(n_splits=3, share=0.3))
     )
     table = vote_sweep_table(found)
     assert table.header == ("task", "judge", "method", "2", "4")
     assert len(table.rows) == 4 * 2
     curve = found.sweeps[0].curves[1]
-    assert [e.text for e in table.rows[1][3:]] == [with_error(i) for i in curve.mae_intervals]
+    assert [e.text for e in table.rows[1][3:]] == [
+        with_error(point.mae_interval) for point in curve.points
+    ]
     assert float(rows_of(table)[0]["accuracy"]) == found.sweeps[0].curves[0].accuracy[0].mean()
     found = sweep_calibration(
         votes, labels, [10, 20], by=("task",), protocol=Protocol(RandomSplits(n_splits=3))

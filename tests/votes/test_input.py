@@ -16,13 +16,7 @@ import pytest
 import btdagg
 from btdagg import InputError, read_labels, read_votes
 from btdagg.datasets import simulate
-from btdagg.evaluation import (
-    Protocol,
-    RandomSplits,
-    evaluate,
-    labelled_tasks,
-    sweep_calibration,
-)
+from btdagg.evaluation import Protocol, RandomSplits, evaluate, labelled_tasks, sweep_calibration
 from btdagg.judge.pairs import read_pairs
 from btdagg.methods import by_name
 from btdagg.online import OnlineTally

@@ -7,7 +7,7 @@ import btdagg
 from btdagg import compare, estimate, estimate_systems
 from btdagg.datasets import simulate
 from btdagg.estimates import not_worse
-from btdagg.evaluation import CrossFit, GroupTest, Protocol, bootstrap_interval
+from btdagg.evaluation import CrossFit, GroupTest, Protocol
 from btdagg.evaluation.dealing import deal
 from btdagg.methods import Davidson, Isotonic, MajorityVote, Threshold
 
@@ -137,13 +137,6 @@ def test_a_panel_to_the_last_bit(groups):
         again = btdagg.calibrate_panel(counts[order], LABELS[order], groups=own)
         assert again.model == first.model
         assert again.cross_validated == first.cross_validated
-
-
-def test_a_bootstrap_of_means():
-    first = bootstrap_interval(LABELS, groups=GROUPS)
-    for order in ORDERS:
-        again = bootstrap_interval(LABELS[order], groups=GROUPS[order])
-        assert again == pytest.approx(first, rel=0, abs=1e-12)
 
 
 def leaves(tree, path=()):

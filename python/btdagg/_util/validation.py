@@ -282,8 +282,7 @@ def as_weights(weights: ArrayLike, soft: bool) -> NDArray[np.float64]:
 def as_losses(losses: ArrayLike, name: str, shape: str) -> NDArray[np.float64]:
     """Return losses as a contiguous float64 array of the dimensions that `shape` names.
 
-    The core checks that they are finite while it reads them. Integers that floats cannot represent
-    become the nearest floats; see `rests_of`.
+    The core checks that they are finite while it reads them.
 
     Raises
     ------
@@ -301,16 +300,6 @@ def as_losses(losses: ArrayLike, name: str, shape: str) -> NDArray[np.float64]:
     if array.ndim != shape.count(",") + (not shape.endswith(",)")):
         raise InputError(f"{name} has shape {array.shape}, expected {shape}")
     return np.ascontiguousarray(array, dtype=np.float64)
-
-
-def rests_of(losses: ArrayLike, floats: NDArray[np.float64]) -> NDArray[np.float64] | None:
-    """Return integers beyond 2**53 less their floats from `as_losses`; None if all are 0."""
-    array = np.asarray(losses)
-    if array.dtype.kind not in "iu" or not (np.abs(floats) >= 2.0**53).any():
-        return None
-    both = zip(array.ravel().tolist(), floats.ravel().tolist(), strict=True)
-    rests = np.array([value - int(nearest) for value, nearest in both], dtype=np.float64)
-    return rests.reshape(floats.shape) if rests.any() else None
 
 
 def as_groups(

@@ -33,14 +33,7 @@ from btdagg.cli.prior import PriorOption, methods_with_priors, priors_beside, vo
 from btdagg.cli.reporting import ReportOption, names, numbers, open_report, refuse_report, say_where
 from btdagg.cli.score_table import evaluation_as_json, print_table
 from btdagg.cli.tables import Columns, tables_of
-from btdagg.evaluation import (
-    PAPER_TEST,
-    CrossFit,
-    GroupTest,
-    Protocol,
-    RandomSplits,
-    SplitTest,
-)
+from btdagg.evaluation import PAPER_TEST, CrossFit, GroupTest, Protocol, RandomSplits, SplitTest
 from btdagg.evaluation import evaluate as run_evaluation
 from btdagg.evaluation.parts import USUAL, grouping, labelled_parts
 from btdagg.methods import AGGREGATORS, by_name

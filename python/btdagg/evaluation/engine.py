@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast
 import numpy as np
 
 from btdagg._util.validation import as_groups, as_labels, same_length
-from btdagg.evaluation.cells import Comparison, MethodScores, Tested
 from btdagg.evaluation.new_items import NewItems
-from btdagg.evaluation.ranking import GroupTest
+from btdagg.evaluation.protocol import GroupTest
+from btdagg.evaluation.scores import Comparison, MethodScores, Tested
 from btdagg.evaluation.splitters import CrossFit, RandomSplits
 from btdagg.methods import Aggregator, MajorityVote
 from btdagg.methods.base import Refittable, is_written, needs_of
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from btdagg.evaluation.items import LabelledItems
-    from btdagg.evaluation.neighbours import Neighbourhood
+    from btdagg.evaluation.parts import Neighbourhood
     from btdagg.evaluation.protocol import Protocol
     from btdagg.methods import Neighbours
     from btdagg.model.prior import Prior
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 Fitted = TypeVar("Fitted", bound=Aggregator)
 _Refits: TypeAlias = "Callable[[LabelledItems], NDArray[np.int8]]"
+
+_LABELS = np.array([-1, 0, 1])
+"""What is decided, in label order. Scores know labels by their places alone."""
 
 
 def cross_scores(
@@ -69,49 +72,55 @@ def cross_scores(
         If a set would have no items, an aggregator asks for more than there is, or what it decides
         is no labels.
     """
-    found: list[list[list[_SplitDecisions]]] = [[[] for _ in parts] for _ in parts]
+    decisions: list[list[list[_SplitDecisions]]] = [[[] for _ in parts] for _ in parts]
     by_name = not isinstance(protocol.splitter, RandomSplits)  # the paper's go by the rows
     drawn = [
         protocol.splitter.draw(len(part), part.units if by_name else part.groups, part.content)
         for part in parts
     ]
     for splits in zip(*drawn, strict=True):
-        for place, (source, (known, held_out), row) in enumerate(
-            zip(parts, splits, found, strict=True)
+        for place, (source, (calibrated, held_out), row) in enumerate(
+            zip(parts, splits, decisions, strict=True)
         ):
-            counts, labels = source.rows[known], source.labels[known]
             ready: Sequence[Aggregator] = methods
             if neighbourhoods is not None:
                 ready = with_neighbours(methods, neighbourhoods[place].prior(held_out))
+            counts, labels = source.rows[calibrated], source.labels[calibrated]
             fitted = [quiet_fit(method, counts, labels) for method in ready]
             if observe is not None:
                 observe(fitted)
             for target, (_, left), decided in zip(parts, splits, row, strict=True):
                 by_method = [_labels_of(method, target.rows[left]) for method in fitted]
-                decided.append(_SplitDecisions(np.stack(by_method), left, len(known)))
+                decided.append(_SplitDecisions(np.stack(by_method), left, len(calibrated)))
         if progress is not None:
             progress()
+    if not isinstance(protocol.splitter, CrossFit):
+        return [
+            [
+                _counted(part, methods, protocol, decided)
+                for part, decided in zip(parts, row, strict=True)
+            ]
+            for row in decisions
+        ]
     refitted: Sequence[Aggregator] = methods
-    if neighbourhoods is not None and isinstance(protocol.splitter, CrossFit):
+    if neighbourhoods is not None:
         # Each refit decides all items, of which its neighbours have seen none if there are others.
         # Else they have seen all: it is only how much the refits differ that counts.
         everything, nothing = np.arange(len(parts[0])), np.arange(0)
         around = neighbourhoods[0].prior(everything) or neighbourhoods[0].prior(nothing)
         refitted = with_neighbours(methods, around)
-    several = []
-    for source, row in zip(parts, found, strict=True):
-        refits: list[_Refits] | None = None
-        if isinstance(protocol.splitter, CrossFit):
-            resampled = protocol.splitter.resampled(source.units, source.content)
-            weights = np.concatenate([np.ones((1, len(source))), resampled])  # all items are first
-            refits = [_refitted(method, source, weights) for method in refitted]
-        several.append(
+    compared = []
+    for source, row in zip(parts, decisions, strict=True):
+        resampled = protocol.splitter.resampled(source.units, source.content)
+        weights = np.concatenate([np.ones((1, len(source))), resampled])  # all items are first
+        refits = [_refitted(method, source, weights) for method in refitted]
+        compared.append(
             [
-                _counted(part, methods, protocol, decided, refits)
+                _counted(part, methods, protocol, decided, _new_items(part, refits, decided))
                 for part, decided in zip(parts, row, strict=True)
             ]
         )
-    return several
+    return compared
 
 
 def with_neighbours(methods: Sequence[Aggregator], prior: Prior | None) -> list[Aggregator]:
@@ -153,51 +162,48 @@ def _counted(
     methods: Sequence[Aggregator],
     protocol: Protocol,
     decided: Sequence[_SplitDecisions],
-    refits: Sequence[_Refits] | None,
+    new_items: NewItems | None = None,
 ) -> Comparison:
     """Compare what the methods decided of a part with its gold labels, and with one another."""
     gold = [part.labels[split.items] for split in decided]
-    places = 9 * np.arange(len(methods))[:, None] + 4
-    matrices = [
-        np.bincount((places + 3 * known + split.labels).ravel(), minlength=9 * len(methods))
-        for split, known in zip(decided, gold, strict=True)
-    ]
-    by_split = np.stack(matrices).reshape(-1, len(methods), 3, 3)
-    new_items = None
-    if refits is not None:
-        new_items = _new_items(part, refits, decided)
+    k = len(_LABELS)
+    matrices = np.empty((len(methods), len(decided), k, k), dtype=np.int64)
+    for number, (split, labels) in enumerate(zip(decided, gold, strict=True)):
+        codes = k * np.searchsorted(_LABELS, labels) + np.searchsorted(_LABELS, split.labels)
+        for place, of_method in enumerate(codes):
+            matrices[place, number] = np.bincount(of_method, minlength=k * k).reshape(k, k)
     tested = None
-    if isinstance(protocol.test, GroupTest):
-        assert new_items is not None  # as the protocol has seen to
+    if isinstance(protocol.test, GroupTest) and new_items is not None:
         pvalues = tuple(new_items.pvalues(score)[None] for score in ("mae", "accuracy"))
         tested = Tested(protocol.test, *pvalues)
     elif protocol.test is not None:
-        losses = [np.abs(split.labels - known) for split, known in zip(decided, gold, strict=True)]
+        losses = [np.abs(split.labels - own) for split, own in zip(decided, gold, strict=True)]
         shared = None
         if part.groups is not None:
             group = as_groups(part.groups, "items", len(part))
             shared = [group[split.items] for split in decided]
         pvalues = protocol.test.pvalues(losses, shared, protocol.splitter.seed)
         tested = Tested(protocol.test, *pvalues)
+    scores = [
+        MethodScores(method.name, of_method)
+        if new_items is None
+        else MethodScores(
+            method.name,
+            of_method,
+            (new_items.interval(place), new_items.interval(place, "accuracy")),
+            len(part),
+        )
+        for place, (method, of_method) in enumerate(zip(methods, matrices, strict=True))
+    ]
     return Comparison(
-        tuple(
-            MethodScores(
-                method.name,
-                by_split[:, place],
-                None
-                if new_items is None
-                else (new_items.interval(place), new_items.interval(place, "accuracy")),
-                None if new_items is None else len(part),
-            )
-            for place, method in enumerate(methods)
-        ),
+        tuple(scores),
         n_items=len(part),
         n_calibration=float(np.mean([split.n_calibration for split in decided])),
         gold_tie_share=float(np.mean(part.labels == 0)),
         tested=tested,
         new_items=new_items,
-        calibrated=next((k for k, one in enumerate(methods) if is_written(one)), None),
-        baseline=next((k for k, one in enumerate(methods) if isinstance(one, MajorityVote)), None),
+        calibrated=next((k for k, method in enumerate(methods) if is_written(method)), None),
+        baseline=next((k for k, m in enumerate(methods) if isinstance(m, MajorityVote)), None),
     )
 
 
@@ -222,6 +228,7 @@ def _new_items(
         part.units,
         own,
         np.minimum(own, 1.0),
+        float(np.ptp(_LABELS)),
     )
 
 
@@ -236,4 +243,4 @@ def _refitted(
     for times in weights:
         drawn = np.repeat(np.arange(len(source)), times.astype(np.int64))
         fitted.append(quiet_fit(method, source.rows[drawn], source.labels[drawn]))
-    return lambda part: np.stack([_labels_of(one, part.rows) for one in fitted])
+    return lambda part: np.stack([_labels_of(refit, part.rows) for refit in fitted])

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @readable
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class LabelledItems:
     """Items with their evidence and gold labels.
 
@@ -42,11 +42,6 @@ class LabelledItems:
         Gold labels.
     groups : (n,) array, optional
         Group of each item, such as its prompt; see `RandomSplits.draw`.
-
-    Raises
-    ------
-    InputError
-        If shapes disagree, a value is out of range, or there are no items.
     """
 
     evidence: Evidence
@@ -60,17 +55,14 @@ class LabelledItems:
         groups: ArrayLike | None = None,
     ) -> None:
         evidence, labels, groups = labelled(evidence, labels, groups)
-        known, gold = Evidence.of(evidence), as_labels(labels)
-        as_whole_counts(known.counts)
-        same_length("labels", len(gold), "counts", len(known))
+        own, gold = Evidence.of(evidence), as_labels(labels)
+        as_whole_counts(own.counts)
+        same_length("labels", len(gold), "counts", len(own))
         same_index(counts=evidence, labels=labels, groups=groups)
         if not len(gold):
             raise InputError("labels is empty, expected at least one item")
-        object.__setattr__(self, "evidence", known)
-        object.__setattr__(self, "labels", gold)
-        object.__setattr__(
-            self, "groups", None if groups is None else np.asarray(unmasked(groups, "groups"))
-        )
+        group = None if groups is None else np.asarray(unmasked(groups, "groups"))
+        self.__dict__.update(evidence=own, labels=gold, groups=group)
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -85,52 +77,34 @@ class LabelledItems:
     @property
     def content(self) -> list[NDArray[Any]]:
         """What is known of each item, as `btdagg.evaluation.dealing.deal` takes it."""
-        known = self.evidence
-        found: list[NDArray[Any]] = [known.counts, self.labels]
-        if known.confidences is not None:
-            found += [getattr(known.confidences, name) for name in ("total", "least")]
-        found += [known.decisions[name] for name in sorted(known.decisions)]
-        return found + [known.by_judge[name] for name in sorted(known.by_judge)]
+        own = self.evidence
+        content: list[NDArray[Any]] = [own.counts, self.labels]
+        if own.confidences is not None:
+            content += [own.confidences.total, own.confidences.least]
+        content += [own.decisions[name] for name in sorted(own.decisions)]
+        return content + [own.by_judge[name] for name in sorted(own.by_judge)]
 
     def among(self, kept: NDArray[np.bool_]) -> LabelledItems:
-        """Return the items that are kept.
-
-        Raises
-        ------
-        InputError
-            If there are none.
-        """
+        """Return the items that are kept, at least one."""
         groups = None if self.groups is None else self.groups[kept]
         return LabelledItems(self.evidence[kept], self.labels[kept], groups)
 
     def with_decisions(self, names: Iterable[str]) -> NDArray[np.bool_]:
         """Return which items have all decisions of these names: (n,) array."""
-        known = np.ones(len(self), dtype=np.bool_)
+        kept = np.ones(len(self), dtype=np.bool_)
         for name in names:
-            known &= ~np.isnan(self.evidence.decisions.get(name, np.zeros(len(self))))
-        return known
+            kept &= ~np.isnan(self.evidence.decisions.get(name, np.zeros(len(self))))
+        return kept
 
     def require_two_labels(self) -> None:
-        """Check that there are two different labels; otherwise no methods can be told apart.
-
-        Raises
-        ------
-        InputError
-            If all labels are the same.
-        """
+        """Refuse labels that are all the same: they tell no methods apart."""
         if (self.labels == self.labels[0]).all():
             raise InputError(
                 f"all {len(self)} labels are {self.labels[0]}, expected at least two different ones"
             )
 
     def require_splits(self, splitter: Splitter) -> None:
-        """Check that the items can be split.
-
-        Raises
-        ------
-        InputError
-            If a set would have no items.
-        """
+        """Refuse items that cannot be split."""
         for _ in splitter.draw(len(self), self.groups, self.content):
             pass
 

@@ -31,8 +31,8 @@ def mean_absolute_error(labels: ArrayLike, predicted: ArrayLike) -> float:
     ----------
     The paper's equation for MAE.
     """
-    gold, given = _pair(labels, predicted)
-    return float(np.abs(gold - given).mean())
+    gold, predictions = _pair(labels, predicted)
+    return float(np.abs(gold - predictions).mean())
 
 
 def pairwise_accuracy(labels: ArrayLike, predicted: ArrayLike) -> float:
@@ -44,17 +44,8 @@ def pairwise_accuracy(labels: ArrayLike, predicted: ArrayLike) -> float:
     ----------
     The paper's PA.
     """
-    gold, given = _pair(labels, predicted)
-    return float((gold == given).mean())
-
-
-def confusion_matrix(labels: ArrayLike, predicted: ArrayLike) -> NDArray[np.int64]:
-    """Count the items by gold label (rows) and predicted label (columns), (3, 3) in label order.
-
-    Takes and raises what `mean_absolute_error` does.
-    """
-    gold, given = _pair(labels, predicted)
-    return np.bincount(3 * (gold + 1) + given + 1, minlength=9).reshape(3, 3)
+    gold, predictions = _pair(labels, predicted)
+    return float((gold == predictions).mean())
 
 
 def discrete_ranked_probability_score(
@@ -72,8 +63,7 @@ def discrete_ranked_probability_score(
     Raises
     ------
     InputError
-        If shapes disagree, a label is invalid, or a row is not a distribution; the message names
-        it.
+        If shapes disagree, a label is invalid, or a row is not a distribution.
 
     References
     ----------
@@ -82,13 +72,10 @@ def discrete_ranked_probability_score(
     gold = as_labels(labels)
     named = in_label_order(probabilities, "probabilities", "p_")
     p = as_numbers(named, "probabilities").astype(np.float64)
-    if p.ndim != 2 or p.shape[1] != 3:
-        raise InputError(f"probabilities has shape {p.shape}, expected (n, 3)")
-    same_length("probabilities", len(p), "labels", len(gold))
+    if p.shape != (len(gold), 3):
+        raise InputError(f"probabilities has shape {p.shape}, expected ({len(gold)}, 3)")
     same_index(labels=labels, probabilities=probabilities)
-    good = (p >= 0).all(axis=1) & np.isclose(
-        p.sum(axis=1), 1.0, rtol=0, atol=1e-6
-    )  # of single precision
+    good = (p >= 0).all(axis=1) & (np.abs(p.sum(axis=1) - 1) <= 1e-6)  # of single precision
     if not good.all():
         row = int(np.argmin(good))
         raise InputError(
@@ -101,9 +88,9 @@ def discrete_ranked_probability_score(
 
 
 def _pair(labels: ArrayLike, predicted: ArrayLike) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
-    gold, given = as_labels(labels), as_labels(predicted, "predicted")
-    same_length("predicted", len(given), "labels", len(gold))
+    gold, predictions = as_labels(labels), as_labels(predicted, "predicted")
+    same_length("predicted", len(predictions), "labels", len(gold))
     same_index(labels=labels, predicted=predicted)
     if len(gold) == 0:
         raise InputError("labels is empty, expected at least one item")
-    return gold, given
+    return gold, predictions

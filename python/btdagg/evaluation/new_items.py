@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 Score: TypeAlias = Literal["mae", "accuracy"]
 
 _LEVEL = 0.95
-_WORST = {"mae": 2.0, "accuracy": 1.0}
 
 
 @readable
@@ -39,28 +38,24 @@ class NewItems:
         Group of each item, as a number from 0.
     own_errors, own_wrong : (m, n) arrays, optional
         Losses of the models that are fitted to all items, which are the ones that are written.
+    worst : float
+        The largest absolute error that there can be.
 
     Notes
     -----
-    The variance of a mean loss has two parts. One is that of the groups' losses, as of a ratio
-    estimator. The other is that of the model: a model fitted to other groups would have had another
-    error, which all items share. It is the variance, over models fitted to resampled groups, of the
-    error on one and the same set of items. Quantiles are of Student's t, with one degree of freedom
-    less than there are groups. A difference that is the same in all g groups has no such variance:
-    its p-value is that of their signs, ``2**(1 - g)``, and its interval lets as many groups differ
-    otherwise, by as much as they can, as Wilson's interval of a share allows where none is seen.
+    The variance of a mean loss has two parts: that of the groups' losses, as of a ratio estimator;
+    and that of the model, which all items share: the variance of the error of models fitted to
+    resampled groups. Quantiles are of Student's t, with one degree of freedom less than there are
+    groups. A difference that is the same in all g groups has no such variance: its p-value is that
+    of their signs, ``2**(1 - g)``, and its interval lets as many groups differ otherwise as
+    Wilson's interval of a share allows where none is seen.
 
-    Items of one or two votes have few different counts, and a fit decides all items with the same
-    counts alike. A few labels more or less then flip the decisions of a whole class of items, and
-    cross-fitted models, of which some do and some do not, are of another kind than the one that is
-    written. But there are few ways to decide, so that the losses of the written model on its own
-    labels are hardly better than its losses on new items. The interval of a difference therefore
-    reaches from the lower to the upper end of two: that of cross-fitted losses, and that of the
-    written models' own losses, without the part of the variance that refits have. Where there are
-    many counts, the written model does better on its own labels than on new items, and where there
-    are few, cross-fitting misjudges what has been written; the truth has to be outside of both to
-    be missed. A difference is significant where both say so, to the same side. Models that decide
-    every item alike do not differ.
+    Items of one or two votes have few different counts, and a few labels flip the decisions of a
+    whole class of them. Cross-fitted models are then of another kind than the one that is written,
+    whose losses on its own labels are hardly better than those on new items. The interval of a
+    difference therefore reaches from the lower to the upper end of two: that of cross-fitted
+    losses, and that of the written models' own losses, without the part of the refits. A difference
+    is significant where both say so, to the same side.
 
     References
     ----------
@@ -77,6 +72,7 @@ class NewItems:
     groups: NDArray[np.int64]
     own_errors: NDArray[np.float64] | None = None
     own_wrong: NDArray[np.float64] | None = None
+    worst: float = 2.0
 
     @cached_property
     def n_groups(self) -> int:
@@ -85,29 +81,22 @@ class NewItems:
 
     def interval(self, method: int, score: Score = "mae") -> Interval:
         """Mean absolute error or accuracy of a method, by its number, with its 95% interval."""
-        losses, refits = self._losses(score)
+        losses, refits, _ = self._losses(score)
         mean, error = self._standard_error(losses[method], refits[method])
-        low, high = max(mean - self._t * error, 0.0), min(mean + self._t * error, _WORST[score])
-        return (
-            Interval(1 - mean, 1 - high, 1 - low)
-            if score == "accuracy"
-            else Interval(mean, low, high)
-        )
+        half = self._t * error
+        worst = self.worst if score == "mae" else 1.0
+        interval = Interval(mean, max(mean - half, 0.0), min(mean + half, worst))
+        return Interval(*(1 - end for end in _turned(interval))) if score != "mae" else interval
 
     def difference(self, method: int, other: int, score: Score = "mae") -> Interval:
         """Score of a method less that of another, with its 95% interval."""
-        mean, low, high = self._difference(method, other, score, self._t)
-        return Interval(-mean, -high, -low) if score == "accuracy" else Interval(mean, low, high)
+        return _signed(self._difference(method, other, score, self._t), score)
 
     def beside(self, other: NewItems) -> NewItems:
         """Return these methods and others, of which each has losses of the same items."""
-        return NewItems(
-            np.concatenate([self.errors, other.errors]),
-            np.concatenate([self.wrong, other.wrong]),
-            np.concatenate([self.refit_errors, other.refit_errors]),
-            np.concatenate([self.refit_wrong, other.refit_wrong]),
-            self.groups,
-        )
+        names = ("errors", "wrong", "refit_errors", "refit_wrong")
+        both = [np.concatenate([getattr(self, name), getattr(other, name)]) for name in names]
+        return NewItems(*both, self.groups, worst=self.worst)
 
     def to_best(self, score: Score = "mae") -> list[Interval]:
         """Score of each method less the best of the others, with intervals that hold together.
@@ -127,29 +116,26 @@ class NewItems:
         if m < 2:
             return [Interval(0.0, 0.0, 0.0)] * m
         quantile = float(stats.t.ppf(1 - (1 - _LEVEL) / (m - 1), self.n_groups - 1))
-        found = []
-        for one in range(m):
-            others = [other for other in range(m) if other != one]
-            several = [self._difference(one, other, score, quantile) for other in others]
-            mean, low, high = np.max(several, axis=0).tolist()
-            low, high = min(low, 0.0), max(high, 0.0)
-            found.append(
-                Interval(-mean, -high, -low) if score == "accuracy" else Interval(mean, low, high)
-            )
-        return found
+        intervals = []
+        for method in range(m):
+            others = [other for other in range(m) if other != method]
+            differences = [self._difference(method, other, score, quantile) for other in others]
+            mean, low, high = np.max(differences, axis=0).tolist()
+            intervals.append(_signed(Interval(mean, min(low, 0.0), max(high, 0.0)), score))
+        return intervals
 
     def pvalues(self, score: Score = "mae") -> NDArray[np.float64]:
         """P-values of every two methods, (m, m): the test that the intervals of differences are."""
         m = len(self.errors)
-        found = np.ones((m, m))
-        for one in range(m):
-            for other in range(one):
-                means, errors = np.transpose(self._means_and_errors(one, other, score))
+        pvalues = np.ones((m, m))
+        for method in range(m):
+            for other in range(method):
+                means, errors = np.transpose(self._means_and_errors(method, other, score))
                 half = t_pvalues(means, errors, self.n_groups - 1) / 2
                 above = np.where(means > 0, half, 1 - half)  # of the difference being above 0
                 p = 2 * min(above.max(), (1 - above).max())
-                found[one, other] = found[other, one] = min(p, 1.0)
-        return found
+                pvalues[method, other] = pvalues[other, method] = min(p, 1.0)
+        return pvalues
 
     @cached_property
     def _t(self) -> float:
@@ -157,37 +143,37 @@ class NewItems:
 
         return float(stats.t.ppf((1 + _LEVEL) / 2, self.n_groups - 1))
 
-    def _losses(self, score: Score) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _losses(
+        self, score: Score
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64] | None]:
+        """Losses by item, mean losses of refits, and the written models' own losses."""
         if score == "mae":
-            return self.errors, self.refit_errors
-        return self.wrong, self.refit_wrong
+            return self.errors, self.refit_errors, self.own_errors
+        return self.wrong, self.refit_wrong, self.own_wrong
 
     def _means_and_errors(self, method: int, other: int, score: Score) -> list[tuple[float, float]]:
         """Mean difference and its standard error: of cross-fitted losses, and of the own ones."""
-        losses, refits = self._losses(score)
-        found = [
-            self._standard_error(losses[method] - losses[other], refits[method] - refits[other])
-        ]
-        own = self.own_errors if score == "mae" else self.own_wrong
+        losses, refits, own = self._losses(score)
+        of_refits = refits[method] - refits[other]
+        pairs = [self._standard_error(losses[method] - losses[other], of_refits)]
         if own is not None:
-            found.append(self._standard_error(own[method] - own[other], np.zeros(2)))
-        return found
+            pairs.append(self._standard_error(own[method] - own[other], np.zeros(2)))
+        return pairs
 
-    def _difference(
-        self, method: int, other: int, score: Score, quantile: float
-    ) -> tuple[float, float, float]:
+    def _difference(self, method: int, other: int, score: Score, quantile: float) -> Interval:
         """Mean difference of cross-fitted losses, and the ends of its interval."""
-        several = self._means_and_errors(method, other, score)
-        lows, highs = zip(*(self._ends(*each, quantile, score) for each in several), strict=True)
-        return several[0][0], min(lows), max(highs)
+        pairs = self._means_and_errors(method, other, score)
+        worst = self.worst if score == "mae" else 1.0
+        lows, highs = zip(*(self._ends(*pair, quantile, worst) for pair in pairs), strict=True)
+        return Interval(pairs[0][0], min(lows), max(highs))
 
     def _ends(
-        self, mean: float, error: float, quantile: float, score: Score
+        self, mean: float, error: float, quantile: float, worst: float
     ) -> tuple[float, float]:
         if error > 0 or mean == 0:
             return mean - quantile * error, mean + quantile * error
         # All groups differ alike. Wilson's interval says how many others may do otherwise.
-        unlike, worst = quantile**2 / (self.n_groups + quantile**2), _WORST[score]
+        unlike = quantile**2 / (self.n_groups + quantile**2)
         return mean - unlike * (worst + mean), mean + unlike * (worst - mean)
 
     def _standard_error(
@@ -197,7 +183,17 @@ class NewItems:
         mean, n = losses.mean(), len(losses)
         by_group = np.bincount(self.groups, weights=losses - mean)
         of_groups = (by_group**2).sum() * self.n_groups / (self.n_groups - 1) / n**2
-        found = float(mean), float(np.sqrt(of_groups + refits.var(ddof=1)))
-        return found[0] if abs(found[0]) > ROUNDING else 0.0, found[1] if found[
-            1
-        ] > ROUNDING else 0.0
+        error = float(np.sqrt(of_groups + refits.var(ddof=1)))
+        return (
+            float(mean) if abs(mean) > ROUNDING else 0.0,
+            error if error > ROUNDING else 0.0,
+        )
+
+
+def _turned(interval: Interval) -> Interval:
+    return Interval(interval.mean, interval.high, interval.low)
+
+
+def _signed(of_losses: Interval, score: Score) -> Interval:
+    """Turn a difference of losses into one of scores: accuracy is higher where losses are lower."""
+    return of_losses if score == "mae" else Interval(*(-end for end in _turned(of_losses)))

@@ -13,8 +13,7 @@ from btdagg._util.readable import readable
 from btdagg.evaluation.comparison import Options, Point, Start, evaluate_at, numbers_of_votes
 from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.parts import USUAL, Part
-from btdagg.evaluation.protocol import Protocol
-from btdagg.evaluation.ranking import GroupTest
+from btdagg.evaluation.protocol import GroupTest, Protocol
 from btdagg.evaluation.splitters import CrossFit
 from btdagg.methods import Aggregator, Davidson, MajorityVote, Panel
 from btdagg.methods.panel import OneJudge

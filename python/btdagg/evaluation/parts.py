@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.readable import readable
 from btdagg.evaluation.items import LabelledItems
-from btdagg.evaluation.neighbours import Neighbourhood
+from btdagg.model.prior import Neighbour, Prior, fit_prior
 from btdagg.votes import LabelledCounts, Labels, Table, Votes, align
 from btdagg.votes.join import labels_of, with_task
 from btdagg.votes.table import NUMBER, require
@@ -57,15 +57,7 @@ class Part:
     ) -> tuple[LabelledItems, LabelledCounts]:
         """Join votes with the labels of their items; the second result counts what was left out.
 
-        Parameters
-        ----------
-        n_votes, confidence, decisions
-            See `Votes.evidence`.
-
-        Raises
-        ------
-        InputError
-            If no item has both votes and a label, or a column has an invalid value.
+        Arguments are those of `Votes.evidence`.
         """
         ids, evidence = self.votes.evidence(
             n_votes, confidence=confidence, decisions=tuple(decisions)
@@ -96,13 +88,7 @@ class Part:
         return self._belongings[n_votes]
 
     def require_comparable(self, items: LabelledItems) -> None:
-        """Check that labelled items can be split and have two labels; errors name the file.
-
-        Raises
-        ------
-        InputError
-            If there is one item, all labels are the same, or no item has a vote.
-        """
+        """Refuse labelled items that cannot be split or have one label; errors name the file."""
         n, source = len(items), self.labels.source
         if n < 2:
             raise InputError(f"{source}: {n} item with votes has a label, expected at least 2")
@@ -119,11 +105,6 @@ def parts_of(votes: Votes, labels: Labels, by: Sequence[str] | None) -> tuple[Ke
 
     If only the labels have a column `task`, each item gets its task from there. If some items have
     a task, items without one are left out.
-
-    Raises
-    ------
-    InputError
-        If there is no such column, or an item could be of several tasks.
     """
     votes = with_task(votes, labels)
     columns = grouping(votes, by)
@@ -137,13 +118,7 @@ def parts_of(votes: Votes, labels: Labels, by: Sequence[str] | None) -> tuple[Ke
 def grouping(
     votes: Table, by: Sequence[str] | None, usual: Sequence[str] = USUAL
 ) -> tuple[str, ...]:
-    """Return the columns that votes are grouped by; by default the usual ones that they have.
-
-    Raises
-    ------
-    InputError
-        If `by` is not a sequence, or there is no such column.
-    """
+    """Return the columns that votes are grouped by; by default the usual ones that they have."""
     if isinstance(by, str):
         raise InputError(f"by is {by!r}, expected a sequence of column names")
     columns = [column for column in usual if column in votes.columns] if by is None else by
@@ -152,13 +127,7 @@ def grouping(
 
 
 def labelled_tasks(
-    votes: Votes,
-    labels: Labels,
-    *,
-    by: Sequence[str] = ("task",),
-    n_votes: int | None = None,
-    confidence: str | None = None,
-    decisions: Sequence[str] = (),
+    votes: Votes, labels: Labels, *, by: Sequence[str] = ("task",), n_votes: int | None = None
 ) -> dict[str, LabelledItems]:
     """Join votes and labels for every task.
 
@@ -170,7 +139,7 @@ def labelled_tasks(
         Gold labels. If only they have a column `task`, each item gets its task from there.
     by : sequence of str
         Columns of the votes whose values make a task.
-    n_votes, confidence, decisions
+    n_votes : int, optional
         See `Votes.evidence`.
 
     Returns
@@ -183,17 +152,15 @@ def labelled_tasks(
     Raises
     ------
     InputError
-        If a column is missing, votes of several judges would be added up, a task has no item
-        with both votes and a label, or `n_votes` or `confidence` is given for counts.
+        If a column is missing, votes of several judges would be added up, or a task has no item
+        with both votes and a label.
     """
     if "judge" not in by:
         refuse_several_judges(votes)
-    found, refused = labelled_parts(
-        votes, labels, by=by, n_votes=n_votes, confidence=confidence, decisions=decisions
-    )
+    parts, refused = labelled_parts(votes, labels, by=by, n_votes=n_votes)
     for reason in refused.values():
         raise InputError(reason)
-    return dict(zip(names_of(found), found.values(), strict=True))
+    return dict(zip(names_of(parts), parts.values(), strict=True))
 
 
 def labelled_parts(
@@ -209,30 +176,118 @@ def labelled_parts(
 
     Parameters
     ----------
-    votes, labels, by, n_votes, confidence, decisions
+    votes, labels, by
         See `labelled_tasks`. Unlike there, votes of several judges are pooled if `by` does not
         separate them, as in `evaluate`.
+    n_votes, confidence, decisions
+        See `Votes.evidence`.
 
     Returns
     -------
     tuple of (dict of key to LabelledItems, dict of key to str)
         The parts by key, and for every other key the reason why it has none.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, or `n_votes` or `confidence` is given for counts.
     """
     _, parts = parts_of(votes, labels, by)
     require_columns(votes, [n_votes], confidence, decisions)
-    found: dict[Key, LabelledItems] = {}
+    joined: dict[Key, LabelledItems] = {}
     refused: dict[Key, str] = {}
     for part in parts:
         try:
-            found[part.key], _ = part.labelled(n_votes, confidence, decisions)
+            joined[part.key], _ = part.labelled(n_votes, confidence, decisions)
         except InputError as error:
             refused[part.key] = str(error)
-    return found, refused
+    return joined, refused
+
+
+def require_columns(
+    votes: Votes,
+    n_votes: Sequence[int | None],
+    confidence: str | None,
+    decisions: Iterable[str],
+) -> None:
+    """Check once, and not part by part, that votes have the columns that are needed."""
+    votes.refuse_of_counts(n_votes=n_votes[0], confidence=confidence)
+    require(votes, [] if confidence is None else [confidence])
+    require(votes, [column_of_decisions(name, n) for n in n_votes for name in decisions])
+
+
+def among_gold_ties(votes: Votes, labels: Labels) -> Votes:
+    """Keep the votes on items whose label is a tie, of which there has to be one."""
+    import polars as pl
+
+    votes = with_task(votes, labels)
+    ties = labels_of(labels, votes).frame.filter(pl.col("label") == 0)
+    key = [c for c in ("item", "task") if c in votes.columns and c in ties.columns]
+    names = [pl.col(column).cast(pl.String) for column in key]
+    rows = votes.numbered()
+    rows = rows.join(ties, left_on=names, right_on=names, how="semi", nulls_equal=True)
+    if not rows.height:
+        raise InputError(f"{labels.source}: no item with votes has a label that is a tie")
+    return votes.renumbered(rows.sort(NUMBER))
+
+
+def names_of(keys: Iterable[Key]) -> list[str]:
+    """Name each key by its values, joined by a space; in quotes if two names would be equal."""
+    keys = list(keys)
+    names = [" ".join(key) for key in keys]
+    if len(set(names)) == len(names):
+        return names
+    return [" ".join(map(repr, key)) for key in keys]
+
+
+def refuse_several_judges(votes: Votes) -> None:
+    """Raise an `InputError` if votes of several judges would be added up."""
+    if "judge" in votes.columns and votes.frame["judge"].n_unique() > 1:
+        first, second = votes.frame["judge"].unique(maintain_order=True).head(2)
+        raise InputError(
+            f"{votes.source}: votes of judge {first!r} and of judge {second!r}; filter by judge "
+            "first"
+        )
+
+
+class Neighbourhood:
+    """What the other parts of an evaluation may tell of one, without what is held out.
+
+    Parameters
+    ----------
+    own : (n,) array of str
+        What each item of the part belongs to: its group, or itself.
+    others : mapping of str to (LabelledItems, (m,) array of str)
+        The other parts, with what their items belong to.
+    """
+
+    def __init__(
+        self,
+        own: NDArray[Any],
+        others: Mapping[str, tuple[LabelledItems, NDArray[Any]]],
+    ) -> None:
+        numbers: dict[str, int] = {}
+        self._own = _numbered(own, numbers)
+        n_own = len(numbers)
+        self._parts: list[tuple[str, LabelledItems, NDArray[np.intp]]] = []
+        self._untouched: dict[str, Neighbour] = {}  # those that share nothing with the part
+        for name, (items, belong) in others.items():
+            of_items = _numbered(belong, numbers)
+            self._parts.append((name, items, of_items))
+            if (of_items >= n_own).all():
+                self._untouched[name] = _neighbour(items, np.ones(len(items), dtype=np.bool_))
+        self._n_names = len(numbers)
+
+    def prior(self, held_out: NDArray[np.intp]) -> Prior | None:
+        """Return the prior of the others without the items, or groups, that are held out.
+
+        None where nothing is left of them.
+        """
+        left_out = np.zeros(self._n_names, dtype=np.bool_)
+        left_out[self._own[held_out]] = True
+        neighbours = {}
+        for name, items, numbers in self._parts:
+            kept = ~left_out[numbers]
+            if name in self._untouched:
+                neighbours[name] = self._untouched[name]
+            elif kept.any():
+                neighbours[name] = _neighbour(items, kept)
+        return Prior(neighbours) if neighbours else None
 
 
 def neighbourhood(
@@ -244,66 +299,18 @@ def neighbourhood(
     """
     others = {}
     for other in parts:
-        if other.key != part.key and (known := other.belonging(n_votes)) is not None:
-            others[" ".join(map(repr, other.key))] = known
+        if other.key != part.key and (belonging := other.belonging(n_votes)) is not None:
+            others[" ".join(map(repr, other.key))] = belonging
     own = part.belonging(n_votes)
     return Neighbourhood(np.empty(0, dtype=object) if own is None else own[1][kept], others)
 
 
-def require_columns(
-    votes: Votes,
-    n_votes: Sequence[int | None],
-    confidence: str | None,
-    decisions: Iterable[str],
-) -> None:
-    """Check once, and not part by part, that votes have the columns that are needed.
-
-    Raises
-    ------
-    InputError
-        If `n_votes` or `confidence` is given for counts, or a column of confidences or decisions is
-        missing.
-    """
-    votes.refuse_of_counts(n_votes=n_votes[0], confidence=confidence)
-    require(votes, [] if confidence is None else [confidence])
-    require(votes, [column_of_decisions(name, n) for n in n_votes for name in decisions])
+def _numbered(names: NDArray[Any], numbers: dict[str, int]) -> NDArray[np.intp]:
+    """Numbers of names, of which new ones get the next."""
+    listed = [numbers.setdefault(str(name), len(numbers)) for name in names.tolist()]
+    return np.array(listed, dtype=np.intp)
 
 
-def among_gold_ties(votes: Votes, labels: Labels) -> Votes:
-    """Keep the votes on items whose label is a tie.
-
-    Raises
-    ------
-    InputError
-        If none is left.
-    """
-    import polars as pl
-
-    known = with_task(votes, labels)
-    ties = labels_of(labels, known).frame.filter(pl.col("label") == 0)
-    key = [c for c in ("item", "task") if c in known.columns and c in ties.columns]
-    names = [pl.col(column).cast(pl.String) for column in key]
-    rows = known.numbered()
-    rows = rows.join(ties, left_on=names, right_on=names, how="semi", nulls_equal=True)
-    if not rows.height:
-        raise InputError(f"{labels.source}: no item with votes has a label that is a tie")
-    return known.renumbered(rows.sort(NUMBER))
-
-
-def names_of(keys: Iterable[Key]) -> list[str]:
-    """Name each key by its values, joined by a space; in quotes if two names would be equal."""
-    known = list(keys)
-    names = [" ".join(key) for key in known]
-    if len(set(names)) == len(names):
-        return names
-    return [" ".join(map(repr, key)) for key in known]
-
-
-def refuse_several_judges(votes: Votes) -> None:
-    """Raise an `InputError` if votes of several judges would be added up."""
-    if "judge" in votes.columns and votes.frame["judge"].n_unique() > 1:
-        first, second = votes.frame["judge"].unique(maintain_order=True).head(2)
-        raise InputError(
-            f"{votes.source}: votes of judge {first!r} and of judge {second!r}; filter by judge "
-            "first"
-        )
+def _neighbour(items: LabelledItems, kept: NDArray[np.bool_]) -> Neighbour:
+    prior = fit_prior([(items.evidence.counts[kept], items.labels[kept])])
+    return next(iter(prior.neighbours.values()))

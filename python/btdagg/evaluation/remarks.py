@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from btdagg.evaluation.cells import Cell, MethodScores
+    from btdagg.evaluation.scores import Cell, MethodScores, Scores
 
 # Labels in label order.
 _ANSWERS = ("B", "tie", "A")
@@ -20,72 +20,78 @@ _OFTEN = 0.25
 _ENOUGH = 20
 
 
-def left_out(n_unlabelled: int, n_without_votes: int, n_missing: int) -> list[str]:
-    """Say how many items, labels and votes are left out."""
-    found = []
+def remarks_of(scores: Scores) -> tuple[str, ...]:
+    """Say what a reader has to know before using the numbers."""
+    cells = scores.at_most_votes().values()
+    n_missing = sum(cell.n_missing for cell in cells)
+    remarks = [*scores.about_data]
     for one, many, count in (
-        ("item has votes but no label", "items have votes but no label", n_unlabelled),
-        ("label has no votes", "labels have no votes", n_without_votes),
+        ("item has votes but no label", "items have votes but no label", scores.n_unlabelled),
+        ("label has no votes", "labels have no votes", scores.n_without_votes),
         ("vote is missing", "votes are missing", n_missing),
     ):
         if count:
-            found.append(f"1 {one}" if count == 1 else f"{count} {many}")
-            found[-1] += " and is left out" if count == 1 else " and are left out"
-    return found
+            remarks.append(f"{count} {many} and are left out" if count > 1 else (
+                f"1 {one} and is left out"
+            ))  # fmt: skip
+    for cell in cells:
+        remarks += _about_votes(cell)
+    remarks += [f"{' '.join(key)}: not evaluated: {reason}" for key, reason in scores.skipped]
+    if scores.n_sharing:
+        remarks.append(
+            f"{scores.n_sharing} items share a prompt with another, and the labels have no "
+            "column group: intervals and tests take them for independent and may be too "
+            "narrow; a column group with the prompt's id keeps them together"
+        )
+    for cell in cells:
+        remarks += _constant(cell)
+        if cell.comparison.new_items is not None:
+            remarks += [*_against(cell), *_beaten(cell)]
+    return tuple(remarks)
 
 
-def about_votes(cell: Cell) -> list[str]:
+def _about_votes(cell: Cell) -> Iterator[str]:
     """Say which items of a cell have fewer votes or decisions than were asked for."""
-    found, where = [], _where(cell)
+    where = _where(cell)
     if cell.n_empty:
-        found.append(
+        yield (
             f"{where}{cell.n_empty} of {cell.comparison.n_items} items have only "
             "missing votes, and are decided without votes"
         )
     if cell.n_undecided:
         items = "item has" if cell.n_undecided == 1 else "items have"
-        found.append(
+        yield (
             f"{where}{cell.n_undecided} {items} no decision of some method (its prompt shows "
             "them as examples, or an answer is missing) and count for none"
         )
     if cell.n_asked != cell.n_votes and cell.n_votes is not None:
-        found.append(f"{where}no item has {cell.n_asked} votes; all {cell.n_votes} were used")
-    return found
-
-
-def about_methods(cell: Cell) -> list[str]:
-    """Say where a judge adds nothing that a constant or majority vote would not."""
-    found = _constant(cell)
-    if cell.comparison.new_items is not None:
-        found += [*_against(cell), *_beaten(cell)]
-    return found
+        yield f"{where}no item has {cell.n_asked} votes; all {cell.n_votes} were used"
 
 
 def _where(cell: Cell) -> str:
     return f"{' '.join(cell.key)}: " if cell.key else ""
 
 
-def _against(cell: Cell) -> list[str]:
+def _against(cell: Cell) -> Iterator[str]:
     """Say so where majority vote picks the wrong side more often than the right one."""
     compared = cell.comparison
     if compared.baseline is None:
-        return []
+        return
     matrices = compared.methods[compared.baseline].matrices.sum(axis=0)
     times = matrices.sum() / compared.n_items  # how often an item was decided
-    right = (matrices[0, 0] + matrices[2, 2]) / times
-    wrong = (matrices[0, 2] + matrices[2, 0]) / times
-    if wrong - right <= 2 * np.sqrt(right + wrong):  # two standard errors of a fair coin
-        return []
-    return [
-        f"{_where(cell)}majority vote picks the other side than the label for {wrong:.0f} items "
-        f"and the same for {right:.0f}: the votes are against the labels. Check first that A and B "
-        "are the same responses in votes and labels"
-    ]
+    right = (matrices[0, 0] + matrices[-1, -1]) / times
+    wrong = (matrices[0, -1] + matrices[-1, 0]) / times
+    if wrong - right > 2 * np.sqrt(right + wrong):  # two standard errors of a fair coin
+        yield (
+            f"{_where(cell)}majority vote picks the other side than the label for {wrong:.0f} "
+            f"items and the same for {right:.0f}: the votes are against the labels. Check first "
+            "that A and B are the same responses in votes and labels"
+        )
 
 
-def _beaten(cell: Cell) -> list[str]:
+def _beaten(cell: Cell) -> Iterator[str]:
     """Name the methods that do not beat majority vote, or the best constant, on held-out items."""
-    compared, where, found = cell.comparison, _where(cell), []
+    compared, where = cell.comparison, _where(cell)
     methods = [
         method for place, method in enumerate(compared.methods) if place != compared.baseline
     ]
@@ -94,30 +100,26 @@ def _beaten(cell: Cell) -> list[str]:
         majority = compared.methods[compared.baseline]
         behind = [method for method in methods if method.mean_mae >= majority.mean_mae]
         if behind:
-            found.append(
-                f"{where}{_with_mae(behind)} {_does(behind)} not beat majority vote (MAE "
+            yield (
+                f"{where}{_not_beating(behind)} majority vote (MAE "
                 f"{majority.mean_mae:.3f}) on held-out items: with {compared.n_calibration:.0f} "
                 "labels to learn from, label more items or use majority vote"
             )
         methods.append(majority)
-    if constant == 0 and _always_ties(cell) and cell.fitted is not None:  # which is said
-        methods = [method for method in methods if method.name != cell.fitted.name]
+    if _ANSWERS[constant] == "tie" and _always_ties(cell) and cell.fitted is not None:
+        methods = [method for method in methods if method.name != cell.fitted.name]  # said above
     behind = [method for method in methods if method.mean_mae >= error]
     if behind:
-        found.append(
-            f"{where}{_with_mae(behind)} {_does(behind)} not beat always answering "
-            f"{_ANSWERS[constant + 1]} (MAE {error:.3f}) on held-out items: these votes say "
+        yield (
+            f"{where}{_not_beating(behind)} always answering "
+            f"{_ANSWERS[constant]} (MAE {error:.3f}) on held-out items: these votes say "
             "too little; try more votes an item, another prompt or another judge"
         )
-    return found
 
 
-def _with_mae(methods: Sequence[MethodScores]) -> str:
-    return ", ".join(f"{method.name} (MAE {method.mean_mae:.3f})" for method in methods)
-
-
-def _does(methods: Sequence[MethodScores]) -> str:
-    return "does" if len(methods) == 1 else "do"
+def _not_beating(methods: Sequence[MethodScores]) -> str:
+    names = ", ".join(f"{method.name} (MAE {method.mean_mae:.3f})" for method in methods)
+    return f"{names} {'does' if len(methods) == 1 else 'do'} not beat"
 
 
 def _always_ties(cell: Cell) -> bool:
@@ -128,26 +130,25 @@ def _always_ties(cell: Cell) -> bool:
     )
 
 
-def _constant(cell: Cell) -> list[str]:
+def _constant(cell: Cell) -> Iterator[str]:
     """Say so where the model calls everything a tie."""
     if cell.fitted is None or (calibration := cell.fitted.calibration) is None:
-        return []
-    where = _where(cell)
-    compared = cell.comparison
+        return
+    where, compared = _where(cell), cell.comparison
     scores = next(method for method in compared.methods if method.name == cell.fitted.name)
     if _always_ties(cell):
-        return [
+        yield (
             f"{where}fitted to all {calibration.n_labels} labels, the model calls every item with "
             f"up to {calibration.max_votes} votes a tie, whatever the votes: here this judge adds "
             "nothing to a constant answer. Always answering tie has MAE "
             f"{1 - compared.gold_tie_share:.3f}; the scored models, each calibrated on "
             f"{compared.n_calibration:.0f} labels, have {scores.mean_mae:.3f}"
-        ]
+        )
+        return
     n_evaluated = compared.n_items - compared.n_calibration
     share = float(np.mean(scores.tie_share == 1)) if n_evaluated >= _ENOUGH else 0.0
     if share >= _OFTEN:
-        return [
+        yield (
             f"{where}calibrated on {compared.n_calibration:.0f} labels, the model calls every item "
             f"a tie on {share:.0%} of the splits: calibrate on more labels"
-        ]
-    return []
+        )

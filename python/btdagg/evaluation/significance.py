@@ -13,11 +13,10 @@ from btdagg._util.validation import (
     as_groups,
     as_integer,
     as_losses,
-    as_number,
     as_probabilities,
-    rests_of,
     same_length,
 )
+from btdagg.model.intervals import as_level
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -26,9 +25,8 @@ Alternative: TypeAlias = Literal["two-sided", "less", "greater"]
 Method: TypeAlias = Literal["auto", "exact", "monte-carlo"]
 Rule: TypeAlias = Literal["twice-median", "mean"]
 
-
 ROUNDING = 1e-12
-"""What a difference of mean losses, or its standard error, may differ from 0 by rounding alone."""
+"""A difference of mean losses, or its standard error, up to this may be rounding alone."""
 
 
 class PermutationTestResult(NamedTuple):
@@ -75,9 +73,9 @@ def paired_permutation_test(
     alternative : {"two-sided", "less", "greater"}
         Extreme means far from 0, below it (a has the lower losses), or above it.
     method : {"auto", "exact", "monte-carlo"}
-        ``"exact"`` computes the whole null distribution and needs integer differences: any number
-        if they sum to at most 2**51, or up to 40 of any size (sums of up to 126 bits). ``"auto"``
-        is exact if possible, and Monte Carlo otherwise.
+        ``"exact"`` computes the whole null distribution. It needs integer differences that sum to
+        at most 2**51, or up to 40 of any size. ``"auto"`` is exact if possible, and Monte Carlo
+        otherwise.
     n_resamples : int
         Sign patterns that Monte Carlo draws.
     seed : int
@@ -95,21 +93,15 @@ def paired_permutation_test(
     Raises
     ------
     InputError
-        If lengths disagree, there are no items, a loss is not finite (the message names it), an
-        argument is out of range, or ``method="exact"`` and a difference is no integer, or the
-        integers have too many different sums (more than some millions).
+        If lengths disagree, there are no items, a loss is not finite, an argument is out of range,
+        or ``method="exact"`` and a difference is no integer or there are too many different sums.
 
     Notes
     -----
-    Floats beyond 2**53 are treated as integers.
-
     Swapping a and b negates the statistic and mirrors the alternative; the p-value stays the same
-    to the last bit. Exact p-values are sums of positive terms with 12 correct digits; a p-value
-    below 2.2e-308 is given as 2.2e-308. The Monte Carlo p-value is
-    ``(hits + 1) / (n_resamples + 1)``. A sum that differs from the observed one by no more than
-    rounding counts as a hit: by
-    ``2**-50`` of the sum of all ``|a| + |b|``, and ``2**-52 * (n / 64 + 16)`` of the sum of all
-    ``|a - b|``.
+    to the last bit. Exact p-values have 12 correct digits; one below 2.2e-308 is given as 2.2e-308.
+    The Monte Carlo p-value is ``(hits + 1) / (n_resamples + 1)``; a sum that differs from the
+    observed one by rounding alone counts as a hit.
 
     References
     ----------
@@ -124,14 +116,10 @@ def paired_permutation_test(
     same_length("b", len(second), "a", len(first))
     group = None if groups is None else as_groups(groups, "a", len(first))
     test = _test(alternative, method, n_resamples, seed)
-    (first, second), group, n_parts = _whole((a, b), (first, second), group)
-    statistic, pvalue, is_exact = test.paired(
-        first, second, group, as_integer(n_threads, "n_threads", 1)
-    )
-    statistic *= n_parts
-    if is_exact:
-        return PermutationTestResult(statistic, pvalue, "exact", 0)
-    return PermutationTestResult(statistic, pvalue, "monte carlo", int(n_resamples))
+    n_threads = as_integer(n_threads, "n_threads", 1)
+    statistic, pvalue, is_exact = test.paired(first, second, group, n_threads)
+    how = ("exact", 0) if is_exact else ("monte carlo", int(n_resamples))
+    return PermutationTestResult(statistic, pvalue, *how)
 
 
 def pairwise_pvalues(
@@ -174,7 +162,6 @@ def split_pvalues(
     n_resamples: int = 10_000,
     seed: int = 0,
     groups: Sequence[ArrayLike] | None = None,
-    n_threads: int = 1,
 ) -> NDArray[np.float64]:
     """Test each pair of methods for a difference on each of many splits, two-sided.
 
@@ -183,7 +170,7 @@ def split_pvalues(
     losses : sequence of (methods, items) arrays
         Losses on the evaluation set of each split, of the same methods in the same order. Splits
         may differ in their number of items.
-    method, n_resamples, seed, n_threads
+    method, n_resamples, seed
         See `paired_permutation_test`. Each split draws different signs; split 0 draws those of
         `pairwise_pvalues`.
     groups : sequence of (items,) arrays, optional
@@ -193,34 +180,14 @@ def split_pvalues(
     -------
     (splits, methods, methods) array
         P-values of each split as in `pairwise_pvalues`; `combine_pvalues` combines them.
-
-    Raises
-    ------
-    InputError
-        As `pairwise_pvalues` does, with the number of the split, and if there is no split or the
-        number of methods changes.
     """
-    n_threads = as_integer(n_threads, "n_threads", 1)
-    if len(losses) == 0:
-        raise InputError("losses is empty, expected at least one split")
-    if groups is not None:
-        same_length("groups", len(groups), "losses", len(losses))
-    found: list[NDArray[np.float64]] = []
-    for number, split in enumerate(losses):
-        test = _test("two-sided", method, n_resamples, seed, stream=number)
-        group = None if groups is None else groups[number]
-        try:
-            pvalues = _pairwise(test, split, group, n_threads)
-        except InputError as error:
-            raise InputError(f"split {number}: {error}") from None
-        if found and len(pvalues) != len(found[0]):
-            raise InputError(
-                f"split {number}: losses has {len(pvalues)} methods, expected {len(found[0])} as "
-                "in "
-                "split 0"
-            )
-        found.append(pvalues)
-    return np.stack(found)
+    of_splits = [None] * len(losses) if groups is None else groups
+    return np.stack(
+        [
+            _pairwise(_test("two-sided", method, n_resamples, seed, number), split, group, 1)
+            for number, (split, group) in enumerate(zip(losses, of_splits, strict=True))
+        ]
+    )
 
 
 def t_pvalues(
@@ -234,7 +201,7 @@ def t_pvalues(
     Parameters
     ----------
     differences, errors : arrays
-        Differences and their standard errors, 0 where groups do not vary but for rounding.
+        Differences and their standard errors, 0 where groups vary by rounding alone.
     degrees_of_freedom : array
         One less than the (effective) number of groups.
     """
@@ -244,9 +211,8 @@ def t_pvalues(
     freedom = np.asarray(degrees_of_freedom)
     of_signs = np.where(away > ROUNDING, 2.0**-freedom, 1.0)
     t = np.divide(away, errors, out=np.zeros_like(away), where=errors > 0)
-    found = np.where(errors > 0, 2 * stats.t.sf(t, freedom), of_signs)
-    pvalues: NDArray[np.float64] = np.clip(found, np.finfo(np.float64).tiny, 1.0)  # never 0
-    return pvalues
+    pvalues = np.where(errors > 0, 2 * stats.t.sf(t, freedom), of_signs)
+    return np.asarray(np.clip(pvalues, np.finfo(np.float64).tiny, 1.0))  # never 0
 
 
 def combine_pvalues(pvalues: ArrayLike, *, rule: Rule = "twice-median") -> NDArray[np.float64]:
@@ -261,24 +227,14 @@ def combine_pvalues(pvalues: ArrayLike, *, rule: Rule = "twice-median") -> NDArr
     pvalues : (splits, ...) array of numbers from 0 to 1
         P-values, such as those of `split_pvalues`. Further dimensions are combined separately.
     rule : {"twice-median", "mean"}
-        The default is twice the median (Rüger 1978; Meinshausen, Meier and Bühlmann 2009), which a
-        few odd splits do not move. The plain mean is the paper's reading; it is not a p-value, and
-        can reject true null hypotheses up to twice as often as it says (Vovk and Wang 2020).
+        The default is twice the median, which a few odd splits do not move. The plain mean is the
+        paper's reading; it is not a p-value, and can reject true null hypotheses up to twice as
+        often as it says.
 
     Returns
     -------
     (...) array
         At most 1. P-values of a single split are returned unchanged.
-
-    Raises
-    ------
-    InputError
-        If there is no split, a value is not a number from 0 to 1, or the rule is unknown.
-
-    Notes
-    -----
-    The paper's figures have ``split_pvalues(losses, method="monte-carlo", n_resamples=100)``
-    combined by ``"mean"``.
 
     References
     ----------
@@ -287,10 +243,6 @@ def combine_pvalues(pvalues: ArrayLike, *, rule: Rule = "twice-median") -> NDArr
     p-values via averaging, Biometrika 107 (2020).
     """
     array = as_probabilities(pvalues, "pvalues")
-    if array.ndim == 0:
-        raise InputError("pvalues has shape (), expected splits in the first dimension")
-    if rule not in ("twice-median", "mean"):
-        raise InputError(f"rule is {rule!r}, expected 'twice-median' or 'mean'")
     if len(array) == 1:
         return np.array(array[0])
     if rule == "mean":
@@ -314,11 +266,6 @@ def holm(pvalues: ArrayLike) -> NDArray[np.float64]:
     array
         Corrected p-values in the same places; the diagonal of a matrix is 1.
 
-    Raises
-    ------
-    InputError
-        If a value is not a number from 0 to 1, or a matrix is not symmetric.
-
     References
     ----------
     Holm, A simple sequentially rejective multiple test procedure (1979).
@@ -334,8 +281,7 @@ def holm(pvalues: ArrayLike) -> NDArray[np.float64]:
     above = np.triu_indices(len(matrix), 1)
     corrected = np.ones_like(matrix)
     if len(matrix) > 1:
-        corrected[above] = holm(matrix[above])
-        corrected.T[above] = corrected[above]
+        corrected[above] = corrected.T[above] = holm(matrix[above])
     return corrected
 
 
@@ -357,7 +303,6 @@ def rank_clusters(scores: ArrayLike, pvalues: ArrayLike, tau: float = 0.05) -> N
     Returns
     -------
     (methods,) array of int
-        Rank of each method.
 
     Raises
     ------
@@ -392,9 +337,7 @@ def statistically_tied(
     """Return which methods cannot be told from the best: the best, and all with ``p >= tau``.
 
     Unlike in a rank cluster, each method is compared only with the best; if several share the best
-    score, with each of them.
-
-    Takes and raises what `rank_clusters` does.
+    score, with each of them. Arguments and errors are those of `rank_clusters`.
 
     Returns
     -------
@@ -408,13 +351,9 @@ def statistically_tied(
 def _test(
     alternative: Alternative, method: Method, n_resamples: int, seed: int, stream: int = 0
 ) -> _core.PermutationTest:
-    return _core.PermutationTest(
-        str(alternative),
-        str(method),
-        as_integer(n_resamples, "n_resamples", 1),
-        as_integer(seed, "seed", 0, 2**64 - 1),
-        stream,
-    )
+    n_resamples = as_integer(n_resamples, "n_resamples", 1)
+    seed = as_integer(seed, "seed", 0, 2**64 - 1)
+    return _core.PermutationTest(str(alternative), str(method), n_resamples, seed, stream)
 
 
 def _pairwise(
@@ -422,28 +361,7 @@ def _pairwise(
 ) -> NDArray[np.float64]:
     rows = as_losses(losses, "losses", "(methods, items)")
     group = None if groups is None else as_groups(groups, "items", rows.shape[1])
-    (rows,), group, _ = _whole((losses,), (rows,), group)
     return test.pairwise(rows, group, n_threads)
-
-
-def _whole(
-    given: Sequence[ArrayLike],
-    floats: Sequence[NDArray[np.float64]],
-    group: NDArray[np.int64] | None,
-) -> tuple[list[NDArray[np.float64]], NDArray[np.int64] | None, int]:
-    """Split losses that are integers beyond what floats hold in two, kept together as a group.
-
-    Returns the losses, the groups, and in how many parts each loss is.
-    """
-    rests = [rests_of(losses, nearest) for losses, nearest in zip(given, floats, strict=True)]
-    if all(rest is None for rest in rests):
-        return list(floats), group, 1
-    group = np.arange(floats[0].shape[-1]) if group is None else group
-    parts = [
-        np.concatenate([nearest, np.zeros_like(nearest) if rest is None else rest], axis=-1)
-        for nearest, rest in zip(floats, rests, strict=True)
-    ]
-    return parts, np.concatenate([group, group]), 2
 
 
 def _significant(
@@ -451,26 +369,20 @@ def _significant(
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Scores, and which pairs of methods differ significantly."""
     mean = as_losses(scores, "scores", "(methods,)")
-    if len(mean) == 0:
-        raise InputError("scores is empty, expected at least one method")
     if not np.isfinite(mean).all():
         row = int(np.argmin(np.isfinite(mean)))
         raise InputError(f"scores[{row}] is {mean[row]}, expected a finite number")
     matrix = _symmetric(as_probabilities(pvalues, "pvalues"))
     same_length("pvalues", len(matrix), "scores", len(mean))
-    level = as_number(tau, "tau")
-    if not 0 < level < 1:
-        raise InputError(f"tau is {level}, expected a number above 0 and below 1")
-    return mean, matrix < level
+    return mean, matrix < as_level(tau, "tau")
 
 
 def _symmetric(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     """Check that p-values are a symmetric matrix."""
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise InputError(f"pvalues has shape {matrix.shape}, expected (methods, methods)")
-    differs = matrix != matrix.T
-    if differs.any():
-        row, column = np.unravel_index(np.argmax(differs), matrix.shape)
+    if (matrix != matrix.T).any():
+        row, column = np.argwhere(matrix != matrix.T)[0]
         raise InputError(
             f"pvalues[{row}, {column}] is {matrix[row, column]} and pvalues[{column}, {row}] is "
             f"{matrix[column, row]}, expected them equal"

@@ -10,8 +10,9 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.readable import readable
-from btdagg._util.validation import as_groups, as_integer, as_number
+from btdagg._util.validation import as_groups, as_integer
 from btdagg.evaluation.dealing import deal, numbered, places
+from btdagg.model.intervals import as_level
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -45,12 +46,8 @@ class Splitter(Protocol):
         """Split `n_items` items. Items with equal `groups`, (n_items,), stay together.
 
         `content` has what is known of the items, (n_items, ...) arrays of numbers such as counts
-        and labels, for splitters that do not go by the order of rows.
-
-        Raises
-        ------
-        InputError
-            If a set would have no items.
+        and labels, for splitters that do not go by the order of rows. A set without items is an
+        `InputError`.
         """
 
     def times(self, n_splits: int) -> Splitter:
@@ -84,11 +81,6 @@ class RandomSplits:
         Number of items to keep out of the evaluation set, of which only `share` or `size` are
         calibrated on. By default the same number.
 
-    Raises
-    ------
-    InputError
-        If an argument is out of range.
-
     References
     ----------
     The paper's experimental setup.
@@ -111,22 +103,10 @@ class RandomSplits:
         groups: ArrayLike | None = None,
         content: Sequence[ArrayLike] = (),
     ) -> Iterator[Split]:
-        """Split `n_items` items, by their rows as in the paper.
+        """Split `n_items` items, at least 2, by their rows as in the paper; see `Splitter`.
 
-        Parameters
-        ----------
-        n_items : int
-            At least 2.
-        groups : (n_items,) array, optional
-            Group of each item, such as its prompt. Groups stay together: whole groups are drawn
-            until the calibration set has at least the requested number of items.
-        content : sequence of arrays, optional
-            Not looked at.
-
-        Raises
-        ------
-        InputError
-            If an argument is out of range, or a set would have no items.
+        Whole groups are drawn until the calibration set has at least the requested number of items.
+        `content` is not used.
         """
         n_items = as_integer(n_items, "n_items", 2)
         size = self._size_of(n_items)
@@ -134,8 +114,8 @@ class RandomSplits:
         for wanted in (size, reserve):
             if wanted >= n_items:
                 raise InputError(
-                    f"calibrating on {wanted} of {n_items} items leaves none to evaluate, expected "
-                    "fewer"
+                    f"calibrating on {wanted} of {n_items} items leaves none to evaluate, "
+                    "expected fewer"
                 )
         group = np.arange(n_items) if groups is None else as_groups(groups, "items", n_items)
         return self._drawn(group, size, reserve)
@@ -148,13 +128,13 @@ class RandomSplits:
         """Return a splitter for each number of items to calibrate on; see `Splitter`."""
         return [replace(self, share=None, size=size, reserve=max(sizes)) for size in sizes]
 
-    def _drawn(self, group: NDArray[np.intp], *wanted: int) -> Iterator[Split]:
-        """Draw whole groups until they hold each of the wanted numbers of items."""
+    def _drawn(self, group: NDArray[np.intp], *n_items: int) -> Iterator[Split]:
+        """Draw whole groups until they hold each of the numbers of items."""
         sizes = np.bincount(group)
         for number in range(self.n_splits):
             order = np.random.default_rng([self.seed, number]).permutation(len(sizes))
             drawn = np.cumsum(sizes[order])
-            calibrated, reserved = (_groups_that_hold(n_items, drawn) for n_items in wanted)
+            calibrated, reserved = (_groups_that_hold(n, drawn) for n in n_items)
             place = np.empty(len(order), dtype=np.intp)
             place[order] = np.arange(len(order))
             of_item = place[group]
@@ -162,14 +142,13 @@ class RandomSplits:
 
     def _size_of(self, n_items: int) -> int:
         """Return how many items to calibrate on, given by share, by size, or by default."""
-        if self.size is not None and self.share is not None:
+        if self.size is None:
+            return max(
+                1, round(as_level(0.05 if self.share is None else self.share, "share") * n_items)
+            )
+        if self.share is not None:
             raise InputError("share and size are both given, expected one")
-        if self.size is not None:
-            return as_integer(self.size, "size", 1)
-        fraction = as_number(0.05 if self.share is None else self.share, "share")
-        if not 0 < fraction < 1:
-            raise InputError(f"share is {fraction}, expected a number above 0 and below 1")
-        return max(1, round(fraction * n_items))
+        return as_integer(self.size, "size", 1)
 
 
 @dataclass(frozen=True)
@@ -177,7 +156,7 @@ class CrossFit:
     """Repeated cross-validation by group: every item is decided by models that did not see it.
 
     A model is calibrated on all folds but one, so that it is nearly the one that `calibrate` makes
-    of all labels. What is found is the error of that model on new items; its intervals are for new
+    of all labels. The scores are the error of that model on new items; their intervals are for new
     groups, see `btdagg.evaluation.NewItems`.
 
     Parameters
@@ -189,11 +168,6 @@ class CrossFit:
     n_refits : int
         Models fitted to resampled groups, at least 2: how much they differ is part of an interval.
     seed : int
-
-    Raises
-    ------
-    InputError
-        If an argument is out of range.
     """
 
     n_folds: int = 10
@@ -284,16 +258,3 @@ def _groups_that_hold(n_items: int, drawn: NDArray[np.intp]) -> int:
             "evaluate, expected fewer"
         )
     return n_groups
-
-
-def random_splits(
-    n_items: int,
-    *,
-    share: float | None = None,
-    size: int | None = None,
-    n_splits: int = 100,
-    seed: int = 0,
-    groups: ArrayLike | None = None,
-) -> Iterator[Split]:
-    """Split items at random; see `RandomSplits` and its `draw` for arguments and errors."""
-    return RandomSplits(share, size, n_splits, seed).draw(n_items, groups)

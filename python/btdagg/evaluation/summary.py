@@ -13,8 +13,7 @@ from btdagg._util.readable import readable
 from btdagg.evaluation.intervals import Interval, mean_interval
 
 if TYPE_CHECKING:
-    from btdagg.evaluation.cells import Cell
-    from btdagg.evaluation.scores import Scores
+    from btdagg.evaluation.scores import Cell, Scores
 
 _SCORES: tuple[Literal["mae", "accuracy"], ...] = ("mae", "accuracy")
 
@@ -84,13 +83,7 @@ class Line:
         return None if self.cell is None else self.cell.comparison.n_items
 
     def as_dict(self, by: Sequence[str]) -> dict[str, Any]:
-        """Plain values by name, with the columns that votes are grouped by first.
-
-        Raises
-        ------
-        InputError
-            If a column has the name of another value.
-        """
+        """Plain values by name, with the columns that votes are grouped by first."""
         names = ["n_votes", "method", "mae", "accuracy"]
         names[1:1] = [] if self.cell is None else ["n_items"]
         names += [] if self.rank is None else ["rank", "accuracy_rank", "tied"]
@@ -103,11 +96,11 @@ class Line:
     def fields(self, *names: str) -> dict[str, Any]:
         """Return some of the values by name; a score is a mean and the ends of its interval."""
         sources = (self,) if self.cell is None else (self, self.cell, self.cell.comparison)
-        found: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         for name in names:
             value = next(getattr(source, name) for source in sources if hasattr(source, name))
-            found |= spread(name, value) if isinstance(value, Interval) else {name: value}
-        return found
+            fields |= spread(name, value) if isinstance(value, Interval) else {name: value}
+        return fields
 
 
 def spread(name: str, interval: Interval | None) -> dict[str, object]:
@@ -117,13 +110,7 @@ def spread(name: str, interval: Interval | None) -> dict[str, object]:
 
 
 def record(where: Mapping[str, str | None], fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Values of the columns that votes are grouped by, and then a result's own.
-
-    Raises
-    ------
-    InputError
-        If a column has the name of a field, which would be lost.
-    """
+    """Values of the columns that votes are grouped by, and then a result's own."""
     refuse_fields(where, fields)
     return {**where, **fields}
 
@@ -153,19 +140,19 @@ def lines(scores: Scores) -> list[Line]:
 
 def lines_of(cell: Cell) -> list[Line]:
     """One line per method of a cell."""
-    found = cell.comparison
-    more: list[dict[str, Any]] = [{} for _ in found.methods]
-    if found.tested is not None:
-        by_mae, by_accuracy = found.mae_ranking, found.accuracy_ranking
+    compared = cell.comparison
+    more: list[dict[str, Any]] = [{} for _ in compared.methods]
+    if compared.tested is not None:
+        by_mae, by_accuracy = compared.mae_ranking, compared.accuracy_ranking
         for number, of_method in enumerate(more):
             of_method["rank"] = int(by_mae.ranks[number])
             of_method["accuracy_rank"] = int(by_accuracy.ranks[number])
             of_method["tied"] = bool(by_mae.tied[number])
-    if found.new_items is not None and len(more) > 1:
-        for number, to_best in enumerate(found.new_items.to_best()):
+    if compared.new_items is not None and len(more) > 1:
+        for number, to_best in enumerate(compared.new_items.to_best()):
             more[number]["mae_less_best"] = to_best
-            if found.baseline not in (None, number):
-                less = found.new_items.difference(number, found.baseline)
+            if compared.baseline not in (None, number):
+                less = compared.new_items.difference(number, compared.baseline)
                 more[number]["mae_less_majority"] = less
     return [
         Line(
@@ -174,11 +161,11 @@ def lines_of(cell: Cell) -> list[Line]:
             method.name,
             method.mae_interval,
             method.accuracy_interval,
-            found.n_splits,
+            compared.n_splits,
             cell,
             **of_method,
         )
-        for method, of_method in zip(found.methods, more, strict=True)
+        for method, of_method in zip(compared.methods, more, strict=True)
     ]
 
 
@@ -189,12 +176,12 @@ def averages(scores: Scores) -> list[Line]:
         return []
     name = name_of_average({value for cell in scores.cells for value in cell.key[:1]})
     key = (name, *("" for _ in scores.by[1:]))
-    found = []
+    averaged = []
     for budget in budgets:
         cells = [cell for cell in scores.cells if cell.n_votes == budget]
         if len(cells) == len(scores.by_key()):  # a mean over fewer would look comparable
-            found += average(cells, key)
-    return found
+            averaged += average(cells, key)
+    return averaged
 
 
 def average(cells: Sequence[Cell], key: tuple[str, ...]) -> list[Line]:
@@ -202,7 +189,7 @@ def average(cells: Sequence[Cell], key: tuple[str, ...]) -> list[Line]:
 
     Cells count alike, whatever their number of items.
     """
-    found = []
+    averaged = []
     for place, of_cells in enumerate(zip(*map(lines_of, cells), strict=True)):
         first, methods = of_cells[0], [cell.comparison.methods[place] for cell in cells]
         less = None
@@ -216,8 +203,8 @@ def average(cells: Sequence[Cell], key: tuple[str, ...]) -> list[Line]:
                 for score in _SCORES
             )
         line = Line(key, first.n_votes, first.method, mae, accuracy, first.n_splits)
-        found.append(replace(line, mae_less_majority=less))
-    return found
+        averaged.append(replace(line, mae_less_majority=less))
+    return averaged
 
 
 def _over_cells(intervals: Sequence[Any]) -> Interval:

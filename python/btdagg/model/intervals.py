@@ -79,15 +79,15 @@ def distinct_counts(counts: ArrayLike) -> tuple[NDArray[np.uint64], NDArray[np.i
     return np.ascontiguousarray(whole[first]), place
 
 
-def as_level(level: float) -> float:
-    """Return a coverage above 0 and below 1.
+def as_level(level: float, name: str = "level") -> float:
+    """Return a number above 0 and below 1.
 
     Raises
     ------
     InputError
         If it is another.
     """
-    number = as_number(level, "level")
+    number = as_number(level, name)
     if not 0 < number < 1:
-        raise InputError(f"level is {number}, expected a number above 0 and below 1")
+        raise InputError(f"{name} is {number}, expected a number above 0 and below 1")
     return number

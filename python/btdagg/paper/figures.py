@@ -135,14 +135,14 @@ def tie_rate_figure(
     return ReportFigure(
         "tie-rates",
         f"Tie rates by {rows} and {columns}",
-        f"Share of {found.unit} that are ties, with 95% intervals, which go by the number of items."
+        "Share of votes that are ties, with 95% intervals, which go by the number of items."
         + shortened(points, found.column_names),
         partial(
             draw_intervals,
             points,
             found.column_names,
             columns,
-            f"ties in percent of {found.unit}",
+            "ties in percent of votes",
             None,
         ),
     )

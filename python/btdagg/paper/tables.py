@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg.evaluation.cells import Cell
-from btdagg.evaluation.intervals import difference_interval
+from btdagg.evaluation.intervals import mean_interval
+from btdagg.evaluation.scores import Cell
 from btdagg.evaluation.summary import lines_of, name_of_average, record, spread
 from btdagg.paper.raters import LeaveOneOut
 from btdagg.report.table import Entry, PivotCell, ReportTable
@@ -89,7 +89,7 @@ def ablation_table(found: Scores) -> ReportTable:
                     first, second = cell.comparison.methods
                     new_items = cell.comparison.new_items
                     less = (
-                        difference_interval(first.mae, second.mae)
+                        mean_interval(first.mae - second.mae)
                         if new_items is None
                         else new_items.difference(0, 1)
                     )
@@ -396,7 +396,7 @@ def tie_rate_table(found: TieRates, rows: str = "judge", columns: str = "templat
     return ReportTable.pivot(
         "tie-rates",
         f"Tie rates by {rows} and {columns}",
-        f"Share of {found.unit} that are ties; ± is half of the 95% interval, which goes by the "
+        "Share of votes that are ties; ± is half of the 95% interval, which goes by the "
         "number of items. Averages pool their cells.",
         (rows,),
         cells(),

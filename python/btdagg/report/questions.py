@@ -7,11 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from btdagg._core import InputError
-from btdagg.evaluation import (
-    positional_bias,
-    sweep_calibration,
-    sweep_votes,
-)
+from btdagg.evaluation import evaluate, positional_bias, sweep_calibration
 from btdagg.evaluation.engine import quiet_fit
 from btdagg.methods import Aggregator
 from btdagg.methods.base import needs_of
@@ -20,7 +16,8 @@ from btdagg.report.table import Entry, ReportTable
 from btdagg.report.wording import key_of, stem
 
 if TYPE_CHECKING:
-    from btdagg.evaluation import Cell, Comparison, LabelledItems, Scores
+    from btdagg.evaluation import Comparison, LabelledItems, Scores
+    from btdagg.evaluation.scores import Cell
     from btdagg.report.figure import ReportFigure
     from btdagg.report.study import Study
 
@@ -98,7 +95,13 @@ def _vote_sweep(study: Study) -> Made:
     budgets = study.budgets()
     if study.votes.are_counts or len(budgets) < 2:
         raise InputError("this needs single votes, at several numbers of votes")
-    found = study.run("number of votes", sweep_votes, study.votes, budgets)
+    found = study.run(
+        "number of votes",
+        evaluate,
+        study.votes,
+        n_votes=budgets,
+        protocol=study.protocol.untested,
+    )
     yield from left_out(study, found)
     yield from figures.vote_figures(found)
     yield tables.vote_sweep_table(found)

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from btdagg.evaluation import Scores, Sweep
+    from btdagg.evaluation import Scores
+    from btdagg.evaluation.scores import Sweep
 
 Key = tuple[str, ...]
 Score = Literal["mae", "accuracy"]
@@ -45,8 +46,8 @@ def vote_figures(found: Scores) -> tuple[ReportFigure, ...]:
     Parameters
     ----------
     found : Scores
-        From `sweep_votes`. Where it goes by more than the task there is a figure for each of the
-        other values.
+        From `evaluate` at several numbers of votes. Where it goes by more than the task there is
+        a figure for each of the other values.
 
     Raises
     ------

@@ -22,7 +22,8 @@ from btdagg.report.wording import key_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from btdagg.evaluation import Interval, PositionalBias
+    from btdagg.evaluation import Interval
+    from btdagg.evaluation.bias import PositionalBias
 
 Points = Mapping[str, Mapping[str, "Interval | None"]]
 """Means with intervals, by row and by series."""

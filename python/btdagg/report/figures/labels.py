@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from btdagg.evaluation import Comparison, LabelledItems, MethodScores
+    from btdagg.evaluation import Comparison, LabelledItems
+    from btdagg.evaluation.scores import MethodScores
 
 Shares = tuple[str, "NDArray[np.float64]"]
 """Name of a bar, and the shares of the labels in it."""

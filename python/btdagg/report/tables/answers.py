@@ -20,7 +20,8 @@ from btdagg.report.wording import (
 )
 
 if TYPE_CHECKING:
-    from btdagg.evaluation import Cell, Scores
+    from btdagg.evaluation import Scores
+    from btdagg.evaluation.scores import Cell
     from btdagg.evaluation.summary import Line
 
 # A fall of the error that is worth twice the votes; and one that is not worth a word.
@@ -48,7 +49,7 @@ def answers_table(scores: Scores) -> ReportTable:
             cell = max(of_key, key=lambda one: one.n_votes or 0)
             best = _best(cell)
             answer, error = cell.comparison.best_constant
-            constant = LABEL_NAMES[answer + 1]
+            constant = LABEL_NAMES[answer]
             use = best.method if best.mae.mean < error else f"always {constant}"
             advice = _advice(of_key, cell, best, beaten=best.mae.mean >= error)
             whole = record(

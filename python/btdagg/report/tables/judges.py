@@ -17,7 +17,7 @@ from btdagg.report.wording import (
 )
 
 if TYPE_CHECKING:
-    from btdagg.evaluation import PositionalBias
+    from btdagg.evaluation.bias import PositionalBias
 
 # Share of the votes of the other order below which a positional bias is worth a word of caution.
 _EVEN = 0.5

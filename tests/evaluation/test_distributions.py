@@ -6,17 +6,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from btdagg import InputError, majority_vote, read_labels, read_votes
-from btdagg.evaluation import (
-    LabelledItems,
-    Protocol,
-    RandomSplits,
-    compare,
-    label_distributions,
-    labelled_tasks,
-    random_splits,
-)
+from btdagg import majority_vote, read_labels, read_votes
+from btdagg.evaluation import LabelledItems, labelled_tasks
 from btdagg.methods import Davidson, MajorityVote, RoundedMedian
+from draws import distributions, random_splits
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
 
@@ -31,9 +24,7 @@ def some_items(labels=(-1, 0, 1), n_items=120):
 def test_matrices_and_shares_equal_a_plain_count():
     items = some_items()
     methods = [Davidson(), MajorityVote(), RoundedMedian()]
-    found = label_distributions(
-        items, methods, protocol=Protocol(RandomSplits(share=0.2, n_splits=4, seed=2))
-    )
+    found = distributions(items, methods, share=0.2, n_splits=4, seed=2)
     splits = list(random_splits(120, share=0.2, n_splits=4, seed=2, groups=items.groups))
     for method, confusion in zip(methods, found.methods, strict=True):
         assert confusion.name == method.name
@@ -61,53 +52,19 @@ def test_matrices_and_shares_equal_a_plain_count():
     np.testing.assert_array_equal(found.gold, found.methods[1].gold)
 
 
-def test_matrices_agree_with_compare():
-    items = some_items()
-    found = label_distributions(items, protocol=Protocol(RandomSplits(n_splits=5, share=0.2)))
-    scores = compare(
-        items.evidence,
-        items.labels,
-        groups=items.groups,
-        protocol=Protocol(RandomSplits(n_splits=5, share=0.2)),
-    )
-    for confusion, method in zip(found.methods, scores.methods, strict=True):
-        hits = np.trace(confusion.matrices, axis1=1, axis2=2)
-        np.testing.assert_allclose(hits / confusion.matrices.sum(axis=(1, 2)), method.accuracy)
-
-
 def test_sides_mirror():
     items = some_items()
     mirrored = LabelledItems(items.evidence.counts[:, ::-1], -items.labels, items.groups)
-    one, other = (
-        label_distributions(each, protocol=Protocol(RandomSplits(n_splits=3, share=0.2)))
-        for each in (items, mirrored)
-    )
+    one, other = (distributions(each, n_splits=3, share=0.2) for each in (items, mirrored))
     for a, b in zip(one.methods, other.methods, strict=True):
         np.testing.assert_array_equal(a.matrices, b.matrices[:, ::-1, ::-1])
 
 
 def test_a_label_that_no_item_has_has_no_percentages():
-    confusion = label_distributions(
-        some_items(labels=(-1, 1)), protocol=Protocol(RandomSplits(n_splits=3))
-    ).methods[0]
+    confusion = distributions(some_items(labels=(-1, 1)), n_splits=3).methods[0]
     assert np.isnan(confusion.percentages[1]).all()
     assert np.isfinite(confusion.percentages[[0, 2]]).all()
     assert confusion.gold[1] == 0
-
-
-def test_what_is_wrong_is_named():
-    with pytest.raises(InputError, match="aggregators is empty"):
-        label_distributions(some_items(), [])
-    with pytest.raises(InputError, match="n_splits is 0"):
-        label_distributions(some_items(), protocol=Protocol(RandomSplits(n_splits=0)))
-
-
-def test_progress_is_told_of_every_split():
-    told = []
-    label_distributions(
-        some_items(), progress=lambda: told.append(1), protocol=Protocol(RandomSplits(n_splits=3))
-    )
-    assert len(told) == 3
 
 
 def test_calibrated_ties_come_closer_to_gold_on_real_votes(shared):
@@ -118,7 +75,7 @@ def test_calibrated_ties_come_closer_to_gold_on_real_votes(shared):
         read_votes(frame.cast({pl.Categorical: pl.String})),
         read_labels(shared / "data/rb2/labels.csv"),
     )["factuality"]
-    found = label_distributions(items)
+    found = distributions(items, n_splits=20)
     ties = {name: shares[1] for name, shares in found.predicted.items()}
     assert abs(ties["Davidson"] - found.gold[1]) < abs(ties["majority vote"] - found.gold[1])
     overall = (majority_vote(items.evidence.counts) == 0).mean()
