@@ -173,7 +173,8 @@ def _counted(
         for place, of_method in enumerate(codes):
             matrices[place, number] = np.bincount(of_method, minlength=k * k).reshape(k, k)
     tested = None
-    if isinstance(protocol.test, GroupTest) and new_items is not None:
+    if isinstance(protocol.test, GroupTest):
+        assert new_items is not None  # as the protocol has seen to
         pvalues = tuple(new_items.pvalues(score)[None] for score in ("mae", "accuracy"))
         tested = Tested(protocol.test, *pvalues)
     elif protocol.test is not None:

@@ -96,7 +96,8 @@ class NewItems:
         """Return these methods and others, of which each has losses of the same items."""
         names = ("errors", "wrong", "refit_errors", "refit_wrong")
         both = [np.concatenate([getattr(self, name), getattr(other, name)]) for name in names]
-        return NewItems(*both, self.groups, worst=self.worst)
+        errors, wrong, refit_errors, refit_wrong = both
+        return NewItems(errors, wrong, refit_errors, refit_wrong, self.groups, worst=self.worst)
 
     def to_best(self, score: Score = "mae") -> list[Interval]:
         """Score of each method less the best of the others, with intervals that hold together.

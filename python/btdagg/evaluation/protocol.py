@@ -73,7 +73,7 @@ class SplitTest:
         if len(losses[0]) == 1:  # nothing to compare
             alone = np.ones((len(losses), 1, 1))
             return alone, alone
-        how = {"method": self.method, "n_resamples": self.n_resamples, "seed": seed}
+        how: dict[str, Any] = {"method": self.method, "n_resamples": self.n_resamples, "seed": seed}
         wrong = [errors > 0 for errors in losses]
         return split_pvalues(losses, groups=groups, **how), split_pvalues(
             wrong, groups=groups, **how
