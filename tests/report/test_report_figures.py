@@ -22,7 +22,7 @@ from btdagg.evaluation import (
     Scores,
 )
 from btdagg.evaluation.bias import PositionalBias
-from btdagg.evaluation.scores import Cell, MethodScores
+from btdagg.evaluation.cells import Cell, MethodScores
 from btdagg.methods import ConfidenceWeightedVote, Davidson, MajorityVote, RoundedMedian
 from btdagg.paper import TieRates, Transfer
 from btdagg.paper.figures import tie_rate_figure, transfer_figure

@@ -19,8 +19,8 @@ from btdagg.evaluation import (
     evaluate,
     labelled_tasks,
 )
+from btdagg.evaluation.cells import Cell
 from btdagg.evaluation.parts import labelled_parts
-from btdagg.evaluation.scores import Cell
 from btdagg.methods import Davidson, MajorityVote, Threshold
 from btdagg.paper import ablate, compare_orders
 from btdagg.report import questions, sections

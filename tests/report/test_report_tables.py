@@ -20,8 +20,8 @@ from btdagg.evaluation import (
     positional_bias,
     sweep_calibration,
 )
+from btdagg.evaluation.cells import MethodScores
 from btdagg.evaluation.intervals import mean_interval
-from btdagg.evaluation.scores import MethodScores
 from btdagg.evaluation.summary import averages, lines
 from btdagg.methods import Davidson, MajorityVote, RoundedMedian
 from btdagg.paper import (

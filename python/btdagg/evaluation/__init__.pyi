@@ -1,4 +1,5 @@
 from .bias import positional_bias as positional_bias
+from .cells import Comparison as Comparison
 from .comparison import compare as compare
 from .comparison import evaluate as evaluate
 from .comparison import sweep_calibration as sweep_calibration
@@ -15,7 +16,6 @@ from .protocol import PAPER_TEST as PAPER_TEST
 from .protocol import GroupTest as GroupTest
 from .protocol import Protocol as Protocol
 from .protocol import SplitTest as SplitTest
-from .scores import Comparison as Comparison
 from .scores import Scores as Scores
 from .significance import combine_pvalues as combine_pvalues
 from .significance import holm as holm

@@ -10,11 +10,12 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.validation import as_integer
+from btdagg.evaluation.cells import Cell
 from btdagg.evaluation.engine import cross_scores, quiet_fit, with_neighbours
 from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.parts import Part, neighbourhood, parts_of, require_columns
 from btdagg.evaluation.protocol import CROSS_FITTED, SPLITS, Protocol
-from btdagg.evaluation.scores import Cell, Scores
+from btdagg.evaluation.scores import Scores
 from btdagg.methods import Aggregator, Davidson
 from btdagg.methods.base import decisions_of, is_written, needs_of
 from btdagg.methods.registry import aggregators_or_usual
@@ -26,8 +27,8 @@ from btdagg.votes.table import text
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from btdagg.evaluation.cells import Comparison
     from btdagg.evaluation.parts import Key, Neighbourhood
-    from btdagg.evaluation.scores import Comparison
 
 Start: TypeAlias = Callable[[int], Callable[[], object]]
 """Called once with the number of splits to come; what it returns is called after each."""

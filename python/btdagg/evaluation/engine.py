@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast
 import numpy as np
 
 from btdagg._util.validation import as_groups, as_labels, same_length
+from btdagg.evaluation.cells import Comparison, MethodScores, Tested
 from btdagg.evaluation.new_items import NewItems
 from btdagg.evaluation.protocol import GroupTest
-from btdagg.evaluation.scores import Comparison, MethodScores, Tested
 from btdagg.evaluation.splitters import CrossFit, RandomSplits
 from btdagg.methods import Aggregator, MajorityVote
 from btdagg.methods.base import Refittable, is_written, needs_of

@@ -1,373 +1,31 @@
-"""Scores of an evaluation: confusion matrices of methods, compared with one another, cell by cell.
-
-Nothing here knows how many labels there are: a matrix has a row and a column for each.
-"""
+"""The result of an evaluation: cells by key and number of votes or labels, and remarks on them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from btdagg._core import InputError
-from btdagg._util.display import Displayed, Drawn, picture
+from btdagg._util.display import Displayed, picture
 from btdagg._util.readable import readable
-from btdagg.evaluation.intervals import Interval, mean_interval
-from btdagg.evaluation.remarks import remarks_of
-from btdagg.evaluation.significance import (
-    combine_pvalues,
-    holm,
-    rank_clusters,
-    statistically_tied,
-)
+from btdagg.evaluation.cells import Sweep
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from btdagg.evaluation.new_items import NewItems
+    from btdagg.evaluation.cells import Cell, MethodScores
     from btdagg.evaluation.parts import Key
-    from btdagg.evaluation.protocol import GroupTest, SplitTest
-    from btdagg.methods import Davidson
     from btdagg.report.figure import ReportFigure
 
+# Labels in label order.
+_ANSWERS = ("B", "tie", "A")
 
-@readable
-@dataclass(frozen=True, eq=False)
-class MethodScores:
-    """Scores of one aggregator on the evaluation set of each split.
+# Share of splits with fits that call everything a tie, from which it is worth a word.
+_OFTEN = 0.25
 
-    Attributes
-    ----------
-    name : str
-        The aggregator.
-    matrices : (n_splits, 3, 3) array
-        Items by gold label (rows) and predicted label (columns), in label order.
-    of_new_items : tuple of Interval, optional
-        MAE and accuracy on new items, where the method was cross-fitted.
-    n_items : int, optional
-        Items, where each was decided in several splits.
-    """
-
-    name: str
-    matrices: NDArray[np.int64]
-    of_new_items: tuple[Interval, Interval] | None = None
-    n_items: int | None = None
-
-    @cached_property
-    def mae(self) -> NDArray[np.float64]:
-        """Mean absolute error, (n_splits,)."""
-        errors = _absolute_errors(self.matrices.shape[1])
-        return np.asarray((self.matrices * errors).sum(axis=(1, 2)) / self._n_items)
-
-    @cached_property
-    def accuracy(self) -> NDArray[np.float64]:
-        """Pairwise accuracy, (n_splits,)."""
-        return np.asarray(np.trace(self.matrices, axis1=1, axis2=2) / self._n_items)
-
-    @property
-    def tie_share(self) -> NDArray[np.float64]:
-        """Share of items decided a tie, (n_splits,)."""
-        return np.asarray(self.matrices[:, :, 1].sum(axis=1) / self._n_items)
-
-    @property
-    def mean_mae(self) -> float:
-        """Mean absolute error: over items where cross-fitted, else over splits."""
-        return float(self.of_new_items[0].mean if self.of_new_items else self.mae.mean())
-
-    @property
-    def mean_accuracy(self) -> float:
-        """Pairwise accuracy, as `mean_mae`."""
-        return float(self.of_new_items[1].mean if self.of_new_items else self.accuracy.mean())
-
-    @property
-    def mae_interval(self) -> Interval:
-        """MAE with its 95% interval: for new items where cross-fitted, else of a mean of splits."""
-        return self.of_new_items[0] if self.of_new_items else mean_interval(self.mae)
-
-    @property
-    def accuracy_interval(self) -> Interval:
-        """Pairwise accuracy with its 95% interval, as `mae_interval`."""
-        return self.of_new_items[1] if self.of_new_items else mean_interval(self.accuracy)
-
-    @property
-    def counts(self) -> NDArray[np.float64]:
-        """Items by gold and predicted label, (3, 3): mean over splits, or over repetitions."""
-        if self.n_items is not None:
-            return np.asarray(self.matrices.sum(axis=0) * self.n_items / self.matrices.sum())
-        return np.asarray(self.matrices.mean(axis=0))
-
-    @property
-    def percentages(self) -> NDArray[np.float64]:
-        """`counts` in percent of their row: (3, 3) array; NaN where no item has the gold label."""
-        total = self.counts.sum(axis=1, keepdims=True)
-        return np.asarray(100 * self.counts / np.where(total > 0, total, np.nan))
-
-    @property
-    def predicted(self) -> NDArray[np.float64]:
-        """Share of items given each label, mean over splits: (3,) array in label order."""
-        return self._shares(axis=1)
-
-    @property
-    def gold(self) -> NDArray[np.float64]:
-        """Share of items that have each gold label, mean over splits: (3,) array in label order."""
-        return self._shares(axis=2)
-
-    def _shares(self, axis: int) -> NDArray[np.float64]:
-        """Shares of labels: of items where cross-fitted, else of each split, averaged."""
-        counts = self.matrices.sum(axis=axis)
-        if self.of_new_items is not None:
-            counts = counts.sum(axis=0, keepdims=True)
-        return np.asarray((counts / counts.sum(axis=1, keepdims=True)).mean(axis=0))
-
-    @property
-    def _n_items(self) -> NDArray[np.int64]:
-        return np.asarray(self.matrices.sum(axis=(1, 2)))
-
-
-def _absolute_errors(n_labels: int) -> NDArray[np.int64]:
-    """Absolute error by gold label and predicted label."""
-    return np.abs(np.subtract.outer(np.arange(n_labels), np.arange(n_labels)))
-
-
-@readable
-@dataclass(frozen=True, eq=False)
-class Ranking:
-    """Methods by one score.
-
-    Attributes
-    ----------
-    pvalues : (m, m) array
-        Of every two methods, over all splits, corrected where the test says so.
-    ranks : (m,) array of int64
-        Cluster of each method, 1 the best; see `btdagg.rank_clusters`.
-    tied : (m,) array of bool
-        Whether the method cannot be told from the best; see `btdagg.evaluation.statistically_tied`.
-    """
-
-    pvalues: NDArray[np.float64]
-    ranks: NDArray[np.int64]
-    tied: NDArray[np.bool_]
-
-
-@readable
-class Tested(NamedTuple):
-    """How differences were tested, and the p-values of each pair of m methods on each split.
-
-    Attributes
-    ----------
-    test : SplitTest or GroupTest
-    mae, accuracy : (n_splits, m, m) arrays
-        P-values of absolute errors, and of wrong labels.
-    """
-
-    test: SplitTest | GroupTest
-    mae: NDArray[np.float64]
-    accuracy: NDArray[np.float64]
-
-    def ranking(self, losses: list[float], pvalues: NDArray[np.float64]) -> Ranking:
-        """Rank methods by their mean losses, of which lower ones are better."""
-        combined = combine_pvalues(pvalues, rule=self.test.rule)
-        if self.test.correction == "holm":
-            combined = holm(combined)
-        ranks = rank_clusters(losses, combined, self.test.tau)
-        return Ranking(combined, ranks, statistically_tied(losses, combined, self.test.tau))
-
-
-@readable
-@dataclass(frozen=True, eq=False)
-class Comparison(Drawn):
-    """Aggregators on the same splits of the same items.
-
-    Attributes
-    ----------
-    methods : tuple of MethodScores
-        In the order in which the aggregators were given.
-    n_items : int
-        Labelled items.
-    n_calibration : float
-        Mean number of items calibrated on; groups that stay together make it vary.
-    gold_tie_share : float
-        Share of gold labels that are ties.
-    tested : Tested or None
-        P-values, if differences were tested.
-    new_items : NewItems or None
-        Losses by item, where the methods were cross-fitted.
-    baseline : int or None
-        Place of majority vote among the methods, if it is one of them.
-    calibrated : int or None
-        Place of the first method that calibrates a model and is quick to fit: the model that
-        `Cell.fitted` has. The methods after it are there to be compared with.
-    """
-
-    methods: tuple[MethodScores, ...]
-    n_items: int
-    n_calibration: float
-    gold_tie_share: float
-    tested: Tested | None = None
-    new_items: NewItems | None = None
-    baseline: int | None = None
-    calibrated: int | None = None
-
-    @property
-    def n_splits(self) -> int:
-        """Number of splits."""
-        return len(self.methods[0].matrices)
-
-    @property
-    def n_evaluation(self) -> float:
-        """Mean number of items evaluated on."""
-        return float(self.methods[0].matrices.sum(axis=(1, 2)).mean())
-
-    @property
-    def gold(self) -> NDArray[np.float64]:
-        """Share of items of the evaluation sets that have each gold label: (3,) array."""
-        return self.methods[0].gold
-
-    @property
-    def best_constant(self) -> tuple[int, float]:
-        """The label that errs least as the answer to every item, by its place, and its MAE."""
-        errors = self.gold @ _absolute_errors(len(self.gold))
-        best = int(errors.argmin())
-        return best, float(errors[best])
-
-    @property
-    def predicted(self) -> dict[str, NDArray[np.float64]]:
-        """Share of those items given each label, (3,), by aggregator."""
-        return {method.name: method.predicted for method in self.methods}
-
-    @property
-    def test(self) -> SplitTest | GroupTest:
-        """How differences were tested."""
-        return self._tested.test
-
-    @cached_property
-    def mae_ranking(self) -> Ranking:
-        """Methods ranked by mean absolute error."""
-        losses = [method.mean_mae for method in self.methods]
-        return self._tested.ranking(losses, self._tested.mae)
-
-    @cached_property
-    def accuracy_ranking(self) -> Ranking:
-        """Methods ranked by pairwise accuracy."""
-        losses = [-method.mean_accuracy for method in self.methods]
-        return self._tested.ranking(losses, self._tested.accuracy)
-
-    @property
-    def _tested(self) -> Tested:
-        if self.tested is None:
-            raise InputError("differences were not tested: the protocol has no test")
-        return self.tested
-
-
-@readable
-@dataclass(frozen=True, eq=False)
-class Cell:
-    """One comparison, with its key and settings.
-
-    Attributes
-    ----------
-    key : tuple of str
-        Values of the columns that votes are grouped by.
-    comparison : Comparison
-    n_votes : int or None
-        Votes per item that were used; None for all.
-    n_labels : int or None
-        Number of labels to calibrate on, in a sweep over it.
-    value : str
-        In an ablation, the value of its column, such as the prompt template.
-    fitted : Davidson or None
-        The first aggregator that is quick to fit and keeps a `Calibration`, as Davidson does,
-        fitted to all labelled items, to describe the judge. The scores do not use it.
-    n_asked : int or None
-        Votes per item that were asked for; items may have fewer.
-    n_unlabelled, n_without_votes, n_undecided, n_missing, n_short, n_empty : int
-        Items left out because they have no label; labels left out because their item has no votes;
-        items left out because a method has no decision of them; missing votes; items with fewer
-        than `n_votes` votes, of which all are used; items with missing votes only, which are
-        decided without votes.
-    """
-
-    key: Key
-    comparison: Comparison
-    n_votes: int | None = None
-    n_labels: int | None = None
-    value: str = ""
-    fitted: Davidson | None = None
-    n_asked: int | None = None
-    n_unlabelled: int = 0
-    n_without_votes: int = 0
-    n_undecided: int = 0
-    n_missing: int = 0
-    n_short: int = 0
-    n_empty: int = 0
-
-
-@readable
-@dataclass(frozen=True, eq=False)
-class Curve:
-    """Scores of one aggregator at each of k points, split by split.
-
-    Attributes
-    ----------
-    name : str
-        The aggregator.
-    points : tuple of MethodScores
-    """
-
-    name: str
-    points: tuple[MethodScores, ...]
-
-    @property
-    def mae(self) -> NDArray[np.float64]:
-        """Mean absolute error on the evaluation set: (k, n_splits) array."""
-        return np.stack([point.mae for point in self.points])
-
-    @property
-    def accuracy(self) -> NDArray[np.float64]:
-        """Pairwise accuracy on the evaluation set: (k, n_splits) array."""
-        return np.stack([point.accuracy for point in self.points])
-
-    @property
-    def mae_intervals(self) -> tuple[Interval, ...]:
-        """Mean MAE over splits with its 95% interval, at each point."""
-        return tuple(point.mae_interval for point in self.points)
-
-    @property
-    def accuracy_intervals(self) -> tuple[Interval, ...]:
-        """Mean pairwise accuracy over splits with its 95% interval, at each point."""
-        return tuple(point.accuracy_interval for point in self.points)
-
-
-@readable
-@dataclass(frozen=True, eq=False)
-class Sweep:
-    """Cells of one key as curves over the number of votes, or of labels.
-
-    Attributes
-    ----------
-    key : tuple of str
-        Values of the columns that votes are grouped by.
-    cells : tuple of Cell
-        One for each point.
-    """
-
-    key: Key
-    cells: tuple[Cell, ...]
-
-    @property
-    def points(self) -> tuple[int, ...]:
-        """Votes per item, or labels calibrated on, as asked for."""
-        points = (cell.n_votes if cell.n_labels is None else cell.n_labels for cell in self.cells)
-        return tuple(point for point in points if point is not None)
-
-    @property
-    def curves(self) -> tuple[Curve, ...]:
-        """One per aggregator, in the order given."""
-        by_method = zip(*(cell.comparison.methods for cell in self.cells), strict=True)
-        return tuple(Curve(points[0].name, points) for points in by_method)
+# Items to evaluate from which all being ties is no accident.
+_ENOUGH = 20
 
 
 @readable
@@ -409,7 +67,7 @@ class Scores(Displayed):
     @cached_property
     def remarks(self) -> tuple[str, ...]:
         """What a reader has to know before using the numbers."""
-        return remarks_of(self)
+        return _remarks_of(self)
 
     def plot(self, choice: str | None = None) -> ReportFigure:
         """Draw errors against numbers of votes or labels; of one number, the labels that are given.
@@ -447,3 +105,137 @@ class Scores(Displayed):
     def sweeps(self) -> tuple[Sweep, ...]:
         """Cells of each key as curves over the number of votes, or of labels."""
         return tuple(Sweep(key, cells) for key, cells in self.by_key().items())
+
+
+def _remarks_of(scores: Scores) -> tuple[str, ...]:
+    """Say what a reader has to know before using the numbers."""
+    cells = scores.at_most_votes().values()
+    n_missing = sum(cell.n_missing for cell in cells)
+    remarks = [*scores.about_data]
+    for one, many, count in (
+        ("item has votes but no label", "items have votes but no label", scores.n_unlabelled),
+        ("label has no votes", "labels have no votes", scores.n_without_votes),
+        ("vote is missing", "votes are missing", n_missing),
+    ):
+        if count:
+            remarks.append(f"{count} {many} and are left out" if count > 1 else (
+                f"1 {one} and is left out"
+            ))  # fmt: skip
+    for cell in cells:
+        remarks += _about_votes(cell)
+    remarks += [f"{' '.join(key)}: not evaluated: {reason}" for key, reason in scores.skipped]
+    if scores.n_sharing:
+        remarks.append(
+            f"{scores.n_sharing} items share a prompt with another, and the labels have no "
+            "column group: intervals and tests take them for independent and may be too "
+            "narrow; a column group with the prompt's id keeps them together"
+        )
+    for cell in cells:
+        remarks += _constant(cell)
+        if cell.comparison.new_items is not None:
+            remarks += [*_against(cell), *_beaten(cell)]
+    return tuple(remarks)
+
+
+def _about_votes(cell: Cell) -> Iterator[str]:
+    """Say which items of a cell have fewer votes or decisions than were asked for."""
+    where = _where(cell)
+    if cell.n_empty:
+        yield (
+            f"{where}{cell.n_empty} of {cell.comparison.n_items} items have only "
+            "missing votes, and are decided without votes"
+        )
+    if cell.n_undecided:
+        items = "item has" if cell.n_undecided == 1 else "items have"
+        yield (
+            f"{where}{cell.n_undecided} {items} no decision of some method (its prompt shows "
+            "them as examples, or an answer is missing) and count for none"
+        )
+    if cell.n_asked != cell.n_votes and cell.n_votes is not None:
+        yield f"{where}no item has {cell.n_asked} votes; all {cell.n_votes} were used"
+
+
+def _where(cell: Cell) -> str:
+    return f"{' '.join(cell.key)}: " if cell.key else ""
+
+
+def _against(cell: Cell) -> Iterator[str]:
+    """Say so where majority vote picks the wrong side more often than the right one."""
+    compared = cell.comparison
+    if compared.baseline is None:
+        return
+    matrices = compared.methods[compared.baseline].matrices.sum(axis=0)
+    times = matrices.sum() / compared.n_items  # how often an item was decided
+    right = (matrices[0, 0] + matrices[-1, -1]) / times
+    wrong = (matrices[0, -1] + matrices[-1, 0]) / times
+    if wrong - right > 2 * np.sqrt(right + wrong):  # two standard errors of a fair coin
+        yield (
+            f"{_where(cell)}majority vote picks the other side than the label for {wrong:.0f} "
+            f"items and the same for {right:.0f}: the votes are against the labels. Check first "
+            "that A and B are the same responses in votes and labels"
+        )
+
+
+def _beaten(cell: Cell) -> Iterator[str]:
+    """Name the methods that do not beat majority vote, or the best constant, on held-out items."""
+    compared, where = cell.comparison, _where(cell)
+    methods = [
+        method for place, method in enumerate(compared.methods) if place != compared.baseline
+    ]
+    constant, error = compared.best_constant
+    if compared.baseline is not None:
+        majority = compared.methods[compared.baseline]
+        behind = [method for method in methods if method.mean_mae >= majority.mean_mae]
+        if behind:
+            yield (
+                f"{where}{_not_beating(behind)} majority vote (MAE "
+                f"{majority.mean_mae:.3f}) on held-out items: with {compared.n_calibration:.0f} "
+                "labels to learn from, label more items or use majority vote"
+            )
+        methods.append(majority)
+    if _ANSWERS[constant] == "tie" and _always_ties(cell) and cell.fitted is not None:
+        methods = [method for method in methods if method.name != cell.fitted.name]  # said above
+    behind = [method for method in methods if method.mean_mae >= error]
+    if behind:
+        yield (
+            f"{where}{_not_beating(behind)} always answering "
+            f"{_ANSWERS[constant]} (MAE {error:.3f}) on held-out items: these votes say "
+            "too little; try more votes an item, another prompt or another judge"
+        )
+
+
+def _not_beating(methods: Sequence[MethodScores]) -> str:
+    names = ", ".join(f"{method.name} (MAE {method.mean_mae:.3f})" for method in methods)
+    return f"{names} {'does' if len(methods) == 1 else 'do'} not beat"
+
+
+def _always_ties(cell: Cell) -> bool:
+    """Whether the model that is fitted to all labels calls every item a tie."""
+    fitted = None if cell.fitted is None else cell.fitted.calibration
+    return (
+        fitted is not None and bool(fitted.max_votes) and fitted.model.always_ties(fitted.max_votes)
+    )
+
+
+def _constant(cell: Cell) -> Iterator[str]:
+    """Say so where the model calls everything a tie."""
+    if cell.fitted is None or (calibration := cell.fitted.calibration) is None:
+        return
+    where, compared = _where(cell), cell.comparison
+    scores = next(method for method in compared.methods if method.name == cell.fitted.name)
+    if _always_ties(cell):
+        yield (
+            f"{where}fitted to all {calibration.n_labels} labels, the model calls every item with "
+            f"up to {calibration.max_votes} votes a tie, whatever the votes: here this judge adds "
+            "nothing to a constant answer. Always answering tie has MAE "
+            f"{1 - compared.gold_tie_share:.3f}; the scored models, each calibrated on "
+            f"{compared.n_calibration:.0f} labels, have {scores.mean_mae:.3f}"
+        )
+        return
+    n_evaluated = compared.n_items - compared.n_calibration
+    share = float(np.mean(scores.tie_share == 1)) if n_evaluated >= _ENOUGH else 0.0
+    if share >= _OFTEN:
+        yield (
+            f"{where}calibrated on {compared.n_calibration:.0f} labels, the model calls every item "
+            f"a tie on {share:.0%} of the splits: calibrate on more labels"
+        )

@@ -13,7 +13,8 @@ from btdagg._util.readable import readable
 from btdagg.evaluation.intervals import Interval, mean_interval
 
 if TYPE_CHECKING:
-    from btdagg.evaluation.scores import Cell, Scores
+    from btdagg.evaluation.cells import Cell
+    from btdagg.evaluation.scores import Scores
 
 _SCORES: tuple[Literal["mae", "accuracy"], ...] = ("mae", "accuracy")
 

@@ -21,7 +21,7 @@ from btdagg.votes.votes import require_single
 if TYPE_CHECKING:
     import polars as pl
 
-    from btdagg.evaluation.scores import Comparison
+    from btdagg.evaluation.cells import Comparison
     from btdagg.votes import Labels, Votes
 
 # Columns that may differ along with the compared one, and would be mistaken for its effect.

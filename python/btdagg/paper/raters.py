@@ -27,8 +27,8 @@ from btdagg.votes.table import require, text
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from btdagg.evaluation.cells import MethodScores
     from btdagg.evaluation.new_items import NewItems
-    from btdagg.evaluation.scores import MethodScores
 
 _OWN = "\0own"  # decisions of the rater; no column of a source is called that
 

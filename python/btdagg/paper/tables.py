@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg.evaluation.cells import Cell
 from btdagg.evaluation.intervals import mean_interval
-from btdagg.evaluation.scores import Cell
 from btdagg.evaluation.summary import lines_of, name_of_average, record, spread
 from btdagg.paper.raters import LeaveOneOut
 from btdagg.report.table import Entry, PivotCell, ReportTable

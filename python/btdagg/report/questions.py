@@ -17,7 +17,7 @@ from btdagg.report.wording import key_of, stem
 
 if TYPE_CHECKING:
     from btdagg.evaluation import Comparison, LabelledItems, Scores
-    from btdagg.evaluation.scores import Cell
+    from btdagg.evaluation.cells import Cell
     from btdagg.report.figure import ReportFigure
     from btdagg.report.study import Study
 

@@ -10,7 +10,8 @@ from typing import Any
 from btdagg._core import InputError
 from btdagg._util.extras import needs
 from btdagg.estimates import Estimates, SystemEstimates
-from btdagg.evaluation.scores import Comparison, Scores
+from btdagg.evaluation.cells import Comparison
+from btdagg.evaluation.scores import Scores
 from btdagg.methods import MajorityVote
 from btdagg.model import Bootstrap
 from btdagg.model.absolute_error import MaeCalibration

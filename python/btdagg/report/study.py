@@ -26,7 +26,8 @@ from btdagg.votes.join import with_task
 from btdagg.votes.table import text
 
 if TYPE_CHECKING:
-    from btdagg.evaluation.scores import Cell, Scores
+    from btdagg.evaluation.cells import Cell
+    from btdagg.evaluation.scores import Scores
     from btdagg.model.calibration import Calibration
     from btdagg.votes import Labels
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from btdagg.evaluation import Scores
-    from btdagg.evaluation.scores import Sweep
+    from btdagg.evaluation.cells import Sweep
 
 Key = tuple[str, ...]
 Score = Literal["mae", "accuracy"]

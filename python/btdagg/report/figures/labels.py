@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from btdagg.evaluation import Comparison, LabelledItems
-    from btdagg.evaluation.scores import MethodScores
+    from btdagg.evaluation.cells import MethodScores
 
 Shares = tuple[str, "NDArray[np.float64]"]
 """Name of a bar, and the shares of the labels in it."""

@@ -21,7 +21,7 @@ from btdagg.report.wording import (
 
 if TYPE_CHECKING:
     from btdagg.evaluation import Scores
-    from btdagg.evaluation.scores import Cell
+    from btdagg.evaluation.cells import Cell
     from btdagg.evaluation.summary import Line
 
 # A fall of the error that is worth twice the votes; and one that is not worth a word.

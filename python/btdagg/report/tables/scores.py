@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg.evaluation.cells import Cell
 from btdagg.evaluation.intervals import Interval
-from btdagg.evaluation.scores import Cell, Scores
+from btdagg.evaluation.scores import Scores
 from btdagg.evaluation.summary import average, lines_of, name_of_average, record, spread
 from btdagg.report.table import PivotCell, ReportTable
 from btdagg.report.tables.common import (

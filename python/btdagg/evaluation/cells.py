@@ -1,0 +1,367 @@
+"""Cells of an evaluation: confusion matrices of methods, compared with one another.
+
+Nothing here knows how many labels there are: a matrix has a row and a column for each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from btdagg._core import InputError
+from btdagg._util.display import Drawn
+from btdagg._util.readable import readable
+from btdagg.evaluation.intervals import Interval, mean_interval
+from btdagg.evaluation.significance import (
+    combine_pvalues,
+    holm,
+    rank_clusters,
+    statistically_tied,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from btdagg.evaluation.new_items import NewItems
+    from btdagg.evaluation.parts import Key
+    from btdagg.evaluation.protocol import GroupTest, SplitTest
+    from btdagg.methods import Davidson
+
+
+@readable
+@dataclass(frozen=True, eq=False)
+class MethodScores:
+    """Scores of one aggregator on the evaluation set of each split.
+
+    Attributes
+    ----------
+    name : str
+        The aggregator.
+    matrices : (n_splits, 3, 3) array
+        Items by gold label (rows) and predicted label (columns), in label order.
+    of_new_items : tuple of Interval, optional
+        MAE and accuracy on new items, where the method was cross-fitted.
+    n_items : int, optional
+        Items, where each was decided in several splits.
+    """
+
+    name: str
+    matrices: NDArray[np.int64]
+    of_new_items: tuple[Interval, Interval] | None = None
+    n_items: int | None = None
+
+    @cached_property
+    def mae(self) -> NDArray[np.float64]:
+        """Mean absolute error, (n_splits,)."""
+        errors = _absolute_errors(self.matrices.shape[1])
+        return np.asarray((self.matrices * errors).sum(axis=(1, 2)) / self._n_items)
+
+    @cached_property
+    def accuracy(self) -> NDArray[np.float64]:
+        """Pairwise accuracy, (n_splits,)."""
+        return np.asarray(np.trace(self.matrices, axis1=1, axis2=2) / self._n_items)
+
+    @property
+    def tie_share(self) -> NDArray[np.float64]:
+        """Share of items decided a tie, (n_splits,)."""
+        return np.asarray(self.matrices[:, :, 1].sum(axis=1) / self._n_items)
+
+    @property
+    def mean_mae(self) -> float:
+        """Mean absolute error: over items where cross-fitted, else over splits."""
+        return float(self.of_new_items[0].mean if self.of_new_items else self.mae.mean())
+
+    @property
+    def mean_accuracy(self) -> float:
+        """Pairwise accuracy, as `mean_mae`."""
+        return float(self.of_new_items[1].mean if self.of_new_items else self.accuracy.mean())
+
+    @property
+    def mae_interval(self) -> Interval:
+        """MAE with its 95% interval: for new items where cross-fitted, else of a mean of splits."""
+        return self.of_new_items[0] if self.of_new_items else mean_interval(self.mae)
+
+    @property
+    def accuracy_interval(self) -> Interval:
+        """Pairwise accuracy with its 95% interval, as `mae_interval`."""
+        return self.of_new_items[1] if self.of_new_items else mean_interval(self.accuracy)
+
+    @property
+    def counts(self) -> NDArray[np.float64]:
+        """Items by gold and predicted label, (3, 3): mean over splits, or over repetitions."""
+        if self.n_items is not None:
+            return np.asarray(self.matrices.sum(axis=0) * self.n_items / self.matrices.sum())
+        return np.asarray(self.matrices.mean(axis=0))
+
+    @property
+    def percentages(self) -> NDArray[np.float64]:
+        """`counts` in percent of their row: (3, 3) array; NaN where no item has the gold label."""
+        total = self.counts.sum(axis=1, keepdims=True)
+        return np.asarray(100 * self.counts / np.where(total > 0, total, np.nan))
+
+    @property
+    def predicted(self) -> NDArray[np.float64]:
+        """Share of items given each label, mean over splits: (3,) array in label order."""
+        return self._shares(axis=1)
+
+    @property
+    def gold(self) -> NDArray[np.float64]:
+        """Share of items that have each gold label, mean over splits: (3,) array in label order."""
+        return self._shares(axis=2)
+
+    def _shares(self, axis: int) -> NDArray[np.float64]:
+        """Shares of labels: of items where cross-fitted, else of each split, averaged."""
+        counts = self.matrices.sum(axis=axis)
+        if self.of_new_items is not None:
+            counts = counts.sum(axis=0, keepdims=True)
+        return np.asarray((counts / counts.sum(axis=1, keepdims=True)).mean(axis=0))
+
+    @property
+    def _n_items(self) -> NDArray[np.int64]:
+        return np.asarray(self.matrices.sum(axis=(1, 2)))
+
+
+def _absolute_errors(n_labels: int) -> NDArray[np.int64]:
+    """Absolute error by gold label and predicted label."""
+    return np.abs(np.subtract.outer(np.arange(n_labels), np.arange(n_labels)))
+
+
+@readable
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """Methods by one score.
+
+    Attributes
+    ----------
+    pvalues : (m, m) array
+        Of every two methods, over all splits, corrected where the test says so.
+    ranks : (m,) array of int64
+        Cluster of each method, 1 the best; see `btdagg.rank_clusters`.
+    tied : (m,) array of bool
+        Whether the method cannot be told from the best; see `btdagg.evaluation.statistically_tied`.
+    """
+
+    pvalues: NDArray[np.float64]
+    ranks: NDArray[np.int64]
+    tied: NDArray[np.bool_]
+
+
+@readable
+class Tested(NamedTuple):
+    """How differences were tested, and the p-values of each pair of m methods on each split.
+
+    Attributes
+    ----------
+    test : SplitTest or GroupTest
+    mae, accuracy : (n_splits, m, m) arrays
+        P-values of absolute errors, and of wrong labels.
+    """
+
+    test: SplitTest | GroupTest
+    mae: NDArray[np.float64]
+    accuracy: NDArray[np.float64]
+
+    def ranking(self, losses: list[float], pvalues: NDArray[np.float64]) -> Ranking:
+        """Rank methods by their mean losses, of which lower ones are better."""
+        combined = combine_pvalues(pvalues, rule=self.test.rule)
+        if self.test.correction == "holm":
+            combined = holm(combined)
+        ranks = rank_clusters(losses, combined, self.test.tau)
+        return Ranking(combined, ranks, statistically_tied(losses, combined, self.test.tau))
+
+
+@readable
+@dataclass(frozen=True, eq=False)
+class Comparison(Drawn):
+    """Aggregators on the same splits of the same items.
+
+    Attributes
+    ----------
+    methods : tuple of MethodScores
+        In the order in which the aggregators were given.
+    n_items : int
+        Labelled items.
+    n_calibration : float
+        Mean number of items calibrated on; groups that stay together make it vary.
+    gold_tie_share : float
+        Share of gold labels that are ties.
+    tested : Tested or None
+        P-values, if differences were tested.
+    new_items : NewItems or None
+        Losses by item, where the methods were cross-fitted.
+    baseline : int or None
+        Place of majority vote among the methods, if it is one of them.
+    calibrated : int or None
+        Place of the first method that calibrates a model and is quick to fit: the model that
+        `Cell.fitted` has. The methods after it are there to be compared with.
+    """
+
+    methods: tuple[MethodScores, ...]
+    n_items: int
+    n_calibration: float
+    gold_tie_share: float
+    tested: Tested | None = None
+    new_items: NewItems | None = None
+    baseline: int | None = None
+    calibrated: int | None = None
+
+    @property
+    def n_splits(self) -> int:
+        """Number of splits."""
+        return len(self.methods[0].matrices)
+
+    @property
+    def n_evaluation(self) -> float:
+        """Mean number of items evaluated on."""
+        return float(self.methods[0].matrices.sum(axis=(1, 2)).mean())
+
+    @property
+    def gold(self) -> NDArray[np.float64]:
+        """Share of items of the evaluation sets that have each gold label: (3,) array."""
+        return self.methods[0].gold
+
+    @property
+    def best_constant(self) -> tuple[int, float]:
+        """The label that errs least as the answer to every item, by its place, and its MAE."""
+        errors = self.gold @ _absolute_errors(len(self.gold))
+        best = int(errors.argmin())
+        return best, float(errors[best])
+
+    @property
+    def predicted(self) -> dict[str, NDArray[np.float64]]:
+        """Share of those items given each label, (3,), by aggregator."""
+        return {method.name: method.predicted for method in self.methods}
+
+    @property
+    def test(self) -> SplitTest | GroupTest:
+        """How differences were tested."""
+        return self._tested.test
+
+    @cached_property
+    def mae_ranking(self) -> Ranking:
+        """Methods ranked by mean absolute error."""
+        losses = [method.mean_mae for method in self.methods]
+        return self._tested.ranking(losses, self._tested.mae)
+
+    @cached_property
+    def accuracy_ranking(self) -> Ranking:
+        """Methods ranked by pairwise accuracy."""
+        losses = [-method.mean_accuracy for method in self.methods]
+        return self._tested.ranking(losses, self._tested.accuracy)
+
+    @property
+    def _tested(self) -> Tested:
+        if self.tested is None:
+            raise InputError("differences were not tested: the protocol has no test")
+        return self.tested
+
+
+@readable
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """One comparison, with its key and settings.
+
+    Attributes
+    ----------
+    key : tuple of str
+        Values of the columns that votes are grouped by.
+    comparison : Comparison
+    n_votes : int or None
+        Votes per item that were used; None for all.
+    n_labels : int or None
+        Number of labels to calibrate on, in a sweep over it.
+    value : str
+        In an ablation, the value of its column, such as the prompt template.
+    fitted : Davidson or None
+        The first aggregator that is quick to fit and keeps a `Calibration`, as Davidson does,
+        fitted to all labelled items, to describe the judge. The scores do not use it.
+    n_asked : int or None
+        Votes per item that were asked for; items may have fewer.
+    n_unlabelled, n_without_votes, n_undecided, n_missing, n_short, n_empty : int
+        Items left out because they have no label; labels left out because their item has no votes;
+        items left out because a method has no decision of them; missing votes; items with fewer
+        than `n_votes` votes, of which all are used; items with missing votes only, which are
+        decided without votes.
+    """
+
+    key: Key
+    comparison: Comparison
+    n_votes: int | None = None
+    n_labels: int | None = None
+    value: str = ""
+    fitted: Davidson | None = None
+    n_asked: int | None = None
+    n_unlabelled: int = 0
+    n_without_votes: int = 0
+    n_undecided: int = 0
+    n_missing: int = 0
+    n_short: int = 0
+    n_empty: int = 0
+
+
+@readable
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Scores of one aggregator at each of k points, split by split.
+
+    Attributes
+    ----------
+    name : str
+        The aggregator.
+    points : tuple of MethodScores
+    """
+
+    name: str
+    points: tuple[MethodScores, ...]
+
+    @property
+    def mae(self) -> NDArray[np.float64]:
+        """Mean absolute error on the evaluation set: (k, n_splits) array."""
+        return np.stack([point.mae for point in self.points])
+
+    @property
+    def accuracy(self) -> NDArray[np.float64]:
+        """Pairwise accuracy on the evaluation set: (k, n_splits) array."""
+        return np.stack([point.accuracy for point in self.points])
+
+    @property
+    def mae_intervals(self) -> tuple[Interval, ...]:
+        """Mean MAE over splits with its 95% interval, at each point."""
+        return tuple(point.mae_interval for point in self.points)
+
+    @property
+    def accuracy_intervals(self) -> tuple[Interval, ...]:
+        """Mean pairwise accuracy over splits with its 95% interval, at each point."""
+        return tuple(point.accuracy_interval for point in self.points)
+
+
+@readable
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """Cells of one key as curves over the number of votes, or of labels.
+
+    Attributes
+    ----------
+    key : tuple of str
+        Values of the columns that votes are grouped by.
+    cells : tuple of Cell
+        One for each point.
+    """
+
+    key: Key
+    cells: tuple[Cell, ...]
+
+    @property
+    def points(self) -> tuple[int, ...]:
+        """Votes per item, or labels calibrated on, as asked for."""
+        points = (cell.n_votes if cell.n_labels is None else cell.n_labels for cell in self.cells)
+        return tuple(point for point in points if point is not None)
+
+    @property
+    def curves(self) -> tuple[Curve, ...]:
+        """One per aggregator, in the order given."""
+        by_method = zip(*(cell.comparison.methods for cell in self.cells), strict=True)
+        return tuple(Curve(points[0].name, points) for points in by_method)
