@@ -6,22 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-<<<<<<< HEAD
 from btdagg import InputError, calibrate, majority_vote, read_labels, read_votes
-from btdagg.evaluation import (
-    Protocol,
-    RandomSplits,
-    calibration_curves,
-    evaluate,
-    mean_interval,
-    random_splits,
-    sweep_calibration,
-    sweep_votes,
-)
-=======
-from btdagg import InputError, calibrate, majority_vote, read_counts, read_labels, read_votes
 from btdagg.evaluation import Protocol, RandomSplits, evaluate, sweep_calibration
->>>>>>> 453da0b (Evaluation: scores in one file, the protocol with its tests in another, one way to do each thing)
 from btdagg.methods import Davidson, MajorityVote
 from btdagg.paper import ablate
 from draws import random_splits

@@ -7,13 +7,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-<<<<<<< HEAD
 from btdagg import InputError, read_votes
-from btdagg.evaluation import Protocol, RandomSplits, random_splits
-=======
-from btdagg import InputError, read_counts, read_votes
 from btdagg.evaluation import Protocol, RandomSplits
->>>>>>> 453da0b (Evaluation: scores in one file, the protocol with its tests in another, one way to do each thing)
 from btdagg.methods import Davidson, Decided, MajorityVote
 from btdagg.paper import Ratings, leave_one_rater_out, load_wmt23, read_ratings
 from btdagg.paper.wmt23 import _SIDE_BY_SIDE

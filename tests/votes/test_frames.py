@@ -23,11 +23,7 @@ from btdagg import (
     online,
     reference,
 )
-<<<<<<< HEAD
 from btdagg.evaluation import Protocol, RandomSplits
-=======
-from btdagg.evaluation import LabelledItems, Protocol, RandomSplits
->>>>>>> 453da0b (Evaluation: scores in one file, the protocol with its tests in another, one way to do each thing)
 from btdagg.methods import AGGREGATORS
 
 SIDES = ("minus", "tie", "plus")
@@ -100,10 +96,6 @@ CASES = {
     ],
     "align": aligned,
     "compare": compared,
-<<<<<<< HEAD
-=======
-    "LabelledItems": lambda counts, labels: LabelledItems(counts, labels).evidence.counts,
->>>>>>> 453da0b (Evaluation: scores in one file, the protocol with its tests in another, one way to do each thing)
     "StoppingRule.stops": by_rule("stops"),
     "fit_votes": lambda counts, labels: online.fit_votes(counts, labels).components,
     "plan_rule": lambda counts, labels: online.plan_rule(RULE, counts, labels, n_items=9),
@@ -222,10 +214,6 @@ TWO = {
     "bootstrap": btdagg.bootstrap,
     "drps": MODEL.drps,
     "compare": lambda counts, labels: evaluation.compare(counts, labels, **SEVERAL),
-<<<<<<< HEAD
-=======
-    "LabelledItems": LabelledItems,
->>>>>>> 453da0b (Evaluation: scores in one file, the protocol with its tests in another, one way to do each thing)
     "fit_votes": online.fit_votes,
     "isotonic": AGGREGATORS["isotonic"]().fit,
 }
