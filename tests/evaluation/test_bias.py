@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from btdagg import InputError, read_counts, read_labels, read_votes
+from btdagg import InputError, read_labels, read_votes
 from btdagg.evaluation import positional_bias
 
 
@@ -140,7 +140,7 @@ def test_bias_among_gold_ties_and_what_is_wrong():
         positional_bias(rows, setting="setting")
     with pytest.raises(InputError, match=r"^by is 'judge', expected a sequence of column names$"):
         positional_bias(rows, by="judge")
-    counts = read_counts({"item": [1], "minus": [1], "tie": [0], "plus": [0]})
+    counts = read_votes({"item": [1], "minus": [1], "tie": [0], "plus": [0]})
     with pytest.raises(InputError, match=r"^votes is a table of counts, expected single votes"):
         positional_bias(counts)
 
