@@ -1,4 +1,4 @@
-from .formats import FORMATS as FORMATS
+from .reading import FORMATS as FORMATS
 from .reading import Imported as Imported
 from .reading import read as read
 from .storing import Stored as Stored

@@ -7,46 +7,35 @@ from typing import Any
 
 import polars as pl
 
-from btdagg._core import InputError
-from btdagg._util.errors import shown
-from btdagg.votes.formats.content import Content, name_of, values_of
-from btdagg.votes.formats.options import ImportOptions
+from btdagg.votes.formats.content import Content, Format, Options
 
 _SCORE = re.compile(r"\[*\s*([AB])\s*(>>|>|=|<|<<)\s*([AB])\s*\]*")
+_VOTES = {">>": 1, ">": 1, "=": 0, "<": -1, "<<": -1}
 _MARGINS = {">>": 2.0, "<<": 2.0, ">": 1.0, "<": 1.0, "=": 0.0}
-_BASELINE = "baseline"
 
 
-def is_arena_hard(content: Content) -> bool:
-    """Whether a model has games."""
-    return {"model", "judge", "games"} <= content.columns and bool(
-        content.columns & {"uid", "question_id"}
-    )
+def _recognizes(content: Content) -> bool:
+    columns = content.columns
+    return {"model", "judge", "games"} <= columns and bool(columns & {"uid", "question_id"})
 
 
-def read_arena_hard(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str | None]:
-    """Read two votes of each question: the baseline is shown first, then the model.
-
-    The margin is 2 for ``>>``, 1 for ``>`` and 0 for a tie.
-    """
+def _read(content: Content, options: Options) -> tuple[pl.DataFrame, str | None]:
+    """Read two votes of each question: the baseline is shown first, then the model."""
     rows: list[dict[str, Any]] = []
     unnamed = False
-    for number, each in content.objects():
-        model = name_of(content, number, each, "model")
-        question = name_of(content, number, each, "uid" if "uid" in each else "question_id")
-        (games,) = values_of(content, number, each, "games")
-        if not isinstance(games, list) or len(games) != 2:
-            raise InputError(
-                f"{content.name}, row {number}: games is {shown(games)}, expected a list of two"
-            )
+    for each in content.objects():
+        model = content.name_in(each, "model")
+        question = content.name_in(each, "uid" if "uid" in each else "question_id")
+        if not isinstance(each["games"], list) or len(each["games"]) != 2:
+            raise content.refusal("games", each["games"], "a list of two")
         baseline = each.get("baseline") or options.constants.get("baseline")
         unnamed = unnamed or not baseline
-        for order, game in zip(("AB", "BA"), games, strict=True):
-            vote, margin = _read(game)
+        for order, game in zip(("AB", "BA"), each["games"], strict=True):
+            vote, margin = _vote(game)
             rows.append(
                 {
                     "group": question,
-                    "system_a": str(baseline or _BASELINE),
+                    "system_a": str(baseline or "baseline"),
                     "system_b": model,
                     "vote": vote if vote is None or order == "AB" else -vote,
                     "margin": margin,
@@ -56,14 +45,17 @@ def read_arena_hard(content: Content, options: ImportOptions) -> tuple[pl.DataFr
                     "task": each.get("category"),
                 }
             )
-    said = "the files do not name the baseline: --set baseline=NAME does" if unnamed else None
-    return pl.DataFrame(rows, infer_schema_length=None), said
+    remark = "the files do not name the baseline: constants baseline=NAME does" if unnamed else None
+    return pl.DataFrame(rows, infer_schema_length=None), remark
 
 
-def _read(game: Any) -> tuple[int | None, float | None]:
+def _vote(game: Any) -> tuple[int | None, float | None]:
     """Return the vote, from the point of view of what was shown as A, and the margin."""
-    found = _SCORE.fullmatch(str((game or {}).get("score")).strip())
-    if found is None or found[1] == found[3]:
+    score = _SCORE.fullmatch(str((game or {}).get("score")).strip())
+    if score is None or score[1] == score[3]:
         return None, None
-    better = {">": 1, "=": 0, "<": -1}[found[2][0]]
-    return (better if found[1] == "A" else -better), _MARGINS[found[2]]
+    vote = _VOTES[score[2]]
+    return (vote if score[1] == "A" else -vote), _MARGINS[score[2]]
+
+
+FORMAT = Format("arena-hard", _recognizes, _read)

@@ -1,4 +1,4 @@
-"""Files as they come: a table, many JSON objects, or one; and frames."""
+"""What a format reads: files as they come, and what a user says of them."""
 
 from __future__ import annotations
 
@@ -6,27 +6,73 @@ import codecs
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import polars as pl
 
 from btdagg._core import InputError
-from btdagg._util.errors import shown
-from btdagg.votes.source import (
-    STANDARD_INPUT,
-    content_of,
-    decoded,
-    json_object,
-    lines_of,
-    read_table,
-    suffix_of,
-)
+from btdagg.judge.answers import AnswerFormat
+from btdagg.votes.source import content_of, decoded, json_object, lines_of, read_table, suffix_of
 from btdagg.votes.table import Table, listing
 
 _LINES = (".jsonl", ".ndjson")
 _LISTS = ("data", "scores", "annotations", "rows")  # keys under which servers return their lists
 FOLDER_SUFFIXES = (".jsonl", ".ndjson", ".json", ".eval", ".csv", ".tsv")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user says of files; see `btdagg.votes.formats.read`."""
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    words: Mapping[str, int | None] = field(default_factory=dict)
+    flip_where: tuple[str, Sequence[str]] | None = None
+    constants: Mapping[str, str] = field(default_factory=dict)
+    name: str | None = None
+    kind: str | None = None
+    custom_id: str | None = None
+    answer_pattern: str | None = None
+
+    @property
+    def answer(self) -> AnswerFormat:
+        """Words of verdicts in texts."""
+        by_vote = {vote: word.upper() for word, vote in self.words.items() if vote is not None}
+        if len(by_vote) < sum(vote is not None for vote in self.words.values()):
+            raise InputError(
+                argument="words", came=dict(self.words), expected="one word for a verdict in texts"
+            )
+        return AnswerFormat(
+            first=by_vote.get(1, "A"),
+            second=by_vote.get(-1, "B"),
+            tie=by_vote.get(0, "TIE"),
+            pattern=self.answer_pattern,
+        )
+
+
+class Format(NamedTuple):
+    """A format.
+
+    Attributes
+    ----------
+    name : str
+    recognizes : callable
+        Returns whether a file has it.
+    read : callable
+        Returns the rows of a file (see `btdagg.votes.formats.rows`), and None or a remark on what
+        would let more be read.
+    uses : tuple of str
+        Which arguments of `btdagg.votes.formats.read` it goes by, of those that not all do.
+    """
+
+    name: str
+    recognizes: Callable[[Content], bool]
+    read: Callable[[Any, Options], tuple[pl.DataFrame, str | None]]
+    uses: tuple[str, ...] = ()
+    together: bool = False  # whether it reads a list of files, which repeat each other
 
 
 class Content:
@@ -38,169 +84,116 @@ class Content:
         Where it is, empty for a frame, and what errors call it.
     document : dict or None
         The one JSON object that the file is.
-    columns : frozenset of str
-        Columns of a table or keys of the first object, in lower case.
     row : int or None
-        The object that is being read, for errors.
+        The object that is being read, from 1, for errors.
     """
 
     def __init__(self, path: str, table: Table | None = None) -> None:
-        self.path = path
-        self.name = "standard input" if path == STANDARD_INPUT else path
+        self.path, self.name = path, path
         self.document: dict[str, Any] | None = None
         self.row: int | None = None
-        self._several: list[dict[str, Any]] | None = None
+        self._list: list[Any] | None = None
         self._lines: bytes | None = None
         if table is not None:
             self.name, self._table = table.source, table
+        elif suffix_of(path) in (".json", *_LINES):
+            content = content_of(path, path).removeprefix(codecs.BOM_UTF8)
+            if not content.strip():
+                raise InputError(f"{path}: empty file")
+            self._read_json(content)
+
+    def _read_json(self, content: bytes) -> None:
+        if suffix_of(self.path) in _LINES:
+            self._lines = content
             return
-        suffix = suffix_of(path)
-        if suffix == ".json" or suffix in _LINES:
-            content = content_of(path, self.name).removeprefix(codecs.BOM_UTF8)
-            if suffix == ".json":
-                self._read_json(content)
-            else:
-                self._lines = content
-        elif path == STANDARD_INPUT:
-            raise InputError("standard input cannot be imported, expected a file")
-        if self._lines is not None and not self._lines.strip():
-            raise InputError(f"{self.name}: empty file")
+        try:
+            value = json.loads(decoded(content, self.name))
+        except (ValueError, RecursionError):
+            self._lines = content  # many a .json file has an object in each line
+            return
+        if isinstance(value, dict):
+            lists = (value[key] for key in _LISTS if isinstance(value.get(key), list))
+            value = next((rows for rows in lists if rows), value)
+        if isinstance(value, dict):
+            self.document = value
+        elif isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
+            self._list = value
+        else:
+            raise InputError(f"{self.name}: expected a JSON object, or a list of them")
 
     @cached_property
     def columns(self) -> frozenset[str]:
         """Columns of a table or keys of the first object, in lower case."""
         if self.document is not None or suffix_of(self.path) == ".eval":
             return frozenset()
-        if self.is_json:
-            _, first = next(self.objects(), (0, {}))
-            return frozenset(key.strip().lower() for key in first)
-        return frozenset(self.table().columns)
+        names = next(self.objects(), {}) if self.is_json else self._table.columns
+        return frozenset(name.strip().lower() for name in names)
 
     @property
     def is_json(self) -> bool:
         """Whether the file is JSON: one object, a list of them, or one a line."""
-        return self.document is not None or self._lines is not None or self._several is not None
+        return self.document is not None or self._lines is not None or self._list is not None
 
-    def objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Yield the number of each row, from 1, and its object."""
-        if self._several is not None:
-            yield from self.numbered(self._several)
-        elif self._lines is not None:
-            for number, line in enumerate(lines_of(self._lines), start=1):
-                if line.strip():
-                    self.row = number
-                    yield number, json_object(line, self.name, number)
-            self.row = None
-        elif not self.path:
-            yield from self.numbered(self._table.frame.iter_rows(named=True))
+    def objects(self) -> Iterator[dict[str, Any]]:
+        """Yield the object of each row."""
+        if self._lines is None:
+            yield from self.numbered(self._list or self._table.frame.iter_rows(named=True))
+            return
+        for number, line in enumerate(lines_of(self._lines), start=1):
+            if line.strip():
+                self.row = number
+                yield json_object(line, self.name, number)
+        self.row = None
 
-    def numbered(self, rows: Iterable[Any]) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Yield the number of each row, from 1, and its object, of a list of objects."""
-        for number, each in enumerate(rows, start=1):
-            if not isinstance(each, dict):
-                raise InputError(f"{self.name}, row {number}: no JSON object")
+    def numbered(self, rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        """Yield objects, and count them for errors."""
+        for number, row in enumerate(rows, start=1):
             self.row = number
-            yield number, each
+            yield row
         self.row = None
 
     def table(self, columns: Iterable[str] | None = None) -> Table:
         """Return the rows as a table: all columns, or no others than these, as far as they exist.
 
-        Of JSON objects with long texts the columns that are wanted are much less than all.
+        Of JSON objects with long texts a few columns are much less than all.
         """
-        if not self.is_json:
-            table = self._table
-            wanted = [name for name in columns or table.columns if name in table.columns]
-            return (
-                table if columns is None else table.renumbered(table.rows.select("\0row", *wanted))
-            )
         if self.document is not None:
             raise InputError(f"{self.name}: one JSON object, expected a table, or JSON lines")
-        if columns is None and self._lines is not None and suffix_of(self.path) in _LINES:
-            return self._table
+        if not self.is_json or (columns is None and suffix_of(self.path) in _LINES):
+            if columns is None:
+                return self._table
+            kept = [name for name in columns if name in self._table.columns]
+            return self._table.renumbered(self._table.rows.select("\0row", *kept))
         only = None if columns is None else set(columns)
-        found: dict[str, list[Any]] = {}
-        n_rows = 0
-        for _, each in self.objects():
-            for key, value in each.items():
-                name = key.strip().lower()
-                if only is None or name in only:
-                    values = found.setdefault(name, [])
-                    if len(values) > n_rows:
-                        raise InputError(f"{self.name}: two columns are called {name!r}")
-                    values += [None] * (n_rows - len(values))
-                    values.append(value)
-            n_rows += 1
-        for values in found.values():
-            values += [None] * (n_rows - len(values))
-        return read_table(found, [], name=self.name)
+        rows = [
+            {key: row[key] for key in row if only is None or key.strip().lower() in only}
+            for row in self.objects()
+        ]
+        return read_table(rows, [], name=self.name)
 
     @cached_property
     def _table(self) -> Table:
         return read_table(self.path, [])
 
-    def _read_json(self, content: bytes) -> None:
-        text = decoded(content, self.name)
-        try:
-            value = json.loads(text)
-        except (ValueError, RecursionError):
-            self._lines = content  # many a .json file has an object in each line
-            return
-        if isinstance(value, dict):
-            value = next((value[key] for key in _LISTS if _is_list(value.get(key))), value)
-        if isinstance(value, dict):
-            self.document = value
-        elif _is_list(value):
-            self._several = value
-        else:
-            raise InputError(f"{self.name}: want a JSON object, or a list of them")
+    def refusal(self, key: str, value: object, expected: str) -> InputError:
+        """Return the error of a value in the row that is being read."""
+        return InputError(source=self.name, row=self.row, column=key, came=value, expected=expected)
 
+    def name_in(self, row: Mapping[str, Any], key: str) -> str:
+        """Return the name or id that a row has under a key."""
+        value = row[key]
+        if value is None or isinstance(value, list | dict) or not str(value).strip():
+            raise self.refusal(key, value, "a name or id")
+        return str(value).strip()
 
-def values_of(content: Content, row: int, found: Mapping[str, Any], *keys: str) -> list[Any]:
-    """Return what an object has under these keys.
-
-    Raises
-    ------
-    InputError
-        If a key is not there; the message names the row and the keys that are.
-    """
-    for key in keys:
-        if key not in found:
-            raise InputError(
-                f"{content.name}, row {row}: no {key!r}; found {listing(sorted(found))}"
-            )
-    return [found[key] for key in keys]
-
-
-def name_of(content: Content, row: int, found: Mapping[str, Any], key: str) -> str:
-    """Return the name or id that an object has under a key.
-
-    Raises
-    ------
-    InputError
-        If it has none, or an empty one.
-    """
-    (value,) = values_of(content, row, found, key)
-    if value is None or isinstance(value, list | dict) or not str(value).strip():
-        raise InputError(
-            f"{content.name}, row {row}: {key} is {shown(value)}, expected a name or id"
-        )
-    return str(value).strip()
-
-
-def number_of(content: Content, row: int, found: Mapping[str, Any], key: str) -> float | None:
-    """Return the number that an object has under a key, None where that is null.
-
-    Raises
-    ------
-    InputError
-        If it is something else, or not finite.
-    """
-    (value,) = values_of(content, row, found, key)
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if value is None or (is_number and math.isfinite(value)):
-        return None if value is None else float(value)
-    raise InputError(f"{content.name}, row {row}: {key} is {shown(value)}, expected a number")
+    def number_in(self, row: Mapping[str, Any], key: str) -> float | None:
+        """Return the number that a row has under a key, None where that is null."""
+        value = row[key]
+        if value is None:
+            return None
+        if isinstance(value, bool | str) or not math.isfinite(value):
+            raise self.refusal(key, value, "a number")
+        return float(value)
 
 
 def files_in(place: str | os.PathLike[str]) -> list[str]:
@@ -208,20 +201,15 @@ def files_in(place: str | os.PathLike[str]) -> list[str]:
     path = os.fspath(place)
     if not os.path.isdir(path):
         return [path]
-    found = sorted(
-        os.path.join(folder, name)
-        for folder, _, names in os.walk(path)
-        for name in names
-        if suffix_of(name) in FOLDER_SUFFIXES
+    files = sorted(
+        str(file)
+        for file in Path(path).rglob("*")
+        if suffix_of(file.name) in FOLDER_SUFFIXES and file.is_file()
     )
-    if not found and not any(Path(path).rglob("*.parquet")):
+    if not files and not any(Path(path).rglob("*.parquet")):
         raise InputError(
             f"{path}: nothing to import in this folder, expected files that end in "
             f"{listing([*FOLDER_SUFFIXES, '.parquet'])}"
         )
-    logs = [file for file in found if suffix_of(file) == ".eval"]  # other files beside are no logs
-    return logs or found or [path]
-
-
-def _is_list(value: object) -> bool:
-    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
+    logs = [file for file in files if suffix_of(file) == ".eval"]  # other files beside are no logs
+    return logs or files or [path]

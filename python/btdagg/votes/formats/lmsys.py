@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from btdagg._core import InputError
 from btdagg.votes import schema
-from btdagg.votes.formats.content import Content
-from btdagg.votes.formats.frames import HUMAN
-from btdagg.votes.formats.options import ImportOptions
+from btdagg.votes.formats.content import Content, Format, Options
+from btdagg.votes.formats.rows import HUMAN
 from btdagg.votes.schema import parse
 from btdagg.votes.source import ITEM_NAMES
 from btdagg.votes.table import Table, as_text, refuse
@@ -30,28 +28,25 @@ _KEPT = ("question_id", *ITEM_NAMES, "model_a", "model_b", "judge", "turn", "lan
 _PEOPLE = r"^(arena_user_.+|(arena_user|author|expert|human|user)(_\d+)?)$"
 
 
-def is_lmsys(content: Content) -> bool:
-    """Whether two models are compared, and a column says who won."""
+def _recognizes(content: Content) -> bool:
     columns = content.columns
     return {"model_a", "model_b"} <= columns and ("winner" in columns or set(_WINNERS) <= columns)
 
 
-def read_lmsys(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, None]:
+def _read(content: Content, options: Options) -> tuple[pl.DataFrame, None]:
     """Read comparisons of two models, of which A was shown first, or on the left."""
     table = content.table([*_KEPT, "winner", *_WINNERS])
     if "winner" in table.columns:
         table = voted(table, "winner", {**_WORDS, **options.words})
     else:
         table = _of_flags(table)
-    question = next((name for name in _KEPT[:3] if name in table.columns), None)
-    if question is None:
-        raise InputError(f"{table.source}: no column 'question_id' or 'id'")
+    question = next((name for name in _KEPT[:3] if name in table.columns), "question_id")
     names = {"group": question, "system_a": "model_a", "system_b": "model_b"}
     names |= {name: name for name in ("judge", "turn", "language") if name in table.columns}
     columns = [as_text(table, column).alias(name) for name, column in names.items()]
-    found = Table(table.rows.select("\0row", *columns, pl.col(VOTE).alias("vote")), table.source)
+    votes = Table(table.rows.select("\0row", *columns, pl.col(VOTE).alias("vote")), table.source)
     kinds = dict.fromkeys(("group", "system_a", "system_b"), schema.groups)
-    frame = parse(found, kinds).frame.with_columns(order=pl.lit("AB"))
+    frame = parse(votes, kinds).frame.with_columns(order=pl.lit("AB"))
     if "judge" not in frame:
         return frame.with_columns(rater=pl.lit(HUMAN)), None
     if frame.select(pl.col("judge").str.contains(_PEOPLE).all()).item():
@@ -63,7 +58,8 @@ def _of_flags(table: Table) -> Table:
     """Read the three columns of which one is 1."""
     table = parse(table, dict.fromkeys(_WINNERS, schema.whole_numbers))
     flags = [pl.col(name) for name in _WINNERS]
-    refuse(
-        table, pl.sum_horizontal(flags) != 1, "winner_tie", "a 1 in one of " + ", ".join(_WINNERS)
-    )
+    refuse(table, pl.sum_horizontal(flags) != 1, "winner_tie", "a 1 in one of the three columns")
     return table.with_columns([(flags[0] - flags[1]).cast(pl.Int8).alias(VOTE)])
+
+
+FORMAT = Format("lmsys", _recognizes, _read, ("words",))

@@ -10,60 +10,57 @@ from typing import Any
 import polars as pl
 
 from btdagg._core import InputError
-from btdagg.votes.formats.content import Content, number_of
-from btdagg.votes.formats.options import ImportOptions
-from btdagg.votes.formats.scores import votes_of_scores
+from btdagg.votes.formats.content import Content, Format, Options
+from btdagg.votes.formats.rows import votes_of_scores
 from btdagg.votes.table import NUMBER, Table
 
 _BEST = "select-best"
+_OF_MODELS = ("llm-rubric", "g-eval", "factuality", "answer-relevance", _BEST, "max-score")
 
 
-def is_promptfoo(content: Content) -> bool:
-    """Whether the file is an evaluation of promptfoo."""
-    return content.document is not None and bool(_results(content.document))
+def _recognizes(content: Content) -> bool:
+    return bool(_results(content.document or {}))
 
 
-def read_promptfoo(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, None]:
+def _read(content: Content, options: Options) -> tuple[pl.DataFrame, None]:
     """Read every two outputs of a test: by what was selected, or by their scores.
 
     Assertions are tasks. `options.name` picks one: its metric, or its type.
     """
-    assert content.document is not None
-    results = _results(content.document)
+    document = content.document or {}
+    results = _results(document)
     systems = _systems(results)
-    grader = _grader(((content.document.get("config") or {}).get("defaultTest")) or {})
-    tests = _tests(results)
-    best: dict[tuple[str, int, str], list[dict[str, Any]]] = defaultdict(list)
+    grader = _grader((document.get("config") or {}).get("defaultTest"))
+    selected: dict[tuple[str, int, str], list[dict[str, Any]]] = defaultdict(list)
     scored: list[dict[str, Any]] = []
-    for (number, result), (group, sample) in zip(content.numbered(results), tests, strict=True):
-        system = systems[result.get("promptIdx", 0)]
-        for task, kind, found, assertion in _graded(result):
-            if options.name is not None and options.name not in (task, _task(assertion), kind):
+    tests = _tests(results)
+    for result, (group, sample) in zip(content.numbered(results), tests, strict=True):
+        for task, assertion, component in _graded(result):
+            kind = _kind(assertion)
+            if options.name not in (None, task, _metric(assertion), kind):
                 continue
-            found["score"] = number_of(content, number, found, "score")
             row = {
-                NUMBER: number,
+                NUMBER: content.row,
                 "group": group,
                 "turn": task,
                 "sample": sample,
                 "task": task,
-                "system": system,
-                "judge": _grader(assertion) or _grader(result.get("testCase") or {}) or grader,
-                "place": result.get("promptIdx", 0),
-                **found,
+                "system": systems[result.get("promptIdx", 0)],
+                "judge": _grader(assertion) or _grader(result.get("testCase")) or grader,
+                "status": "failed" if component is None else None,
             }
             if kind == _BEST:
-                best[group, sample, task].append(row)
+                row |= {"place": result.get("promptIdx", 0), "best": (component or {}).get("pass")}
+                selected[group, sample, task].append(row)
             else:
-                scored.append(row)
+                score = content.number_in({"score": None} | (component or {}), "score")
+                scored.append(row | {"score": score})
     parts = []
-    if best:
-        parts.append(pl.DataFrame(list(_selected(best)), infer_schema_length=None))
+    if selected:
+        parts.append(pl.DataFrame(list(_selections(selected)), infer_schema_length=None))
     if scored:
-        scores = pl.DataFrame(
-            scored, infer_schema_length=None, schema_overrides={"score": pl.Float64}
-        )
-        scores = scores.drop("place", "selected", strict=False)
+        kinds = {"score": pl.Float64}
+        scores = pl.DataFrame(scored, infer_schema_length=None, schema_overrides=kinds)
         parts.append(votes_of_scores(Table(scores, content.name)))
     frame = pl.concat(parts, how="diagonal_relaxed") if parts else pl.DataFrame()
     if not frame.height:
@@ -77,12 +74,12 @@ def read_promptfoo(content: Content, options: ImportOptions) -> tuple[pl.DataFra
 
 def _results(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the results of outputs, one for each prompt and test."""
-    found = document.get("results")
-    if isinstance(found, dict):
-        found = found.get("results")
-    if not isinstance(found, list) or not found or not isinstance(found[0], dict):
+    results = document.get("results")
+    if isinstance(results, dict):
+        results = results.get("results")
+    if not isinstance(results, list) or not results or not isinstance(results[0], dict):
         return []
-    return found if {"gradingResult", "success"} & set(found[0]) else []
+    return results if {"gradingResult", "success"} & set(results[0]) else []
 
 
 def _systems(results: list[dict[str, Any]]) -> dict[int, str]:
@@ -90,10 +87,9 @@ def _systems(results: list[dict[str, Any]]) -> dict[int, str]:
     names: dict[int, str] = {}
     for result in results:
         provider = result.get("provider") or {}
-        named = (
-            provider.get("label") or provider.get("id") if isinstance(provider, dict) else provider
-        )
-        names.setdefault(result.get("promptIdx", 0), str(named))
+        if isinstance(provider, dict):
+            provider = provider.get("label") or provider.get("id")
+        names.setdefault(result.get("promptIdx", 0), str(provider))
     shared = Counter(names.values())
     return {
         place: name if shared[name] == 1 else f"{name} prompt {place}"
@@ -101,91 +97,74 @@ def _systems(results: list[dict[str, Any]]) -> dict[int, str]:
     }
 
 
-def _tests(results: list[dict[str, Any]]) -> list[tuple[str, int]]:
-    """Return of each result which test it is of, and which repeat of it."""
+def _tests(results: list[dict[str, Any]]) -> Iterator[tuple[str, int]]:
+    """Yield of each result which test it is of, and which repeat of it."""
     groups: dict[str, str] = {}
     repeats: dict[str, dict[object, int]] = defaultdict(dict)
-    seen: Counter[tuple[str, object]] = Counter()
-    found = []
     for place, result in enumerate(results):
-        told = [result.get("vars"), (result.get("testCase") or {}).get("description")]
-        key = json.dumps(told, sort_keys=True, default=str)
+        test = [result.get("vars"), (result.get("testCase") or {}).get("description")]
+        key = json.dumps(test, sort_keys=True, default=str)
         group = groups.setdefault(key, f"test-{result.get('testIdx', place)}")
-        column = result.get("promptIdx", 0)
-        # Repeats of a test have numbers of their own; older files have none.
-        number = result.get("testIdx", seen[key, column])
-        seen[key, column] += 1
-        found.append((group, repeats[key].setdefault(number, len(repeats[key]))))
-    return found
+        # Repeats of a test have numbers of their own.
+        yield group, repeats[key].setdefault(result.get("testIdx"), len(repeats[key]))
 
 
 def _graded(
     result: Mapping[str, Any],
-) -> Iterator[tuple[str, str, dict[str, Any], Mapping[str, Any]]]:
-    """Yield task, type, score or selection, and the assertion, of what models have graded."""
-    components = (result.get("gradingResult") or {}).get("componentResults") or []
-    # Numbers and assertions of a task that have no result yet.
-    left: dict[str, list[tuple[int, Mapping[str, Any]]]] = defaultdict(list)
+) -> Iterator[tuple[str, Mapping[str, Any], dict[str, Any] | None]]:
+    """Yield task, assertion and result of what models were to grade; None where that failed."""
+    pending: dict[tuple[str, int], Mapping[str, Any]] = {}  # a test may have several of a metric
     for assertion in (result.get("testCase") or {}).get("assert") or []:
-        if _is_of_model(_kind(assertion)):
-            several = left[_task(assertion)]
-            several.append((len(several) + 1, assertion))
-    seen: Counter[str] = Counter()
-    for each in components:
-        assertion = (each or {}).get("assertion") or {}
-        if not _is_of_model(_kind(assertion)):
-            continue
-        task = _task(assertion)
-        seen[task] += 1
-        same = [one for one in left[task] if one[1].get("value") == assertion.get("value")]
-        number = seen[task]
-        if left[task]:
-            its = (same or left[task])[0]
-            left[task].remove(its)
-            number = its[0]
-        found = {"score": each.get("score"), "selected": bool(each.get("pass")), "status": None}
-        yield _numbered(task, number), _kind(assertion), found, assertion
-    for task, several in left.items():
-        for number, assertion in several:
-            found = {"score": None, "selected": None, "status": "failed"}
-            yield _numbered(task, number), _kind(assertion), found, assertion
+        if _is_of_model(assertion):
+            metric = _metric(assertion)
+            pending[metric, sum(other == metric for other, _ in pending)] = assertion
+    graded: dict[tuple[str, int], dict[str, Any]] = {}
+    for component in (result.get("gradingResult") or {}).get("componentResults") or []:
+        assertion = (component or {}).get("assertion") or {}
+        if _is_of_model(assertion):
+            metric, value = _metric(assertion), assertion.get("value")
+            left = [key for key in pending if key[0] == metric and key not in graded]
+            # Where another one failed, what is asked tells which this is.
+            same = [key for key in left if pending[key].get("value") == value]
+            extra = metric, sum(other == metric for other, _ in graded)
+            graded[(*same, *left, extra)[0]] = component
+    for key in dict.fromkeys((*pending, *graded)):
+        metric, place = key
+        own = graded.get(key)
+        task = metric if place == 0 else f"{metric} {place + 1}"
+        yield task, own["assertion"] if own else pending[key], own
+
+
+def _is_of_model(assertion: Mapping[str, Any]) -> bool:
+    """Whether an assertion is scored by a model."""
+    kind = _kind(assertion)
+    return kind in _OF_MODELS or kind.startswith(("model-graded", "context-"))
 
 
 def _kind(assertion: Mapping[str, Any]) -> str:
     return str(assertion.get("type", "")).removeprefix("not-")
 
 
-def _numbered(task: str, number: int) -> str:
-    """Name the task of an assertion, of which a test may have several."""
-    return task if number == 1 else f"{task} {number}"
-
-
-def _is_of_model(kind: str) -> bool:
-    """Whether an assertion is scored by a model."""
-    known = ("llm-rubric", "g-eval", "factuality", "answer-relevance", "select-best", "max-score")
-    return kind in known or kind.startswith(("model-graded", "context-"))
-
-
-def _task(assertion: Mapping[str, Any]) -> str:
+def _metric(assertion: Mapping[str, Any]) -> str:
     return str(assertion.get("metric") or assertion.get("type"))
 
 
-def _grader(found: Mapping[str, Any]) -> str | None:
-    """Return the model that grades, where it is named."""
-    options = found.get("options") if isinstance(found, dict) else None
-    named = (found.get("provider") if isinstance(found, dict) and "type" in found else None) or (
-        (options or {}).get("provider")
-    )
-    if isinstance(named, dict):
-        named = named.get("id")
-    return None if named is None else str(named)
+def _grader(config: Any) -> str | None:
+    """Return the model that grades, where an assertion, a test or all tests name it."""
+    if not isinstance(config, dict):
+        return None
+    own = config.get("provider") if "type" in config else None
+    provider = own or (config.get("options") or {}).get("provider")
+    if isinstance(provider, dict):
+        provider = provider.get("id")
+    return None if provider is None else str(provider)
 
 
-def _selected(best: Mapping[Any, list[dict[str, Any]]]) -> Iterator[dict[str, Any]]:
+def _selections(by_test: Mapping[Any, list[dict[str, Any]]]) -> Iterator[dict[str, Any]]:
     """Yield what a selection says: the best output wins against every other of its test."""
-    for rows in best.values():
+    for rows in by_test.values():
         rows = sorted(rows, key=lambda row: row["place"])
-        winners = [row for row in rows if row["selected"]]
+        winners = [row for row in rows if row["best"]]
         for number, first in enumerate(rows):
             for second in rows[number + 1 :]:
                 vote = None
@@ -193,12 +172,14 @@ def _selected(best: Mapping[Any, list[dict[str, Any]]]) -> Iterator[dict[str, An
                     if winners[0] not in (first, second):
                         continue  # nobody said which of two others is better
                     vote = 1 if winners[0] is first else -1
-                kept = ("group", "turn", "sample", "task", "judge")
                 yield {
-                    **{name: first[name] for name in kept},
+                    **{name: first[name] for name in ("group", "turn", "sample", "task", "judge")},
                     "system_a": first["system"],
                     "system_b": second["system"],
                     "order": "AB",  # outputs are shown in the order of their columns
                     "vote": vote,
                     "status": "failed",
                 }
+
+
+FORMAT = Format("promptfoo", _recognizes, _read, ("name",))

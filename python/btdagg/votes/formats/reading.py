@@ -13,14 +13,20 @@ import polars as pl
 
 from btdagg._core import InputError
 from btdagg._util.readable import readable
-from btdagg.votes.formats.content import Content, files_in
-from btdagg.votes.formats.formats import Format, format_of
-from btdagg.votes.formats.frames import as_labels, as_one, as_ratings, as_votes
-from btdagg.votes.formats.mapped import KINDS as OF_COLUMNS
-from btdagg.votes.formats.mapped import VERDICTS
-from btdagg.votes.formats.options import ImportOptions
+from btdagg.votes.formats import (
+    arena_hard,
+    fastchat,
+    inspect_logs,
+    lmsys,
+    openai_batch,
+    promptfoo,
+    table,
+    traces,
+)
+from btdagg.votes.formats.content import Content, Format, Options, files_in
+from btdagg.votes.formats.rows import FILE, as_labels, as_one, as_ratings, as_votes
 from btdagg.votes.source import read_table
-from btdagg.votes.table import Table
+from btdagg.votes.table import Table, listing
 from btdagg.votes.votes import Votes, read_votes
 from btdagg.votes.words import as_words
 
@@ -31,6 +37,22 @@ Place = str | os.PathLike[str]
 KINDS = ("votes", "ratings", "labels")
 _SEVERAL = 20  # votes, all of which are hardly ties
 _FEW = 0.1  # of the votes, where no more can be read
+
+FORMATS = {
+    format.name: format
+    for format in (
+        inspect_logs.FORMAT,
+        openai_batch.FORMAT,
+        arena_hard.FORMAT,
+        *fastchat.FORMATS,
+        lmsys.FORMAT,
+        promptfoo.FORMAT,
+        *traces.FORMATS,
+        table.FORMAT,
+    )
+}
+"""Formats by name, in the order in which they are tried: the more one asks for, the earlier."""
+_USES = sorted({use for format in FORMATS.values() for use in format.uses})
 
 
 @readable
@@ -68,8 +90,7 @@ class Imported:
     @property
     def n_votes(self) -> int:
         """Number of votes, or labels, that are not missing."""
-        column = "label" if self.kind == "labels" else "vote"
-        return self.frame.height - self.frame[column].null_count()
+        return self.frame["label" if self.kind == "labels" else "vote"].count()
 
 
 def read(
@@ -116,10 +137,6 @@ def read(
         Where the verdict is in texts: a regular expression with one group, such as
         ``^Pick: (A|B)$``, whose last match counts. ``^`` and ``$`` match at lines.
 
-    Returns
-    -------
-    Imported
-
     Raises
     ------
     InputError
@@ -127,81 +144,129 @@ def read(
 
     Examples
     --------
-    >>> found = read("judged.csv", columns={"item": "id", "vote": "winner"})  # doctest: +SKIP
-    >>> found.votes.counts(), found.unread  # doctest: +SKIP
+    >>> imported = read("judged.csv", columns={"item": "id", "vote": "winner"})  # doctest: +SKIP
+    >>> imported.votes.counts(), imported.unread  # doctest: +SKIP
     """
     if kind is not None and kind not in KINDS:
-        raise InputError(f"kind is {kind!r}, expected one of {', '.join(KINDS)}")
-    fixed = _parsed(constants or {})
-    options = ImportOptions(
-        columns or {}, as_words(words), flip_where, fixed, name, kind, custom_id, answer_pattern
+        raise InputError(argument="kind", came=kind, expected=f"one of {', '.join(KINDS)}")
+    values = _parsed(constants or {})
+    options = Options(
+        columns or {}, as_words(words), flip_where, values, name, kind, custom_id, answer_pattern
     )
-    contents = _contents(files)
-    of_format: dict[Format, list[Content]] = {}
-    for content in contents:
-        of_format.setdefault(format_of(content, format, options), []).append(content)
-    same = {column: pl.lit(value) for column, value in fixed.items() if column != "baseline"}
+    by_format: dict[str, list[Content]] = {}
+    for content in _contents(files):
+        by_format.setdefault(_format_of(content, format, options).name, []).append(content)
+    same = {column: pl.lit(value) for column, value in values.items() if column != "baseline"}
     parts: list[pl.DataFrame] = []
     remarks: list[str] = []
-    for one, some in of_format.items():
-        found, said = one.read(some, options)
-        parts += [part.with_columns(**same, format=pl.lit(one.name)) for part in found]
-        remarks += said
+    for title, contents in by_format.items():
+        for part, remark in _read(FORMATS[title], contents, options):
+            parts.append(part.with_columns(**same, format=pl.lit(title)))
+            remarks += [remark] if remark else []
     rows = as_one(parts)
-    frame, what, n_repeats = _of_kind(
-        rows, kind or ("labels" if "label" in options.columns else None)
-    )
+    asked = kind or ("labels" if "label" in options.columns else None)
+    frame, of_kind, n_repeats = _of_kind(rows, asked)
     if n_repeats:
         remarks.append(f"left out, since they repeat a sample: {n_repeats} rows")
-    counted = rows if what == "labels" else frame
+    counted = rows if of_kind == "labels" else frame
     missing = Counter(counted.filter(pl.col("vote").is_null())["status"].to_list())
-    unread = dict(missing.most_common())
     n_read = counted.height - missing.total()
     if n_read >= _SEVERAL and not counted.filter(pl.col("vote") != 0).height:
         remarks.append(f"all {n_read:,} votes are ties: look at what the words are said to mean")
     if 0 < n_read < _FEW * counted.height:
         remarks.append(f"only {n_read:,} of {counted.height:,} votes could be read")
-    names = tuple(one.name for one in of_format)
-    return Imported(frame, what, names, unread, tuple(dict.fromkeys(remarks)))
+    unread = dict(missing.most_common())
+    return Imported(frame, of_kind, tuple(by_format), unread, tuple(dict.fromkeys(remarks)))
 
 
-def _contents(files: Place | Iterable[Place] | Source) -> list[Content]:
+def _contents(files: Any) -> list[Content]:
     """Return the files that are named, or the one table of data that is in memory."""
-    places: Any = [files] if isinstance(files, str | os.PathLike) else files
+    places = [files] if isinstance(files, str | os.PathLike) else files
     if isinstance(places, set | Iterator):
         places = list(places)
-    are_paths = isinstance(places, list | tuple) and all(
-        isinstance(place, str | os.PathLike) for place in places
-    )
-    if not are_paths:
+    is_list = isinstance(places, list | tuple) and bool(places)
+    if not is_list or not isinstance(places[0], str | os.PathLike):
         return [Content("", read_table(places, []))]
     paths = [path for place in places for path in files_in(place)]
-    if not paths:
-        raise InputError("files is empty, expected one or more")
-    known: dict[str, str] = {}
+    by_file: dict[str, str] = {}
     for path in paths:
-        real = os.path.realpath(path)
-        if real in known:
-            raise InputError(f"{path} and {known[real]} are one file, expected it once")
-        known[real] = path
+        file = os.path.realpath(path)
+        if file in by_file:
+            raise InputError(f"{path} and {by_file[file]} are one file, expected it once")
+        by_file[file] = path
     return [Content(path) for path in paths]
 
 
 def _parsed(constants: Mapping[str, object]) -> dict[str, Any]:
-    """Parse the values of --set as those of columns are parsed."""
-    values: dict[str, Any] = {}
-    for name, given in constants.items():
-        if name in ("item", "status", "format", *VERDICTS):
-            raise InputError(f"--set {name}={given}: not the same in all rows, expected --map")
-        values[name] = given
-        if name in OF_COLUMNS:
-            table = Table(pl.DataFrame({name: [given]}), "--set")
-            parser = OF_COLUMNS[name](table, name)
-            for bad, wanted in parser.checks:
-                if table.frame.select(bad).item():
-                    raise InputError(f"--set {name}={given}: want {wanted}")
-            values[name] = table.frame.select(parser.value).item()
+    """Parse constants as the values of columns are parsed."""
+    values: dict[str, Any] = dict(constants)
+    for name, value in constants.items():
+        if name in ("item", "status", "format", *table.VERDICTS):
+            raise InputError(
+                argument="constants", came=name, expected="columns that are the same in all rows"
+            )
+        if name in table.KINDS:
+            row = Table(pl.DataFrame({name: [value]}), "constants")
+            parser = table.KINDS[name](row, name)
+            for is_bad, expected in parser.checks:
+                if row.frame.select(is_bad).item():
+                    raise InputError(argument="constants", came={name: value}, expected=expected)
+            values[name] = row.frame.select(parser.value).item()
     return values
+
+
+def _format_of(content: Content, name: str | None, options: Options) -> Format:
+    """Return the format that is named, or else the one that a file has."""
+    given = [use for use in _USES if getattr(options, use)]
+    # These say what the columns of a table mean.
+    columns = {"columns", "flip_where"}.intersection(given)
+    if name is None:
+        may = [format for format in FORMATS.values() if columns <= set(format.uses)]
+        fitting = [format for format in may if format.recognizes(content)]
+        fitting += [table.FORMAT] if columns else []
+    elif name in FORMATS:
+        fitting = [FORMATS[name]] if name == "table" or FORMATS[name].recognizes(content) else []
+    else:
+        raise InputError(argument="format", came=name, expected=f"one of {', '.join(FORMATS)}")
+    if not fitting:
+        keys = content.columns if content.document is None else content.document
+        raise InputError(
+            f"{content.name}: not in the format {name or ' or '.join(FORMATS)}; found "
+            f"{listing(sorted(keys))}; columns says which is what, as in item=id,vote=winner",
+            argument="columns",
+        )
+    for use in given:
+        if use not in fitting[0].uses:
+            others = " or ".join(name for name, other in FORMATS.items() if use in other.uses)
+            raise InputError(
+                f"{content.name}: {use} is not used by the format {fitting[0].name}, but by "
+                f"{others}",
+                argument=use,
+            )
+    return fitting[0]
+
+
+def _read(
+    format: Format, contents: list[Content], options: Options
+) -> Iterator[tuple[pl.DataFrame, str | None]]:
+    """Yield the rows of files, with the names of the files, and remarks."""
+    if format.together:
+        frame, remark = format.read(contents, options)
+        yield frame.with_columns(pl.lit(listing(c.name for c in contents)).alias(FILE)), remark
+        return
+    for content in contents:
+        try:
+            frame, remark = format.read(content, options)
+        except (AttributeError, KeyError, TypeError) as error:
+            if content.path and not content.is_json:
+                raise
+            row = "" if content.row is None else f", row {content.row}"
+            raise InputError(
+                f"{content.name}{row}: not as the format {format.name} has it, or damaged: {error}"
+            ) from None
+        if not frame.height:
+            raise InputError(f"{content.name}: no votes; scores need two systems for a prompt")
+        yield frame.with_columns(pl.lit(content.name).alias(FILE)), remark
 
 
 def _of_kind(frame: pl.DataFrame, kind: str | None) -> tuple[pl.DataFrame, str, int]:
@@ -214,10 +279,10 @@ def _of_kind(frame: pl.DataFrame, kind: str | None) -> tuple[pl.DataFrame, str, 
         return as_labels(frame), kind, 0
     if kind == "ratings":
         if not people and "judge" not in frame:
-            raise InputError("ratings want a column for rater: --map rater=..., or --set rater=...")
+            raise InputError("ratings have a rater, which columns or constants name")
         return as_ratings(frame), kind, 0
     if people:
-        rater = [pl.col("rater")] if "judge" not in frame else [pl.coalesce("judge", "rater")]
-        frame = frame.with_columns(rater[0].alias("judge")).drop("rater")
+        judge = pl.coalesce(*(name for name in ("judge", "rater") if name in frame))
+        frame = frame.with_columns(judge=judge).drop("rater")
     votes, n_repeats = as_votes(frame)
     return votes, kind, n_repeats

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import polars as pl
 
 from btdagg._core import InputError
 from btdagg.integrations.annotations import frame_of, votes_of
-from btdagg.votes.formats.content import Content, values_of
-from btdagg.votes.formats.frames import HUMAN
-from btdagg.votes.formats.options import ImportOptions
+from btdagg.votes.formats.content import Content, Format, Options
+from btdagg.votes.formats.rows import HUMAN
 from btdagg.votes.table import listing
 
 # Who a Langfuse score is from.
@@ -21,84 +20,78 @@ _KEPT = ("judge", "order", "sample", "template", "temperature", "task", "group",
 _ITEMS = ("trace_id", "span_id")
 
 
-def is_phoenix(content: Content) -> bool:
-    """Whether spans have annotations."""
+def _is_phoenix(content: Content) -> bool:
     columns = content.columns
     return {"span_id", "annotator_kind"} <= columns and bool(columns & {"name", "annotation_name"})
 
 
-def is_langfuse(content: Content) -> bool:
+def _is_langfuse(content: Content) -> bool:
     """Whether traces have scores, as the API, an export of the page or of a bucket has them."""
-    plain = {column.replace("_", "") for column in content.columns}
-    return {"name", "value", "source", "datatype"} <= plain and bool(plain & {"traceid", "subject"})
+    columns = {column.replace("_", "") for column in content.columns}
+    has_target = bool(columns & {"traceid", "subject"})
+    return {"name", "value", "source", "datatype"} <= columns and has_target
 
 
-def read_phoenix(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, None]:
+def _read_phoenix(content: Content, options: Options) -> tuple[pl.DataFrame, None]:
     """Read annotations as the client and the REST interface return them, or its frames."""
-    rows = [_of_phoenix(content, number, each) for number, each in _objects(content)]
-    return _votes(content, rows, options, "span_id"), None
+    return _votes(content, _rows(content, _of_phoenix), options, "span_id"), None
 
 
-def read_langfuse(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str | None]:
+def _read_langfuse(content: Content, options: Options) -> tuple[pl.DataFrame, str | None]:
     """Read scores of traces and observations."""
-    rows = [_of_langfuse(content, number, each) for number, each in _objects(content)]
+    rows = _rows(content, _of_langfuse)
     of_traces = [row for row in rows if row["trace_id"]]
     others = [row for row in rows if not row["trace_id"] and options.name in (None, row["name"])]
-    said = f"scores of sessions or runs, which have no trace: {len(others)}" if others else None
+    remark = f"scores of sessions or runs, which have no trace: {len(others)}" if others else None
     if not of_traces:
         raise InputError(f"{content.name}: no score has a trace")
-    return _votes(content, of_traces, options, "trace_id"), said
+    return _votes(content, of_traces, options, "trace_id"), remark
 
 
-def _objects(content: Content) -> Iterator[tuple[int, dict[str, Any]]]:
+def _rows(
+    content: Content, row_of: Callable[[Content, Mapping[str, Any]], dict[str, Any]]
+) -> list[dict[str, Any]]:
     if content.is_json:
-        return content.objects()
-    return enumerate(content.table().frame.iter_rows(named=True), start=1)
+        return [row_of(content, each) for each in content.objects()]
+    rows = content.table().frame.iter_rows(named=True)
+    return [row_of(content, each) for each in content.numbered(rows)]
 
 
-def _of_phoenix(content: Content, number: int, each: Mapping[str, Any]) -> dict[str, Any]:
-    span, kind = values_of(content, number, each, "span_id", "annotator_kind")
+def _of_phoenix(content: Content, each: Mapping[str, Any]) -> dict[str, Any]:
     result = _object(each.get("result"))
-    found = {
-        key: result.get(key, each.get(f"result.{key}", each.get(key)))
-        for key in ("label", "score", "explanation")
-    }
+    label, score = (
+        result.get(key, each.get(f"result.{key}", each.get(key))) for key in ("label", "score")
+    )
     return {
-        **found,
-        "span_id": span,
+        "label": label,
+        "score": _number(score),
+        "span_id": each["span_id"],
         "trace_id": each.get("trace_id"),
         "name": each.get("annotation_name") or each.get("name"),
-        "score": _number(found["score"]),
-        "annotator_kind": kind,
+        "annotator_kind": each["annotator_kind"],
         "annotator": each.get("user_id"),
         "identifier": each.get("identifier") or each.get("id"),
         "metadata": _object(each.get("metadata")),
     }
 
 
-def _of_langfuse(content: Content, number: int, given: Mapping[str, Any]) -> dict[str, Any]:
+def _of_langfuse(content: Content, given: Mapping[str, Any]) -> dict[str, Any]:
     each = {key.replace("_", "").lower(): value for key, value in given.items()}
-    name, value, source, kind = values_of(
-        content, number, each, "name", "value", "source", "datatype"
-    )
     subject = _object(each.get("subject"))
     of_trace = subject.get("kind") == "trace"
-    known = subject.get("traceId") or subject.get("trace_id")
-    said = each.get("stringvalue")
-    label = said if said not in (None, "") else value if _number(value) is None else None
-    if str(source) not in _SOURCES:
-        raise InputError(
-            f"{content.name}, row {number}: source is {source!r}, expected "
-            f"{listing(list(_SOURCES))}"
-        )
+    trace = subject.get("traceId") or subject.get("trace_id")
+    score, label = _number(each["value"]), each.get("stringvalue")
+    if label in (None, ""):
+        label = each["value"] if score is None else None
+    if each["source"] not in list(_SOURCES):
+        raise content.refusal("source", each["source"], listing(_SOURCES))
     return {
-        "trace_id": (subject.get("id") if of_trace else known) or each.get("traceid"),
+        "trace_id": (subject.get("id") if of_trace else trace) or each.get("traceid"),
         "span_id": each.get("observationid") or (None if of_trace else subject.get("id")),
-        "name": name,
-        "label": None if label is None or kind == "NUMERIC" else str(label),
-        "score": _number(value),
-        "explanation": each.get("comment"),
-        "annotator_kind": _SOURCES[str(source)],
+        "name": each["name"],
+        "label": None if label is None or each["datatype"] == "NUMERIC" else str(label),
+        "score": score,
+        "annotator_kind": _SOURCES[each["source"]],
         "annotator": each.get("authoruserid"),
         "identifier": each.get("id"),
         "metadata": _object(each.get("metadata")),
@@ -106,7 +99,7 @@ def _of_langfuse(content: Content, number: int, given: Mapping[str, Any]) -> dic
 
 
 def _votes(
-    content: Content, rows: list[dict[str, Any]], options: ImportOptions, item: str
+    content: Content, rows: list[dict[str, Any]], options: Options, item: str
 ) -> pl.DataFrame:
     """Return annotations as rows of judges, or of people where only they annotated."""
     kinds = {row["annotator_kind"] for row in rows if options.name in (None, row["name"])}
@@ -114,22 +107,23 @@ def _votes(
     kind = "HUMAN" if people and "HUMAN" in kinds else "LLM" if "LLM" in kinds else "CODE"
     item = options.columns.get("item", item)
     if item not in _ITEMS or set(options.columns) - {"item"}:
-        raise InputError(f"--map of annotations takes item alone, {' or '.join(_ITEMS)}")
+        expected = f"item alone, {' or '.join(_ITEMS)}, for annotations"
+        raise InputError(argument="columns", came=dict(options.columns), expected=expected)
     words = {word: vote for word, vote in options.words.items() if vote is not None}
-    names = {row["name"] for row in rows if row["annotator_kind"] == kind}
+    names = {str(row["name"]) for row in rows if row["annotator_kind"] == kind}
     if options.name is None and len(names) > 1:
         raise InputError(
-            f"{content.name}: annotations are called {listing(sorted(map(str, names)))}; --name "
-            "picks one"
+            f"{content.name}: annotations are called {listing(sorted(names))}; name picks one",
+            argument="name",
         )
-    votes = votes_of(frame_of(rows), name=options.name, kind=kind, item=item, words=words)
-    frame = votes.frame
-    kept = [name for name in _KEPT if name in frame.columns]
-    frame = frame.select("item", "vote", "status", *kept)
+    votes = votes_of(frame_of(rows), name=options.name, kind=kind, item=item, words=words).frame
+    votes = votes.select(
+        "item", "vote", "status", *(name for name in _KEPT if name in votes.columns)
+    )
     if kind != "HUMAN":
-        return frame
-    rater = pl.col("judge").fill_null(HUMAN) if "judge" in kept else pl.lit(HUMAN)
-    return frame.with_columns(rater=rater).drop("judge", strict=False)
+        return votes
+    rater = pl.col("judge").fill_null(HUMAN) if "judge" in votes.columns else pl.lit(HUMAN)
+    return votes.with_columns(rater=rater).drop("judge", strict=False)
 
 
 def _object(value: Any) -> dict[str, Any]:
@@ -138,14 +132,19 @@ def _object(value: Any) -> dict[str, Any]:
         try:
             value = json.loads(value)
         except ValueError:
-            value = None
+            return {}
     return dict(value) if isinstance(value, Mapping) else {}
 
 
 def _number(value: Any) -> float | None:
-    if isinstance(value, bool) or value is None:
-        return None
     try:
-        return float(value)
+        return None if isinstance(value, bool) else float(value)
     except (TypeError, ValueError):
         return None
+
+
+_USES = ("columns", "words", "name")
+FORMATS = (
+    Format("phoenix", _is_phoenix, _read_phoenix, _USES),
+    Format("langfuse", _is_langfuse, _read_langfuse, _USES),
+)
