@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from btdagg.votes.formats.content import Content, Format, Options
+from btdagg.votes.formats.content import Content, Format, ImportOptions
 
 _SCORE = re.compile(r"\[*\s*([AB])\s*(>>|>|=|<|<<)\s*([AB])\s*\]*")
 _VOTES = {">>": 1, ">": 1, "=": 0, "<": -1, "<<": -1}
@@ -19,7 +19,7 @@ def _recognizes(content: Content) -> bool:
     return {"model", "judge", "games"} <= columns and bool(columns & {"uid", "question_id"})
 
 
-def _read(content: Content, options: Options) -> tuple[pl.DataFrame, str | None]:
+def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str | None]:
     """Read two votes of each question: the baseline is shown first, then the model."""
     rows: list[dict[str, Any]] = []
     unnamed = False

@@ -25,7 +25,7 @@ FOLDER_SUFFIXES = (".jsonl", ".ndjson", ".json", ".eval", ".csv", ".tsv")
 
 
 @dataclass(frozen=True)
-class Options:
+class ImportOptions:
     """What a user says of files; see `btdagg.votes.formats.read`."""
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class Format(NamedTuple):
 
     name: str
     recognizes: Callable[[Content], bool]
-    read: Callable[[Any, Options], tuple[pl.DataFrame, str | None]]
+    read: Callable[[Any, ImportOptions], tuple[pl.DataFrame, str | None]]
     uses: tuple[str, ...] = ()
     together: bool = False  # whether it reads a list of files, which repeat each other
 

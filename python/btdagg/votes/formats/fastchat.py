@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from btdagg.judge.answers import AnswerFormat, parse_verdict, vote_of
-from btdagg.votes.formats.content import Content, Format, Options
+from btdagg.votes.formats.content import Content, Format, ImportOptions
 from btdagg.votes.formats.rows import votes_of_scores
 from btdagg.votes.table import Table
 
@@ -25,13 +25,13 @@ def _has_scores(content: Content) -> bool:
     return {"question_id", "model", "judge", "score", "judgment"} <= content.columns
 
 
-def _read_games(content: Content, _: Options) -> tuple[pl.DataFrame, None]:
+def _read_games(content: Content, _: ImportOptions) -> tuple[pl.DataFrame, None]:
     """Read two votes of each pair, one in each order; one where scores were compared."""
     rows = [row for each in content.objects() for row in _games(content, each)]
     return pl.DataFrame(rows, infer_schema_length=None), None
 
 
-def _read_scores(content: Content, _: Options) -> tuple[pl.DataFrame, None]:
+def _read_scores(content: Content, _: ImportOptions) -> tuple[pl.DataFrame, None]:
     """Read scores of answers, and compare every two models."""
     rows = []
     for each in content.objects():

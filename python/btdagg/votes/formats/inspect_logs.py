@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from btdagg.votes.formats.content import Content, Format, Options
+from btdagg.votes.formats.content import Content, Format, ImportOptions
 
 
 def _recognizes(content: Content) -> bool:
@@ -12,7 +12,7 @@ def _recognizes(content: Content) -> bool:
     return is_log or content.path.lower().endswith(".eval")
 
 
-def _read(contents: list[Content], options: Options) -> tuple[pl.DataFrame, None]:
+def _read(contents: list[Content], options: ImportOptions) -> tuple[pl.DataFrame, None]:
     """Read logs together: what a retried one repeats of another counts once.
 
     Columns are keys of the samples' metadata; with the column `label` the rows are labels.

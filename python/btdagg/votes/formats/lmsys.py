@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from btdagg.votes import schema
-from btdagg.votes.formats.content import Content, Format, Options
+from btdagg.votes.formats.content import Content, Format, ImportOptions
 from btdagg.votes.formats.rows import HUMAN
 from btdagg.votes.schema import parse
 from btdagg.votes.source import ITEM_NAMES
@@ -33,7 +33,7 @@ def _recognizes(content: Content) -> bool:
     return {"model_a", "model_b"} <= columns and ("winner" in columns or set(_WINNERS) <= columns)
 
 
-def _read(content: Content, options: Options) -> tuple[pl.DataFrame, None]:
+def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, None]:
     """Read comparisons of two models, of which A was shown first, or on the left."""
     table = content.table([*_KEPT, "winner", *_WINNERS])
     if "winner" in table.columns:

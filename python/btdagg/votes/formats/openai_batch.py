@@ -10,7 +10,7 @@ import polars as pl
 
 from btdagg._core import InputError
 from btdagg.judge.client import parts_of
-from btdagg.votes.formats.content import Content, Format, Options
+from btdagg.votes.formats.content import Content, Format, ImportOptions
 from btdagg.votes.formats.rows import CHOICE, Answer, votes_of_answers
 
 # Ids that name item, order and sample in this order, as most do.
@@ -27,7 +27,7 @@ def _recognizes(content: Content) -> bool:
     return {"custom_id", "response"} <= content.columns
 
 
-def _read(content: Content, options: Options) -> tuple[pl.DataFrame, str | None]:
+def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str | None]:
     """Read a vote of each answer: chat completions, or responses."""
     pattern = _pattern(options.custom_id) if options.custom_id else None
     rows: list[tuple[Any, ...]] = []

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from btdagg._core import InputError
-from btdagg.votes.formats.content import Content, Format, Options
+from btdagg.votes.formats.content import Content, Format, ImportOptions
 from btdagg.votes.formats.rows import votes_of_scores
 from btdagg.votes.table import NUMBER, Table
 
@@ -22,7 +22,7 @@ def _recognizes(content: Content) -> bool:
     return bool(_results(content.document or {}))
 
 
-def _read(content: Content, options: Options) -> tuple[pl.DataFrame, None]:
+def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, None]:
     """Read every two outputs of a test: by what was selected, or by their scores.
 
     Assertions are tasks. `options.name` picks one: its metric, or its type.

@@ -23,7 +23,7 @@ from btdagg.votes.formats import (
     table,
     traces,
 )
-from btdagg.votes.formats.content import Content, Format, Options, files_in
+from btdagg.votes.formats.content import Content, Format, ImportOptions, files_in
 from btdagg.votes.formats.rows import FILE, as_labels, as_one, as_ratings, as_votes
 from btdagg.votes.source import read_table
 from btdagg.votes.table import Table, listing
@@ -150,7 +150,7 @@ def read(
     if kind is not None and kind not in KINDS:
         raise InputError(argument="kind", came=kind, expected=f"one of {', '.join(KINDS)}")
     values = _parsed(constants or {})
-    options = Options(
+    options = ImportOptions(
         columns or {}, as_words(words), flip_where, values, name, kind, custom_id, answer_pattern
     )
     by_format: dict[str, list[Content]] = {}
@@ -215,7 +215,7 @@ def _parsed(constants: Mapping[str, object]) -> dict[str, Any]:
     return values
 
 
-def _format_of(content: Content, name: str | None, options: Options) -> Format:
+def _format_of(content: Content, name: str | None, options: ImportOptions) -> Format:
     """Return the format that is named, or else the one that a file has."""
     given = [use for use in _USES if getattr(options, use)]
     # These say what the columns of a table mean.
@@ -247,7 +247,7 @@ def _format_of(content: Content, name: str | None, options: Options) -> Format:
 
 
 def _read(
-    format: Format, contents: list[Content], options: Options
+    format: Format, contents: list[Content], options: ImportOptions
 ) -> Iterator[tuple[pl.DataFrame, str | None]]:
     """Yield the rows of files, with the names of the files, and remarks."""
     if format.together:

@@ -9,7 +9,7 @@ import polars as pl
 
 from btdagg._core import InputError
 from btdagg.votes import schema
-from btdagg.votes.formats.content import Content, Format, Options
+from btdagg.votes.formats.content import Content, Format, ImportOptions
 from btdagg.votes.formats.rows import Answer, votes_of_answers, votes_of_scores
 from btdagg.votes.schema import parse, parse_column
 from btdagg.votes.source import ITEM_NAMES
@@ -38,7 +38,7 @@ def _recognizes(content: Content) -> bool:
     return has_scores or (bool(columns & {"item", *ITEM_NAMES}) and "vote" in columns)
 
 
-def _read(content: Content, options: Options) -> tuple[pl.DataFrame, str | None]:
+def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str | None]:
     """Read the columns that a user names, and those that have the names of docs/data.md."""
     columns = {name.lower(): column.strip().lower() for name, column in options.columns.items()}
     table = content.table()
@@ -117,7 +117,7 @@ def _verdict(names: Mapping[str, str], mapped: Mapping[str, str], table: Table) 
 
 
 def _answers(
-    table: Table, names: Mapping[str, str], options: Options, *, turned: bool
+    table: Table, names: Mapping[str, str], options: ImportOptions, *, turned: bool
 ) -> tuple[pl.DataFrame, str | None]:
     orders: Iterable[str] = repeat(options.constants.get("order", "AB"))
     if turned:  # the rows to be turned are known

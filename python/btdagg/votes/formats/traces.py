@@ -10,7 +10,7 @@ import polars as pl
 
 from btdagg._core import InputError
 from btdagg.integrations.annotations import frame_of, votes_of
-from btdagg.votes.formats.content import Content, Format, Options
+from btdagg.votes.formats.content import Content, Format, ImportOptions
 from btdagg.votes.formats.rows import HUMAN
 from btdagg.votes.table import listing
 
@@ -32,12 +32,12 @@ def _is_langfuse(content: Content) -> bool:
     return {"name", "value", "source", "datatype"} <= columns and has_target
 
 
-def _read_phoenix(content: Content, options: Options) -> tuple[pl.DataFrame, None]:
+def _read_phoenix(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, None]:
     """Read annotations as the client and the REST interface return them, or its frames."""
     return _votes(content, _rows(content, _of_phoenix), options, "span_id"), None
 
 
-def _read_langfuse(content: Content, options: Options) -> tuple[pl.DataFrame, str | None]:
+def _read_langfuse(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str | None]:
     """Read scores of traces and observations."""
     rows = _rows(content, _of_langfuse)
     of_traces = [row for row in rows if row["trace_id"]]
@@ -99,7 +99,7 @@ def _of_langfuse(content: Content, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _votes(
-    content: Content, rows: list[dict[str, Any]], options: Options, item: str
+    content: Content, rows: list[dict[str, Any]], options: ImportOptions, item: str
 ) -> pl.DataFrame:
     """Return annotations as rows of judges, or of people where only they annotated."""
     kinds = {row["annotator_kind"] for row in rows if options.name in (None, row["name"])}
