@@ -11,7 +11,7 @@ import polars as pl
 from btdagg._core import InputError
 from btdagg.judge.client import parts_of
 from btdagg.votes.formats.content import Content, Format, ImportOptions
-from btdagg.votes.formats.rows import CHOICE, Answer, votes_of_answers
+from btdagg.votes.formats.rows import CHOICE, JudgeText, votes_of_answers
 
 # Ids that name item, order and sample in this order, as most do.
 _USUAL = re.compile(r"(?P<item>.+?)[-_:|/. ](?P<order>AB|BA)(?:[-_:|/. ](?P<sample>[0-9]{1,15}))?")
@@ -31,7 +31,7 @@ def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str |
     """Read a vote of each answer: chat completions, or responses."""
     pattern = _pattern(options.custom_id) if options.custom_id else None
     rows: list[tuple[Any, ...]] = []
-    answers: list[Answer] = []
+    answers: list[JudgeText] = []
     for each in content.objects():
         custom_id = str(each["custom_id"])
         if _OURS.fullmatch(custom_id):
@@ -90,21 +90,21 @@ def _body(each: Mapping[str, Any]) -> dict[str, Any]:
     return body if good and isinstance(body, dict) else {}
 
 
-def _answers(body: Mapping[str, Any], order: str) -> Iterator[Answer]:
+def _answers(body: Mapping[str, Any], order: str) -> Iterator[JudgeText]:
     if "choices" in body:
         for choice in body["choices"] or [{}]:
             message = choice.get("message") or {}
             text, _ = parts_of(message.get("content"))
-            yield Answer(text, order, choice.get("finish_reason"), message.get("refusal"))
+            yield JudgeText(text, order, choice.get("finish_reason"), message.get("refusal"))
     elif "output" in body:  # of the responses endpoint
         messages = [part for part in body["output"] if part.get("type") == "message"]
         parts = [part for message in messages for part in message.get("content") or ()]
         text = "".join(part.get("text") or "" for part in parts)
         refusal = next((part["refusal"] for part in parts if part.get("refusal")), None)
         why = (body.get("incomplete_details") or {}).get("reason")
-        yield Answer(text, order, _ENDS.get(str(why)), refusal)
+        yield JudgeText(text, order, _ENDS.get(str(why)), refusal)
     else:
-        yield Answer(None, order, failed=True)
+        yield JudgeText(None, order, failed=True)
 
 
 FORMAT = Format("openai-batch", _recognizes, _read, ("words", "custom_id", "answer_pattern"))

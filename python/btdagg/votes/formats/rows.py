@@ -46,7 +46,7 @@ _OF_SCORES = ("group", "turn", "task", "judge", "rater", "template", "temperatur
 _TAG = re.compile(r"\[\[([^\[\]\n]{1,20})\]\]")
 
 
-class Answer(NamedTuple):
+class JudgeText(NamedTuple):
     """A text of a judge, who of the pair was shown first, and how the text ended."""
 
     text: str | None
@@ -57,7 +57,7 @@ class Answer(NamedTuple):
 
 
 def votes_of_answers(
-    answers: Iterable[Answer], expected: AnswerFormat
+    answers: Iterable[JudgeText], expected: AnswerFormat
 ) -> tuple[pl.DataFrame, str | None]:
     """Read the verdicts of texts by the parser of `btdagg judge`.
 

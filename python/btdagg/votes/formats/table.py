@@ -10,7 +10,7 @@ import polars as pl
 from btdagg._core import InputError
 from btdagg.votes import schema
 from btdagg.votes.formats.content import Content, Format, ImportOptions
-from btdagg.votes.formats.rows import Answer, votes_of_answers, votes_of_scores
+from btdagg.votes.formats.rows import JudgeText, votes_of_answers, votes_of_scores
 from btdagg.votes.schema import parse, parse_column
 from btdagg.votes.source import ITEM_NAMES
 from btdagg.votes.table import Table, as_text, listing, require, text
@@ -124,7 +124,7 @@ def _answers(
         orders = repeat("AB")
     elif "order" in names and "order" not in options.constants:
         orders = parse_column(table, names["order"], schema.orders)
-    return votes_of_answers(map(Answer, text(table, names["answer"]), orders), options.answer)
+    return votes_of_answers(map(JudgeText, text(table, names["answer"]), orders), options.answer)
 
 
 FORMAT = Format("table", _recognizes, _read, ("columns", "words", "flip_where", "answer_pattern"))
