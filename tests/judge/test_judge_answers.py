@@ -1,7 +1,7 @@
 """Reading verdicts: a table of answers, and that nothing without a verdict is ever a vote."""
 
 import json
-import random
+import math
 import re
 import unicodedata
 from pathlib import Path
@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from btdagg import InputError
-from btdagg.judge.answers import AnswerFormat, Verdict, parse_verdict, vote_of
+from btdagg.judge.answers import AnswerFormat, Verdict, parse_verdict, sequence_probability, vote_of
 
 TABLE = Path(__file__).with_name("verdicts.jsonl").read_text(encoding="utf-8")
 ANSWERS = [json.loads(line) for line in TABLE.split("\n") if line]
@@ -34,12 +34,6 @@ def test_answers(row):
     else:
         assert (verdict.status, verdict.choice, verdict.reason) == ("ok", row["want"], "")
     assert verdict.confidence == row.get("confidence")
-
-
-def test_the_table_is_large_and_covers_every_outcome():
-    wanted = [row["want"] for row in ANSWERS]
-    assert len(ANSWERS) >= 80
-    assert set(wanted) == {"first", "second", "tie", *STATUSES}
 
 
 # Without an explicit verdict there is no vote
@@ -134,11 +128,6 @@ def test_exchanging_the_names_exchanges_the_choices(prose, trap, form):
     assert (one.status, other[one.choice]) == (exchanged.status, exchanged.choice)
 
 
-@given(PROSE)
-def test_a_verdict_is_read_the_same_twice(prose):
-    assert parse_verdict(prose) == parse_verdict(prose)
-
-
 # Each is repeated to a million characters; with the square of that a test would take hours.
 LONG = {
     "tags that do not end": "[[",
@@ -176,69 +165,6 @@ def test_what_is_beyond_the_bounds_is_no_vote():
     assert parse_verdict("[[A]]\nVerdict: none\n" + "My choice is hard.\n" * 100).choice is None
 
 
-MUTATIONS = [
-    *(
-        "[[",
-        "]]",
-        "[[A]]",
-        "[[B]] ",
-        "Verdict:",
-        " not ",
-        " or ",
-        "if ",
-        '{"verdict": "',
-        '"}',
-        "<",
-    ),
-    *("</verdict>", "<answer>", "winner", "Preferred response: ", "\n", "**", "A", "B", "tie", "?"),
-    *(
-        "<think>",
-        "</think>",
-        "\u200b",
-        "\uff21",
-        "\0",
-        "\ud800",
-        "\u0301",
-        "\\boxed{",
-        "confidence: 9",
-    ),
-]
-
-
-def mutated(draw, text):
-    """The text with a few pieces cut out, doubled, moved or put in."""
-    for _ in range(draw.randint(1, 4)):
-        start = draw.randint(0, len(text))
-        end = min(start + draw.randint(0, 12), len(text))
-        piece = draw.choice(("", text[start:end] * 2, draw.choice(MUTATIONS)))
-        place = draw.choice((start, draw.randint(0, len(text))))
-        text = text[:start] + text[end:]
-        text = text[:place] + piece + text[place:]
-    return text
-
-
-@pytest.mark.soak
-def test_a_hundred_thousand_mutated_answers():
-    draw = random.Random(0)
-    texts = [row["answer"] for row in ANSWERS if row["answer"] and not row.get("format")]
-    texts = [text for text in texts if len(text) < 150]
-    swapped, absent = AnswerFormat(first="B", second="A"), AnswerFormat("tag", "Yod", "Mem", None)
-    mirror = {"first": "second", "second": "first", "tie": "tie"}
-    n_votes = 0
-    for number in range(100_000):
-        text = mutated(draw, texts[number % len(texts)])
-        verdict = parse_verdict(text)
-        assert (verdict.choice is not None) == (verdict.status == "ok")
-        if verdict.choice is None:
-            assert verdict.reason
-        elif number % 8 == 0:
-            n_votes += 1
-            # A vote is for a word that is there, and the word alone says for which response.
-            assert parse_verdict(text, swapped).choice == mirror[verdict.choice], text
-            assert parse_verdict(text, absent).choice is None, text
-    assert n_votes > 1000
-
-
 @pytest.mark.parametrize(
     ("pattern", "message"),
     [
@@ -268,9 +194,39 @@ def test_a_pattern_has_one_group(pattern, message):
 )
 def test_a_vote_is_from_the_point_of_view_of_a(choice, order, vote):
     assert vote_of(Verdict(choice, "ok"), order) == vote
+    assert vote_of(Verdict(None, "unparsed"), order) is None
 
 
-@pytest.mark.parametrize("order", ["AB", "BA"])
-@pytest.mark.parametrize("status", STATUSES)
-def test_no_choice_is_no_vote(order, status):
-    assert vote_of(Verdict(None, status), order) is None
+# Probabilities of sequences
+
+
+PROBABILITIES = st.lists(st.floats(1e-6, 1), min_size=1, max_size=50)
+
+
+@given(PROBABILITIES)
+def test_it_is_the_geometric_mean(probabilities):
+    found = sequence_probability([math.log(p) for p in probabilities])
+    expected = math.prod(p ** (1 / len(probabilities)) for p in probabilities)
+    assert found == pytest.approx(expected, rel=1e-9)
+    assert min(probabilities) * (1 - 1e-9) <= found <= max(probabilities) * (1 + 1e-9)
+
+
+def test_extremes():
+    assert sequence_probability([0.0]) == 1.0
+    assert sequence_probability([1e-7, 0.0]) == 1.0  # rounding of an endpoint
+    assert sequence_probability([-math.inf, 0.0]) == 0.0
+    assert sequence_probability([-9999.0]) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([], "token_logprobs is empty, expected one of every token"),
+        ([-1.0, 0.5], "token_logprobs[1] is 0.5, expected a number of at most 0"),
+        ([math.nan], "token_logprobs[0] is nan, expected a number of at most 0"),
+    ],
+)
+def test_what_is_no_logarithm_of_a_probability_is_refused(values, message):
+    with pytest.raises(InputError) as caught:
+        sequence_probability(values)
+    assert str(caught.value) == message

@@ -64,24 +64,6 @@ def test_ten_pairs_that_are_too_long_cost_no_other_vote(tmp_path, dialect, first
     assert again.n_calls == 0
 
 
-def test_a_refused_parameter_marks_nothing_and_the_corrected_command_completes(tmp_path, dialect):
-    def answer(asked):
-        if "temperature" in {**asked.body, **asked.body.get("generationConfig", {})}:
-            return Fault(400, "Unsupported value: 'temperature'")
-        return Answer()
-
-    client, place = dialect.client(answer), tmp_path / "v.db"
-    with pytest.raises(EndpointError, match="refuses a short request, too: HTTP 400: Unsupported"):
-        run_on(place, client, plan_of(20))
-    assert len(client.asked) <= 2
-    assert rows_of(place) == []
-
-    async def answers(request):
-        return "[[A]]"
-
-    assert run_on(place, FunctionClient(answers), plan_of(20)).statuses == {"ok": 80}
-
-
 @pytest.mark.parametrize(
     ("said", "words"),
     [

@@ -1,16 +1,20 @@
 """What `judge` says: no part of a key, a line of progress within the terminal, hints that help."""
 
+import asyncio
 import json
 import time
 
 import pytest
 
 from batch_server import BatchServer
+from btdagg import InputError
+from btdagg.judge import FunctionClient, judge
 from commands import on_terminal, plain
 from judge_endpoints import completion, error
 from judging import config, pairs_of, statuses_of
 
 KEY = "AIzaSECRETofTHEtests-0123456789-3456"
+TOKEN = "token-of-the-gateway-0123456789"
 
 
 @pytest.fixture
@@ -19,6 +23,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"):
         monkeypatch.setenv(name, KEY)
+    monkeypatch.setenv("GATEWAY_TOKEN", TOKEN)
     pairs_of(10).frame.write_ndjson("pairs.jsonl")
     return tmp_path
 
@@ -92,28 +97,6 @@ def test_a_stream_that_still_sends_is_cut_at_the_time_out_of_a_call(cli, folder,
     assert "no complete answer within 1 s" in err
 
 
-def test_prices_that_are_given_are_not_asked_for(cli, folder, endpoint):
-    server = endpoint(lambda _: (200, completion()))
-    _, _, without = cli(*options(server.url, "--dry-run"))
-    _, _, err = cli(
-        *options(server.url, "--dry-run", *config(prices={"prompt": 1, "completion": 2}))
-    )
-    assert "prices" in without
-    assert "prices" not in err
-    assert "max_answer_tokens" in err  # which is what is missing
-
-
-@pytest.mark.parametrize("structured", [False, True])
-def test_structured_answers_are_advised_where_they_are_not_asked_for(
-    cli, folder, endpoint, structured
-):
-    server = endpoint(lambda _: (200, completion("I would rather not say.")))
-    status, _, err = cli(*options(server.url, "-n", "10", *config(structured=structured)))
-    assert status == 3
-    assert ("structured answers" in err) == (not structured)
-    assert "no verdict" in err or "no answer" in err or "reason" in err
-
-
 def test_why_answers_of_a_batch_hold_no_vote_is_said(cli, folder):
     server = BatchServer(answer=lambda _: (200, completion("I would rather not say.")))
     try:
@@ -123,3 +106,56 @@ def test_why_answers_of_a_batch_hold_no_vote_is_said(cli, folder):
     assert status == 3
     assert statuses_of(folder / "v.db") == {"unparsed": 20}
     assert "20 samples are without a vote, most often for this reason: " in err
+
+
+# Headers for gateways, and a key by argument: sent, and neither stored nor shown
+
+
+def holds(folder, secret):
+    files = [file for file in folder.rglob("*") if file.is_file()]
+    return any(secret.encode() in file.read_bytes() for file in files)
+
+
+def test_headers_are_sent_and_kept_nowhere(cli, folder, endpoint):
+    server = endpoint(lambda _: (200, completion()))
+    status, out, err = cli(
+        *options(server.url, *config(headers={"X-Gateway": "$GATEWAY_TOKEN", "X-Team": "a=b"}))
+    )
+    assert status == 0, err
+    assert {sent["x-gateway"] for sent in server.headers} == {TOKEN}
+    assert {sent["x-team"] for sent in server.headers} == {"a=b"}
+    assert TOKEN not in out + err
+    assert not holds(folder, TOKEN)
+
+
+def test_headers_do_not_go_to_where_a_request_is_sent_on(cli, folder, endpoint):
+    other = endpoint(lambda _: (200, completion()))
+    to = other.url.replace("127.0.0.1", "localhost") + "/chat/completions"
+    server = endpoint(lambda _: (307, b"", {"location": to}))
+    assert cli(*options(server.url, *config(headers={"X-Gateway": "$GATEWAY_TOKEN"})))[0] == 0
+    assert server.headers[0]["x-gateway"] == TOKEN
+    assert not any("x-gateway" in sent for sent in other.headers)
+
+
+@pytest.mark.parametrize("headers", [{"": TOKEN}, {"a b": TOKEN}, {"X": "$NO_TOKEN"}])
+def test_what_is_no_header_is_refused_without_a_word_of_it(cli, folder, headers):
+    status, out, err = cli(*options("http://127.0.0.1:9/v1", *config(headers=headers)))
+    assert status == 2
+    assert "header" in err
+    assert TOKEN not in out + err
+
+
+def test_a_key_by_argument_goes_before_that_of_the_environment(folder, endpoint):
+    server = endpoint(lambda _: (200, completion()))
+    asking = {"store": "v.db", "model": "m", "n": 2}
+    run = asyncio.run(
+        judge(pairs_of(3), base_url=server.url, api_key=TOKEN, headers={"X-Team": "blue"}, **asking)
+    )
+    assert run.statuses == {"ok": 6}
+    assert {sent["authorization"] for sent in server.headers} == {f"Bearer {TOKEN}"}
+    assert {sent["x-team"] for sent in server.headers} == {"blue"}
+    assert not holds(folder, TOKEN)
+    with pytest.raises(InputError, match="client is given"):
+        asyncio.run(
+            judge(pairs_of(3), client=FunctionClient(lambda _: ""), api_key=TOKEN, **asking)
+        )

@@ -10,7 +10,6 @@ import pytest
 from btdagg import InputError, read_labels, read_votes
 from btdagg.cli import run as run_cli
 from btdagg.evaluation import Protocol, RandomSplits, evaluate
-from btdagg.evaluation.summary import lines
 from btdagg.judge.client import FunctionClient
 from btdagg.judge.jobs import estimate
 from btdagg.judge.judging import Judging
@@ -152,34 +151,6 @@ def test_samples_that_are_there_are_not_asked_for_again(judge_server, decide):
     assert more.columns == ("gsa", "gsa_8")
 
 
-def test_the_tables_take_the_decisions_up(judge_server, decide, store):
-    server = judge_server()
-    for method in METHODS:
-        decide(server, method, examples=examples(4))
-    decide(server, "usc", Judging("m", n=2))
-    votes = read_votes(votes_frame(store))
-    assert len(votes.frame) == N_ITEMS * 6
-    names = ("majority", "greedy", "few-shot", "gsa", "usc")
-    labels = read_labels(LABELS)
-    several = evaluate(
-        votes,
-        labels,
-        aggregators=by_name(names),
-        protocol=Protocol(RandomSplits(size=4, n_splits=3)),
-    )
-    assert [line.method for line in lines(several)] == [
-        "majority vote", "greedy decoding", "few-shot", "GSA", "USC",
-    ]  # fmt: skip
-    on_two = evaluate(
-        votes,
-        labels,
-        aggregators=by_name(("greedy", "usc")),
-        n_votes=[2],
-        protocol=Protocol(RandomSplits(size=4, n_splits=3)),
-    )
-    assert [line.n_votes for line in lines(on_two)] == [2, 2]
-
-
 def test_examples_of_few_shot_are_scored_for_no_method(judge_server, decide, store):
     server = judge_server()
     decide(server, "few-shot", examples=examples(2))
@@ -203,10 +174,6 @@ def test_examples_of_few_shot_are_scored_for_no_method(judge_server, decide, sto
         "4 items have no decision of some method (its prompt shows them as examples, or an answer "
         "is missing) and count for none"
     ) in " ".join(found.remarks)
-    other = evaluate(
-        votes, read_labels(LABELS), aggregators=by_name(["majority"]), protocol=protocol
-    )
-    assert other.cells[0].comparison.n_items == N_ITEMS
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -226,15 +193,6 @@ def test_caps_hold_for_samples_and_further_calls_together(judge_server, decide):
     assert len(server.log()) == 6 * N_ITEMS + 5
     assert len(capped.decided) == 5
     assert capped.runs[-1].stopped == "the cap of 5 calls is reached"
-
-
-@pytest.mark.parametrize("n_calls", [5, 6 * N_ITEMS])
-def test_caps_that_the_samples_use_up(judge_server, decide, n_calls):
-    server = judge_server()
-    capped = decide(server, "usc", Judging("m", n=6, limits=Limits(4, max_calls=n_calls)))
-    assert len(server.log()) == n_calls
-    assert capped.decided == {}
-    assert capped.runs[-1].stopped
 
 
 @pytest.mark.parametrize(("method", "n_calls"), [("greedy", 2), ("few-shot", 2), ("gsa", 1)])
@@ -334,20 +292,6 @@ def test_methods_on_the_command_line(judge_server, cli):
     assert all(word in out for word in ("majority", "greedy", "few-shot", "GSA", "USC"))
 
 
-def test_what_a_method_would_take(judge_server, cli):
-    server = judge_server()
-    common = ["judge", "pairs.jsonl", "--model", "m", "--base-url", server.url, "-n", "4"]
-    status, out, _ = cli(*common, "--method", "greedy", "--dry-run")
-    assert (status, out.splitlines()[0]) == (
-        0,
-        f"{N_ITEMS} pairs, {2 * N_ITEMS} votes; 0 are in the store, {2 * N_ITEMS} calls to make",
-    )
-    _, out, err = cli(*common, "--method", "usc", "--dry-run")
-    assert f"{4 * N_ITEMS} calls to make" in out
-    assert "these are the samples; usc makes a further call for each pair" in err
-    assert server.log() == []
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -376,14 +320,3 @@ def test_options_that_do_not_go_together(cli, options, message):
     status, _, err = cli("judge", "pairs.jsonl", "--model", "m", *flags)
     assert status == 2
     assert err == f"btdagg: {message}\n"
-
-
-def test_values_for_all_pairs(judge_server, cli):
-    server = judge_server()
-    languages = config(values={"source_language": "English", "target_language": "German"})
-    common = ["judge", "pairs.jsonl", "--model", "m", "--base-url", server.url, "-n", "2"]
-    status, _, err = cli(*common, "-t", "translation", *languages)
-    assert (status, err) == (0, "")
-    with VoteStore("votes.db") as store:
-        (sent,) = votes_frame(store, exchanges=True).head(1)["messages"].to_list()
-    assert "from English into German" in " ".join(sent.split()).replace("\\n", " ")

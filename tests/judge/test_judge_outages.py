@@ -1,10 +1,7 @@
 """Endpoints that go away and come back lose no vote; what never was right is said at once."""
 
 import json
-import ssl
-import subprocess
 import time
-from collections import Counter
 
 import pytest
 
@@ -42,9 +39,8 @@ class Failing:
         return 200, completion()
 
 
-@pytest.mark.parametrize("status", [500, 502, 503])
-def test_an_outage_in_mid_run_is_waited_for(cli, folder, endpoint, status):
-    server = endpoint(Failing(status, 30, 6))
+def test_an_outage_in_mid_run_is_waited_for(cli, folder, endpoint):
+    server = endpoint(Failing(503, 30, 2))
     found, out, err = cli(
         *options(server.url, "-n", "8", "-c", "4", *config(max_attempts=3), "--json")
     )
@@ -61,7 +57,7 @@ def test_while_nobody_listens_it_waits_and_says_so(folder, endpoint):
     while len(server.requests) < 30:
         time.sleep(0.02)
     server.stop()
-    time.sleep(6)
+    time.sleep(3)
     again = Endpoint(lambda _: (200, completion()), port=server.port)
     _, err = process.communicate(timeout=60)
     again.stop()
@@ -102,43 +98,18 @@ def test_a_fault_of_some_requests_is_no_outage(cli, folder, endpoint, concurrenc
     assert {row["item"] for row in rows_of(folder / "v.db") if row["status"] == "failed"} == {"q5"}
 
 
-def test_what_fails_now_and_then_needs_few_further_requests(cli, folder, endpoint):
-    n = Counter()
-
-    def answer(asked):
-        n[0] += 1
-        time.sleep(0.02)
-        return (500, error("ache")) if n[0] % 5 == 0 else (200, completion())
-
-    server = endpoint(answer)
-    found, out, _ = cli(*options(server.url, "-n", "20", "-c", "8", "--json"))
-    run = json.loads(out)
-    assert (found, run["statuses"]) == (0, {"ok": 200})
-    assert run["n_canaries"] <= 10
-
-
-@pytest.mark.parametrize("kind", ["500", "page", "cut", "tls", "nobody"])
+@pytest.mark.parametrize("kind", ["500", "page", "cut", "nobody"])
 def test_what_never_was_right_is_said_after_a_few_requests(cli, folder, endpoint, kind):
-    tls = None
-    if kind == "tls":
-        subprocess.run(
-            ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "key.pem",
-             "-out", "cert.pem", "-days", "1", "-subj", "/CN=localhost"],
-            check=True, capture_output=True,
-        )  # fmt: skip
-        tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        tls.load_cert_chain("cert.pem", "key.pem")
-
     def answer(asked):
         if kind == "cut":
             return 200, iter([b"{"])
         return (500, error("no model m")) if kind == "500" else (200, b"<html></html>")
 
-    server = endpoint(answer, tls)
+    server = endpoint(answer)
     if kind == "nobody":
         server.stop()
     began = time.monotonic()
-    found, _, err = cli(*options(server.url.replace("https:", "http:")))
+    found, _, err = cli(*options(server.url))
     seconds = time.monotonic() - began
     assert found == 2
     assert len(server.requests) <= 4
@@ -146,14 +117,3 @@ def test_what_never_was_right_is_said_after_a_few_requests(cli, folder, endpoint
     assert err.count("\n") == 1
     assert "none of 4 requests worked" in err
     assert rows_of(folder / "v.db") == []
-
-
-def test_a_first_pair_that_breaks_the_server_is_no_fault_of_the_endpoint(cli, folder, endpoint):
-    def answer(asked):
-        if "What is 0 + 0?" in asked["messages"][-1]["content"]:
-            return 500, error("crashed")
-        return 200, completion()
-
-    server = endpoint(answer)
-    _, out, _ = cli(*options(server.url, "-n", "2", *config(max_attempts=3), "--json"))
-    assert json.loads(out)["statuses"] == {"ok": 18, "failed": 2}

@@ -8,7 +8,7 @@ import pytest
 
 import virtual_time
 from btdagg import InputError
-from btdagg.judge.client import Allowance, ChatReply, FunctionClient, RateLimits
+from btdagg.judge.client import Allowance, FunctionClient, RateLimits
 from btdagg.judge.errors import ChatError, EndpointError
 from btdagg.judge.judging import Judging
 from btdagg.judge.limits import Limits
@@ -39,30 +39,6 @@ class Bucket:
         return (math.ceil((units - self.left) / self.rate) if self.says_when else None,)
 
 
-class Windows:
-    """So many in each window; nothing is said but no."""
-
-    def __init__(self, n, seconds=60):
-        self.n, self.seconds = n, seconds
-        self.number, self.used = 0, 0
-
-    def refuses(self, now, units=1):
-        if int(now // self.seconds) != self.number:
-            self.number, self.used = int(now // self.seconds), 0
-        self.used += units
-        return (None,) if self.used > self.n else None
-
-
-class AtOnce:
-    """So many calls at a time."""
-
-    def __init__(self, n):
-        self.n, self.under_way = n, 0
-
-    def refuses(self, now, units=1):
-        return (None,) if self.under_way >= self.n else None
-
-
 def ask_all(server, n_calls, workers, *, latency=0.05, units=lambda draw: 1, at=None, **limits):
     """Make so many calls; the requests made for it, as (time, let through, units)."""
     log = []
@@ -86,11 +62,7 @@ def ask_all(server, n_calls, workers, *, latency=0.05, units=lambda draw: 1, at=
                         break
                     await asyncio.sleep(0.02)
                     pacing.refused(call, retry_after=refused[0], of_tokens=size > 1)
-                if isinstance(server, AtOnce):
-                    server.under_way += 1
                 await asyncio.sleep(latency if latency < 1 else draw.uniform(0.5, 1.5) * latency)
-                if isinstance(server, AtOnce):
-                    server.under_way -= 1
                 pacing.answered(call)
 
         await asyncio.gather(*(work() for _ in range(workers)))
@@ -123,32 +95,10 @@ class AtRandom:
         return (self.retry_after,) if self.draw.random() < self.share else None
 
 
-@pytest.mark.parametrize("share", [0.02, 0.1, 0.3])
-def test_an_endpoint_that_refuses_at_random_does_not_bring_a_run_to_a_stop(share):
-    log = ask_all(AtRandom(share, None), 400, 8, latency=0.01)
-    assert sum(is_through for _, is_through, _ in log) == 400
-    assert max(time for time, _, _ in log) < 90
-
-
 @pytest.mark.parametrize(("share", "seconds"), [(0.05, 700), (0.1, 900), (0.3, 1500)])
 def test_refusals_at_random_are_told_from_those_of_a_limit(share, seconds):
     log = ask_all(AtRandom(share, None), 4000, 8, latency=1.0)
     assert max(time for time, _, _ in log) < seconds  # 500 without refusals
-
-
-class Both:
-    """A limit, and refusals at random."""
-
-    def __init__(self, *servers):
-        self.servers = servers
-
-    def refuses(self, now, units=1):
-        return next((no for server in self.servers if (no := server.refuses(now, units))), None)
-
-
-def test_refusals_at_random_on_top_of_a_limit():
-    log = ask_all(Both(AtRandom(0.1, None), Bucket(60, 10, says_when=False)), 1000, 8)
-    assert used(log) >= 0.6
 
 
 class WithoutBurst:
@@ -191,20 +141,10 @@ def test_slow_calls_are_many_at_a_time():
     assert used(log) >= 0.9
 
 
-def test_windows_of_which_nothing_is_said():
-    log = ask_all(Windows(60), 600, 16)
-    assert used(log, 60) >= 0.8
-
-
 def test_fast_endpoints():
     log = ask_all(Bucket(6000, 100), 10_000, 16)
     assert used(log) >= 80
     assert share_refused(log, 10) <= 0.05
-
-
-def test_calls_at_a_time():
-    log = ask_all(AtOnce(4), 600, 16, latency=2.0)
-    assert used(log) >= 0.6 * 2  # two a second
 
 
 def test_a_limit_that_changes():
@@ -330,30 +270,3 @@ def test_a_limit_without_an_end_is_waited_for_as_long_as_is_said(tmp_path):
     assert "max_wait is 10 minutes" in str(error.value)
     with pytest.raises(InputError, match="max_wait is 0, expected more than 0 seconds"):
         Limits(max_wait=0)
-
-
-def test_a_run_says_what_it_waits_for(tmp_path):
-    n_asked, seen = 0, []
-
-    async def answer(request):
-        nonlocal n_asked
-        n_asked += 1
-        if n_asked == 3:
-            raise ChatError("HTTP 429: slow down", "limited", retry_after=42.0)
-        return ChatReply("[[A]]")
-
-    async def main():
-        with VoteStore(tmp_path / "v.db") as store:
-            await sample(
-                plan_of(2),
-                ASKED,
-                client=FunctionClient(answer),
-                store=store,
-                read=read,
-                judging=Judging("m"),
-                watch=lambda run: seen.append((run.waits_for, round(run.waits_seconds))),
-            )
-
-    virtual_time.run(main())
-    assert ("rate limit (HTTP 429: slow down)", 42) in seen
-    assert seen[-1][0] == ""

@@ -51,12 +51,6 @@ def test_without_ties_none_is_offered(name):
     assert template.asking(allow_tie=True) == TEMPLATES[name]
 
 
-def test_the_variants_differ_in_what_they_say_of_ties():
-    said = {template.ties for template in TEMPLATES.values()}
-    assert len(said) == len(TEMPLATES) == 5
-    assert all(template.forced for template in TEMPLATES.values())
-
-
 def test_forms_of_the_answer():
     assert "one line that reads Verdict: A, Verdict: B or Verdict: TIE." in sent(
         PLAIN.asking(kind="line")
@@ -99,11 +93,6 @@ def test_texts_of_a_pair_are_never_expanded(a, b, prompt):
     assert message["content"] == f"{prompt}: {b} or {a}? {PLAIN.answer.instructions}"
 
 
-def test_braces_in_a_response_stay():
-    pair = Pair("q1", "{second} {{x}} {", "}", prompt="{answer}")
-    assert PLAIN.render(pair)[0]["content"].startswith("{answer}: {second} {{x}} { or }? ")
-
-
 def test_braces_in_a_template():
     template = PromptTemplate("t", '{first}{second} {{"verdict": "A"}}')
     assert sent(template).endswith('{"verdict": "A"}')
@@ -138,24 +127,10 @@ def test_another_answer_may_be_asked_for():
     [
         ("{first} {", "template t, line 1: '{' is no placeholder; write {{ and }} for braces"),
         ("x\n}", "template t, line 2: '}' is no placeholder; write {{ and }} for braces"),
-        ("{}", "template t, line 1: '{}' is no placeholder; write {{ and }} for braces"),
-        (
-            "{first.x}",
-            "template t, line 1: '{first.x}' is no placeholder; write {{ and }} for braces",
-        ),
-        (
-            '{"a": 1}',
-            "template t, line 1: '{\"a\": 1}' is no placeholder; write {{ and }} for braces",
-        ),
         ("{first} {prompt}", "template t: no {second}, the response shown there"),
         (
             "{first}{second}{system_a}",
             "template t: {system_a} does not follow the order in which responses are shown; "
-            "there are {first} and {second}",
-        ),
-        (
-            "{a} {b}",
-            "template t: {a} does not follow the order in which responses are shown; "
             "there are {first} and {second}",
         ),
         ("{first}{second}{label}", "template t: {label} is not for judges"),
@@ -182,8 +157,6 @@ def test_pairs_have_to_have_what_a_template_names():
         match=r"^data frame, row 2, column tone: got nothing, expected a value for template t$",
     ):
         PromptTemplate("t", "{first}{second}{tone}").check(pairs)
-    with pytest.raises(InputError, match=r"has nothing for \{prompt\}; there are first"):
-        TEMPLATES["response"].check(pairs)
     with pytest.raises(InputError, match=r"^template t: item 'q1' has no topic$"):
         PromptTemplate("t", "{first}{second}{topic}").render(pairs[0])
 
@@ -195,8 +168,6 @@ def test_orders_and_values_are_checked():
         InputError, match=r"^template plain: no \{tone\} to fill in; it has prompt$"
     ):
         PLAIN.with_values({"tone": "dry"})
-    with pytest.raises(InputError, match=r"no \{first\} to fill in"):
-        PLAIN.with_values({"first": "x"})
 
 
 @pytest.mark.parametrize(
@@ -205,8 +176,6 @@ def test_orders_and_values_are_checked():
         ({"kind": "xml"}, "kind is 'xml', expected one of tag, line, json"),
         ({"tie": "a"}, "answer words are A, B, a, expected them distinct"),
         ({"first": " "}, "answer word is ' ', expected a word without brackets or quotes"),
-        ({"second": "[B]"}, "answer word is '[B]', expected a word without brackets or quotes"),
-        ({"tie": True}, "answer word is True, expected a word without brackets or quotes"),
     ],
 )
 def test_a_bad_format_is_refused(fields, message):
@@ -245,8 +214,6 @@ def test_a_template_from_a_file(tmp_path):
         (b'usr = "x"', "no key usr; there are name, user, system, ties, forced, answer"),
         (b'user = "x"\nanswer = 3', "answer is 3, expected a table"),
         (b'user = "{first}{second}"\n[answer]\nform = "x"', "no key answer.form; there are kind, "),
-        (b'user = "{first}{second}"\n[answer]\ntie = true', "answer word is True, expected a word"),
-        (b'user = "{first}{scond}"', "template t: no {second}, the response shown there"),
     ],
 )
 def test_a_bad_file_is_named(tmp_path, content, message):

@@ -108,13 +108,3 @@ def test_missing_votes_are_an_exit_status(cli, folder, judge_server):
     assert cli(*options, *config(allow_missing=2))[2] == (
         "btdagg: allow_missing is 2, expected a share from 0 to 1\n"
     )
-
-
-def test_useless_answers_on_the_command_line(cli, folder, judge_server):
-    server = judge_server("--faults", "truncated=1")
-    options = ["judge", "pairs.jsonl", "--model", "m", "--base-url", server.url, "-s", "v.db"]
-    status, out, err = cli(*options)
-    assert status == 3
-    assert "0 new votes, 0 there before" in out
-    assert "stopped early: answers hold no votes" in err
-    assert "the same command goes on" not in err

@@ -20,6 +20,7 @@ import json
 import math
 import re
 import unicodedata
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -54,12 +55,6 @@ class AnswerFormat:
     pattern : str or None
         A regular expression with one group, the word of the verdict, as in ``Choice: (A|B)``. ``^``
         and ``$`` match at lines. Its last match is the verdict, and no other form is read.
-
-    Raises
-    ------
-    InputError
-        If `kind` is another, the words are blank or not distinct, or the pattern is no regular
-        expression with one group.
     """
 
     kind: Kind = "tag"
@@ -206,23 +201,23 @@ def parse_verdict(
     Verdict
     """
     answer = answer or AnswerFormat()
-    said = ended_early(finish_reason, refusal) or answer_alone(text)
-    if isinstance(said, Verdict):
-        return said
+    alone = ended_early(finish_reason, refusal) or answer_alone(text)
+    if isinstance(alone, Verdict):
+        return alone
     words = _words(answer)
     if answer.pattern is None:
-        last = _last_statement(said, words)
+        last = _last_statement(alone, words)
     else:
-        last = _last_match(said, answer.pattern, words)
+        last = _last_match(alone, answer.pattern, words)
     if last is None:
-        if _REFUSAL.match(said):
-            return Verdict(None, "refused", reason=said.partition("\n")[0][:120])
+        if _REFUSAL.match(alone):
+            return Verdict(None, "refused", reason=alone.partition("\n")[0][:120])
         return Verdict(None, "unparsed", reason="no explicit verdict")
     if last.choice is None:
         return Verdict(None, "unparsed", reason=last.why)
     if last.choice == "tie" and answer.tie is None:
         return Verdict(None, "unparsed", reason="a tie, where none was allowed")
-    return Verdict(last.choice, "ok", _confidence(said, last) if answer.confidence else None)
+    return Verdict(last.choice, "ok", _confidence(alone, last) if answer.confidence else None)
 
 
 def vote_of(verdict: Verdict, order: str) -> int | None:
@@ -256,9 +251,10 @@ def sequence_probability(token_logprobs: Sequence[float]) -> float:
     """
     if not len(token_logprobs):
         raise InputError("token_logprobs is empty, expected one of every token")
-    for number, value in enumerate(token_logprobs):
+    for row, value in enumerate(token_logprobs):
         if not value <= 1e-3:
-            raise InputError(f"token_logprobs[{number}] is {value}, expected a number of at most 0")
+            expected = "a number of at most 0"
+            raise InputError(argument="token_logprobs", row=row, came=value, expected=expected)
     return min(math.exp(math.fsum(token_logprobs) / len(token_logprobs)), 1.0)
 
 
@@ -292,18 +288,18 @@ def ended_early(finish_reason: str | None, refusal: str | None) -> Verdict | Non
 
 def answer_alone(text: str | None) -> str | Verdict:
     """Return the text of an answer without its thought; or the verdict where nothing is left."""
-    said = text or ""
-    if not said.isascii():
+    answer = text or ""
+    if not answer.isascii():
         # In pieces: combining marks in a row take time with the square of their number.
-        said = _BEYOND_ASCII.sub(
-            lambda piece: unicodedata.normalize("NFKC", piece[0]), _INVISIBLE.sub("", said)
+        answer = _BEYOND_ASCII.sub(
+            lambda piece: unicodedata.normalize("NFKC", piece[0]), _INVISIBLE.sub("", answer)
         )
-    if "<" in said:
-        said = _THOUGHT_ENDS.split(said)[-1]
-        if _THOUGHT_BEGINS.search(said):
+    if "<" in answer:
+        answer = _THOUGHT_ENDS.split(answer)[-1]
+        if _THOUGHT_BEGINS.search(answer):
             return Verdict(None, "truncated", reason="the thought does not end")
-    said = said.replace("\\[", "[").replace("\\]", "]").strip()
-    return said or Verdict(None, "empty", reason="no text")
+    answer = answer.replace("\\[", "[").replace("\\]", "]").strip()
+    return answer or Verdict(None, "empty", reason="no text")
 
 
 # Words of a verdict
@@ -461,13 +457,16 @@ def _last_statement(text: str, words: _Words) -> _Statement | None:
 
 def _last_match(text: str, pattern: str, words: _Words) -> _Statement | None:
     """Read the last match of a user's pattern."""
-    match = None
-    for match in re.finditer(pattern, text, re.MULTILINE):  # noqa: B007  # the last one
-        pass
+    match = _last_of(re.finditer(pattern, text, re.MULTILINE))
     if match is None:
         return None
     value = match[1] or ""
     return _Statement(*match.span(), _exactly(value, words), _unknown(value))
+
+
+def _last_of(matches: Iterator[re.Match[str]]) -> re.Match[str] | None:
+    last = deque(matches, maxlen=1)
+    return last[0] if last else None
 
 
 def side_by_side(text: str, place: Sequence[int], next_place: Sequence[int]) -> bool:
@@ -494,12 +493,11 @@ def _objects(text: str, words: _Words) -> Iterator[_Statement]:
             stated = whole and _FIELD.search(text, start, whole.end())
             place = whole.end() if whole and stated else start + 1
             fields = _pairs([stated.groups()]) if stated else {}
-        verdicts = _verdicts_in(fields, words)
-        if verdicts:
-            choices = {choice for choice, _, _ in verdicts}
-            choice, why, holder = verdicts[0]
-            why = why if len(choices) == 1 else "verdicts contradict each other"
-            yield _Statement(start, place, choice if len(choices) == 1 else None, why, holder)
+        if verdicts := _verdicts_in(fields, words):
+            statement = verdicts[0]._replace(start=start, end=place)
+            if len({verdict.choice for verdict in verdicts}) > 1:
+                statement = statement._replace(choice=None, why="verdicts contradict each other")
+            yield statement
         if n_broken == _MOST:
             yield _Statement(place, len(text), None, "too many objects that are broken")
             return
@@ -514,29 +512,25 @@ def _pairs(pairs: Sequence[Any]) -> dict[str, Any]:
     return fields
 
 
-def _verdicts_in(
-    fields: dict[str, Any], words: _Words
-) -> list[tuple[Choice | None, str, dict[str, Any]]]:
+def _verdicts_in(fields: dict[str, Any], words: _Words) -> list[_Statement]:
     """Return the verdicts of an object, or else of those within it that are the least deep."""
     level: list[Any] = [fields]
     while level:
-        verdicts = []
-        for each in level:
-            values = {key: each[key] for key in _KEYS if key in each} if type(each) is dict else {}
-            for key, value in values.items():
-                choice = _exactly(value, words)
-                if choice or (key in _ALWAYS and type(value) is not dict):
-                    verdicts.append((choice, _unknown(value), each))
-                    break
-        if verdicts:
+        objects = [value for value in level if isinstance(value, dict)]
+        if verdicts := [verdict for o in objects if (verdict := _verdict_of(o, words))]:
             return verdicts
-        level = [
-            inner
-            for each in level
-            if isinstance(each, dict | list)
-            for inner in (each.values() if isinstance(each, dict) else each)
-        ]
+        inner = (value.values() if isinstance(value, dict) else value for value in level)
+        level = [value for values in inner for value in values if isinstance(value, dict | list)]
     return []
+
+
+def _verdict_of(fields: dict[str, Any], words: _Words) -> _Statement | None:
+    for key in _KEYS:
+        value = fields.get(key)
+        choice = _exactly(value, words)
+        if choice or (key in _ALWAYS and key in fields and not isinstance(value, dict)):
+            return _Statement(0, 0, choice, _unknown(value), fields)
+    return None
 
 
 def _tags(text: str, words: _Words) -> Iterator[_Statement]:
@@ -625,8 +619,7 @@ def _confidence(text: str, stated: _Statement) -> float | None:
         if not isinstance(value, bool) and isinstance(value, int | float | str):
             match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(%|/\s*100)?\s*", str(value))
     else:
-        for match in _CONFIDENCE.finditer(text):  # noqa: B007  # the last one
-            pass
+        match = _last_of(_CONFIDENCE.finditer(text))
     if match is None:
         return None
     number = float(match[1])

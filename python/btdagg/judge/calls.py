@@ -35,12 +35,9 @@ class Asked:
     judge : str
         Name of the judge in tables: its model, or an alias of the user's.
     template, template_digest : str
-        Name of the prompt template, and a digest of all that it sends but the pair.
+        Name of the prompt template, and a digest of all that it sends except the pair.
     method : str
         ``sample``, or the name of another method.
-    temperature : float or None
-        None leaves it to the endpoint.
-    reasoning_effort : str or None
     settings : mapping
         All else that changes what is asked; JSON values.
     """
@@ -80,19 +77,10 @@ def batched(things: Iterable[_T], size: int) -> Iterator[list[_T]]:
 
 
 def samples_of(n: int, order: str = "both") -> tuple[tuple[Order, int], ...]:
-    """Orders and samples of n votes per item, in turn from both orders.
+    """Return orders and samples of n votes per item, in turn from both orders.
 
-    Parameters
-    ----------
-    n : int
-        Votes per item.
-    order : ``both``, ``AB`` or ``BA``
-        Half of the votes in each order, or all in one.
-
-    Raises
-    ------
-    InputError
-        If n is less than 1, or odd with both orders; or the order is none of these.
+    With order ``both`` half of the votes are in each order, so n has to be even; ``AB`` or ``BA``
+    is one order alone.
     """
     n = as_integer(n, "n", 1)
     if order == "both":

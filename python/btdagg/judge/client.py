@@ -22,22 +22,11 @@ TOO_LONG = "too_long"  # finish reason of a reply that was not read to its end
 class ChatRequest:
     """One request for an answer.
 
-    Attributes
-    ----------
-    messages : sequence of mappings
-        With `role` and `content`.
-    model : str
-    temperature, top_p, max_tokens, reasoning_effort, thinking_budget, seed
-        None leaves them to the endpoint.
-    logprobs : bool
-        Ask for the log-probability of each token of the answer.
-    response_format : mapping or None
-        A JSON schema that the answer has to follow, as the protocol has it.
-    extra : mapping
-        Further fields of the request's body.
-    item, order, sample
-        What is asked for; not sent. Empty and None of a short request that only looks whether the
-        endpoint works.
+    `temperature`, `top_p`, `max_tokens`, `reasoning_effort`, `thinking_budget` and `seed` are left
+    to the endpoint where they are None. `logprobs` asks for the log-probability of each token,
+    `response_format` for an answer by a JSON schema, as OpenAI's protocol has it; `extra` are
+    further fields of the request's body. `item`, `order` and `sample` are not sent; a short request
+    that tries the endpoint has none.
     """
 
     messages: Messages
@@ -72,7 +61,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class Allowance:
-    """What the headers of a reply say of a limit: so many left, all of them again in so long."""
+    """What headers say of a limit: so many are left, and all are there again in so many seconds."""
 
     limit: float
     left: float
@@ -99,15 +88,13 @@ class ChatReply:
 
     Attributes
     ----------
-    text : str
-        The answer, without the thinking.
-    reasoning : str
-        The thinking, as far as the endpoint shows it.
+    text, reasoning : str
+        The answer without the thinking, and the thinking as far as the endpoint shows it.
     finish_reason : str
         ``stop``, ``length``, ``content_filter`` ...; ``refusal`` where the endpoint says so, and
         ``too_long`` where there was more than is read.
     usage : Usage or None
-        Tokens of the request, None where the endpoint does not say.
+        None where the endpoint does not say.
     token_logprobs : tuple of float, or None
         Log-probability of each token of the answer.
     latency : float
@@ -141,11 +128,8 @@ class ChatClient(Protocol):
 class FunctionClient:
     """A plain function, async or not, as a client.
 
-    Parameters
-    ----------
-    function : callable
-        Takes a :class:`ChatRequest`, returns a text or a :class:`ChatReply`. One that is not async
-        is called in a thread. What it raises is retried and in the end recorded.
+    It takes a :class:`ChatRequest` and returns a text or a :class:`ChatReply`. One that is not
+    async is called in a thread. What it raises is retried and in the end recorded.
     """
 
     def __init__(
@@ -194,14 +178,13 @@ _THINKING = re.compile(r"\A\s*<think(?:ing)?>(.*?)</think(?:ing)?>", re.DOTALL)
 
 
 def split_thinking(text: str) -> tuple[str, str]:
-    """Split an answer into answer and thinking, where the thinking stands in ``<think>`` marks.
+    """Split a text into answer and thinking, which stands in ``<think>`` marks.
 
-    Some servers leave out the opening mark, which then is part of the prompt; and where an answer
-    was cut off while thinking there is no closing one, and all of it is thinking.
+    Some servers leave out the opening mark, which then is part of the prompt; an answer that was
+    cut off while thinking has no closing one, and all of it is thinking.
     """
-    found = _THINKING.match(text)
-    if found:
-        return text[found.end() :].lstrip(), found.group(1).strip()
+    if match := _THINKING.match(text):
+        return text[match.end() :].lstrip(), match[1].strip()
     for opening, closing in (("<think>", "</think>"), ("<thinking>", "</thinking>")):
         before, mark, after = text.partition(closing)
         if mark and opening not in before:

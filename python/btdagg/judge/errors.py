@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from email.utils import parsedate_to_datetime
 from typing import Literal, TypeAlias
 
-from btdagg._core import InputError
+from btdagg._util.errors import InputError
 from btdagg.judge.client import ChatReply, RateLimits
 from btdagg.judge.pacing import rate_limits_of
 
@@ -25,28 +25,6 @@ _PROTOCOLS = {
     "/chat/completions": "chat-completions",
     "/v1/messages": "Messages",
     "/v1beta": "Gemini",
-}
-# Fields that endpoints refuse, and the argument of `Judging` that they come from.
-_ARGUMENTS = {
-    "temperature": "temperature",
-    "top_p": "top_p",
-    "reasoning_effort": "reasoning_effort",
-    "thinking": "thinking_budget",
-    "budget_tokens": "thinking_budget",
-    "thinking_budget": "thinking_budget",
-    "thinking_level": "reasoning_effort",
-    "effort": "reasoning_effort",
-    "max_output_tokens": "max_answer_tokens",
-    "max_tokens": "max_answer_tokens",
-    "max_completion_tokens": "max_answer_tokens",
-    "response_format": "structured",
-    "response_json_schema": "structured",
-    "logprobs": "confidence",
-    "seed": "request_seed",
-    "stream_options": "stream",
-    "stream": "stream",
-    "system": "system_role",
-    "developer": "system_role",
 }
 _OUT_OF_QUOTA = ("insufficient_quota", "billing_hard_limit_reached")
 _FILTERED = ("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation")
@@ -64,24 +42,22 @@ class EndpointError(InputError):
 
 
 class ChatError(Exception):
-    """A request without an answer.
+    """A request without an answer; the message is one line without any part of a key.
 
-    Parameters
+    Attributes
     ----------
-    message : str
-        One line, without any part of a key.
     kind : str
         ``transient`` (asking again may help), ``limited`` (it will, later), ``protocol`` (the reply
         is not one of a chat endpoint: asking again may help, unless nothing else ever came),
         ``rejected`` and ``forbidden`` (this request will not work, another may), ``fatal`` (none
         will).
-    retry_after : float, optional
+    retry_after : float or None
         Seconds that the endpoint asks to wait.
-    limits : RateLimits, optional
+    limits : RateLimits or None
         What it says of its limits.
     may_cost : bool
         Whether the endpoint may have worked, and billed, before things went wrong.
-    status : int, optional
+    status : int or None
         Of HTTP.
     """
 
@@ -130,14 +106,8 @@ def parse_retry_after(value: str | None, *, now: float | None = None) -> float |
 class Faults:
     """Puts the errors of pydantic-ai, and of the libraries under it, into words.
 
-    Parameters
-    ----------
-    keys : iterable of str
-        What no message shows.
-    variable : str
-        Environment variable that holds the key.
-    path : str
-        What the provider's library adds to a base URL.
+    No message shows one of the `keys`; `variable` is the environment variable that holds the key,
+    and `path` what the provider's library adds to a base URL.
     """
 
     def __init__(self, keys: Iterable[str], variable: str, path: str = "/chat/completions") -> None:
@@ -260,9 +230,6 @@ class Faults:
         elif status in (405, 501):
             protocol = _PROTOCOLS.get(self._path, "such")
             words, kind = f"is no {protocol} endpoint (HTTP {status}){more}", "fatal"
-        elif kind == "rejected":
-            argument = _argument_in(str(_error_of(body).get("param") or ""), message)
-            words += f"; change {argument} or leave it out" if argument else ""
         thousandths = parse_retry_after(headers.get("retry-after-ms"))
         # Fractions of seconds too, which the library passes over.
         wait = parse_retry_after(headers.get("retry-after"))
@@ -297,19 +264,6 @@ def _message_of(body: object) -> str:
     text = body.get("error", "") if isinstance(body, Mapping) else body
     shown = "" if text is None else str(text)
     return "" if shown.lstrip().startswith("<") else shown  # a page says nothing to people here
-
-
-def _argument_in(field: str, message: str) -> str:
-    """Return the argument behind a field that is refused; empty if none is named."""
-    path = re.match(r"([a-z_.]+): ", message)  # such as thinking.enabled.budget_tokens
-    for name in (field, *(path[1].split(".")[::-1] if path else ())):
-        if name in _ARGUMENTS:
-            return _ARGUMENTS[name]
-    names = {
-        *re.findall(r"[`'\"]([a-z_]+)[`'\"]", message),
-        *re.findall(r"[a-z]+_[a-z_]+", message),
-    }
-    return next((argument for name, argument in _ARGUMENTS.items() if name in names), "")
 
 
 def _names_a_filter(error: object) -> bool:

@@ -57,10 +57,8 @@ class Decisions:
 
     Attributes
     ----------
-    method : str
     columns : tuple of str
         Names under which the decisions are in the store, and columns of what it exports.
-    decided : dict of item to -1, 0, 1
     undecided : tuple of str
         Items for which an answer is missing.
     runs : tuple of JudgeRun
@@ -97,16 +95,12 @@ async def decide_by(
     Parameters
     ----------
     method : ``greedy``, ``few-shot``, ``gsa`` or ``usc``
-    pairs : Pairs
+    pairs, store, client, stop, watch
+        See :func:`btdagg.judge.judge`; the client is not closed.
     judging : Judging
         Who judges, and how the samples are asked for that `gsa` and `usc` are over.
-    store : VoteStore
-    client : ChatClient
-        Not closed.
     examples : sequence of (Pair, label)
         For `few-shot`; see :func:`btdagg.judge.prompts.labelled_pairs`.
-    stop, watch
-        See :func:`btdagg.judge.judge`.
 
     Raises
     ------

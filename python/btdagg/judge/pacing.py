@@ -153,19 +153,9 @@ class AdmittedCall:
 class Pacing:
     """What all calls to an endpoint share: how fast, how many at a time, and when again.
 
-    Parameters
-    ----------
-    limits : Limits
-        `concurrency`, `requests_per_minute` and `tokens_per_minute` are never exceeded.
-    clock : callable
-        Seconds, such as ``time.monotonic``.
-    seed : int, optional
-        Of the jitter after refusals.
-
-    Attributes
-    ----------
-    has_worked : bool
-        Whether a call has ever been answered.
+    `concurrency`, `requests_per_minute` and `tokens_per_minute` of the limits are never exceeded;
+    `clock` gives seconds, `seed` is that of the jitter after refusals. `has_worked` says whether a
+    call has ever been answered.
     """
 
     def __init__(
@@ -234,21 +224,9 @@ class Pacing:
         of_tokens: bool = False,
         limits: RateLimits | None = None,
     ) -> float:
-        """Note that a call was refused for a limit; return for how long that has been so.
+        """Note that a call was refused for a limit, perhaps one of tokens.
 
-        Parameters
-        ----------
-        call : AdmittedCall
-        retry_after : float, optional
-            Seconds that the endpoint asks to wait.
-        of_tokens : bool
-            Whether it says that the limit is one of tokens.
-        limits : RateLimits, optional
-
-        Returns
-        -------
-        float
-            Seconds from the first refusal without an answer since to the end of the pause.
+        Returns the seconds from the first refusal without an answer since to the end of the pause.
         """
         now = self._ended(call, limits)
         is_first_again = call is self._first_again
@@ -301,14 +279,14 @@ class Pacing:
         return now
 
 
-async def _first_of(one: asyncio.Event, other: asyncio.Event, seconds: float) -> None:
+async def _first_of(changed: asyncio.Event, stopping: asyncio.Event, seconds: float) -> None:
     """Wait for either event, but no longer than that."""
-    waiting = [asyncio.ensure_future(each.wait()) for each in (one, other)]
+    waiting = [asyncio.ensure_future(event.wait()) for event in (changed, stopping)]
     try:
         await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for each in waiting:
-            each.cancel()
+        for task in waiting:
+            task.cancel()
 
 
 # What the headers of replies say of limits

@@ -23,12 +23,8 @@ _BYTES_AROUND = 16  # what separates messages, at most so many tokens
 class Prices:
     """Prices per million tokens, in any currency; those of `of_model` are in US dollars.
 
-    Parameters
-    ----------
-    prompt, completion : float
-        Of tokens sent, and of tokens received with those of thinking.
-    cached : float, optional
-        Of tokens sent that the endpoint had in its cache; as the others unless given.
+    `prompt` is of tokens sent, `completion` of tokens received with those of thinking, `cached` of
+    tokens sent that the endpoint had in its cache; like the others sent by default.
     """
 
     prompt: float = 0.0

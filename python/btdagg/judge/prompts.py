@@ -121,13 +121,7 @@ class PromptTemplate:
         return replace(self, answer=answer)
 
     def with_values(self, values: Mapping[str, str]) -> Self:
-        """Return the same template with values filled in that are the same for all pairs.
-
-        Raises
-        ------
-        InputError
-            If the template has no such placeholder, or it stands for a response.
-        """
+        """Return the same template with values filled in that are the same for all pairs."""
         free = sorted(self.placeholders - {"first", "second"})
         for name in values:
             if name not in free:
@@ -161,15 +155,9 @@ class PromptTemplate:
     def render(self, pair: Pair, order: str = "AB", *, answer: str | None = None) -> Messages:
         """Return the messages, with `role` and `content`, that ask about a pair.
 
-        Parameters
-        ----------
-        pair : Pair
-            Its texts are inserted as they are: braces in them are braces.
-        order : "AB" or "BA"
-            Which response is shown first.
-        answer : str, optional
-            What ``{answer}`` stands for in place of the instructions how to answer; it is added at
-            the end of a template that has no such place.
+        The texts of the pair are inserted as they are: braces in them are braces. `order`, "AB" or
+        "BA", says which response is shown first. `answer` replaces the instructions how to answer;
+        it is added at the end of a template that has no such place.
 
         Raises
         ------
@@ -217,12 +205,6 @@ def load_template(path: str | os.PathLike[str]) -> PromptTemplate:
     Its keys are the attributes of :class:`PromptTemplate`, `user` alone required, and `name` the
     stem of the file by default; the table ``[answer]`` has those of
     :class:`btdagg.judge.answers.AnswerFormat`, and ``tie = false`` for no ties.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read, is no TOML, lacks `user`, or has a key or a placeholder that does not
-        exist.
     """
     content = read_whole(path)
     try:
@@ -335,14 +317,8 @@ class FewShot:
     """A template with labelled examples before the pair that is asked about.
 
     Every second example is shown with its responses in the other order than the pair, so that the
-    examples favour neither place. A pair is never among its own examples.
-
-    Attributes
-    ----------
-    template : PromptTemplate
-        A confidence is not asked for: the examples have none.
-    examples : sequence of (Pair, label)
-        Labels -1, 0 or 1 from A's point of view.
+    examples favour neither place. A pair is never among its own examples. Labels are -1, 0 or 1
+    from A's point of view; a confidence is not asked for, since the examples have none.
 
     Raises
     ------
@@ -399,13 +375,8 @@ def labelled_pairs(
 ) -> list[tuple[Pair, int]]:
     """Return pairs that have a label, in their order, with their labels.
 
-    Parameters
-    ----------
-    pairs : Pairs
-    labels : Labels, or whatever `read_labels` reads
-        Items are compared as text.
-    n_examples : int, optional
-        Only the first so many.
+    `labels` are whatever `read_labels` reads, with items compared as text; with `n_examples` only
+    the first so many are returned.
 
     Raises
     ------

@@ -89,10 +89,8 @@ class ModelClient:
     base_url : str, optional
         Such as ``http://localhost:8000/v1``; the provider's own by default.
     api_key : str, optional
-        By default that of the environment.
-    key_variable : str, optional
-        Environment variable that holds the key; the provider's own by default. It may be unset
-        where `base_url` is given for ``openai``: servers of one's own often want none.
+        By default that of the environment variable `key_variable`, which is the provider's own by
+        default. There may be none for ``openai`` with a `base_url`: many servers want none.
     headers : mapping, optional
         Sent with each request.
     stream : bool
@@ -111,8 +109,6 @@ class ModelClient:
     ------
     InputError
         If there is no key, or the address or a header is malformed.
-    MissingExtraError
-        If the provider's library is not installed.
     """
 
     def __init__(
@@ -169,13 +165,7 @@ class ModelClient:
         return f"ModelClient({self.name!r})"
 
     async def complete(self, request: ChatRequest) -> ChatReply:
-        """Send a request and read its reply.
-
-        Raises
-        ------
-        ChatError
-            If there is none.
-        """
+        """Send a request and read its reply, or raise a :class:`btdagg.judge.ChatError`."""
         await self._check(request)
         while True:
             structured = self._structured
@@ -227,13 +217,7 @@ class ModelClient:
         return self.faults.explained(error)
 
     def read(self, completion: Mapping[str, Any]) -> ChatReply:
-        """Return the reply that a completion of a batch stands for.
-
-        Raises
-        ------
-        ChatError
-            If it is none.
-        """
+        """Return the reply that a completion of a batch stands for, or raise a `ChatError`."""
         from openai.types.chat import ChatCompletion
 
         model: Any = self._made(str(completion.get("model") or ""), is_developer=False)
@@ -520,13 +504,7 @@ class ModelClient:
 
 
 def client_of(model: str, base_url: str | None = None, **options: Any) -> ChatClient:
-    """Return the client of a model by its name; see `ModelClient` for the options.
-
-    Raises
-    ------
-    InputError
-        As `ModelClient` does, or if options of an endpoint are given for the simulated judge.
-    """
+    """Return the client of a model by its name; see `ModelClient` for the options."""
     if model != SIMULATED:
         return ModelClient(model, base_url, **options)
     from btdagg.judge.simulated import SimulatedClient

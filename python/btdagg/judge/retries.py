@@ -39,25 +39,10 @@ _FIRST_SAID_AFTER = 10.0  # where there is no fault either
 class Asker:
     """Makes the requests of a run.
 
-    Parameters
-    ----------
-    client, judging, pacing
-        Who is asked, how, and how fast.
-    run : JudgeRun
-        In which calls, tokens and cost are counted.
-    budget : Budget
-        Caps, of this process or of all that share them.
-    name : str
-        What messages call the endpoint.
-    halt : callable
-        Ends the run, with a reason and an error.
-    most_in_a_row : int
-        Refusals in a row after which an endpoint that has worked is tried by a short request again.
-
-    Attributes
-    ----------
-    stopping : asyncio.Event
-        Once it is set no further request is made.
+    `run` counts calls, tokens and cost; `budget` holds the caps, of this process or of all that
+    share them; `name` is what messages call the endpoint; `halt` ends the run, with a reason and an
+    error. After `most_in_a_row` refusals an endpoint that has worked is tried by a short request
+    again. Once `stopping` is set no further request is made.
     """
 
     def __init__(

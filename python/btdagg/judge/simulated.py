@@ -28,20 +28,11 @@ _PAIR = re.compile(
 
 @dataclass(frozen=True)
 class Habits:
-    """What kind of judge it is: how it weighs the difference in quality of two responses.
+    """What kind of judge it is.
 
-    Attributes
-    ----------
-    sensitivity
-        Weight of a unit of quality.
-    tie_width
-        Differences that seem smaller than this are ties.
-    positional_bias
-        Added to the first response.
-    noise
-        Of a vote at temperature 0.5; it grows with the temperature.
-    item_noise
-        Of all votes on an item.
+    A vote is for the sign of the difference in quality times `sensitivity`, plus `positional_bias`
+    for the first response, `item_noise` for all votes on an item and `noise` for each at
+    temperature 0.5, which grows with the temperature; less than `tie_width` is a tie.
     """
 
     sensitivity: float = 1.5
