@@ -167,14 +167,14 @@ def test_missing_confidences_are_named_by_who_wants_them():
         with pytest.raises(InputError) as error:
             aggregator.decide(counts)
         assert str(error.value) == (
-            f"{aggregator.name} wants a confidence of every vote, and there are none: name their "
-            "column (--confidence)"
+            f"{aggregator.name} needs a confidence of every vote, and there are none: name their "
+            "column"
         )
     holes = read({"x": [(1, 0.5)], "y": [(0, 0.5), (1, 0.5), (1, None)]})
     with pytest.raises(InputError) as error:
         SoftSelfConsistency().decide(holes)
     assert str(error.value) == (
-        "Soft-SC mean wants a confidence of every vote: item 'y' has a vote (plus) without one"
+        "Soft-SC mean needs a confidence of every vote: item 'y' has a vote (plus) without one"
     )
     assert majority_vote(holes).tolist() == [1, 1]
     with pytest.raises(InputError) as error:
@@ -231,11 +231,6 @@ def test_evidence_is_an_array_of_counts_that_can_be_indexed():
         assert some.counts.tolist() == read_back.counts[rows].tolist()
         assert some.confidences.least.tolist() == read_back.confidences.least[rows].tolist()
     assert len(evidence[[]]) == 0
-    for rows in (0, slice(2), (slice(None), 0)):
-        with pytest.raises(
-            InputError, match=r"^rows are .*, expected an array of indices or a mask$"
-        ):
-            evidence[rows]
     labels = [1, -1, 0]
     assert calibrate(evidence, labels).model == calibrate(counts, labels).model
 
@@ -254,7 +249,7 @@ def test_evidence_is_an_array_of_counts_that_can_be_indexed():
         ),
         (
             {"confidences": Confidences(*[np.ones((2, 3))] * 3)},
-            "total of confidences has shape (2, 3), expected (1, 3)",
+            "confidences has 2 rows, expected 1 as in counts",
         ),
     ],
 )
@@ -542,7 +537,7 @@ def test_behaviour_is_the_decision_on_every_way_votes_can_fall():
                 assert behaviour[a, b] == aggregator.decide([[b, 6 - a - b, a]])[0]
         assert (behaviour == -behaviour.T).all()
     assert voting_behaviour(MajorityVote(), 0).tolist() == [[0]]
-    with pytest.raises(InputError, match=r"^CI-SC wants a confidence"):
+    with pytest.raises(InputError, match=r"^CI-SC needs a confidence"):
         voting_behaviour(ConfidenceWeightedVote(), 3)
 
 
@@ -610,7 +605,7 @@ def test_methods_on_the_command_line(tmp_path, capsys):
     assert run([*files, *few]) == 0
     assert "Davidson" in capsys.readouterr().out
     assert run([*files, *few, "--methods", "ci-sc"]) == 2
-    assert "CI-SC wants a confidence of every vote" in capsys.readouterr().err
+    assert "CI-SC needs a confidence of every vote" in capsys.readouterr().err
     assert run([*files, *few, "--methods", "best"]) == 2
     assert (
         "no method 'best', expected one of neighbours, weak, davidson, majority,"

@@ -392,7 +392,7 @@ def test_maps_show_every_decision_and_name_what_cannot_be_drawn(items):
         assert any(np.array_equal(corner + 0.5, point) for corner in corners)
     cells = sum(len(path.vertices) // 5 for path in by_colour.values())
     assert cells == 9 * 10 // 2
-    with pytest.raises(InputError, match="CI-SC wants a confidence"):
+    with pytest.raises(InputError, match="CI-SC needs a confidence"):
         behaviour_figure({"c": ConfidenceWeightedVote()}, 8)
     with pytest.raises(InputError, match="n_votes is -1"):
         behaviour_figure({"m": RoundedMedian()}, -1)

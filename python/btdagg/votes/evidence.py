@@ -74,11 +74,6 @@ class Evidence:
         Why a column of confidences is not usable; the error of an aggregator that needs them.
     by_judge : mapping of str to (n, 3) array of non-negative integers
         Of a panel, the counts of each judge, which `counts` has summed up.
-
-    Raises
-    ------
-    InputError
-        If shapes disagree or a decision is invalid.
     """
 
     counts: NDArray[Any]
@@ -91,12 +86,7 @@ class Evidence:
     def __post_init__(self) -> None:
         object.__setattr__(self, "counts", as_counts(self.counts))
         if self.confidences is not None:
-            for name in ("total", "least", "log_product"):
-                shape = getattr(self.confidences, name).shape
-                if shape != (len(self), 3):
-                    raise InputError(
-                        f"{name} of confidences has shape {shape}, expected ({len(self)}, 3)"
-                    )
+            same_length("confidences", len(self.confidences.total), "counts", len(self))
         decisions = {name: self._checked(name, given) for name, given in self.decisions.items()}
         object.__setattr__(self, "decisions", decisions)
         by_judge = {name: as_counts(given) for name, given in self.by_judge.items()}
@@ -131,8 +121,6 @@ class Evidence:
     def __getitem__(self, rows: ArrayLike) -> Evidence:
         """Return the evidence of some items, by an array of indices or a mask."""
         chosen = np.asarray(rows)
-        if chosen.ndim != 1 or (chosen.dtype.kind not in "iub" and chosen.size):
-            raise InputError(f"rows are {rows!r}, expected an array of indices or a mask")
         chosen = chosen if chosen.size else chosen.astype(np.intp)
         return Evidence(
             self.counts[chosen],
@@ -157,50 +145,33 @@ class Evidence:
         return np.array(self.counts, dtype=dtype, copy=copy)
 
     def require_confidences(self, wanted_by: str) -> Confidences:
-        """Return the confidences, which every vote must have.
-
-        Raises
-        ------
-        InputError
-            If there are none, or a vote has none; the message names the item.
-        """
+        """Return the confidences, which every vote must have."""
         if self.confidences is None:
             if self.no_confidences:
                 raise InputError(f"{wanted_by}: {self.no_confidences}")
             raise InputError(
-                f"{wanted_by} wants a confidence of every vote, and there are none: name their "
-                "column (--confidence)"
+                f"{wanted_by} needs a confidence of every vote, and there are none: name their "
+                "column",
+                argument="confidence",
             )
         absent = np.isnan(self.confidences.total)
         if absent.any():
             row, column = np.argwhere(absent)[0]
             raise InputError(
-                f"{wanted_by} wants a confidence of every vote: item {self._name(row)} has a vote "
+                f"{wanted_by} needs a confidence of every vote: item {self._name(row)} has a vote "
                 f"({_SIDES[column]}) without one"
             )
         return self.confidences
 
     def require_judge(self, name: str) -> NDArray[Any]:
-        """Return the counts of a judge of a panel, (n, 3).
-
-        Raises
-        ------
-        InputError
-            If there is no such judge.
-        """
+        """Return the counts of a judge of a panel, (n, 3)."""
         if name not in self.by_judge:
             found = ", ".join(self.by_judge) or "none"
             raise InputError(f"there are no counts of judge {name!r}; found {found}")
         return self.by_judge[name]
 
     def require_decisions(self, name: str) -> NDArray[np.int8]:
-        """Return the decisions of that name, which every item must have: (n,) array of -1, 0, 1.
-
-        Raises
-        ------
-        InputError
-            If there are none, or an item has none; the message names the item.
-        """
+        """Return the decisions of that name, which every item must have: (n,) array of -1, 0, 1."""
         if name not in self.decisions:
             found = ", ".join(self.decisions) or "none"
             raise InputError(f"there are no decisions of {name!r}; found {found}")

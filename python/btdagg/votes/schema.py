@@ -68,33 +68,20 @@ class Spec:
 
 
 def parse(table: AnyTable, kinds: Mapping[str, Kind]) -> AnyTable:
-    """Parse each column that has a kind.
-
-    Raises
-    ------
-    InputError
-        For the first bad row of the first column that has one; the message names both.
-    """
-    there = {name: kind for name, kind in kinds.items() if name in table.columns}
-    return table.with_columns(checked(table, there))
+    """Parse each column that has a kind."""
+    present = {name: kind for name, kind in kinds.items() if name in table.columns}
+    return table.with_columns(checked(table, present))
 
 
 def checked(table: Table, kinds: Mapping[str, Kind]) -> list[pl.Expr]:
-    """Return the values of columns as expressions that have been checked.
-
-    Raises
-    ------
-    InputError
-        As `parse` does; and if there is no such column.
-    """
+    """Return the values of columns as expressions that have been checked."""
     require(table, kinds)
     parsers = {name: kind(table, name) for name, kind in kinds.items()}
-    is_plain = all_plain(parsers)
-    plain = table.collect(table.data.lazy().select(is_plain)).row(0) if parsers else ()
+    plain = table.collect(table.data.lazy().select(all_plain(parsers))).row(0) if parsers else ()
     values = []
     for (name, parser), as_is in zip(parsers.items(), plain, strict=True):
-        for bad, wanted in () if as_is else parser.checks:
-            refuse(table, bad, name, wanted)
+        for bad, expected in () if as_is else parser.checks:
+            refuse(table, bad, name, expected)
         values.append((parser.plain if as_is else parser.value).alias(name))
     return values
 
@@ -105,13 +92,7 @@ def all_plain(parsers: Mapping[str, Parser]) -> list[pl.Expr]:
 
 
 def parse_column(table: Table, column: str, kind: Kind) -> pl.Series:
-    """Return the values of one column, in memory.
-
-    Raises
-    ------
-    InputError
-        If there is no such column, or a row of it is bad.
-    """
+    """Return the values of one column, in memory."""
     return table.collect(table.data.lazy().select(checked(table, {column: kind})))[column]
 
 

@@ -78,17 +78,9 @@ class Table:
         return isinstance(self.data, pl.DataFrame)
 
     def collect(self, rows: pl.LazyFrame) -> pl.DataFrame:
-        """Compute a query over the rows, as they are read.
-
-        Raises
-        ------
-        InputError
-            If the files cannot be read to their end.
-        """
+        """Compute a query over the rows, as they are read."""
         import polars as pl
 
-        if self.in_memory:
-            return rows.collect(engine="streaming")
         try:
             return rows.collect(engine="streaming")
         except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
@@ -108,13 +100,7 @@ class Table:
         return replace(self, data=frame)
 
     def values(self, column: str) -> pl.Series:
-        """Return the distinct values of a column as text, in order of first appearance.
-
-        Raises
-        ------
-        InputError
-            If there is no such column, or its values are neither text nor numbers.
-        """
+        """Return the distinct values of a column as text, in order of first appearance."""
         import polars as pl
 
         rows = self.data.lazy().select(as_text(self, column)).with_row_index(PLACE)
@@ -122,44 +108,36 @@ class Table:
         return self.collect(found)[column]
 
     def filter(self, where: Mapping[str, object]) -> Self:
-        """Keep the rows that have the given values.
+        """Keep the rows that have one of the given values in every named column.
 
         Parameters
         ----------
         where : mapping of column name, in any case, to a value, or to several in a list or set
-            A row is kept if it has one of the given values in every named column. Values are
-            compared as text, so 0.0 and ``"0.0"`` match the same rows, in columns of numbers and of
-            text. An empty text matches null.
-
-        Returns
-        -------
-        object of the same class
+            Values are compared as text: 0.0 and ``"0.0"`` match the same rows, in columns of
+            numbers and of text. An empty text matches null.
 
         Raises
         ------
         InputError
-            If there is no such column, a value never occurs in it (the message lists those that
-            do), or no row matches.
+            If there is no such column, a value never occurs in it, or no row matches.
         """
         import polars as pl
 
-        if not isinstance(where, Mapping):
-            raise InputError(f"where is {where!r}, expected a mapping of column to value")
         keep, columns = pl.lit(True), []
-        for name, asked in where.items():
-            column, values = str(name).strip().lower(), _texts_of(asked)
-            found = self.values(column).fill_null("").unique(maintain_order=True).to_list()
-            absent = sorted(set(values).difference(found))
+        for name, wanted in where.items():
+            column, values = str(name).strip().lower(), _texts_of(wanted)
+            present = self.values(column).fill_null("").unique(maintain_order=True).to_list()
+            absent = sorted(set(values).difference(present))
             if absent:
                 raise InputError(
-                    f"{self.source}: no row has {column} {absent[0]!r}; found {listing(found)}"
+                    f"{self.source}: no row has {column} {absent[0]!r}; found {listing(present)}"
                 )
             keep &= as_text(self, column).fill_null("").is_in(values)
             columns.append(column)
         part = self._kept(keep, columns)
         if not part.height:
-            each = " and ".join(f"{column} {value!r}" for column, value in where.items())
-            raise InputError(f"{self.source}: no row has {each}")
+            pairs = " and ".join(f"{column} {value!r}" for column, value in where.items())
+            raise InputError(f"{self.source}: no row has {pairs}")
         return part
 
     def _kept(self, keep: pl.Expr, columns: Sequence[str]) -> Self:
@@ -175,26 +153,13 @@ class Table:
         return int(self.collect(self.data.lazy().select(pl.len())).item())
 
     def partition(self, by: Sequence[str]) -> list[tuple[tuple[str, ...], Self]]:
-        """Split the rows by the values of some columns.
+        """Split the rows by the values of some columns, in order of first appearance.
 
-        Parameters
-        ----------
-        by : sequence of str
-            Names of columns. If empty, there is one part, with the empty key.
-
-        Returns
-        -------
-        list of (key, object of the same class)
-            In order of first appearance. A key has one text per column of `by`; null is an empty
-            text.
-
-        Raises
-        ------
-        InputError
-            If there is no such column.
+        A key has one text per column of `by`; null is an empty text. Without columns there is one
+        part, with the empty key.
         """
         if isinstance(by, str):
-            raise InputError(f"by is {by!r}, expected a sequence of column names")
+            raise InputError(argument="by", came=by, expected="a sequence of column names")
         require(self, by)
         if not by:
             return [((), self)]
@@ -206,14 +171,15 @@ class Table:
         if not self.files:
             rows = " and ".join(map(str, numbers))
             return f"{self.source}, row{'s' if len(numbers) > 1 else ''} {rows}"
-        return " and ".join(map(self._place, numbers))
+        return " and ".join(", row ".join(map(str, self.place(number))) for number in numbers)
 
-    def _place(self, number: int) -> str:
+    def place(self, number: int) -> tuple[str, int]:
+        """Return the file, or the source, that has a row, and the number that the row has there."""
         for name, n_rows in self.files[:-1]:
             if number <= n_rows:
-                return f"{name}, row {number}"
+                return name, number
             number -= n_rows
-        return f"{self.files[-1][0]}, row {number}"
+        return self.files[-1][0] if self.files else self.source, number
 
     def _schema(self) -> Mapping[str, pl.DataType]:
         return self.data.collect_schema()
@@ -231,13 +197,7 @@ def require(table: Table, columns: Iterable[str]) -> None:
 
 
 def as_text(table: Table, column: str) -> pl.Expr:
-    """Return a column as text; null stays null.
-
-    Raises
-    ------
-    InputError
-        If there is no such column, or its values are neither text nor numbers.
-    """
+    """Return a column as text; null stays null."""
     import polars as pl
 
     require(table, [column])
@@ -254,13 +214,13 @@ def text(table: Table, column: str) -> pl.Series:
     return table.collect(table.data.lazy().select(as_text(table, column)))[column]
 
 
-def refuse(table: Table, bad: pl.Expr | pl.Series, column: str, wanted: str) -> None:
+def refuse(table: Table, bad: pl.Expr | pl.Series, column: str, expected: str) -> None:
     """Raise an :class:`InputError` for the first row where `bad` is true, if there is one."""
-    found = table.collect(table.rows.filter(bad).select(NUMBER, column).head(1))
-    if found.height:
-        got = shown(found[column].to_list()[0])  # a list too as Python has it
-        place = table.where(found[NUMBER][0])
-        raise InputError(f"{place}, column {column}: got {got}, expected {wanted}")
+    rows = table.collect(table.rows.filter(bad).select(NUMBER, column).head(1))
+    if rows.height:
+        source, row = table.place(rows[NUMBER][0])
+        came = rows[column].to_list()[0]  # a list too as Python has it
+        raise InputError(source=source, row=row, column=column, came=came, expected=expected)
 
 
 def refuse_duplicates(table: Table, key: Sequence[str], remedy: str = "") -> None:
@@ -272,13 +232,7 @@ def refuse_duplicates(table: Table, key: Sequence[str], remedy: str = "") -> Non
 
 
 def without_repeats(table: AnyTable, key: Sequence[str], column: str) -> AnyTable:
-    """Keep one row per key: the first with a value in `column`, or the first if all are null.
-
-    Raises
-    ------
-    InputError
-        If two rows of a key have different values; the message names them.
-    """
+    """Keep one row per key: the first with a value in `column`, or the first if all are null."""
     import polars as pl
 
     frame = table.numbered()
@@ -328,16 +282,12 @@ def listing(values: Iterable[str]) -> str:
     return ", ".join(values[:MAX_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
-def _texts_of(asked: object) -> list[str]:
-    """Return the texts that one value or several are compared by."""
-    several = list(asked) if isinstance(asked, list | tuple | set | frozenset) else [asked]
-    return [_text_of(value) for value in several]
-
-
-def _text_of(value: object) -> str:
-    if value is None:
-        return ""
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _texts_of(wanted: object) -> list[str]:
+    values = wanted if isinstance(wanted, list | tuple | set | frozenset) else [wanted]
+    return [
+        "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+        for value in values
+    ]
 
 
 def ids_of(items: pl.Series) -> NDArray[Any]:
