@@ -795,13 +795,12 @@ REFUSALS = [
     (
         "calibrate counts.csv gold.csv",
         "gold.csv, rows 1 and 2: both have item 'x'; where several people labelled it, "
-        "columns={'rater': ...} (--column rater=...) names them",
+        "columns={'rater': ...} names them",
     ),
     (
         "evaluate votes.csv votes.csv",
-        "votes.csv: no column 'label', and votes do not say whose they are; `btdagg import --as "
-        "labels` makes labels of people's votes, and columns={'rater': ...} (--column rater=...) "
-        "names the people",
+        "votes.csv: no column 'label', and votes do not say whose they are; "
+        "columns={'rater': ...} names the people",
     ),
     (
         "evaluate votes.csv counts.csv",

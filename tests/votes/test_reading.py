@@ -699,8 +699,8 @@ def test_ratings_of_people_are_labels():
     people = {"item": ["x", "x", "y"], "rater": ["p", "q", "p"], "vote": ["A", "A", "tie"]}
     assert read_labels(people).frame.select("item", "label").rows() == [("x", 1), ("y", 0)]
     renamed = {("who" if name == "rater" else name): values for name, values in people.items()}
-    with pytest.raises(InputError, match=r"import --as labels.*--column rater="):
+    with pytest.raises(InputError, match="whose they are"):
         read_labels(renamed)
     assert read_labels(renamed, columns={"rater": "who"}).labels.tolist() == [1, 0]
-    with pytest.raises(InputError, match=r"both have item 'x'; .*--column rater="):
+    with pytest.raises(InputError, match="both have item 'x'; where several people"):
         read_labels(renamed, columns={"label": "vote"})

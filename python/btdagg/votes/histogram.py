@@ -53,20 +53,7 @@ class Histogram(Table):
         return int(self.frame.filter(self.frame["label"].is_null())["number"].sum())
 
     def items(self) -> tuple[NDArray[Any], NDArray[np.int8]]:
-        """Return counts and labels with one row for each labelled item.
-
-        Returns
-        -------
-        counts : (n, 3) array of unsigned integers
-            Votes per item in label order: minus, tie, plus.
-        labels : (n,) array of int8
-            Labels -1, 0, 1.
-
-        Raises
-        ------
-        InputError
-            If no item has a label, or more than 2**31 have one.
-        """
+        """Return counts, (n, 3), and labels, (n,), with one row for each labelled item."""
         rows: pl.DataFrame = self.frame.filter(self.frame["label"].is_not_null())
         number = rows["number"].to_numpy()
         total = number.astype(float).sum()
@@ -88,10 +75,8 @@ def read_histogram(source: Source, *, columns: Mapping[str, str] | None = None) 
     Parameters
     ----------
     source : path, data frame, or mapping of column name to values
-        See :func:`btdagg.votes.read_table`. Columns `minus`, `tie`, `plus` (counts of the votes of
-        an item), `label` (-1, 0 or 1, or B, tie, A; empty without one) and `number` (of items that
-        have them) are required, `task` and `judge` are known. Rows that agree in all of this add
-        up, so histograms of different items may be put under one another.
+        See :func:`btdagg.votes.read_table`. Required are `minus`, `tie`, `plus`, `label` (empty
+        without one) and `number`; optional are `task` and `judge`. Equal rows add up.
     columns : mapping of str to str, optional
         Names of columns in the source by the names above, such as ``{"number": "n"}``.
 
@@ -102,8 +87,7 @@ def read_histogram(source: Source, *, columns: Mapping[str, str] | None = None) 
     Raises
     ------
     InputError
-        If the source cannot be read, or a value is not of its column's kind; the message names the
-        row and the column.
+        If the source cannot be read, or a value is not of its column's kind.
 
     Examples
     --------

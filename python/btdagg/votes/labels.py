@@ -95,14 +95,12 @@ def read_labels(source: Source, *, columns: Mapping[str, str] | None = None) -> 
     Parameters
     ----------
     source : path, data frame, or mapping of column name to values
-        See :func:`btdagg.votes.read_table`. Columns `item` (or `id`, `item_id`) and `label` are
-        required. A label is -1, 0 or 1 (+1: A is better), or A, tie or same, B in any case; an
-        empty label leaves the item unlabelled. Optional are `task` and `group`; items of one group
-        are split together. Other columns are kept. Spaces around ids, tasks and groups are ignored.
-        With a column `rater`, labels may be called `vote`, as ratings are, and an item may have a
-        row per rater, as `btdagg label` writes them: its label is their majority, a tie if labels
-        share the most (:func:`btdagg.majority_vote`), its `shares` are those of its raters, and
-        other columns are those of its first row.
+        See :func:`btdagg.votes.read_table`. Required are `item` (or `id`, `item_id`) and `label`:
+        -1, 0 or 1 (+1: A is better), or A, tie or same, B in any case; an empty label leaves the
+        item unlabelled. Optional are `task` and `group`; items of one group are split together.
+        With a column `rater`, labels may be called `vote`, and an item may have a row per rater:
+        its label is their majority, a tie if labels share the most, and other columns are those of
+        its first row.
     columns : mapping of str to str, optional
         Names of columns in the source by the names above, such as ``{"label": "gold"}``.
 
@@ -120,20 +118,15 @@ def read_labels(source: Source, *, columns: Mapping[str, str] | None = None) -> 
     if "label" not in table.columns and "vote" in table.columns:
         if "rater" not in table.columns:
             raise InputError(
-                f"{table.source}: no column 'label', and votes do not say whose they are; `btdagg "
-                "import --as labels` makes labels of people's votes, and columns={'rater': ...} "
-                "(--column rater=...) names the people"
+                f"{table.source}: no column 'label', and votes do not say whose they are; "
+                "columns={'rater': ...} names the people",
+                argument="columns",
             )
         table = read_table(table, [], columns={"label": "vote"})
     rows = parse(read_table(table, LABELS.required), LABELS.kinds)
-    remedy = ""
     if "rater" in rows.columns:
         rows = _by_majority(rows)
-    else:
-        remedy = (
-            "; where several people labelled it, columns={'rater': ...} (--column rater=...) names "
-            "them"
-        )
+    remedy = "; where several people labelled it, columns={'rater': ...} names them"
     refuse_duplicates(rows, LABELS.key_of(rows), remedy)
     return _split(rows)
 
@@ -149,38 +142,29 @@ def _by_majority(rows: Table) -> Table:
     if frame.select(pl.struct(key).is_unique().all()).item():
         return rows
     minus, tie, plus = ((label == value).sum() for value in (-1, 0, 1))
-    majority = (
-        pl.when((plus > tie) & (plus > minus))
-        .then(1)
-        .when((minus > tie) & (minus > plus))
-        .then(-1)
-        .when(label.count() > 0)
-        .then(0)
-        .cast(pl.Int8)
-    )
+    leads = [plus > pl.max_horizontal(tie, minus), minus > pl.max_horizontal(tie, plus)]
+    decided = pl.when(leads[0]).then(1).when(leads[1]).then(-1).otherwise(0)
+    majority = pl.when(label.count() > 0).then(decided).cast(pl.Int8)
     columns = [name for name in frame.columns if name not in ("rater", *key)]
     first = [majority.alias(name) if name == "label" else pl.col(name).first() for name in columns]
     first.append(pl.concat_list(side / label.count() for side in (minus, tie, plus)).alias(_SHARES))
     return rows.renumbered(frame.group_by(key, maintain_order=True).agg(first))
 
 
-def merged_remarks(shares: NDArray[np.float64]) -> tuple[str, ...]:
-    """Say on how many items raters disagree where each has one label merged of theirs."""
-    return _on_raters(
-        shares, "has the label of most of its raters, a tie where labels share the most"
-    )
-
-
-def mean_remarks(shares: NDArray[np.float64]) -> tuple[str, ...]:
-    """Say on how many items raters disagree where each is the mean of its raters."""
-    return _on_raters(shares, "counts as the mean of its raters")
-
-
-def _on_raters(shares: NDArray[np.float64], treatment: str) -> tuple[str, ...]:
+def merged_remarks(
+    shares: NDArray[np.float64],
+    treatment: str = "has the label of most of its raters, a tie where labels share the most",
+) -> tuple[str, ...]:
+    """Say on how many items raters disagree, and what is made of it."""
     n_disputed = int((shares.max(axis=1, initial=0.0) < 1).sum())
     if not n_disputed:
         return ()
     return (f"raters disagree on {n_disputed} of {len(shares)} labelled items: each {treatment}",)
+
+
+def mean_remarks(shares: NDArray[np.float64]) -> tuple[str, ...]:
+    """Say on how many items raters disagree where each is the mean of its raters."""
+    return merged_remarks(shares, "counts as the mean of its raters")
 
 
 def _split(rows: Table) -> Labels:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -84,31 +84,23 @@ def panel_counts(
             raise InputError(
                 f"{votes.source}: {column} {name!r} is not of the panel ({', '.join(names)})"
             )
-    place: dict[Any, int] = {}
-    found = []
-    for name in names:
-        if name in parts:
-            ids, counts = parts[name].counts(n_votes)
-            rows = np.array([place.setdefault(item, len(place)) for item in ids.tolist()])
-            found.append((names.index(name), rows, counts))
-    every = np.zeros((len(place), len(names), 3), dtype=np.int64)
-    for judge, rows, counts in found:
-        every[rows, judge] = counts
-    integers = all(isinstance(item, int) for item in place)
-    return PanelCounts(np.array(list(place), dtype=np.int64 if integers else object), every, names)
+    of_judges = {name: parts[name].counts(n_votes) for name in names if name in parts}
+    row = {item: row for row, item in enumerate(_distinct(ids for ids, _ in of_judges.values()))}
+    stacked = np.zeros((len(row), len(names), 3), dtype=np.int64)
+    for name, (ids, counts) in of_judges.items():
+        stacked[[row[item] for item in ids.tolist()], names.index(name)] = counts
+    integers = all(isinstance(item, int) for item in row)
+    return PanelCounts(np.array(list(row), dtype=np.int64 if integers else object), stacked, names)
+
+
+def _distinct(ids: Iterable[NDArray[Any]]) -> dict[Any, None]:
+    return dict.fromkeys(item for several in ids for item in several.tolist())
 
 
 def labelled_panel(
     votes: object, labels: object, *, judges: Sequence[str] | None = None
 ) -> LabelledPanel:
-    """Join counts by judge with the labels of their items.
-
-    Raises
-    ------
-    InputError
-        If no item has both, labels are none that `read_labels` returned, and where `panel_counts`
-        does.
-    """
+    """Join counts by judge with the labels of their items."""
     if not isinstance(labels, Labels) or not isinstance(votes, Votes):
         raise InputError(f"labels is a {type(labels).__name__}, expected what read_labels returns")
     votes = with_task(votes, labels)

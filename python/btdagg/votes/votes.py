@@ -142,23 +142,7 @@ class Votes(Table, CountsItself):
         return replace(part, known_sums=(part.data, self.sums.filter(keep)))
 
     def tally(self, n_votes: int | None = None) -> pl.DataFrame:
-        """Count the votes of each item, as `counts` does, into a data frame.
-
-        Parameters
-        ----------
-        n_votes : int, optional
-            See `counts`.
-
-        Returns
-        -------
-        polars.DataFrame
-            Columns `item` (text or Int64), `minus`, `tie`, `plus` (Int64).
-
-        Raises
-        ------
-        InputError
-            As `counts` does.
-        """
+        """Count the votes of each item as `counts` does: columns `item`, `minus`, `tie`, `plus`."""
         return self._tally(self.data.lazy(), n_votes).select("item", *_SIDES)
 
     def counts(self, n_votes: int | None = None) -> tuple[NDArray[Any], NDArray[np.int64]]:
@@ -167,24 +151,21 @@ class Votes(Table, CountsItself):
         Parameters
         ----------
         n_votes : int, optional
-            Count only the first so many votes of each item that are not missing; an item with fewer
-            keeps those it has. First means by `sample` where there is such a column, then by row.
-            With an `order` column the votes are taken from AB, BA, AB, ... in turn, from the one
-            that is left when the other runs out, so an odd number has one more of AB.
+            Count only the first so many votes of each item that are not missing. First means by
+            `sample` if there is such a column, then by row. With a column `order` the votes are
+            taken from AB, BA, AB, ... in turn, as long as both have votes left.
 
         Returns
         -------
         ids : (n,) array of int64, or of object holding str
-            The items, in the order in which they are first seen. One whose votes are all missing is
-            among them.
+            The items, in the order in which they are first seen, also those without a vote.
         counts : (n, 3) array of int64
             Votes per item in label order: minus, tie, plus.
 
         Raises
         ------
         InputError
-            If `n_votes` is not positive, or is given for counts; or if an item is in more than one
-            task.
+            If `n_votes` is not positive, or is given for counts, or an item is in two tasks.
         """
         rows = self.tally(n_votes)
         return ids_of(rows["item"]), counts_of(rows)
@@ -203,14 +184,13 @@ class Votes(Table, CountsItself):
         n_votes : int, optional
             Count only the first so many votes of each item; see `counts`.
         confidence : str, optional
-            Column of the confidences of votes, finite numbers of at least 0, and in the column
-            `confidence` up to 1. That column, where it is there, unless given; if it then holds
-            anything else, that is an error of whoever asks for confidences, and of nobody else. The
-            confidence of a missing vote does not count.
+            Column of the confidences of votes, numbers of at least 0; by default `confidence`, if
+            it is there, whose numbers are at most 1. Bad values in the default column are an error
+            only for methods that use confidences.
         decisions : sequence of str
-            Columns of what others have decided, such as a generative aggregator, on an item: the
-            words of a vote, the same in every row of an item that is not empty. With `n_votes` it
-            is the column ``gsa_4`` that holds the decisions of ``gsa`` on four votes.
+            Columns of decisions made elsewhere, such as by a generative aggregator: words of a
+            vote, the same in all rows of an item, or empty. With `n_votes` the column ``gsa_4``
+            holds the decisions of ``gsa`` on four votes.
 
         Returns
         -------
@@ -222,9 +202,8 @@ class Votes(Table, CountsItself):
         Raises
         ------
         InputError
-            If there is no such column; if it holds anything else (the message names the row); if
-            two rows of an item hold different decisions; if a confidence is wanted of counts; and
-            where `counts` does.
+            If there is no such column, a value of it is bad, or two rows of an item hold different
+            decisions; and where `counts` does.
         """
         self.refuse_of_counts(confidence=confidence)
         data, no_confidences, column = self.data.lazy(), "", confidence
@@ -248,26 +227,16 @@ class Votes(Table, CountsItself):
         return ids, Evidence(counts_of(rows), summary, decided, ids, no_confidences)
 
     def labelled(self, labels: Labels, n_votes: int | None = None) -> LabelledCounts:
-        """Join the counts with the labels of their items, and of their task if both have one.
-
-        Parameters
-        ----------
-        labels : Labels
-        n_votes : int, optional
-            Use only the first so many votes of each item; see `counts`.
-
-        Raises
-        ------
-        InputError
-            As `counts` and `btdagg.align` do.
-        """
+        """Join counts and labels by item, and by task if both have one, as `btdagg.align` does."""
         return labelled_counts(self.tally(n_votes), labels_of(labels, self))
 
     def refuse_of_counts(self, **wanted: object) -> None:
         """Raise an :class:`InputError` if something that only single votes have is not None."""
-        for name, given in wanted.items():
-            if given is not None and self.are_counts:
-                raise InputError(f"{self.source}: {name} wants single votes, and these are counts")
+        for name, value in wanted.items():
+            if value is not None and self.are_counts:
+                raise InputError(
+                    f"{self.source}: {name} wants single votes, and these are counts", argument=name
+                )
 
     def _tally(self, data: pl.LazyFrame, n_votes: int | None) -> pl.DataFrame:
         """Sums of every item, in the order in which items are first seen."""
@@ -280,13 +249,13 @@ class Votes(Table, CountsItself):
         sums = [pl.col(*_SIDES).sum(), pl.col(PLACE).min()]
         with_confidences = _CONFIDENCE in data.collect_schema()
         if n_votes is None and not with_confidences:
-            if self.sums is not None:
-                found = self.sums.lazy()
-                if self._key_of_sums != ["item"]:
-                    found = found.group_by("item").agg(sums)
+            if self.sums is None:
+                tallied = _sums_of(self.data.lazy().with_row_index(PLACE), with_confidences)
+            elif self._key_of_sums == ["item"]:
+                tallied = self.sums.lazy()
             else:
-                found = _sums_of(self.data.lazy().with_row_index(PLACE), with_confidences)
-            return self.collect(found.sort(PLACE))
+                tallied = self.sums.lazy().group_by("item").agg(sums)
+            return self.collect(tallied.sort(PLACE))
         n_votes = None if n_votes is None else as_integer(n_votes, "n_votes", 1)
         parts = []
         for block in self._blocks(data.with_row_index(PLACE)):
@@ -316,15 +285,15 @@ class Votes(Table, CountsItself):
 
         decided = checked(self, {column: schema.votes})[0].alias("decision")
         rows = self.data.lazy().select("item", decided).drop_nulls()
-        known = self.collect(rows.unique(maintain_order=True))
-        twice = known.filter(pl.col("item").is_duplicated())
+        decisions = self.collect(rows.unique(maintain_order=True))
+        twice = decisions.filter(pl.col("item").is_duplicated())
         if twice.height:
             raise InputError(
                 f"{self.source}, column {column}: item {twice['item'][0]!r} has different "
                 "decisions; filter or partition by judge first"
             )
-        found = items.to_frame().join(known, on="item", how="left", maintain_order="left")
-        return found["decision"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+        by_item = items.to_frame().join(decisions, on="item", how="left", maintain_order="left")
+        return by_item["decision"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
 
     def _refuse_shared_items(self) -> None:
         """Refuse to add up two items of different tasks that have the same id."""
@@ -332,16 +301,12 @@ class Votes(Table, CountsItself):
 
         if "task" not in self.columns or len(self.values("task")) < 2:
             return
-        known = self.data if self.sums is None else self.sums
-        tasks = known.lazy().select("item", "task").unique()
-        shared = self.collect(tasks.filter(pl.len().over("item") > 1).select("item"))["item"]
-        if len(shared):
-            rows = self.rows.select("item", "task", NUMBER).filter(
-                pl.col("item").is_in(shared.implode())
-            )
-            seen = self.collect(rows).unique(["item", "task"], keep="first", maintain_order=True)
-            item, first = seen["item"][0], seen["task"][0]
-            second = seen.filter(pl.col("item") == item)["task"][1]
+        rows = (self.data if self.sums is None else self.sums.sort(PLACE)).lazy()
+        tasks = rows.select("item", "task").unique(maintain_order=True)
+        shared = self.collect(tasks.filter(pl.len().over("item") > 1))
+        if shared.height:
+            item = shared["item"][0]
+            first, second = shared.filter(pl.col("item") == item)["task"][:2]
             raise InputError(
                 f"{self.source}: item {item!r} is in task {first!r} and in task {second!r}; "
                 "filter or partition by task first"
@@ -456,33 +421,34 @@ def _summed(table: Table) -> Votes | None:
 
 
 def _with_sums(votes: Votes) -> Votes:
-    """Sum up the votes by their key; samples of a group set bits of one word."""
+    """Sum up the votes by their key; samples of a group set bits of one word.
+
+    Votes are summed while they are read: most of the time goes into grouping rows by text. So a
+    column that is the same in all rows is not grouped by, and repeats are found by a sum of powers
+    of two instead of grouping by sample.
+    """
     import polars as pl
 
     key = [column for column in VOTES.key_of(votes) if column not in ("item", "sample")]
-    same = {}
-    if key:  # what is the same in all rows tells no votes apart
-        rows = votes.data.lazy()
-        alike = [(pl.col(c).null_count() == 0) & (pl.col(c).min() == pl.col(c).max()) for c in key]
-        found = votes.collect(
-            rows.select(
-                *(each.alias(c) for c, each in zip(key, alike, strict=True)),
-                *(pl.col(c).first().alias(f"\0{c}") for c in key),
-            )
-        )
-        same = {c: found[f"\0{c}"] for c in key if found[c][0]}
-    varying = [column for column in key if column not in same]
+    same: dict[str, pl.Series] = {}
+    if key:
+        columns = [pl.col(column) for column in key]
+        is_same = [(c.null_count() == 0) & (c.min() == c.max()) for c in columns]
+        first = [c.first().name.prefix("\0") for c in columns]
+        row = votes.collect(votes.data.lazy().select(*is_same, *first))
+        same = {column: row[f"\0{column}"] for column in key if row[column][0]}
     sums = [*_sums(), pl.col(PLACE).min(), pl.len().cast(pl.Int64).alias(N_ROWS)]
     rows = votes.data.lazy().with_row_index(PLACE)
     if "sample" in votes.columns:
         bit = pl.lit(2, pl.Int64).pow(pl.col("sample") % _N_BITS).alias(_SEEN)
         rows = rows.with_columns(bit)
         sums.append(pl.col(_SEEN).bitwise_or().bitwise_count_ones())
-    found = votes.collect(rows.group_by("item", *varying).agg(sums))
-    found = found.with_columns(
+    by = [column for column in key if column not in same]
+    summed = votes.collect(rows.group_by("item", *by).agg(sums))
+    summed = summed.with_columns(
         pl.lit(value[0], value.dtype).alias(column) for column, value in same.items()
     )
-    return replace(votes, known_sums=(votes.data, found))
+    return replace(votes, known_sums=(votes.data, summed))
 
 
 def _keeping_sums(votes: Votes, same: Votes) -> Votes:
@@ -613,24 +579,22 @@ def tally(items: ArrayLike, votes: ArrayLike) -> tuple[NDArray[Any], NDArray[np.
     Parameters
     ----------
     items : (m,) array of integers or strings
-        Item of each vote. None is masked; blanks count, as in any Python string.
+        Item of each vote.
     votes : (m,) array of -1, 0, 1
-        Votes from A's point of view. A missing vote is to be left out; it is no tie. Each is one
-        more vote: where samples may be repeated use `read_votes` or `btdagg.online.OnlineTally`.
+        Votes from A's point of view. Leave out missing votes: they are no ties. Every entry is one
+        more vote; `read_votes` and `btdagg.online.OnlineTally` drop repeated samples.
 
     Returns
     -------
     ids : (n,) array
-        Items in the order in which they are first seen: of the type of integer ids, of NumPy's
-        fixed-width string type where that came, of object holding str for other strings.
+        Items in the order in which they are first seen, of the type that came; strings as objects.
     counts : (n, 3) array of int64
         Votes per item in label order: minus, tie, plus.
 
     Raises
     ------
     InputError
-        If lengths disagree, an item is masked or neither integer nor string, a vote is not -1, 0 or
-        1 (the message names the row), or two pandas series have different indexes.
+        If lengths disagree, an item is neither integer nor string, or a vote is not -1, 0 or 1.
 
     Examples
     --------
@@ -638,13 +602,13 @@ def tally(items: ArrayLike, votes: ArrayLike) -> tuple[NDArray[Any], NDArray[np.
     >>> ids.tolist(), counts.tolist()
     (['x', 'y'], [[1, 0, 1], [0, 1, 0]])
     """
-    known, cast = as_id_array(items, unsigned=True), as_labels(votes, "votes")
-    same_length("votes", len(cast), "items", len(known))
+    given, cast = as_id_array(items, unsigned=True), as_labels(votes, "votes")
+    same_length("votes", len(cast), "items", len(given))
     same_index(items=items, votes=votes)
-    if known.dtype.kind in "iu":
+    if given.dtype.kind in "iu":
         # Of 64 bits either way: unsigned ids keep their bits on the way in and out.
-        signed = np.ascontiguousarray(known.astype(f"{known.dtype.kind}8", copy=False))
-        found, counts = _core.tally_integers(signed.view(np.int64), cast)
-        return found.view(signed.dtype).astype(known.dtype, copy=False), counts
-    names, counts = _core.tally_strings(known.tolist(), cast)
-    return np.array(names, dtype=known.dtype if known.dtype.kind == "U" else object), counts
+        signed = np.ascontiguousarray(given.astype(f"{given.dtype.kind}8", copy=False))
+        ids, counts = _core.tally_integers(signed.view(np.int64), cast)
+        return ids.view(signed.dtype).astype(given.dtype, copy=False), counts
+    names, counts = _core.tally_strings(given.tolist(), cast)
+    return np.array(names, dtype=given.dtype if given.dtype.kind == "U" else object), counts
