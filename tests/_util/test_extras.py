@@ -41,7 +41,7 @@ BEYOND_CLI = ["sqlalchemy", "pydantic_ai", "openai", "anthropic", "google", "htt
               "matplotlib", "sklearn", "fastapi", "starlette", "anyio", "uvicorn",
               "prometheus_client", "pyarrow"]  # fmt: skip
 NEIGHBOURS = ["httpx", "inspect_ai", "langfuse", "mlflow", "opentelemetry", "phoenix"]
-LABELLING = ["sqlalchemy", "fastapi", "pydantic", "uvicorn", "krippendorff", "nh3"]
+LABELLING = ["sqlalchemy", "fastapi", "uvicorn", "krippendorff", "nh3"]
 EVALUATE = "evaluate votes.csv labels.csv --splits 2"
 
 
