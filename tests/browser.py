@@ -48,13 +48,17 @@ class Visit:
         )
         self.page = self.context.new_page()
         self.requests, self.refused, self.said = [], [], []
-        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.on("request", self._request)
         self.page.on("requestfailed", self._failed)
         self.page.on("console", lambda message: self.said.append(message.text))
         self.page.on("pageerror", lambda error: self.said.append(str(error)))
         self.page.on("dialog", self._dialog)
         self.address = Path(file).absolute().as_uri()
         self.page.goto(self.address)
+
+    def _request(self, request):
+        if not request.url.startswith("data:image/svg+xml;base64,"):  # a figure of the page
+            self.requests.append(request.url)
 
     def _failed(self, request):
         if request.failure == "csp":  # refused by the page's own policy

@@ -6,6 +6,8 @@ import io
 from dataclasses import dataclass
 from typing import ClassVar
 
+from btdagg.report.figure import ReportFigure
+
 # The smallest PNG there is: one pixel.
 PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
@@ -20,6 +22,9 @@ class Table:
     title: str = "Mean absolute error"
     note: str = "Mean over 100 splits."
     rows: tuple = (("method", "n = 4"), ("majority vote", "0.443"))
+    family: str = ""
+    choice: str = ""
+    folded: bool = False
 
     def csv(self):
         text = io.StringIO()
@@ -44,6 +49,9 @@ class Table:
         )
         return f"<table><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table>"
 
+    def rendered(self):
+        return self.html(), {"md": self.markdown(), "csv": self.csv(), "tex": self.latex()}
+
 
 @dataclass
 class Figure:
@@ -51,17 +59,15 @@ class Figure:
     name: str = "scaling"
     title: str = "Error against votes"
     note: str = "Bands are 95% intervals."
-    inside: str = ""
+    family: str = ""
+    choice: str = ""
+    folded: bool = False
 
     def svg(self):
         return (
-            '<?xml version="1.0" encoding="utf-8" standalone="no"?>\n'
-            '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
-            'viewBox="0 0 80 40" width="80pt" height="40pt"><defs><path id="m0" d="M0 0h4"/>'
-            '<clipPath id="p0"><rect width="80" height="40"/></clipPath></defs>'
-            '<g clip-path="url(#p0)"><use xlink:href="#m0" style="stroke: #123456"/></g>'
-            f"{self.inside}</svg>"
+            '<svg xmlns="http://www.w3.org/2000/svg" width="80pt" height="40pt">'
+            '<path d="M0 0h40v20z"/></svg>'
         )
 
-    def png(self):
-        return PNG
+    def rendered(self):
+        return ReportFigure._image(self, self.svg()), {"svg": self.svg(), "png": PNG}

@@ -158,15 +158,6 @@ def test_a_table_and_a_figure_may_have_one_name(out):
     assert 'id="figure-same"' in text(out)
 
 
-def test_figures_do_not_share_identifiers(out):
-    with ReportFolder(out, "Title") as report:
-        report.section("one", "One")
-        report.add(Figure("a"), Figure("b"))
-    ids = re.findall(r'\bid="([^"]+)"', text(out))
-    assert len(set(ids)) == len(ids)
-    assert sum(one.endswith("m0") for one in ids) == 2
-
-
 def test_a_file_in_place_of_the_folder_is_refused(out):
     out.write_text("mine")
     with pytest.raises(InputError, match=f"^{re.escape(str(out))} is a file; expected a folder"):

@@ -152,17 +152,6 @@ def test_stems_are_plain_and_differ_where_texts_do():
 # Formats
 
 
-def test_latex_says_which_compiler_it_wants():
-    packages = r"% Wants \usepackage{booktabs} and \usepackage{graphicx}"
-    plain = small([("−1 ±.2 – a", "1")], note="beta").latex()
-    assert plain.isascii()
-    assert plain.splitlines()[0] == f"{packages}."
-    for text in (small([("千问", "1")]), small(note="naïve")):
-        assert text.latex().splitlines()[0] == (
-            f"{packages}; XeLaTeX or LuaLaTeX, and a font with all of the letters below."
-        )
-
-
 @pytest.mark.parametrize("letter", "\u202e\u2066\u200f\u061c\ufffe\x9b\ufdd0")
 def test_what_turns_text_around_is_shown_instead(letter):
     table = small([(f"a{letter}b", "1")], note=f"c{letter}d")
@@ -247,15 +236,6 @@ def test_csv_holds_no_formula_and_numbers_stay_numbers():
         "'=1+1", "'+cot", "'-x", "'@sum", "'\tx", "-1", "+0.5", "-1e-3", "a-1"
     ]  # fmt: skip
     assert {row["n"] for row in found} == {"-0.5"}
-
-
-def test_a_table_is_checked():
-    with pytest.raises(
-        InputError, match="row 0 of table 't' has 1 cells, expected 2 as in the header"
-    ):
-        ReportTable("t", "t", "", ("a", "b"), ((Entry("x"),),), ())
-    with pytest.raises(InputError, match=r"name is '\.\./x', expected letters, digits, dots"):
-        small(name="../x")
 
 
 # Scores
@@ -615,7 +595,8 @@ def test_positional_bias_and_tie_rates(simulated):
     table = tie_rate_table(rates)
     assert table.header == ("judge", "template p", "average")
     cell = rates.cells[0][0]
-    assert table.rows[0][1].text == f"{100 * cell.mean:.1f}% ±{50 * (cell.high - cell.low):.1f}"
+    half = max(cell.high - cell.mean, cell.mean - cell.low)
+    assert table.rows[0][1].text == f"{100 * cell.mean:.1f}% ±{100 * half:.1f}"
     assert table.rows[2][2].text.startswith(f"{100 * rates.overall.mean:.1f}%")
     assert rows_of(table)[0]["ties"] == str(rates.ties[0, 0])
 

@@ -74,10 +74,8 @@ class Session:
             "seconds_per_item": median(seconds) if seconds else None,
         }
         items, key_of = assignment.items, assignment.key
-        if key is not None:
-            item = self._item(key)
-        else:
-            item = next((item for item in items if item not in answers), None)
+        unanswered = (item for item in items if item not in answers)
+        item = next(unanswered, None) if key is None else self._item(key)
         if item is None:
             last = key_of(items[-1]) if items else None
             return {"done": True, "previous": last, **progress, **self._summary(rater)}

@@ -9,7 +9,7 @@ import numpy as np
 
 from btdagg.report.figure import ReportFigure
 from btdagg.report.figures.judges import draw_intervals, shortened
-from btdagg.report.style import abridged, page_width, without_frame, wrapped
+from btdagg.report.style import WIDTH, abridged, without_frame, wrapped
 from btdagg.report.tables.common import splits_of
 from btdagg.report.wording import fixed
 
@@ -73,7 +73,7 @@ def _draw(found: Transfer, limit: float) -> Figure:
     over = wrapped(found.tasks, letters, _LINES)
     cell = max(_CELL, _LETTER * (letters + 1))
     # Names that are too long to stand side by side are turned.
-    turned = _BESIDE + cell * n > page_width() or any("…" in name for name in over.values())
+    turned = _BESIDE + cell * n > WIDTH or any("…" in name for name in over.values())
     if turned:
         over, cell = wrapped(found.tasks, _IN_ROW), _CELL
     figure = Figure(

@@ -6,14 +6,11 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from btdagg.report.markup import asset, script_json
-from btdagg.report.templating import TEMPLATES
+from btdagg.report.markup import asset, script_json, template
 from btdagg.report.wording import shown
 
 if TYPE_CHECKING:
     from btdagg.model.davidson import DavidsonModel
-
-_MAP = TEMPLATES.get_template("decision_map.html.jinja")
 
 FEWEST, MOST = 2, 40  # votes that are shown
 
@@ -48,7 +45,7 @@ def decision_map(models: Mapping[str, DavidsonModel], n_votes: int) -> str:
     n_votes : int
         Votes per item at the start; brought to 2 ... 40.
     """
-    return _MAP.render(
+    return template("decision_map.html.jinja").render(
         start=min(max(n_votes, FEWEST), MOST),
         controls=[*(_reaching(control, models) for control in _CONTROLS), _VOTES],
         presets=script_json(

@@ -6,25 +6,17 @@ import base64
 import io
 import re
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from btdagg._core import InputError
 from btdagg._util.extras import MissingExtraError, needs
 from btdagg._util.readable import readable
 from btdagg.report.markup import escaped
-from btdagg.report.style import NARROW, SETTINGS, page_of
+from btdagg.report.style import SETTINGS, WIDTH
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-
-# A document type asks readers to fetch its definition; a style sheet would hold for a whole page.
-_PROLOGUE = re.compile(r"\A.*?(?=<svg )", re.DOTALL)
-_STYLE_SHEET = re.compile(r"\s*<defs>\s*<style type=\"text/css\">\*\{([^}]*)\}</style>\s*</defs>")
 
 
 @readable
@@ -35,7 +27,7 @@ class ReportFigure:
     Attributes
     ----------
     name : str
-        Stem of its files: letters, digits, dots, hyphens and underscores.
+        Stem of its files.
     title : str
     note : str
         The caption.
@@ -43,14 +35,10 @@ class ReportFigure:
         Returns a matplotlib figure.
     family, choice : str
         Figures of one family in a section are shown one at a time, by a selector of choices.
-
-    Raises
-    ------
-    InputError
-        If the name is no file stem.
     """
 
-    kind: ClassVar[Literal["figure"]] = "figure"
+    kind: ClassVar[str] = "figure"
+    folded: ClassVar[bool] = False
 
     name: str
     title: str
@@ -59,64 +47,51 @@ class ReportFigure:
     family: str = ""
     choice: str = ""
 
-    def __post_init__(self) -> None:
-        if not _NAME.fullmatch(self.name):
-            raise InputError(f"name is {self.name!r}, expected letters, digits, dots and hyphens")
-
     def svg(self) -> str:
-        """Return SVG with text as text, without a date or a reference to anything outside."""
-        # Without any of these the file has no block of metadata.
-        metadata = {"Date": None, "Creator": None, "Format": None, "Type": None}
-        text = self._saved(format="svg", metadata=metadata).decode()
-        sheet = _STYLE_SHEET.search(text)
-        text = _PROLOGUE.sub("", text)
-        if sheet is not None:
-            text = _STYLE_SHEET.sub("", text, count=1)
-            text = text.replace("<svg ", f'<svg style="{sheet[1]}" ', 1)
-        return text
-
-    def narrow_svg(self) -> str:
-        """Return the same for a telephone, with fewer panels side by side."""
-        with page_of(NARROW):
-            return self.svg()
+        """Return SVG with text as text and without a date."""
+        return self._saved(format="svg", metadata={"Date": None}).decode()
 
     def png(self) -> bytes:
         """Return a PNG of 200 dots per inch."""
         return self._saved(format="png", dpi=200, metadata={"Software": None})
 
-    def _repr_html_(self) -> str | None:
-        """Return the figure for a notebook; None without matplotlib.
+    def rendered(self) -> tuple[str, dict[str, str | bytes]]:
+        """Return HTML for a page, and the files by their endings."""
+        svg = self.svg()
+        return self._image(svg), {"svg": svg, "png": self.png()}
 
-        As an image it runs no script and asks for nothing, and its names are its own.
-        """
+    def _repr_html_(self) -> str | None:
+        """Return the figure for a notebook; None without matplotlib."""
         try:
-            data = base64.b64encode(self.svg().encode()).decode()
+            image = self._image(self.svg())
         except MissingExtraError:
             return None
         title, note = escaped(self.title), escaped(self.note)
         return (
-            f'<figure style="margin: 0"><img alt="{title}" style="max-width: 100%" '
-            f'src="data:image/svg+xml;base64,{data}">'
+            f'<figure style="margin: 0">{image}'
             f"<figcaption><strong>{title}</strong> {note}</figcaption></figure>"
         )
 
+    def _image(self, svg: str) -> str:
+        """As an image it runs no script, asks for nothing, and its identifiers are its own."""
+        data = base64.b64encode(svg.encode()).decode()
+        width = re.search(r'<svg [^>]*\bwidth="([\d.]+)pt"', svg)
+        share = float(width[1]) / 72 / WIDTH if width else 1.0
+        return (
+            f'<img alt="{escaped(self.title)}" style="width: {60 * share:.1f}rem" '
+            f'src="data:image/svg+xml;base64,{data}">'
+        )
+
     def _saved(self, **options: Any) -> bytes:
+        """Draw alike whatever the user's settings are, and leave them as they were."""
+        with needs("report", "drawing figures"):
+            import matplotlib
+        settings: dict[Any, Any] = {**matplotlib.rcParamsDefault, **SETTINGS}
+        del settings["backend"]
         file = io.BytesIO()
-        with _own_settings():
+        with matplotlib.rc_context(settings), warnings.catch_warnings():
+            # The font that comes with matplotlib lacks some scripts. A reader's own has them in an
+            # SVG; a PNG shows a box.
+            warnings.filterwarnings("ignore", r"Glyph .* missing from", UserWarning)
             self.draw().savefig(file, **options)
         return file.getvalue()
-
-
-@contextmanager
-def _own_settings() -> Iterator[None]:
-    """Draw alike whatever the user's settings are, and leave them as they were."""
-    with needs("report", "drawing figures"):
-        import matplotlib
-    settings: dict[Any, Any] = dict(matplotlib.rcParamsDefault)
-    del settings["backend"]
-    settings.update(SETTINGS)
-    with matplotlib.rc_context(settings), warnings.catch_warnings():
-        # The font that comes with matplotlib lacks some scripts. A reader's own has them in an
-        # SVG; a PNG shows a box.
-        warnings.filterwarnings("ignore", r"Glyph .* missing from", UserWarning)
-        yield

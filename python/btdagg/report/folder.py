@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -14,11 +15,8 @@ from btdagg import __version__
 from btdagg._core import InputError
 from btdagg._util.files import is_draft, remove_drafts
 from btdagg._util.outputs import OutputFolder
-from btdagg.report.contents import Contents, Exhibit, Section, Status
-from btdagg.report.markup import file_stem
-from btdagg.report.page import page
-from btdagg.report.style import PRINT
-from btdagg.report.svg import inline_svg
+from btdagg.report.decision_map import decision_map, decision_map_script
+from btdagg.report.markup import asset, file_stem, script_hash, template
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -28,12 +26,49 @@ if TYPE_CHECKING:
     from btdagg.report.table import ReportTable
 
 _MARKER = "report.json"
-_FORMAT = "btdagg.report"
 _PAGE = "index.html"
-_FOLDERS = ("tables", "figures")
-_ENDS = {"table": ("md", "csv", "tex"), "figure": ("svg", "png")}
-_WIDTH = re.compile(r'<svg [^>]*\bwidth="([\d.]+)pt"')
 _OWN_FILE = re.compile(r"(?:tables|figures)/\w[\w.-]*")
+_FORMATS = {"md": "Markdown", "csv": "CSV", "tex": "LaTeX", "svg": "SVG", "png": "PNG"}
+_ENDS = {"table": ("md", "csv", "tex"), "figure": ("svg", "png")}
+_ROWS_OPEN = 80  # of a table from which it is folded up
+
+
+@dataclass(frozen=True)
+class _Exhibit:
+    """A table or a figure as the page shows it."""
+
+    source: ReportTable | ReportFigure
+    stem: str
+    body: str
+    files: list[str]
+
+    @property
+    def folds(self) -> bool:
+        return self.source.folded or self.body.count("<tr") > _ROWS_OPEN
+
+
+@dataclass
+class _Section:
+    name: str
+    title: str
+    text: str = ""
+    folded: bool = False
+    remarks: list[str] = field(default_factory=list)
+    exhibits: list[_Exhibit] = field(default_factory=list)
+
+    @property
+    def paragraphs(self) -> list[str]:
+        return [part.strip() for part in re.split(r"\n\s*\n", self.text) if part.strip()]
+
+    @property
+    def families(self) -> list[list[_Exhibit]]:
+        """The exhibits, with those of one family together: a selector shows one of them."""
+        families: dict[object, list[_Exhibit]] = {}
+        for exhibit in self.exhibits:
+            source = exhibit.source
+            family = (source.kind, source.family) if source.family else exhibit.stem + source.kind
+            families.setdefault(family, []).append(exhibit)
+        return list(families.values())
 
 
 class ReportFolder:
@@ -87,11 +122,16 @@ class ReportFolder:
     ) -> None:
         self.path = Path(path)
         self._files = claim(self.path, reads=reads, force=force)
-        self._contents = Contents(title, subtitle, dict(settings or {}))
+        self._title, self._subtitle, self._settings = title, subtitle, dict(settings or {})
+        self._sections: list[_Section] = []
+        self._remarks: list[str] = []
+        self._skipped: list[tuple[str, str]] = []
+        self._models: dict[str, DavidsonModel] = {}
+        self._n_votes = 20
         self._collected: dict[str, str | bytes] = {}
 
     def __repr__(self) -> str:
-        return f"ReportFolder({str(self.path)!r}, {self._contents.title!r})"
+        return f"ReportFolder({str(self.path)!r}, {self._title!r})"
 
     def section(self, name: str, title: str, text: str = "", *, folded: bool = False) -> None:
         """Begin a section, to which everything that follows is added.
@@ -105,7 +145,7 @@ class ReportFolder:
         folded : bool
             Whether the page shows the title alone until it is opened.
         """
-        self._contents.sections.append(Section(name, title, text, folded))
+        self._sections.append(_Section(name, title, text, folded))
 
     def add(self, *exhibits: ReportTable | ReportFigure) -> None:
         """Add tables and figures, as files and in the current section of the page.
@@ -115,20 +155,22 @@ class ReportFolder:
         InputError
             If no section was begun.
         """
-        if not self._contents.sections:
+        if not self._sections:
             raise InputError("no section was begun, expected section() before add()")
         for exhibit in exhibits:
-            written = self._figure(exhibit) if exhibit.kind == "figure" else self._table(exhibit)
-            self._contents.sections[-1].exhibits.append(written)
+            body, contents = exhibit.rendered()
+            stem = self._stem(exhibit.kind, exhibit.name)
+            files = {f"{exhibit.kind}s/{stem}.{end}": text for end, text in contents.items()}
+            self._collected |= files
+            self._sections[-1].exhibits.append(_Exhibit(exhibit, stem, body, list(files)))
 
     def remark(self, text: str) -> None:
         """Add a remark to the current section, or to the top of the page if there is none."""
-        sections = self._contents.sections
-        (sections[-1].remarks if sections else self._contents.remarks).append(text)
+        (self._sections[-1].remarks if self._sections else self._remarks).append(text)
 
     def skipped(self, what: str, reason: str) -> None:
         """Record something that is not in the report, and why."""
-        self._contents.skipped.append((what, reason))
+        self._skipped.append((what, reason))
 
     def show_models(self, models: Mapping[str, DavidsonModel], n_votes: int = 20) -> None:
         """Offer fitted models in the decision map, which starts with the first of them.
@@ -140,21 +182,17 @@ class ReportFolder:
         n_votes : int
             Votes per item that the map starts with.
         """
-        self._contents.models = dict(models)
-        self._contents.n_votes = n_votes
+        self._models, self._n_votes = dict(models), n_votes
 
     def complete(self) -> None:
         """Write the report, marked as complete, and remove other files of an earlier report."""
-        self._contents.status = Status.COMPLETE
-        self._write()
+        self._write("complete")
         earlier = filter(_OWN_FILE.fullmatch, self._files.earlier)
-        self._files.remove(set(earlier).difference(self._contents.files))
+        self._files.remove(set(earlier).difference(self._collected))
 
     def interrupted(self, reason: str) -> None:
         """Write what there is of the report, marked as interrupted, with the reason."""
-        self._contents.status = Status.INTERRUPTED
-        self._contents.reason = reason
-        self._write()
+        self._write("interrupted", reason)
 
     def __enter__(self) -> Self:
         return self
@@ -172,104 +210,76 @@ class ReportFolder:
         with suppress(OSError):  # a full disk, say, which is the error that is on its way
             self.interrupted("stopped by hand" if by_hand else str(error) or type(error).__name__)
 
-    def _table(self, table: ReportTable) -> Exhibit:
-        stem = self._stem("table", table.name)
-        contents = (table.markdown(), table.csv(), table.latex())
-        files = dict(zip(_files_of("table", stem), contents, strict=True))
-        body = table.html()
-        return self._exhibit("table", stem, table, body, files)
-
-    def _figure(self, figure: ReportFigure) -> Exhibit:
-        stem = self._stem("figure", figure.name)
-        svg = figure.svg()
-        contents: list[str | bytes] = [svg, figure.png()]
-        files = dict(zip(_files_of("figure", stem), contents, strict=True))
-        n_before = sum(len(section.exhibits) for section in self._contents.sections)
-        body = inline_svg(svg, f"f{n_before}-", figure.title)
-        # As wide as the page's column if it is as wide as a printed page.
-        share = float(match[1]) / 72 / PRINT.width if (match := _WIDTH.search(svg)) else 1.0
-        body = f'<div class="wide" style="width: {60 * share:.1f}rem">{body}</div>'
-        narrow = getattr(figure, "narrow_svg", figure.svg)()
-        if narrow != svg:
-            body += f'<div class="narrow">{inline_svg(narrow, f"n{n_before}-", figure.title)}</div>'
-        return self._exhibit("figure", stem, figure, body, files)
-
-    def _exhibit(
-        self,
-        kind: str,
-        stem: str,
-        source: ReportTable | ReportFigure,
-        body: str,
-        files: Mapping[str, str | bytes],
-    ) -> Exhibit:
-        self._collected |= files
-        # Any object with a title and files will do.
-        shown = {name: getattr(source, name, "") for name in ("family", "choice")}
-        folded = getattr(source, "folded", False)
-        return Exhibit(
-            kind, stem, source.title, source.note, body, tuple(files), **shown, folded=folded
-        )
-
     def _stem(self, kind: str, name: str) -> str:
-        """A stem that no other exhibit of its kind has, nor a file that may not be replaced.
+        """A stem whose files no other exhibit has, and that may be replaced.
 
         Case does not tell stems apart, since there are file systems that ignore it.
         """
-        taken = {
-            exhibit.stem.casefold()
-            for section in self._contents.sections
-            for exhibit in section.exhibits
-            if exhibit.kind == kind
-        }
-        stem = known = file_stem(name)
+        taken = {file.casefold() for file in self._collected}
+        stem = base = file_stem(name)
         number = 1
-        while stem.casefold() in taken or not all(map(self._files.is_free, _files_of(kind, stem))):
+        while any(
+            file.casefold() in taken or not self._files.is_free(file)
+            for file in (f"{kind}s/{stem}.{end}" for end in _ENDS[kind])
+        ):
             number += 1
-            stem = f"{known}-{number}"
+            stem = f"{base}-{number}"
         return stem
 
-    def _write(self) -> None:
+    def _write(self, status: str, reason: str = "") -> None:
         """Replace tables and figures, then the marker, then the page, which name them."""
-        contents = self._contents
         for file, content in self._collected.items():
             self._replace(file, content)
+        shared = {
+            "status": status,
+            "reason": reason,
+            "title": self._title,
+            "subtitle": self._subtitle,
+            "settings": self._settings,
+            "remarks": self._remarks,
+        }
         described = {
-            "format": _FORMAT,
+            "format": "btdagg.report",
             "version": 1,
             "btdagg": __version__,
-            "status": contents.status,
-            "reason": contents.reason,
-            "title": contents.title,
-            "subtitle": contents.subtitle,
-            "settings": contents.settings,
-            "remarks": contents.remarks,
+            **shared,
             "sections": [
                 {
                     "name": section.name,
                     "title": section.title,
                     "remarks": section.remarks,
                     "exhibits": [
-                        {"title": exhibit.title, "files": exhibit.files}
+                        {"title": exhibit.source.title, "files": exhibit.files}
                         for exhibit in section.exhibits
                     ],
                 }
-                for section in contents.sections
+                for section in self._sections
             ],
-            "skipped": [{"what": what, "reason": reason} for what, reason in contents.skipped],
-            "models": {name: json.loads(m.to_json()) for name, m in contents.models.items()},
-            "files": contents.files,
+            "skipped": [{"what": what, "reason": why} for what, why in self._skipped],
+            "models": {name: json.loads(m.to_json()) for name, m in self._models.items()},
+            "files": list(self._collected),
         }
         self._replace(_MARKER, json.dumps(described, indent=2, default=str) + "\n")
-        self._replace(_PAGE, page(contents))
+        # Of scripts the browser runs this one alone, and it fetches nothing.
+        script = f'"use strict";\n{asset("choices.js")}{decision_map_script()}'
+        page = template("page.html.jinja").render(
+            **shared,
+            sections=self._sections,
+            skipped=self._skipped,
+            version=__version__,
+            policy=f"default-src 'none'; script-src {script_hash(script)}; "
+            "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'",
+            css=asset("colours.css") + asset("page.css"),
+            formats=_FORMATS,
+            decision_map=decision_map(self._models, self._n_votes),
+            script=script,
+        )
+        self._replace(_PAGE, page)
 
     def _replace(self, file: str, content: str | bytes) -> None:
         """Replace a file; half a character, as broken names have, is no reason to lose the rest."""
         data = content.encode(errors="replace") if isinstance(content, str) else content
         self._files.write(file, data)
-
-
-def _files_of(kind: str, stem: str) -> list[str]:
-    return [f"{kind}s/{stem}.{end}" for end in _ENDS[kind]]
 
 
 def claim(
@@ -289,6 +299,6 @@ def claim(
         raise InputError(
             f"{path} is not empty and holds no earlier report, expected a new or an empty folder"
         )
-    for name in _FOLDERS:
+    for name in ("tables", "figures"):
         remove_drafts(path / name)
     return files.claim((_MARKER, _PAGE, *filter(_OWN_FILE.fullmatch, files.earlier)))

@@ -8,19 +8,16 @@ import math
 import re
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
-from btdagg._core import InputError
 from btdagg._util.extras import MissingExtraError
 from btdagg._util.readable import readable
 from btdagg._util.spreadsheets import guarded
-from btdagg.report.markup import escaped
+from btdagg.report.markup import escaped, template
 from btdagg.report.wording import MISSING, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 _MOST_ROWS = 100  # that a notebook shows
 
@@ -101,7 +98,7 @@ class ReportTable:
     Attributes
     ----------
     name : str
-        Stem of its files: letters, digits, dots, hyphens and underscores.
+        Stem of its files.
     title : str
     note : str
         The caption.
@@ -117,14 +114,9 @@ class ReportTable:
         Tables of one family in a section are shown one at a time, by a selector of choices.
     folded : bool
         Whether the page shows the title alone until it is opened, as of a long table.
-
-    Raises
-    ------
-    InputError
-        If the name is no file stem or a row is not as long as the header.
     """
 
-    kind: ClassVar[Literal["table"]] = "table"
+    kind: ClassVar[str] = "table"
 
     name: str
     title: str
@@ -136,16 +128,6 @@ class ReportTable:
     family: str = ""
     choice: str = ""
     folded: bool = False
-
-    def __post_init__(self) -> None:
-        if not _NAME.fullmatch(self.name):
-            raise InputError(f"name is {self.name!r}, expected letters, digits, dots and hyphens")
-        for number, row in enumerate(self.rows):
-            if len(row) != len(self.header):
-                raise InputError(
-                    f"row {number} of table {self.name!r} has {len(row)} cells, "
-                    f"want {len(self.header)} as in the header"
-                )
 
     @classmethod
     def pivot(
@@ -190,17 +172,11 @@ class ReportTable:
 
     def markdown(self) -> str:
         """Return a heading, the table in pipes, and the note."""
-        header = [_in_markdown(text) for text in self.header]
-        body = [
-            ["" if same else _bold(_in_markdown, "**{}**", e) for e, same in zip(*row, strict=True)]
-            for row in zip(self.rows, self._repeats(), strict=True)
-        ]
-        widths = [max(3, *(len(row[i]) for row in (header, *body))) for i in range(len(header))]
-        rule = ["-" * w if self._is_label(i) else "-" * (w - 1) + ":" for i, w in enumerate(widths)]
-        lines = [
-            "| " + " | ".join(self._padded(text, i, widths[i]) for i, text in enumerate(row)) + " |"
-            for row in (header, rule, *body)
-        ]
+        labels = self.n_label_columns
+        rule = ["---" if place < labels else "---:" for place in range(len(self.header))]
+        rows = [[_in_markdown(text) for text in self.header], rule]
+        rows += self._written(_in_markdown, "**{}**")
+        lines = [f"| {' | '.join(row)} |" for row in rows]
         title, note = _in_markdown(self.title), _in_markdown(self.note)
         return "\n".join((f"### {title}", "", *lines, "", *([note, ""] if note else [])))
 
@@ -221,19 +197,15 @@ class ReportTable:
     def latex(self) -> str:
         """Return a `table*` for a document that uses the packages booktabs and graphicx.
 
-        A table that is wider than the page is scaled down. The first line says which packages are
-        wanted, and whether XeLaTeX or LuaLaTeX is, for letters that pdfLaTeX may not know.
+        A table that is wider than the page is scaled down. The first line names the packages.
         """
         columns = "l" * self.n_label_columns + "r" * (len(self.header) - self.n_label_columns)
         body: list[str] = []
-        for row, same, begins in zip(self.rows, self._repeats(), self._begins(), strict=True):
+        cells = self._written(_in_latex, r"\textbf{{{}}}")
+        for row, begins in zip(cells, self._begins(), strict=True):
             if begins and body:
                 body.append(r"\midrule")
-            cells = [
-                "" if hidden else _bold(_in_latex, r"\textbf{{{}}}", entry)
-                for entry, hidden in zip(row, same, strict=True)
-            ]
-            body.append(_latex_row(cells))
+            body.append(_latex_row(row))
         note = f" {_in_latex(self.note)}" if self.note else ""
         table = "\n".join(
             (
@@ -253,15 +225,10 @@ class ReportTable:
                 "",
             )
         )
-        wanted = r"\usepackage{booktabs} and \usepackage{graphicx}"
-        if not table.isascii():
-            wanted += "; XeLaTeX or LuaLaTeX, and a font with all of the letters below"
-        return f"% Wants {wanted}.\n{table}"
+        return r"% Needs \usepackage{booktabs} and \usepackage{graphicx}." + f"\n{table}"
 
     def html(self) -> str:
         """Return a `table` element; title and note are left to the page."""
-        from btdagg.report.templating import TEMPLATES
-
         groups: list[list[list[tuple[Entry, int]]]] = []
         repeats = self._repeats()
         for number, (row, begins) in enumerate(zip(self.rows, self._begins(), strict=True)):
@@ -274,7 +241,11 @@ class ReportTable:
                     if not repeats[number][place]  # the cell above spans this row
                 ]
             )
-        return TEMPLATES.get_template("table.html.jinja").render(table=self, groups=groups)
+        return template("table.html.jinja").render(table=self, groups=groups)
+
+    def rendered(self) -> tuple[str, dict[str, str | bytes]]:
+        """Return HTML for a page, and the files by their endings."""
+        return self.html(), {"md": self.markdown(), "csv": self.csv(), "tex": self.latex()}
 
     def _repr_html_(self) -> str | None:
         """Return title, table and note for a notebook; None without jinja2, where it has a repr."""
@@ -290,34 +261,36 @@ class ReportTable:
             f'<div style="overflow-x: auto">{table}</div>\n<p>{escaped(note)}</p>'
         )
 
+    def _written(self, write: Callable[[str], str], bold: str) -> list[list[str]]:
+        """Rows of texts in which a label that the row above has said already is empty."""
+        rows = []
+        for row, same in zip(self.rows, self._repeats(), strict=True):
+            texts = [
+                bold.format(write(e.text)) if e.bold and e.text else write(e.text) for e in row
+            ]
+            rows.append(
+                ["" if repeats else text for text, repeats in zip(texts, same, strict=True)]
+            )
+        return rows
+
     def _height(self, below: Sequence[Sequence[bool]], place: int) -> int:
         """Rows that a cell spans if it is a label; 0 if it is none."""
-        if not self._is_label(place):
+        if place >= self.n_label_columns:
             return 0
-        same = takewhile(lambda row: row[place], below[1:])
-        return 1 + sum(1 for _ in same)
-
-    def _is_label(self, place: int) -> bool:
-        return place < self.n_label_columns
-
-    def _padded(self, text: str, place: int, width: int) -> str:
-        return text.ljust(width) if self._is_label(place) else text.rjust(width)
+        return 1 + sum(1 for _ in takewhile(lambda row: row[place], below[1:]))
 
     def _repeats(self) -> list[list[bool]]:
         """For each cell, whether it is a label that the row above has said already."""
-        found = []
-        above: tuple[Entry, ...] | None = None
-        for row in self.rows:
-            found.append(
-                [
-                    above is not None
-                    and place < self.n_label_columns - 1
-                    and row[: place + 1] == above[: place + 1]
-                    for place in range(len(row))
-                ]
+        last = self.n_label_columns - 1
+        return [
+            [
+                number > 0 and place < last and row[: place + 1] == above[: place + 1]
+                for place in range(len(row))
+            ]
+            for number, (above, row) in enumerate(
+                zip((*self.rows[:1], *self.rows), self.rows, strict=False)
             )
-            above = row
-        return found
+        ]
 
     def _begins(self) -> list[bool]:
         """For each row, whether it begins a group."""
@@ -326,23 +299,14 @@ class ReportTable:
         return [not same[0] for same in self._repeats()]
 
 
-def _bold(written: Callable[[str], str], form: str, entry: Entry) -> str:
-    text = written(entry.text)
-    return form.format(text) if entry.bold and text else text
-
-
 def _in_markdown(text: str) -> str:
     return printable(text).translate(_MARKDOWN)
 
 
 def _in_latex(text: str) -> str:
-    written, before = [], ""
-    for letter in printable(text):
-        # What TeX would join: hyphens to a dash, quotes to one mark.
-        joins = any(letter in kind and before in kind for kind in ("-–—", "'", ",")) and before
-        written.append(("{}" if joins else "") + letter.translate(_LATEX))
-        before = letter
-    return "".join(written)
+    # TeX joins two hyphens to a dash, two quotes to one mark.
+    parts = re.split("(?<=[-'`,–—])(?=[-'`,–—])", printable(text))
+    return "{}".join(part.translate(_LATEX) for part in parts)
 
 
 def _latex_row(cells: Sequence[str]) -> str:

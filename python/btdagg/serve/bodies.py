@@ -103,10 +103,10 @@ def _items(columns: dict[str, Any]) -> Items:
         counts = np.column_stack([np.asarray(columns[name]) for name in COUNTS])
     if not len(counts):
         counts = counts.astype(np.int64)  # an empty list has no type
-    ids = list(columns["item"]) if "item" in columns else None
-    if ids is not None:
-        same_length("item", len(ids), "counts", len(counts))
-    return Items(as_counts(counts), ids)
+    names = list(columns["item"]) if "item" in columns else None
+    if names is not None:
+        same_length("item", len(names), "counts", len(counts))
+    return Items(as_counts(counts), names)
 
 
 def read_stream(body: bytes) -> pl.DataFrame:

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Literal
 from btdagg._core import InputError
 from btdagg.report.figure import ReportFigure
 from btdagg.report.style import (
+    WIDTH,
     MethodStyle,
     abridged,
     grid_of,
     legend_columns,
     method_styles,
-    page_width,
-    panels_beside,
     wrapped,
 )
 from btdagg.report.tables.common import evaluated_on
@@ -139,14 +138,11 @@ def _draw_votes(by: Sequence[str], sweeps: Sequence[Sweep]) -> Figure:
     from matplotlib.figure import Figure
 
     styles = method_styles(_methods(sweeps))
-    beside = panels_beside(2)
-    height = (2.5 if len(sweeps) == 1 else 1.75 * len(sweeps)) * 2 / beside
-    figure = Figure(
-        figsize=(page_width(), height + 0.25 * -(-len(styles) // 4)), layout="constrained"
-    )
-    panels = figure.subplots(len(sweeps) * 2 // beside, beside, squeeze=False, sharex=True)
-    pairs = panels.reshape(len(sweeps), 2)
-    for (left, right), sweep, title in zip(pairs, sweeps, _panel_titles(by, sweeps), strict=True):
+    height = 2.5 if len(sweeps) == 1 else 1.75 * len(sweeps)
+    size = (WIDTH, height + 0.25 * -(-len(styles) // 4))
+    figure = Figure(figsize=size, layout="constrained")
+    panels = figure.subplots(len(sweeps), 2, squeeze=False, sharex=True)
+    for (left, right), sweep, title in zip(panels, sweeps, _panel_titles(by, sweeps), strict=True):
         for axis, score in ((left, "mae"), (right, "accuracy")):
             _lines(axis, sweep, score, styles)
             axis.set_ylabel(_NAMES[score])
@@ -162,14 +158,9 @@ def _draw_calibration(by: Sequence[str], sweeps: Sequence[Sweep]) -> Figure:
     from matplotlib.figure import Figure
 
     styles = method_styles(_methods(sweeps))
-    n_rows, beside = grid_of(len(sweeps), panels_beside(_BESIDE))
-    figure = Figure(
-        figsize=(
-            page_width() if panels_beside(2) == 1 or beside > 1 else page_width() / 2,
-            0.3 + 1.9 * n_rows,
-        ),
-        layout="constrained",
-    )
+    n_rows, beside = grid_of(len(sweeps), _BESIDE)
+    size = (WIDTH if beside > 1 else WIDTH / 2, 0.3 + 1.9 * n_rows)
+    figure = Figure(figsize=size, layout="constrained")
     panels = figure.subplots(n_rows, beside, squeeze=False).ravel()
     titles = _panel_titles(by, sweeps)
     for place, (axis, sweep, title) in enumerate(zip(panels, sweeps, titles, strict=False)):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from btdagg.report.figure import ReportFigure
-from btdagg.report.style import abridged, page_width, without_frame, wrapped
+from btdagg.report.style import WIDTH, abridged, without_frame, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -77,7 +77,7 @@ def systems_figure(found: SystemEstimates) -> ReportFigure:
 def _draw(rows: Mapping[str, MeanEstimate], *, signed: bool) -> Figure:
     from matplotlib.figure import Figure
 
-    width = min(page_width(), 6.3)
+    width = min(WIDTH, 6.3)
     figure = Figure(figsize=(width, 0.9 + _ROW * len(rows)), layout="constrained")
     axis = figure.subplots()
     places = np.arange(len(rows))

@@ -10,9 +10,9 @@ from btdagg._core import InputError
 from btdagg.report.figure import ReportFigure
 from btdagg.report.style import (
     FAINT,
+    WIDTH,
     abridged,
     legend_columns,
-    page_width,
     series_styles,
     without_frame,
     wrapped,
@@ -93,9 +93,7 @@ def draw_intervals(
 
     several = len(series) > 1
     row = max(0.3, _APART * (len(series) + 1))
-    figure = Figure(
-        figsize=(page_width(), 0.9 + row * len(points) + 0.2 * several), layout="constrained"
-    )
+    figure = Figure(figsize=(WIDTH, 0.9 + row * len(points) + 0.2 * several), layout="constrained")
     axis = figure.subplots()
     styles = series_styles(series)
     for place, own in enumerate(points.values()):

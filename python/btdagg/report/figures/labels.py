@@ -11,13 +11,13 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg.report.figure import ReportFigure
 from btdagg.report.style import (
+    BESIDE,
     INK,
     LABEL_COLOURS,
     LABEL_INK,
+    WIDTH,
     abridged,
     grid_of,
-    page_width,
-    panels_beside,
     square_panels,
     without_frame,
     wrapped,
@@ -165,7 +165,7 @@ def _draw_bars(panels: Mapping[str, Sequence[Shares]], *, first_is_gold: bool) -
     n_rows = [len(rows) for rows in panels.values()]
     titled = [title for title in panels if title]
     figure = Figure(
-        figsize=(page_width(), 0.75 + 0.27 * sum(n_rows) + 0.3 * len(titled)), layout="constrained"
+        figsize=(WIDTH, 0.75 + 0.27 * sum(n_rows) + 0.3 * len(titled)), layout="constrained"
     )
     axes = figure.subplots(
         len(panels), 1, squeeze=False, sharex=True, gridspec_kw={"height_ratios": n_rows}
@@ -218,7 +218,7 @@ def _bars(axis: Axes, rows: Sequence[Shares], first_is_gold: bool) -> None:
 def _draw_confusions(methods: Sequence[MethodScores]) -> Figure:
     titles = wrapped((method.name for method in methods), _IN_TITLE)
     figure, axes = square_panels((titles[method.name] for method in methods), 0.3)
-    _, beside = grid_of(len(methods), panels_beside())
+    _, beside = grid_of(len(methods), BESIDE)
     for place, (axis, method) in enumerate(zip(axes, methods, strict=True)):
         _confusion(axis, method)
         if place % beside:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from btdagg.report.figure import ReportFigure
-from btdagg.report.style import page_width, series_styles
+from btdagg.report.style import WIDTH, series_styles
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -61,7 +61,7 @@ def forecast_figure(found: Forecast) -> ReportFigure:
 def _draw(lines: Mapping[str, Points]) -> Figure:
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(min(page_width(), 4.6), 2.8), layout="constrained")
+    figure = Figure(figsize=(min(WIDTH, 4.6), 2.8), layout="constrained")
     axis = figure.subplots()
     for name, style in series_styles(list(lines)).items():
         votes, errors = zip(*lines[name], strict=True)
