@@ -9,9 +9,11 @@ import socket
 import threading
 import time
 from collections import Counter
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
+from anthropic.types.messages import MessageBatch, MessageBatchRequestCounts
 from openai.types import Batch, BatchRequestCounts, FileObject
 
 from judge_endpoints import completion
@@ -74,14 +76,7 @@ class BatchServer:
     def handle(self, request, body):
         url = urlsplit(request.path)
         parts = url.path.removeprefix("/v1/").split("/")
-        step = {
-            ("POST", 1, "files"): "upload",
-            ("GET", 3, "files"): "content",
-            ("POST", 1, "batches"): "create",
-            ("GET", 1, "batches"): "list",
-            ("GET", 2, "batches"): "look",
-            ("POST", 3, "batches"): "cancel",
-        }[request.command, len(parts), parts[0]]
+        step = self.step_of(request.command, parts)
         self.calls.append(step)
         if self.faults.get(step):
             status = self.faults[step].pop(0)
@@ -94,6 +89,16 @@ class BatchServer:
         said = getattr(self, step)(request, parts, parse_qs(url.query), body)
         self.kill(f"{step}:after")
         return self.send(request, said)
+
+    def step_of(self, method, parts):
+        return {
+            ("POST", 1, "files"): "upload",
+            ("GET", 3, "files"): "content",
+            ("POST", 1, "batches"): "create",
+            ("GET", 1, "batches"): "list",
+            ("GET", 2, "batches"): "look",
+            ("POST", 3, "batches"): "cancel",
+        }[method, len(parts), parts[0]]
 
     def kill(self, place):
         if self.die_at == place:
@@ -157,7 +162,7 @@ class BatchServer:
         if "after" in query:
             numbers = numbers[numbers.index(query["after"][0]) + 1 :]
         page = numbers[:2]  # whatever is asked for, so that there are pages
-        data = [self.batches[number][0].model_dump() for number in page]
+        data = [self.batches[number][0].model_dump(mode="json") for number in page]
         return {"object": "list", "data": data, "has_more": len(numbers) > 2}
 
     def look(self, request, parts, query, body):
@@ -195,3 +200,74 @@ class BatchServer:
             if results:
                 content = "".join(json.dumps(line) + "\n" for line in results[::-1]).encode()
                 setattr(made, name, self.add_file(content, "batch_output")["id"])
+
+
+class AnthropicServer(BatchServer):
+    """The same in Anthropic's format: requests come with the call that makes their batch."""
+
+    def __init__(self, answer=lambda _: (200, message("[[B]]"))):
+        super().__init__(answer)
+        self.url = self.url.removesuffix("/v1")
+
+    def step_of(self, method, parts):
+        del parts[0]  # messages
+        return {
+            ("POST", 1): "create",
+            ("GET", 1): "list",
+            ("GET", 2): "look",
+            ("POST", 3): "cancel",
+            ("GET", 3): "content",
+        }[method, len(parts)]
+
+    def create(self, request, parts, query, body):
+        number = f"msgbatch_{len(self.batches)}"
+        lines = json.loads(body)["requests"]
+        made = MessageBatch(
+            id=number, created_at=datetime.now(UTC), expires_at=datetime.now(UTC),
+            processing_status="in_progress", type="message_batch",
+            request_counts=MessageBatchRequestCounts(
+                processing=len(lines), canceled=0, errored=0, expired=0, succeeded=0
+            ),
+        )  # fmt: skip
+        self.batches[number] = (made, lines, [])
+        self.asked.update(line["custom_id"] for line in lines)
+        return made.model_dump(mode="json")
+
+    def list(self, request, parts, query, body):
+        if "after_id" in query:
+            query["after"] = query["after_id"]
+        return super().list(request, parts, query, body)
+
+    def look(self, request, parts, query, body):
+        made, lines, looks = self.batches[parts[1]]
+        looks.append(1)
+        if len(looks) > self.looks:
+            self.end(made, lines, "ended")
+        return made.model_dump(mode="json")
+
+    def content(self, request, parts, query, body):
+        return self.files[parts[1]]
+
+    def end(self, made, lines, status):
+        made.processing_status = "ended"
+        results = []
+        for line in lines:
+            status, body = self.answer(line["params"])
+            result = {"type": "succeeded", "message": body}
+            if status != 200:
+                result = {"type": "errored", "error": {"type": "error", "error": body}}
+            results.append({"custom_id": line["custom_id"], "result": result})
+        n = sum(line["result"]["type"] == "succeeded" for line in results)
+        made.request_counts = MessageBatchRequestCounts(
+            processing=0, canceled=0, errored=len(lines) - n, expired=0, succeeded=n
+        )
+        self.files[made.id] = "".join(json.dumps(line) + "\n" for line in results).encode()
+
+
+def message(text):
+    """A reply of Anthropic's."""
+    return {
+        "id": "msg_1", "type": "message", "role": "assistant", "model": "m",
+        "stop_reason": "end_turn", "content": [{"type": "text", "text": text}],
+        "stop_sequence": None, "usage": {"input_tokens": 1000, "output_tokens": 100},
+    }  # fmt: skip

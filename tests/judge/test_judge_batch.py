@@ -7,9 +7,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from batch_server import BatchServer, answer_b
-from btdagg.judge import batch_steps, batching
-from btdagg.judge.batch_files import BatchWriter
+from batch_server import AnthropicServer, BatchServer, answer_b, message
+from btdagg.judge.batches import files, steps
 from btdagg.judge.store import VoteStore
 from commands import one_line
 from judge_endpoints import completion, error
@@ -23,9 +22,8 @@ def server(monkeypatch, tmp_path):
     """A server of batches, and a folder with ten pairs to work in."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-tests-0123456789")
-    for module in (batching, batch_steps):
-        monkeypatch.setattr(module, "LOOK_AGAIN", (0.01, 0.02))
-    monkeypatch.setattr(batch_steps, "_ARRIVED_AFTER", 0.05)
+    monkeypatch.setattr(steps, "LOOK_AGAIN", (0.01, 0.02))
+    monkeypatch.setattr(steps, "_ARRIVED_AFTER", 0.05)
     pairs_of(10).frame.write_ndjson("pairs.jsonl")
     made = BatchServer()
     yield made
@@ -111,9 +109,8 @@ def test_a_pipeline_by_batches(cli, server, figures_not_drawn):
 
 def test_there_are_as_many_files_as_it_takes(cli, server, monkeypatch):
     def at_most(requests, size):
-        limited = {**BatchWriter.__init__.__kwdefaults__}
-        limited |= {"most_requests": requests, "most_bytes": size}
-        monkeypatch.setattr(BatchWriter.__init__, "__kwdefaults__", limited)
+        monkeypatch.setattr(files, "MOST_REQUESTS", requests)
+        monkeypatch.setattr(files, "MOST_BYTES", size)
 
     at_most(15, 10**8)
     written = json_of(cli("batch", "write", *asking(server), "--json"))
@@ -227,6 +224,12 @@ def test_faults_of_the_endpoint_pass(cli, server):
     assert set(server.asked.values()) == {1}
 
 
+def test_who_waits_outlasts_an_endpoint_that_is_away(cli, server, monkeypatch):
+    server.faults = {"look": [503, 500] * 8}
+    assert json_of(cli("judge", *asking(server, "--batch", "--json")))["is_complete"]
+    assert server.calls.count("look") > 16
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -307,10 +310,38 @@ def test_a_file_that_is_gone(cli, server):
     assert cli("batch", "cancel", 1)[0] == 0
 
 
+@pytest.mark.parametrize("place", ["", "create:after", "content:before"])
+def test_in_the_format_of_anthropic(cli, server, tmp_path, monkeypatch, place):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-of-the-tests-0123456789")
+
+    def answer(params):
+        if "0 + 0" in params["messages"][-1]["content"]:
+            return 400, {"type": "invalid_request_error", "message": "too long"}
+        assert params["system"]
+        assert params["temperature"] == 0.5
+        return 200, message("[[B]]")
+
+    other = AnthropicServer(answer)
+    command = ["judge", "pairs.jsonl", "-m", "anthropic:m", "-n", "4", "--base-url", other.url]
+    command += ["--batch", "--json", *config(prices={"prompt": 2, "completion": 8})]
+    if place:
+        other.die_at = place
+        other.victim = start(tmp_path, *command)
+        assert other.victim.wait(timeout=60) < 0
+        other.victim.communicate()
+    status, _, err = cli(*command)
+    assert status == 3, err
+    assert statuses_of("votes.db") == {"ok": 36, "failed": 4}
+    assert {row["cost"] for row in rows_of("votes.db")} == {None, 0.5 * (2e-3 + 8e-4)}
+    assert set(other.asked.values()) == {1}
+    assert len(other.batches) == 1
+    other.stop()
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--model", "anthropic:m"], "--model anthropic:m is not for --batch"),
+        (["--model", "google:m"], "--model google:m is not for --batch"),
         (["--stream"], "stream is not for --batch"),
         (
             ["--method", "usc"],

@@ -521,7 +521,7 @@ def test_ids_of_requests_are_of_one_shape(ids):
 
 
 def test_requests_of_btdagg_batch_are_not_imported():
-    from btdagg.judge.batch_files import key_of_sample
+    from btdagg.judge.batches.files import key_of_sample
 
     ours = request(key_of_sample("q1", "AB", 0), completion("[[A]]"))
     with pytest.raises(InputError, match="row 1: a request of btdagg batch write; btdagg batch co"):

@@ -18,20 +18,22 @@ from btdagg.cli.judge_settings import (
     Config,
     JudgeFlags,
     PairsFile,
+    headers_of,
     read_config,
     with_judge_flags,
 )
 from btdagg.cli.tables import tables_of
 
 if TYPE_CHECKING:
-    from btdagg.judge.batch_endpoint import BatchEndpoint
-    from btdagg.judge.batch_steps import Collected
+    from btdagg.judge.batches.endpoint import BatchEndpoint
+    from btdagg.judge.batches.steps import Collected
     from btdagg.judge.store import Batch, Owner, VoteStore
 
 batch = typer.Typer(
     name="batch",
-    help="Ask by OpenAI-style batches, at half the price: write files of requests, send them, "
-    "collect the answers. `btdagg judge --batch` does all of it, and waits.\n\n"
+    help="Ask by batches of OpenAI (or servers with its API) or Anthropic, at half the price: "
+    "write files of requests, send them, collect the answers. `btdagg judge --batch` does all of "
+    "it, and waits.\n\n"
     "Example: btdagg batch write pairs.jsonl --model gpt-5.4 -n 4",
     no_args_is_help=True,
     add_completion=False,
@@ -69,7 +71,7 @@ def write(
 
     Example: btdagg batch write pairs.jsonl --model gpt-5.4 -n 12
     """
-    from btdagg.judge.batch_files import BatchWriter
+    from btdagg.judge.batches.files import BatchWriter
     from btdagg.judge.pairs import read_pairs
     from btdagg.judge.store import VoteStore
 
@@ -85,8 +87,8 @@ def write(
         return 0
     with VoteStore(store, keep_exchanges=not settings.drop_exchanges) as opened:
         with opened.owner() as owner:
-            writer = BatchWriter(judging, owner, opened, folder=output, base_url=settings.base_url)
-            found = writer.write(judging.plan(several), judging.again)
+            writer = BatchWriter(judging, owner, opened, settings.client(), output)
+            found = asyncio.run(writer.write(judging.plan(several), judging.again))
         made = [each for each in opened.batches() if each.id in found.batches]
     if json:
         told = {**vars(found), "there": dict(found.there)}
@@ -117,7 +119,7 @@ def send(
 
     Example: btdagg batch send
     """
-    from btdagg.judge.batch_steps import send_batch
+    from btdagg.judge.batches.steps import send_batch
 
     async def step(each: Batch, owner: Owner, endpoint: BatchEndpoint) -> bool:
         before = each.state
@@ -147,7 +149,7 @@ def collect(
 
     Example: btdagg batch collect --wait
     """
-    from btdagg.judge.batch_steps import collect_batch, waited
+    from btdagg.judge.batches.steps import collect_batch, waited
 
     told: list[dict[str, Any]] = []
 
@@ -210,7 +212,7 @@ def cancel(
 
     Example: btdagg batch cancel 3
     """
-    from btdagg.judge.batch_steps import cancel_batch, forget_batch
+    from btdagg.judge.batches.steps import cancel_batch, forget_batch
     from btdagg.judge.store import VoteStore
 
     async def step(each: Batch, owner: Owner, endpoint: BatchEndpoint) -> bool:
@@ -253,7 +255,7 @@ def _each(
 
     What the endpoint has against one of them is said, and keeps no other one back.
     """
-    from btdagg.judge.batch_endpoint import BatchEndpoint
+    from btdagg.judge.batches.endpoint import BatchEndpoint
     from btdagg.judge.errors import EndpointError
     from btdagg.judge.judging import Judging
     from btdagg.judge.provider import ModelClient
@@ -263,13 +265,14 @@ def _each(
 
     async def take(each: Batch, owner: Owner) -> int:
         client = ModelClient(
-            "openai",
+            each.provider,
             keys.get("base_url") or each.endpoint,
-            key_variable=keys.get("key_variable", "OPENAI_API_KEY"),
+            key_variable=keys.get("key_variable"),
+            headers=headers_of(keys.get("headers", {})),
             timeout=keys.get("timeout", Judging.timeout),
         )
         try:
-            return 0 if await step(each, owner, BatchEndpoint(client)) else INCOMPLETE
+            return 0 if await step(each, owner, BatchEndpoint.of(client)) else INCOMPLETE
         except EndpointError as error:
             owner.roll_back()
             freed = f"if it is lost, btdagg batch cancel --forget {each.id} frees what is in it"

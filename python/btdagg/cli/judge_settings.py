@@ -120,7 +120,8 @@ class JudgeFlags:
         bool | None,
         typer.Option(
             "--batch",
-            help="Ask by OpenAI-style batches, at half the price, and wait: hours, at most a day.",
+            help="Ask by batches of OpenAI or Anthropic, at half the price, and wait: hours, at "
+            "most a day.",
             show_default=False,
             rich_help_panel=_Run,
         ),
@@ -174,10 +175,10 @@ class JudgeFlags:
         share = keys.get("allow_missing")
         if share is not None and not 0 <= share <= 1:
             raise InputError(f"allow_missing is {share:g}, expected a share from 0 to 1")
-        is_openai = keys["model"] != SIMULATED and provider_of(keys["model"])[0] == "openai"
-        if keys.get("batch") and (keys.get("stream") or not is_openai):
+        provider = "" if keys["model"] == SIMULATED else provider_of(keys["model"])[0]
+        if keys.get("batch") and (keys.get("stream") or provider not in ("openai", "anthropic")):
             other = "stream" if keys.get("stream") else f"--model {keys['model']}"
-            raise InputError(f"{other} is not for --batch, which OpenAI-style endpoints answer")
+            raise InputError(f"{other} is not for --batch, which OpenAI and Anthropic answer")
         return JudgeSettings(**own | {"judging": _judging(keys), "rule": rule})
 
 
@@ -205,7 +206,7 @@ class JudgeSettings:
             key_variable=self.key_variable,
             stream=self.stream,
             timeout=self.judging.timeout,
-            headers={name: _from_environment(text) for name, text in self.headers.items()},
+            headers=headers_of(self.headers),
         )
 
 
@@ -317,13 +318,15 @@ def _prices(table: Mapping[str, float]) -> Prices:
     return Prices(**table)
 
 
-def _from_environment(text: str) -> str:
-    """Return a header's value; $NAME stands for an environment variable, which may be secret."""
-    if not text.startswith("$"):
-        return text
-    if (value := os.environ.get(text[1:])) is None:
-        raise InputError(f"a header is {text}, and the environment has no variable {text[1:]}")
-    return value
+def headers_of(table: Mapping[str, str]) -> dict[str, str]:
+    """Return headers, in which $NAME stands for an environment variable, which may be secret."""
+    values = {}
+    for name, text in table.items():
+        value = os.environ.get(text[1:]) if text.startswith("$") else text
+        if value is None:
+            raise InputError(f"a header is {text}, and the environment has no variable {text[1:]}")
+        values[name] = value
+    return values
 
 
 def _stopping_rule(text: str, keys: dict[str, Any]) -> StoppingRule | RuleKind:

@@ -196,34 +196,38 @@ class ModelClient:
 
     # Batches
 
-    def long_reader(self) -> tuple[Any, httpx2.AsyncClient]:
-        """Return OpenAI's library for replies of any length, and what it sends by; to be closed."""
-        http_client = self._new_http_client()
-        return self._openai_library(http_client), http_client
+    @property
+    def connections(self) -> httpx2.AsyncClient:
+        """What requests are sent by."""
+        return self._http_client
 
-    def explained(self, error: Exception) -> ChatError:
-        """Return the fault that an exception of OpenAI's library stands for."""
-        import openai
+    async def body_of(self, request: ChatRequest) -> dict[str, Any]:
+        """Return the body that a request would be sent with.
 
-        if isinstance(error, openai.APIStatusError):
-            refusal = self.refused(error.status_code, error.body, dict(error.response.headers))
-            if isinstance(refusal, ChatError):
-                return refusal
-            return ChatError(refusal.text, "rejected")
-        if isinstance(error, openai.APITimeoutError):
-            return ChatError("time-out", may_cost=True)
-        if isinstance(error, openai.APIConnectionError):
-            return self.faults.of_connection(error)
-        return self.faults.explained(error)
+        Raises
+        ------
+        ChatError
+            If a setting would not reach the model.
+        """
+        await self._check(request)
+        return await self._body_of(request)
 
-    def read(self, completion: Mapping[str, Any]) -> ChatReply:
-        """Return the reply that a completion of a batch stands for, or raise a `ChatError`."""
-        from openai.types.chat import ChatCompletion
-
-        model: Any = self._made(str(completion.get("model") or ""), is_developer=False)
+    def read(self, body: Mapping[str, Any]) -> ChatReply:
+        """Return the reply that a result of a batch stands for, or raise a `ChatError`."""
+        model: Any = self._made(str(body.get("model") or ""), is_developer=False)
+        options: tuple[Any, ...] = ()
         try:
-            response = model._process_response(ChatCompletion.construct(**completion))
-            return self._reply(response, _Exchange(), 0.0)
+            if self.provider == "anthropic":
+                from anthropic.types.beta import BetaMessage
+                from pydantic_ai.models import ModelRequestParameters
+
+                reply: Any = BetaMessage.construct(**body)
+                options = ModelRequestParameters(), {}
+            else:
+                from openai.types.chat import ChatCompletion
+
+                reply = ChatCompletion.construct(**body)
+            return self._reply(model._process_response(reply, *options), _Exchange(), 0.0)
         except Exception as error:
             fault = self.faults.explained(error, has_begun=True)
         raise fault
@@ -403,6 +407,7 @@ class ModelClient:
             bedrock = boto3.client("bedrock-runtime", endpoint_url=url, config=config)
             provider = BedrockProvider(bedrock_client=bedrock)
             return BedrockConverseModel(name, provider=provider, profile=profile)
+        from openai import AsyncOpenAI
         from pydantic_ai.providers.openai import OpenAIProvider
 
         from btdagg.judge.openai_compatible import CompatibleModel
@@ -414,13 +419,9 @@ class ModelClient:
             "openai_chat_streaming_requires_finish_reason": True,
             "openai_system_prompt_role": "developer" if is_developer else "system",
         }
-        provider = OpenAIProvider(openai_client=self._openai_library(self._http_client))
+        openai = AsyncOpenAI(**self._sending(self._http_client))
+        provider = OpenAIProvider(openai_client=openai)
         return CompatibleModel(name, provider=provider, profile=profile)
-
-    def _openai_library(self, http_client: httpx2.AsyncClient) -> Any:
-        from openai import AsyncOpenAI
-
-        return AsyncOpenAI(**self._sending(http_client))
 
     def _sending(self, http_client: httpx2.AsyncClient) -> dict[str, Any]:
         """Return how the libraries of OpenAI and Anthropic are to send."""

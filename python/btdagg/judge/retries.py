@@ -278,7 +278,6 @@ class Asker:
     def _settle(
         self, reserved: Reserved, usage: Usage | None, may_cost: bool, is_answer: bool
     ) -> None:
-        prices = self._judging.prices
         if usage is None:
             self._run.n_unknown_usage += is_answer
             # What it used nobody knows; where it may have cost something, all that it could.
@@ -286,17 +285,7 @@ class Asker:
             self._budget.settle(reserved, *used)
             return
         self._answers += 1
-        run = self._run
-        run.prompt_tokens += usage.prompt
-        run.completion_tokens += usage.completion
-        run.reasoning_tokens += usage.reasoning
-        run.cached_tokens += usage.cached
-        if usage.cost is not None:
-            run.reported_cost = (run.reported_cost or 0.0) + usage.cost
-        cost = 0.0
-        if prices is not None and run.cost is not None:
-            cost = prices.cost(usage)
-            run.cost += cost
+        cost = self._run.count_usage(usage, self._judging.prices)
         self._budget.settle(reserved, usage.prompt + usage.completion, cost)
 
     # Faults

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from btdagg._util.readable import readable
+from btdagg.judge.client import Usage
 from btdagg.judge.limits import Limits
+from btdagg.judge.prices import Prices
 
 _REASONS = 100  # that are told apart
 
@@ -91,6 +93,24 @@ class JudgeRun:
         if status != "ok" and (reason in self.reasons or len(self.reasons) < _REASONS):
             self.reasons[reason] += 1
 
+    def count_usage(self, usage: Usage | None, prices: Prices | None) -> float:
+        """Count the tokens and the cost of an answer, and return the cost."""
+        if usage is None:
+            self.n_unknown_usage += 1
+            return 0.0
+        self.prompt_tokens += usage.prompt
+        self.completion_tokens += usage.completion
+        self.reasoning_tokens += usage.reasoning
+        self.cached_tokens += usage.cached
+        if usage.cost is not None:
+            self.reported_cost = (self.reported_cost or 0.0) + usage.cost
+        cost = 0.0 if prices is None else prices.cost(usage)
+        if self.cost is not None:
+            self.cost += cost
+        self.charged_tokens += usage.prompt + usage.completion
+        self.charged_cost += cost
+        return cost
+
     @property
     def n_votes(self) -> int:
         """Votes wanted that are in the store, of this run and before."""
@@ -145,18 +165,21 @@ _SUMS = (
 )  # fmt: skip
 
 
+def add_to(total: JudgeRun, run: JudgeRun) -> None:
+    """Add what a run has done to what others have."""
+    for name in _SUMS:
+        setattr(total, name, getattr(total, name) + getattr(run, name))
+    for name in ("cost", "reported_cost"):
+        if getattr(run, name) is not None:
+            setattr(total, name, (getattr(total, name) or 0.0) + getattr(run, name))
+    for name in ("statuses", "reasons", "there"):
+        getattr(total, name).update(getattr(run, name))
+
+
 def total_of(runs: Sequence[JudgeRun]) -> JudgeRun:
     """Return several runs, of which the last may have ended early, as one."""
     last = runs[-1]
     total = JudgeRun(stopped=last.stopped, is_useless=last.is_useless, n_batched=last.n_batched)
-    for name in _SUMS:
-        setattr(total, name, sum(getattr(run, name) for run in runs))
     for run in runs:
-        total.statuses.update(run.statuses)
-        total.reasons.update(run.reasons)
-        total.there.update(run.there)
-    costs = [run.cost for run in runs if run.cost is not None]
-    total.cost = sum(costs) if costs else None
-    reported = [run.reported_cost for run in runs if run.reported_cost is not None]
-    total.reported_cost = sum(reported) if reported else None
+        add_to(total, run)
     return total

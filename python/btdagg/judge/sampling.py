@@ -14,7 +14,6 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from btdagg.judge.answered import answer_of, failure_of
 from btdagg.judge.calls import Asked, Order
 from btdagg.judge.client import ChatClient, ChatReply, ChatRequest
 from btdagg.judge.commits import GroupCommit
@@ -378,7 +377,7 @@ class _Sampler:
             self._run.n_pair_faults += 1
         else:
             self._not_worked(str(outcome))
-        return failure_of(claimed, str(outcome), n_requests)
+        return Answered.of_failure(claimed, str(outcome), n_requests)
 
     def _worked(self) -> None:
         """Note that the endpoint has worked, whatever it said."""
@@ -417,7 +416,7 @@ class _Sampler:
         if self._usefulness.see(reading, reply) and not self._stopping.is_set():
             self._run.is_useless = True
             self._halt(self._usefulness.cause(self._judging))
-        return answer_of(claimed, reply, reading, attempts, self._judging.prices)
+        return Answered.of_reply(claimed, reply, reading, attempts, self._judging.prices)
 
     # The store
 

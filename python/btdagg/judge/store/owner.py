@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from operator import itemgetter
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -24,6 +24,11 @@ from sqlalchemy.exc import DBAPIError
 from btdagg.judge.calls import Messages, Order, Status
 from btdagg.judge.store import schema
 from btdagg.judge.store.database import Database, StoreError, in_parts
+
+if TYPE_CHECKING:
+    from btdagg.judge.client import ChatReply
+    from btdagg.judge.prices import Prices
+    from btdagg.judge.work import Reading
 
 _CLAIMING = 0x636C616D  # advisory lock: one claims at a time
 _OURS = 0x62746461  # what sets our advisory locks apart from those of others
@@ -66,6 +71,51 @@ class Answered:
     finish_reason: str = ""
     reasoning: str = ""
     answer: str = ""
+
+    @classmethod
+    def of_reply(
+        cls,
+        claimed: Claimed,
+        reply: ChatReply,
+        reading: Reading,
+        attempts: int,
+        prices: Prices | None,
+    ) -> Self:
+        """What is kept of a reply to a sample after so many requests."""
+        usage = reply.usage
+        cost = None if usage is None else usage.cost if prices is None else prices.cost(usage)
+        return cls(
+            claimed.item,
+            claimed.order,
+            claimed.sample,
+            reading.status,
+            reading.vote,
+            claimed.attempts + attempts,
+            reading.confidence,
+            _clean(reading.reason),
+            usage.prompt if usage else None,
+            usage.completion if usage else None,
+            usage.reasoning if usage else None,
+            cost,
+            reply.latency,
+            _clean(reply.model),
+            _clean(reply.finish_reason),
+            _clean(reply.reasoning),
+            _clean(reply.text),
+        )
+
+    @classmethod
+    def of_failure(cls, claimed: Claimed, reason: str, attempts: int) -> Self:
+        """What is kept of a sample for which so many requests brought no reply."""
+        key = claimed.item, claimed.order, claimed.sample
+        return cls(*key, "failed", None, claimed.attempts + attempts, reason=_clean(reason))
+
+
+def _clean(text: str) -> str:
+    """Return a text that every database takes: no NUL, no half of a surrogate pair."""
+    if text.isascii() and "\0" not in text:
+        return text
+    return text.replace("\0", "\ufffd").encode(errors="replace").decode()
 
 
 _KEY = ("item", "order", "sample")
@@ -290,6 +340,13 @@ class Owner:
             self._execute(votes.update().values(owner=None), ask, claimed, self.id)
 
     # Batches
+
+    def remotes(self) -> set[str]:
+        """What endpoints call the batches that were sent."""
+        remote = schema.batches.c.remote
+        with self._db.plainly():
+            sent = self._connection.execute(sa.select(remote).where(remote.is_not(None)))
+            return set(sent.scalars())
 
     def open_batches(self) -> list[Batch]:
         """Return the batches that are not done with."""

@@ -1,0 +1,240 @@
+"""Files of requests: whole on the disk before their samples are claimed by a batch."""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from btdagg._core import InputError
+from btdagg.judge.batches.endpoint import BatchEndpoint
+from btdagg.judge.calls import Order, digest_of
+from btdagg.judge.client import ChatRequest
+from btdagg.judge.errors import ChatError, EndpointError
+from btdagg.judge.judging import Judging
+from btdagg.judge.limits import Reserved, Spent
+from btdagg.judge.prices import size_of
+from btdagg.judge.store import BATCHED, Claimed, Owner, StoreError, VoteStore
+from btdagg.judge.work import Work, stretches_of
+
+if TYPE_CHECKING:
+    from btdagg.judge.provider import ModelClient
+
+MOST_REQUESTS, MOST_BYTES = 50_000, 200_000_000  # of a file
+_STRETCH = 500  # samples that are claimed at a time
+
+
+def key_of_sample(item: str, order: Order, sample: int) -> str:
+    """Return the key of a sample's request: short whatever the item, and the same in any batch."""
+    return f"btdagg-{digest_of([item, order, sample])[:40]}"
+
+
+@dataclass
+class Written:
+    """What was written, and what was not since it is there or under way.
+
+    Attributes
+    ----------
+    batches : list of int
+    n_items, n_wanted, n_requests : int
+        Items and samples that were looked at, and requests that were written.
+    there : Counter of str
+        Samples that the store has, by status.
+    n_batched, n_elsewhere : int
+        Samples in other batches under way, and those that other processes are asking for.
+    stopped : str
+        The cap that was reached; empty where none was.
+    """
+
+    batches: list[int] = field(default_factory=list)
+    n_items: int = 0
+    n_wanted: int = 0
+    n_requests: int = 0
+    there: Counter[str] = field(default_factory=Counter)
+    n_batched: int = 0
+    n_elsewhere: int = 0
+    stopped: str = ""
+
+
+class BatchWriter:
+    """Writes files of requests for what is neither in the store nor under way.
+
+    Parameters
+    ----------
+    judging : Judging
+        Its caps are on all that is written here.
+    owner : Owner
+        Of the store.
+    store : VoteStore
+    client : ModelClient
+        Of the endpoint that files are for; it says how settings are sent.
+    folder : Path, optional
+        Where files go; beside the store, or here if it is a server.
+
+    Raises
+    ------
+    InputError
+        If the store has votes of another endpoint.
+    """
+
+    def __init__(
+        self,
+        judging: Judging,
+        owner: Owner,
+        store: VoteStore,
+        client: ModelClient,
+        folder: Path | None = None,
+    ) -> None:
+        self._judging, self._owner, self._client = judging, owner, client
+        self._endpoint = BatchEndpoint.of(client)
+        self._folder = folder or Path(f"{store.path or 'btdagg'}-batches")
+        self._ask = store.ask_of(judging.asked)
+        store.require_endpoint(self._ask, client.name, judging.same_endpoint)
+        self._spent = Spent()
+        self._written = Written()
+        self._settings: dict[str, dict[str, Any]] = {}  # body by response format
+        self._file: IO[bytes] | None = None
+        self._in_file: list[Claimed] = []
+        self._n_bytes = 0
+
+    async def write(self, plan: Iterable[Work], again: Iterable[str] = ()) -> Written:
+        """Write requests for the samples of a plan, and for those with a status to ask again.
+
+        Raises
+        ------
+        InputError
+            If a file cannot be written, or an item is in the store with other texts. Then files
+            that are whole are batches, and the others as if they had not been begun.
+        """
+        self._written, again = Written(), tuple(again)
+        left: list[Claimed] = []
+        try:
+            for stretch in stretches_of(plan, _STRETCH):
+                left = self._claim(stretch, again)
+                await self._add_all(stretch, left)
+                if self._written.stopped:
+                    break
+            self._end_file()
+        except BaseException:
+            self._owner.roll_back()
+            left += self._in_file
+            if self._file is not None:
+                self._file.close()
+                with suppress(OSError):
+                    os.unlink(self._file.name)
+            self._file, self._in_file, self._n_bytes = None, [], 0
+            with suppress(StoreError):
+                self._give_back(left)
+            raise
+        self._give_back(left)
+        return self._written
+
+    def _claim(self, stretch: Sequence[Work], again: tuple[str, ...]) -> list[Claimed]:
+        owner, written = self._owner, self._written
+        owner.know_items([(work.item, work.digest, work.task) for work in stretch if work.digest])
+        wanted = {work.item: work.wanted for work in stretch}
+        claimed, elsewhere, stored = owner.claim(self._ask, wanted, again)
+        owner.commit()
+        written.n_batched += stored.pop(BATCHED, 0)
+        written.there.update(stored)
+        written.n_elsewhere += sum(map(len, elsewhere.values()))
+        written.n_items += len(stretch)
+        written.n_wanted += sum(len(work.wanted) for work in stretch)
+        return claimed
+
+    async def _add_all(self, stretch: Sequence[Work], left: list[Claimed]) -> None:
+        """Write the requests of what is left, taking it away from that, until a cap is reached."""
+        works = {work.item: work for work in stretch}
+        requests: dict[tuple[str, Order], ChatRequest] = {}
+        left.reverse()
+        while left:
+            sample = left[-1]
+            place = sample.item, sample.order
+            if place not in requests:
+                if works[sample.item].read is not None:
+                    raise InputError("answers that are read in a way of their own are not batched")
+                requests[place] = self._judging.request(works[sample.item], sample.order)
+            if not self._has_room_for(requests[place]):
+                break
+            line = await self._line(sample, requests[place])
+            is_full = len(self._in_file) >= MOST_REQUESTS
+            if is_full or self._n_bytes + len(line) > MOST_BYTES:
+                self._end_file()
+            self._begun_file().write(line)
+            self._n_bytes += len(line)
+            self._in_file.append(left.pop())
+        sent = {place: request.messages for place, request in requests.items()}
+        self._owner.keep_messages(self._ask, sent)
+        self._owner.commit()
+
+    def _has_room_for(self, request: ChatRequest) -> bool:
+        judging = self._judging
+        size, completion = size_of(request.messages), judging.max_answer_tokens or 0
+        cost = judging.paid.of(size, completion) if judging.paid is not None else 0.0
+        more = Reserved(size + completion, cost)
+        self._written.stopped = self._spent.reaches(judging.limits, more)
+        if not self._written.stopped:
+            self._spent.take(more)
+        return not self._written.stopped
+
+    async def _line(self, sample: Claimed, request: ChatRequest) -> bytes:
+        body = await self._settings_of(request)
+        if self._judging.request_seed is not None:
+            body = {**body, "seed": self._judging.request_seed + sample.sample}
+        key = key_of_sample(sample.item, sample.order, sample.sample)
+        line = self._endpoint.line(key, body, request)
+        return json.dumps(line, ensure_ascii=False).encode(errors="replace") + b"\n"
+
+    async def _settings_of(self, request: ChatRequest) -> Mapping[str, Any]:
+        """Return the body of a request, which is the same for others but for their messages."""
+        kind = json.dumps(request.response_format)
+        if kind not in self._settings:
+            try:
+                body = await self._client.body_of(request)
+            except ChatError as fault:
+                raise EndpointError(f"{self._client.name}: {fault}") from None
+            self._settings[kind] = {k: body[k] for k in body if k not in ("stream", "messages")}
+        return self._settings[kind]
+
+    def _begun_file(self) -> IO[bytes]:
+        if self._file is None:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            name = f".requests-{uuid.uuid4().hex[:12]}.jsonl.part"
+            self._file = (self._folder / name).open("xb")
+        return self._file
+
+    def _end_file(self) -> None:
+        """Give a file its name, and what is in it to a batch."""
+        if self._file is None:
+            return
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        part = Path(self._file.name)
+        whole = (part.parent / part.name[1:].removesuffix(".part")).resolve()
+        part.rename(whole)
+        prices = self._judging.paid
+        batch = self._owner.add_batch(
+            self._ask,
+            self._in_file,
+            file=str(whole),
+            provider=self._client.provider,
+            endpoint=self._client.name,
+            answer=json.dumps(asdict(self._judging.prompt.answer)),
+            price_in=prices.prompt if prices else None,
+            price_out=prices.completion if prices else None,
+        )
+        self._owner.commit()
+        self._written.batches.append(batch)
+        self._written.n_requests += len(self._in_file)
+        self._file, self._in_file, self._n_bytes = None, [], 0
+
+    def _give_back(self, claimed: list[Claimed]) -> None:
+        self._owner.give_back(self._ask, claimed)
+        self._owner.commit()

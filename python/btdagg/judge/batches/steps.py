@@ -1,0 +1,409 @@
+"""Sending batches and collecting them, so that a process may end between any two instants.
+
+A batch takes hours, so no process can hold what is in it. Its samples are claimed by the batch,
+from when its file is whole until its results are in the store. The store says how far a batch is:
+one that may have been made is looked for at the endpoint before another is made, and its results
+and its end are written in one transaction.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from btdagg._core import InputError
+from btdagg.judge.answers import AnswerFormat
+from btdagg.judge.batches.endpoint import BatchEndpoint, RemoteBatch, Result, may_pass
+from btdagg.judge.batches.files import BatchWriter, key_of_sample
+from btdagg.judge.client import ChatReply
+from btdagg.judge.errors import ChatError, EndpointError
+from btdagg.judge.judging import Judging, read_answer
+from btdagg.judge.prices import Prices
+from btdagg.judge.provider import ModelClient
+from btdagg.judge.runs import JudgeRun, add_to
+from btdagg.judge.sampling import INTERRUPTED
+from btdagg.judge.store import Answered, Batch, Claimed, Owner, VoteStore
+from btdagg.judge.work import Work
+
+PROVIDERS = ("openai", "anthropic")  # whose batches there are
+# Seconds after which a batch that a process was making when it died is at the endpoint, if ever.
+_ARRIVED_AFTER = 5.0
+_ATTEMPTS = 8  # to make a batch
+LOOK_AGAIN = (1.0, 60.0)  # seconds, at first and at most, between looks at batches under way
+
+
+async def judge_by_batches(
+    plan: Callable[[], Iterable[Work]],
+    judging: Judging,
+    *,
+    client: object,
+    store: VoteStore,
+    stop: asyncio.Event | None = None,
+    watch: Callable[[JudgeRun], object] | None = None,
+) -> JudgeRun:
+    """Write, send, wait and collect, until all samples of a plan are in the store.
+
+    What an earlier call left under way is waited for and collected first.
+
+    Parameters
+    ----------
+    plan : callable
+        Returns what is wanted, anew each time.
+    judging, client, store, stop, watch
+        See :func:`btdagg.judge.judge`; the client is a `ModelClient`.
+
+    Raises
+    ------
+    InputError
+        If the client is another, or no batch can work.
+    """
+    if not isinstance(client, ModelClient) or client.provider not in PROVIDERS:
+        raise InputError("batches need a ModelClient of openai or anthropic as the client")
+    began = time.monotonic()
+    with store.owner() as owner:
+        waiting = _Waiting(owner, BatchEndpoint.of(client), stop or asyncio.Event(), watch)
+        run = waiting.run
+        if judging.prices is not None:
+            run.cost = 0.0
+        ask = store.ask_of(judging.asked)
+        await waiting.through(ask)
+        run.statuses.clear()  # they are among those that are there
+        writer = BatchWriter(judging, owner, store, client)
+        for attempt in range(judging.max_attempts):
+            if run.stopped:
+                break
+            written = await writer.write(plan(), () if attempt else judging.again)
+            if not attempt:
+                run.n_items, run.n_wanted = written.n_items, written.n_wanted
+                run.there.update(written.there)
+            run.n_batched = written.n_batched
+            if not written.batches:
+                run.stopped = written.stopped
+                break
+            n_before = run.statuses.total()
+            await waiting.through(ask)
+            run.stopped = run.stopped or written.stopped
+            if not waiting.n_freed:
+                break
+            if run.statuses.total() == n_before and not run.stopped:
+                why = waiting.why.most_common(1)[0][0]
+                raise EndpointError(f"{client.name}: no request of a batch worked: {why}")
+    run.seconds = time.monotonic() - began
+    return run
+
+
+class _Waiting:
+    """Sends what is written, and collects what is sent."""
+
+    def __init__(
+        self,
+        owner: Owner,
+        endpoint: BatchEndpoint,
+        stop: asyncio.Event,
+        watch: Callable[[JudgeRun], object] | None,
+    ) -> None:
+        self._owner, self._endpoint, self._stop, self._watch = owner, endpoint, stop, watch
+        self.run = JudgeRun()
+        self.n_freed = 0
+        self.why: Counter[str] = Counter()
+
+    async def through(self, ask: int) -> None:
+        """See all batches of what is asked through, unless told to stop."""
+        self.n_freed, self.why = 0, Counter()
+        wait, longest = LOOK_AGAIN
+        while batches := self._open(ask):
+            under_way = [remote for batch in batches if (remote := await self._see_to(batch))]
+            if not under_way:
+                continue
+            done, n = sum(r.done for r in under_way), sum(batch.n_requests for batch in batches)
+            self.run.waits_for = f"batches ({done} of {n} requests are done)"
+            if self._watch is not None:
+                self._watch(self.run)
+            try:
+                async with asyncio.timeout(wait):
+                    await self._stop.wait()
+            except TimeoutError:
+                wait = min(2 * wait, longest)
+                continue
+            self.run.stopped = INTERRUPTED
+            break
+        self.run.waits_for = ""
+
+    def _open(self, ask: int) -> list[Batch]:
+        batches = self._owner.open_batches()
+        self._owner.commit()
+        return [b for b in batches if b.ask == ask and b.endpoint == self._endpoint.name]
+
+    async def _see_to(self, batch: Batch) -> RemoteBatch | None:
+        """Take a batch a step further; how far it is where it has not ended."""
+        sent = await send_batch(batch.id, self._owner, self._endpoint)
+        if sent is None:
+            return RemoteBatch("another process is at it")
+        collected = await collect_batch(sent, self._owner, self._endpoint, is_waiting=True)
+        if collected is None:
+            return None
+        if not collected.remote.has_ended:
+            return collected.remote
+        self.n_freed += collected.n_freed
+        self.why.update(collected.why)
+        add_to(self.run, collected.run)
+        if self._watch is not None:
+            self._watch(self.run)
+        if collected.remote.status == "failed":
+            why = collected.remote.said or "no reason is given"
+            raise EndpointError(f"{self._endpoint.name}: batch {batch.id} failed: {why}")
+        return None
+
+
+# Sending
+
+
+async def send_batch(batch: int, owner: Owner, endpoint: BatchEndpoint) -> Batch | None:
+    """Send a batch, unless it is sent; None where another process is at it.
+
+    Raises
+    ------
+    InputError
+        If its file is gone, or the endpoint does not take it. It can be sent again.
+    """
+    held = owner.hold_batch(batch)
+    owner.commit()
+    if held is None or held.state == "sent":
+        return held
+    try:
+        return await _sent(held, owner, endpoint)
+    except OSError as error:
+        raise InputError(
+            f"{held.file}: {error.strerror}; it is of batch {batch}, and "
+            f"btdagg batch cancel {batch} frees what is in it"
+        ) from None
+    finally:
+        owner.roll_back()
+
+
+async def _sent(held: Batch, owner: Owner, endpoint: BatchEndpoint) -> Batch:
+    may_be_made = held.state == "sending"
+    if held.input_file is None:
+        held = replace(held, input_file=await endpoint.upload(Path(held.file)))
+        owner.note_batch(held.id, input_file=held.input_file)
+        owner.commit()
+    if not may_be_made:
+        owner.note_batch(held.id, state="sending")
+        owner.commit()
+    remote, attempt = None, 0
+    while remote is None:
+        if may_be_made:
+            remote = await _made_before(held, owner, endpoint)
+        if remote is None:
+            attempt += 1
+            try:
+                remote = await endpoint.create(held)
+            except ChatError as fault:
+                if not may_pass(fault) or attempt >= _ATTEMPTS:
+                    raise EndpointError(f"{endpoint.name}: {fault}") from None
+                may_be_made = True
+                await asyncio.sleep(fault.retry_after or 0.0)
+    owner.note_batch(held.id, state="sent", remote=remote)
+    owner.commit()
+    return replace(held, state="sent", remote=remote)
+
+
+async def _made_before(held: Batch, owner: Owner, endpoint: BatchEndpoint) -> str | None:
+    """Return what the endpoint calls a batch that may have been made."""
+    taken = owner.remotes()
+    owner.commit()
+    for wait in (0.0, _ARRIVED_AFTER):
+        await asyncio.sleep(wait)
+        remote = await endpoint.find(held, taken)
+        if remote is not None:
+            return remote
+    return None
+
+
+# Collecting
+
+
+@dataclass
+class Collected:
+    """What came of a batch.
+
+    Attributes
+    ----------
+    batch : Batch
+    remote : RemoteBatch
+    statuses : Counter of str
+        Samples that are in the store now.
+    n_freed : int
+        Those without an answer, which can be asked for again.
+    why : Counter of str
+        Why they have none.
+    run : JudgeRun
+        Calls, tokens and cost.
+    """
+
+    batch: Batch
+    remote: RemoteBatch
+    statuses: Counter[str] = field(default_factory=Counter)
+    n_freed: int = 0
+    why: Counter[str] = field(default_factory=Counter)
+    run: JudgeRun = field(default_factory=JudgeRun)
+
+
+async def collect_batch(
+    batch: Batch, owner: Owner, endpoint: BatchEndpoint, *, is_waiting: bool = False
+) -> Collected | None:
+    """Write the results of a batch to the store, once it has ended.
+
+    Done in one transaction, so that it is either collected or as before. Who is waiting hears of an
+    endpoint that is away as the status of a batch that has not ended.
+
+    Returns
+    -------
+    Collected or None
+        With the remote batch alone where it has not ended; None where another process is at it, or
+        it has been collected.
+
+    Raises
+    ------
+    EndpointError
+        If the endpoint does not answer, or has other results than it says.
+    """
+    assert batch.remote is not None
+    remote = batch.remote
+    try:
+        state = await (endpoint.look(remote) if is_waiting else _looked(endpoint, remote))
+    except ChatError as fault:
+        if not may_pass(fault):
+            raise EndpointError(f"{endpoint.name}: {fault}") from None
+        return Collected(batch, RemoteBatch(str(fault)))
+    collected = Collected(batch, state)
+    if not state.has_ended:
+        return collected
+    results = await endpoint.results(state)
+    held = owner.hold_batch(batch.id)
+    if held is None:
+        owner.roll_back()
+        return None
+    try:
+        answered = _answered(held, owner.claims_of(held), results, endpoint, collected)
+        owner.save(held.ask, answered, held.owner)
+        owner.know_endpoint(held.ask, held.endpoint)
+        collected.n_freed = owner.close_batch(held, "collected")
+        owner.commit()
+    except BaseException:
+        owner.roll_back()
+        raise
+    for each in answered:
+        collected.run.add(each.status, each.reason)
+    collected.statuses = collected.run.statuses
+    return collected
+
+
+async def _looked(endpoint: BatchEndpoint, remote: str) -> RemoteBatch:
+    return await endpoint.patiently(lambda: endpoint.look(remote))
+
+
+def _answered(
+    batch: Batch,
+    claims: list[Claimed],
+    results: dict[str, Result],
+    endpoint: BatchEndpoint,
+    collected: Collected,
+) -> list[Answered]:
+    """Return what is to be kept; the reasons of the rest are counted."""
+    keys = {key_of_sample(each.item, each.order, each.sample): each for each in claims}
+    if results and claims and not keys.keys() & results.keys():
+        raise EndpointError(f"{endpoint.name}: batch {batch.remote} holds other requests")
+    form, run, prices = AnswerFormat(**json.loads(batch.answer)), collected.run, None
+    if batch.price_in is not None and batch.price_out is not None:
+        prices = Prices(batch.price_in, batch.price_out)
+        run.cost = 0.0
+    kept: list[Answered] = []
+    refused: list[Answered] = []
+    for key, sample in keys.items():
+        result = results.get(key)
+        outcome = _outcome_of(result, endpoint.client, collected.remote)
+        run.n_calls += result is not None and result.status > 0
+        if isinstance(outcome, ChatReply):
+            reading = read_answer(form, outcome, sample.order)
+            run.n_confident += reading.confidence is not None
+            run.count_usage(outcome.usage, prices)
+            kept.append(
+                replace(Answered.of_reply(sample, outcome, reading, 1, prices), latency=None)
+            )
+        elif outcome.kind in ("rejected", "forbidden"):
+            refused.append(Answered.of_failure(sample, str(outcome), 1))
+        else:
+            collected.why[str(outcome)] += 1
+    if refused and not kept:  # then it is no fault of the pairs
+        collected.why.update(each.reason for each in refused)
+        return []
+    run.n_pair_faults = len(refused)
+    return kept + refused
+
+
+def _outcome_of(
+    result: Result | None, client: ModelClient, remote: RemoteBatch
+) -> ChatReply | ChatError:
+    if result is None:
+        return ChatError(f"no result, the batch is {remote.status}")
+    body = result.body if isinstance(result.body, dict) else {}
+    if not result.status:
+        return ChatError(str(body.get("code") or body.get("message") or "not asked"))
+    if result.status < 400 and body:
+        try:
+            return client.read(body)
+        except ChatError:
+            return ChatError("the result is no chat completion")
+    return client.refused(result.status, result.body)
+
+
+async def waited(batch: Batch, owner: Owner, endpoint: BatchEndpoint) -> Collected | None:
+    """Collect a batch once it has ended."""
+    wait, longest = LOOK_AGAIN
+    while True:
+        collected = await collect_batch(batch, owner, endpoint, is_waiting=True)
+        if collected is None or collected.remote.has_ended:
+            return collected
+        await asyncio.sleep(wait)
+        wait = min(2 * wait, longest)
+
+
+# Ending
+
+
+async def cancel_batch(batch: int, owner: Owner, endpoint: BatchEndpoint) -> int | None:
+    """End a batch: free what was not sent, else tell the endpoint.
+
+    Returns
+    -------
+    int or None
+        Samples that are free; 0 where the batch ends at the endpoint, and None where another
+        process is at it.
+    """
+    held = owner.hold_batch(batch)
+    owner.commit()
+    if held is None:
+        return None
+    remote = held.remote
+    if held.state == "sending":
+        remote = await _made_before(held, owner, endpoint)
+    if remote is None:
+        return forget_batch(batch, owner)
+    await endpoint.cancel(remote)
+    owner.note_batch(batch, state="sent", remote=remote)
+    owner.commit()
+    return 0
+
+
+def forget_batch(batch: int, owner: Owner) -> int | None:
+    """Free what is in a batch, sent or not; None where another process is at it."""
+    held = owner.hold_batch(batch)
+    freed = None if held is None else owner.close_batch(held, "dropped")
+    owner.commit()
+    return freed
