@@ -92,8 +92,6 @@ def test_the_terminal_shows_the_numbers_and_ends_with_the_win_rate(cli, folder):
     assert f"{net.low:.3f} to {net.high:.3f}" in row
     assert f"{net.effective_labels:.0f}" in row.split()
     assert f"about {found.labels_for(0.25)} labels" in out
-    wanted = found.votes_for(0.25)
-    assert ("no number of votes is enough" if wanted is None else f"{wanted} votes an item") in out
     assert "win rate of A, ties as half, over 300 items by 80 labels" in out
     assert "pooling 2 values of task" in err
 

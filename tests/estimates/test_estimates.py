@@ -10,8 +10,8 @@ from scipy import stats
 import btdagg
 from btdagg import InputError, estimate
 from btdagg.estimates import QUANTITIES
-from btdagg.estimates.intervals import Ends, effective_number, wilson
 from btdagg.estimates.proxy import DistinctCounts, cross_fitted
+from btdagg.estimates.quantities import Ends, effective_number, wilson
 from btdagg.evaluation.intervals import share_interval
 
 MODEL = btdagg.DavidsonModel(beta=1.2, eta0=0.5, gamma=0.8)
@@ -422,31 +422,6 @@ def test_a_fixed_model_with_few_labels_takes_student_s_t():
     assert few._whole.quantile(0.95) == pytest.approx(stats.t.ppf(0.975, 39))
     counts, _, labels = drawn(400, 50)
     assert estimate(counts, labels, model=MODEL)._whole.quantile(0.95) == pytest.approx(1.959964)
-
-
-def test_more_votes_help_until_the_labels_are_what_is_missing():
-    rng = np.random.default_rng(0)
-    gold = rng.choice([-1, 1], size=3000)
-    chance = np.where(gold == 1, 0.62, 0.38)
-    labels = np.where(np.arange(3000) < 400, gold.astype(float), np.nan)
-
-    def voted(n_votes):
-        plus = np.random.default_rng(1).binomial(n_votes, chance)
-        return np.stack([n_votes - plus, np.zeros(3000, dtype=int), plus], axis=1)
-
-    few = estimate(voted(8), labels)
-    net = few.estimates["net win rate"]
-    wanted = few.votes_for(0.8 * (net.high - net.low))
-    assert 10 < wanted < 40
-    more = estimate(voted(wanted), labels).estimates["net win rate"]
-    assert 0.65 < (more.high - more.low) / (net.high - net.low) < 0.95
-    assert few.votes_for(0.001) is None
-    assert few.votes_for(net.high - net.low + 0.1) == 8
-    counts, _, unlike = drawn(500, 60)
-    noise = np.random.default_rng(2).permutation(counts)
-    one = estimate(noise, unlike)
-    width = one.estimates["net win rate"].high - one.estimates["net win rate"].low
-    assert one.votes_for(0.5 * width) is None
 
 
 @pytest.mark.soak

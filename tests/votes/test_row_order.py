@@ -97,8 +97,7 @@ def test_estimate_and_the_gate(groups, panel):
         means = [mean for part in several for mean in part.values()]
         gate = not_worse(counts[order], PARTLY[order], margin=0.1, groups=own)
         told = [value for mean in means for value in (mean.value, mean.low, mean.high, mean.weight)]
-        width = means[3].high - means[3].low
-        return [*told, gate.lower, gate.upper, found.votes_for(0.97 * width) or -1]
+        return [*told, gate.lower, gate.upper]
 
     for more in ({"by": by}, {"probabilities": chances}):
         first = numbers(np.arange(N), **more)

@@ -133,8 +133,7 @@ def estimate(
     width: Annotated[
         float | None,
         typer.Option(
-            help="Say how many labels, or votes, would make the interval of the net win rate so "
-            "wide.",
+            help="Say how many labels would make the interval of the net win rate so wide.",
             show_default=False,
         ),
     ] = None,
@@ -235,18 +234,18 @@ def estimate(
             say_where(report)
         return
     found = with_remarks(estimate_items(items, seed=seed, **given), remarks)
-    wanted = None if width is None else (found.labels_for(width), found.votes_for(width))
+    enough = None if width is None else found.labels_for(width)
     for remark in found.remarks:
         note(remark)
     if json:
         known: dict[str, Any] = {}
-        if wanted is not None:
-            known = {"width": width, "labels_for": wanted[0], "votes_for": wanted[1]}
+        if width is not None:
+            known = {"width": width, "labels_for": enough}
         print_json({**estimates_as_json(found), **known})
     else:
         _show(found, by)
-        if width is not None and wanted is not None:
-            out.print(_more_wanted(found, width, *wanted), soft_wrap=True)
+        if width is not None:
+            out.print(_labels_for(found, width, enough), soft_wrap=True)
     if report is not None:
         title = f"Estimates of {Path(table.source).name}"
         with open_report(report, title, context, reads, force) as folder:
@@ -308,20 +307,13 @@ def _show(found: Estimates, by: str | None) -> None:
     out.print(win_rate_line(found), soft_wrap=True)
 
 
-def _more_wanted(found: Estimates, width: float, n_labels: int | None, n_votes: int | None) -> str:
-    there = f"with the {found.n_labels:,} labels there are"
-    by_votes = (
-        f"no number of votes is enough {there}"
-        if n_votes is None
-        else f"or about {n_votes:,} votes an item {there}"
-    )
-    more = "" if n_labels is None else f", {n_labels - found.n_labels:,} more"
-    by_labels = (
-        f"more than labels of all {found.n_items:,} items"
-        if n_labels is None
-        else f"about {n_labels:,} labels{more if n_labels > found.n_labels else ''}"
-    )
-    return f"net win rate: an interval {width:g} wide takes {by_labels}; {by_votes}"
+def _labels_for(found: Estimates, width: float, n_labels: int | None) -> str:
+    if n_labels is None:
+        enough = f"more than labels of all {found.n_items:,} items"
+    else:
+        more = n_labels - found.n_labels
+        enough = f"about {n_labels:,} labels{f', {more:,} more' if more > 0 else ''}"
+    return f"net win rate: an interval {width:g} wide takes {enough}"
 
 
 def _prior(option: str) -> btdagg.Prior | Literal["weak"]:

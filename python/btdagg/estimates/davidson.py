@@ -117,13 +117,8 @@ class PairStatistics:
         """Return the parameters of maximum likelihood, with strengths that sum to 0.
 
         Where there are no ties this is the model of Bradley and Terry, and the logarithm of the tie
-        parameter is minus infinity.
-
-        Raises
-        ------
-        InputError
-            If systems are not connected by comparisons, some won or lost all comparisons with the
-            others, or all are ties.
+        parameter is minus infinity. Systems that are not connected by comparisons, that won or lost
+        all comparisons with the others, or that only tied, are an `InputError`.
         """
         self._check_connected()
         n_systems = len(self.pairs.names)

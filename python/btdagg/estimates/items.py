@@ -91,11 +91,6 @@ def all_items(
     n_votes : int, optional
         Count only the first so many votes of each item.
 
-    Raises
-    ------
-    InputError
-        If a column is missing, an item has several values of it or several groups, or no item has
-        both votes and a label.
     """
     votes = with_task(votes, labels)
     columns = ["task"] if "task" in votes.columns else []
@@ -248,7 +243,7 @@ def values_of(votes: Votes, items: pl.Series, column: str) -> NDArray[np.object_
         values = twice.filter(pl.col("item") == item)[column].sort()
         raise InputError(
             f"{votes.source}, column {column}: item {item!r} has {values[0]!r} and {values[1]!r}, "
-            "want a column that says something of items and not of their votes"
+            "expected a column that says something of items and not of their votes"
         )
     found = items.to_frame("item").join(known, on="item", how="left", maintain_order="left")
     return np.array(found[column].to_list(), dtype=object)
@@ -258,12 +253,12 @@ def every_value(
     values: NDArray[np.object_], column: str, items: pl.Series, votes: Votes
 ) -> NDArray[np.object_]:
     """Check that every item has a value in a column of the votes."""
-    for row, value in enumerate(values.tolist()):
-        if value is None:
-            raise InputError(
-                f"{votes.source}: item {items[row]!r} has no {column}, expected one of every item, "
-                "those without a label too"
-            )
+    empty = [row for row, value in enumerate(values.tolist()) if value is None]
+    if empty:
+        raise InputError(
+            f"{votes.source}: item {items[empty[0]]!r} has no {column}, expected one of every "
+            "item, those without a label too"
+        )
     return values
 
 

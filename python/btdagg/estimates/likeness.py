@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import stats
@@ -10,49 +10,10 @@ from scipy import stats
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from btdagg.estimates.mean import LabelledSample, LabelProxies
+    from btdagg.estimates.mean import LabelledSample, Proxies
 
 _UNLIKE = 0.01
 _FEWER = 0.05  # share of votes by which one kind of items may have more than the other
-
-
-class Likeness(NamedTuple):
-    """Comparison of the votes of labelled items with those of the items that stand for all.
-
-    Attributes
-    ----------
-    pvalue : float
-        Of their being alike; 1 where that cannot be tested.
-    labelled, others : tuple of float
-        Of each the mean margin (votes for A less votes for B, per vote), the mean share of ties,
-        and the mean number of votes.
-    """
-
-    pvalue: float
-    labelled: tuple[float, ...]
-    others: tuple[float, ...]
-
-    @property
-    def remarks(self) -> list[str]:
-        """What to say where they differ."""
-        found = []
-        (margin, ties, n), (margin_of_others, ties_of_others, n_of_others) = (
-            self.labelled,
-            self.others,
-        )
-        if self.pvalue < _UNLIKE:
-            found.append(
-                f"labelled items are not like the others (p = {self.pvalue:.1g}): mean margin of "
-                f"votes {margin:+.2f} against {margin_of_others:+.2f}, share of tie votes "
-                f"{ties:.2f} against {ties_of_others:.2f}; intervals hold for items that were "
-                "chosen by chance, or with the probabilities by which they were chosen"
-            )
-        if abs(n - n_of_others) > _FEWER * max(n, n_of_others):
-            found.append(
-                f"labelled items have {n:.3g} votes on the mean and the others {n_of_others:.3g}, "
-                "so the judge's probabilities err in different ways; use as many votes of each"
-            )
-        return found
 
 
 def features_of(rows: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -96,12 +57,12 @@ def unlike_sizes(
     )
 
 
-def likeness(features: LabelProxies | None, sample: LabelledSample) -> Likeness:
-    """Test whether the mean features of labelled items are those of the others.
+def unlike_votes(features: Proxies | None, sample: LabelledSample) -> list[str]:
+    """Say whether the mean features of labelled items are not those of the others.
 
     Parameters
     ----------
-    features : LabelProxies or None
+    features : Proxies or None
         What `features_of` returns, in place of probabilities.
     sample : LabelledSample
 
@@ -110,9 +71,29 @@ def likeness(features: LabelProxies | None, sample: LabelledSample) -> Likeness:
     Hotelling (1931), with variances between groups.
     """
     if features is None:
-        return Likeness(1.0, (0.0,) * 3, (0.0,) * 3)
+        return []
     mean = sample.weights @ features.labelled
     of_others = sample.weights @ features.means
+    pvalue = _hotelling(features, sample, mean - of_others)
+    (margin, ties, n), (margin_of_others, ties_of_others, n_of_others) = mean, of_others
+    remarks = []
+    if pvalue < _UNLIKE:
+        remarks.append(
+            f"labelled items are not like the others (p = {pvalue:.1g}): mean margin of "
+            f"votes {margin:+.2f} against {margin_of_others:+.2f}, share of tie votes "
+            f"{ties:.2f} against {ties_of_others:.2f}; intervals hold for items that were "
+            "chosen by chance, or with the probabilities by which they were chosen"
+        )
+    if abs(n - n_of_others) > _FEWER * max(n, n_of_others):
+        remarks.append(
+            f"labelled items have {n:.3g} votes on the mean and the others {n_of_others:.3g}, "
+            "so the judge's probabilities err in different ways; use as many votes of each"
+        )
+    return remarks
+
+
+def _hotelling(features: Proxies, sample: LabelledSample, away: NDArray[np.float64]) -> float:
+    """P-value of a difference of mean margins and shares of ties; 1 where it cannot be tested."""
     columns = zip(features.labelled.T[:2], features.shared.T[:2], strict=True)
     between = np.stack(
         [sample.jackknifed(sample.deviations(own) - shared) for own, shared in columns], axis=1
@@ -121,10 +102,8 @@ def likeness(features: LabelProxies | None, sample: LabelledSample) -> Likeness:
     covariance = between.T @ between + rest.T @ rest
     rank = int(np.linalg.matrix_rank(covariance, hermitian=True))
     degrees = sample.n_groups - rank
-    away = (mean - of_others)[:2]
-    means = tuple(mean.tolist()), tuple(of_others.tolist())
     if rank == 0 or degrees < 1:
-        return Likeness(1.0, *means)
+        return 1.0
+    away = away[:2]
     distance = float(away @ np.linalg.pinv(covariance, hermitian=True) @ away)
-    scaled = distance * degrees / (rank * (sample.n_groups - 1))
-    return Likeness(float(stats.f.sf(scaled, rank, degrees)), *means)
+    return float(stats.f.sf(distance * degrees / (rank * (sample.n_groups - 1)), rank, degrees))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -39,10 +39,7 @@ class LabelledSample:
 
     def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Weighted sums by group of values of the labelled items, (G,)."""
-        found: NDArray[np.float64] = np.bincount(
-            self.groups, weights=self.weights * values, minlength=self.n_groups
-        ).astype(np.float64)
-        return found
+        return np.bincount(self.groups, self.weights * values, self.n_groups).astype(np.float64)
 
     def deviations(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Sums by group of what values differ from their mean by, (G,)."""
@@ -67,6 +64,9 @@ class LabelledSample:
 class Proxies:
     """Proxies of the labelled items, and of those that stand for all.
 
+    Proxies that are probabilities of labels have a last axis for the labels, and a `spread` with
+    two; `of` makes proxies of a mean of them.
+
     Attributes
     ----------
     labelled : (n,) array
@@ -81,9 +81,8 @@ class Proxies:
     names : (k,) array of int
         Numbers of these groups among those of all items.
     spread : float, optional
-        Variance of the difference of the mean proxies of labelled and other items. It is given
-        where models are fixed, items independent and labels a simple sample; the estimator then is
-        PPI++ as published.
+        Variance of the difference of the mean proxies of labelled and other items, where models are
+        fixed, items independent and labels a simple sample: the estimator is PPI++ as published.
     """
 
     labelled: NDArray[np.float64]
@@ -91,25 +90,9 @@ class Proxies:
     shared: NDArray[np.float64]
     rest: NDArray[np.float64]
     names: NDArray[np.int64]
-    spread: float | None = None
+    spread: Any = None
 
-
-@readable
-@dataclass(frozen=True, eq=False)
-class LabelProxies:
-    """Proxies that are probabilities of the labels B, tie and A.
-
-    Attributes are those of `Proxies` with a last axis of 3, and a `spread` of shape (3, 3).
-    """
-
-    labelled: NDArray[np.float64]
-    means: NDArray[np.float64]
-    shared: NDArray[np.float64]
-    rest: NDArray[np.float64]
-    names: NDArray[np.int64]
-    spread: NDArray[np.float64] | None
-
-    def of(self, values: tuple[float, float, float]) -> Proxies:
+    def of(self, values: tuple[float, ...]) -> Proxies:
         """Return the proxies of the mean of some values of the labels."""
         v = np.array(values)
         spread = None if self.spread is None else float(v @ self.spread @ v)
@@ -141,14 +124,7 @@ class Mean(NamedTuple):
 
 
 def labelled_mean(values: NDArray[np.float64], sample: LabelledSample) -> Mean:
-    """Return the mean of labelled items, from labels alone.
-
-    Parameters
-    ----------
-    values : (n,) array
-        Of the labelled items.
-    sample : LabelledSample
-    """
+    """Return the mean of labelled items, (n,) values, from labels alone."""
     errors = sample.jackknifed(_deviations_of(values, sample))
     variance = float(errors @ errors)
     return Mean(float(sample.weights @ values), variance, 0.0, variance, errors)

@@ -68,7 +68,7 @@ class NonInferiority:
         return self.outcome == "not worse"
 
     def __str__(self) -> str:
-        found, bound = {
+        verdict, bound = {
             "not worse": ("B is not worse", f"upper bound {self.upper:+.3f}"),
             "worse": ("B is worse", f"lower bound {self.lower:+.3f}"),
             "inconclusive": (
@@ -77,9 +77,9 @@ class NonInferiority:
             ),
         }[self.outcome]
         sentence = (
-            f"{found} than A by more than {self.margin:g}: net win rate of A {self.estimate:+.3f}, "
-            f"one-sided {100 * self.level:.4g}% {bound} ({self.n_labels:,} of {self.n_items:,} "
-            f"items labelled){self._wanted}"
+            f"{verdict} than A by more than {self.margin:g}: net win rate of A "
+            f"{self.estimate:+.3f}, one-sided {100 * self.level:.4g}% {bound} "
+            f"({self.n_labels:,} of {self.n_items:,} items labelled){self._wanted}"
         )
         return "\n".join([sentence, *(f"remark: {text}" for text in self.remarks)])
 

@@ -9,18 +9,23 @@ import numpy as np
 from scipy import stats
 
 from btdagg._util.readable import readable
-from btdagg.estimates.intervals import effective_number, wilson
-from btdagg.estimates.likeness import Likeness, features_of, likeness, unlike_sizes
+from btdagg.estimates.likeness import features_of, unlike_sizes, unlike_votes
 from btdagg.estimates.mean import (
     LabelledSample,
-    LabelProxies,
     Mean,
     Proxies,
     corrected_mean,
     labelled_mean,
     unknown_mean,
 )
-from btdagg.estimates.quantities import QUANTITIES, SHARES, MeanEstimate, ends_of
+from btdagg.estimates.quantities import (
+    QUANTITIES,
+    SHARES,
+    MeanEstimate,
+    effective_number,
+    ends_of,
+    wilson,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -242,16 +247,12 @@ class Population:
         n_groups = len(others) if self.groups is None else len(np.unique(self.groups[others]))
         return others if n_groups >= _FEWEST else others[:0]
 
-    def likeness(self, whole: Domain) -> Likeness:
-        """Compare the votes of labelled items with those of the items that stand for all."""
+    def remarks(self, whole: Domain) -> list[str]:
+        """Say where labelled items are not such as intervals assume."""
         every = np.arange(len(self.labelled))
         tables = features_of(self.items.rows)[None]
-        found = self._stand_ins(every, whole.sample, None, tables, np.zeros_like(every))
-        return likeness(found, whole.sample)
-
-    def remarks(self, whole: Domain) -> list[str]:
-        """Say in what labelled items are not such as an interval wants them."""
-        found = self.likeness(whole).remarks
+        features = self._stand_ins(every, whole.sample, None, tables, np.zeros_like(every))
+        found = unlike_votes(features, whole.sample)
         if self.groups is not None and self.weights is None:
             size = np.bincount(self.groups)[self.groups]
             of_sizes = unlike_sizes(size[self.labelled], float(size.mean()), whole.sample)
@@ -269,7 +270,7 @@ class Population:
         inside: NDArray[np.bool_] | None,
         tables: NDArray[np.float64],
         fold: NDArray[np.int64],
-    ) -> LabelProxies | None:
+    ) -> Proxies | None:
         """Return what tables, (folds, k, columns), say of items; None where none stand for all."""
         place, k = self.items.place, len(self.items.rows)
         others = self.stand_ins(inside)
@@ -304,4 +305,4 @@ class Population:
         if self.is_published:
             together = number + np.bincount(own, minlength=k)
             spread = np.cov(tables[0].T, fweights=together) * (1 / len(rows) + 1 / len(others))
-        return LabelProxies(tables[fold, own], means[fold], shared, rest, names, spread)
+        return Proxies(tables[fold, own], means[fold], shared, rest, names, spread)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -35,107 +35,46 @@ if TYPE_CHECKING:
     from btdagg.model.prior import Prior
 
 
-@readable
-@dataclass(frozen=True, eq=False)
-class Given:
-    """What `estimate` is given, checked."""
+def population_of(
+    counts: ArrayLike,
+    labels: ArrayLike,
+    groups: ArrayLike | None,
+    probabilities: ArrayLike | None,
+    model: Predictor | None,
+    prior: Prior | Literal["weak"],
+    seed: int,
+    *told: NDArray[Any],
+    sign: NDArray[np.int8] | None = None,
+) -> Population:
+    """Check what `estimate` takes, and return all items with the predictions of models.
 
-    counts: NDArray[np.int64]
-    outcomes: NDArray[np.float64]
-    groups: NDArray[np.int64] | None
-    inverse: NDArray[np.float64] | None
-    model: Predictor | None
-    prior: Prior | Literal["weak"]
-    seed: int
-
-    @classmethod
-    def of(
-        cls,
-        counts: ArrayLike,
-        labels: ArrayLike,
-        groups: ArrayLike | None,
-        probabilities: ArrayLike | None,
-        model: Predictor | None,
-        prior: Prior | Literal["weak"],
-        seed: int,
-    ) -> Given:
-        """Check arguments of `estimate`.
-
-        Raises
-        ------
-        InputError
-            As `estimate` does.
-        """
-        seed = as_integer(seed, "seed", 0)
-        array = as_any_counts(counts)
-        gold = as_outcomes(labels)
-        same_length("labels", len(gold), "counts", len(array))
-        group = None if groups is None else as_groups(groups, "counts", len(gold))
-        inverse = None if probabilities is None else _inverse(probabilities, gold)
-        given = cls(array, gold, group, inverse, model, prior, seed)
-        n_groups = len(np.unique(given.labelled if group is None else group[given.labelled]))
-        if n_groups < 2:
-            what = "label" if group is None else "group with labels"
-            raise InputError(
-                f"labels has {n_groups} {what}{'' if n_groups == 1 else 's'}, expected at least 2"
-            )
-        return given
-
-    @property
-    def is_labelled(self) -> NDArray[np.bool_]:
-        """Which items have a label."""
-        return ~np.isnan(self.outcomes[:, 0])
-
-    @cached_property
-    def labelled(self) -> NDArray[np.int64]:
-        """Numbers of the labelled items."""
-        return np.flatnonzero(self.is_labelled)
-
-    def among(self, rows: NDArray[np.int64]) -> Given:
-        """Return some of the items."""
-        return replace(
-            self,
-            counts=self.counts[rows],
-            outcomes=self.outcomes[rows],
-            groups=None if self.groups is None else self.groups[rows],
-            inverse=None if self.inverse is None else self.inverse[rows],
+    `told`, (N,) arrays, is what else tells items apart, such as their systems, and `sign` has -1
+    for items to be turned so that all have the same side as A.
+    """
+    seed = as_integer(seed, "seed", 0)
+    array, outcomes = as_any_counts(counts), as_outcomes(labels)
+    same_length("labels", len(outcomes), "counts", len(array))
+    group = None if groups is None else as_groups(groups, "counts", len(outcomes))
+    labelled = np.flatnonzero(~np.isnan(outcomes[:, 0]))
+    n_groups = len(np.unique(labelled if group is None else group[labelled]))
+    if n_groups < 2:
+        what = "label" if group is None else "group with labels"
+        raise InputError(
+            f"labels has {n_groups} {what}{'' if n_groups == 1 else 's'}, expected at least 2"
         )
-
-    @property
-    def in_order(self) -> Given:
-        """The same items in the order of what they hold, which that of the rows does not change."""
-        told = [given for given in (self.groups, self.inverse) if given is not None]
-        counts = self.counts.reshape(len(self.counts), -1)
-        return self.among(np.lexsort((*told, *self.outcomes.T, *counts.T)))
-
-    def population(self, *told: NDArray[Any], sign: NDArray[np.int8] | None = None) -> Population:
-        """Return the items with the predictions of models.
-
-        `told`, (N,) arrays, is what else tells items apart, such as their systems, and `sign` has
-        -1 for items to be turned so that all have the same side as A.
-        """
-        items, labelled = DistinctCounts.of(self.counts), self.labelled
-        known = self.outcomes[labelled]
-        if self.model is None:
-            if self.inverse is not None:
-                told = (*told, self.inverse)
-            group = None if self.groups is None else self.groups[labelled]
-            numbers = numbered(group, [values[labelled] for values in told], len(labelled))
-            predictions = cross_fitted(
-                items,
-                labelled,
-                known,
-                numbers,
-                self.prior,
-                self.seed,
-                None if sign is None else sign[labelled],
-            )
-        else:
-            predictions = fixed(self.model, items.rows, len(labelled))
-        weights = None if self.inverse is None else self.inverse[labelled]
-        return Population(
-            items, labelled, known, self.groups, weights, predictions, self.model is not None
-        )
+    weights = None
+    if probabilities is not None:
+        inverse = _inverse(probabilities, outcomes)
+        told, weights = (*told, inverse), inverse[labelled]
+    items, known = DistinctCounts.of(array), outcomes[labelled]
+    if model is None:
+        own = None if group is None else group[labelled]
+        numbers = numbered(own, [values[labelled] for values in told], len(labelled))
+        own_sign = None if sign is None else sign[labelled]
+        predictions = cross_fitted(items, labelled, known, numbers, prior, seed, own_sign)
+    else:
+        predictions = fixed(model, items.rows, len(labelled))
+    return Population(items, labelled, known, group, weights, predictions, model is not None)
 
 
 @readable
@@ -167,7 +106,6 @@ class Estimates(Drawn):
     remarks: tuple[str, ...]
     _whole: Domain = field(repr=False)
     _parts: dict[Any, Domain] = field(repr=False)
-    _given: Given = field(repr=False)
 
     @cached_property
     def differences(self) -> dict[tuple[Any, Any], dict[str, Difference]]:
@@ -182,9 +120,9 @@ class Estimates(Drawn):
         return differences_of(self._parts, self.level)
 
     def labels_for(self, width: float, quantity: str = "net win rate") -> int | None:
-        """How many labels, those there are among them, would make an interval so wide.
+        """How many labels, the present ones included, would make an interval so wide.
 
-        None where not even labels of all items would.
+        `None` if labelling every item would not be enough.
 
         Parameters
         ----------
@@ -204,8 +142,8 @@ class Estimates(Drawn):
     def labels_to_tell(self, bound: float, quantity: str = "net win rate") -> int | None:
         """How many labels would tell on which side of a bound a quantity is.
 
-        They leave the bound outside of the interval, if the estimate stays as it is. None where not
-        even labels of all items would.
+        They leave the bound outside of the interval, if the estimate stays as it is. `None` if
+        labelling every item would not be enough.
 
         Parameters
         ----------
@@ -214,49 +152,16 @@ class Estimates(Drawn):
             Key of `estimates`.
         """
         number = as_number(bound, "bound")
-        return self._whole.labels_to_tell(number, as_quantity(quantity), self.level)
-
-    def votes_for(self, width: float, quantity: str = "net win rate") -> int | None:
-        """How many votes per item, with the labels that there are, would make an interval so wide.
-
-        None where no number would. It is a rough number, found by leaving out half of the votes.
-
-        Parameters
-        ----------
-        width : float
-            From the low to the high end.
-        quantity : str
-            Key of `estimates`.
-        """
-        from btdagg.estimates.more_votes import some_of, votes_wanted
-
-        whole = self._whole
-        variance = (as_width(width, quantity) / 2 / whole.quantile(self.level)) ** 2
-        mean = whole.means[quantity]
-        given = self._given.in_order
-        some = given.among(some_of(given.is_labelled, given.seed))
-        return votes_wanted(
-            lambda counts: replace(some, counts=counts).population().domain(),
-            some.counts,
-            quantity,
-            variance - (mean.variance - mean.of_labels),
-            some.seed,
-        )
+        return self._whole.labels_to_tell(number, _as_quantity(quantity), self.level)
 
     def __str__(self) -> str:
-        lines = [f"{name} {one}" for name, one in self.estimates.items()]
+        lines = [f"{name} {estimate}" for name, estimate in self.estimates.items()]
         return "\n".join([*lines, *(f"remark: {text}" for text in self.remarks)])
 
 
 def as_width(width: float, quantity: str) -> float:
-    """Check the width of an interval.
-
-    Raises
-    ------
-    InputError
-        If it is not above 0 and below what the quantity can be.
-    """
-    number, ends = as_number(width, "width"), ends_of(as_quantity(quantity))
+    """Check the width of an interval: above 0 and below what the quantity can be."""
+    number, ends = as_number(width, "width"), ends_of(_as_quantity(quantity))
     most = ends.greatest - ends.least
     if not 0 < number < most:
         raise InputError(f"width is {number:g}, expected a number above 0 and below {most:g}")
@@ -316,8 +221,7 @@ def estimate(
     Raises
     ------
     InputError
-        If shapes disagree, a value is out of range (the message names its row), or fewer than two
-        items or groups have a label.
+        If shapes disagree, a value is out of range, or fewer than two items or groups have a label.
 
     Notes
     -----
@@ -347,12 +251,14 @@ def estimate(
         items = _of_tables(counts, labels, groups, probabilities, by)
         return estimate_items(items, model=model, prior=prior, level=level, seed=seed)
     same_index(counts=counts, labels=labels, groups=groups, probabilities=probabilities, by=by)
-    given = Given.of(counts, labels, groups, probabilities, model, prior, seed)
-    names, numbers = ([], None) if by is None else _values_of(by, len(given.outcomes))
-    population = given.population(*(() if numbers is None else (numbers,)))
+    told: list[NDArray[np.int64]] = []
+    if by is not None:
+        names, numbers = _values_of(by, len(labels))  # type: ignore[arg-type]
+        told.append(numbers)
+    population = population_of(counts, labels, groups, probabilities, model, prior, seed, *told)
     whole = population.domain()
     parts: dict[Any, Domain] = {}
-    if numbers is not None:
+    if by is not None:
         parts = {name: population.domain(numbers == number) for number, name in enumerate(names)}
     return Estimates(
         whole.estimates(level),
@@ -364,7 +270,6 @@ def estimate(
         _remarks(whole, population),
         whole,
         parts,
-        given,
     )
 
 
@@ -415,37 +320,26 @@ def _remarks(whole: Domain, population: Population) -> tuple[str, ...]:
     return tuple(found)
 
 
-def as_quantity(name: str) -> str:
-    """Check the name of a quantity.
-
-    Raises
-    ------
-    InputError
-        If there is none of that name.
-    """
+def _as_quantity(name: str) -> str:
     if name not in QUANTITIES:
         raise InputError(f"quantity is {name!r}, expected one of {', '.join(QUANTITIES)}")
     return name
 
 
-def _inverse(probabilities: ArrayLike, labels: NDArray[np.float64]) -> NDArray[np.float64]:
+def _inverse(probabilities: ArrayLike, outcomes: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return one over the probability of each item to be labelled."""
     array = as_numbers(probabilities, "probabilities").astype(np.float64)
-    if array.ndim != 1:
-        raise InputError(f"probabilities has shape {array.shape}, expected one dimension")
-    same_length("probabilities", len(array), "counts", len(labels))
-    unlabelled = np.isnan(labels[:, 0])
+    same_length("probabilities", len(array), "counts", len(outcomes))
+    unlabelled = np.isnan(outcomes[:, 0])
     good = ((array > 0) & (array <= 1)) | (np.isnan(array) & unlabelled)
     if not good.all():
         row = int(np.argmin(good))
         has = "could never have a label" if unlabelled[row] else "has a label"
         raise InputError(
             f"probabilities[{row}] is {array[row]:g} and the item {has}, expected a number above "
-            "0 and "
-            "at most 1"
+            "0 and at most 1"
         )
-    inverse: NDArray[np.float64] = 1 / array
-    return inverse
+    return np.asarray(1 / array)
 
 
 def _values_of(by: ArrayLike, n_items: int) -> tuple[list[Any], NDArray[np.int64]]:

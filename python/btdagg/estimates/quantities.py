@@ -1,11 +1,16 @@
-"""What is estimated: shares of labels and win rates."""
+"""What is estimated: shares of labels and win rates, and intervals that stay within their ends."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from btdagg._util.readable import readable
-from btdagg.estimates.intervals import Ends
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 QUANTITIES: dict[str, tuple[float, float, float]] = {
     "A": (0.0, 0.0, 1.0),
@@ -18,6 +23,13 @@ QUANTITIES: dict[str, tuple[float, float, float]] = {
 
 SHARES = ("A", "tie", "B")
 """Those that are shares of a label."""
+
+
+class Ends(NamedTuple):
+    """The least and the greatest value that a mean can have."""
+
+    least: float
+    greatest: float
 
 
 def ends_of(quantity: str) -> Ends:
@@ -37,8 +49,8 @@ class MeanEstimate:
     low, high : float
         Its interval.
     standard_error : float
-        0 where all labelled groups have the same mean. Then nothing is seen of how groups vary, and
-        the interval is as if each group were one label.
+        0 where all labelled groups have the same mean. Then it is unknown how groups vary, and the
+        interval is as if each group were one label.
     effective_labels : float
         How many labels would be worth as much without the judge; NaN where a standard error is 0.
     weight : float
@@ -57,3 +69,50 @@ class MeanEstimate:
 
     def __str__(self) -> str:
         return f"{self.value:.3f} ({self.low:.3f} to {self.high:.3f})"
+
+
+def effective_number(value: float, variance: float, ends: Ends) -> float:
+    """Return how many independent labels, each one of two ends, would have a variance above 0.
+
+    Where the mean is nearer to an end than one standard error, it is taken to be that far from it:
+    a mean that is corrected can come to lie anywhere there by chance.
+    """
+    span = ends.greatest - ends.least
+    error = min(variance**0.5 / span, 0.5)
+    p = min(max((value - ends.least) / span, error), 1 - error)
+    return float(p * (1 - p) / error**2)
+
+
+def wilson(
+    value: float, n: NDArray[np.float64], quantile: float, ends: Ends
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Wilson's interval of a mean between two ends.
+
+    Parameters
+    ----------
+    value : float
+        The mean.
+    n : (k,) array, above 0
+        Effective numbers of labels.
+    quantile : float
+        Such as Student's t at a level and degrees of freedom.
+    ends : Ends
+
+    Returns
+    -------
+    tuple of two (k,) arrays
+        Low and high ends.
+
+    References
+    ----------
+    Wilson (1927); Korn and Graubard (1998) for effective numbers; Franco, Little, Louis and Slud
+    (2019) compare such intervals for samples of groups.
+    """
+    span, square = ends.greatest - ends.least, quantile**2
+    p = min(max((value - ends.least) / span, 0.0), 1.0)
+    centre = (p + square / (2 * n)) / (1 + square / n)
+    half = quantile * np.sqrt(p * (1 - p) / n + square / (4 * n**2)) / (1 + square / n)
+    # Exactly at an end but for rounding where the mean is.
+    low = np.zeros_like(centre) if p == 0 else np.maximum(centre - half, 0.0)
+    high = np.ones_like(centre) if p == 1 else np.minimum(centre + half, 1.0)
+    return ends.least + span * low, ends.least + span * high

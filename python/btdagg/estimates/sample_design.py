@@ -172,18 +172,10 @@ def _names_of(ids: ArrayLike, n_items: int) -> NDArray[Any]:
     """Return ids, each of which occurs once."""
     names = as_id_array(ids, unsigned=True, name="ids")
     same_length("ids", len(names), "counts", n_items)
-    if names.dtype.kind == "O":
-        for row, name in enumerate(names):
-            if not isinstance(name, str):
-                raise InputError(f"ids[{row}] is {name!r}, expected text as the others")
-    texts = list(map(str, names.tolist()))
-    if len(set(texts)) < len(texts):
-        seen: dict[str, int] = {}
-        row = next(row for row, text in enumerate(texts) if seen.setdefault(text, row) < row)
-        first = seen[texts[row]]
-        raise InputError(
-            f"ids[{row}] is {texts[row]!r} as ids[{first}] is, expected each item once"
-        )
+    values, first = np.unique(names.astype(str), return_index=True)
+    if len(values) < len(names):
+        row = int(np.setdiff1d(np.arange(len(names)), first)[0])
+        raise InputError(f"ids[{row}] is {str(names[row])!r}, which stands there before")
     return names
 
 

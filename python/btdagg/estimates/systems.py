@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -10,10 +10,10 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg._util.display import Drawn
 from btdagg._util.readable import readable
-from btdagg._util.validation import same_index
-from btdagg.estimates.orientation import place_of, systems_of, turned_domain
-from btdagg.estimates.prediction_powered import Given
-from btdagg.estimates.strengths import Comparisons, corrected_strengths
+from btdagg._util.validation import is_missing, same_index, same_length, unmasked
+from btdagg.estimates.prediction_powered import population_of
+from btdagg.estimates.proxy import DistinctCounts, Predictions
+from btdagg.estimates.strengths import Comparisons, Standings, corrected_strengths
 from btdagg.evaluation.significance import holm, rank_clusters, statistically_tied
 from btdagg.model.intervals import ParameterInterval, as_level
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from btdagg.estimates.population import Domain, Population
     from btdagg.estimates.proxy import Predictor
     from btdagg.estimates.quantities import MeanEstimate
-    from btdagg.estimates.standings import Standings
     from btdagg.model.prior import Prior
 
 
@@ -191,11 +190,22 @@ def estimate_systems(
         )
     columns = {"system_a": system_a, "system_b": system_b, "groups": groups}
     same_index(counts=counts, labels=labels, probabilities=probabilities, **columns)
-    given = Given.of(counts, labels, groups, probabilities, model, prior, seed=0)
-    names, a, b = systems_of(system_a, system_b, len(given.outcomes))
-    reference = place_of(baseline, names)
+    names, a, b = _systems_of(system_a, system_b, len(labels))  # type: ignore[arg-type]
+    if baseline is not None and baseline not in names:
+        raise InputError(f"baseline is {baseline!r}, expected one of the systems {_listed(names)}")
+    reference = None if baseline is None else names.index(baseline)
     comparisons = Comparisons.of(a, b, names)
-    population = given.population(comparisons.pair, sign=comparisons.sign)
+    population = population_of(
+        counts,
+        labels,
+        groups,
+        probabilities,
+        model,
+        prior,
+        0,
+        comparisons.pair,
+        sign=comparisons.sign,
+    )
     whole = population.domain()
     fitted = corrected_strengths(population, whole.sample, comparisons).relative_to(reference)
     strengths, degrees_of_freedom = fitted.strengths, whole.sample.degrees_of_freedom
@@ -214,7 +224,7 @@ def estimate_systems(
             against = mine & ((a == reference) | (b == reference))
         rate = None
         if system != reference:
-            rate = turned_domain(population, against, b == system).estimates(level)["win rate"]
+            rate = _turned_domain(population, against, b == system).estimates(level)["win rate"]
         systems[names[system]] = SystemEstimate(
             int(mine.sum()),
             int((mine & known).sum()),
@@ -241,6 +251,54 @@ def estimate_systems(
         level,
         _remarks(systems, fitted, population, whole),
     )
+
+
+def _systems_of(
+    system_a: ArrayLike, system_b: ArrayLike, n_items: int
+) -> tuple[list[Any], NDArray[np.int64], NDArray[np.int64]]:
+    """Return names of all systems in order, and the numbers of the two of each item."""
+    columns = []
+    for argument, values in (("system_a", system_a), ("system_b", system_b)):
+        names = np.asarray(unmasked(values, argument)).tolist()
+        same_length(argument, len(names), "counts", n_items)
+        for missing in filter(is_missing, set(names)):
+            row = next(row for row, name in enumerate(names) if name is missing)
+            raise InputError(f"{argument}[{row}] is {missing}, expected a system for every item")
+        columns.append(names)
+    systems = sorted({*columns[0], *columns[1]})
+    number = {name: place for place, name in enumerate(systems)}
+    a, b = (np.array([number[name] for name in names], dtype=np.int64) for names in columns)
+    if (a == b).any():
+        row = int(np.argmax(a == b))
+        raise InputError(
+            f"system_b[{row}] is {systems[b[row]]!r} as system_a[{row}] is, expected two systems "
+            "for every item"
+        )
+    return systems, a, b
+
+
+def _turned_domain(
+    population: Population, inside: NDArray[np.bool_], is_b: NDArray[np.bool_]
+) -> Domain:
+    """Return the means over the items inside, turned where a system is B so that it is A."""
+    rows = np.flatnonzero(inside)
+    k = len(population.items.rows)
+    used, place = np.unique(population.items.place[rows] + k * is_b[rows], return_inverse=True)
+    counts, tables = population.items.rows[used % k], population.predictions.tables[:, used % k]
+    turned = used >= k
+    counts[turned], tables[:, turned] = counts[turned, ..., ::-1], tables[:, turned, ::-1]
+    own = inside[population.labelled]
+    labelled, outcomes = population.labelled[own], population.outcomes[own]
+    part = replace(
+        population,
+        items=DistinctCounts(counts, place.reshape(-1)),
+        labelled=np.searchsorted(rows, labelled),
+        outcomes=np.where(is_b[labelled, None], outcomes[:, ::-1], outcomes),
+        groups=None if population.groups is None else population.groups[rows],
+        weights=None if population.weights is None else population.weights[own],
+        predictions=Predictions(tables, population.predictions.fold[own]),
+    )
+    return part.domain()
 
 
 def _remarks(

@@ -11,7 +11,7 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg._util.validation import as_integer
 from btdagg.estimates.items import every_value, values_of
-from btdagg.estimates.sample_design import DESIGNS, ChosenItems, Design, choose
+from btdagg.estimates.sample_design import ChosenItems, Design, choose
 from btdagg.votes.schema import LABELS, Spec, fractions, names, parse, whole_numbers
 from btdagg.votes.table import Table, counts_of, refuse_duplicates, require
 from btdagg.votes.votes import Votes
@@ -50,11 +50,6 @@ class Drawing:
     votes : Votes
     group : str, optional
         Column of the votes: draw whole groups.
-
-    Raises
-    ------
-    InputError
-        If there is no such column, or an item has none or several values of it.
     """
 
     def __init__(self, votes: Votes, group: str | None = None) -> None:
@@ -81,13 +76,7 @@ class Drawing:
         self.counts: NDArray[np.int64] = np.concatenate(counts)
 
     def first(self, n: int, design: Design, seed: int) -> tuple[ChosenItems, pl.DataFrame]:
-        """Draw a sample, and return it with its table.
-
-        Raises
-        ------
-        InputError
-            As `choose` does.
-        """
+        """Draw a sample, and return it with its table."""
         chosen = self._chosen(n, design, as_integer(seed, "seed", 0, _MOST))
         return chosen, self._table(chosen, round_=1)
 
@@ -105,10 +94,8 @@ class Drawing:
             How many there will be, those of before among them.
         after : Table
             What `first` or `more` returned before, perhaps with labels and other columns.
-        design : str, optional
-            That of before.
-        seed : int, optional
-            That of before.
+        design, seed : optional
+            Those of before.
 
         Raises
         ------
@@ -119,13 +106,16 @@ class Drawing:
         import polars as pl
 
         before = parse_drawn(after)
-        self._refuse_other_columns(before)
+        for column in ("task", "group"):
+            if (column in self.items.columns) != (column in before.columns):
+                has, lacks = self.source, before.source
+                if column in before.columns:
+                    has, lacks = lacks, has
+                raise InputError(
+                    f"{has} is by {column}, and {lacks} is not; expected the same as before"
+                )
         drawn_by = cast("Design", _single(before, "design", design))
         drawn_with = int(_single(before, "seed", seed))
-        if drawn_by not in DESIGNS:
-            raise InputError(
-                f"{before.source}, column design: {drawn_by!r}, expected {' or '.join(DESIGNS)}"
-            )
         place = self._places(before)
         units = self._chosen(1, "simple", drawn_with).units[place]
         n_before, what = len(np.unique(units)), "items" if self._group is None else "groups"
@@ -133,7 +123,7 @@ class Drawing:
             raise InputError(
                 f"n is {n}, expected more than the {n_before} {what} that {before.source} has"
             )
-        self._refuse_another_draw(before, place, n_before)
+        self._refuse_another_draw(before, place, self._chosen(n_before, drawn_by, drawn_with))
         chosen = self._chosen(n, drawn_by, drawn_with)
         new = chosen.rows[~np.isin(chosen.rows, place)]
         rounds = before.frame["round"]
@@ -164,18 +154,6 @@ class Drawing:
             label=pl.lit(None, pl.Int8),
         )
 
-    def _refuse_other_columns(self, before: Table) -> None:
-        for column in ("task", "group"):
-            here, there = column in self.items.columns, column in before.columns
-            if here != there:
-                has, lacks = (self.source, before.source) if here else (before.source, self.source)
-                if column == "group":
-                    has, lacks = ("--group is given", f"{lacks} was drawn by item") if here else (
-                        f"{has} was drawn by group", "no --group is given"
-                    )  # fmt: skip
-                    raise InputError(f"{has}, and {lacks}; want the same as before")
-                raise InputError(f"{has} has a column {column}, and {lacks} has none")
-
     def _places(self, before: Table) -> NDArray[np.int64]:
         """Return the numbers of the items of before."""
         key = [name for name in ("task", "item") if name in self.items.columns]
@@ -191,60 +169,24 @@ class Drawing:
             )
         return places.to_numpy().astype(np.int64)
 
-    def _refuse_another_draw(self, before: Table, place: NDArray[np.int64], n: int) -> None:
-        """Check that the rows of before are what is drawn again, all n units of it."""
-        design, seed = before.frame["design"][0], before.frame["seed"][0]
-        again = self._chosen(n, design, seed)
-        if self._is_like(before, place, again) and len(place) == len(again.rows):
-            return
-        source, items = before.source, self.items["item"]
-        what = "items" if self._group is None else "groups"
-        now = f"want the votes that it was drawn from; {self.source} has {again.n_units:,} {what}"
-        known, strata = before.frame["probability"].to_numpy(), before.frame["stratum"].to_list()
-        chances = dict(zip(strata, known.tolist(), strict=True))
-        first = np.unique(again.units, return_index=True)[1]
-        said = np.nansum([chances.get(name, 0.0) for name in again.strata[first]])
-        if n < round(said) <= again.n_units:
-            whole = self._chosen(round(said), design, seed)
-            if self._is_like(before, place, whole):
-                item = items[int(np.setdiff1d(whole.rows, place)[0])]
-                raise InputError(
-                    f"{source}: item {item!r} was drawn and is missing, expected all rows, with an "
-                    "empty label where there is none"
-                )
-        for row, item in enumerate(place.tolist()):
-            if strata[row] != again.strata[item]:
-                raise InputError(
-                    f"{source}: item {items[item]!r} has stratum {strata[row]!r}, and by its votes "
-                    f"it is {again.strata[item]!r}; {now}"
-                )
-        for row, item in enumerate(place.tolist()):
-            if not abs(known[row] - again.probabilities[item]) <= _ROUNDING:
-                raise InputError(
-                    f"{source}: item {items[item]!r} has probability {known[row]:.6g}, and it "
-                    f"would be {again.probabilities[item]:.6g}; {now}"
-                )
-        other = items[int(np.setdiff1d(place, again.rows)[0])]
-        raise InputError(f"{source}: item {other!r} is not among those that are drawn; {now}")
-
-    def _is_like(self, before: Table, place: NDArray[np.int64], drawn: ChosenItems) -> bool:
-        """Whether the rows of before are among those of a sample, as they stand there."""
-        known = before.frame["probability"].to_numpy()
-        return (
-            bool(np.isin(place, drawn.rows).all())
-            and before.frame["stratum"].to_list() == drawn.strata[place].tolist()
-            and bool((np.abs(known - drawn.probabilities[place]) <= _ROUNDING).all())
-        )
+    def _refuse_another_draw(
+        self, before: Table, place: NDArray[np.int64], again: ChosenItems
+    ) -> None:
+        """Check that the rows of before are what is drawn again, all of it."""
+        away = before.frame["probability"].to_numpy() - again.probabilities[place]
+        differs = ~np.isin(place, again.rows) | ~(np.abs(away) <= _ROUNDING)
+        differs |= before.frame["stratum"].to_numpy() != again.strata[place]
+        rows = place[differs] if differs.any() else np.setdiff1d(again.rows, place)
+        if len(rows):
+            raise InputError(
+                f"{before.source}: item {self.items['item'][int(rows[0])]!r} is not as it would be "
+                f"drawn from {self.source}, expected all rows as they were drawn, with an empty "
+                "label where there is none, and the same votes"
+            )
 
 
 def parse_drawn(table: Table) -> Table:
-    """Check a table of items that were drawn.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, a value is invalid, an item comes twice, or there are no rows.
-    """
+    """Check a table of items that were drawn."""
     require(table, _DRAWN.required)
     rows = parse(table, _DRAWN.kinds)
     refuse_duplicates(rows, _DRAWN.key_of(rows))
@@ -270,18 +212,17 @@ def with_design(labels: Labels, drawn: Table) -> tuple[Labels, int]:
     Raises
     ------
     InputError
-        If the labels have probabilities already, an item was not drawn and has a label, or the
-        table is no such table.
+        If the labels have probabilities already, or an item was not drawn and has a label.
     """
-    known = parse_drawn(drawn)
+    drawn = parse_drawn(drawn)
     if "probability" in labels.columns:
-        raise InputError(f"{labels.source} has a column probability, and {known.source} another")
-    both = set(labels.columns) & set(known.columns)
+        raise InputError(f"{labels.source} has a column probability, and {drawn.source} another")
+    both = set(labels.columns) & set(drawn.columns)
     key = [name for name in ("task", "item") if name in both]
     told = ["probability"]
-    if "group" in known.columns and "group" not in labels.columns:
+    if "group" in drawn.columns and "group" not in labels.columns:
         told.append("group")
-    table = known.frame.select(*_keys(known.frame, key), *told)
+    table = drawn.frame.select(*_keys(drawn.frame, key), *told)
 
     def joined(frame: pl.DataFrame) -> pl.DataFrame:
         keys = frame.select(*_keys(frame, key))
@@ -289,14 +230,14 @@ def with_design(labels: Labels, drawn: Table) -> tuple[Labels, int]:
         return found.select(told)
 
     if table.select(key).is_duplicated().any():
-        raise InputError(f"{known.source} has tasks, and {labels.source} does not name them")
+        raise InputError(f"{drawn.source} has tasks, and {labels.source} does not name them")
     design = joined(labels.frame)
     chances = design["probability"]
     if chances.null_count():
         item = labels.frame["item"][int(chances.is_null().arg_true()[0])]
         raise InputError(
             f"{labels.source}: item {item!r} has a label and is not among those drawn in "
-            f"{known.source}"
+            f"{drawn.source}"
         )
     return replace(
         labels,

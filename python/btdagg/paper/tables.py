@@ -9,7 +9,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg.evaluation.cells import Cell
-from btdagg.evaluation.intervals import mean_interval
+from btdagg.evaluation.intervals import Interval, mean_interval
 from btdagg.evaluation.summary import lines_of, name_of_average, record, spread
 from btdagg.paper.raters import LeaveOneOut
 from btdagg.report.table import Entry, PivotCell, ReportTable
@@ -23,6 +23,7 @@ from btdagg.report.tables.common import (
     where,
 )
 from btdagg.report.wording import (
+    MISSING,
     NEW_ITEMS_NOTE,
     SPLITS_NOTE,
     fixed,
@@ -387,11 +388,11 @@ def tie_rate_table(found: TieRates, rows: str = "judge", columns: str = "templat
                     "n_missing": int(found.n_missing[i, j]),
                 }
                 whole = record({rows: row, columns: column}, {**counts, **spread("rate", rate)})
-                yield PivotCell((row,), names[j], percent_with_error(rate), False, whole)
-            yield PivotCell((row,), "average", percent_with_error(found.row_averages[i]))
+                yield PivotCell((row,), names[j], _rate(rate), False, whole)
+            yield PivotCell((row,), "average", _rate(found.row_averages[i]))
         for name, rate in zip(names, found.column_averages, strict=True):
-            yield PivotCell((average,), name, percent_with_error(rate))
-        yield PivotCell((average,), "average", percent_with_error(found.overall))
+            yield PivotCell((average,), name, _rate(rate))
+        yield PivotCell((average,), "average", _rate(found.overall))
 
     return ReportTable.pivot(
         "tie-rates",
@@ -401,3 +402,11 @@ def tie_rate_table(found: TieRates, rows: str = "judge", columns: str = "templat
         (rows,),
         cells(),
     )
+
+
+def _rate(interval: Interval | None) -> str:
+    """A rate and half the width of its interval, which need not be symmetric, in percent."""
+    if interval is None:
+        return MISSING
+    half = (interval.high - interval.low) / 2
+    return percent_with_error(Interval(interval.mean, interval.mean - half, interval.mean + half))

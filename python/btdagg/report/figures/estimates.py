@@ -14,7 +14,8 @@ from btdagg.report.style import WIDTH, abridged, without_frame, wrapped
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from btdagg.estimates import Estimates, MeanEstimate, SystemEstimates
+    from btdagg.estimates import Estimates, SystemEstimates
+    from btdagg.estimates.quantities import MeanEstimate
 
 _IN_ROW = 24  # letters of a name beside a row
 _ROW = 0.36  # inches

@@ -10,7 +10,9 @@ from btdagg.report.table import PivotCell, ReportTable
 from btdagg.report.wording import MISSING, counted, fixed, pvalue
 
 if TYPE_CHECKING:
-    from btdagg.estimates import Difference, Estimates, MeanEstimate
+    from btdagg.estimates import Estimates
+    from btdagg.estimates.differences import Difference
+    from btdagg.estimates.quantities import MeanEstimate
 
 _ALL = "all items"
 

@@ -11,7 +11,8 @@ from btdagg.report.tables.estimates import fields_of
 from btdagg.report.wording import MISSING, counted, fixed
 
 if TYPE_CHECKING:
-    from btdagg.estimates import SystemEstimate, SystemEstimates
+    from btdagg.estimates import SystemEstimates
+    from btdagg.estimates.systems import SystemEstimate
     from btdagg.model.intervals import ParameterInterval
 
 
