@@ -33,8 +33,8 @@ def test_of_four_thousand_truncated_answers_few_are_bought(tmp_path):
     assert run.n_calls <= 64
     assert run.is_useless
     assert not run.is_done
-    assert "truncated; the endpoint's limit on an answer cuts them off" in run.stopped
-    assert "set max_answer_tokens, and ask again for those" in run.stopped
+    assert "are truncated (most often: cut off at the limit of tokens)" in run.stopped
+    assert "raise max_answer_tokens" in run.stopped
 
 
 def test_a_judge_that_is_cut_off_now_and_then_loses_nothing_else(tmp_path):
@@ -56,34 +56,28 @@ def test_a_judge_that_is_cut_off_now_and_then_loses_nothing_else(tmp_path):
 @pytest.mark.parametrize(
     ("reply", "said"),
     [
-        (ChatReply("[[C]]"), 'they say C, which is none of A, B, TIE: if that is a tie, put'),
-        (ChatReply("Verdict: C"), 'put tie = "C" under [answer] in the template'),
-        (ChatReply("", "Hm."), "they are reasoning alone: lower reasoning_effort"),
-        (ChatReply(""), "the endpoint sends no text"),
-        (ChatReply("I'm sorry, I cannot."), "the judge will not judge (I'm sorry, I cannot.)"),
-        (ChatReply("A is better."), "reason is 'no explicit verdict': structured answers"),
-        (ChatReply("...", "Hm.", "length"), "cuts them off: raise max_answer_tokens to 400"),
+        (ChatReply("[[C]]"), 'are unparsed (most often: not one of the words asked for: "C")'),
+        (ChatReply("", "Hm."), "are empty (most often: no text); lower reasoning_effort"),
+        (ChatReply("I'm sorry, I cannot."), "are refused (most often: I'm sorry, I cannot.)"),
     ],
-)  # fmt: skip
+)
 def test_what_may_help_is_said(tmp_path, reply, said):
-    run = judged(tmp_path, lambda _: reply, 20, max_answer_tokens=100)
-    assert said in run.stopped
+    assert said in judged(tmp_path, lambda _: reply, 20).stopped
 
 
 def test_the_level_of_the_test():
     """Half of the answers useless: hardly ever stopped. Nearly all: soon."""
     draw = random.Random(1)
     bad, good = Reading("empty", reason="no text"), Reading("ok", 1)
-    reply = ChatReply("")
     half = Usefulness()
-    assert not any(half.see(draw.choice((bad, good)), reply) for _ in range(100_000))
+    assert not any(half.see(draw.choice((bad, good))) for _ in range(100_000))
     nearly = Usefulness()
-    n = next(n for n in range(1000) if nearly.see(good if draw.random() < 0.05 else bad, reply))
+    n = next(n for n in range(1000) if nearly.see(good if draw.random() < 0.05 else bad))
     assert n < 100
     # A judge that has been good for long is found out as soon.
     turned = Usefulness()
-    assert not any(turned.see(good, reply) for _ in range(10_000))
-    assert [turned.see(bad, reply) for _ in range(24)] == [False] * 23 + [True]
+    assert not any(turned.see(good) for _ in range(10_000))
+    assert [turned.see(bad) for _ in range(24)] == [False] * 23 + [True]
 
 
 @pytest.fixture

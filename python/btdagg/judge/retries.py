@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import math
 import random
-import re
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import replace
@@ -326,56 +325,32 @@ class Usefulness:
 
     def __init__(self) -> None:
         self._sum = 0.0
-        self._last: deque[tuple[str, str, bool]] = deque(maxlen=64)
+        self._last: deque[tuple[str, str]] = deque(maxlen=64)
 
-    def see(self, reading: Reading, reply: ChatReply) -> bool:
+    def see(self, reading: Reading) -> bool:
         """Take an answer in; whether it shows that going on is of no use."""
         if reading.status == "ok":
             self._sum = max(self._sum + math.log(0.1 / 0.5), 0.0)
         else:
             self._sum += math.log(0.9 / 0.5)
-            self._last.append((reading.status, reading.reason, bool(reply.reasoning)))
+            self._last.append((reading.status, reading.reason))
         return self._sum >= math.log(1e6)
 
-    def cause(self, judging: Judging) -> str:
+    def cause(self) -> str:
         """Say what the useless answers have in common, and what may help."""
-        status, n = Counter(status for status, _, _ in self._last).most_common(1)[0]
-        reasons = [reason for other, reason, _ in self._last if other == status]
-        thinks = 2 * sum(thinks for other, _, thinks in self._last if other == status) > n
-        remedy = _remedy(status, reasons, thinks, judging)
+        status, n = Counter(status for status, _ in self._last).most_common(1)[0]
+        reasons = Counter(reason for other, reason in self._last if other == status)
         return (
-            f"answers hold no votes: of the last {len(self._last)} without one {n} are {status}; "
-            f"{remedy}"
+            f"answers hold no votes: of the last {len(self._last)} without one {n} are {status} "
+            f"(most often: {reasons.most_common(1)[0][0]}); {_REMEDIES[status]}"
         )
 
 
-_OTHER_WORD = re.compile(r'not one of the words asked for: "(?:\[\[)?([^"\]]{1,24})')
-
-
-def _remedy(status: str, reasons: list[str], thinks: bool, judging: Judging) -> str:
-    reason = Counter(reasons).most_common(1)[0][0]
-    if status == "truncated":
-        most = judging.max_answer_tokens
-        bound = "the endpoint's limit on an answer" if most is None else f"{most} tokens"
-        more = "set max_answer_tokens" if most is None else f"raise max_answer_tokens to {4 * most}"
-        less = " or lower reasoning_effort" if thinks else ""
-        return f"{bound} cuts them off: {more}{less}, and ask again for those that are truncated"
-    if status == "empty":
-        if thinks:
-            return "they are reasoning alone: lower reasoning_effort or raise max_answer_tokens"
-        return "the endpoint sends no text: try streaming, or another name of the model"
-    if status == "refused":
-        return f"the judge will not judge ({reason}): another template or model may"
-    matches = (_OTHER_WORD.match(other) for other in reasons)
-    words = Counter(match[1].strip() for match in matches if match is not None)
-    for word, n in words.most_common(1):
-        if n > len(reasons) / 2:
-            return (
-                f"they say {word}, which is none of {', '.join(judging.prompt.answer.words)}: if "
-                f'that is a tie, put tie = "{word}" under [answer] in the template'
-            )
-    asks_for_json = "" if judging.structured else "structured answers may help, and "
-    return (
-        f"the most frequent reason is {reason!r}: {asks_for_json}{{answer}} in a template tells "
-        "the judge how to answer"
-    )
+_REMEDIES = {
+    "truncated": "raise max_answer_tokens, or lower reasoning_effort, and ask again for these",
+    "empty": "lower reasoning_effort or raise max_answer_tokens if they are reasoning alone; "
+    "else try streaming, or another name of the model",
+    "refused": "another template or model may help",
+    "unparsed": "structured answers may help; {answer} in a template tells the judge how to "
+    "answer, and its table [answer] has the word for a tie",
+}

@@ -413,9 +413,9 @@ class _Sampler:
         self._run.n_confident += reading.confidence is not None
         if reading.status == "ok":
             self._voted.set()
-        if self._usefulness.see(reading, reply) and not self._stopping.is_set():
+        if self._usefulness.see(reading) and not self._stopping.is_set():
             self._run.is_useless = True
-            self._halt(self._usefulness.cause(self._judging))
+            self._halt(self._usefulness.cause())
         return Answered.of_reply(claimed, reply, reading, attempts, self._judging.prices)
 
     # The store
