@@ -90,16 +90,16 @@ def test_any_text_without_the_forms_is_never_a_vote(text, answer):
     assume(
         not any(
             form in folded
-            for form in (
+            for form in [
                 "[[",
                 "verdict",
                 "winner",
                 "final",
-                "my ",
+                "my",
                 "overall",
                 "preferred",
                 "<answer",
-            )
+            ]
         )
     )
     assume(parse_verdict(f"{text}\nThat is all.", answer).status != "truncated")
@@ -181,20 +181,10 @@ def test_a_pattern_has_one_group(pattern, message):
 # Votes
 
 
-@pytest.mark.parametrize(
-    ("choice", "order", "vote"),
-    [
-        ("first", "AB", 1),
-        ("second", "AB", -1),
-        ("first", "BA", -1),
-        ("second", "BA", 1),
-        ("tie", "AB", 0),
-        ("tie", "BA", 0),
-    ],
-)
-def test_a_vote_is_from_the_point_of_view_of_a(choice, order, vote):
-    assert vote_of(Verdict(choice, "ok"), order) == vote
-    assert vote_of(Verdict(None, "unparsed"), order) is None
+def test_a_vote_is_from_the_point_of_view_of_a():
+    for choice, vote in (("first", 1), ("second", -1), ("tie", 0)):
+        assert vote_of(Verdict(choice, "ok"), "AB") == vote == -vote_of(Verdict(choice, "ok"), "BA")
+    assert vote_of(Verdict(None, "unparsed"), "AB") is None
 
 
 # Probabilities of sequences

@@ -106,21 +106,6 @@ def test_what_a_fault_means(dialect, said, words, kind, retry_after, stream):
     assert not found.may_cost
 
 
-@pytest.mark.parametrize(
-    ("dialect", "status", "kind", "words"),
-    [
-        (DIALECTS[0], 429, "quota", "HTTP 429: out of quota"),
-        (anthropic, 400, "quota", "HTTP 400: out of quota: Your credit balance is too low"),
-        (gemini, 400, "wrong_key", "refuses the key of GEMINI_API_KEY (HTTP 400)"),
-    ],
-    ids=repr,
-)
-def test_what_no_further_call_can_help(dialect, status, kind, words):
-    found = fault(dialect.client(lambda _: Fault(status, "", kind)))
-    assert str(found).startswith(words)
-    assert found.kind == "fatal"
-
-
 @pytest.mark.parametrize("dialect", DIALECTS[:2], ids=repr)
 def test_a_filter_that_answers_with_an_error_refuses(dialect):
     reply = complete(dialect.client(lambda _: Fault(400, "The filter.", "filter")))

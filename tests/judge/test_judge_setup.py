@@ -121,25 +121,6 @@ def test_a_certificate_that_nobody_trusts(cli, folder, endpoint, monkeypatch):
     assert judge(cli, server.url, *PLAIN)[0] == 0
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (
-            lambda labels: labels.with_columns(item=pl.lit("x") + pl.col("item")),
-            "no label is of an",
-        ),
-        (lambda labels: labels.with_columns(label=pl.lit(1)), "all 12 labels of these pairs are 1"),
-    ],
-)
-@pytest.mark.parametrize("dry", [[], ["--dry-run"]])
-def test_labels_that_do_not_go_with_the_pairs(cli, folder, endpoint, change, said, dry):
-    server = endpoint(of_model_m)
-    change(pl.read_csv("labels.csv")).write_csv("wrong.csv")
-    run = ["run", "pairs.jsonl", "--model", "m", "--base-url", server.url, "-n", "2", *PLAIN]
-    assert said in one_line(*cli(*run, "--labels", "wrong.csv", *dry))
-    assert server.requests == []
-
-
 def test_votes_of_another_endpoint_are_not_mixed_in(cli, folder, endpoint):
     one, other = endpoint(of_model_m), endpoint(of_model_m)
     assert judge(cli, one.url, *PLAIN, *config(max_calls=10))[0] == 3
