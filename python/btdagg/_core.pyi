@@ -27,7 +27,6 @@ __all__ = [
     "decide_under",
     "exceeds",
     "pack_texts",
-    "pack_wide",
     "profile",
     "tally_integers",
     "tally_strings",
@@ -114,8 +113,6 @@ class Posterior:
     def parameters(self, /) -> tuple[float, float, float]: ...
     @property
     def shares(self, /) -> tuple[float, float, float]: ...
-    @property
-    def matched_rate(self, /) -> float: ...
 
 @final
 class Panel:
@@ -161,10 +158,6 @@ class Refits:
     def fit(
         self, /, weights: NDArray[np.float64], n_threads: int
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]: ...
-    def gradients(self, /, theta: Sequence[float]) -> NDArray[np.float64]: ...
-    def hessian(
-        self, /, theta: Sequence[float], weights: NDArray[np.float64]
-    ) -> list[list[float]]: ...
 
 @final
 class PermutationTest:
@@ -247,9 +240,8 @@ class ConformalTest:
         parts: tuple[Sequence[int], int, int, Sequence[float], float, float],
     ) -> ConformalTest: ...
 
-_Packed = tuple[NDArray[np.uint8], NDArray[np.int64]]
 _Items = NDArray[np.int64] | tuple[NDArray[np.uint8], int, NDArray[np.int64]]
-_Ids = NDArray[np.int64] | _Packed
+_Ids = NDArray[np.int64] | list[str]
 
 @final
 class RunningTally:
@@ -264,34 +256,22 @@ class RunningTally:
         votes: NDArray[np.int8],
         samples: NDArray[np.uint32] | None,
         channels: NDArray[np.uint32] | None,
+        drop_late: bool,
         n_threads: int,
-    ) -> None: ...
-    def late(
-        self,
-        /,
-        items: _Items,
-        votes: NDArray[np.int8],
-        samples: NDArray[np.uint32] | None,
-        channels: NDArray[np.uint32] | None,
-    ) -> NDArray[np.bool_] | None: ...
-    def add_one(self, /, item: int | str, vote: int, sample: int, channel: int) -> bool: ...
-    def counts_one(self, /, item: int | str) -> list[int] | None: ...
+    ) -> int: ...
+    def counts_of(self, /, items: _Items) -> NDArray[np.int64]: ...
     def counts(self, /) -> tuple[_Ids, NDArray[np.int64]]: ...
     def settle(self, /, rule: StoppingRule) -> tuple[_Ids, NDArray[np.int8], NDArray[np.int64]]: ...
-    def conflicts(self, /) -> list[tuple[int, int, int, list[bool]]]: ...
-    def merge(self, /, other: RunningTally, channels: Sequence[int]) -> None: ...
-    def copy(self, /) -> RunningTally: ...
     def export(
         self, /
     ) -> tuple[_Ids, NDArray[np.bool_], NDArray[np.uint64], list[tuple[int, int]]]: ...
-    @staticmethod
-    def restore(
-        deduplicate: bool,
+    def absorb(
+        self,
+        /,
         items: _Items,
         reported: NDArray[np.bool_],
         planes: NDArray[np.uint64],
         lanes: Sequence[tuple[int, int]],
-    ) -> RunningTally: ...
+    ) -> None: ...
 
-def pack_texts(items: list[str]) -> _Packed: ...
-def pack_wide(items: NDArray[np.uint32]) -> _Packed: ...
+def pack_texts(items: list[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]: ...

@@ -7,7 +7,7 @@ import math
 import sys
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -15,14 +15,14 @@ from btdagg import _core
 from btdagg._core import InputError
 from btdagg._util.files import FileFormat, SavedAsJson
 from btdagg._util.readable import readable
-from btdagg._util.validation import as_groups, as_integer, as_number, as_numbers, in_label_order
+from btdagg._util.validation import as_groups, as_integer, as_numbers, in_label_order
+from btdagg.model.intervals import as_level
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
-_FILE = FileFormat("btdagg.drift", "drift monitor")
 _MOST_VOTES = 128
 
 # Levels that the means of groups are put into. Any number of them keeps the level of the test.
@@ -155,6 +155,8 @@ class DriftMonitor(SavedAsJson):
     ('tie rate',)
     """
 
+    FILE: ClassVar[FileFormat] = FileFormat("btdagg.drift", "drift monitor")
+
     def __init__(
         self,
         reference: ArrayLike,
@@ -163,9 +165,7 @@ class DriftMonitor(SavedAsJson):
         level: float = 0.01,
         seed: int = 0,
     ) -> None:
-        self.level = as_number(level, "level")
-        if not 0 < self.level < 1:
-            raise InputError(f"level is {level!r}, expected a number above 0 and below 1")
+        self.level = as_level(level)
         first = _as_votes(reference, "reference", None)
         if not len(first):
             raise InputError("reference is empty, expected at least one item")
@@ -313,65 +313,53 @@ class DriftMonitor(SavedAsJson):
     def _shown(self) -> str:
         return " and ".join(map(str, self.n_votes))
 
-    def to_json(self) -> str:
-        """Return all that the monitor holds as versioned JSON; floats keep every bit."""
-        return _FILE.dumps(
-            {
-                "level": self.level,
-                "n_votes": self.n_votes,
-                "n_reference": self._n_reference,
-                "n_items": self._n_items,
-                "sums": self._sums.tolist(),
-                "totals": self._totals.tolist(),
-                "moved_at": self._moved_at,
-                "tests": [test.state() for test in self._tests],
-                **({} if self._open is None else {"open": self._open._asdict()}),
-            }
-        )
+    def as_dict(self) -> dict[str, Any]:
+        """Return all that the monitor holds as plain values."""
+        return {
+            "level": self.level,
+            "n_votes": self.n_votes,
+            "n_reference": self._n_reference,
+            "n_items": self._n_items,
+            "sums": self._sums.tolist(),
+            "totals": self._totals.tolist(),
+            "moved_at": self._moved_at,
+            "tests": [test.state() for test in self._tests],
+            **({} if self._open is None else {"open": self._open._asdict()}),
+        }
 
     @classmethod
-    def from_json(cls, text: str | bytes, *, source: str = "monitor") -> Self:
-        """Return the monitor that `to_json` wrote.
+    def from_dict(cls, fields: dict[str, Any]) -> Self:
+        """Return the monitor from the fields of `as_dict`.
 
         Raises
         ------
-        InputError
-            If the text is truncated, damaged or of a later version; `source` names it.
+        ValueError
+            If its parts do not belong together.
         """
-        return _FILE.loads(text, source, cls._of)
-
-    @classmethod
-    def _of(cls, found: dict[str, Any]) -> Self:
         monitor = cls.__new__(cls)
-        monitor.level = as_number(found["level"], "level")
-        monitor.n_votes = tuple(as_integer(n, "n_votes", 1, _MOST_VOTES) for n in found["n_votes"])
-        monitor._n_reference = as_integer(found["n_reference"], "n_reference", 1)
-        monitor._n_items = as_integer(found["n_items"], "n_items", 0)
-        monitor._sums = np.array(found["sums"], dtype=np.float64)
-        monitor._totals = np.array(found["totals"], dtype=np.int64)
-        monitor._moved_at = list(found["moved_at"])
-        monitor._open = _Open(**found["open"]) if "open" in found else None
-        monitor._tests = [_core.ConformalTest.from_state(tuple(test)) for test in found["tests"]]
-        shape = (2, len(FACETS))
+        monitor.level = as_level(fields["level"])
+        monitor.n_votes = tuple(as_integer(n, "n_votes", 1, _MOST_VOTES) for n in fields["n_votes"])
+        monitor._n_reference = as_integer(fields["n_reference"], "n_reference", 1)
+        monitor._n_items = as_integer(fields["n_items"], "n_items", 0)
+        monitor._sums = np.array(fields["sums"], dtype=np.float64)
+        monitor._totals = np.array(fields["totals"], dtype=np.int64)
+        monitor._moved_at = list(fields["moved_at"])
+        monitor._open = _Open(**fields["open"]) if "open" in fields else None
+        monitor._tests = [_core.ConformalTest.from_state(tuple(test)) for test in fields["tests"]]
         sizes = [len(test.state()[0]) for test in monitor._tests]
-        good = (
-            0 < monitor.level < 1
-            and len(monitor.n_votes) in (1, 2)
-            and monitor._sums.shape == monitor._totals.shape == shape
-            and len(monitor._moved_at) == len(FACETS)
-            and all(
-                at is None or (type(at) is int and 1 <= at <= monitor._n_items)
-                for at in monitor._moved_at
-            )
-            and sizes == monitor._n_levels
-            and (monitor._open is None or monitor._open.is_whole)
-            and np.isfinite(monitor._sums).all()
-            and (monitor._totals >= 0).all()
-            and all(type(total) is int for row in found["totals"] for total in row)
-        )
-        if not good:
+        if (
+            len(monitor.n_votes) not in (1, 2)
+            or not monitor._sums.shape == monitor._totals.shape == (2, len(FACETS))
+            or len(monitor._moved_at) != len(FACETS)
+            or sizes != monitor._n_levels
+            or not np.isfinite(monitor._sums).all()
+        ):
             raise ValueError("its parts do not belong together")
         return monitor
+
+    def to_json(self) -> str:
+        """Return the whole as versioned JSON in one line; floats keep every bit."""
+        return self.FILE.dumps(self.as_dict())
 
     def __reduce__(self) -> tuple[Any, tuple[str]]:
         return DriftMonitor.from_json, (self.to_json(),)
@@ -387,17 +375,6 @@ class _Open(NamedTuple):
     name: str | None = None
     sums: Sequence[float] = (0.0, 0.0, 0.0)
     known: Sequence[int] = (0, 0, 0)
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether it can be one that was saved."""
-        return (
-            (self.name is None or isinstance(self.name, str))
-            and len(self.sums) == len(self.known) == len(FACETS)
-            and all(math.isfinite(total) for total in self.sums)
-            and all(type(count) is int and count >= 0 for count in self.known)
-            and all(abs(s) <= k for s, k in zip(self.sums, self.known, strict=True))
-        )
 
 
 def _by_group(

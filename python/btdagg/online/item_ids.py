@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
 from btdagg._util.ids import as_id_array
-from btdagg._util.readable import readable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-
-@readable
-class Texts(NamedTuple):
-    """Texts one after the other: UTF-8 bytes, where the first begins and where each ends."""
-
-    data: NDArray[np.uint8]
-    start: int
-    ends: NDArray[np.int64]
+# Integers, or texts as UTF-8 bytes, where the first begins, and where each ends.
+Ids: TypeAlias = "NDArray[np.int64] | tuple[NDArray[np.uint8], int, NDArray[np.int64]]"
 
 
-def as_ids(items: Any) -> NDArray[np.int64] | Texts:
-    """Return ids as an array of int64 or as `Texts`.
+def as_ids(items: Any) -> Ids:
+    """Return ids as the core takes them.
 
     Parameters
     ----------
@@ -49,36 +42,19 @@ def as_ids(items: Any) -> NDArray[np.int64] | Texts:
             items, library = items.rechunk().to_arrow(), "pyarrow"
     if library == "pyarrow":
         return _of_arrow(items)
-    if library == "pandas":
-        items = items.to_numpy()
-    array = as_id_array(items, unsigned=False)
-    if array.dtype.kind in "OT":
-        return as_texts(array.tolist())
-    if array.dtype.kind == "U":
-        if not array.size:
-            return as_texts([])
-        native = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
-        data, ends = _core.pack_wide(native.view(np.uint32).reshape(len(native), -1))
-        return Texts(data, 0, ends)
+    array = as_id_array(items.to_numpy() if library == "pandas" else items, unsigned=False)
+    if array.dtype.kind in "OTU":
+        data, ends = _core.pack_texts(array.tolist())
+        return data, 0, ends
     if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
         row = int(array.argmax())
-        raise InputError(f"items[{row}] is {array[row]}, expected an integer below 2**63")
+        raise InputError(
+            argument="items", row=row, came=int(array[row]), expected="an integer below 2**63"
+        )
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
-def as_texts(items: list[Any]) -> Texts:
-    """Return a list of str as `Texts`.
-
-    Raises
-    ------
-    InputError
-        If one is another object or has a lone surrogate; the message names the row.
-    """
-    data, ends = _core.pack_texts(items)
-    return Texts(data, 0, ends)
-
-
-def _of_arrow(items: Any) -> NDArray[np.int64] | Texts:
+def _of_arrow(items: Any) -> Ids:
     import pyarrow as pa
 
     if isinstance(items, pa.ChunkedArray):
@@ -90,66 +66,13 @@ def _of_arrow(items: Any) -> NDArray[np.int64] | Texts:
         return as_ids(items.to_numpy(zero_copy_only=False))
     if pa.types.is_dictionary(items.type):
         items = items.dictionary_decode()
-    kind = items.type
-    text = pa.types.is_string(kind) or pa.types.is_string_view(kind)
-    if not (text or pa.types.is_large_string(kind)):
-        raise InputError(f"items has type {kind}, expected integers or strings")
-    if text:
+    if pa.types.is_string(items.type) or pa.types.is_string_view(items.type):
         items = items.cast(pa.large_string())
+    if not pa.types.is_large_string(items.type):
+        raise InputError(f"items has type {items.type}, expected integers or strings")
     if not len(items):
-        return Texts(np.empty(0, dtype=np.uint8), 0, np.empty(0, dtype=np.int64))
+        return np.empty(0, dtype=np.uint8), 0, np.empty(0, dtype=np.int64)
     _, offsets, data = items.buffers()
     bounds = np.frombuffer(offsets, dtype=np.int64)[items.offset : items.offset + len(items) + 1]
-    bytes_of = np.frombuffer(data, dtype=np.uint8) if data is not None else np.empty(0, np.uint8)
-    return Texts(bytes_of, int(bounds[0]), bounds[1:])
-
-
-def as_strings(data: NDArray[np.uint8], ends: NDArray[np.int64]) -> NDArray[np.object_]:
-    """Return texts as an array of str."""
-    text = data.tobytes()
-    found = np.empty(len(ends), dtype=object)
-    start = 0
-    for place, end in enumerate(ends.tolist()):
-        found[place] = text[start:end].decode()
-        start = end
-    return found
-
-
-def check_id(item: object) -> None:
-    """Refuse an id that is no text and no integer of 64 bits.
-
-    Raises
-    ------
-    InputError
-    """
-    if isinstance(item, bool) or not isinstance(item, int | str | np.integer):
-        raise InputError(f"item is {item!r}, expected an integer or a string")
-    if isinstance(item, str):
-        try:
-            item.encode()
-        except UnicodeEncodeError:
-            raise InputError(f"item is {item!r}, which has a lone surrogate") from None
-    elif not -(2**63) <= item < 2**63:
-        raise InputError(f"item is {item}, expected an integer from -2**63 to below 2**63")
-
-
-def rows_of(ids: NDArray[np.int64] | Texts, kept: NDArray[np.intp]) -> NDArray[np.int64] | Texts:
-    """Return the ids of some rows."""
-    if not isinstance(ids, Texts):
-        return ids[kept]
-    return as_texts([_text(ids, row) for row in kept.tolist()])
-
-
-def shown_id(ids: NDArray[np.int64] | Texts, row: int) -> str:
-    """Write the id of a row for a message."""
-    return repr(_text(ids, row)) if isinstance(ids, Texts) else str(ids[row])
-
-
-def _text(ids: Texts, row: int) -> str:
-    start = ids.ends[row - 1] if row else ids.start
-    return ids.data[start : ids.ends[row]].tobytes().decode()
-
-
-def ids_as_array(ids: Any) -> NDArray[Any]:
-    """Return ids, as the compiled tallies give them, as one array."""
-    return as_strings(*ids) if isinstance(ids, tuple) else ids
+    texts = np.frombuffer(data if data is not None else b"", dtype=np.uint8)
+    return texts, int(bounds[0]), bounds[1:]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 
@@ -15,15 +15,17 @@ from btdagg._util.files import FileFormat, SavedAsJson
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_counts, as_integer, as_number, as_numbers
 from btdagg.model.davidson import DavidsonModel
-from btdagg.online.predictive import VoteDistribution
+from btdagg.online.predictive import VoteDistribution, fit_votes
 from btdagg.votes.provenance import warn_of
 
 if TYPE_CHECKING:
+    import polars as pl
     from numpy.typing import ArrayLike, NDArray
 
 Kind = Literal["lossless", "risk-bounded", "cost-optimal"]
 
 RULE_FILE = FileFormat("btdagg.stopping-rule", "stopping rule")
+_FIELDS = ("kind", "n", "step", "epsilon", "price", "votes", "model")
 _MOST_VOTES = 128
 
 
@@ -54,7 +56,6 @@ class StoppingRule(SavedAsJson, Displayed):
     Attributes
     ----------
     kind : {"lossless", "risk-bounded", "cost-optimal"}
-        The kind of rule.
     model : DavidsonModel
         Decides from all `n` votes.
     n : int
@@ -69,9 +70,8 @@ class StoppingRule(SavedAsJson, Displayed):
 
     Notes
     -----
-    Methods over arrays take `counts`, (n, 3) non-negative integers as `DavidsonModel.decide` does,
-    and `n_threads`, which does not change a bit of the result. They raise `InputError` naming the
-    first row with a bad count or with more than `n` votes.
+    Methods over arrays take `counts` and `n_threads` as `DavidsonModel.decide` does. They raise
+    `InputError` naming the first row with a bad count or with more than `n` votes.
 
     Making a rule warns (`ProvenanceWarning`) if the model was fitted for another number of votes.
 
@@ -80,6 +80,8 @@ class StoppingRule(SavedAsJson, Displayed):
     Backward induction: Bellman (1957); Ferguson, Optimal Stopping and Applications. The price as
     the Lagrange multiplier of a budget: Everett (1963).
     """
+
+    FILE: ClassVar[FileFormat] = RULE_FILE
 
     kind: Kind
     model: DavidsonModel
@@ -112,11 +114,6 @@ class StoppingRule(SavedAsJson, Displayed):
             For forecasts of what the rule saves. It does not change where the rule stops.
         step : int
             Stop only after a multiple of `step` votes; `n` must be such a multiple.
-
-        Raises
-        ------
-        InputError
-            If an argument is out of range.
         """
         return cls("lossless", model, n, step, votes)
 
@@ -143,11 +140,6 @@ class StoppingRule(SavedAsJson, Displayed):
             Chances of the votes to come; see `fit_votes`.
         epsilon : float
             Above 0 and below 0.5.
-
-        Raises
-        ------
-        InputError
-            If an argument is out of range.
         """
         return cls("risk-bounded", model, n, step, votes, epsilon=epsilon)
 
@@ -240,13 +232,7 @@ class StoppingRule(SavedAsJson, Displayed):
         return self._kernel.decide(as_counts(counts), as_integer(n_threads, "n_threads", 1))
 
     def stops_one(self, minus: int, tie: int, plus: int) -> bool:
-        """Whether an item with these counts is settled.
-
-        Raises
-        ------
-        InputError
-            If a count is not a non-negative integer, or there are more than `n` votes.
-        """
+        """Whether an item with these counts is settled."""
         return self._kernel.stops_one(minus, tie, plus)
 
     def decide_one(self, minus: int, tie: int, plus: int) -> int:
@@ -256,21 +242,13 @@ class StoppingRule(SavedAsJson, Displayed):
     def votes_to_ask(self, counts: ArrayLike, *, n_threads: int = 1) -> NDArray[np.int64]:
         """How many votes to ask for at once, (n,): the fewest after which an item may be settled.
 
-        0 where it is. To ask for them one by one would save none of them. After a multiple of
-        `step` votes it is a multiple of `step`; after another number, as where one was lost, it is
-        what is missing to a stop.
+        0 where it is. Asking for them one by one would save none of them.
         """
         checked, threads = as_counts(counts), as_integer(n_threads, "n_threads", 1)
         return self._kernel.votes_to_ask(checked, threads).astype(np.int64)
 
     def votes_to_ask_one(self, minus: int, tie: int, plus: int) -> int:
-        """How many votes to ask for of an item with these counts; see `votes_to_ask`.
-
-        Raises
-        ------
-        InputError
-            As for `stops_one`.
-        """
+        """How many votes to ask for of an item with these counts; see `votes_to_ask`."""
         return self._kernel.votes_to_ask_one(minus, tie, plus)
 
     def votes_left(self, counts: ArrayLike, *, n_threads: int = 1) -> NDArray[np.float64]:
@@ -319,11 +297,6 @@ class StoppingRule(SavedAsJson, Displayed):
         votes : (n_items, n) array of -1, 0, 1
             All `n` votes of each item.
 
-        Returns
-        -------
-        StoppedVotes
-            How many votes each item gets, and its label.
-
         Raises
         ------
         InputError
@@ -342,43 +315,26 @@ class StoppingRule(SavedAsJson, Displayed):
         n_votes = stops.argmax(axis=1)
         return StoppedVotes(n_votes, self.decide(running[np.arange(len(array)), n_votes]))
 
-    def to_json(self) -> str:
-        """Return the rule as versioned JSON, with its model; floats keep every bit."""
-        fields = {
-            "kind": self.kind,
-            "n": self.n,
-            "step": self.step,
-            "epsilon": self.epsilon,
-            "price": self.price,
-            "votes": None if self.votes is None else self.votes.components,
-            "model": self.model.as_dict(),
-        }
-        return RULE_FILE.dumps(fields, indent=2)
+    def as_dict(self) -> dict[str, Any]:
+        """Return the rule and its model as plain values."""
+        fields = {name: getattr(self, name) for name in _FIELDS}
+        votes = None if self.votes is None else self.votes.components
+        return {**fields, "votes": votes, "model": self.model.as_dict()}
 
     @classmethod
-    def from_json(cls, text: str | bytes, *, source: str = "rule") -> Self:
-        """Return the rule that `to_json` wrote.
+    def from_dict(cls, fields: dict[str, Any]) -> Self:
+        """Return the rule from the fields of `as_dict`.
 
         Raises
         ------
         InputError
-            If the text is no such JSON or of a later version; `source` names it in the message.
+            If a field is missing, unknown or of another type.
         """
-        return RULE_FILE.loads(text, source, cls._of)
-
-    @classmethod
-    def _of(cls, fields: dict[str, Any]) -> Self:
-        names = ["epsilon", "kind", "model", "n", "price", "step", "votes"]
-        if sorted(fields) != names:
-            raise InputError(f"fields {sorted(fields)}, expected {names}")
-        if not isinstance(fields["model"], dict):
-            raise InputError(f"model is {fields['model']!r}, expected an object")
+        if sorted(fields) != sorted(_FIELDS):
+            raise InputError(f"fields {sorted(fields)}, expected {sorted(_FIELDS)}")
         votes = fields["votes"]
-        made = {
-            "model": DavidsonModel.from_dict(fields["model"]),
-            "votes": None if votes is None else VoteDistribution(votes),
-        }
-        return cls(**{**fields, **made})
+        votes = None if votes is None else VoteDistribution(votes)
+        return cls(**{**fields, "model": DavidsonModel.from_dict(fields["model"]), "votes": votes})
 
 
 def _check(model: object, votes: object, kind: Kind) -> None:
@@ -387,3 +343,58 @@ def _check(model: object, votes: object, kind: Kind) -> None:
     optional = votes is None and kind == "lossless"
     if not optional and not isinstance(votes, VoteDistribution):
         raise InputError(f"votes is {votes!r}, expected a VoteDistribution, as fit_votes gives it")
+
+
+def settled_columns(rule: StoppingRule, counts: NDArray[Any]) -> dict[str, pl.Series]:
+    """Columns that say which items are settled and, where the rule has chances, at what risk.
+
+    The risk is that all votes would decide otherwise. It is null where votes are missing to a stop:
+    what the rule has there is the risk of the label that it would give after them.
+    """
+    import polars as pl
+
+    settled = pl.Series("settled", rule.stops(counts))
+    if rule.votes is None:
+        return {"settled": settled}
+    risk = pl.Series("change_risk", rule.change_risk(counts))
+    return {"settled": settled, "change_risk": risk.set(~settled, None)}
+
+
+KINDS = ("lossless", "epsilon", "price", "budget")
+WANTED = "lossless, epsilon=0.05, price=0.01 or budget=5"
+
+
+@dataclass(frozen=True)
+class RuleKind:
+    """A rule before there are votes to learn it from: lossless, or with one of three numbers."""
+
+    name: str
+    value: float | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> RuleKind:
+        """Read ``lossless`` or ``NAME=NUMBER``."""
+        name, equals, number = text.strip().lower().partition("=")
+        if name == "lossless" and not equals:
+            return cls(name)
+        try:
+            if name in KINDS[1:]:
+                return cls(name, float(number))
+        except ValueError:
+            pass
+        raise InputError(f"stop is {text!r}, expected {WANTED}")
+
+    def refuse_out_of_range(self, n: int, step: int) -> None:
+        """Check that the number makes a rule, before anything is paid for."""
+        self.learn(DavidsonModel(1.0, 1.0, 1.0), n, [[0, 2, 0], [0, 0, 2]], [0, 1], step=step)
+
+    def learn(
+        self, model: DavidsonModel, n: int, counts: ArrayLike, labels: ArrayLike, *, step: int
+    ) -> StoppingRule:
+        """Make the rule from the votes and labels that a model is fitted to."""
+        votes = fit_votes(counts, labels)
+        if self.value is None:
+            return StoppingRule.lossless(model, n, votes, step=step)
+        if self.name == "epsilon":
+            return StoppingRule.risk_bounded(model, n, votes, epsilon=self.value, step=step)
+        return StoppingRule.cost_optimal(model, n, votes, step=step, **{self.name: self.value})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 import os
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -10,19 +12,17 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
-from btdagg._util.files import read_whole, replace_file
+from btdagg._util.files import FileFormat, read_whole, replace_file
 from btdagg._util.readable import readable
-from btdagg._util.validation import as_integer, as_labels, as_numbers, same_index, same_length
+from btdagg._util.validation import as_labels, as_numbers, same_index, same_length, unmasked
 from btdagg.model.davidson import DavidsonModel
-from btdagg.online.channels import number_channels
-from btdagg.online.item_ids import Texts, as_ids, check_id, ids_as_array, rows_of, shown_id
+from btdagg.online.item_ids import Ids, as_ids
 from btdagg.online.rule import StoppingRule
-from btdagg.online.state import TallyState, pack, unpack
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-_VOTES = (-1, 0, 1)
+_FILE = FileFormat("btdagg.tally", "tally")
 _MAX_SAMPLE = 4095
 
 
@@ -61,9 +61,7 @@ class OnlineTally:
 
     The tally stores the vote of each sample. Adding a vote again changes nothing, and merging takes
     the union of two tallies, so neither order nor repetition matters. Two different votes of one
-    sample are a conflict: the sample counts for neither, and `conflicts` lists it. (Keeping the
-    first would make the result depend on the order; refusing the second would stop a stream for one
-    bad row.)
+    sample are a conflict: the sample counts for neither, and `conflicts` lists it.
 
     Ids are listed in ascending order. Methods can be called from several threads.
 
@@ -79,16 +77,6 @@ class OnlineTally:
     late : {"refuse", "drop"}
         What to do with a new vote for an item that `settle` has reported: raise and add nothing, or
         drop the vote and count it in `n_late`.
-
-    Raises
-    ------
-    InputError
-        If an argument is of another type or value, or model and rule disagree.
-
-    Notes
-    -----
-    Files and data frames follow the same rule, except that a conflict is an error there: see
-    `btdagg.read_votes`.
 
     Examples
     --------
@@ -108,23 +96,17 @@ class OnlineTally:
         deduplicate: bool = True,
         late: Literal["refuse", "drop"] = "refuse",
     ) -> None:
-        if rule is not None and not isinstance(rule, StoppingRule):
-            raise InputError(f"rule is {rule!r}, expected a StoppingRule")
-        if model is not None and not isinstance(model, DavidsonModel):
-            raise InputError(f"model is {model!r}, expected a DavidsonModel")
         if rule is not None and model not in (None, rule.model):
             raise InputError(f"model is {model!r}, expected that of the rule, {rule.model!r}")
         if late not in ("refuse", "drop"):
-            raise InputError(f"late is {late!r}, expected 'refuse' or 'drop'")
-        if not isinstance(deduplicate, bool | np.bool_):
-            raise InputError(f"deduplicate is {deduplicate!r}, expected True or False")
+            raise InputError(argument="late", came=late, expected="'refuse' or 'drop'")
         self.rule = rule
         self.model = rule.model if rule is not None else model
         self.deduplicate = bool(deduplicate)
         self.late: Literal["refuse", "drop"] = late
         self.n_late = 0
         self._kernel: _core.RunningTally | None = None  # by the kind of the first ids
-        self._channels: dict[tuple[str, str], int] = {}
+        self._channels: dict[tuple[str, str], int] = {}  # judge and order
         self._lock = RLock()
 
     def __len__(self) -> int:
@@ -167,33 +149,19 @@ class OnlineTally:
             vote is late; the message names the row.
         """
         ids, cast = as_ids(items), as_labels(votes, "votes")
-        n_rows = len(ids.ends) if isinstance(ids, Texts) else len(ids)
+        n_rows = len(ids[2]) if isinstance(ids, tuple) else len(ids)
         same_length("votes", len(cast), "items", n_rows)
         same_index(items=items, votes=votes, samples=samples, judges=judges, orders=orders)
         numbers = self._samples(samples, n_rows)
-        threads = as_integer(n_threads, "n_threads", 1)
         with self._lock:
             known = dict(self._channels)
-            channels = number_channels(judges, orders, n_rows, known)
+            channels = _number_channels(judges, orders, n_rows, known)
             if not n_rows:
                 return  # which says nothing of the kind of ids
-            kernel = self._of_kind(has_texts=isinstance(ids, Texts))
-            late = kernel.late(ids, cast, numbers, channels)
-            if late is not None and late.any():
-                if self.late == "refuse":
-                    row = int(late.argmax())
-                    raise InputError(
-                        f"items[{row}] is {shown_id(ids, row)}, which is settled, expected votes "
-                        "of "
-                        "open items; late='drop' leaves them out"
-                    )
-                kept = np.flatnonzero(~late)
-                ids, cast = rows_of(ids, kept), cast[kept]
-                numbers = None if numbers is None else numbers[kept]
-                channels = None if channels is None else channels[kept]
-            kernel.add(ids, cast, numbers, channels, threads)
+            kernel = self._of_kind(has_texts=isinstance(ids, tuple))
+            drops = self.late == "drop"
+            self.n_late += kernel.add(ids, cast, numbers, channels, drops, n_threads)
             self._kernel, self._channels = kernel, known
-            self.n_late += 0 if late is None else int(late.sum())
 
     def add_one(
         self,
@@ -203,35 +171,9 @@ class OnlineTally:
         judge: str = "",
         order: str = "",
     ) -> None:
-        """Add one vote; see `add`.
-
-        Raises
-        ------
-        InputError
-            If a value is out of range, the id of another kind than before, or the vote late.
-        """
-        check_id(item)
-        if isinstance(vote, bool) or not isinstance(vote, int | np.integer) or vote not in _VOTES:
-            raise InputError(f"vote is {vote!r}, expected -1, 0 or 1")
-        for name, value in (("judge", judge), ("order", order)):
-            if not isinstance(value, str):
-                raise InputError(f"{name} is {value!r}, expected a string")
-        if self.deduplicate or sample is not None:
-            self._wants_samples(sample is not None)
-        number = 0 if sample is None else as_integer(sample, "sample", 0, _MAX_SAMPLE)
-        with self._lock:
-            kernel = self._of_kind(has_texts=isinstance(item, str))
-            channel = self._channels.get((judge, order), len(self._channels))
-            if not kernel.add_one(item, int(vote), number, channel):
-                if self.late == "refuse":
-                    raise InputError(
-                        f"item is {item!r}, which is settled, expected votes of open items; "
-                        "late='drop' leaves them out"
-                    )
-                self.n_late += 1
-                return
-            self._kernel = kernel
-            self._channels[judge, order] = channel
+        """Add one vote; see `add`, which takes many much faster."""
+        samples = None if sample is None else [sample]
+        self.add([item], [vote], samples, judges=judge, orders=order)
 
     def merge(self, other: OnlineTally) -> None:
         """Add the votes of another tally, which stays unchanged.
@@ -244,23 +186,21 @@ class OnlineTally:
             If the other's model, rule, kind of ids, `deduplicate` or `late` is another; this tally
             is then as it was.
         """
-        if not isinstance(other, OnlineTally):
-            raise InputError(f"other is {type(other).__name__}, expected an OnlineTally")
         for name in ("model", "rule", "deduplicate", "late"):
             mine, theirs = getattr(self, name), getattr(other, name)
             if mine != theirs:
                 raise InputError(f"{name} of other is {theirs!r}, expected {mine!r} as here")
         with other._lock:
-            theirs = None if other._kernel is None else other._kernel.copy()
-            channels, n_late = dict(other._channels), other.n_late
+            parts = None if other._kernel is None else other._kernel.export()
+            names, n_late = list(other._channels), other.n_late
         with self._lock:
-            known = dict(self._channels)
-            numbers = [known.setdefault(channel, len(known)) for channel in channels]
-            if theirs is not None:
-                kernel = self._of_kind(has_texts=theirs.has_texts)
-                kernel.merge(theirs, numbers)
+            if parts is not None:
+                ids, reported, planes, lanes = parts
+                kernel = self._of_kind(has_texts=isinstance(ids, list))
+                known = self._channels
+                lanes = [(known.setdefault(names[n], len(known)), block) for n, block in lanes]
+                kernel.absorb(as_ids(ids), reported, planes, lanes)
                 self._kernel = kernel
-            self._channels = known
             self.n_late += n_late
 
     def counts(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
@@ -269,7 +209,7 @@ class OnlineTally:
             if self._kernel is None:
                 return np.empty(0, dtype=np.int64), np.empty((0, 3), dtype=np.int64)
             ids, counts = self._kernel.counts()
-        return ids_as_array(ids), counts
+        return _as_array(ids), counts
 
     def counts_one(self, item: int | str) -> tuple[int, int, int]:
         """Counts of one item in label order; zeros for an unknown item.
@@ -279,12 +219,10 @@ class OnlineTally:
         InputError
             If the id is no integer or string, or of another kind than the others.
         """
-        check_id(item)
+        ids = as_ids([item])
         with self._lock:
-            kernel = self._of_kind(has_texts=isinstance(item, str))
-            found = kernel.counts_one(item)
-        minus, tie, plus = found or (0, 0, 0)
-        return minus, tie, plus
+            minus, tie, plus = self._of_kind(has_texts=isinstance(ids, tuple)).counts_of(ids)[0]
+        return int(minus), int(tie), int(plus)
 
     def decide(self) -> tuple[NDArray[Any], NDArray[np.int8]]:
         """Ids in ascending order and their labels, from the rule if there is one, or the model.
@@ -329,38 +267,60 @@ class OnlineTally:
                 ids: Any = np.empty(0, dtype=np.int64)
                 return Settled(ids, np.empty(0, np.int8), np.empty((0, 3), np.int64))
             ids, labels, counts = self._kernel.settle(self.rule._kernel)
-        return Settled(ids_as_array(ids), labels, counts)
+        return Settled(_as_array(ids), labels, counts)
 
     def conflicts(self) -> list[Conflict]:
         """List the samples that came with different votes, by item in ascending order."""
         with self._lock:
-            found = [] if self._kernel is None else self._kernel.conflicts()
-            if not found:
+            if self._kernel is None or not self.deduplicate:
                 return []
-            ids, _ = self.counts()
+            ids, _, planes, lanes = self._kernel.export()
             names = list(self._channels)
-        listed = []
-        for row, channel, sample, labels in found:
-            votes = tuple(vote for vote, came in zip((-1, 0, 1), labels, strict=True) if came)
-            listed.append(Conflict(ids[row], *names[channel], sample, votes))
-        return sorted(listed, key=lambda conflict: conflict[:4])
+        by_label = planes.reshape(-1, len(lanes), 3)
+        minus, tie, plus = by_label[:, :, 0], by_label[:, :, 1], by_label[:, :, 2]
+        differ = (minus & tie) | (minus & plus) | (tie & plus)
+        conflicts = []
+        for row, lane in np.argwhere(differ).tolist():
+            channel, block = lanes[lane]
+            bits = [int(plane) for plane in by_label[row, lane]]
+            for bit in range(64):
+                if int(differ[row, lane]) >> bit & 1:
+                    votes = tuple(v for v, plane in zip((-1, 0, 1), bits, strict=True)
+                                  if plane >> bit & 1)
+                    item = ids[row] if isinstance(ids, list) else int(ids[row])
+                    conflicts.append(Conflict(item, *names[channel], 64 * block + bit, votes))
+        return sorted(conflicts, key=lambda conflict: conflict[:4])
 
     def to_bytes(self) -> bytes:
         """Return the state as bytes, which are the same for the same votes in any order."""
         with self._lock:
-            kernel = self._kernel
-            parts = None if kernel is None else kernel.export()
-            return pack(
-                TallyState(
-                    None if self.rule is None else self.rule.to_json(),
-                    None if self.model is None else self.model.to_json(),
-                    self.deduplicate,
-                    self.late,
-                    self.n_late,
-                    list(self._channels),
-                    parts,
-                )
-            )
+            names = list(self._channels)
+            parts = None if self._kernel is None else self._kernel.export()
+            header: dict[str, Any] = {
+                "rule": None if self.rule is None else self.rule.to_json(),
+                "model": None if self.model is None else self.model.to_json(),
+                "deduplicate": self.deduplicate,
+                "late": self.late,
+                "n_late": self.n_late,
+                "lanes": None,
+            }
+        arrays: dict[str, NDArray[Any]] = {}
+        if parts is not None:
+            ids, arrays["reported"], planes, lanes = parts
+            # In order, so that equal tallies are alike.
+            named = [(*names[channel], block) for channel, block in lanes]
+            order = sorted(range(len(lanes)), key=named.__getitem__)
+            header["lanes"] = [named[lane] for lane in order]
+            arrays["planes"] = planes.reshape(-1, len(lanes), 3)[:, order]
+            if isinstance(ids, list):
+                arrays["text"], arrays["ends"] = _core.pack_texts(ids)
+            else:
+                arrays["ids"] = ids
+        text = json.dumps(_FILE.with_header(header))
+        arrays["header"] = np.frombuffer(text.encode(), dtype=np.uint8)
+        file = io.BytesIO()
+        np.savez(file, **arrays)  # type: ignore[arg-type]  # its stub mistakes arrays for a flag
+        return file.getvalue()
 
     @classmethod
     def from_bytes(
@@ -387,26 +347,42 @@ class OnlineTally:
         InputError
             If the state is truncated or damaged, of a later version, or of another model or rule.
         """
-        state = unpack(data, source)
         try:
-            own_rule = None if state.rule is None else StoppingRule.from_json(state.rule)
-            own_model = None if state.model is None else DavidsonModel.from_json(state.model)
-            tally = cls(own_model, own_rule, deduplicate=state.deduplicate, late=state.late)
-            for name, given in (("rule", rule), ("model", model)):
+            with np.load(io.BytesIO(data), allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
+            header = json.loads(arrays["header"].tobytes())
+        except MemoryError:
+            raise
+        except Exception as error:  # whatever zipfile, zlib, NumPy and json say of damaged bytes
+            raise _FILE.damaged(source, error) from None
+
+        def restored(fields: dict[str, Any]) -> OnlineTally:
+            by_rule, by_model = fields["rule"], fields["model"]
+            tally = cls(
+                None if by_model is None else DavidsonModel.from_json(by_model),
+                None if by_rule is None else StoppingRule.from_json(by_rule),
+                deduplicate=fields["deduplicate"],
+                late=fields["late"],
+            )
+            for name, expected in (("rule", rule), ("model", model)):
                 own = getattr(tally, name)
-                if given is not None and given != own:
-                    raise InputError(f"state of another {name}, {own!r}, expected {given!r}")
-            tally.n_late = as_integer(state.n_late, "n_late", 0)
-            tally._channels = {channel: n for n, channel in enumerate(state.channels)}
-            if state.parts is not None:
-                ids, reported, planes, lanes = state.parts
-                rows = (ids[0], 0, ids[1]) if isinstance(ids, tuple) else ids
-                tally._kernel = _core.RunningTally.restore(
-                    tally.deduplicate, rows, reported, planes.ravel(), lanes
-                )
-        except (InputError, OverflowError, TypeError) as error:
-            raise InputError(f"{source}: {error}") from None
-        return tally
+                if expected is not None and expected != own:
+                    raise InputError(f"state of another {name}, {own!r}, expected {expected!r}")
+            tally.n_late = int(fields["n_late"])
+            if fields["lanes"] is not None:
+                tally._restore(fields["lanes"], arrays)
+            return tally
+
+        return _FILE.value(header, source, restored)
+
+    def _restore(self, named: list[tuple[str, str, int]], arrays: dict[str, NDArray[Any]]) -> None:
+        known = self._channels
+        lanes = [(known.setdefault((j, order), len(known)), block) for j, order, block in named]
+        has_texts = "text" in arrays
+        ids: Ids = (arrays["text"], 0, arrays["ends"]) if has_texts else arrays["ids"]
+        self._kernel = self._of_kind(has_texts=has_texts)
+        planes = np.ascontiguousarray(arrays["planes"]).ravel()
+        self._kernel.absorb(ids, arrays["reported"], planes, lanes)
 
     def __reduce__(self) -> tuple[Any, tuple[bytes]]:
         return OnlineTally.from_bytes, (self.to_bytes(),)
@@ -429,13 +405,7 @@ class OnlineTally:
         model: DavidsonModel | None = None,
         rule: StoppingRule | None = None,
     ) -> OnlineTally:
-        """Read a state that `save` wrote; see `from_bytes`.
-
-        Raises
-        ------
-        InputError
-            If the file cannot be read, and where `from_bytes` does.
-        """
+        """Read a state that `save` wrote; see `from_bytes`."""
         return cls.from_bytes(read_whole(path), model=model, rule=rule, source=str(path))
 
     def _model(self) -> DavidsonModel:
@@ -443,19 +413,16 @@ class OnlineTally:
             raise InputError("model is None, expected a DavidsonModel to decide by")
         return self.model
 
-    def _wants_samples(self, given: bool) -> None:
-        if self.deduplicate and not given:
+    def _samples(self, samples: ArrayLike | None, n_rows: int) -> NDArray[np.uint32] | None:
+        if self.deduplicate and samples is None:
             raise InputError(
                 "samples is None, expected the number of each vote's sample; deduplicate=False "
                 "counts every row"
             )
-        if given and not self.deduplicate:
-            raise InputError("samples is given, expected None where deduplicate is False")
-
-    def _samples(self, samples: ArrayLike | None, n_rows: int) -> NDArray[np.uint32] | None:
-        self._wants_samples(samples is not None)
         if samples is None:
             return None
+        if not self.deduplicate:
+            raise InputError("samples is given, expected None where deduplicate is False")
         array = as_numbers(samples, "samples")
         if array.ndim != 1:
             raise InputError(f"samples has shape {array.shape}, expected one dimension")
@@ -464,9 +431,8 @@ class OnlineTally:
             raise InputError(f"samples has dtype {array.dtype}, expected integers")
         if array.size and (array.min() < 0 or array.max() > _MAX_SAMPLE):
             row = int(np.argmax((array < 0) | (array > _MAX_SAMPLE)))
-            raise InputError(
-                f"samples[{row}] is {array[row]}, expected an integer from 0 to {_MAX_SAMPLE}"
-            )
+            expected = f"an integer from 0 to {_MAX_SAMPLE}"
+            raise InputError(argument="samples", row=row, came=int(array[row]), expected=expected)
         return np.ascontiguousarray(array, dtype=np.uint32)
 
     def _of_kind(self, *, has_texts: bool) -> _core.RunningTally:
@@ -475,6 +441,43 @@ class OnlineTally:
             return _core.RunningTally(self.deduplicate, has_texts)
         if self._kernel.has_texts != has_texts:
             kinds = ["integers", "strings"]
-            came, wanted = kinds[has_texts], kinds[self._kernel.has_texts]
-            raise InputError(f"items are {came}, expected {wanted} as before")
+            came, expected = kinds[has_texts], kinds[self._kernel.has_texts]
+            raise InputError(f"items are {came}, expected {expected} as before")
         return self._kernel
+
+
+def _as_array(ids: NDArray[np.int64] | list[str]) -> NDArray[Any]:
+    return np.array(ids, dtype=object) if isinstance(ids, list) else ids
+
+
+def _number_channels(
+    judges: ArrayLike | str, orders: ArrayLike | str, n_rows: int, known: dict[tuple[str, str], int]
+) -> NDArray[np.uint32] | None:
+    """Return the number of each row's judge and order, or None where it is 0 throughout.
+
+    Pairs that are not `known` are added to it.
+    """
+    columns = []
+    for name, values in (("judges", judges), ("orders", orders)):
+        if isinstance(values, str):
+            columns.append((np.zeros(n_rows, dtype=np.int64), [values]))
+            continue
+        array = np.asarray(unmasked(values, name))
+        if array.ndim != 1:
+            raise InputError(f"{name} has shape {array.shape}, expected one dimension")
+        same_length(name, len(array), "items", n_rows)
+        for row, value in enumerate(array.astype(object)):
+            if not isinstance(value, str):
+                raise InputError(argument=name, row=row, came=value, expected="a string")
+        names, codes = np.unique(array.astype(str), return_inverse=True)
+        columns.append((codes, names.tolist()))
+    (judge, judge_names), (order, order_names) = columns
+    pairs, inverse = np.unique(judge * len(order_names) + order, return_inverse=True)
+    numbers = []
+    for pair in pairs.tolist():
+        of_judge, of_order = divmod(pair, len(order_names))
+        channel = judge_names[of_judge], order_names[of_order]
+        numbers.append(known.setdefault(channel, len(known)))
+    if not any(numbers):
+        return None
+    return np.array(numbers, dtype=np.uint32)[inverse]

@@ -23,9 +23,9 @@ use pyo3::prelude::*;
 mod _core {
     use pyo3::prelude::*;
 
-    use crate::call::InputError;
     #[pymodule_export]
     use crate::calibration_set::{CalibrationSet, Fit};
+    use crate::call::InputError;
     #[pymodule_export]
     use crate::drift::ConformalTest;
     #[pymodule_export]
@@ -37,7 +37,7 @@ mod _core {
     #[pymodule_export]
     use crate::refits::{Refits, decide_under};
     #[pymodule_export]
-    use crate::running::{RunningTally, pack_texts, pack_wide};
+    use crate::running::{RunningTally, pack_texts};
     #[pymodule_export]
     use crate::significance::Test;
     #[pymodule_export]

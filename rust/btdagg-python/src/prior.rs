@@ -80,12 +80,6 @@ impl Posterior {
         self.0.shares.into()
     }
 
-    /// The rate at which it is as wide as the estimate.
-    #[getter]
-    fn matched_rate(&self) -> f64 {
-        self.0.matched_rate
-    }
-
     /// The chance of each decision of each row of counts.
     fn decisions<'py>(
         &self,

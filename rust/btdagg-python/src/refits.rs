@@ -1,5 +1,5 @@
 use btdagg::{Bounds, Cell, Counts, Error, Fit, Label, Parameters};
-use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
 use crate::arrays::{array_of, array_of_rows, by_rows, collected, written};
@@ -56,25 +56,6 @@ impl Refits {
             array_of(py, fits.iter().map(|fit| fit.converged))?,
             array_of_rows(py, fits.iter().map(|fit| fit.at_bounds))?,
         ))
-    }
-
-    /// Derivatives of the DRPS of each cell by beta, eta0 and gamma.
-    fn gradients<'py>(
-        &self,
-        py: Python<'py>,
-        theta: [f64; 3],
-    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let gradients = self.0.gradients(parameters(theta)).map_err(raise)?;
-        PyArray1::from_vec(py, gradients.into_flattened()).reshape([self.0.n_cells(), 3])
-    }
-
-    /// Second derivatives of the mean DRPS under the weights of the cells.
-    fn hessian(
-        &self,
-        theta: [f64; 3],
-        weights: PyReadonlyArray1<'_, f64>,
-    ) -> PyResult<[[f64; 3]; 3]> {
-        self.0.hessian(parameters(theta), weights.as_slice()?).map_err(raise)
     }
 }
 

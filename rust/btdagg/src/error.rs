@@ -164,6 +164,13 @@ pub enum Error {
         /// Largest number.
         most: u32,
     },
+    /// A new vote for an item that was reported as settled.
+    Late {
+        /// Row of the vote.
+        row: usize,
+        /// The item.
+        item: String,
+    },
     /// More channels, counted once for every 64 samples, than a tally can tell apart.
     TooManyChannels {
         /// Most that there can be.
@@ -275,6 +282,11 @@ impl fmt::Display for Error {
             Self::Sample { row, value, most } => {
                 write!(f, "samples[{row}] is {value}, expected an integer from 0 to {most}")
             }
+            Self::Late { row, item } => write!(
+                f,
+                "items[{row}] is {item}, which is settled, expected votes of open items; \
+                 late='drop' leaves them out"
+            ),
             Self::TooManyChannels { most } => write!(
                 f,
                 "judges, orders and samples make more than {most} channels of 64 samples, expected \

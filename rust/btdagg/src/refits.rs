@@ -4,14 +4,13 @@
 
 use crate::counts::Counts;
 use crate::davidson::{self, Lead};
-use crate::expansion::Expansion;
 use crate::features::{self, Features};
 use crate::fit::fit_rows;
 use crate::loss_table::LossTable;
 use crate::memory::collected;
 use crate::model::check_smoothing;
 use crate::parallel::for_each_part;
-use crate::region::{Region, vector};
+use crate::region::Region;
 use crate::rows::{Row, WeightedRows};
 use crate::{Bounds, Error, Execution, Fit, Label, Model, Parameters};
 
@@ -127,34 +126,6 @@ impl Refits {
             }
             Ok(())
         })
-    }
-
-    /// Derivatives of the DRPS of each cell, with a weight of 1, by beta, eta0 and gamma.
-    ///
-    /// # Errors
-    /// [`Error::Memory`].
-    pub fn gradients(&self, parameters: Parameters) -> Result<Vec<[f64; 3]>, Error> {
-        let at = |&(row, column): &(usize, usize)| {
-            let mut row = self.rows[row];
-            row.weights[column] = 1.0;
-            let mut cell = Expansion::default();
-            cell.add_row(&row, parameters);
-            cell.gradient
-        };
-        collected(self.places.iter().map(at))
-    }
-
-    /// Second derivatives of the mean DRPS under the weights of the cells.
-    ///
-    /// # Errors
-    /// As [`fit_into`](Self::fit_into).
-    pub fn hessian(&self, parameters: Parameters, weights: &[f64]) -> Result<[[f64; 3]; 3], Error> {
-        let (got, wanted) = (weights.len(), self.n_cells());
-        if got != wanted {
-            return Err(Error::Length { name: "weights", got, wanted, other: "the cells" });
-        }
-        let rows = self.weighted(weights, 0)?;
-        Ok(rows.expansion(vector(parameters), Execution::single())?.hessian)
     }
 
     /// Adds the weights of the cells to their rows and keeps the rows that have some; `first` is
@@ -340,29 +311,6 @@ mod tests {
         assert!(fit(&[0.0; 5], single).contains("expected at least one"));
         assert_eq!(fit(&[1.0; 5], single.stop_when(&|| true)), "interrupted");
         assert_eq!(Refits::new(&[], 1.0, 1.0, &Bounds::default()).unwrap_err(), Error::NoWeight);
-    }
-
-    #[test]
-    fn gradients_and_hessian_are_slopes_of_the_loss() {
-        let cells = cells(12, 8);
-        let refits = Refits::new(&cells, 1.0, 1.0, &Bounds::default()).unwrap();
-        let weights: Vec<f64> = (1..=12).map(f64::from).collect();
-        let theta = Parameters { beta: 1.1, eta0: 0.4, gamma: 0.6 };
-        let mean = |theta| {
-            let total: f64 = weights.iter().sum();
-            let terms = refits.gradients(theta).unwrap().into_iter().zip(&weights);
-            let sum = terms.fold([0.0; 3], |sum: [f64; 3], (gradient, weight)| {
-                std::array::from_fn(|i| sum[i] + gradient[i] * weight)
-            });
-            sum.map(|x| x / total)
-        };
-        let hessian = refits.hessian(theta, &weights).unwrap();
-        let step = 1e-5;
-        let above = mean(Parameters { eta0: theta.eta0 + step, ..theta });
-        let below = mean(Parameters { eta0: theta.eta0 - step, ..theta });
-        for i in 0..3 {
-            assert!((hessian[1][i] - (above[i] - below[i]) / (2.0 * step)).abs() < 1e-9);
-        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 use rustc_hash::FxHashMap;
 
 use super::ids::{Ids, Keys, integer};
-use crate::memory::filled;
+use crate::memory::{filled, reserved};
 use crate::parallel::{Watch, for_each_part};
 use crate::stopping::StoppingRule;
 use crate::{Counts, Error, Execution, Label};
@@ -60,6 +60,15 @@ impl Votes<'_> {
     }
 }
 
+/// What becomes of new votes for items that were reported as settled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Late {
+    /// They are an error.
+    Refuse,
+    /// They are left out.
+    Drop,
+}
+
 /// An id as it is handed out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Id<'a> {
@@ -67,19 +76,6 @@ pub enum Id<'a> {
     Integer(i64),
     /// A text as UTF-8.
     Text(&'a [u8]),
-}
-
-/// Samples of one item that came with different votes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Conflict {
-    /// Row of the item in the order of ids.
-    pub row: usize,
-    /// Channel of the sample.
-    pub channel: u32,
-    /// The sample.
-    pub sample: u32,
-    /// Which labels it came with, in label order.
-    pub labels: [bool; 3],
 }
 
 /// Votes of items by sample, in any order and from many sources.
@@ -149,68 +145,48 @@ impl RunningTally {
         self.len() == 0
     }
 
-    /// Adds votes. Where this fails the tally is as it was.
+    /// Adds votes, and says how many were late and left out.
+    ///
+    /// Where this fails the tally is as it was, unless memory ran out on the way.
     ///
     /// # Errors
-    /// [`Error::IdKind`]; [`Error::Length`]; [`Error::Label`] or [`Error::Sample`] for the first bad row;
-    /// [`Error::TooManyChannels`]; [`Error::Interrupted`], asked before the first vote is added.
+    /// [`Error::IdKind`]; [`Error::Length`]; [`Error::Label`], [`Error::Sample`] or [`Error::Late`]
+    /// for the first bad row; [`Error::TooManyChannels`]; [`Error::Memory`]; [`Error::Interrupted`],
+    /// asked before the first vote is added.
     pub fn add(
         &mut self,
         keys: &Keys<'_>,
         votes: &Votes<'_>,
+        late: Late,
         execution: Execution<'_>,
-    ) -> Result<(), Error> {
-        self.check(keys, votes, execution)?;
+    ) -> Result<usize, Error> {
+        let dropped = self.check(keys, votes, late, execution)?;
         for start in (0..keys.len()).step_by(ROWS) {
-            let (routed, ends) = self.route(keys, votes, start..keys.len().min(start + ROWS))?;
+            let rows = start..keys.len().min(start + ROWS);
+            let (routed, ends) = self.route(keys, votes, rows, &dropped)?;
             self.apply(keys, start, &routed, &ends, execution)?;
         }
-        Ok(())
+        Ok(dropped.into_iter().filter(|&is_late| is_late).count())
     }
 
-    /// Whether each row is a vote not counted yet for an item that was reported as settled; none if
-    /// no item was.
-    ///
-    /// # Errors
-    /// [`Error::IdKind`]; [`Error::Length`].
-    pub fn late(&self, keys: &Keys<'_>, votes: &Votes<'_>) -> Result<Option<Vec<bool>>, Error> {
-        self.check_kind(keys)?;
-        votes.check_lengths(keys.len())?;
-        if self.shards.iter().all(|shard| shard.reported.is_empty()) {
-            return Ok(None);
-        }
-        let lanes = numbered(&self.lanes);
-        let is_late = |row: usize| {
-            let hash = keys.hash(row);
-            let shard = &self.shards[shard_of(hash)];
-            let Ok(place) = shard.ids.find(keys, row, hash) else { return false };
-            if !shard.reported.get(place).copied().unwrap_or(false) {
-                return false;
-            }
-            let sample = votes.sample(row);
-            let lane = lanes.get(&self.block(votes.channel(row), sample));
-            let planes = lane.and_then(|&lane| shard.lanes.get(lane)?.get(place)).copied();
-            let known = planes.unwrap_or_default()[column(votes.votes[row])];
-            !self.deduplicates || known >> (sample % 64) & 1 == 0
-        };
-        Ok(Some((0..keys.len()).map(is_late).collect()))
-    }
-
-    fn check_kind(&self, keys: &Keys<'_>) -> Result<(), Error> {
-        if keys.are_texts() == self.has_texts { Ok(()) } else { Err(Error::IdKind) }
-    }
-
+    /// Checks rows, makes the lanes that they need, and marks those that are late, if any item was
+    /// reported.
     fn check(
         &mut self,
         keys: &Keys<'_>,
         votes: &Votes<'_>,
+        late: Late,
         execution: Execution<'_>,
-    ) -> Result<(), Error> {
-        self.check_kind(keys)?;
+    ) -> Result<Vec<bool>, Error> {
+        if keys.are_texts() != self.has_texts {
+            return Err(Error::IdKind);
+        }
         votes.check_lengths(keys.len())?;
+        let may_be_late = self.shards.iter().any(|shard| !shard.reported.is_empty());
+        let mut dropped = filled(false, if may_be_late { keys.len() } else { 0 })?;
+        let known = numbered(&self.lanes);
+        let (mut lanes, mut numbers) = (self.lanes.clone(), known.clone());
         let mut watch = Watch::alone(execution);
-        let mut lanes = self.lanes.clone();
-        let mut known = numbered(&lanes);
         let mut last = None;
         for (row, &vote) in votes.votes.iter().enumerate() {
             if row % (1 << 16) == 0 {
@@ -224,13 +200,32 @@ impl RunningTally {
                 return Err(Error::Sample { row, value: sample, most: MAX_SAMPLES - 1 });
             }
             let block = self.block(votes.channel(row), sample);
-            if last != Some(block) {
+            if may_be_late && self.is_late(keys, votes, row, known.get(&block).copied()) {
+                if late == Late::Refuse {
+                    return Err(Error::Late { row, item: keys.shown(row) });
+                }
+                dropped[row] = true;
+            } else if last != Some(block) {
                 last = Some(block);
-                number(&mut lanes, &mut known, block);
+                number(&mut lanes, &mut numbers, block);
             }
         }
         watch.ask_now()?;
-        self.set_lanes(lanes)
+        self.set_lanes(lanes)?;
+        Ok(dropped)
+    }
+
+    /// Whether a row is a vote not counted yet for an item that was reported as settled.
+    fn is_late(&self, keys: &Keys<'_>, votes: &Votes<'_>, row: usize, lane: Option<usize>) -> bool {
+        let hash = keys.hash(row);
+        let shard = &self.shards[shard_of(hash)];
+        let Ok(place) = shard.ids.find(keys, row, hash) else { return false };
+        if !shard.is_reported(place) {
+            return false;
+        }
+        let planes = lane.and_then(|lane| shard.lanes.get(lane)?.get(place)).copied();
+        let counted = planes.unwrap_or_default()[column(votes.votes[row])];
+        !self.deduplicates || counted >> (votes.sample(row) % 64) & 1 == 0
     }
 
     fn set_lanes(&mut self, lanes: Vec<(u32, u32)>) -> Result<(), Error> {
@@ -251,10 +246,14 @@ impl RunningTally {
         keys: &Keys<'_>,
         votes: &Votes<'_>,
         rows: std::ops::Range<usize>,
+        dropped: &[bool],
     ) -> Result<(Vec<Routed>, Vec<usize>), Error> {
+        let is_dropped = |row: usize| dropped.get(row).copied().unwrap_or(false);
         let hashes = keys.hashes(rows.clone())?;
         let mut ends = vec![0_usize; 1 << SHARD_BITS];
-        hashes.iter().for_each(|&hash| ends[shard_of(hash)] += 1);
+        for (row, &hash) in rows.clone().zip(&hashes) {
+            ends[shard_of(hash)] += usize::from(!is_dropped(row));
+        }
         let mut start = 0;
         for end in &mut ends {
             start += *end;
@@ -264,6 +263,9 @@ impl RunningTally {
         let lanes = numbered(&self.lanes);
         let mut last = (self.lanes.first().copied(), 0);
         for ((place, row), &hash) in (0..).zip(rows).zip(&hashes) {
+            if is_dropped(row) {
+                continue;
+            }
             let sample = votes.sample(row);
             let block = self.block(votes.channel(row), sample);
             if last.0 != Some(block) {
@@ -295,7 +297,7 @@ impl RunningTally {
     ) -> Result<(), Error> {
         let n_lanes = self.lanes.len();
         let deduplicates = self.deduplicates;
-        // Once it has begun it goes to the end, so that no vote is half added.
+        // Once it has begun it goes to the end, so that a batch is added whole.
         for_each_part(&mut self.shards, 1, execution.unstoppable(), |first, shards, _| {
             for (number, shard) in (first..).zip(shards) {
                 let start = if number == 0 { 0 } else { ends[number - 1] };
@@ -303,7 +305,9 @@ impl RunningTally {
                 for routed in &routed[start..ends[number]] {
                     let row = first_row + routed.row as usize;
                     let place = shard.ids.find_or_insert(keys, row, routed.hash);
+                    let place = place.ok_or(Error::Memory)?;
                     let planes = at(&mut shard.lanes[usize::from(routed.lane)], place);
+                    let planes = planes.ok_or(Error::Memory)?;
                     let votes = &mut planes[usize::from(routed.column)];
                     if deduplicates {
                         *votes |= 1 << routed.bit;
@@ -316,49 +320,6 @@ impl RunningTally {
         })
     }
 
-    /// Takes over the votes of another tally, whose channel `c` is the `channels[c]` of this one:
-    /// the union of their samples or, without samples, the sum.
-    ///
-    /// # Errors
-    /// [`Error::IdKind`]; [`Error::Length`] if `channels` does not have all of the other's channels;
-    /// [`Error::TooManyChannels`]. This tally is then as it was.
-    pub fn merge(&mut self, other: &Self, channels: &[u32]) -> Result<(), Error> {
-        if self.has_texts != other.has_texts {
-            return Err(Error::IdKind);
-        }
-        let mut lanes = self.lanes.clone();
-        let mut known = numbered(&lanes);
-        let mut numbers = Vec::with_capacity(other.lanes.len());
-        for &(channel, block) in &other.lanes {
-            let Some(&here) = channels.get(channel as usize) else {
-                let (got, wanted) = (channels.len(), channel as usize + 1);
-                let (name, other) = ("channels", "the other tally");
-                return Err(Error::Length { name, got, wanted, other });
-            };
-            numbers.push(number(&mut lanes, &mut known, (here, block)));
-        }
-        self.set_lanes(lanes)?;
-        for (mine, theirs) in self.shards.iter_mut().zip(&other.shards) {
-            mine.lanes.resize_with(self.lanes.len(), Vec::new);
-            for place in 0..theirs.ids.len() {
-                let to = mine.ids.adopt(&theirs.ids, place);
-                for (lane, &number) in theirs.lanes.iter().zip(&numbers) {
-                    let Some(planes) = lane.get(place).filter(|planes| **planes != [0; 3]) else {
-                        continue;
-                    };
-                    for (mine, theirs) in at(&mut mine.lanes[number], to).iter_mut().zip(planes) {
-                        let sum = mine.saturating_add(*theirs);
-                        *mine = if self.deduplicates { *mine | theirs } else { sum };
-                    }
-                }
-                if theirs.reported.get(place).copied().unwrap_or(false) {
-                    *at(&mut mine.reported, to) = true;
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Counts of the item of a row, if there is one.
     #[must_use]
     pub fn counts(&self, keys: &Keys<'_>, row: usize) -> Option<Counts> {
@@ -369,10 +330,14 @@ impl RunningTally {
     }
 
     /// Calls `take` for every item in ascending order of ids.
-    pub fn for_each(&self, mut take: impl FnMut(Id<'_>, Counts)) {
-        for (shard, place) in self.sorted(|_, _| true) {
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub fn for_each(&self, mut take: impl FnMut(Id<'_>, Counts)) -> Result<(), Error> {
+        for (shard, place) in self.sorted(|_, _| true)? {
             take(self.id(shard, place), self.shards[shard].counts(place, self.deduplicates));
         }
+        Ok(())
     }
 
     /// Calls `take` for every item in ascending order that was not reported yet and is settled,
@@ -380,41 +345,26 @@ impl RunningTally {
     ///
     /// Settled is an item at whose counts the rule stops, or that has more votes than the rule's
     /// `n`; the latter the model decides by all of them.
-    pub fn settle(&mut self, rule: &StoppingRule, mut take: impl FnMut(Id<'_>, Counts, Label)) {
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub fn settle(
+        &mut self,
+        rule: &StoppingRule,
+        mut take: impl FnMut(Id<'_>, Counts, Label),
+    ) -> Result<(), Error> {
         let settled = |shard: &Shard, place: usize| {
-            !shard.reported.get(place).copied().unwrap_or(false)
+            !shard.is_reported(place)
                 && rule.stops(shard.counts(place, self.deduplicates)).unwrap_or(true)
         };
-        for (number, place) in self.sorted(settled) {
+        for (number, place) in self.sorted(settled)? {
             let shard = &mut self.shards[number];
-            *at(&mut shard.reported, place) = true;
+            *at(&mut shard.reported, place).ok_or(Error::Memory)? = true;
             let counts = shard.counts(place, self.deduplicates);
             let label = rule.decide(counts).unwrap_or_else(|_| rule.model().decide(counts));
             take(self.id(number, place), counts, label);
         }
-    }
-
-    /// Samples that came with different votes, by item in ascending order.
-    #[must_use]
-    pub fn conflicts(&self) -> Vec<Conflict> {
-        let mut found = Vec::new();
-        if !self.deduplicates {
-            return found;
-        }
-        for (row, (shard, place)) in self.sorted(|_, _| true).into_iter().enumerate() {
-            for (lane, &(channel, block)) in self.shards[shard].lanes.iter().zip(&self.lanes) {
-                let planes = lane.get(place).copied().unwrap_or_default();
-                let mut left = conflicts(planes);
-                while left != 0 {
-                    let bit = left.trailing_zeros();
-                    let labels = planes.map(|plane| plane >> bit & 1 == 1);
-                    found.push(Conflict { row, channel, sample: 64 * block + bit, labels });
-                    left &= left - 1;
-                }
-            }
-        }
-        found.sort_unstable_by_key(|conflict| (conflict.row, conflict.channel, conflict.sample));
-        found
+        Ok(())
     }
 
     /// Channel and number of 64 samples of every lane that holds votes.
@@ -425,59 +375,70 @@ impl RunningTally {
 
     /// Everything that is held, by item in ascending order: the id, whether it was reported, and
     /// its planes by lane.
-    pub fn export(&self, mut take: impl FnMut(Id<'_>, bool, &mut dyn Iterator<Item = Planes>)) {
-        for (number, place) in self.sorted(|_, _| true) {
-            let shard = &self.shards[number];
-            let mut planes = (0..self.lanes.len()).map(|lane| {
-                shard.lanes.get(lane).and_then(|lane| lane.get(place)).copied().unwrap_or_default()
-            });
-            let was_reported = shard.reported.get(place).copied().unwrap_or(false);
-            take(self.id(number, place), was_reported, &mut planes);
-        }
-    }
-
-    /// Puts back what [`export`](Self::export) gave: `planes` item by item, lane by lane.
     ///
     /// # Errors
-    /// [`Error::State`] if lengths disagree, an id or lane is there twice or a text is none;
-    /// [`Error::TooManyChannels`].
-    pub fn import(
-        deduplicates: bool,
-        lanes: Vec<(u32, u32)>,
+    /// [`Error::Memory`].
+    pub fn export(&self, mut take: impl FnMut(Id<'_>, bool, &[Planes])) -> Result<(), Error> {
+        let mut planes = reserved(self.lanes.len())?;
+        for (number, place) in self.sorted(|_, _| true)? {
+            let shard = &self.shards[number];
+            let own = |lane| shard.lanes.get(lane).and_then(|lane: &Vec<Planes>| lane.get(place));
+            planes.clear();
+            planes.extend((0..self.lanes.len()).map(|lane| own(lane).copied().unwrap_or_default()));
+            take(self.id(number, place), shard.is_reported(place), &planes);
+        }
+        Ok(())
+    }
+
+    /// Takes over what [`export`](Self::export) gave of another tally: the union of their samples
+    /// or, without samples, the sum. `planes` are item by item, lane by lane.
+    ///
+    /// # Errors
+    /// [`Error::IdKind`]; [`Error::State`] if lengths disagree, there is no such lane or a text is
+    /// none; [`Error::TooManyChannels`]; [`Error::Memory`].
+    pub fn absorb(
+        &mut self,
+        lanes: &[(u32, u32)],
         keys: &Keys<'_>,
         reported: &[bool],
         planes: &[Planes],
-    ) -> Result<Self, Error> {
+    ) -> Result<(), Error> {
+        if keys.are_texts() != self.has_texts {
+            return Err(Error::IdKind);
+        }
         if reported.len() != keys.len() || planes.len() != keys.len() * lanes.len() {
             return Err(Error::State { expected: "as many planes and marks as items and lanes" });
         }
-        if numbered(&lanes).len() < lanes.len() || lanes.iter().any(|lane| lane.1 >= MAX_BLOCKS) {
-            return Err(Error::State { expected: "every lane once, of samples below the largest" });
+        if lanes.iter().any(|lane| lane.1 >= MAX_BLOCKS) {
+            return Err(Error::State { expected: "lanes of samples below the largest" });
         }
         if !(0..keys.len()).all(|row| std::str::from_utf8(keys.text(row)).is_ok()) {
             return Err(Error::State { expected: "texts in UTF-8" });
         }
-        let mut tally = Self::new(deduplicates, keys.are_texts());
-        tally.set_lanes(lanes)?;
-        for (row, &reported) in reported.iter().enumerate() {
+        let (mut own_lanes, mut numbers) = (self.lanes.clone(), numbered(&self.lanes));
+        let places: Vec<usize> =
+            lanes.iter().map(|&lane| number(&mut own_lanes, &mut numbers, lane)).collect();
+        self.set_lanes(own_lanes)?;
+        for (row, &is_reported) in reported.iter().enumerate() {
             let hash = keys.hash(row);
-            let shard = &mut tally.shards[shard_of(hash)];
-            shard.lanes.resize_with(tally.lanes.len(), Vec::new);
-            let place = shard.ids.find_or_insert(keys, row, hash);
-            if place + 1 != shard.ids.len() {
-                return Err(Error::State { expected: "every item once" });
-            }
-            let own = planes.iter().skip(row * tally.lanes.len());
-            for (lane, &planes) in shard.lanes.iter_mut().zip(own) {
-                if planes != [0; 3] {
-                    *at(lane, place) = planes;
+            let shard = &mut self.shards[shard_of(hash)];
+            shard.lanes.resize_with(self.lanes.len(), Vec::new);
+            let place = shard.ids.find_or_insert(keys, row, hash).ok_or(Error::Memory)?;
+            for (&lane, theirs) in places.iter().zip(planes.iter().skip(row * lanes.len())) {
+                if *theirs == [0; 3] {
+                    continue;
+                }
+                let own = at(&mut shard.lanes[lane], place).ok_or(Error::Memory)?;
+                for (own, &theirs) in own.iter_mut().zip(theirs) {
+                    let sum = own.saturating_add(theirs);
+                    *own = if self.deduplicates { *own | theirs } else { sum };
                 }
             }
-            if reported {
-                *at(&mut shard.reported, place) = true;
+            if is_reported {
+                *at(&mut shard.reported, place).ok_or(Error::Memory)? = true;
             }
         }
-        Ok(tally)
+        Ok(())
     }
 
     fn id(&self, shard: usize, place: usize) -> Id<'_> {
@@ -490,35 +451,27 @@ impl RunningTally {
     }
 
     /// Shard and place of the items that are wanted, in ascending order of ids.
-    fn sorted(&self, wanted: impl Fn(&Shard, usize) -> bool) -> Vec<(usize, usize)> {
-        let mut found = Vec::new();
+    fn sorted(&self, wanted: impl Fn(&Shard, usize) -> bool) -> Result<Vec<(usize, usize)>, Error> {
+        let mut places = reserved(self.len())?;
         for (number, shard) in self.shards.iter().enumerate() {
-            let places = (0..shard.ids.len()).filter(|&place| wanted(shard, place));
-            found.extend(places.map(|place| (number, place)));
+            let wanted = (0..shard.ids.len()).filter(|&place| wanted(shard, place));
+            places.extend(wanted.map(|place| (number, place)));
         }
         if self.has_texts {
-            self.sort_by(&mut found, Ids::text);
+            places.sort_unstable_by_key(|&(shard, place)| self.shards[shard].ids.text(place));
         } else {
-            self.sort_by(&mut found, |ids, place| integer(ids.hash(place)));
+            places
+                .sort_by_cached_key(|&(shard, place)| integer(self.shards[shard].ids.hash(place)));
         }
-        found
-    }
-
-    fn sort_by<'a, K: Ord>(
-        &'a self,
-        places: &mut Vec<(usize, usize)>,
-        key: impl Fn(&'a Ids, usize) -> K,
-    ) {
-        let with_key = |&(shard, place): &(usize, usize)| {
-            (key(&self.shards[shard].ids, place), (shard, place))
-        };
-        let mut keyed: Vec<(K, (usize, usize))> = places.iter().map(with_key).collect();
-        keyed.sort_unstable();
-        *places = keyed.into_iter().map(|(_, place)| place).collect();
+        Ok(places)
     }
 }
 
 impl Shard {
+    fn is_reported(&self, place: usize) -> bool {
+        self.reported.get(place).copied().unwrap_or(false)
+    }
+
     fn counts(&self, place: usize, deduplicates: bool) -> Counts {
         let mut sum = Counts::default();
         for planes in self.lanes.iter().filter_map(|lane| lane.get(place)) {
@@ -570,13 +523,14 @@ fn numbered(lanes: &[(u32, u32)]) -> FxHashMap<(u32, u32), usize> {
     lanes.iter().copied().zip(0..).collect()
 }
 
-/// The value at a place, which is made where the values end before it.
+/// The value at a place, which is made where the values end before it; none where memory ends.
 #[inline]
-fn at<V: Default + Clone>(values: &mut Vec<V>, place: usize) -> &mut V {
-    if values.len() <= place {
+fn at<V: Default + Clone>(values: &mut Vec<V>, place: usize) -> Option<&mut V> {
+    if let Some(missing) = (place + 1).checked_sub(values.len()).filter(|&missing| missing > 0) {
+        values.try_reserve(missing).ok()?;
         values.resize(place + 1, V::default());
     }
-    &mut values[place]
+    values.get_mut(place)
 }
 
 #[inline]
@@ -588,25 +542,32 @@ fn shard_of(hash: u64) -> usize {
 mod tests {
     use super::*;
 
-    fn tally_of(items: &[i64], channel: u32) -> RunningTally {
-        let mut tally = RunningTally::new(true, false);
-        let channels = vec![channel; items.len()];
-        let votes =
-            Votes { votes: &vec![1; items.len()], samples: None, channels: Some(&channels) };
-        tally.add(&Keys::Integers(items), &votes, Execution::single()).unwrap();
-        tally
-    }
-
     #[test]
-    fn merging_wants_all_channels_of_the_other() {
-        let (mut tally, other) = (tally_of(&[5], 0), tally_of(&[5], 2));
-        let error = tally.merge(&other, &[7, 8]).unwrap_err().to_string();
-        assert_eq!(error, "channels has 2 rows, expected 3 as in the other tally");
-        let counts = |tally: &RunningTally| tally.counts(&Keys::Integers(&[5]), 0);
-        assert_eq!(counts(&tally), Some(Counts::new(0, 0, 1)));
-        tally.merge(&other, &[7, 8, 9]).unwrap();
-        assert_eq!(counts(&tally), Some(Counts::new(0, 0, 2)));
-        assert_eq!(tally.lanes(), [(0, 0), (9, 0)]);
-        assert_eq!(tally.merge(&RunningTally::new(true, true), &[]), Err(Error::IdKind));
+    fn what_is_absorbed_is_the_union_and_late_votes_are_refused_or_dropped() {
+        let votes = Votes { votes: &[1, 1], samples: Some(&[0, 65]), channels: Some(&[2, 0]) };
+        let texts = super::super::Texts::new(b"ab", 0, &[1, 2]).unwrap();
+        let (integers, texts) = (Keys::Integers(&[5, -6]), Keys::Texts(texts));
+        for keys in [integers, texts] {
+            let mut tally = RunningTally::new(true, keys.are_texts());
+            assert_eq!(tally.add(&keys, &votes, Late::Refuse, Execution::single()), Ok(0));
+            let mut all = Vec::new();
+            tally.export(|_, _, planes| all.extend_from_slice(planes)).unwrap();
+            if !keys.are_texts() {
+                all.rotate_left(2); // -6 is first
+            }
+            let mut other = RunningTally::new(true, keys.are_texts());
+            for _ in 0..2 {
+                other.absorb(tally.lanes(), &keys, &[true, false], &all).unwrap();
+            }
+            assert_eq!(other.counts(&keys, 0), Some(Counts::new(0, 0, 1)));
+            let late = Votes { votes: &[0, 0], ..votes };
+            let error = other.add(&keys, &late, Late::Refuse, Execution::single()).unwrap_err();
+            let item = if keys.are_texts() { "'a'" } else { "5" };
+            assert_eq!(error, Error::Late { row: 0, item: item.into() });
+            assert_eq!(other.add(&keys, &late, Late::Drop, Execution::single()), Ok(1));
+            assert_eq!(other.add(&keys, &votes, Late::Refuse, Execution::single()), Ok(0));
+            assert_eq!(other.counts(&keys, 0), Some(Counts::new(0, 0, 1)));
+            assert_eq!(other.counts(&keys, 1), Some(Counts::default())); // in conflict
+        }
     }
 }

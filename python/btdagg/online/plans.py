@@ -1,9 +1,9 @@
-"""Forecast a job before it begins: votes, labels, price and error."""
+"""What votes and labels will give: a plan from a pilot, a forecast from other tasks."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -22,7 +22,8 @@ from btdagg._util.validation import (
 )
 from btdagg.model.calibration import calibrate
 from btdagg.model.calibration_set import CalibrationWarning
-from btdagg.online.predictive import VoteDistribution, fit_votes
+from btdagg.model.prior import Neighbour, Prior
+from btdagg.online.predictive import VoteDistribution, _log_chances, fit_votes
 from btdagg.online.rule import StoppingRule
 from btdagg.votes.join import labelled
 
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from btdagg.model.davidson import DavidsonModel
-    from btdagg.model.prior import Prior
 
 RULES = ("all votes", "lossless", "risk-bounded", "cost-optimal")
 
@@ -186,7 +186,7 @@ def plan(
     votes = fit_votes(whole, gold)
     n_items, seed = as_integer(n_items, "n_items", 1), as_integer(seed, "seed", 0)
     step = as_integer(step, "step", 1)
-    sizes, budgets = numbers(n_labels, "n_labels", 2), numbers(n_votes, "n_votes", 1, 128)
+    sizes, budgets = _numbers(n_labels, "n_labels", 2), _numbers(n_votes, "n_votes", 1, 128)
     per_vote, worth = _at_least_0(price, "price"), _at_least_0(vote_worth, "vote_worth")
     job = _Job(n_items, sizes[len(sizes) // 2], per_vote, worth, epsilon, step)
     rows = [row for n in budgets for row in _budgets(*_at(votes, n), votes, n, job)]
@@ -339,7 +339,7 @@ def excess_by_labels(
     InputError
         If shapes disagree or a number is out of range.
     """
-    sizes, budget = numbers(n_labels, "n_labels", 2), as_integer(n, "n", 1, 128)
+    sizes, budget = _numbers(n_labels, "n_labels", 2), as_integer(n, "n", 1, 128)
     seed = as_integer(seed, "seed", 0)
     return tuple(_by_labels(fit_votes(counts, labels), budget, sizes, seed, prior))
 
@@ -351,17 +351,11 @@ def _at_least_0(value: float, name: str) -> float:
     return number
 
 
-def numbers(values: Sequence[int], name: str, least: int, most: int = 2**31) -> list[int]:
-    """Return the different numbers of a sequence, ascending.
-
-    Raises
-    ------
-    InputError
-        If there is none, or one is out of range.
-    """
-    if not isinstance(values, Iterable) or not (found := list(values)):
+def _numbers(values: Sequence[int], name: str, least: int, most: int = 2**31) -> list[int]:
+    """Return the different numbers of a sequence, ascending."""
+    if not len(values):
         raise InputError(f"{name} is {values!r}, expected at least one number")
-    return sorted({as_integer(value, name, least, most) for value in found})
+    return sorted({as_integer(value, name, least, most) for value in values})
 
 
 def _joint(votes: VoteDistribution, n: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -370,15 +364,8 @@ def _joint(votes: VoteDistribution, n: int) -> tuple[NDArray[np.int64], NDArray[
     (tied, tie_alpha), (won, win_alpha) = votes.components
     kinds = [(won / 2, win_alpha[::-1]), (tied, tie_alpha), (won / 2, win_alpha)]
     # Of one side alone: a distribution that is not mirrored is one whose mirror image is added.
-    joint = np.stack([weight * _one_sided(counts, alpha) for weight, alpha in kinds], axis=1)
-    return counts, joint
-
-
-def _one_sided(counts: NDArray[np.int64], alpha: Sequence[float]) -> NDArray[np.float64]:
-    from btdagg.online.predictive import _log_chances
-
-    chances: NDArray[np.float64] = np.exp(_log_chances(counts.astype(float), np.array(alpha)))
-    return chances
+    chances = [w * np.exp(_log_chances(counts.astype(float), np.array(a))) for w, a in kinds]
+    return counts, np.stack(chances, axis=1)
 
 
 def _at(votes: VoteDistribution, n: int) -> tuple[DavidsonModel, float]:
@@ -421,3 +408,208 @@ def _by_labels(
                 errors.append(_error(model, counts, joint))
         found.append((size, float(np.mean(errors)) - least))
     return found
+
+
+# Items of a neighbour that are looked at: more would change nothing that can be seen.
+_MOST_ITEMS = 1000
+
+_SIZES = (0, 10, 50, 200)
+
+
+@readable
+@dataclass(frozen=True)
+class ForecastRow:
+    """Forecast for one number of votes and of labels.
+
+    Attributes
+    ----------
+    n : int
+        Votes per item at most.
+    n_labels : int
+        Labels calibrated on.
+    mae, low, high : float
+        Mean absolute error on the items without a label, on average over the neighbours, and the
+        least and the most of a neighbour.
+    votes : float
+        Votes of an item under the lossless rule, whose labels are those of all `n`.
+    calls : float
+        Votes of the job under that rule, and `n` for each labelled item.
+    price : float
+        Price of these calls.
+    """
+
+    n: int
+    n_labels: int
+    mae: float
+    low: float
+    high: float
+    votes: float
+    calls: float
+    price: float
+
+
+@readable
+@dataclass(frozen=True)
+class Forecast(Drawn):
+    """Forecast of a job on a new task.
+
+    Attributes
+    ----------
+    rows : tuple of ForecastRow
+        By number of votes, then of labels.
+    neighbours : tuple of str
+        The tasks that it was seen on; those with too few votes or items for a row are left out of
+        that row.
+    """
+
+    rows: tuple[ForecastRow, ...]
+    neighbours: tuple[str, ...]
+
+    def __str__(self) -> str:
+        priced = any(row.price for row in self.rows)
+        lines = [
+            "  n  labels     MAE  of a task          votes       calls" + "       price" * priced
+        ]
+        for row in self.rows:
+            lines.append(
+                f"{row.n:3}  {row.n_labels:6}  {row.mae:.4f}  {row.low:.3f} to {row.high:.3f}"
+                f"  {row.votes:8.2f}  {row.calls:10,.0f}" + f"  {row.price:10,.2f}" * priced
+            )
+        return "\n".join(lines)
+
+
+def forecast(
+    prior: Prior,
+    *,
+    n_items: int,
+    n_votes: Sequence[int] | None = None,
+    n_labels: Sequence[int] | None = None,
+    price: float = 1.0,
+    step: int = 1,
+    n_draws: int = 4,
+    seed: int = 0,
+) -> Forecast:
+    """Forecast a job before its first label, from tasks that are labelled already.
+
+    Each neighbour in turn plays the new task. A model is calibrated to a few of its labels with the
+    other neighbours as prior, and decides its other items. So what is forecast is an error on items
+    that the model has not seen, for the number of labels and not for unlimited ones.
+
+    Parameters
+    ----------
+    prior : Prior
+        Of the neighbours; see `btdagg.fit_prior`.
+    n_items : int
+        Items of the job, without the labelled ones.
+    n_votes : sequence of int, optional
+        Numbers of votes to compare, each from 1 to what the neighbours have: their half and all of
+        them unless given.
+    n_labels : sequence of int, optional
+        Numbers of labels to compare, 0 or more; those of 0, 10, 50 and 200 that are at most half
+        of the labels of a neighbour unless given.
+    price : float
+        Of one vote, in any currency.
+    step : int
+        Votes that come together, as of both orders; numbers of votes are multiples of it.
+    n_draws : int
+        How often labels are drawn from each neighbour.
+    seed : int
+
+    Returns
+    -------
+    Forecast
+
+    Raises
+    ------
+    InputError
+        If a number is out of range, or no neighbour has so many votes and labels.
+
+    Notes
+    -----
+    The mean is right if the new task is to its neighbours as they are to one another; the range
+    says how far tasks lie apart. With one neighbour the weak prior takes the place of the others.
+
+    Examples
+    --------
+    >>> from btdagg.datasets import simulate
+    >>> names = ("rb2-math", "rb2-focus", "rb2-factuality")
+    >>> tasks = {name: simulate(name, 200, 8, seed=1) for name in names}
+    >>> from btdagg import fit_prior
+    >>> prior = fit_prior({k: (v.counts, v.labels) for k, v in tasks.items()})
+    >>> job = forecast(prior, n_items=1000, n_votes=[4, 8], n_labels=[10])
+    >>> [row.n for row in job.rows]
+    [4, 8]
+    """
+    n_items, seed = as_integer(n_items, "n_items", 1), as_integer(seed, "seed", 0)
+    n_draws, step = as_integer(n_draws, "n_draws", 1), as_integer(step, "step", 1)
+    per_vote = _at_least_0(price, "price")
+    most = prior.n_votes
+    if n_votes is None:
+        n_votes = sorted({max(1, most // part // step) * step for part in (2, 1)})
+    if n_labels is None:
+        most_labels = max(task.n_labels for task in prior.neighbours.values())
+        n_labels = [size for size in _SIZES if size <= most_labels / 2]
+    budgets = _numbers(n_votes, "n_votes", 1, most)
+    sizes = _numbers(n_labels, "n_labels", 0)
+    rows = []
+    for n in budgets:
+        for size in sizes:
+            seen = []
+            for place, (name, task) in enumerate(sorted(prior.neighbours.items())):
+                rest = prior.without(name) if len(prior.neighbours) > 1 else "weak"
+                rng = np.random.default_rng([seed, n, size, place])
+                drawn = [_seen_on(task, rest, n, step, size, prior, rng) for _ in range(n_draws)]
+                outcomes = [pair for pair in drawn if pair is not None]
+                if outcomes:
+                    seen.append(np.mean(outcomes, axis=0))
+            if not seen:
+                raise InputError(
+                    f"no neighbour has an item with {n} votes beyond {size} labelled ones"
+                )
+            mae, votes = np.mean(seen, axis=0)
+            errors = [float(error) for error, _ in seen]
+            calls = n_items * votes + size * n
+            row = (float(mae), min(errors), max(errors), float(votes), float(calls))
+            rows.append(ForecastRow(n, size, *row, float(calls * per_vote)))
+    return Forecast(tuple(rows), prior.names)
+
+
+def _seen_on(
+    task: Neighbour,
+    rest: Prior | Literal["weak"],
+    n: int,
+    step: int,
+    size: int,
+    prior: Prior,
+    rng: np.random.Generator,
+) -> tuple[float, float] | None:
+    """Error and votes on the items of a neighbour that is calibrated to some of its labels."""
+    votes, labels = _drawn(task, n, rng)
+    if len(labels) <= size:
+        return None
+    counts = np.stack([(votes == vote).sum(axis=1) for vote in (-1, 0, 1)], axis=1)
+    known = (counts[:size], labels[:size]) if size else (counts, None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        model = calibrate(*known, prior=rest, alpha=prior.alpha, kappa=prior.kappa).model
+    followed = StoppingRule.lossless(model, n, step=step).follow(votes[size:])
+    error = np.abs(followed.labels - labels[size:]).mean()
+    return float(error), float(followed.n_votes.mean())
+
+
+def _drawn(
+    task: Neighbour, n: int, rng: np.random.Generator
+) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
+    """Items of a neighbour in random order: `n` of their votes, (m, n), and their labels."""
+    rows, columns = np.nonzero((task.counts.sum(axis=1) >= n)[:, None] & (task.labels > 0))
+    items = np.repeat(np.arange(len(rows)), task.labels[rows, columns])
+    items = rng.permutation(items)[:_MOST_ITEMS]
+    counts = task.counts[rows[items]]
+    # Votes of an item in a row and then in random order, of which the first are taken.
+    ends = counts.cumsum(axis=1)
+    places = np.arange(int(ends[:, 2].max(initial=0)))
+    votes = np.stack([(places >= ends[:, [side]]) for side in (0, 1)]).sum(axis=0) - 1
+    keys = np.where(places < ends[:, [2]], rng.random(votes.shape), np.inf)
+    order = keys.argsort(axis=1)[:, :n]
+    labels = (columns[items] - 1).astype(np.int8)
+    return np.take_along_axis(votes, order, axis=1).astype(np.int8), labels
