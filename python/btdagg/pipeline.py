@@ -23,8 +23,7 @@ from btdagg.model.calibration_set import CalibrationWarning
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.prior import Prior, fit_prior
 from btdagg.online import StoppingRule
-from btdagg.online.columns import settled_columns
-from btdagg.online.rule_kind import RuleKind
+from btdagg.online.rule import RuleKind, settled_columns
 from btdagg.votes import Labels, Votes, read_labels, read_votes
 from btdagg.votes.join import with_task
 from btdagg.votes.provenance import Provenance, warn_of

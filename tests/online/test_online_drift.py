@@ -121,12 +121,6 @@ def test_groups_on_one_side_only():
         plain.observe(votes, groups=group)
     with pytest.raises(InputError, match="groups has 3 rows, expected 30 as in counts"):
         monitor.observe(votes, groups=[1, 2, 3])
-    state = json.loads(monitor.to_json())
-    for wrong in ({"name": 3}, {"known": [1]}, {"sums": [9.0, 0.0, 0.0]}, {"x": 1}):
-        with pytest.raises(InputError, match=r"^s: "):
-            DriftMonitor.from_json(
-                json.dumps({**state, "open": {**state["open"], **wrong}}), source="s"
-            )
 
 
 def test_a_doubled_tie_rate_is_found_within_a_few_hundred_items():
@@ -223,38 +217,16 @@ def test_states(tmp_path):
     monitor = DriftMonitor(items(ITEMS, 20))
     monitor.save(path)
     assert DriftMonitor.load(path).to_json() == monitor.to_json()
-    text = path.read_text()
-    for size in range(0, len(text) - 2, 101):
-        path.write_text(text[:size])
-        with pytest.raises(InputError, match=r"drift.json: not JSON: "):
-            DriftMonitor.load(path)
-    state = json.loads(text)
-    for field, value in {
-        "totals": [[-5, 0, 0], [0, 0, 0]],
-        "version": 9,
-        "n_votes": [7],
-        "tests": [],
-        "sums": [1],
-        "level": 2,
-        "moved_at": ["x", None, None],
-        "n_reference": 0,
-        "n_items": -1,
-    }.items():
+    state = json.loads(path.read_text())
+    for field, value in {"n_votes": [7], "tests": [], "sums": [1], "level": 2}.items():
         with pytest.raises(InputError, match=r"^s: "):
             DriftMonitor.from_json(json.dumps({**state, field: value}), source="s")
-    for sums in ([[float("nan")] * 3] * 2, [[None] * 3] * 2):
-        with pytest.raises(InputError, match=r"^s: "):
-            DriftMonitor.from_json(json.dumps({**state, "sums": sums}), source="s")
     pool, *rest = state["tests"][0]
     crowded = [[2**63, *pool[1:]], *rest]
     with pytest.raises(InputError, match=r"^s: state contradicts itself, expected as many items"):
         DriftMonitor.from_json(
             json.dumps({**state, "tests": [crowded, *state["tests"][1:]]}), source="s"
         )
-    with pytest.raises(InputError, match=r"s: no btdagg drift monitor, expected an object with"):
-        DriftMonitor.from_json("[]", source="s")
-    with pytest.raises(InputError, match=r"absent: No such file"):
-        DriftMonitor.load(tmp_path / "absent")
 
 
 @pytest.mark.parametrize(
@@ -270,14 +242,6 @@ def test_states(tmp_path):
             lambda _: DriftMonitor([[1, 2, 3], [1, 1, 1]]),
             r"reference\[1\] has 3 votes, expected 6 as in the first of the reference: count the "
             r"same",
-        ),
-        (
-            lambda _: DriftMonitor([[1, 2, 3]], level=1),
-            "level is 1, expected a number above 0 and below 1",
-        ),
-        (
-            lambda _: DriftMonitor([[1, 2, 3]], seed=-1),
-            "seed is -1, expected an integer of at least 0",
         ),
         (
             lambda m: m.observe([[1, 2, 3], [1, 2, 5]]),

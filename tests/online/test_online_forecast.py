@@ -9,7 +9,7 @@ import pytest
 import btdagg
 from btdagg import InputError, online
 from btdagg.datasets import simulate
-from btdagg.online.forecast import _drawn
+from btdagg.online.plans import _drawn
 from commands import ended, one_line
 
 TASKS = ("rb2-math", "rb2-focus", "rb2-factuality", "rb2-safety")
@@ -88,8 +88,6 @@ def test_tasks_that_are_too_small_are_left_out():
         with pytest.raises(InputError) as raised:
             online.forecast(prior, n_items=9, **options)
         assert text in str(raised.value)
-    with pytest.raises(InputError, match=r"prior is 'weak', expected a btdagg.Prior"):
-        online.forecast("weak", n_items=9)
 
 
 def test_a_plan_forecasts_labels_with_its_prior():

@@ -632,10 +632,6 @@ def test_threads_and_memory_layouts_change_nothing():
             "tie is -1, expected a non-negative integer",
         ),
         (
-            lambda: plan([[1, 2, 3]], [1], n_items=1, n_votes=3),
-            "n_votes is 3, expected at least one number",
-        ),
-        (
             lambda: plan([[1, 2, 3]], [1], n_items=1, n_labels=()),
             r"n_labels is \(\), expected at least one number",
         ),

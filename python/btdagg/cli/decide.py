@@ -163,7 +163,7 @@ def _decided(
         shares = by.predict_proba(counts).T
         chances = dict(zip(("p_minus", "p_tie", "p_plus"), shares, strict=True))
         return {"label": by.decide(counts), **chances}
-    from btdagg.online.columns import settled_columns
+    from btdagg.online.rule import settled_columns
 
     beyond = counts.sum(axis=1) > by.n
     if beyond.any():

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from btdagg.judge.stopping import StoppedRun
     from btdagg.judge.store import VoteStore
     from btdagg.online import StoppingRule
-    from btdagg.online.rule_kind import RuleKind
+    from btdagg.online.rule import RuleKind
     from btdagg.pipeline import Labelling
 
 INTERRUPTED = 130
@@ -48,7 +48,7 @@ def say_estimate(
 
 def say_rule(rule: StoppingRule | RuleKind, n_settled: int) -> None:
     """Print how many fewer votes than estimated a rule asks for."""
-    from btdagg.online.rule_kind import RuleKind
+    from btdagg.online.rule import RuleKind
 
     others = f"{n_settled} pairs are settled already; " if n_settled else ""
     told = f"{others}the estimate counts all votes of the other pairs; the rule "

@@ -26,7 +26,7 @@ from btdagg.judge.providers import SIMULATED, provider_of
 if TYPE_CHECKING:
     from btdagg.judge.client import ChatClient
     from btdagg.online import StoppingRule
-    from btdagg.online.rule_kind import RuleKind
+    from btdagg.online.rule import RuleKind
 
 PairsFile = Annotated[
     Path,
@@ -331,7 +331,7 @@ def headers_of(table: Mapping[str, str]) -> dict[str, str]:
 
 def _stopping_rule(text: str, keys: dict[str, Any]) -> StoppingRule | RuleKind:
     """Read a rule, or parse one to learn; that of a file sets the number of votes."""
-    from btdagg.online.rule_kind import KINDS, WANTED, RuleKind
+    from btdagg.online.rule import KINDS, WANTED, RuleKind
 
     if text.partition("=")[0].strip().lower() in KINDS:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 PANEL_FILE = FileFormat("btdagg.model.panel", "panel")
+_SAVED = ("judges", "beta", "eta0", "gamma", "alpha", "kappa", "unheard")
 
 # Sums of a few products are off by a few roundings; risks that differ by no more are equal.
 _ROUNDING = 8 * math.ulp(1.0)
@@ -168,7 +169,7 @@ class PanelModel(SavedAsJson, Displayed):
         return _core.Panel(list(judges), self.eta0, self.alpha, self.kappa)
 
     def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]:
-        return type(self), tuple(getattr(self, name) for name in self.__dataclass_fields__)
+        return type(self), tuple(getattr(self, field.name) for field in fields(self))
 
     def to_sql(
         self, dialect: str, *, columns: Mapping[str, tuple[str, str, str]] | None = None
@@ -221,12 +222,12 @@ class PanelModel(SavedAsJson, Displayed):
 
     def as_dict(self) -> dict[str, Any]:
         """Return the numbers and the provenance, if there is one, as plain values."""
-        numbers = {name: value for name, value in asdict(self).items() if name != "provenance"}
+        numbers = {name: getattr(self, name) for name in _SAVED}
         origin = {} if self.provenance is None else {"provenance": self.provenance.as_dict()}
         return {**numbers, **origin}
 
     @classmethod
-    def from_dict(cls, fields: dict[str, Any]) -> Self:
+    def from_dict(cls, saved: dict[str, Any]) -> Self:
         """Return the model from the fields of `as_dict`.
 
         Raises
@@ -234,10 +235,9 @@ class PanelModel(SavedAsJson, Displayed):
         InputError
             If a field is missing, unknown or of another type.
         """
-        names = cls.__dataclass_fields__.keys() - {"provenance"}
-        if fields.keys() - {"provenance"} != names:
-            raise InputError(f"fields {sorted(fields)}, expected {sorted(names)}")
-        return cls(**fields)
+        if saved.keys() - {"provenance"} != set(_SAVED):
+            raise InputError(f"fields {sorted(saved)}, expected {sorted(_SAVED)}")
+        return cls(**saved)
 
 
 def as_panel_counts(counts: ArrayLike, judges: Sequence[str] | None = None) -> NDArray[np.uint64]:

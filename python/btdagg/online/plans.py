@@ -556,7 +556,9 @@ def forecast(
         for size in sizes:
             seen = []
             for place, (name, task) in enumerate(sorted(prior.neighbours.items())):
-                rest = prior.without(name) if len(prior.neighbours) > 1 else "weak"
+                rest: Prior | Literal["weak"] = "weak"
+                if len(prior.neighbours) > 1:
+                    rest = prior.without(name)
                 rng = np.random.default_rng([seed, n, size, place])
                 drawn = [_seen_on(task, rest, n, step, size, prior, rng) for _ in range(n_draws)]
                 outcomes = [pair for pair in drawn if pair is not None]

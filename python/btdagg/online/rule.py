@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, get_args
 
@@ -216,8 +216,7 @@ class StoppingRule(SavedAsJson, Displayed):
         )
 
     def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]:
-        names = self.__dataclass_fields__
-        return type(self), tuple(getattr(self, name) for name in names)
+        return type(self), tuple(getattr(self, field.name) for field in fields(self))
 
     def stops(self, counts: ArrayLike, *, n_threads: int = 1) -> NDArray[np.bool_]:
         """Whether each item is settled, (n,)."""
@@ -322,7 +321,7 @@ class StoppingRule(SavedAsJson, Displayed):
         return {**fields, "votes": votes, "model": self.model.as_dict()}
 
     @classmethod
-    def from_dict(cls, fields: dict[str, Any]) -> Self:
+    def from_dict(cls, saved: dict[str, Any]) -> Self:
         """Return the rule from the fields of `as_dict`.
 
         Raises
@@ -330,11 +329,11 @@ class StoppingRule(SavedAsJson, Displayed):
         InputError
             If a field is missing, unknown or of another type.
         """
-        if sorted(fields) != sorted(_FIELDS):
-            raise InputError(f"fields {sorted(fields)}, expected {sorted(_FIELDS)}")
-        votes = fields["votes"]
+        if sorted(saved) != sorted(_FIELDS):
+            raise InputError(f"fields {sorted(saved)}, expected {sorted(_FIELDS)}")
+        votes = saved["votes"]
         votes = None if votes is None else VoteDistribution(votes)
-        return cls(**{**fields, "model": DavidsonModel.from_dict(fields["model"]), "votes": votes})
+        return cls(**{**saved, "model": DavidsonModel.from_dict(saved["model"]), "votes": votes})
 
 
 def _check(model: object, votes: object, kind: Kind) -> None:

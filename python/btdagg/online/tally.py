@@ -285,8 +285,9 @@ class OnlineTally:
             bits = [int(plane) for plane in by_label[row, lane]]
             for bit in range(64):
                 if int(differ[row, lane]) >> bit & 1:
-                    votes = tuple(v for v, plane in zip((-1, 0, 1), bits, strict=True)
-                                  if plane >> bit & 1)
+                    votes = tuple(
+                        v for v, plane in zip((-1, 0, 1), bits, strict=True) if plane >> bit & 1
+                    )
                     item = ids[row] if isinstance(ids, list) else int(ids[row])
                     conflicts.append(Conflict(item, *names[channel], 64 * block + bit, votes))
         return sorted(conflicts, key=lambda conflict: conflict[:4])

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from btdagg.model.davidson import DavidsonModel
     from btdagg.model.intervals import ParameterInterval
     from btdagg.model.panel import PanelModel
-    from btdagg.online import Forecast, ForecastRow, Plan, PlannedBudget, StoppingRule
+    from btdagg.online import Forecast, Plan, PlannedBudget, StoppingRule
+    from btdagg.online.plans import ForecastRow
 
 _MEANING = {
     "beta": "sensitivity to the margin of votes",
