@@ -32,8 +32,15 @@ from typing import NamedTuple
 import openai
 import sqlalchemy
 
-from btdagg.judge.calls import Asked, Messages, Order, digest_of, samples_of
-from btdagg.judge.client import ChatReply, ChatRequest
+from btdagg.judge.client import (
+    Asked,
+    ChatReply,
+    ChatRequest,
+    Messages,
+    Order,
+    digest_of,
+    samples_of,
+)
 from btdagg.judge.judging import Judging
 from btdagg.judge.limits import Limits
 from btdagg.judge.provider import ModelClient

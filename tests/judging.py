@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import sqlalchemy as sa
 
-from btdagg.judge.calls import Asked, digest_of, samples_of
+from btdagg.judge.client import Asked, digest_of, samples_of
 from btdagg.judge.pairs import read_pairs
 from btdagg.judge.store import VoteStore, schema
 from btdagg.judge.work import Reading, Work

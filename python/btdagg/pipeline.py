@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from btdagg._core import InputError
 from btdagg._util.readable import readable
-from btdagg.judge.calls import samples_of
+from btdagg.judge.client import samples_of
 from btdagg.judge.jobs import judge, opened
 from btdagg.judge.pacing import Pacing
 from btdagg.judge.pairs import Pair, Pairs, read_pairs

@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from btdagg.judge.calls import digest_of, samples_of
-from btdagg.judge.client import FunctionClient
+from btdagg.judge.client import FunctionClient, digest_of, samples_of
 from btdagg.judge.errors import ChatError, EndpointError
 from btdagg.judge.judging import Judging
 from btdagg.judge.limits import Limits

@@ -11,7 +11,7 @@ import typer
 from btdagg.cli.app import app
 from btdagg.cli.judge_settings import KEYS, JudgeFlags
 from btdagg.judge import Judging, Limits
-from btdagg.judge.calls import STATUSES
+from btdagg.judge.client import STATUSES
 from btdagg.online import StoppingRule
 from commands import one_line
 from judging import config, pairs_of, rows_of

@@ -14,8 +14,7 @@ import pytest
 import sqlalchemy as sa
 
 from btdagg import InputError
-from btdagg.judge.calls import samples_of
-from btdagg.judge.client import ChatReply, FunctionClient, Usage
+from btdagg.judge.client import ChatReply, FunctionClient, Usage, samples_of
 from btdagg.judge.errors import ChatError, EndpointError
 from btdagg.judge.judging import Judging
 from btdagg.judge.limits import Limits

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from btdagg import DavidsonModel, InputError
-from btdagg.judge.calls import samples_of
-from btdagg.judge.client import FunctionClient
+from btdagg.judge.client import FunctionClient, samples_of
 from btdagg.judge.errors import ChatError
 from btdagg.judge.jobs import judge
 from btdagg.judge.judging import Judging

@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 
 import btdagg
-from btdagg.judge.calls import Asked, samples_of
+from btdagg.judge.client import Asked, samples_of
 from btdagg.judge.store import (
     Answered,
     StoreError,

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from btdagg.judge.calls import Asked
+from btdagg.judge.client import Asked
 from btdagg.judge.store import Answered, VoteStore, schema
 from commands import one_line
 from judging import pairs_of

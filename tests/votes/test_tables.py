@@ -10,7 +10,7 @@ import pytest
 import btdagg
 from btdagg import InputError, align, calibrate, read_labels, read_votes
 from btdagg.datasets import simulate
-from btdagg.judge.calls import samples_of
+from btdagg.judge.client import samples_of
 from btdagg.judge.store import Answered, VoteStore
 from btdagg.methods import by_name
 from btdagg.votes import source

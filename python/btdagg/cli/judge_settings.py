@@ -16,7 +16,7 @@ import typer
 
 from btdagg._core import InputError
 from btdagg.cli.stopping import load_rule
-from btdagg.judge.calls import STATUSES
+from btdagg.judge.client import STATUSES
 from btdagg.judge.judging import Judging
 from btdagg.judge.limits import Limits
 from btdagg.judge.prices import Prices

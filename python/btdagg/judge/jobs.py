@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from btdagg._core import InputError
 from btdagg._util.readable import readable
 from btdagg.judge.batches.steps import judge_by_batches
-from btdagg.judge.calls import ORDERS, Status, batched
-from btdagg.judge.client import ChatClient
+from btdagg.judge.client import ORDERS, ChatClient, Status, batched
 from btdagg.judge.judging import Judging
 from btdagg.judge.pacing import Pacing
 from btdagg.judge.pairs import Pairs, read_pairs

@@ -13,8 +13,16 @@ from btdagg._core import InputError
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_integer, as_number
 from btdagg.judge.answers import AnswerFormat, parse_verdict, sequence_probability, vote_of
-from btdagg.judge.calls import STATUSES, Asked, Messages, Order, digest_of, samples_of
-from btdagg.judge.client import ChatReply, ChatRequest
+from btdagg.judge.client import (
+    STATUSES,
+    Asked,
+    ChatReply,
+    ChatRequest,
+    Messages,
+    Order,
+    digest_of,
+    samples_of,
+)
 from btdagg.judge.limits import Limits
 from btdagg.judge.pairs import Pair
 from btdagg.judge.prices import Prices

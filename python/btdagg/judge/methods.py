@@ -28,7 +28,7 @@ from btdagg.judge.answers import (
     json_schema,
     side_by_side,
 )
-from btdagg.judge.calls import Asked, Order, batched, samples_of
+from btdagg.judge.client import Asked, Order, batched, samples_of
 from btdagg.judge.jobs import judge
 from btdagg.judge.judging import SAMPLING, Judging, digest_of_pair
 from btdagg.judge.prompts import FewShot

@@ -11,8 +11,7 @@ from btdagg._util.validation import as_number
 from btdagg.judge.providers import provider_of
 
 if TYPE_CHECKING:
-    from btdagg.judge.calls import Messages
-    from btdagg.judge.client import Usage
+    from btdagg.judge.client import Messages, Usage
 
 _MILLION = 1_000_000
 BYTES_PER_TOKEN = 4  # of English prose; a rule of thumb for estimates

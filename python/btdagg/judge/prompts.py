@@ -129,13 +129,18 @@ class PromptTemplate:
                     f"template {self.name}: no {{{name}}} to fill in; it has {listing(free)}"
                 )
         quoted = {name: _quoted(str(value)) for name, value in values.items()}
-        parts = ("system", "user", "ties", "forced")
-        return replace(self, **{part: _filled(getattr(self, part), quoted) for part in parts})
+        return replace(
+            self,
+            system=_filled(self.system, quoted),
+            user=_filled(self.user, quoted),
+            ties=_filled(self.ties, quoted),
+            forced=_filled(self.forced, quoted),
+        )
 
     def check(self, pairs: Pairs) -> None:
         """Refuse pairs that have no column for a placeholder, or one of them nothing in it."""
-        known = [name for name in ("prompt", "reference") if name in pairs.columns]
-        known += ("first", "second", *pairs.fields)
+        known: list[str] = [name for name in ("prompt", "reference") if name in pairs.columns]
+        known += ["first", "second", *pairs.fields]
         for name in sorted(self.placeholders - {"first", "second"}):
             if name not in known:
                 raise InputError(

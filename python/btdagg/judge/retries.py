@@ -16,8 +16,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import replace
 
-from btdagg.judge.calls import Messages
-from btdagg.judge.client import ChatClient, ChatReply, ChatRequest, Usage
+from btdagg.judge.client import ChatClient, ChatReply, ChatRequest, Messages, Usage
 from btdagg.judge.errors import ChatError, EndpointError, delay_before
 from btdagg.judge.judging import Judging
 from btdagg.judge.limits import Budget, Reserved

@@ -14,8 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from btdagg.judge.calls import Asked, Order
-from btdagg.judge.client import ChatClient, ChatReply, ChatRequest
+from btdagg.judge.client import Asked, ChatClient, ChatReply, ChatRequest, Order
 from btdagg.judge.commits import GroupCommit
 from btdagg.judge.errors import EndpointError
 from btdagg.judge.judging import Judging

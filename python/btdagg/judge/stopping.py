@@ -15,8 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from btdagg._core import InputError
-from btdagg.judge.calls import ORDERS, Asked, Order, Status, batched, samples_of
-from btdagg.judge.client import ChatClient
+from btdagg.judge.client import ORDERS, Asked, ChatClient, Order, Status, batched, samples_of
 from btdagg.judge.jobs import is_missing, judge
 from btdagg.judge.judging import SAMPLING, Judging
 from btdagg.judge.limits import Limits

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from btdagg.judge.calls import Messages, Order, Status
-from btdagg.judge.client import ChatReply
+from btdagg.judge.client import ChatReply, Messages, Order, Status
 
 
 class Reading(NamedTuple):

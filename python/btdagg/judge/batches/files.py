@@ -14,8 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from btdagg._core import InputError
 from btdagg.judge.batches.endpoint import BatchEndpoint
-from btdagg.judge.calls import Order, digest_of
-from btdagg.judge.client import ChatRequest
+from btdagg.judge.client import ChatRequest, Order, digest_of
 from btdagg.judge.errors import ChatError, EndpointError
 from btdagg.judge.judging import Judging
 from btdagg.judge.limits import Reserved, Spent

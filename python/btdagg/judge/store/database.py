@@ -21,7 +21,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from btdagg._core import InputError
 from btdagg._util.addresses import shown_address
 from btdagg._util.extras import needs
-from btdagg.judge.calls import batched
+from btdagg.judge.client import batched
 from btdagg.judge.store import schema
 
 _VARIABLES = 500  # values that one query asks for

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from btdagg._core import InputError
 from btdagg._util.files import TABLE_SUFFIXES, write_table
-from btdagg.judge.calls import STATUSES, Asked
+from btdagg.judge.client import STATUSES, Asked
 from btdagg.judge.store import schema
 from btdagg.judge.store.store import VoteStore
 

@@ -21,7 +21,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
 
-from btdagg.judge.calls import Messages, Order, Status
+from btdagg.judge.client import Messages, Order, Status
 from btdagg.judge.store import schema
 from btdagg.judge.store.database import Database, StoreError, in_parts
 

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy import CheckConstraint, Column, ForeignKey, Integer, SmallInteger, Text
 from sqlalchemy.dialects import sqlite
 
-from btdagg.judge.calls import ORDERS, STATUSES
+from btdagg.judge.client import ORDERS, STATUSES
 
 VERSION = 2
 

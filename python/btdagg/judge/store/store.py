@@ -11,7 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from btdagg.judge.calls import Asked, Order, Status
+from btdagg.judge.client import Asked, Order, Status
 from btdagg.judge.store import schema
 from btdagg.judge.store.database import Database, StoreError, in_parts
 from btdagg.judge.store.owner import OPEN, Batch, Owner, batches_of

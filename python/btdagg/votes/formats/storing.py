@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from btdagg._core import InputError
-from btdagg.judge.calls import STATUSES, Asked, Order, digest_of
+from btdagg.judge.client import STATUSES, Asked, Order, digest_of
 from btdagg.judge.judging import Judging, digest_of_pair
 from btdagg.judge.pairs import Pairs
 from btdagg.judge.store import Answered, Owner, StoreError, VoteStore
