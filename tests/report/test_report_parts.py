@@ -23,7 +23,7 @@ from btdagg.evaluation.cells import Cell
 from btdagg.evaluation.parts import labelled_parts
 from btdagg.methods import Davidson, MajorityVote, Threshold
 from btdagg.paper import ablate, compare_orders
-from btdagg.report import questions, sections
+from btdagg.report import sections
 from btdagg.report.study import Study
 from btdagg.report.tables import answers_table
 from commands import one_line
@@ -246,11 +246,11 @@ def test_a_figure_that_cannot_be_drawn_leaves_the_rest_of_its_section(cli, monke
 
 def test_what_breaks_off_is_called_the_rest(cli, monkeypatch):
     def breaks_off(study):
-        yield questions.tables.gold_table(study.items)
+        yield sections.tables.gold_table(study.items)
         raise InputError("no more")
 
     written({"t": 30})
-    only = questions.Question("one", "One", "", breaks_off)
+    only = sections.Question("one", "One", "", breaks_off)
     monkeypatch.setattr("btdagg.cli.evaluate.QUESTIONS", (only,))
     assert cli(*EVALUATE)[0] == 0
     names, skipped, _ = described()

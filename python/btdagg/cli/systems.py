@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from btdagg._core import InputError
 from btdagg.cli.common import out, print_json
 from btdagg.cli.reporting import names, print_report_table
-from btdagg.report.tables.systems import system_fields, systems_table
+from btdagg.report.tables.estimates import system_fields, systems_table
 
 if TYPE_CHECKING:
     from btdagg.estimates import SystemEstimates

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from btdagg.report.figure import ReportFigure
-    from btdagg.report.questions import Exhibits
+    from btdagg.report.sections import Exhibits
     from btdagg.votes import Labels, Votes
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from btdagg.report.figure import ReportFigure
-from btdagg.report.figures.judges import draw_intervals, shortened
+from btdagg.report.figures.intervals import draw_intervals, shortened
 from btdagg.report.style import WIDTH, abridged, without_frame, wrapped
-from btdagg.report.tables.common import splits_of
+from btdagg.report.tables.scores import splits_of
 from btdagg.report.wording import fixed
 
 if TYPE_CHECKING:

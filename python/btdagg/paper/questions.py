@@ -13,9 +13,9 @@ from btdagg.paper.conditions import ablate, compare_orders
 from btdagg.paper.parameters import fitted_parameters
 from btdagg.paper.ties import tie_rates
 from btdagg.paper.transfer import transfer_matrix
-from btdagg.report import questions as usual
+from btdagg.report import sections as usual
 from btdagg.report.figures import condition_figure
-from btdagg.report.questions import (
+from btdagg.report.sections import (
     Question,
     each,
     left_out,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from btdagg.evaluation import LabelledItems
     from btdagg.evaluation.parts import Key
     from btdagg.paper.transfer import Transfer
-    from btdagg.report.questions import Made
+    from btdagg.report.sections import Made
     from btdagg.report.study import Study
     from btdagg.votes import Votes
 

@@ -13,8 +13,8 @@ from btdagg.evaluation.intervals import Interval, mean_interval
 from btdagg.evaluation.summary import lines_of, name_of_average, record, spread
 from btdagg.paper.raters import LeaveOneOut
 from btdagg.report.table import Entry, PivotCell, ReportTable
-from btdagg.report.tables.calibration import PARAMETER_DIGITS, shortest
-from btdagg.report.tables.common import (
+from btdagg.report.tables.models import PARAMETER_DIGITS, shortest
+from btdagg.report.tables.scores import (
     LOWER_IS_BETTER,
     best_lines,
     interval_note_of,

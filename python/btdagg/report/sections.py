@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 from btdagg._core import InputError
+from btdagg.evaluation import evaluate, positional_bias, sweep_calibration
+from btdagg.evaluation.engine import quiet_fit
 from btdagg.evaluation.parts import names_of
+from btdagg.methods import Aggregator
+from btdagg.methods.base import needs_of
 from btdagg.report import figures, tables
-from btdagg.report.questions import MOST_MAPPED, QUESTIONS, Question, Skipped
-from btdagg.report.wording import key_of
+from btdagg.report.table import Entry, ReportTable
+from btdagg.report.wording import key_of, stem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,12 +23,256 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from btdagg.estimates import Estimates, SystemEstimates
-    from btdagg.evaluation import Comparison, Scores
+    from btdagg.evaluation import Comparison, LabelledItems, Scores
+    from btdagg.evaluation.cells import Cell
     from btdagg.model.davidson import DavidsonModel
     from btdagg.report.figure import ReportFigure
     from btdagg.report.folder import ReportFolder
     from btdagg.report.study import Study
     from btdagg.report.table import ReportTable
+
+Part = TypeVar("Part")
+Result = TypeVar("Result")
+
+MOST_MAPPED = 20
+"""Votes of the map of behaviours, as in the paper, where there are more."""
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """Something that a section does not have, and why."""
+
+    what: str
+    reason: str
+
+
+Exhibits: TypeAlias = "Iterator[ReportTable | ReportFigure]"
+Made: TypeAlias = "Iterator[ReportTable | ReportFigure | Skipped]"
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a section answers: its title, what it is for, and what makes its tables and figures.
+
+    What makes them raises an `InputError` where the votes allow none; one that fails while others
+    do not is yielded as `Skipped`.
+    """
+
+    name: str
+    title: str
+    text: str
+    answer: Callable[[Study], Made]
+
+
+def each(
+    parts: Mapping[str, Part], make: Callable[[Part], Result]
+) -> tuple[dict[str, Result], list[Skipped]]:
+    """Make something of each part; one that cannot be made leaves the others.
+
+    Raises
+    ------
+    InputError
+        If all fail for one reason.
+    """
+    found: dict[str, Result] = {}
+    skipped: list[Skipped] = []
+    for name, part in parts.items():
+        try:
+            found[name] = make(part)
+        except InputError as error:
+            skipped.append(Skipped(name, str(error)))
+    if not found and len({one.reason for one in skipped}) == 1:
+        raise InputError(skipped[0].reason)
+    return found, skipped
+
+
+def or_skipped(what: str, made: Made) -> Made:
+    """Make exhibits; what fails leaves the others of the section."""
+    try:
+        yield from made
+    except InputError as error:
+        yield Skipped(what, str(error))
+
+
+def left_out(study: Study, found: Scores) -> Iterator[Skipped]:
+    """What a protocol skipped, but for the parts that nothing could be made of."""
+    for key, reason in found.skipped:
+        if not any(key[: len(part)] == part for part in study.refused):
+            yield Skipped(key_of(key), reason)
+
+
+def _vote_sweep(study: Study) -> Made:
+    budgets = study.budgets()
+    if study.votes.are_counts or len(budgets) < 2:
+        raise InputError("this needs single votes, at several numbers of votes")
+    found = study.run(
+        "number of votes",
+        evaluate,
+        study.votes,
+        n_votes=budgets,
+        protocol=study.protocol.untested,
+    )
+    yield from left_out(study, found)
+    yield from figures.vote_figures(found)
+    yield tables.vote_sweep_table(found)
+
+
+def _calibration_sweep(study: Study) -> Made:
+    sizes = study.calibration_sizes()
+    if len(sizes) < 2:
+        raise InputError("there are too few labelled items for two sizes of a calibration set")
+    found = study.run(
+        "number of labels", sweep_calibration, study.votes, sizes, n_votes=study.most_votes
+    )
+    yield from left_out(study, found)
+    yield from figures.calibration_figures(found)
+    yield tables.calibration_sweep_table(found)
+
+
+def _parameters(study: Study) -> Made:
+    written = study.calibrations()
+    if not written:
+        raise InputError("no method calibrates a model")
+    yield _headed(tables.calibrations_table(written), study.columns)
+
+
+def _labels(study: Study) -> Made:
+    gold = study.gold_items
+    yield figures.gold_figure(gold)
+    yield _headed(tables.gold_table(gold), ("task",) if "task" in study.columns else study.columns)
+    found = {name: main_methods(study, cell) for name, cell in study.cells().items()}
+    for name, one in found.items():
+        yield figures.confusion_figure(name, one)
+        yield figures.distribution_figure(name, one)
+    column = _heading(study.columns)
+    yield _stacked(
+        column,
+        "labels",
+        "Label distributions",
+        {name: tables.distribution_table(name, one) for name, one in found.items()},
+    )
+    yield _stacked(
+        column,
+        "confusion",
+        "Confusion matrices",
+        {name: tables.confusion_table(name, one) for name, one in found.items()},
+    )
+
+
+def main_methods(study: Study, cell: Cell) -> Comparison:
+    """The model that is written and majority vote, of all methods of a comparison."""
+    names = [method.name for method in study.main_methods]
+    methods = tuple(method for method in cell.comparison.methods if method.name in names)
+    return replace(cell.comparison, methods=methods, tested=None, new_items=None)
+
+
+def _orders(study: Study) -> Made:
+    votes = study.votes
+    if votes.are_counts or "order" not in votes.columns:
+        raise InputError("the votes have no column order")
+    by = [column for column in ("judge",) if column in votes.columns]
+    bias = positional_bias(votes, by=by)
+    yield tables.positional_bias_table(bias, by)
+    yield from or_skipped("figure of positional bias", map(figures.positional_bias_figure, [bias]))
+
+
+def _behaviour(study: Study) -> Made:
+    written = {name: cell.fitted for name, cell in study.cells().items()}
+
+    def drawn(part: tuple[str, LabelledItems]) -> ReportFigure:
+        name, items = part
+        known = written.get(name)
+        by_name: dict[str, Aggregator] = {} if known is None else {known.name: known}
+        # What neighbours a method has is for an evaluation to say.
+        for method in study.own_methods:
+            if method.name not in by_name and not needs_of(method).neighbours:
+                by_name[method.name] = quiet_fit(method, items.rows, items.labels)
+        most = int(items.evidence.counts.sum(axis=1).max())
+        return figures.behaviour_figure(by_name, min(most, MOST_MAPPED))
+
+    found, skipped = each({name: (name, items) for name, items in study.items.items()}, drawn)
+    yield from skipped
+    for name, figure in found.items():
+        yield named_after(figure, name) if name and len(found) > 1 else figure
+
+
+def named_after(exhibit: ReportTable | ReportFigure, *whose: str) -> ReportTable | ReportFigure:
+    """Name an exhibit after the judge or part that it is of, of which a selector shows one."""
+    if not whose:
+        return exhibit
+    return replace(
+        exhibit,
+        name=stem(exhibit.name, *whose),
+        title=f"{exhibit.title}, {key_of(whose)}",
+        family=exhibit.name,
+        choice=key_of(whose),
+    )
+
+
+def _heading(columns: Sequence[str]) -> str:
+    return ", ".join(columns) or "items"
+
+
+def _headed(table: ReportTable, columns: Sequence[str]) -> ReportTable:
+    """Head the first column, which names the parts, by the columns that the evaluation goes by."""
+    return replace(table, header=(_heading(columns), *table.header[1:]))
+
+
+def _stacked(column: str, name: str, title: str, found: Mapping[str, ReportTable]) -> ReportTable:
+    """Put tables with one header under each other, with a column that says whose rows are."""
+    first = next(iter(found.values()))
+    return replace(
+        first,
+        name=name,
+        title=title,
+        header=(column, *first.header),
+        rows=tuple((Entry(key), *row) for key, table in found.items() for row in table.rows),
+        records=tuple(record for table in found.values() for record in table.records),
+        n_label_columns=first.n_label_columns + 1,
+    )
+
+
+QUESTIONS = (
+    Question(
+        "votes",
+        "How many votes are worth their price",
+        "The error against the number of votes per item, on the same items.",
+        _vote_sweep,
+    ),
+    Question(
+        "calibration",
+        "How many labels are enough",
+        "The error against the number of labels to calibrate on. Every number is scored on the "
+        "same items, and smaller calibration sets are parts of larger ones.",
+        _calibration_sweep,
+    ),
+    Question(
+        "parameters",
+        "What calibration finds",
+        "The three numbers of the model. A high nu moves labels towards ties; a low nu leaves the "
+        "votes as they are.",
+        _parameters,
+    ),
+    Question(
+        "labels",
+        "Which labels are mistaken for which",
+        "Gold labels against those of the calibrated model and of majority vote.",
+        _labels,
+    ),
+    Question(
+        "order",
+        "Whether the judge favours a position",
+        "Votes for the response that was shown first against those for the second.",
+        _orders,
+    ),
+    Question(
+        "behaviour",
+        "How each method decides",
+        "All possible counts of an item, and how each method decides them.",
+        _behaviour,
+    ),
+)
+"""In the order in which they stand in the report."""
 
 
 _READ = (

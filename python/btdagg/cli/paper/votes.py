@@ -32,7 +32,7 @@ from btdagg.report.table import ReportTable
 from btdagg.votes.table import text
 
 if TYPE_CHECKING:
-    from btdagg.report.questions import Exhibits
+    from btdagg.report.sections import Exhibits
     from btdagg.votes import Labels, Votes
 
 # Tie rates are tabulated by the judge and the first of these columns that has several values.

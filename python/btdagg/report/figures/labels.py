@@ -22,7 +22,7 @@ from btdagg.report.style import (
     without_frame,
     wrapped,
 )
-from btdagg.report.tables.common import evaluated_on
+from btdagg.report.tables.scores import evaluated_on
 from btdagg.report.wording import LABEL_NAMES, MISSING, fixed, stem
 
 if TYPE_CHECKING:

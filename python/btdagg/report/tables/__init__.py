@@ -1,47 +1,23 @@
-"""Tables of the results of `btdagg.evaluation`."""
+"""Tables of results."""
 
-from btdagg.report.tables.answers import answers_table, methods_table
-from btdagg.report.tables.calibration import calibrations_table
-from btdagg.report.tables.estimates import differences_table, estimates_table
-from btdagg.report.tables.judges import positional_bias_table
-from btdagg.report.tables.labels import confusion_table, distribution_table, gold_table
-from btdagg.report.tables.models import (
-    forecast_table,
-    model_table,
-    panel_table,
-    plan_table,
-    rule_table,
-)
-from btdagg.report.tables.scores import (
-    Ranks,
-    calibration_sweep_table,
-    comparison_table,
-    pvalue_table,
-    score_tables,
-    vote_sweep_table,
-)
-from btdagg.report.tables.systems import systems_table
-
-__all__ = [
-    "Ranks",
-    "answers_table",
-    "calibration_sweep_table",
-    "calibrations_table",
-    "comparison_table",
-    "confusion_table",
-    "differences_table",
-    "distribution_table",
-    "estimates_table",
-    "forecast_table",
-    "gold_table",
-    "methods_table",
-    "model_table",
-    "panel_table",
-    "plan_table",
-    "positional_bias_table",
-    "pvalue_table",
-    "rule_table",
-    "score_tables",
-    "systems_table",
-    "vote_sweep_table",
-]
+from btdagg.report.tables.estimates import differences_table as differences_table
+from btdagg.report.tables.estimates import estimates_table as estimates_table
+from btdagg.report.tables.estimates import systems_table as systems_table
+from btdagg.report.tables.labels import confusion_table as confusion_table
+from btdagg.report.tables.labels import distribution_table as distribution_table
+from btdagg.report.tables.labels import gold_table as gold_table
+from btdagg.report.tables.labels import positional_bias_table as positional_bias_table
+from btdagg.report.tables.models import calibrations_table as calibrations_table
+from btdagg.report.tables.models import forecast_table as forecast_table
+from btdagg.report.tables.models import model_table as model_table
+from btdagg.report.tables.models import panel_table as panel_table
+from btdagg.report.tables.models import plan_table as plan_table
+from btdagg.report.tables.models import rule_table as rule_table
+from btdagg.report.tables.scores import Ranks as Ranks
+from btdagg.report.tables.scores import answers_table as answers_table
+from btdagg.report.tables.scores import calibration_sweep_table as calibration_sweep_table
+from btdagg.report.tables.scores import comparison_table as comparison_table
+from btdagg.report.tables.scores import methods_table as methods_table
+from btdagg.report.tables.scores import pvalue_table as pvalue_table
+from btdagg.report.tables.scores import score_tables as score_tables
+from btdagg.report.tables.scores import vote_sweep_table as vote_sweep_table

@@ -1,10 +1,12 @@
-"""How much judges favour the first response; means with intervals, by row."""
+"""Means with intervals, by row: positional bias, estimates and systems."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from btdagg._core import InputError
 from btdagg.report.figure import ReportFigure
@@ -22,6 +24,8 @@ from btdagg.report.wording import key_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from btdagg.estimates import Estimates, SystemEstimates
+    from btdagg.estimates.quantities import MeanEstimate
     from btdagg.evaluation import Interval
     from btdagg.evaluation.bias import PositionalBias
 
@@ -144,4 +148,97 @@ def draw_intervals(
             loc="outside lower center",
             ncols=min(len(series), legend_columns(names)),
         )
+    return figure
+
+
+_BESIDE_ROW = 24  # letters of a name beside a row
+_HEIGHT = 0.36  # inches
+_WITH, _ALONE = "#0b5c8a", "#8a8a8a"
+_MOST = 60  # rows of a figure
+
+
+def estimates_figure(found: Estimates, by: str | None = None) -> ReportFigure:
+    """Draw intervals with the judge, and from labels alone.
+
+    Parameters
+    ----------
+    found : Estimates
+        Shares and win rates; with values of a column, the net win rate of each instead.
+    by : str, optional
+        Name of the column.
+    """
+    rows: Mapping[str, MeanEstimate] = found.estimates
+    what = "Shares of labels and win rates"
+    left_out = ""
+    if found.by:
+        name = "net win rate"
+        rows = {"all items": found.estimates[name]}
+        rows |= {str(value): one[name] for value, one in list(found.by.items())[:_MOST]}
+        what = f"Net win rate by {by or 'value'}"
+        if len(found.by) > _MOST:
+            left_out = f" The first {_MOST} values of {len(found.by)}."
+    return ReportFigure(
+        "estimates",
+        what,
+        f"{100 * found.level:.3g}% intervals for new items: with the judge's votes, and from the "
+        f"{found.n_labels:,} labels alone.{left_out}" + abridged(rows, _BESIDE_ROW),
+        partial(_draw_estimates, rows, signed=bool(found.by)),
+    )
+
+
+def systems_figure(found: SystemEstimates) -> ReportFigure:
+    """Draw the win rates of systems from the strongest to the weakest, with the judge and without.
+
+    Parameters
+    ----------
+    found : SystemEstimates
+    """
+    rates = {str(name): one.win_rate for name, one in found.systems.items()}
+    rows = {
+        name: rate for name, rate in rates.items() if rate is not None and rate.value == rate.value
+    }
+    shown = dict(list(rows.items())[:_MOST])
+    left_out = f" The strongest {_MOST} of {len(rows)}." if len(rows) > _MOST else ""
+    against = "" if found.baseline is None else f" against {found.baseline}"
+    return ReportFigure(
+        "systems",
+        f"Win rates{against}",
+        f"{100 * found.level:.3g}% intervals of win rates, ties as half: with the judge's votes, "
+        f"and from labels alone.{left_out}" + abridged(shown, _BESIDE_ROW),
+        partial(_draw_estimates, shown, signed=False),
+    )
+
+
+def _draw_estimates(rows: Mapping[str, MeanEstimate], *, signed: bool) -> Figure:
+    from matplotlib.figure import Figure
+
+    width = min(WIDTH, 6.3)
+    figure = Figure(figsize=(width, 0.9 + _HEIGHT * len(rows)), layout="constrained")
+    axis = figure.subplots()
+    places = np.arange(len(rows))
+    for place, one in zip(places, rows.values(), strict=True):
+        alone = one.labels_only
+        series = [(-0.13, one, _WITH, "o", "with the judge")]
+        if alone is not None:
+            series.append((0.13, alone, _ALONE, "s", "labels alone"))
+        for shift, shown, colour, marker, name in series:
+            axis.hlines(place + shift, shown.low, shown.high, color=colour, linewidth=1.8)
+            axis.plot(
+                shown.value,
+                place + shift,
+                marker=marker,
+                markersize=4.5,
+                color=colour,
+                linestyle="",
+                label=name if place == 0 else None,
+            )
+    if signed or any(one.low < 0 for one in rows.values()):
+        axis.axvline(0, color="#888888", linewidth=0.8, zorder=0)
+    beside = wrapped(rows, _BESIDE_ROW)
+    axis.set_yticks(places, [beside[name] for name in rows])
+    axis.invert_yaxis()
+    axis.grid(axis="x", linewidth=0.4, color="#dddddd")
+    axis.set_axisbelow(True)
+    without_frame(axis)
+    figure.legend(loc="outside upper right", ncols=2, frameon=False)
     return figure
