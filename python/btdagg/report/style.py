@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 WIDTH = 6.8  # inches of a figure across the page; sizes of type are those in print
 BESIDE = 4  # square panels side by side across it
+IN_LEGEND = 24  # letters of a name
 
 INK = "#333333"
 FAINT = "#BBBBBB"
@@ -157,7 +158,18 @@ def square_panels(
     return figure, list(axes[: len(names)])
 
 
-def legend_columns(names: Iterable[str]) -> int:
-    """How many columns of these names a legend across the page has room for."""
-    longest = max(len(name) for name in names)
-    return max(1, int(WIDTH / (0.6 + 0.068 * longest)))
+def draw_legend(figure: Figure, styles: Mapping[str, MethodStyle], title: str = "") -> None:
+    """Name the lines below the panels."""
+    from matplotlib.lines import Line2D
+
+    names = list(wrapped(styles, IN_LEGEND, 1).values())
+    room = int(WIDTH / (0.6 + 0.068 * max(map(len, names))))
+    figure.legend(
+        [Line2D([], [], color=s.colour, marker=s.marker, ls=s.line) for s in styles.values()],
+        names,
+        title=title,
+        loc="outside lower center",
+        ncols=max(1, min(len(names), room)),
+        handlelength=3.2,
+        columnspacing=1.2,
+    )

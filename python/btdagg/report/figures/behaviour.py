@@ -48,10 +48,6 @@ def behaviour_figure(aggregators: Mapping[str, Aggregator], n_votes: int) -> Rep
     ------
     InputError
         If `n_votes` is out of range or none of them can decide.
-
-    References
-    ----------
-    The paper's figure of the behaviour of aggregation methods with 20 votes.
     """
     maps: dict[str, Map] = {}
     left_out: dict[str, str] = {}

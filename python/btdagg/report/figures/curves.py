@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Literal
 from btdagg._core import InputError
 from btdagg.report.figure import ReportFigure
 from btdagg.report.style import (
+    IN_LEGEND,
     WIDTH,
     MethodStyle,
     abridged,
+    draw_legend,
     grid_of,
-    legend_columns,
     method_styles,
     series_styles,
     wrapped,
@@ -22,7 +23,6 @@ from btdagg.report.tables.scores import evaluated_on
 from btdagg.report.wording import key_of, not_evaluated, stem
 
 if TYPE_CHECKING:
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -34,7 +34,6 @@ Key = tuple[str, ...]
 Score = Literal["mae", "accuracy"]
 
 _NAMES = {"mae": "mean absolute error", "accuracy": "pairwise accuracy"}
-_IN_LEGEND = 24  # letters of a method's name
 _IN_TITLE = 30
 _ROWS = 6  # of panels in a figure
 _BESIDE = 3
@@ -54,10 +53,6 @@ def vote_figures(found: Scores) -> tuple[ReportFigure, ...]:
     ------
     InputError
         If there is no sweep.
-
-    References
-    ----------
-    The paper's figure of aggregation methods against n.
     """
     return _figures(found, "votes", "the number of votes", "", _draw_votes, _ROWS)
 
@@ -75,10 +70,6 @@ def calibration_figures(found: Scores) -> tuple[ReportFigure, ...]:
     ------
     InputError
         If there is no sweep.
-
-    References
-    ----------
-    The paper's figures of MAE against the size of the calibration set.
     """
     more = " The items evaluated on are the same for every number."
     most = _ROWS * _BESIDE
@@ -114,7 +105,7 @@ def _figures(
                 stem(name, *key, *page),
                 ", ".join((f"Error against {points}", *key, *page)),
                 f"Means over {evaluated_on(compared)} with 95% intervals {whose}.{more}"
-                + abridged(_methods(sweeps), _IN_LEGEND, 1)
+                + abridged(_methods(sweeps), IN_LEGEND, 1)
                 + not_evaluated(key for key, _ in found.skipped),
                 partial(draw, found.by, sweeps),
                 family=name if several else "",
@@ -152,7 +143,7 @@ def _draw_votes(by: Sequence[str], sweeps: Sequence[Sweep]) -> Figure:
         left.set_title(title, loc="left")
     for axis in panels[-1]:
         axis.set_xlabel("votes per item")
-    _legend(figure, styles)
+    draw_legend(figure, styles)
     return figure
 
 
@@ -175,7 +166,7 @@ def _draw_calibration(by: Sequence[str], sweeps: Sequence[Sweep]) -> Figure:
             axis.set_xlabel("labels calibrated on")
     for axis in panels[len(sweeps) :]:
         axis.set_visible(False)
-    _legend(figure, styles)
+    draw_legend(figure, styles)
     return figure
 
 
@@ -212,36 +203,12 @@ def _some(points: Sequence[int], most: int = 8) -> list[int]:
     return list(points[::-1][::step][::-1])
 
 
-def _legend(figure: Figure, styles: Mapping[str, MethodStyle]) -> None:
-    """Name the lines below the panels."""
-    from matplotlib.lines import Line2D
-
-    handles: list[Artist] = [
-        Line2D([], [], color=style.colour, marker=style.marker, linestyle=style.line)
-        for style in styles.values()
-    ]
-    names = list(wrapped(styles, _IN_LEGEND, 1).values())
-    figure.legend(
-        handles,
-        names,
-        loc="outside lower center",
-        ncols=min(len(names), legend_columns(names)),
-        handlelength=3.2,
-        columnspacing=1.2,
-    )
-
-
 Points = Sequence[tuple[float, float]]
 """Votes per item, and the error expected."""
 
 
 def plan_figure(found: Plan) -> ReportFigure:
-    """Draw the expected error of a job against the votes that its items get, by rule.
-
-    Parameters
-    ----------
-    found : Plan
-    """
+    """Draw the expected error of a job against the votes that its items get, by rule."""
     rules = list(dict.fromkeys(row.rule for row in found.budgets))
     lines = {
         rule: [(row.votes, row.mae) for row in found.budgets if row.rule == rule] for rule in rules
@@ -256,12 +223,7 @@ def plan_figure(found: Plan) -> ReportFigure:
 
 
 def forecast_figure(found: Forecast) -> ReportFigure:
-    """Draw the forecast error of a new task against its votes, by number of labels.
-
-    Parameters
-    ----------
-    found : Forecast
-    """
+    """Draw the forecast error of a new task against its votes, by number of labels."""
     sizes = list(dict.fromkeys(row.n_labels for row in found.rows))
     lines = {
         f"{size} labels": [(row.n, row.mae) for row in found.rows if row.n_labels == size]

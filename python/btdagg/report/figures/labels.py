@@ -49,10 +49,6 @@ def distribution_figure(task: str, found: Comparison) -> ReportFigure:
     task : str
         What the labels are of.
     found : Comparison
-
-    References
-    ----------
-    The paper's figures of label distributions.
     """
     rows = [("gold", found.gold), *found.predicted.items()]
     return ReportFigure(
@@ -80,10 +76,6 @@ def condition_figure(column: str, found: Mapping[str, Comparison]) -> ReportFigu
     ------
     InputError
         If there is none.
-
-    References
-    ----------
-    The paper's figure of voting distributions under two prompts.
     """
     if not found:
         raise InputError("found is empty, expected at least one")
@@ -114,10 +106,6 @@ def gold_figure(tasks: Mapping[str, LabelledItems]) -> ReportFigure:
     ------
     InputError
         If there is no task.
-
-    References
-    ----------
-    The paper's figure of ground truth vote distributions.
     """
     if not tasks:
         raise InputError("tasks is empty, expected at least one")
@@ -141,10 +129,6 @@ def confusion_figure(task: str, found: Comparison) -> ReportFigure:
     task : str
         What the labels are of.
     found : Comparison
-
-    References
-    ----------
-    The paper's figures of confusion matrices.
     """
     return ReportFigure(
         stem("confusion", task),

@@ -133,12 +133,7 @@ def _worth(one: MeanEstimate) -> str:
 
 
 def systems_table(found: SystemEstimates) -> ReportTable:
-    """Tabulate systems from the strongest to the weakest.
-
-    Parameters
-    ----------
-    found : SystemEstimates
-    """
+    """Tabulate systems from the strongest to the weakest."""
 
     def cells() -> Iterator[PivotCell]:
         for name, one in found.systems.items():

@@ -35,10 +35,6 @@ def confusion_table(task: str, found: Comparison) -> ReportTable:
     task : str
         What the labels are of.
     found : Comparison
-
-    References
-    ----------
-    The paper's figures of confusion matrices.
     """
 
     def cells() -> Iterator[PivotCell]:
@@ -86,10 +82,6 @@ def distribution_table(task: str, found: Comparison) -> ReportTable:
     task : str
         What the labels are of.
     found : Comparison
-
-    References
-    ----------
-    The paper's figures of label distributions.
     """
     # Of the same items, so that counts of all methods have one total.
     sources = [("gold", found.gold, found.methods[0].counts.sum(axis=1))]
@@ -133,10 +125,6 @@ def gold_table(tasks: Mapping[str, LabelledItems]) -> ReportTable:
     ------
     InputError
         If there is no task.
-
-    References
-    ----------
-    The paper's table of ground truth vote distributions.
     """
     if not tasks:
         raise InputError("tasks is empty, expected at least one")
@@ -188,10 +176,6 @@ def positional_bias_table(
     ------
     InputError
         If there are none, or keys have another length than `by`.
-
-    References
-    ----------
-    The paper's table of positional bias.
     """
     if not found:
         raise InputError("found is empty, expected at least one")

@@ -129,12 +129,7 @@ def panel_table(model: PanelModel, note: str = "") -> ReportTable:
 
 
 def rule_table(rule: StoppingRule) -> ReportTable:
-    """Tabulate what a stopping rule is, and what it expects if it knows how votes fall.
-
-    Parameters
-    ----------
-    rule : StoppingRule
-    """
+    """Tabulate what a stopping rule is, and what it expects if it knows how votes fall."""
     rows = {"votes per item, at most": str(rule.n)}
     if rule.step != 1:
         rows["votes that come together"] = str(rule.step)
@@ -156,12 +151,7 @@ def rule_table(rule: StoppingRule) -> ReportTable:
 
 
 def plan_table(found: Plan) -> ReportTable:
-    """Tabulate the forecast of a job by number of votes and rule.
-
-    Parameters
-    ----------
-    found : Plan
-    """
+    """Tabulate the forecast of a job by number of votes and rule."""
     labels = "; ".join(f"{size} labels {excess:.4f}" for size, excess in found.labels)
     note = "Changed: labels that differ from those of all votes."
     if labels:
@@ -180,12 +170,7 @@ def plan_table(found: Plan) -> ReportTable:
 
 
 def forecast_table(found: Forecast) -> ReportTable:
-    """Tabulate the forecast of a new task by number of votes and labels.
-
-    Parameters
-    ----------
-    found : Forecast
-    """
+    """Tabulate the forecast of a new task by number of votes and labels."""
 
     def cells() -> Iterator[PivotCell]:
         for row in found.rows:

@@ -110,21 +110,12 @@ def score_tables(scores: Scores, ranks: Ranks | None = None) -> tuple[ReportTabl
     -------
     tuple of ReportTable
         ``mae`` and ``accuracy``.
-
-    References
-    ----------
-    The paper's tables of MAE and pairwise accuracy, for one judge and for several.
     """
     return _score_table(scores, "mae", ranks), _score_table(scores, "accuracy", ranks)
 
 
 def comparison_table(found: Comparison) -> ReportTable:
-    """Tabulate error and accuracy of the methods of one comparison, with their ranks.
-
-    Parameters
-    ----------
-    found : Comparison
-    """
+    """Tabulate error and accuracy of the methods of one comparison, with their ranks."""
     shown = lines_of(Cell((), found))
 
     def cells() -> Iterator[PivotCell]:
@@ -280,22 +271,12 @@ def pvalue_table(scores: Scores) -> ReportTable:
 
 
 def vote_sweep_table(found: Scores) -> ReportTable:
-    """Tabulate MAE by the number of votes; the records have accuracy too.
-
-    References
-    ----------
-    The paper's figure of aggregation methods against n.
-    """
+    """Tabulate MAE by the number of votes; the records have accuracy too."""
     return _sweep_table(found, "votes", "n_votes", "Error by the number of votes", "")
 
 
 def calibration_sweep_table(found: Scores) -> ReportTable:
-    """Tabulate MAE by the number of labels calibrated on; the records have accuracy too.
-
-    References
-    ----------
-    The paper's figures of MAE against the size of the calibration set.
-    """
+    """Tabulate MAE by the number of labels calibrated on; the records have accuracy too."""
     return _sweep_table(
         found,
         "calibration",
