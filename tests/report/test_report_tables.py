@@ -595,8 +595,7 @@ def test_positional_bias_and_tie_rates(simulated):
     table = tie_rate_table(rates)
     assert table.header == ("judge", "template p", "average")
     cell = rates.cells[0][0]
-    half = max(cell.high - cell.mean, cell.mean - cell.low)
-    assert table.rows[0][1].text == f"{100 * cell.mean:.1f}% ±{100 * half:.1f}"
+    assert table.rows[0][1].text == f"{100 * cell.mean:.1f}% ±{50 * (cell.high - cell.low):.1f}"
     assert table.rows[2][2].text.startswith(f"{100 * rates.overall.mean:.1f}%")
     assert rows_of(table)[0]["ties"] == str(rates.ties[0, 0])
 
