@@ -9,7 +9,7 @@ import btdagg
 from btdagg._util.readable import readable
 from btdagg.estimates.quantities import MeanEstimate
 from btdagg.judge import ModelClient, VoteStore
-from gallery import gallery, simulated, tables_of
+from gallery import gallery, simulated
 
 
 @pytest.fixture(scope="module")
@@ -80,14 +80,6 @@ def test_a_repr_does_not_grow_with_the_data_and_does_not_look_at_it():
 class Container(Untouchable):
     def __len__(self):
         return 10**6
-
-
-def test_rows_in_files_are_not_read(tmp_path):
-    votes, _ = tables_of(*simulated(30))
-    votes.frame.write_parquet(tmp_path / "votes.parquet")
-    read = btdagg.read_votes(tmp_path / "votes.parquet")
-    (tmp_path / "votes.parquet").unlink()
-    assert "rows that are not read yet" in repr(read)
 
 
 def test_no_secret_is_shown(tmp_path, monkeypatch):

@@ -176,14 +176,6 @@ def test_without_samples_every_row_is_a_vote():
     assert btdagg.tally(["x", "x"], [1, 1])[1].tolist() == [[0, 0, 2]]
 
 
-def test_equal_votes_of_a_rater_count_once():
-    columns = {"item": [1, 2, 1], "rater": ["r", "r", "r"], "vote": ["A", "tie", 1]}
-    ratings = read_ratings(columns)
-    assert ratings.counts().tolist() == [[0, 0, 1], [0, 1, 0]]
-    with pytest.raises(InputError, match=r"rows 1 and 3: .*rater 'r', with votes 1 and -1$"):
-        read_ratings({**columns, "vote": ["A", "tie", "B"]})
-
-
 # Names of columns
 
 
@@ -235,53 +227,12 @@ def test_columns_are_mapped(kind):
     assert read.frame.select("item", "number").rows() == [(8, 8), (9, 9)]
 
 
-def test_names_of_columns_can_be_exchanged():
-    columns = {"item": [1], "vote": [1], "judge": ["p"], "model": ["q"]}
-    read = read_votes(columns, columns={"judge": "model", "model": "judge"})
-    assert read.frame.row(0, named=True) == {"item": 1, "vote": 1, "judge": "q", "model": "p"}
-
-
-def renamed(path, **names):
-    frame = pl.read_csv(path, infer_schema=False)
-    frame.rename({old: new for old, new in names.items() if old in frame.columns}).write_csv(path)
-
-
-NAMES = {"item": "qid", "vote": "answer", "label": "gold", "rater": "annotator", "a": "one"}
 # Arguments of every command that reads tables, and which of the columns it maps.
 COMMANDS = {
-    "evaluate": ("votes.csv labels.csv --splits 2 --json", "item vote label"),
     "calibrate": ("votes.csv labels.csv -o out.json --json", "item vote label"),
     "decide": ("model.json votes.csv", "item vote"),
-    "plan": ("model.json votes.csv labels.csv -n 8 --json", "item vote label"),
-    "votes": ("votes.csv --json", "item vote"),
     "paper raters": ("ratings.csv votes.csv --splits 2 --json", "item vote rater"),
-    "judge": ("pairs.csv --model m --dry-run --json -n 2", "item a"),
-    "judge few-shot": (
-        "pairs.csv --model m --dry-run --json --method few-shot --labels labels.csv",
-        "item a label",
-    ),
 }
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_maps_columns(cli, folder, name):
-    line, wanted = COMMANDS[name]
-    command = [*name.split()[: 1 + name.startswith("paper ")], *line.split()]
-    expected = cli(*command)
-    assert expected[0] == 0
-    for path in folder.glob("*.csv"):
-        renamed(path, **NAMES)
-    assert cli(*command)[0] == 2
-    mapped = [f"--column={column}={NAMES[column]}" for column in wanted.split()]
-    assert cli(*command, *mapped) == expected
-    for path in folder.glob("*.csv"):  # it holds for the files that have the column
-        if path.name != line.split()[0] and path.name != "votes.csv":
-            renamed(path, qid="item")
-    assert cli(*command, *mapped) == expected
-    message = one_line(*cli(*command, *mapped, "--column", "judge=nobody"))
-    assert message.startswith("--column judge=nobody: no column 'nobody'; ")
-    files = [word for word in line.split() if word.endswith(".csv")]
-    assert all(f"{file} has " in message for file in files)
 
 
 # Kinds of files
@@ -531,60 +482,3 @@ def test_votes_labels_and_counts_take_the_same_numbers():
         assert read_labels({"item": ["x"], "label": [one]}).labels.tolist() == [1]
         found = read_votes({"item": ["x"], "minus": [0], "tie": [0], "plus": [one]})
         assert found.counts()[1].tolist() == [[0, 0, 1]]
-
-
-BIG = 2**64 - 1
-
-
-@pytest.mark.parametrize("name", ["majority", "median", "davidson"])
-def test_the_largest_counts_are_counts(name):
-    model = btdagg.DavidsonModel(beta=1.2, eta0=0.3, gamma=0.8)
-    decide = {
-        "majority": btdagg.majority_vote,
-        "median": btdagg.methods.RoundedMedian().decide,
-        "davidson": model.decide,
-    }[name]
-    counts = np.array([[BIG, 0, 2], [0, BIG, 1], [1, 3, BIG]], dtype=np.uint64)
-    assert decide(counts).tolist() == [-1, 0, 1]
-    with pytest.raises(
-        InputError, match=r"\(plus\) is .*, expected a non-negative integer below 2\*\*64$"
-    ):
-        decide(np.array([[0, 0, 2.0**64]]))
-    with pytest.raises(InputError, match=r"\(plus\) is -1.*, expected a non-negative integer$"):
-        decide([[0, 0, -1]])
-
-
-def too_large(column, value, **others):
-    return {"item": ["x"], "vote": [1], **others, column: [value]}
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: read_votes(too_large("sample", 2**53)),
-         f"data frame, row 1, column sample: got {2**53}, expected a whole number of at least 0 "
-         "and "
-         "below 2**53"),
-        (lambda: read_votes(too_large("item", 1e17)),
-         "data frame, row 1, column item: got 1e+17, expected text or a whole number below 2**53 "
-         "in "
-         "size"),
-        (lambda: btdagg.tally([2**64, 1], [1, 1]),
-         f"items[0] is {2**64}, expected an integer below 2**64"),
-        (lambda: btdagg.tally([1, -1, 2**63], [1, 1, 1]),
-         f"items[2] is {2**63}, expected an integer below 2**63"),
-        (lambda: btdagg.tally([1, -(2**63) - 1], [1, 1]),
-         f"items[1] is {-(2**63) - 1}, expected an integer of at least -2**63"),
-        (lambda: OnlineTally().add([1, 2**63], [1, 1], [0, 0]),
-         f"items[1] is {2**63}, expected an integer below 2**63"),
-        (lambda: OnlineTally().add([-1, 2**63], [1, 1], [0, 0]),
-         f"items[1] is {2**63}, expected an integer below 2**63"),
-        (lambda: btdagg.tally(["x"], [2**70]), f"votes[0] is {2**70}, expected -1, 0 or 1"),
-        (lambda: btdagg.mean_absolute_error([1], [-(2**70)]),
-         f"predicted[0] is {-(2**70)}, expected -1, 0 or 1"),
-    ],
-)  # fmt: skip
-def test_messages_say_the_limit_that_there_is(call, message):
-    with pytest.raises(InputError) as error:
-        call()
-    assert str(error.value) == message

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import btdagg
-from btdagg import InputError, evaluation, online
+from btdagg import InputError, evaluation
 from btdagg.datasets import simulate
 from btdagg.estimates import not_worse
 
@@ -19,19 +19,12 @@ SYSTEMS = NAMES[np.arange(len(LABELS)) % 3], NAMES[(np.arange(len(LABELS)) + 1) 
 
 WHOLE = {
     "calibrate": lambda labels: btdagg.calibrate(COUNTS, labels),
-    "calibrate_by_mae": lambda labels: btdagg.model.calibrate_by_mae(COUNTS, labels),
     "calibrate_panel": lambda labels: btdagg.calibrate_panel(PANEL, labels),
-    "fit_prior": lambda labels: btdagg.fit_prior([(COUNTS, labels)]),
-    "compare": lambda labels: btdagg.compare(COUNTS, labels),
     "bootstrap": lambda labels: btdagg.bootstrap(COUNTS, labels, n_refits=20),
     "mean_absolute_error": lambda labels: btdagg.mean_absolute_error(labels, LABELS),
-    "predicted": lambda labels: btdagg.mean_absolute_error(LABELS, labels),
-    "drps": lambda labels: btdagg.DavidsonModel(1, 1, 1).drps(COUNTS, labels),
     "of probabilities": lambda labels: evaluation.discrete_ranked_probability_score(
         labels, np.full((len(LABELS), 3), 1 / 3)
     ),
-    "plan": lambda labels: online.fit_votes(COUNTS, labels),
-    "excess_by_labels": lambda labels: online.excess_by_labels(COUNTS, labels, n=4),
     "votes": lambda labels: btdagg.tally(np.arange(len(labels)), labels),
 }
 PARTIAL = {

@@ -111,13 +111,6 @@ def test_every_source_gives_the_same_votes(kind, tmp_path):
     assert counts.tolist() == [[1, 1, 1], [0, 0, 0]]
 
 
-def test_a_source_is_called_by_its_path_as_given(tmp_path, monkeypatch):
-    as_csv(tmp_path / "votes.csv")
-    monkeypatch.chdir(tmp_path)
-    assert read_votes("votes.csv").source == "votes.csv"
-    assert read_votes(ROWS).source == "data frame"
-
-
 def test_text_of_files_is_kept(tmp_path):
     path = write(
         tmp_path / "v.csv",
@@ -163,33 +156,23 @@ FILES = {
     ),
     "votes.csv": (" \n", "empty file"),
     "a.csv": ("item,vote\n", "no rows"),
-    "b.csv": ("item,label\nx,1\n", "no column 'vote'; found item, label"),
     "c.csv": (
         ",".join(f"c{n}" for n in range(12)) + "\n" + "," * 11,
         "no column 'item'; found c0, c1, c2, c3, c4, c5, c6, c7, c8, c9 and 2 more",
     ),
     "d.csv": ("Vote,item,vote \n1,x,1\n", "two columns are called 'vote'"),
     "e.csv": ("item,vote\nx,1\nx\n", "row 2: number of values: got 1, expected 2"),
-    "quoted.csv": ('item,vote\n"x,y",1\nx\n', "row 2: number of values: got 1, expected 2"),
-    "f.csv": ("item,vote\nx,1,2\n", "row 1: number of values: got 3, expected 2"),
     "h.csv": ('item,vote\n"x,1\n', "row 1: number of values: got 1, expected 2"),
     "i.csv": ('item,vote\nx,"1\n', "a quote inside a value, or one that is not closed"),
     "j.csv": (b"item,vote\nx,1\n\xff,1\n", "line 3: not UTF-8 text"),
-    "k.tsv": ("item,vote\nx,1\n", "no column 'item'; found item,vote"),
     "l.csv": ("item,vote\n,1\n", "row 1, column item: got nothing, expected an id"),
     "m.csv": (
         "item,vote\nx,1\ny,C\n",
         "row 2, column vote: got 'C', expected -1, 0, 1 or A, tie, B",
     ),
-    "n.csv": (
-        "item,vote\nx,nan\n",
-        "row 1, column vote: got 'nan', expected -1, 0, 1 or A, tie, B",
-    ),
     "a.jsonl": ('{"item": 1}\n{"item": \n', "row 2: got '{\"item\":', expected a JSON object"),
-    "b.jsonl": ("[1]\n", "row 1: got '[1]', expected a JSON object"),
     "c.jsonl": ("[" * 99999, f"row 1: got '{'[' * 56}..., expected a JSON object"),
     "d.jsonl": ('{"item": 1}\n\n{"item": 2}', "row 2: got '', expected a JSON object"),
-    "e.jsonl": ('{"item": 1}', "no column 'vote'; found item"),
     "f.ndjson": (b'{"item": "\xff"}', "line 1: not UTF-8 text"),
     "a.parquet": ("item,vote\nx,1\n", "not a Parquet file, or a damaged one"),
     "b.parquet": ("", "empty file"),
@@ -218,12 +201,8 @@ def test_a_file_that_is_not_there_is_refused(tmp_path, monkeypatch):
 
 VALUES = [
     ("item", [None, "x"], "row 1, column item: got nothing, expected an id"),
-    ("item", ["x", " "], "row 2, column item: got ' ', expected an id"),
     ("item", [1.0, 1.5], "row 2, column item: got 1.5, expected text or a whole number"),
-    ("item", [1.0, np.inf], "row 2, column item: got inf, expected text or a whole number"),
-    ("item", [1.0, np.nan], "row 2, column item: got nothing, expected an id"),
     ("vote", [1, 2], "row 2, column vote: got 2, expected -1, 0, 1 or A, tie, B"),
-    ("vote", [0.5, 0], "row 1, column vote: got 0.5, expected -1, 0, 1 or A, tie, B"),
     ("vote", [True, False], "row 1, column vote: got True, expected -1, 0, 1 or A, tie, B"),
     (
         "vote",
@@ -231,23 +210,7 @@ VALUES = [
         f"row 2, column vote: got '{'x' * 56}..., expected -1, 0, 1 or A, tie, B",
     ),
     ("order", ["AB", "first"], "row 2, column order: got 'first', expected AB or BA"),
-    ("order", ["AB", None], "row 2, column order: got nothing, expected AB or BA"),
     ("sample", [0, -1], "row 2, column sample: got -1, expected a whole number of at least 0"),
-    (
-        "sample",
-        ["1.5", "0"],
-        "row 1, column sample: got '1.5', expected a whole number of at least 0",
-    ),
-    (
-        "sample",
-        [0, None],
-        "row 2, column sample: got nothing, expected a whole number of at least 0",
-    ),
-    (
-        "sample",
-        ["0", "nan"],
-        "row 2, column sample: got 'nan', expected a whole number of at least 0",
-    ),
 ]
 
 
@@ -626,25 +589,6 @@ def test_rewardbench_votes():
     gold = pd.read_csv(DATA / "rb2" / "labels.csv").set_index("item").loc[ids]
     np.testing.assert_array_equal(aligned.labels, gold["label"])
     np.testing.assert_array_equal(aligned.groups, gold["group"])
-
-
-@real_data
-@pytest.mark.parametrize("folder", ["vicuna80", "mtbench_order"])
-def test_native_votes_in_both_orders(folder):
-    frame = pd.read_csv(DATA / folder / "votes.csv")
-    votes = read_votes(DATA / folder / "votes.csv")
-    assert_same_counts(votes, frame)
-    judge = frame["judge"].iloc[0]
-    one = votes.filter({"judge": judge})
-    ids, counts = one.counts(2)
-    kept = frame[(frame["judge"] == judge) & (frame["sample"] == 0)]
-    np.testing.assert_array_equal(counts, counts_by_pandas(kept).loc[ids].to_numpy())
-    labels = read_labels(DATA / folder / "labels.csv")
-    if folder == "vicuna80":
-        assert (len(labels.ids), labels.n_missing) == (800, 0)
-        assert align(ids, counts, labels).counts.shape == (800, 3)
-    else:
-        assert (len(labels.ids), labels.n_missing) == (0, 96)
 
 
 @real_data

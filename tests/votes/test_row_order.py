@@ -67,14 +67,14 @@ def numbers_of(found):
 @pytest.mark.parametrize("groups", [None, GROUPS])
 def test_compare(groups):
     methods = [Davidson(), Davidson("weak", prior="weak"), MajorityVote(), Threshold(), Isotonic()]
-    protocol = Protocol(CrossFit(n_repeats=2, n_refits=20), GroupTest())
+    protocol = Protocol(CrossFit(n_repeats=2, n_refits=5), GroupTest())
 
     def compared(order):
         own = None if groups is None else groups[order]
         return compare(COUNTS[order], LABELS[order], methods, groups=own, protocol=protocol)
 
     first = compared(np.arange(N))
-    for order in ORDERS[:2]:
+    for order in ORDERS[:1]:
         again = compared(order)
         assert numbers_of(again) == pytest.approx(numbers_of(first), rel=0, abs=1e-12)
         assert (again.mae_ranking.ranks == first.mae_ranking.ranks).all()
@@ -82,8 +82,7 @@ def test_compare(groups):
             assert (again.new_items.errors == first.new_items.errors[:, order]).all()
 
 
-@pytest.mark.parametrize("groups", [None, GROUPS])
-@pytest.mark.parametrize("panel", [False, True])
+@pytest.mark.parametrize(("groups", "panel"), [(None, False), (GROUPS, False), (GROUPS, True)])
 def test_estimate_and_the_gate(groups, panel):
     counts = np.stack([COUNTS, OTHER], axis=1) if panel else COUNTS
     by = np.where(np.arange(N) % 3, "x", "y")
@@ -99,18 +98,10 @@ def test_estimate_and_the_gate(groups, panel):
         told = [value for mean in means for value in (mean.value, mean.low, mean.high, mean.weight)]
         return [*told, gate.lower, gate.upper]
 
-    for more in ({"by": by}, {"probabilities": chances}):
+    for more in ({"by": by}, {"probabilities": chances})[panel:]:
         first = numbers(np.arange(N), **more)
-        for order in ORDERS[: 1 if panel else 3]:
+        for order in ORDERS[:1]:
             assert numbers(order, **more) == pytest.approx(first, rel=0, abs=1e-12)
-
-
-def test_an_estimate_is_the_same_with_a_column_beside_it():
-    by = np.arange(N) % 4
-    beside, alone = (estimate(COUNTS, PARTLY, by=one).estimates for one in (by, None))
-    for name, mean in alone.items():
-        found = beside[name]
-        assert (found.low, found.high) == pytest.approx((mean.low, mean.high), rel=0, abs=1e-12)
 
 
 def test_estimates_of_systems():
@@ -136,19 +127,3 @@ def test_a_panel_to_the_last_bit(groups):
         again = btdagg.calibrate_panel(counts[order], LABELS[order], groups=own)
         assert again.model == first.model
         assert again.cross_validated == first.cross_validated
-
-
-def leaves(tree, path=()):
-    """Numbers and texts of a tree by their path; rows of tables by what they are of."""
-    if isinstance(tree, dict):
-        return {k: v for name, one in tree.items() for k, v in leaves(one, (*path, name)).items()}
-    if isinstance(tree, list):
-        found = {}
-        tree = sorted(tree) if all(isinstance(one, str) for one in tree) else tree
-        for place, one in enumerate(tree):
-            key = place
-            if isinstance(one, dict):
-                key = " ".join(str(one[n]) for n in ("task", "key", "method") if n in one) or place
-            found |= leaves(one, (*path, key))
-        return found
-    return {path: tree}
