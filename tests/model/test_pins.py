@@ -143,13 +143,9 @@ def of_orders(found):
         "by": list(found.by),
         "skipped": [[list(key), reason] for key, reason in found.skipped],
         "comparisons": [
-            {
-                "key": [*one.key, one.n_votes, one.n_left_out],
-                "first": of_comparison(one.first),
-                "second": of_comparison(one.second),
-                "balanced": of_comparison(one.balanced),
-            }
-            for one in found.comparisons
+            {"key": [*key, cells[0].n_votes, found.n_left_out[key]]}
+            | {cell.value: of_comparison(cell.comparison) for cell in cells}
+            for key, cells in found.by_key().items()
         ],
     }
 
@@ -200,9 +196,9 @@ def of_raters(found):
                 "judge": None
                 if one.judge is None
                 else {
-                    "accuracy": one.judge.accuracy.tolist(),
-                    "mae": one.judge.mae.tolist(),
-                    "human": [one.judge.human_accuracy.tolist(), one.judge.human_mae.tolist()],
+                    "accuracy": one.judge.judge.accuracy.tolist(),
+                    "mae": one.judge.judge.mae.tolist(),
+                    "human": [one.judge.human.accuracy.tolist(), one.judge.human.mae.tolist()],
                     "wins": [one.judge.wins, one.judge.wins_by_mae],
                     "intervals": [list(one.judge.accuracy_gain), list(one.judge.mae_gain)],
                 },

@@ -24,8 +24,9 @@ from btdagg.evaluation import (
 from btdagg.evaluation.bias import PositionalBias
 from btdagg.evaluation.cells import Cell, MethodScores
 from btdagg.methods import ConfidenceWeightedVote, Davidson, MajorityVote, RoundedMedian
-from btdagg.paper import TieRates, Transfer
 from btdagg.paper.figures import tie_rate_figure, transfer_figure
+from btdagg.paper.ties import TieRates
+from btdagg.paper.transfer import Transfer
 from btdagg.report.figures import (
     behaviour_figure,
     calibration_figures,

@@ -203,7 +203,7 @@ def test_orders_are_compared_where_there_are_both():
     found = compare_orders(
         votes, read_labels("labels.csv"), 2, protocol=Protocol(RandomSplits(n_splits=2, share=0.3))
     )
-    assert [one.key for one in found.comparisons] == [("t", "k")]
+    assert list(found.by_key()) == [("t", "k")]
     ((key, reason),) = found.skipped
     assert key == ("t", "j")
     assert reason.endswith("t j: all votes have order AB, expected both")

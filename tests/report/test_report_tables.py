@@ -25,7 +25,6 @@ from btdagg.evaluation.intervals import mean_interval
 from btdagg.evaluation.summary import averages, lines
 from btdagg.methods import Davidson, MajorityVote, RoundedMedian
 from btdagg.paper import (
-    Transfer,
     ablate,
     compare_orders,
     fitted_parameters,
@@ -41,6 +40,7 @@ from btdagg.paper.tables import (
     tie_rate_table,
     transfer_table,
 )
+from btdagg.paper.transfer import Transfer
 from btdagg.report.study import Study
 from btdagg.report.style import wrapped
 from btdagg.report.table import Entry, ReportTable
@@ -525,8 +525,7 @@ def test_sweeps(simulated):
 def test_orders(simulated):
     found = compare_orders(*simulated, 2, protocol=Protocol(RandomSplits(n_splits=3, share=0.3)))
     table = order_table(found)
-    one = found.comparisons[0]
-    methods = [getattr(one, order).methods[0] for order in ("first", "second", "balanced")]
+    methods = [cell.comparison.methods[0] for cell in found.cells[:3]]
     assert [e.text for e in table.rows[0][4:]] == [with_error(m.mae_interval) for m in methods]
     means = [m.mae.mean() for m in methods]
     assert [e.bold for e in table.rows[0][4:]] == [mean == min(means) for mean in means]
@@ -554,8 +553,8 @@ def test_raters_with_and_without_a_judge():
     assert row[:4] == [
         "r1",
         "50",
-        f"{judge.human_accuracy.mean():.3f}",
-        f"{judge.accuracy.mean():.3f}",
+        f"{judge.human.accuracy.mean():.3f}",
+        f"{judge.judge.accuracy.mean():.3f}",
     ]
     assert row[4:6] == [
         with_error(judge.accuracy_gain, signed=True),

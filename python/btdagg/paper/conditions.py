@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
 from btdagg._core import InputError
-from btdagg._util.readable import readable
 from btdagg._util.validation import as_integer
 from btdagg.evaluation.comparison import Options, evaluate, numbers_of_votes
 from btdagg.evaluation.parts import USUAL, Key, grouping
@@ -21,7 +20,6 @@ from btdagg.votes.votes import require_single
 if TYPE_CHECKING:
     import polars as pl
 
-    from btdagg.evaluation.cells import Comparison
     from btdagg.votes import Labels, Votes
 
 # Columns that may differ along with the compared one, and would be mistaken for its effect.
@@ -62,9 +60,8 @@ def ablate(
     Raises
     ------
     InputError
-        If judge, template, temperature or order are pooled and differ between the values (filter
-        or group by them), or no item has votes under every value, in every group; and where
-        `evaluate` does.
+        If, in every group, judge, template, temperature or order are pooled and differ between the
+        values, or no item has votes under every value; and where `evaluate` does.
 
     References
     ----------
@@ -94,54 +91,9 @@ def ablate(
     return _sorted(found, values)
 
 
-@readable
-@dataclass(frozen=True, eq=False)
-class OrderComparison:
-    """Aggregators on votes in one order, in the other, and in both, with equal numbers of votes.
-
-    Attributes
-    ----------
-    key : tuple of str
-        Values of the columns that votes are grouped by.
-    n_votes : int
-        Votes per item in each of the three.
-    first, second, balanced : Comparison
-        Scores with votes that were shown A first, B first, and half of each, on the same items and
-        splits.
-    n_left_out : int
-        Items left out because they have fewer than `n_votes` votes in one of the orders.
-    """
-
-    key: Key
-    n_votes: int
-    first: Comparison
-    second: Comparison
-    balanced: Comparison
-    n_left_out: int
-
-
-@readable
-@dataclass(frozen=True, eq=False)
-class OrderComparisons(Scores):
-    """What `compare_orders` finds: cells of the values first, second and balanced."""
-
-    @property
-    def comparisons(self) -> tuple[OrderComparison, ...]:
-        """The three of each key side by side."""
-        return tuple(
-            OrderComparison(
-                key,
-                cells[0].n_votes or 0,
-                **{cell.value: cell.comparison for cell in cells},
-                n_left_out=self.n_left_out[key],
-            )
-            for key, cells in self.by_key().items()
-        )
-
-
 def compare_orders(
     votes: Votes, labels: Labels, n_votes: int, **options: Unpack[Options]
-) -> OrderComparisons:
+) -> Scores:
     """Compare aggregators on votes with A first, with B first, and with half of each.
 
     Parameters
@@ -159,14 +111,14 @@ def compare_orders(
 
     Returns
     -------
-    OrderComparisons
+    Scores
+        By key and value: ``first``, ``second`` and ``balanced``.
 
     Raises
     ------
     InputError
-        If `n_votes` is not even and positive, there is no such column, or, in every group, no item
-        has enough votes or votes of several judges, templates or temperatures are pooled, so that
-        the three would differ in more than order; and where `evaluate` raises one.
+        If `n_votes` is not even, or, in every group, no item has enough votes or votes of several
+        judges, templates or temperatures are pooled; and where `evaluate` does.
 
     References
     ----------
@@ -197,7 +149,7 @@ def compare_orders(
     failed = {key[: len(found.by)]: reason for key, reason in found.skipped}
     cells = tuple(cell for cell in found.cells if cell.key not in failed)
     whole = replace(found, cells=cells, skipped=tuple(failed.items()))
-    return OrderComparisons(**vars(_sorted(whole, ["first", "second", "balanced"])))
+    return _sorted(whole, ["first", "second", "balanced"])
 
 
 def _by_value(

@@ -53,38 +53,18 @@ class JudgeScores:
     new_items: NewItems | None = None
 
     @property
-    def accuracy(self) -> NDArray[np.float64]:
-        """Of the judge, (n_splits,)."""
-        return self.judge.accuracy
-
-    @property
-    def mae(self) -> NDArray[np.float64]:
-        """Of the judge, (n_splits,)."""
-        return self.judge.mae
-
-    @property
-    def human_accuracy(self) -> NDArray[np.float64]:
-        """Of the rater, (n_splits,)."""
-        return self.human.accuracy
-
-    @property
-    def human_mae(self) -> NDArray[np.float64]:
-        """Of the rater, (n_splits,)."""
-        return self.human.mae
-
-    @property
     def accuracy_gain(self) -> Interval:
         """Judge's less rater's accuracy with its 95% interval: for new items, or over splits."""
         if self.new_items is not None:
             return self.new_items.difference(0, 1, "accuracy")
-        return mean_interval(self.accuracy - self.human_accuracy)
+        return mean_interval(self.judge.accuracy - self.human.accuracy)
 
     @property
     def mae_gain(self) -> Interval:
         """Rater's less judge's MAE with its 95% interval, as `accuracy_gain`."""
         if self.new_items is not None:
             return self.new_items.difference(1, 0)
-        return mean_interval(self.human_mae - self.mae)
+        return mean_interval(self.human.mae - self.judge.mae)
 
     @property
     def wins(self) -> bool:
@@ -205,21 +185,11 @@ def leave_one_rater_out(
     -------
     LeaveOneOut
 
-    Raises
-    ------
-    InputError
-        If a column is missing, an argument is out of range, votes of several judges would be
-        added up, an item has two groups, or no rater could be scored; the message says why.
-
     References
     ----------
     The paper's leave-one-out protocol and its table by rater. The paper does not define the
     majority of raters who disagree, nor mention items without another rater.
     """
-    if not isinstance(ratings, Ratings):
-        raise InputError(
-            f"ratings is a {type(ratings).__name__}, expected what read_ratings returns"
-        )
     if shared not in ("tie", "drop"):
         raise InputError(f"shared is {shared!r}, expected 'tie' or 'drop'")
     # Checked here, so that a bad argument is not reported as a fault of the data.
@@ -245,8 +215,6 @@ def leave_one_rater_out(
         if progress is not None:
             progress()
     if not found:
-        if not skipped:
-            raise InputError(f"{ratings.source}: no ratings")
         rater, reason = skipped[0]
         raise InputError(f"no rater could be scored; {rater}: {reason}")
     return LeaveOneOut(tuple(found), tuple(skipped))
@@ -315,20 +283,14 @@ def _groups(ratings: Ratings, column: str) -> dict[Any, str]:
     import polars as pl
 
     require(ratings, [column])
-    rows = pl.DataFrame([ratings.frame["item"], text(ratings, column).alias("group")]).unique(
-        maintain_order=True
-    )
-    empty = rows.filter(pl.col("group").is_null())
-    if empty.height:
+    groups = text(ratings, column).alias("group")
+    rows = pl.DataFrame([ratings.frame["item"], groups]).unique(maintain_order=True)
+    bad = rows.filter(pl.col("group").is_null() | pl.col("item").is_duplicated())
+    if bad.height:
+        item = bad["item"][0]
+        names = rows.filter(pl.col("item") == item)["group"].to_list()
         raise InputError(
-            f"{ratings.source}, column {column}: item {empty['item'][0]!r} has nothing, expected a "
-            "group name"
-        )
-    twice = rows.filter(pl.col("item").is_duplicated())
-    if twice.height:
-        first, second = twice.filter(pl.col("item") == twice["item"][0])["group"].head(2)
-        raise InputError(
-            f"{ratings.source}, column {column}: item {twice['item'][0]!r} has {first!r} and "
-            f"{second!r}, expected one"
+            f"{ratings.source}, column {column}: item {item!r} has "
+            f"{' and '.join(map(repr, names))}, expected one group"
         )
     return dict(rows.iter_rows())

@@ -38,7 +38,6 @@ from btdagg.report.wording import (
 if TYPE_CHECKING:
     from btdagg.evaluation import Scores
     from btdagg.evaluation.parts import Key
-    from btdagg.paper.conditions import OrderComparisons
     from btdagg.paper.parameters import FittedParameters
     from btdagg.paper.raters import RaterScores
     from btdagg.paper.ties import TieRates
@@ -117,7 +116,7 @@ def ablation_table(found: Scores) -> ReportTable:
     )
 
 
-def order_table(found: OrderComparisons) -> ReportTable:
+def order_table(found: Scores) -> ReportTable:
     """Tabulate MAE on votes of the first order, of the second, and of both in equal parts.
 
     References
@@ -306,7 +305,7 @@ def raters_table(
         header[3:3] = columns = ["judge", "gain", "wins"]
         header += columns
         beside = [s.judge for one in several.values() for s in one.raters if s.judge is not None]
-        over, sure = splits_of([len(judge.mae) for judge in beside]), SPLITS_NOTE
+        over, sure = splits_of([len(judge.judge.mae) for judge in beside]), SPLITS_NOTE
         if beside[0].new_items is not None:
             over, sure = "the folds of a cross-validation by group", NEW_ITEMS_NOTE
         note += (
@@ -356,7 +355,7 @@ def _rater_record(scores: RaterScores) -> dict[str, object]:
             **spread("mae_gain", judge.mae_gain),
             "wins": judge.wins,
             "wins_by_mae": judge.wins_by_mae,
-            "n_splits": len(judge.mae),
+            "n_splits": len(judge.judge.mae),
         }
     return record
 

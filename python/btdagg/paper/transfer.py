@@ -61,36 +61,18 @@ class Transfer:
         return self._means(lambda source, target: self.change_interval(source, target).mean)
 
     def mae_interval(self, source: str, target: str) -> Interval:
-        """MAE with its 95% interval: for new items where cross-fitted, else over splits.
-
-        Raises
-        ------
-        InputError
-            If there is no such task.
-        """
-        row, column = self._places(source, target)
+        """MAE with its 95% interval: for new items where cross-fitted, else over splits."""
+        row, column = self.tasks.index(source), self.tasks.index(target)
         if self.new_items is None:
             return mean_interval(self.mae[row, column])
         return self.new_items[row][column].interval(0)
 
     def change_interval(self, source: str, target: str) -> Interval:
-        """Mean change with its 95% interval, as `mae_interval`.
-
-        Raises
-        ------
-        InputError
-            If there is no such task.
-        """
-        row, column = self._places(source, target)
+        """Mean change with its 95% interval, as `mae_interval`."""
+        row, column = self.tasks.index(source), self.tasks.index(target)
         if self.new_items is None:
             return mean_interval(self.changes[row, column])
         return self.new_items[row][column].beside(self.new_items[column][column]).difference(0, 1)
-
-    def _places(self, *names: str) -> list[int]:
-        for name in names:
-            if name not in self.tasks:
-                raise InputError(f"no task {name!r}; there are {', '.join(self.tasks)}")
-        return [self.tasks.index(name) for name in names]
 
     def _means(self, of: Callable[[str, str], float]) -> NDArray[np.float64]:
         return np.array([[of(source, target) for target in self.tasks] for source in self.tasks])
@@ -124,12 +106,6 @@ def transfer_matrix(
     Returns
     -------
     Transfer
-
-    Raises
-    ------
-    InputError
-        If there are fewer than two tasks, an argument is out of range, or a set would have no
-        items; the message names the task.
 
     References
     ----------

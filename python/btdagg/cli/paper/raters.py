@@ -32,7 +32,8 @@ from btdagg.cli.reporting import (
 from btdagg.cli.tables import Columns, tables_of
 from btdagg.evaluation import CrossFit, Protocol, RandomSplits
 from btdagg.methods import by_name
-from btdagg.paper import LeaveOneOut, leave_one_rater_out
+from btdagg.paper import leave_one_rater_out
+from btdagg.paper.raters import LeaveOneOut
 from btdagg.paper.tables import raters_table
 from btdagg.votes.table import require
 

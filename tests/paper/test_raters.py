@@ -10,7 +10,7 @@ import pytest
 from btdagg import InputError, read_votes
 from btdagg.evaluation import Protocol, RandomSplits
 from btdagg.methods import Davidson, Decided, MajorityVote
-from btdagg.paper import Ratings, leave_one_rater_out, load_wmt23, read_ratings
+from btdagg.paper import leave_one_rater_out, load_wmt23, read_ratings
 from btdagg.paper.wmt23 import _SIDE_BY_SIDE
 from draws import random_splits
 
@@ -115,23 +115,6 @@ def test_sides_and_the_order_of_rows_do_not_matter():
         assert scores.accuracy == other[scores.rater].accuracy
 
 
-def test_sides_do_not_matter_to_the_judge_either():
-    rows, truth = some_ratings()
-    cast = some_votes(truth)
-    flipped = [(item, rater, None if vote is None else -vote) for item, rater, vote in rows]
-    plain, mirrored = (
-        leave_one_rater_out(
-            read_ratings(table(of_raters)),
-            votes_of(of_judge),
-            protocol=Protocol(RandomSplits(n_splits=5)),
-        )
-        for of_raters, of_judge in ((rows, cast), (flipped, [(i, -v) for i, v in cast]))
-    )
-    for one, other in zip(plain.raters, mirrored.raters, strict=True):
-        np.testing.assert_array_equal(one.judge.mae, other.judge.mae)
-        np.testing.assert_array_equal(one.judge.accuracy, other.judge.accuracy)
-
-
 @pytest.mark.parametrize("method", [Davidson(), MajorityVote()])
 @pytest.mark.parametrize("group", [None, "half"])
 def test_the_judge_equals_a_plain_loop(method, group):
@@ -163,17 +146,19 @@ def test_the_judge_equals_a_plain_loop(method, group):
             fitted = method.fit([labelled[i][1] for i in chosen], [labelled[i][2] for i in chosen])
             errors = [abs(fitted.decide([labelled[i][1]])[0] - labelled[i][2]) for i in left]
             own = [abs(labelled[i][3] - labelled[i][2]) for i in left]
-            assert scores.judge.mae[number] == pytest.approx(np.mean(errors))
-            assert scores.judge.accuracy[number] == pytest.approx(np.mean(np.equal(errors, 0)))
-            assert scores.judge.human_mae[number] == pytest.approx(np.mean(own))
-            assert scores.judge.human_accuracy[number] == pytest.approx(np.mean(np.equal(own, 0)))
+            assert scores.judge.judge.mae[number] == pytest.approx(np.mean(errors))
+            assert scores.judge.judge.accuracy[number] == pytest.approx(
+                np.mean(np.equal(errors, 0))
+            )
+            assert scores.judge.human.mae[number] == pytest.approx(np.mean(own))
+            assert scores.judge.human.accuracy[number] == pytest.approx(np.mean(np.equal(own, 0)))
         judge = scores.judge
         assert scores.n_items == len(labelled)
         assert scores.n_without_votes == int(
             "i7" in of_item and scores.rater in of_item["i7"] and len(of_item["i7"]) > 1
         )
-        assert judge.wins == (judge.accuracy.mean() > judge.human_accuracy.mean())
-        assert judge.wins_by_mae == (judge.mae.mean() < judge.human_mae.mean())
+        assert judge.wins == (judge.judge.accuracy.mean() > judge.human.accuracy.mean())
+        assert judge.wins_by_mae == (judge.judge.mae.mean() < judge.human.mae.mean())
     assert found.n_wins == sum(scores.judge.wins for scores in found.raters)
     assert found.n_wins_by_mae == sum(scores.judge.wins_by_mae for scores in found.raters)
 
@@ -190,8 +175,8 @@ def test_raters_do_not_depend_on_the_number_of_the_judges_votes():
         for n in (1, 6)
     )
     for one, other in zip(few.raters, many.raters, strict=True):
-        np.testing.assert_array_equal(one.judge.human_mae, other.judge.human_mae)
-        assert (one.judge.mae != other.judge.mae).any()
+        np.testing.assert_array_equal(one.judge.human.mae, other.judge.human.mae)
+        assert (one.judge.judge.mae != other.judge.judge.mae).any()
 
 
 def test_a_judge_who_says_what_the_rater_says_wins_nothing():
@@ -226,8 +211,8 @@ def test_ids_of_votes_and_ratings_may_be_numbers_or_text():
         protocol=Protocol(RandomSplits(n_splits=3, share=0.2)),
     )
     for one, other in zip(plain.raters, mixed.raters, strict=True):
-        np.testing.assert_array_equal(one.judge.mae, other.judge.mae)
-        np.testing.assert_array_equal(one.judge.human_mae, other.judge.human_mae)
+        np.testing.assert_array_equal(one.judge.judge.mae, other.judge.judge.mae)
+        np.testing.assert_array_equal(one.judge.human.mae, other.judge.human.mae)
 
 
 def test_counts_and_decisions_of_others_serve_as_a_judge():
@@ -251,7 +236,7 @@ def test_counts_and_decisions_of_others_serve_as_a_judge():
         ratings, counts, Decided("gsa"), protocol=Protocol(RandomSplits(n_splits=3))
     )
     for one, other in zip(by_votes.raters, by_column.raters, strict=True):
-        np.testing.assert_array_equal(one.judge.mae, other.judge.mae)
+        np.testing.assert_array_equal(one.judge.judge.mae, other.judge.judge.mae)
     with pytest.raises(InputError, match="these are counts"):
         leave_one_rater_out(ratings, counts, n_votes=2)
 
@@ -259,8 +244,6 @@ def test_counts_and_decisions_of_others_serve_as_a_judge():
 def test_what_is_wrong_is_named():
     rows, truth = some_ratings()
     ratings, votes = read_ratings(table(rows)), votes_of(some_votes(truth))
-    with pytest.raises(InputError, match="ratings is a dict, expected what read_ratings returns"):
-        leave_one_rater_out(table(rows))
     with pytest.raises(InputError, match="shared is 'random', expected 'tie' or 'drop'"):
         leave_one_rater_out(ratings, shared="random")
     with pytest.raises(InputError, match="no column 'doc'"):
@@ -273,15 +256,9 @@ def test_what_is_wrong_is_named():
         leave_one_rater_out(ratings, votes, protocol=Protocol(RandomSplits(size=1000)))
     with pytest.raises(InputError, match="no rater could be scored; x: data frame: no item of"):
         leave_one_rater_out(read_ratings(table([("a", "x", 1)])))
-    with pytest.raises(InputError, match="data frame: no ratings"):
-        leave_one_rater_out(Ratings(ratings.frame.clear(), "data frame"))
-    with pytest.raises(InputError, match="item 'a' has '1' and '2', expected one"):
+    with pytest.raises(InputError, match="item 'a' has '1' and '2', expected one group"):
         leave_one_rater_out(
             read_ratings(table([("a", "x", 1), ("a", "y", 1)], g=[1, 2])), group="g"
-        )
-    with pytest.raises(InputError, match="item 'a' has nothing, expected a group name"):
-        leave_one_rater_out(
-            read_ratings(table([("a", "x", 1), ("a", "y", 1)], g=[1, None])), group="g"
         )
     two = read_votes({"item": ["a", "a"], "vote": [1, 1], "judge": ["p", "q"]})
     with pytest.raises(InputError, match="judge 'p' and of judge 'q'; filter by judge first"):
@@ -293,13 +270,6 @@ def test_a_judge_without_a_vote_is_refused():
     votes = read_votes({"item": [1, 2], "vote": [None, None]})
     with pytest.raises(InputError, match=r"none of the 2 items has a vote$"):
         leave_one_rater_out(ratings, votes)
-
-
-def test_progress_is_told_of_every_rater():
-    rows, _ = some_ratings()
-    told = []
-    found = leave_one_rater_out(read_ratings(table(rows)), progress=lambda: told.append(1))
-    assert len(told) == len(found.raters) == 6
 
 
 # Real raters
@@ -341,5 +311,5 @@ def test_real_raters_and_a_real_judge(shared):
         accuracy, mae, n_items = wanted[scores.rater]
         assert scores.n_items + scores.n_without_votes == n_items
         # The mean over splits of a rater who is not fitted is near that over all items.
-        assert scores.judge.human_accuracy.mean() == pytest.approx(accuracy, abs=0.02)
-        assert scores.judge.human_mae.mean() == pytest.approx(mae, abs=0.02)
+        assert scores.judge.human.accuracy.mean() == pytest.approx(accuracy, abs=0.02)
+        assert scores.judge.human.mae.mean() == pytest.approx(mae, abs=0.02)
