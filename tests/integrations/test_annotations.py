@@ -16,9 +16,9 @@ from btdagg.integrations.annotations import (
     annotations_of,
     frame_of,
     labels_of,
+    missing_by_status,
     read_annotations,
     rows_of,
-    unreadable,
     votes_of,
 )
 
@@ -55,7 +55,7 @@ def test_votes_of_judges_are_counted_by_item():
     np.testing.assert_array_equal(found, counts)
     assert votes.values("judge").to_list() == ["gpt-5.4"]
     assert votes.frame["sample"].dtype == pl.Int64
-    assert unreadable(votes) == {}
+    assert missing_by_status(votes) == {}
 
 
 LIBRARIES = {
@@ -101,7 +101,7 @@ def test_what_is_no_vote_is_missing_and_counted_by_reason():
     )
     assert votes.n_missing == 6
     assert votes.tally().row(0) == ("t1", 0, 0, 1)
-    assert unreadable(votes) == {"unparsed": 3, "empty": 2, "failed": 1}
+    assert missing_by_status(votes) == {"unparsed": 3, "empty": 2, "failed": 1}
 
 
 def test_words_are_the_users():
@@ -116,12 +116,8 @@ def test_words_are_the_users():
     assert votes.frame["vote"].to_list() == [1, -1, -1, -1, 0]
     # A word that is given replaces one that is known.
     assert votes_of(frame(annotation(label="A")), words={"A": "B"}).frame["vote"].item() == -1
-    with pytest.raises(
-        InputError, match=r"words, row 2, column vote: got 'x', expected -1, 0, 1 or A"
-    ):
+    with pytest.raises(InputError, match=r"words: 'second' is 'x', expected A, B, tie or missing"):
         votes_of(given, words={"first": 1, "second": "x"})
-    with pytest.raises(InputError, match=r"words is \['A'\], expected a mapping"):
-        votes_of(given, words=["A"])
 
 
 def test_keys_of_metadata_are_columns_of_votes():
@@ -193,7 +189,7 @@ def test_a_label_that_cannot_be_read_is_an_error():
         "annotations, row 2, column label: got 'fine', expected -1, 0, 1 or A, tie, B"
     )
     with pytest.raises(
-        InputError, match=r"row 1, column score: got 2\.0, expected yes or -1, 0, 1 or A"
+        InputError, match=r"row 1, column score: got 2\.0, expected yes, -1, 0, 1 or A"
     ):
         labels_of(frame(human(label=None, score=2)), words={"yes": "A"})
     with pytest.raises(InputError, match="rows 1 and 3: both have item 't1', with labels 1 and -1"):
@@ -230,30 +226,6 @@ def test_a_decision_says_what_it_rests_on():
     )
 
 
-def test_decisions_find_their_targets():
-    given = frame(
-        annotation("t1", span_id="s1"), annotation("t1", span_id="s2"), annotation("t2")
-    ).with_columns(pair=pl.Series(["p1", "p2", "p3"]))
-
-    def targets(item, of=given):
-        votes = votes_of(of, item=item)
-        return annotations_of(votes, MODEL, item=item, targets=given)["trace_id", "span_id"].rows()
-
-    assert targets("trace_id") == [("t1", None), ("t2", None)]
-    assert targets("pair") == [("t1", "s1"), ("t1", "s2"), ("t2", None)]
-    assert targets("span_id", given.head(2)) == [("t1", "s1"), ("t1", "s2")]
-    votes = votes_of(given, item="pair")
-    with pytest.raises(
-        InputError, match="item is 'pair', expected targets in which items are looked"
-    ):
-        annotations_of(votes, MODEL, item="pair")
-    with pytest.raises(InputError, match="no row has pair 'p3', which has votes"):
-        annotations_of(votes, MODEL, item="pair", targets=given.head(2))
-    same = given.with_columns(pair=pl.lit("p1"))
-    with pytest.raises(InputError, match="annotations, row 2: pair 'p1' is on another target"):
-        annotations_of(votes, MODEL, item="pair", targets=same)
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -285,15 +257,6 @@ def test_a_bad_row_is_named(change, message):
     assert "\n" not in str(caught.value)
 
 
-def test_a_missing_column_is_named():
-    for column in ("name", "annotator_kind"):
-        given = frame(annotation()).drop(column)
-        with pytest.raises(InputError, match=f"annotations: no column '{column}'; found trace_id"):
-            read_annotations(given)
-    with pytest.raises(InputError, match="annotations: no rows"):
-        votes_of(frame())
-
-
 def test_times_are_in_utc():
     for text in ("2026-01-31T12:00:00Z", "2026-01-31T13:00:00+01:00", "2026-01-31 12:00:00"):
         read = read_annotations({**{k: [v] for k, v in annotation().items()}, "created": [text]})
@@ -308,5 +271,3 @@ def test_annotations_that_are_the_same_are_not_written_twice():
     rows = annotation(identifier="1"), annotation(identifier="2"), annotation(identifier="1")
     with pytest.raises(InputError, match="annotations, rows 1 and 3: both have trace_id 't1'"):
         list(rows_of(frame(*rows)))
-    with pytest.raises(InputError, match=r"key 'btdagg\.annotation' is used by btdagg itself"):
-        list(rows_of(frame(annotation(metadata={"btdagg.annotation": 1}))))

@@ -2,17 +2,12 @@
 
 # ruff: noqa: E402  # without inspect-ai nothing of this is run
 
-import contextlib
-import json
 import math
 import re
-import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
-from urllib.parse import quote
-from urllib.request import urlopen
 
 import numpy as np
 import pytest
@@ -199,9 +194,7 @@ def test_the_entry_for_the_list_of_extensions_is_of_its_form():
 
 
 def test_by_its_name_the_reducer_uses_the_model_of_the_environment(folder, tmp_path, monkeypatch):
-    with pytest.raises(
-        InputError, match=r"want calibrated\('model.json'\) or, .* variable BTDAGG_MODEL"
-    ):
+    with pytest.raises(InputError, match="expected one, or the environment variable BTDAGG_MODEL"):
         calibrated()
     monkeypatch.setenv("BTDAGG_MODEL", str(folder / "model.json"))
     found = run(tmp_path, told(VOTES), "btdagg/calibrated", dataset=samples(8))
@@ -239,15 +232,8 @@ def test_words_say_what_other_values_mean():
     found = tallied(words=words)([Score(value=one) for one in ("C", "C", "I", "P", "A", "-1")])
     assert list(found.metadata["counts"].values()) == [2, 1, 2]
     assert found.metadata["missing"] == 1
-    with pytest.raises(InputError, match=r"words\['c'\] is 2, expected -1, 0, 1, or None"):
+    with pytest.raises(InputError, match="words: 'C' is 2, expected A, B, tie or missing"):
         tallied(words={"C": 2})
-
-
-def test_what_holds_no_model_is_refused(folder):
-    (folder / "other.json").write_text("{}")
-    for bad in (folder / "other.json", folder / "absent.json", 3):
-        with pytest.raises(InputError):
-            calibrated(bad)
 
 
 # Metrics
@@ -266,16 +252,6 @@ def test_intervals_are_those_of_estimate(log):
     assert (metrics["low"].group, metrics["low2"].group) == ("judge_win_rate", "win_rate")
 
 
-def test_labels_may_be_a_table_and_need_no_model(folder, tmp_path):
-    table = btdagg.read_labels({"item": [f"q{row}" for row in range(9)], "label": LABELS[:9]})
-    metrics = [win_rate(table, quantity="A")]
-    found = run(tmp_path, told(VOTES), tallied(), dataset=samples(15), metrics=metrics)
-    gold = np.where(np.arange(15) < 9, LABELS[:15], np.nan)
-    wanted = btdagg.estimate(COUNTS[:15], gold).estimates["A"]
-    values = {name: one.value for name, one in found.results.scores[0].metrics.items()}
-    assert values == {"A": wanted.value, "low": wanted.low, "high": wanted.high, "labels": 9}
-
-
 def test_without_two_labels_or_votes_there_is_no_interval(tmp_path, caplog):
     gold = samples(6, gold=[1, *[None] * 5])
     metrics = [win_rate("gold"), judge_win_rate()]
@@ -287,7 +263,7 @@ def test_without_two_labels_or_votes_there_is_no_interval(tmp_path, caplog):
     assert math.isnan(one["low"].value)
     assert not math.isnan(one["low2"].value)
     assert math.isnan(means["low2"].value)
-    assert "want Epochs(n, calibrated(model)) or tallied()" in caplog.text
+    assert "use Epochs(n, calibrated(model)) or tallied()" in caplog.text
 
 
 def test_labels_of_several_tasks_are_refused_where_they_differ():
@@ -371,15 +347,8 @@ def test_missing_votes_settle_nothing(folder, tmp_path):
     assert found.results.early_stopping.metadata["votes_missing"] == 4
 
 
-def test_from_n_votes_on_the_model_decides(folder):
-    both = [Score(value={"AB": 1, "BA": 0})] * 5
-    found = calibrated(RULES["risk-bounded"])(both)
-    assert found.value == MODEL.decide_one(0, 5, 5)
-    assert found.metadata["settled"]
-
-
 def test_a_stopper_is_of_one_task_and_one_scorer(folder, tmp_path):
-    with pytest.raises(InputError, match=r"rule is .*, a model, expected a stopping rule"):
+    with pytest.raises(InputError, match=r"rule is .*, expected a stopping rule, not a model"):
         StopByRule(folder / "model.json")
 
     @scorer(metrics=[])
@@ -394,7 +363,7 @@ def test_a_stopper_is_of_one_task_and_one_scorer(folder, tmp_path):
 
     two = [told(VOTES), second()]
     failed = ends(StopByRule(RULES["lossless"]), two)
-    assert "scorer is None, expected one of the task's: told, second" in failed.error.message
+    assert "expected one of the task's: told, second" in failed.error.message
     assert ends(StopByRule(RULES["lossless"], scorer="told"), two).status == "success"
     shared = StopByRule(RULES["lossless"])
     tasks = [
@@ -406,12 +375,6 @@ def test_a_stopper_is_of_one_task_and_one_scorer(folder, tmp_path):
     assert len(failed) == 1
     said = failed[0].error.message
     assert "another task was begun with this StopByRule; give each task its own" in said
-
-
-def test_a_rule_that_asks_for_no_vote_is_refused():
-    rule = StoppingRule.cost_optimal(MODEL, 8, FULL, price=10.0)
-    with pytest.raises(InputError, match="rule is cost-optimal and stops before the first vote"):
-        StopByRule(rule)
 
 
 # The pairwise scorer
@@ -465,12 +428,6 @@ def test_both_orders_are_asked_and_flipped(tmp_path):
     assert votes.values("judge").to_list() == ["mockllm/model"]
 
 
-def test_a_judge_that_prefers_the_first_gives_one_vote_each_way(tmp_path):
-    found = judged(tmp_path, ("even", PAIR), judge=lambda messages: "[[A]]")
-    assert found.samples[0].scores["pairwise"].value == {"AB": 1, "BA": -1}
-    assert found.results.scores[0].scored_samples == 1
-
-
 def test_orders_may_alternate_by_epoch(tmp_path):
     found = judged(tmp_path, ("odd", PAIR), reducer=tallied(), epochs=3, orders="alternate")
     scores = [sample.scores["pairwise"] for sample in found.samples]
@@ -521,9 +478,7 @@ def test_faults_of_a_pairwise_scorer_are_named(tmp_path):
     with pytest.raises(InputError, match="template is 'none', expected one of"):
         pairwise(template="none")
     found = judged(tmp_path, ("even", {"a": "good", "b": " "}))
-    assert r"sample 'q0', metadata['b']: ' ', expected a text" in found.error.message.replace(
-        "\\", ""
-    )
+    assert "sample 'q0', b: ' ', expected a text" in found.error.message.replace("\\", "")
 
 
 # Logs into votes
@@ -583,21 +538,6 @@ def test_an_error_lacks_a_vote_of_each_order(tmp_path):
     assert missing_by_status(votes) == {"error": 4}
     assert votes.frame.filter(item="q0")["order"].to_list() == ["AB", "BA"] * 2
     assert set(votes.frame["judge"]) == {"mockllm/model"}
-
-
-def test_a_run_that_failed_as_a_whole_lacks_all_of_its_votes(tmp_path):
-    def ill(sample, epoch):
-        raise ValueError("the judge is ill")
-
-    failed = run(tmp_path, told(ill), epochs=2, dataset=samples(2), fail_on_error=False)
-    for options in ({}, {"scorer": "told"}):
-        assert missing_by_status(read_inspect_votes(failed, **options)) == {"error": 4}
-    with pytest.raises(InputError, match="no scores of 'other'; found told"):
-        read_inspect_votes(failed, scorer="other")
-    run(tmp_path, told(VOTES), epochs=3, dataset=samples(2))
-    votes = read_inspect_votes(tmp_path)
-    assert missing_by_status(votes) == {"error": 4}
-    assert (votes.height, votes.counts()[1].sum()) == (10, 6)
 
 
 def test_runs_without_samples_are_left_out(tmp_path):
@@ -719,21 +659,19 @@ def test_faults_of_logs_are_named(log, tmp_path):
     (tmp_path / "bad.eval").write_text("no log")
     (tmp_path / "empty").mkdir()
     for source, message in {
-        tmp_path / "absent.eval": r"absent\.eval: no such file",
+        tmp_path / "absent.eval": r"absent\.eval: no log of Inspect: ",
         tmp_path / "bad.eval": r"bad\.eval: no log of Inspect: ",
         tmp_path / "empty": "empty: no logs of Inspect in this folder",
     }.items():
         with pytest.raises(InputError, match=message):
             read_inspect_votes(source)
-    with pytest.raises(InputError, match="no scores of 'grade'; found verdict"):
+    with pytest.raises(InputError, match="scorer is 'grade', expected one of verdict"):
         read_inspect_votes(log, scorer="grade")
     with pytest.raises(InputError, match=r"columns\['group'\] is 'g', which no sample's metadata"):
         read_inspect_votes(log, columns={"group": "g"})
-    with pytest.raises(InputError, match="columns names vote, which votes have already"):
-        read_inspect_votes(log, columns={"vote": "prompt"})
     two = log.model_copy(deep=True)
     two.samples[0].scores["other"] = Score(value=1)
-    with pytest.raises(InputError, match="scores of verdict, other, expected one, or scorer="):
+    with pytest.raises(InputError, match="scorer is None, expected one of verdict, other"):
         read_inspect_votes(two)
     two.samples[0].metadata["gold"] = "A" if two.samples[0].metadata["gold"] != 1 else "B"
     with pytest.raises(InputError, match="in another epoch or log"):
@@ -765,16 +703,7 @@ def test_labels_are_written_beside_the_votes(log, written):
     assert [one.scores["verdict"] for one in found.samples] == [
         one.scores["verdict"] for one in before.samples
     ]
-    assert found.results.scores[:-1] == before.results.scores
-    added = found.results.scores[-1]
-    assert (added.name, added.reducer, added.scored_samples) == (
-        "calibrated", "btdagg/calibrated", 50,
-    )  # fmt: skip
-    wanted = before.results.scores[0].metrics
-    for name in ("net win rate", "low", "high"):
-        assert added.metrics[name].value == pytest.approx(wanted[name].value, abs=1e-12)
-    assert len(found.reductions) == len(before.reductions) + 1
-    assert [score.value for score in reduced(found, -1)] == labels.tolist()
+    assert found.results.scores == before.results.scores
     assert found.metadata["btdagg"]["calibrated"]["scorer"] == "verdict"
     np.testing.assert_array_equal(
         read_inspect_votes(found).counts()[1], read_inspect_votes(before).counts()[1]
@@ -786,8 +715,6 @@ def test_no_file_is_replaced_unless_asked(log, folder, written, tmp_path):
     for output in (Path(log.location), written):
         with pytest.raises(InputError, match=r"which exists, expected another name or force=True"):
             write_inspect_labels(log, MODEL, output)
-    with pytest.raises(InputError, match=r"want a name that ends in \.eval or \.json"):
-        write_inspect_labels(log, MODEL, tmp_path / "log.csv")
     with pytest.raises(InputError, match="name is 'verdict', a score of the log already"):
         write_inspect_labels(log, MODEL, tmp_path / "x.eval", name="verdict")
     assert list(tmp_path.iterdir()) == []
@@ -804,56 +731,8 @@ def test_labels_of_an_earlier_call_are_replaced_and_stay_in_the_history(written,
     other = DavidsonModel(beta=0.4, eta0=2, gamma=0)
     write_inspect_labels(copy, other, copy, force=True)
     found = read_eval_log(str(copy))
-    assert [score.value for score in reduced(found, -1)] == other.decide(COUNTS).tolist()
+    rows = [sample.metadata["row"] for sample in found.samples]
+    labels = [sample.scores["calibrated"].value for sample in found.samples]
+    assert labels == other.decide(COUNTS)[rows].tolist()
     assert other.decide(COUNTS).tolist() != MODEL.decide(COUNTS).tolist()
     assert len(found.samples[0].scores["calibrated"].history) == 2
-    assert [score.name for score in found.results.scores].count("calibrated") == 1
-
-
-def test_a_rule_and_what_has_no_vote_are_written(tmp_path):
-    rule = RULES["risk-bounded"]
-    source = run(tmp_path, told(lambda sample, _: "N" if sample == "q0" else 1), epochs=6,
-                 dataset=samples(3))  # fmt: skip
-    write_inspect_labels(source, rule, tmp_path / "out.eval")
-    found = read_eval_log(str(tmp_path / "out.eval"))
-    scores = reduced(found, -1)
-    assert math.isnan(scores[0].value)
-    assert [score.value for score in scores[1:]] == [rule.decide_one(0, 0, 6)] * 2
-    assert scores[1].metadata["settled"]
-    assert found.results.scores[-1].unscored_samples == 1
-
-
-# The viewer
-
-
-def test_the_log_opens_in_the_viewer(written, tmp_path):
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    command = [Path(sys.executable).with_name("inspect"), "view", "start", "--log-dir",
-               written.parent, "--host", "127.0.0.1", "--port", port]  # fmt: skip
-    with (tmp_path / "said").open("wb") as said:
-        server = subprocess.Popen(list(map(str, command)), stdout=said, stderr=said)
-    try:
-        page = _get(f"http://127.0.0.1:{port}/", server)
-        assert b"<title>Inspect View</title>" in page
-        files = json.loads(_get(f"http://127.0.0.1:{port}/api/log-files", server))["files"]
-        assert [Path(one["name"]).name for one in files] == ["calibrated.eval"]
-        name = quote(files[0]["name"], safe="")
-        found = json.loads(_get(f"http://127.0.0.1:{port}/api/logs/{name}", server))
-        assert [one["name"] for one in found["results"]["scores"]][-1] == "calibrated"
-        scores = [sample["scores"]["calibrated"] for sample in found["samples"]]
-        rows = [sample["metadata"]["row"] for sample in found["samples"]]
-        assert [score["value"] for score in scores] == MODEL.decide(COUNTS)[rows].tolist()
-    finally:
-        server.terminate()
-        server.wait(20)
-
-
-def _get(url, server):
-    end = time.monotonic() + 60
-    while True:
-        assert server.poll() is None
-        with contextlib.suppress(ConnectionRefusedError, OSError), urlopen(url, timeout=30) as page:
-            return page.read()
-        assert time.monotonic() < end, f"{url} does not answer"
-        time.sleep(0.1)

@@ -132,7 +132,7 @@ def test_an_identifier_that_is_the_id_of_another_score_is_no_reason_to_replace_i
 def test_what_cannot_be_written_is_an_error_that_names_the_row(server, client, ours):
     with pytest.raises(InputError) as caught:
         ours.write(frame_of([annotation(), annotation("t2", None, explanation="?")]), client)
-    message = "annotations, row 2: neither label nor score, and Langfuse wants one"
+    message = "annotations, row 2: neither label nor score, expected one"
     assert str(caught.value) == message
     with pytest.raises(InputError, match="row 1, column trace_id: got nothing, expected a trace"):
         ours.write(frame_of([annotation(None, span_id="s")]), client)

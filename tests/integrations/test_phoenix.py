@@ -173,7 +173,7 @@ def test_votes_in_and_decisions_out(client, ours, project, spans):
     votes = votes_of(annotations, item="span_id")
     found = dict(zip(votes.ids, votes.counts()[1].tolist(), strict=True))
     assert found == {span: n.tolist() for (_, span), n in zip(spans, counts, strict=True)}
-    decided = annotations_of(votes, MODEL, item="span_id", targets=annotations)
+    decided = annotations_of(votes, MODEL, item="span_id")
     ours.write(decided, client)
     ours.write(decided, client)
     back = labels_of(ours.read(client, project=project), kind="CODE", item="span_id")
@@ -196,8 +196,6 @@ def test_what_cannot_be_written_is_an_error_that_names_the_row(client, ours, pro
     assert str(caught.value) == message
     with pytest.raises(InputError, match="row 1, column span_id: got nothing, expected a span"):
         ours.write(frame_of([annotation(("0" * 32, None))]), client)
-    with pytest.raises(InputError, match="row 1, column name: got 'note', which Phoenix keeps"):
-        ours.write(frame_of([annotation(spans[0], name="note")]), client)
     rows = [annotation(spans[0], identifier="0", annotator=judge) for judge in ("m", "n")]
     with pytest.raises(InputError, match="row 1 and annotations, row 2: both would be annotation"):
         ours.write(frame_of(rows), client)

@@ -88,7 +88,7 @@ def test_scores_that_are_no_votes_want_words(cli):
     assert "'C', expected -1, 0, 1 or A, tie, B" in said
     assert cli("import", "logs", "-o", "votes.csv", "--words", "C=A")[0] == 0
     assert set(read_votes("votes.csv").frame["vote"]) == {1}
-    with pytest.raises(InputError, match="no scores of 'other'; found judged"):
+    with pytest.raises(InputError, match="scorer is 'other', expected one of judged"):
         read("logs", name="other")
     with pytest.raises(InputError, match=r"columns\['group'\] is 'nothing', which no sample's"):
         read("logs", columns={"group": "nothing"}, words={"C": "A"})

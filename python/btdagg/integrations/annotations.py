@@ -13,11 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from btdagg._core import InputError
-from btdagg._util.errors import shown
 from btdagg._util.extras import needs
 from btdagg.votes import schema
 from btdagg.votes.labels import Labels, read_labels
-from btdagg.votes.schema import Kind, Parser, parse, parse_column
+from btdagg.votes.schema import Kind, Parser, parse
 from btdagg.votes.source import read_table
 from btdagg.votes.table import (
     NUMBER,
@@ -30,6 +29,7 @@ from btdagg.votes.table import (
     without_repeats,
 )
 from btdagg.votes.votes import Votes, read_votes
+from btdagg.votes.words import as_words
 
 if TYPE_CHECKING:
     import polars as pl
@@ -38,17 +38,8 @@ if TYPE_CHECKING:
     from btdagg.votes.source import Source
 
 COLUMNS = (
-    "trace_id",
-    "span_id",
-    "name",
-    "label",
-    "score",
-    "explanation",
-    "annotator_kind",
-    "annotator",
-    "identifier",
-    "metadata",
-    "created",
+    *("trace_id", "span_id", "name", "label", "score", "explanation", "annotator_kind"),
+    *("annotator", "identifier", "metadata", "created"),
 )
 KINDS = ("LLM", "HUMAN", "CODE")
 # No two annotations agree in these.
@@ -62,9 +53,7 @@ _OF_VOTES = ("order", "sample", "template", "temperature", "task", "confidence")
 _OF_LABELS = ("group", "task")
 _WORDS = {-1: "B", 0: "tie", 1: "A"}
 _SIDES = ("minus", "tie", "plus")
-_WANTED = "-1, 0, 1 or A, tie, B"
 _WORD, _VOTE = "\0word", "\0vote"  # no column of a source is called that
-_STATUSES = ("unparsed", "empty", "failed")
 
 
 def read_annotations(annotations: Source) -> Table:
@@ -106,14 +95,8 @@ def read_annotations(annotations: Source) -> Table:
     refuse(table, pl.col("name").is_null(), "name", "a name")
     untargeted = pl.col("trace_id").is_null() & pl.col("span_id").is_null()
     refuse(table, untargeted, "trace_id", "a trace, or a span in span_id")
-    for number, text in table.numbered().select(NUMBER, "metadata").drop_nulls().iter_rows():
-        try:
-            good = isinstance(json.loads(text), dict)
-        except ValueError:
-            good = False
-        if not good:
-            place = table.where(number)
-            raise InputError(f"{place}, column metadata: got {shown(text)}, expected a JSON object")
+    is_object = table.frame["metadata"].map_elements(_is_object, pl.Boolean)
+    refuse(table, ~is_object.fill_null(True), "metadata", "a JSON object")
     return table
 
 
@@ -145,8 +128,9 @@ def votes_of(
     Votes
         One vote per annotation: its label, or its score where it has no label. Every one counts,
         unless the metadata have a key `sample`. `status` is ``ok``, or says why a vote is missing
-        (see `unreadable`). `judge` is the annotator, and the keys `order`, `sample`, `template`,
-        `temperature`, `task` and `confidence` of metadata are the columns of these names.
+        (see `missing_by_status`). `judge` is the annotator, and the keys `order`, `sample`,
+        `template`, `temperature`, `task` and `confidence` of metadata are the columns of these
+        names.
 
     Raises
     ------
@@ -158,7 +142,7 @@ def votes_of(
     --------
     >>> votes = votes_of({"trace_id": ["x", "x", "x"], "name": ["better"] * 3,
     ...                   "annotator_kind": ["LLM"] * 3, "label": ["A", "tie", "unsure"]})
-    >>> votes.tally().row(0), unreadable(votes)
+    >>> votes.tally().row(0), missing_by_status(votes)
     (('x', 0, 1, 1), {'unparsed': 1})
     """
     import polars as pl
@@ -181,17 +165,14 @@ def votes_of(
     return read_votes(table)
 
 
-def unreadable(votes: Votes) -> dict[str, int]:
-    """Count the missing votes of `votes_of` by why they are missing.
+def missing_by_status(votes: Votes) -> dict[str, int]:
+    """Count the missing votes by why they are missing, the most frequent first.
 
-    Returns
-    -------
-    dict of str to int
-        ``unparsed``, where the label is no vote; ``empty``, where there is neither label nor score;
-        ``failed``, where the annotator recorded an error instead.
+    Votes of annotations are ``unparsed`` where the label is no vote, ``empty`` where there is
+    neither label nor score, ``failed`` where the annotator recorded an error instead.
     """
-    found = Counter(votes.frame["status"].to_list())
-    return {status: found[status] for status in _STATUSES if found[status]}
+    missing = votes.frame["status"].filter(votes.frame["vote"].is_null())
+    return dict(Counter(missing.to_list()).most_common())
 
 
 def labels_of(
@@ -223,10 +204,10 @@ def labels_of(
     import polars as pl
 
     table = _read(_chosen(annotations, name, kind, item, _OF_LABELS), words)
-    known = f"{listing(list(words))} or {_WANTED}" if words else _WANTED
+    expected = listing([*(words or {}), "-1, 0, 1 or A, tie, B"])
     unknown = pl.col(_VOTE).is_null() & pl.col(_WORD).is_not_null()
     for column in ("label", "score"):
-        refuse(table, unknown & pl.col(column).is_not_null(), column, known)
+        refuse(table, unknown & pl.col(column).is_not_null(), column, expected)
     table = _without_words(table.with_columns([pl.col(_VOTE).alias("label")]))
     return read_labels(without_repeats(table, schema.LABELS.key_of(table), "label"))
 
@@ -237,7 +218,6 @@ def annotations_of(
     *,
     name: str = "calibrated",
     item: str = "trace_id",
-    targets: Source | None = None,
     annotator: str = "btdagg",
 ) -> pl.DataFrame:
     """Decide items, and return the decisions as annotations.
@@ -249,10 +229,7 @@ def annotations_of(
     name : str
         Name of the new annotations.
     item : str
-        Column in which the items are traces or spans, or one of `targets`.
-    targets : annotations, optional
-        Where each item is looked up, such as the annotations that the votes came from. Without them
-        `item` is `trace_id` or `span_id`.
+        What the items are: `trace_id` or `span_id`.
     annotator : str
 
     Returns
@@ -261,30 +238,26 @@ def annotations_of(
         One annotation per item, of kind CODE: the label A, tie or B, its score 1, 0 or -1, the
         counts and probabilities in words and, under minus, tie, plus, p_minus, p_tie and p_plus, as
         metadata.
-
-    Raises
-    ------
-    InputError
-        If an item has no target or several; and as `btdagg.read_votes` does.
     """
-    read = votes if isinstance(votes, Votes) else read_votes(votes)
-    ids, counts = read.counts()
-    items = [str(each) for each in ids.tolist()]
-    found = _targets(items, item, targets)
+    if item not in ("trace_id", "span_id"):
+        raise InputError(argument="item", came=item, expected="trace_id or span_id")
+    ids, counts = (votes if isinstance(votes, Votes) else read_votes(votes)).counts()
     rows = []
     labels, probabilities = model.decide(counts).tolist(), model.predict_proba(counts).tolist()
-    for each, label, n, p in zip(items, labels, counts.tolist(), probabilities, strict=True):
-        said = ", ".join(f"{count} {_WORDS[k - 1]}" for k, count in enumerate(n))
-        sure = ", ".join(f"{_WORDS[k - 1]} {share:.3f}" for k, share in enumerate(p))
+    for target, label, n, p in zip(
+        ids.tolist(), labels, counts.tolist(), probabilities, strict=True
+    ):
+        votes_in_words = ", ".join(f"{count} {_WORDS[k - 1]}" for k, count in enumerate(n))
+        shares = ", ".join(f"{_WORDS[k - 1]} {share:.3f}" for k, share in enumerate(p))
         metadata = dict(zip(_SIDES, n, strict=True))
         metadata |= {f"p_{side}": share for side, share in zip(_SIDES, p, strict=True)}
         rows.append(
-            found[each]
-            | {
+            {
+                item: str(target),
                 "name": name,
                 "label": _WORDS[label],
                 "score": float(label),
-                "explanation": f"votes: {said}; probabilities: {sure}",
+                "explanation": f"votes: {votes_in_words}; probabilities: {shares}",
                 "annotator_kind": "CODE",
                 "annotator": annotator,
                 "metadata": metadata,
@@ -307,25 +280,29 @@ def frame_of(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
     return pl.DataFrame(cells, schema=kinds)
 
 
+def identity_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what tells an annotation from all others."""
+    return tuple(row[column] for column in IDENTITY)
+
+
 def says_the_same(row: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Return whether two rows of the same identity have equal content."""
     return all(row[key] == other[key] for key in _CONTENT)
 
 
-def rows_of(annotations: Source) -> Iterator[tuple[str, dict[str, Any]]]:
+def rows_of(annotations: Source, needed: str | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the place of each annotation, for errors, and its values; metadata are mappings.
 
-    Raises
-    ------
-    InputError
-        As `read_annotations` does; and if two annotations agree in `IDENTITY`.
+    No two agree in `IDENTITY`, and all have a value in the column `needed`.
     """
+    import polars as pl
+
     table = read_annotations(annotations)
     refuse_duplicates(table, IDENTITY)
+    if needed is not None:
+        refuse(table, pl.col(needed).is_null(), needed, f"a {needed.removesuffix('_id')}")
     for row in table.numbered().select(NUMBER, *COLUMNS).iter_rows(named=True):
         place, metadata = table.where(row.pop(NUMBER)), json.loads(row["metadata"] or "{}")
-        if OWN in metadata:
-            raise InputError(f"{place}, column metadata: key {OWN!r} is used by btdagg itself")
         yield place, row | {"metadata": metadata}
 
 
@@ -338,15 +315,14 @@ def _chosen(
     table = read_annotations(annotations)
     require(table, [item])
     if kind not in KINDS:
-        raise InputError(f"kind is {kind!r}, expected {', '.join(KINDS)}")
-    if name is None:
-        table = table.filter({"annotator_kind": kind})
-        names = table.values("name").to_list()
-        if len(names) > 1:
-            found = listing(names)
-            raise InputError(f"{table.source}: {kind} annotations have several names: {found}")
-    else:
-        table = table.filter({"name": name}).filter({"annotator_kind": kind})
+        raise InputError(argument="kind", came=kind, expected=", ".join(KINDS))
+    table = table.filter({"annotator_kind": kind} | ({} if name is None else {"name": name}))
+    names = table.values("name").to_list()
+    if len(names) > 1:
+        raise InputError(
+            f"{table.source}: {kind} annotations have several names: {listing(names)}",
+            argument="name",
+        )
     refuse(table, pl.col(item).is_null(), item, "an item")
     metadata = [json.loads(text or "{}") for text in table.frame["metadata"]]
     added: list[Any] = [pl.col(item).alias("item")]
@@ -366,59 +342,25 @@ def _read(table: Table, words: Mapping[str, object] | None) -> Table:
     number = pl.when(score == score.floor()).then(whole).otherwise(score.cast(pl.String))
     label = pl.col("label").str.strip_chars()
     word = pl.coalesce(pl.when(label != "").then(label), number)
-    meant = word.str.to_lowercase().replace(_vote_words(words))
+    meanings = {word: "" if vote is None else str(vote) for word, vote in as_words(words).items()}
+    meant = word.str.to_lowercase().replace(meanings)
     table = table.with_columns([word.alias(_WORD), meant.alias(_VOTE)])
     return table.with_columns([schema.votes(table, _VOTE).value.alias(_VOTE)])
-
-
-def _vote_words(words: Mapping[str, object] | None) -> dict[str, str]:
-    """Return the vote, as a number in text, that each word means in lower case."""
-    import polars as pl
-
-    if words is None:
-        return {}
-    if not isinstance(words, Mapping):
-        raise InputError(f"words is {words!r}, expected a mapping of words to votes")
-    said = [str(word).strip().lower() for word in words]
-    given = Table(pl.DataFrame({"vote": [str(vote) for vote in words.values()]}), "words")
-    votes = parse_column(given, "vote", schema.votes)
-    return {word: str(vote) for word, vote in zip(said, votes, strict=True)}
 
 
 def _without_words(table: Table) -> Table:
     return table.renumbered(table.data.drop(_WORD, _VOTE))
 
 
-def _targets(
-    items: list[str], item: str, targets: Source | None
-) -> dict[str, dict[str, str | None]]:
-    """Return the trace and span of each item."""
-    if targets is None:
-        if item not in ("trace_id", "span_id"):
-            raise InputError(f"item is {item!r}, expected targets in which items are looked up")
-        return {each: {item: each} for each in items}
-    table = read_annotations(targets)
-    require(table, [item])
-    known: dict[str, dict[str, str | None]] = {}
-    keys = table.collect(table.data.lazy().select(as_text(table, item)))[item]
-    places = table.numbered().select("trace_id", "span_id", NUMBER).iter_rows()
-    for each, (trace, span, number) in zip(keys, places, strict=True):
-        if item == "trace_id":
-            span = None
-        target = {"trace_id": trace, "span_id": span}
-        if each is not None and known.setdefault(each, target) != target:
-            raise InputError(
-                f"{table.where(number)}: {item} {each!r} is on another target, trace {trace} span "
-                f"{span}; want one for each item"
-            )
-    absent = [each for each in items if each not in known]
-    if absent:
-        raise InputError(f"{table.source}: no row has {item} {absent[0]!r}, which has votes")
-    return known
-
-
 def _as_json(metadata: Mapping[str, Any] | None) -> str | None:
     return json.dumps(dict(metadata), ensure_ascii=False, sort_keys=True) if metadata else None
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except ValueError:
+        return False
 
 
 def _as_cell(value: object) -> str | None:

@@ -10,13 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from btdagg._core import InputError
 from btdagg._util.extras import needs
+from btdagg.integrations.annotations import missing_by_status
 from btdagg.integrations.inspect_logs import (
-    missing_by_status,
-    read_inspect_labels,
-    read_inspect_votes,
-    write_inspect_labels,
-)
-from btdagg.integrations.inspect_scores import (
     ANSWERS,
     NAMES,
     ORDERS,
@@ -24,11 +19,14 @@ from btdagg.integrations.inspect_scores import (
     Tallied,
     Words,
     as_decider,
-    as_words,
     interval,
     label_score,
+    meanings,
+    read_inspect_labels,
+    read_inspect_votes,
     vote_of_value,
     votes_of,
+    write_inspect_labels,
 )
 from btdagg.online.rule import StoppingRule
 from btdagg.votes.labels import Labels
@@ -74,6 +72,7 @@ __all__ = [
 
 MODEL_VARIABLE = "BTDAGG_MODEL"
 _STOP_REASONS = {"max_tokens": "length", "model_length": "length"}
+_MESSAGES = {"system": ChatMessageSystem, "user": ChatMessageUser}
 
 
 # Reducers
@@ -100,42 +99,34 @@ def calibrated(
         Its scores are labels -1, 0, 1, so that Inspect's ``mean()`` of them is the net win rate;
         `answer` has them in words, and the metadata counts, probabilities and whether the rule
         stops there. A sample without a readable vote is unscored.
-
-    Raises
-    ------
-    InputError
-        If the model cannot be read; while reducing, if a score is no vote.
     """
-    given = model if model is not None else os.environ.get(MODEL_VARIABLE)
-    if given is None:
+    by = model if model is not None else os.environ.get(MODEL_VARIABLE)
+    if by is None:
         raise InputError(
-            "calibrated has no model, expected calibrated('model.json') or, where Inspect knows "
-            "the "
-            f"reducer by name alone as eval-retry does, the environment variable {MODEL_VARIABLE}"
+            argument="model",
+            came=None,
+            expected=f"one, or the environment variable {MODEL_VARIABLE} where Inspect knows the "
+            "reducer by its name alone, as eval-retry does",
         )
-    return _reducer(as_decider(given), words)
+    return _reducer(as_decider(by), words)
 
 
 @score_reducer  # type: ignore[untyped-decorator]
 def tallied(*, words: Words | None = None) -> ScoreReducer:
     """Reduce the epochs of a sample to the majority vote; its counts are in the metadata.
 
-    For `win_rate` with human labels where there is no model yet.
-
-    Parameters
-    ----------
-    words : mapping of str to -1, 0, 1 or None, optional
-        As of `calibrated`.
+    For `win_rate` with human labels where there is no model yet. `words` is as of `calibrated`.
     """
     return _reducer(None, words)
 
 
 def _reducer(by: By | None, words: Words | None) -> ScoreReducer:
-    known = as_words(words)
+    by_word = meanings(words)
 
     def reduce(scores: list[Score]) -> Score:
-        votes = [vote for score in scores for vote in votes_of(score, known)]
-        return label_score(by, Tallied.of(votes))
+        return label_score(
+            by, Tallied.of(vote for score in scores for vote in votes_of(score, by_word))
+        )
 
     return reduce
 
@@ -186,31 +177,24 @@ def win_rate(
         If there is no such quantity, or an item has two labels, as of two tasks; when it is
         computed, if a label cannot be read, or a sample has no such group.
     """
-    known = as_words(words)
-    by_item = _label_by_item(labels) if isinstance(labels, Labels) else {}
+    by_word = meanings(words)
+    by_item: dict[str, int] = {}
+    if isinstance(labels, Labels):
+        for item, label in zip(map(str, labels.ids), labels.labels.tolist(), strict=True):
+            if by_item.setdefault(item, label) != label:
+                raise InputError(
+                    f"labels has {by_item[item]} and {label} for item {item!r}, expected those of "
+                    "one task: labels.filter({'task': ...})",
+                    argument="labels",
+                )
 
-    def gold(scores: list[SampleScore], decided: list[int | None]) -> list[int | None]:
+    def gold(score: SampleScore) -> int | None:
         if isinstance(labels, Labels):
-            return [by_item.get(str(one.sample_id)) for one in scores]
-        said = [(one.sample_metadata or {}).get(labels) for one in scores]
-        return [
-            vote_of_value(value, known, f"sample {one.sample_id!r}, {labels}")
-            for value, one in zip(said, scores, strict=True)
-        ]
+            return by_item.get(str(score.sample_id))
+        value = (score.sample_metadata or {}).get(labels)
+        return vote_of_value(value, by_word, f"sample {score.sample_id!r}, {labels}")
 
-    return _metric(gold, groups, quantity, level, counted=True)
-
-
-def _label_by_item(labels: Labels) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for item, label in zip(map(str, labels.ids), labels.labels.tolist(), strict=True):
-        if found.setdefault(item, label) != label:
-            raise InputError(
-                f"labels has {found[item]} and {label} for item {item!r}, expected those of one "
-                "task: "
-                "labels.filter({'task': ...})"
-            )
-    return found
+    return _metric(gold, groups, quantity, level)
 
 
 @metric(scores="reduced")  # type: ignore[untyped-decorator]
@@ -222,50 +206,37 @@ def judge_win_rate(
     The interval is one of the judge and not of the truth, from which it may be far off by what the
     judge gets wrong on every sample. `win_rate` has an interval of the truth.
 
-    Parameters
-    ----------
-    groups, quantity, level
-        As of `win_rate`.
-
-    Returns
-    -------
-    Metric
-        A mapping as of `win_rate`, without the number of labels. The labels are those of
-        `calibrated`, or of the majority of the votes.
-
-    Raises
-    ------
-    InputError
-        As `win_rate` does.
+    Parameters and value are as of `win_rate`, without the number of labels. The labels are those of
+    `calibrated`, or of the majority of the votes.
     """
-    return _metric(lambda scores, decided: decided, groups, quantity, level, counted=False)
+    return _metric(None, groups, quantity, level)
 
 
 def _metric(
-    gold: Callable[[list[SampleScore], list[int | None]], list[int | None]],
+    gold: Callable[[SampleScore], int | None] | None,
     groups: str | None,
     quantity: str,
     level: float,
-    *,
-    counted: bool,
 ) -> Metric:
     from btdagg.estimates.quantities import QUANTITIES
     from btdagg.model.intervals import as_level
 
     as_level(level)
     if quantity not in QUANTITIES:
-        raise InputError(f"quantity is {quantity!r}, expected one of {', '.join(QUANTITIES)}")
+        raise InputError(
+            argument="quantity", came=quantity, expected=f"one of {', '.join(QUANTITIES)}"
+        )
 
     def compute(scores: list[SampleScore]) -> Value:
-        reduced = [_reduced(score.score) for score in scores]
+        reduced = [pair for score in scores if (pair := _reduced(score.score)) is not None]
         group = None if groups is None else [_group(score, groups) for score in scores]
-        labels = gold(scores, [None if one is None else one[1] for one in reduced])
-        told = {"labels": sum(label is not None for label in labels)} if counted else {}
-        counts = [one[0] for one in reduced if one is not None]
-        if len(counts) < len(scores):
+        labels = [label for _, label in reduced] if gold is None else [*map(gold, scores)]
+        number = {} if gold is None else {"labels": sum(label is not None for label in labels)}
+        if len(reduced) < len(scores):
             _warn_of_means()
-            counts, labels = [], []
-        return {**interval(counts, labels, group, quantity, level), **told}
+            reduced, labels = [], []
+        counts = [own for own, _ in reduced]
+        return {**interval(counts, labels, group, quantity, level), **number}
 
     return compute
 
@@ -274,17 +245,17 @@ def _metric(
 def _warn_of_means() -> None:
     """Say it once: Inspect computes metrics again and again while samples are completed."""
     getLogger(__name__).warning(
-        "win rates want votes and got their means: want Epochs(n, calibrated(model)) or tallied()"
+        "win rates need votes and got their means: use Epochs(n, calibrated(model)) or tallied()"
     )
 
 
 def _reduced(score: Score) -> tuple[list[int], int | None] | None:
     """Return counts and the label by them; None if a score is a mean of votes."""
-    told = (score.metadata or {}).get("counts")
-    if isinstance(told, dict) and score.value in NAMES:
-        return list(told.values()), int(score.value)
+    counts = (score.metadata or {}).get("counts")
+    if isinstance(counts, dict) and score.value in NAMES:
+        return list(counts.values()), int(score.value)
     try:
-        votes = Tallied.of(votes_of(score, as_words(None)))
+        votes = Tallied.of(votes_of(score, meanings(None)))
     except InputError:
         return None
     label = label_score(None, votes).value
@@ -292,10 +263,10 @@ def _reduced(score: Score) -> tuple[list[int], int | None] | None:
 
 
 def _group(score: SampleScore, key: str) -> str:
-    found = (score.sample_metadata or {}).get(key)
-    if found is None:
+    group = (score.sample_metadata or {}).get(key)
+    if group is None:
         raise InputError(f"sample {score.sample_id!r}: metadata has no {key!r}, expected its group")
-    return str(found)
+    return str(group)
 
 
 # Early stopping
@@ -319,9 +290,8 @@ class StopByRule:
     Raises
     ------
     InputError
-        If the rule cannot be read, or stops before the first vote. When a task starts, if it has
-        several scorers and none is named or none has that name, or if another task of the run was
-        begun with this stopper.
+        If the rule cannot be read. When a task starts, if it has several scorers and none is named
+        or none has that name, or if another task of the run was begun with this stopper.
     """
 
     def __init__(
@@ -331,16 +301,11 @@ class StopByRule:
         scorer: str | None = None,
         words: Words | None = None,
     ) -> None:
-        found = as_decider(rule)
-        if not isinstance(found, StoppingRule):
-            raise InputError(f"rule is {rule!r}, a model, expected a stopping rule")
-        if found.stops_one(0, 0, 0):
-            raise InputError(
-                f"rule is {found.kind} and stops before the first vote: no sample would have a "
-                "score; want one that asks for votes"
-            )
-        self.rule = found
-        self._named, self._words = scorer, as_words(words)
+        by = as_decider(rule)
+        if not isinstance(by, StoppingRule):
+            raise InputError(argument="rule", came=rule, expected="a stopping rule, not a model")
+        self.rule = by
+        self._named, self._words = scorer, meanings(words)
         self._scorer: str | None = scorer
         self._running: tuple[str, str] | None = None
         self._votes: dict[str | int, dict[int, Tallied]] = {}
@@ -357,19 +322,19 @@ class StopByRule:
         names = [one.name.rpartition("/")[2] for one in task.scorers or []]
         self._scorer = self._named or (names[0] if len(names) == 1 else None)
         if self._scorer not in names:
-            listed = ", ".join(names) or "none"
-            raise InputError(f"scorer is {self._named!r}, expected one of the task's: {listed}")
+            expected = f"one of the task's: {', '.join(names)}"
+            raise InputError(argument="scorer", came=self._named, expected=expected)
         self._running, self._votes, self._left_out = (run, this), {}, 0
         return f"btdagg {self.rule.kind}"
 
     async def schedule_sample(self, id: str | int, epoch: int) -> EarlyStop | None:
         """Leave out an epoch of a sample that is settled."""
-        known = Tallied.sum(self._votes.get(id, {}).values())
-        if sum(known.counts) < self.rule.n and not self.rule.stops_one(*known.counts):
+        votes = Tallied.sum(self._votes.get(id, {}).values())
+        if sum(votes.counts) < self.rule.n and not self.rule.stops_one(*votes.counts):
             return None
         self._left_out += 1
-        score = label_score(self.rule, known)
-        reason = f"settled after {sum(known.counts)} votes: {score.answer}"
+        score = label_score(self.rule, votes)
+        reason = f"settled after {sum(votes.counts)} votes: {score.answer}"
         return EarlyStop(id=id, epoch=epoch, reason=reason, metadata=score.metadata)
 
     async def complete_sample(
@@ -384,7 +349,7 @@ class StopByRule:
     async def complete_task(self) -> dict[str, Any]:
         """Return what was spent and saved."""
         self._running = None
-        epochs = [one for by_epoch in self._votes.values() for one in by_epoch.values()]
+        epochs = [votes for by_epoch in self._votes.values() for votes in by_epoch.values()]
         spent = Tallied.sum(epochs)
         return {
             "rule": self.rule.kind,
@@ -419,8 +384,8 @@ def pairwise(
         Where the responses are: ``output`` is what the model answered, ``target`` the target of the
         sample, anything else a key of its metadata.
     template : str, path or PromptTemplate
-        A name or a .toml file, as of `btdagg judge --template`. What it names besides the responses
-        comes from the metadata of the sample; ``{prompt}`` is its input.
+        A name or a .toml file, as of `btdagg judge`. What it names besides the responses comes from
+        the metadata of the sample; ``{prompt}`` is its input.
     orders : "both" or "alternate"
         Both orders in each epoch, which gives two votes; or AB in the first epoch, BA in the
         second, and so on, which gives one.
@@ -437,18 +402,13 @@ def pairwise(
         With both orders its value is ``{"AB": 1, "BA": 0}``, votes from A's point of view, of which
         an answer without a readable verdict is NaN; else one vote. A score without a vote is
         unscored, with the reason ``grader_failed``. The answers are its explanation.
-
-    Raises
-    ------
-    InputError
-        If there is no such template or order; while scoring, if a sample lacks a text.
     """
     from btdagg.judge.answers import parse_verdict
     from btdagg.judge.prompts import get_template
 
     prompt = get_template(template)
     if orders not in ("both", "alternate"):
-        raise InputError(f"orders is {orders!r}, expected both or alternate")
+        raise InputError(argument="orders", came=orders, expected="both or alternate")
 
     async def score(state: TaskState, target: Target) -> Score:
         judge = get_model(model) if model is not None else get_model(role=model_role)
@@ -457,13 +417,11 @@ def pairwise(
 
         async def ask(order: str) -> tuple[str, Verdict]:
             messages = [
-                _MESSAGES[one["role"]](one["content"]) for one in prompt.render(pair, order)
+                _MESSAGES[m["role"]](content=m["content"]) for m in prompt.render(pair, order)
             ]
             reply = await judge.generate(messages)
-            why = reply.stop_reason
-            verdict = parse_verdict(
-                reply.completion, prompt.answer, finish_reason=_STOP_REASONS.get(why, why)
-            )
+            why = _STOP_REASONS.get(reply.stop_reason, reply.stop_reason)
+            verdict = parse_verdict(reply.completion, prompt.answer, finish_reason=why)
             return reply.completion, verdict
 
         replies = dict(zip(shown, await collect(*map(ask, shown)), strict=True))
@@ -472,44 +430,34 @@ def pairwise(
     return score
 
 
-_MESSAGES = {
-    "system": lambda text: ChatMessageSystem(content=text),
-    "user": lambda text: ChatMessageUser(content=text),
-}
-
-
 def _pair(state: TaskState, target: Target, a: str, b: str, reference: str | None) -> Pair:
     from btdagg.judge.pairs import Pair
 
     def text(name: str) -> str:
         if name == "output":
             return str(state.output.completion)
-        found = target.text if name == "target" else state.metadata.get(name)
-        if not isinstance(found, str) or not found.strip():
-            place = "target" if name == "target" else f"metadata[{name!r}]"
-            raise InputError(f"sample {state.sample_id!r}, {place}: {found!r}, expected a text")
-        return found
+        value = target.text if name == "target" else state.metadata.get(name)
+        if not isinstance(value, str) or not value.strip():
+            raise InputError(f"sample {state.sample_id!r}, {name}: {value!r}, expected a text")
+        return value
 
     fields = {name: str(value) for name, value in state.metadata.items()}
     good = "" if reference is None else text(reference)
     return Pair(str(state.sample_id), text(a), text(b), state.input_text, good, fields)
 
 
-def _pairwise_score(replies: dict[str, tuple[str, Verdict]], told: dict[str, Any]) -> Score:
+def _pairwise_score(replies: dict[str, tuple[str, Verdict]], metadata: dict[str, Any]) -> Score:
     from btdagg.judge.answers import vote_of
 
     votes = {order: vote_of(verdict, order) for order, (_, verdict) in replies.items()}
-    answers = {
+    metadata[ANSWERS] = {
         order: {"status": verdict.status, "reason": verdict.reason}
         for order, (_, verdict) in replies.items()
     }
-    said: dict[str, Any] = {
-        "explanation": "\n\n".join(f"{order}:\n{text}" for order, (text, _) in replies.items()),
-        "metadata": {**told, ANSWERS: answers},
-    }
+    texts = "\n\n".join(f"{order}:\n{text}" for order, (text, _) in replies.items())
     if all(vote is None for vote in votes.values()):
-        return Score.unscored(reason="grader_failed", **said)
+        return Score.unscored(reason="grader_failed", explanation=texts, metadata=metadata)
     by_order = {order: float("nan") if vote is None else vote for order, vote in votes.items()}
     value = by_order if len(by_order) > 1 else next(iter(by_order.values()))
     words = (f"{order}: {'-' if vote is None else NAMES[vote]}" for order, vote in votes.items())
-    return Score(value=value, answer=", ".join(words), **said)
+    return Score(value=value, answer=", ".join(words), explanation=texts, metadata=metadata)

@@ -1,45 +1,32 @@
-"""Logs of Inspect (inspect_ai): votes and labels out of them, calibrated labels into them."""
+"""Inspect's scores as votes, and its logs: votes and labels out of them, labels into them."""
 
 from __future__ import annotations
 
+import math
 import os
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 from zipfile import BadZipFile
 
 from btdagg._core import InputError, __version__
 from btdagg._util.extras import needs
 from btdagg._util.files import digest_of, read_whole, replacing
-from btdagg.integrations.inspect_scores import (
-    NAMES,
-    By,
-    ScoreVote,
-    Tallied,
-    Words,
-    as_decider,
-    as_words,
-    interval,
-    label_score,
-    vote_of_value,
-    votes_of,
-)
+from btdagg.model.davidson import DavidsonModel
+from btdagg.online.rule import RULE_FILE, StoppingRule
 from btdagg.votes.labels import Labels, read_labels
+from btdagg.votes.schema import VOTE_WORDS
 from btdagg.votes.table import listing
 from btdagg.votes.votes import Votes, read_votes
+from btdagg.votes.words import as_words
 
 with needs("inspect", "reading logs of Inspect"):
     from inspect_ai.log import (
         EvalLog,
-        EvalMetric,
-        EvalResults,
         EvalSample,
-        EvalSampleReductions,
-        EvalSampleScore,
-        EvalScore,
         MetadataEdit,
         ProvenanceData,
         edit_eval_log,
@@ -48,15 +35,170 @@ with needs("inspect", "reading logs of Inspect"):
         read_eval_log,
         write_eval_log,
     )
-    from inspect_ai.scorer import Score, ScoreEdit
+    from inspect_ai.scorer import NOANSWER, Score, ScoreEdit
 
 Log: TypeAlias = EvalLog | str | os.PathLike[str]
+By: TypeAlias = DavidsonModel | StoppingRule
+Words: TypeAlias = Mapping[str, int | None]
 
-NET = "net win rate"
-REDUCER = "btdagg/calibrated"
-
+ORDERS = ("AB", "BA")
+ANSWERS = "answers"  # what `pairwise` keeps in the metadata of a score: by order, a status
+NAMES = {-1: "B", 0: "tie", 1: "A"}
+_SIDES = ("minus", "tie", "plus")
 # What may be large in a sample, and says nothing of its votes.
 _NOT_READ = {"messages", "events", "store", "attachments", "output", "timelines"}
+
+
+# Scores as votes
+
+
+class ScoreVote(NamedTuple):
+    """A vote of a score, None where it is missing; who was shown first; ``ok``, or why missing."""
+
+    vote: int | None
+    order: str | None
+    status: str
+
+
+class Tallied(NamedTuple):
+    """Votes of an item: how many for B, ties, for A, and how many are missing."""
+
+    minus: int
+    tie: int
+    plus: int
+    missing: int
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """The votes that are not missing, in label order."""
+        return self[:3]
+
+    @classmethod
+    def of(cls, votes: Iterable[ScoreVote]) -> Tallied:
+        """Count votes."""
+        counts = Counter(vote.vote for vote in votes)
+        return cls(*(counts[kind] for kind in (-1, 0, 1, None)))
+
+    @classmethod
+    def sum(cls, epochs: Iterable[Tallied]) -> Tallied:
+        """Add up the votes of epochs."""
+        return cls(*map(sum, zip((0, 0, 0, 0), *epochs, strict=True)))
+
+
+def meanings(words: Words | None) -> dict[str, int | None]:
+    """Return what values mean, by word in lower case: those of btdagg's tables, and `words`."""
+    return {**VOTE_WORDS, NOANSWER.lower(): None, "": None, **as_words(words)}
+
+
+def vote_of_value(value: object, words: Mapping[str, int | None], where: str) -> int | None:
+    """Return the vote that a value means; None where it is missing, as NaN is."""
+    word = str(value).strip().lower()
+    if value is None or (isinstance(value, str) and word in words):
+        return words.get(word)
+    try:
+        number = math.inf if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        number = math.inf
+    if math.isnan(number):
+        return None
+    if number not in NAMES:
+        raise InputError(
+            f"{where}: {value!r}, expected -1, 0, 1 or A, tie, B; words={{...}} says what other "
+            "words mean",
+            argument="words",
+        )
+    return int(number)
+
+
+def votes_of(
+    score: Score, words: Mapping[str, int | None], where: str = "score"
+) -> list[ScoreVote]:
+    """Return the votes of a score: one, or one for each order, as of ``{"AB": 1, "BA": 0}``."""
+    value, answers = score.value, (score.metadata or {}).get(ANSWERS) or {}
+    by_order: Mapping[Any, object] = dict.fromkeys(answers or [None], value)
+    if isinstance(value, Mapping):
+        if not value or not set(value) <= set(ORDERS):
+            raise InputError(f"{where}: {dict(value)!r}, expected one vote, or votes by AB and BA")
+        by_order = value
+    votes = []
+    for order, own in by_order.items():
+        vote = vote_of_value(own, words, where)
+        why = answers.get(order, {}).get("status") or score.reason
+        why = why or ("no answer" if isinstance(own, str) else "unscored")
+        votes.append(ScoreVote(vote, order, why if vote is None else "ok"))
+    return votes
+
+
+def as_decider(model: str | os.PathLike[str] | By) -> By:
+    """Return a model or a rule, from its file unless it is one."""
+    if isinstance(model, DavidsonModel | StoppingRule):
+        return model
+    content = read_whole(model)
+    is_rule = f'"{RULE_FILE.name}"'.encode() in content[:200]
+    kind = StoppingRule if is_rule else DavidsonModel
+    return kind.from_json(content, source=str(model))
+
+
+def label_score(by: By | None, tallied: Tallied) -> Score:
+    """Return the score of an item by its votes, unscored without a vote.
+
+    What decides is a model, a rule (up to its `n` votes, and from there on its model) or, if it is
+    None, the majority of the votes.
+    """
+    counts, missing = tallied.counts, tallied.missing
+    metadata: dict[str, Any] = {
+        "counts": dict(zip(_SIDES, counts, strict=True)),
+        "missing": missing,
+        "decided_by": "majority vote" if by is None else digest_of(by),
+    }
+    if not sum(counts):
+        why = f"none of {missing} votes can be read"
+        return Score.unscored(reason="scoring_failed", explanation=why, metadata=metadata)
+    if by is None:
+        from btdagg.methods.majority import majority_vote
+
+        label = int(majority_vote([counts])[0])
+    else:
+        model = by.model if isinstance(by, StoppingRule) else by
+        label = model.decide_one(*counts)
+        if isinstance(by, StoppingRule):
+            metadata["settled"] = sum(counts) >= by.n or by.stops_one(*counts)
+            if sum(counts) <= by.n:
+                label = by.decide_one(*counts)
+                if metadata["settled"] and by.votes is not None:
+                    metadata["change_risk"] = float(by.change_risk([counts])[0])
+        shares = model.predict_proba([counts])[0].tolist()
+        metadata["probabilities"] = dict(zip(_SIDES, shares, strict=True))
+    minus, tie, plus = counts
+    why = f"votes: {plus} for A, {tie} ties, {minus} for B, {missing} missing"
+    return Score(value=label, answer=NAMES[label], explanation=why, metadata=metadata)
+
+
+def interval(
+    counts: Sequence[Sequence[int]],
+    labels: Sequence[int | None],
+    groups: Sequence[str] | None,
+    quantity: str,
+    level: float,
+) -> dict[str, float]:
+    """Return an estimate and the ends of its interval, under their names in a log.
+
+    They are NaN with fewer than two labels, or groups of labels.
+    """
+    import numpy as np
+
+    from btdagg.estimates.prediction_powered import estimate
+
+    gold = np.array(labels, dtype=float)
+    labelled = np.flatnonzero(~np.isnan(gold)).tolist()
+    units = labelled if groups is None else {groups[row] for row in labelled}
+    if len(units) < 2:
+        return dict.fromkeys((quantity, "low", "high"), math.nan)
+    mean = estimate(counts, gold, groups=groups, level=level).estimates[quantity]
+    return {quantity: float(mean.value), "low": float(mean.low), "high": float(mean.high)}
+
+
+# Logs
 
 
 def read_inspect_votes(
@@ -79,8 +221,7 @@ def read_inspect_votes(
         What values mean that are not -1, 0, 1, A, tie or B, such as ``{"C": 1, "I": -1}``; None is
         a missing vote, as NaN and Inspect's ``N`` (no answer) are.
     columns : mapping of str to str, optional
-        More columns, by the key of the samples' metadata, such as ``{"group": "prompt_id"}``;
-        ``task`` is the name of the Inspect task unless given.
+        More columns, by the key of the samples' metadata, such as ``{"group": "prompt_id"}``.
 
     Returns
     -------
@@ -88,31 +229,28 @@ def read_inspect_votes(
         Columns `item` (id of the sample), `vote` (empty where missing), `sample` (the epoch; later
         runs count on), `judge`, `task`, `status` (``ok``, or why a vote is missing: ``error``,
         ``unscored``, ``invalidated``, or the reason that the scorer gave), `order` where scores
-        tell it, and those of `columns`. See `missing_by_status`.
+        tell it, and those of `columns`.
 
     Raises
     ------
     InputError
         If a log cannot be read, or none has samples; if it has several scorers and none is named;
-        if a score is no vote (the message names sample and epoch); if runs of a task evaluate
-        different models, which are not the judges; or if no sample has such metadata.
+        if a score is no vote (the message names sample and epoch); or if runs of a task evaluate
+        different models, which are not the judges.
     """
-    known, extra = as_words(words), dict(columns or {})
-    reserved = {"item", "vote", "sample", "judge", "status", "order"} & set(extra)
-    if reserved:
-        raise InputError(f"columns names {listing(sorted(reserved))}, which votes have already")
+    by_word, extra = meanings(words), dict(columns or {})
     rows: list[dict[str, Any]] = []
     last: Counter[str] = Counter()
-    runs: dict[str, set[tuple[str, str]]] = {}
+    evaluated: dict[str, set[tuple[str, str]]] = {}
     for log in _runs(logs):
-        named, task = _scorer_of(log, scorer), log.eval.task
-        judge = _judge_of(log, named)
-        _check_evaluated(log, judge, runs.setdefault(task, set()))
-        judged = [(sample, _votes_of_sample(sample, named, known)) for sample in log.samples or []]
+        name, task = _scorer_of(log, scorer), log.eval.task
+        judge = _judge_of(log, name)
+        _check_evaluated(log, judge, evaluated.setdefault(task, set()))
+        judged = [(sample, _votes_of_sample(sample, name, by_word)) for sample in log.samples or []]
         shown = {sample.epoch: [vote.order for vote in votes] for sample, votes in judged if votes}
         for sample, votes in judged:
-            score = (sample.scores or {}).get(named)
-            told = (score.metadata or {}) if score else {}
+            score = (sample.scores or {}).get(name)
+            own_judge = ((score.metadata or {}) if score else {}).get("judge", judge)
             # What failed would have been asked as the other samples were in that epoch.
             orders = shown.get(sample.epoch, [None])
             for vote in votes or [ScoreVote(None, order, _why(sample)) for order in orders]:
@@ -121,7 +259,7 @@ def read_inspect_votes(
                         "item": sample.id,
                         "vote": vote.vote,
                         "sample": last[task] + sample.epoch,
-                        "judge": told.get("judge", judge),
+                        "judge": own_judge,
                         "task": task,
                         "status": vote.status,
                         "order": vote.order,
@@ -143,12 +281,10 @@ def read_inspect_labels(
 
     Parameters
     ----------
-    logs : EvalLog, path, or iterable of them
+    logs, words, columns
         As of `read_inspect_votes`.
     label : str
         ``target``, or a key of the samples' metadata.
-    words, columns : mapping, optional
-        As of `read_inspect_votes`.
 
     Returns
     -------
@@ -160,35 +296,23 @@ def read_inspect_labels(
     InputError
         If a log cannot be read, a label is no vote, or a sample has two.
     """
-    known, extra = as_words(words), dict(columns or {})
-    rows: dict[str, dict[str, Any]] = {}
+    by_word, extra = meanings(words), dict(columns or {})
+    rows: dict[tuple[str, Any], dict[str, Any]] = {}
     for log in _runs(logs):
         for sample in log.samples or []:
-            target = sample.target if isinstance(sample.target, str) else "".join(sample.target)
-            said = target if label == "target" else sample.metadata.get(label)
-            gold = vote_of_value(said, known, f"sample {sample.id!r}, {label}")
-            row = {"item": sample.id, "label": gold, **_metadata(sample, extra)}
-            first = rows.setdefault(f"{log.eval.task}\0{sample.id}", {"task": log.eval.task, **row})
+            value = sample.metadata.get(label)
+            if label == "target":
+                value = "".join(sample.target)
+            gold = vote_of_value(value, by_word, f"sample {sample.id!r}, {label}")
+            row = {"task": log.eval.task, "item": sample.id, "label": gold}
+            row |= _metadata(sample, extra)
+            first = rows.setdefault((log.eval.task, sample.id), row)
             if first["label"] != gold:
                 raise InputError(
                     f"sample {sample.id!r}, {label}: {gold}, and {first['label']} in another epoch "
                     "or log"
                 )
     return read_labels(_columns_of(list(rows.values()), extra))
-
-
-def missing_by_status(votes: Votes) -> dict[str, int]:
-    """Return how many votes are missing, by why, the most frequent first.
-
-    Parameters
-    ----------
-    votes : Votes
-        As `read_inspect_votes` returns them.
-    """
-    import polars as pl
-
-    missing = votes.frame.filter(pl.col("vote").is_null())["status"]
-    return dict(Counter(missing.to_list()).most_common())
 
 
 def write_inspect_labels(
@@ -223,35 +347,32 @@ def write_inspect_labels(
     -------
     EvalLog
         What was written. In each epoch the sample's label is a score, with counts, probabilities
-        and who wrote it in its history; reductions and results have one more entry, the latter
-        with the interval of `judge_win_rate`. All else is as it was.
+        and who wrote it in its history. All else is as it was.
 
     Raises
     ------
     InputError
-        Where `read_inspect_votes` does; if the output exists or is of another kind, or the log has
-        scores of that name which btdagg did not write.
+        Where `read_inspect_votes` does; if the output exists, or the log has scores of that name
+        which btdagg did not write.
     """
     target, by = Path(output), as_decider(model)
-    if target.suffix not in (".eval", ".json"):
-        raise InputError(f"output is {target}, expected a name that ends in .eval or .json")
     if target.exists() and not force:
         raise InputError(f"output is {target}, which exists, expected another name or force=True")
-    found = _read(log, whole=True)
-    if not found.samples:
-        raise InputError(f"{_place(found)}: the log has no samples")
-    named, earlier = _scorer_of(found, scorer), _ours(found)
-    samples = found.samples
-    if name == named or any(name in (one.scores or {}) and name not in earlier for one in samples):
+    labelled = _read(log, whole=True)
+    samples = labelled.samples or []
+    if not samples:
+        raise InputError(f"{_place(labelled)}: the log has no samples")
+    votes_name, earlier = _scorer_of(labelled, scorer), _ours(labelled)
+    if any(name in (sample.scores or {}) and name not in earlier for sample in samples):
         raise InputError(f"name is {name!r}, a score of the log already, expected another")
-    known = as_words(words)
+    by_word = meanings(words)
     votes: dict[str | int, list[ScoreVote]] = {}
     for sample in samples:
-        votes.setdefault(sample.id, []).extend(_votes_of_sample(sample, named, known))
-    scores = {item: label_score(by, Tallied.of(some)) for item, some in votes.items()}
-    wrote = ProvenanceData(
+        votes.setdefault(sample.id, []).extend(_votes_of_sample(sample, votes_name, by_word))
+    scores = {item: label_score(by, Tallied.of(own)) for item, own in votes.items()}
+    provenance = ProvenanceData(
         author=f"btdagg {__version__}",
-        reason=f"label by the votes of the scorer {named}",
+        reason=f"label by the votes of the scorer {votes_name}",
         metadata={"decided_by": digest_of(by)},
     )
     for sample in samples:
@@ -259,88 +380,54 @@ def write_inspect_labels(
         edit = ScoreEdit(
             **{part: getattr(score, part) for part in ("value", "answer", "explanation", "reason")},
             metadata=score.metadata or {},
-            provenance=wrote,
+            provenance=provenance,
         )
         # It looks for its sample among all of the log: one is quicker to search.
-        alone = found.model_copy(update={"samples": [sample]})
+        alone = labelled.model_copy(update={"samples": [sample]})
         edit_score(alone, sample.id, name, edit, recompute_metrics=False, epoch=sample.epoch)
-    _add_results(found, name, scores)
-    told = {name: {"scorer": named, "decided_by": digest_of(by), "version": __version__}}
-    entry = MetadataEdit(metadata_set={"btdagg": {**earlier, **told}})
-    found = edit_eval_log(found, [entry], wrote)
+    entry = {"scorer": votes_name, "decided_by": digest_of(by), "version": __version__}
+    edit = MetadataEdit(metadata_set={"btdagg": {**earlier, name: entry}})
+    labelled = edit_eval_log(labelled, [edit], provenance)
     with TemporaryDirectory() as folder:
         draft = Path(folder) / target.name
-        write_eval_log(found, draft)
+        write_eval_log(labelled, draft)
         with replacing(target) as file:
             file.write(read_whole(draft))
-    found.location = str(target)
-    return found
-
-
-def _add_results(log: EvalLog, name: str, scores: Mapping[str | int, Score]) -> None:
-    """Put labels into the results and reductions of a log, in place of earlier ones."""
-    known = [score for score in scores.values() if score.value in NAMES]
-    counts = [list(score.metadata["counts"].values()) for score in known if score.metadata]
-    found = interval(counts, [score.value for score in known], None, NET, 0.95)
-    metrics = {
-        key: EvalMetric(name=key, group="judge_win_rate", value=value)
-        for key, value in found.items()
-    }
-    result = EvalScore(
-        name=name,
-        scorer=name,
-        reducer=REDUCER,
-        scored_samples=len(known),
-        unscored_samples=len(scores) - len(known),
-        metrics=metrics,
-    )
-    reduced = EvalSampleReductions(
-        scorer=name,
-        reducer=REDUCER,
-        samples=[EvalSampleScore(**score.__dict__, sample_id=id) for id, score in scores.items()],
-    )
-    log.results = log.results or EvalResults(total_samples=len(log.samples or []))
-    log.results.scores = [one for one in log.results.scores if one.name != name] + [result]
-    log.reductions = [one for one in log.reductions or [] if one.scorer != name] + [reduced]
-
-
-# Reading
+    labelled.location = str(target)
+    return labelled
 
 
 def _runs(logs: Log | Iterable[Log]) -> Iterator[EvalLog]:
     """Read logs: one for each run with samples, which has one log more for each retry."""
-    attempts: dict[str, list[EvalLog]] = {}
-    for log in _each(logs):
-        found = _read(log)
-        attempts.setdefault(found.eval.task_id or found.eval.eval_id, []).append(found)
-    empty = [
-        several[-1] for several in attempts.values() if not any(one.samples for one in several)
-    ]
-    places = listing([_place(log) for log in empty])
-    if len(empty) == len(attempts):
+    runs: dict[str, list[EvalLog]] = {}
+    for each in _files(logs):
+        log = _read(each)
+        runs.setdefault(log.eval.task_id or log.eval.eval_id, []).append(log)
+    empty = [run for run, own in runs.items() if not any(log.samples for log in own)]
+    places = listing(_place(runs[run][-1]) for run in empty)
+    if len(empty) == len(runs):
         raise InputError(f"{places or 'logs'}: no log has samples")
     if empty:
         warnings.warn(f"left out, as they have no samples: {places}", stacklevel=3)
-    for several in attempts.values():
-        if not any(one.samples for one in several):
+    for run, attempts in runs.items():
+        if run in empty:
             continue
-        *earlier, last = sorted(several, key=lambda log: log.eval.created)
+        *earlier, last = sorted(attempts, key=lambda log: log.eval.created)
         # What failed was asked again, unless a rule had settled it by then.
         worked = [one for log in earlier for one in log.samples or [] if one.error is None]
         samples = {(one.id, one.epoch): one for one in [*worked, *(last.samples or [])]}
         yield last.model_copy(update={"samples": list(samples.values())})
 
 
-def _each(logs: Log | Iterable[Log]) -> Iterator[Log]:
-    several = [logs] if isinstance(logs, EvalLog | str | os.PathLike) else logs
-    for log in several:
+def _files(logs: Log | Iterable[Log]) -> Iterator[Log]:
+    for log in [logs] if isinstance(logs, EvalLog | str | os.PathLike) else logs:
         if isinstance(log, EvalLog) or not os.path.isdir(log):
             yield log
             continue
-        found = list_eval_logs(os.fspath(log), descending=False)
-        if not found:
+        files = list_eval_logs(os.fspath(log), descending=False)
+        if not files:
             raise InputError(f"{os.fspath(log)}: no logs of Inspect in this folder")
-        yield from (one.name for one in found)
+        yield from (file.name for file in files)
 
 
 def _read(log: Log, whole: bool = False) -> EvalLog:
@@ -349,8 +436,6 @@ def _read(log: Log, whole: bool = False) -> EvalLog:
     name = os.fspath(log)
     try:
         return read_eval_log(name, exclude_fields=None if whole else _NOT_READ)
-    except FileNotFoundError:
-        raise InputError(f"{name}: no such file") from None
     except (OSError, ValueError, KeyError, BadZipFile) as error:
         why = str(error).partition("\n")[0]
         raise InputError(f"{name}: no log of Inspect: {why}") from None
@@ -370,37 +455,35 @@ def _scorer_of(log: EvalLog, scorer: str | None) -> str:
     names = dict.fromkeys(name for sample in log.samples or [] for name in sample.scores or {})
     if not names:  # all samples failed
         names = dict.fromkeys(one.name.rpartition("/")[2] for one in log.eval.scorers or [])
-    found = [name for name in names if name not in _ours(log)]
-    place = _place(log)
-    if scorer is None and len(found) != 1:
+    others = [name for name in names if name not in _ours(log)]
+    matching = others if scorer is None else [name for name in names if name == scorer]
+    if len(matching) != 1:
         raise InputError(
-            f"{place}: scores of {listing(found) or 'no scorer'}, expected one, or scorer="
+            f"{_place(log)}: scorer is {scorer!r}, expected one of {listing(others) or 'none'}",
+            argument="scorer",
         )
-    if scorer is not None and scorer not in names:
-        raise InputError(f"{place}: no scores of {scorer!r}; found {listing(names) or 'none'}")
-    return scorer or found[0]
+    return str(matching[0])
 
 
 def _judge_of(log: EvalLog, scorer: str) -> str:
     """Return the judge that most scores of a log tell, or the evaluated model if none does."""
     scores = [(sample.scores or {}).get(scorer) for sample in log.samples or []]
-    told = Counter(
-        one.metadata["judge"] for one in scores if one and "judge" in (one.metadata or {})
-    )
-    return str(told.most_common(1)[0][0]) if told else log.eval.model
+    metadata = [score.metadata or {} for score in scores if score]
+    judges = Counter(each["judge"] for each in metadata if "judge" in each)
+    return str(judges.most_common(1)[0][0]) if judges else log.eval.model
 
 
-def _check_evaluated(log: EvalLog, judge: str, known: set[tuple[str, str]]) -> None:
+def _check_evaluated(log: EvalLog, judge: str, evaluated: set[tuple[str, str]]) -> None:
     """Refuse runs of a task on responses of several models, unless those were the judges.
 
-    `known` has the models that runs so far evaluated, each with the judge; it is added to.
+    `evaluated` has the models of runs so far, each with the judge; it is added to.
     """
-    known.add((log.eval.model, judge))
-    models = sorted({model for model, _ in known})
-    if len(models) > 1 and any(model != by for model, by in known):
+    evaluated.add((log.eval.model, judge))
+    models = sorted({model for model, _ in evaluated})
+    if len(models) > 1 and any(model != by for model, by in evaluated):
         raise InputError(
             f"{_place(log)}: runs of the task {log.eval.task!r} evaluate {listing(models)}, whose "
-            "responses differ; want logs of one of them"
+            "responses differ, expected logs of one of them"
         )
 
 
@@ -426,12 +509,15 @@ def _metadata(sample: EvalSample, columns: Mapping[str, str]) -> dict[str, Any]:
 
 def _columns_of(rows: list[dict[str, Any]], extra: Mapping[str, str]) -> dict[str, list[Any]]:
     """Return rows as columns: ids of one type, and no column of orders where none is known."""
-    found = {name: [row[name] for row in rows] for name in rows[0]}
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
     for name, key in extra.items():
-        if all(value is None for value in found[name]):
-            raise InputError(f"columns[{name!r}] is {key!r}, which no sample's metadata has")
-    if not all(isinstance(item, int) for item in found["item"]):
-        found["item"] = [str(item) for item in found["item"]]
-    if "order" in found and all(order is None for order in found["order"]):
-        del found["order"]
-    return found
+        if all(value is None for value in columns[name]):
+            raise InputError(
+                f"columns[{name!r}] is {key!r}, which no sample's metadata has",
+                argument="columns",
+            )
+    if not all(isinstance(item, int) for item in columns["item"]):
+        columns["item"] = [str(item) for item in columns["item"]]
+    if not any(columns.get("order", [])):
+        columns.pop("order", None)
+    return columns

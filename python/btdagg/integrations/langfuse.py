@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from btdagg._core import InputError
 from btdagg._util.extras import needs
-from btdagg.integrations.annotations import IDENTITY, OWN, frame_of, rows_of, says_the_same
+from btdagg.integrations.annotations import OWN, frame_of, identity_of, rows_of, says_the_same
 
 with needs("langfuse", "reading Langfuse's scores"):
     from langfuse.api import CreateScoreRequest, LangfuseAPI
@@ -46,13 +46,10 @@ def read(client: LangfuseAPI, **filters: Any) -> pl.DataFrame:
         what btdagg wrote has the kind that it had. `identifier` is the score's id, unless btdagg
         wrote it.
     """
-    rows = []
-    for score in _scores(client, **filters):
-        subject = score.subject
-        if subject is None or subject.kind not in ("trace", "observation"):
-            continue
-        rows.append(_row(score))
-    return frame_of(rows)
+    scores = (score for score in _scores(client, **filters) if score.subject is not None)
+    return frame_of(
+        _row(score) for score in scores if score.subject.kind in ("trace", "observation")
+    )
 
 
 def write(annotations: Source, client: LangfuseAPI) -> None:
@@ -78,11 +75,9 @@ def write(annotations: Source, client: LangfuseAPI) -> None:
         Langfuse rejects scores.
     """
     rows = []
-    for place, row in list(rows_of(annotations)):
-        if row["trace_id"] is None:
-            raise InputError(f"{place}, column trace_id: got nothing, expected a trace")
+    for place, row in rows_of(annotations, "trace_id"):
         if row["label"] is None and row["score"] is None:
-            raise InputError(f"{place}: neither label nor score, and Langfuse wants one")
+            raise InputError(f"{place}: neither label nor score, expected one")
         rows.append(row)
     for start in range(0, len(rows), _PAGE // 2):
         _write(client, rows[start : start + _PAGE // 2])
@@ -95,7 +90,7 @@ def _write(client: LangfuseAPI, rows: list[dict[str, Any]]) -> None:
     for row in rows:
         score_id = _id_of(row)
         foreign = there.get(row["identifier"])
-        if foreign is not None and _identity(_row(foreign)) == _identity(row):
+        if foreign is not None and identity_of(_row(foreign)) == identity_of(row):
             score_id = foreign.id
         known = there.get(score_id)
         if known is None:
@@ -123,12 +118,8 @@ def _scores(client: LangfuseAPI, **filters: Any) -> Any:
         filters["cursor"] = page.meta.cursor
 
 
-def _identity(row: Mapping[str, Any]) -> list[Any]:
-    return [row[column] for column in IDENTITY]
-
-
 def _id_of(row: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(_identity(row)).encode()).hexdigest()[:32]
+    return hashlib.sha256(json.dumps(identity_of(row)).encode()).hexdigest()[:32]
 
 
 def _row(score: Any) -> dict[str, Any]:

@@ -11,15 +11,14 @@ from btdagg._core import InputError
 from btdagg._util.extras import needs
 from btdagg.integrations.annotations import (
     ERROR,
-    IDENTITY,
     OWN,
     annotations_of,
     frame_of,
+    identity_of,
     rows_of,
     says_the_same,
     votes_of,
 )
-from btdagg.model.davidson import DavidsonModel
 
 with needs("mlflow", "reading MLflow's traces"):
     import mlflow
@@ -91,30 +90,26 @@ def write(annotations: Source) -> None:
         If a trace is not known or not given, or an assessment cannot become what a row says; the
         message names the row.
     """
-    known: dict[str, dict[tuple[Any, ...], Assessment]] = {}
-    rows = list(rows_of(annotations))
+    stored: dict[str, dict[tuple[Any, ...], Assessment]] = {}
+    rows = list(rows_of(annotations, "trace_id"))
     for place, row in rows:  # all before the first is written
         trace_id = row["trace_id"]
-        if trace_id is None:
-            raise InputError(f"{place}, column trace_id: got nothing, expected a trace")
-        if trace_id not in known:
+        if trace_id not in stored:
             trace = mlflow.get_trace(trace_id, silent=True)
             if trace is None:
                 raise InputError(f"{place}, column trace_id: MLflow has no trace {trace_id!r}")
-            known[trace_id] = {_identity(_row(each)): each for each in _assessments(trace)}
+            stored[trace_id] = {identity_of(_row(each)): each for each in _assessments(trace)}
     for place, row in rows:
         trace_id = row["trace_id"]
-        there = known[trace_id].get(_identity(row))
-        if there is None:
-            known[trace_id][_identity(row)] = mlflow.log_assessment(trace_id, _assessment(row))
-            continue
-        if says_the_same(_row(there), row):
-            continue
-        new = _assessment(row, there)
-        if type(new) is not type(there):
-            what = type(there).__name__.lower()
-            raise InputError(f"{place}: in MLflow it is of type {what}, which cannot be changed")
-        mlflow.update_assessment(trace_id, there.assessment_id, new)
+        old = stored[trace_id].get(identity_of(row))
+        if old is None:
+            mlflow.log_assessment(trace_id, _assessment(row))
+        elif not says_the_same(_row(old), row):
+            new = _assessment(row, old)
+            if type(new) is not type(old):
+                kind = type(old).__name__.lower()
+                raise InputError(f"{place}: in MLflow it is of type {kind}, which cannot change")
+            mlflow.update_assessment(trace_id, old.assessment_id, new)
 
 
 class DavidsonScorer(Scorer):  # type: ignore[misc]
@@ -137,23 +132,12 @@ class DavidsonScorer(Scorer):  # type: ignore[misc]
     """
 
     name: str = "calibrated"
-    model: Any
+    model: Any  # a DavidsonModel
     votes: str | None = None
     words: Mapping[str, Any] | None = None
 
-    def __init__(self, **given: Any) -> None:
-        if not isinstance(given.get("model"), DavidsonModel):
-            raise InputError(f"model is {given.get('model')!r}, expected a DavidsonModel")
-        super().__init__(**given)
-
     def __call__(self, *, trace: Trace) -> Feedback:
-        """Return feedback A, tie or B; counts and probabilities are in its metadata.
-
-        Raises
-        ------
-        InputError
-            If the trace has no votes.
-        """
+        """Return feedback A, tie or B; counts and probabilities are in its metadata."""
         annotations = read([trace])
         votes = votes_of(annotations, name=self.votes, words=self.words)
         decided = annotations_of(votes, self.model, name=self.name)
@@ -168,10 +152,6 @@ def _assessments(trace: Trace) -> list[Assessment]:
         for each in trace.info.assessments
         if isinstance(each, Feedback | Expectation) and each.valid is not False
     ]
-
-
-def _identity(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(row.get(column) for column in IDENTITY)
 
 
 def _row(assessment: Assessment) -> dict[str, Any]:
@@ -212,8 +192,8 @@ def _row(assessment: Assessment) -> dict[str, Any]:
     }
 
 
-def _assessment(row: Mapping[str, Any], there: Assessment | None = None) -> Assessment:
-    """Return a row of annotations as an assessment, or as what updates the one that is there."""
+def _assessment(row: Mapping[str, Any], old: Assessment | None = None) -> Assessment:
+    """Return a row of annotations as an assessment, or as what updates an old one."""
     metadata = dict(row["metadata"])
     expected, error = metadata.pop(EXPECTATION, False), metadata.pop(ERROR, None)
     value, own = row["label"], {"identifier": row["identifier"]}
@@ -226,7 +206,7 @@ def _assessment(row: Mapping[str, Any], there: Assessment | None = None) -> Asse
     own["json"] = [key for key, each in metadata.items() if not isinstance(each, str)]
     kept = {key: json.dumps(metadata[key]) for key in own["json"]}
     # An update adds keys to the metadata, and takes none away.
-    before = set(there.metadata or {}) if there is not None else set()
+    before = set(old.metadata or {}) if old is not None else set()
     own["removed"] = sorted(before - set(metadata) - {OWN})
     given: dict[str, Any] = {
         "name": row["name"],
@@ -242,7 +222,7 @@ def _assessment(row: Mapping[str, Any], there: Assessment | None = None) -> Asse
         return Expectation(**given, metadata=metadata | kept | {OWN: _json(own)})
     if error is not None:
         given["error"] = AssessmentError.from_dictionary(error)
-    given["rationale"] = row["explanation"] or ("" if there is not None else None)
+    given["rationale"] = row["explanation"] or ("" if old is not None else None)
     return Feedback(**given, metadata=metadata | kept | {OWN: _json(own)})
 
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 _MOST_SPANS = 10**9  # Phoenix gives 100 unless told
 _AT_ONCE = 100
-_NOTES = "note"  # a name that Phoenix keeps for notes of people
 _RESULT = ("label", "score", "explanation")
 
 
@@ -53,8 +52,8 @@ def read(
     traces = {span["context"]["span_id"]: span["context"]["trace_id"] for span in spans}
     if not traces:
         return frame_of([])
-    found = client.spans.get_span_annotations(span_ids=traces, project_identifier=project)
-    rows = [_row(each, traces) for each in found]
+    annotations = client.spans.get_span_annotations(span_ids=traces, project_identifier=project)
+    rows = [_row(each, traces) for each in annotations]
     return frame_of(sorted(rows, key=lambda row: row["created"]))
 
 
@@ -75,23 +74,19 @@ def write(annotations: Source, client: Client | None = None) -> None:
     Raises
     ------
     InputError
-        If a span is not known or not given, a name is ``note``, or two rows would be the same
-        annotation; the message names the row. Rows before an unknown span may have been written.
+        If a span is not known or not given, or two rows would be the same annotation; the message
+        names the row. Rows before an unknown span may have been written.
     """
     client = client or Client()
     rows: list[tuple[str, dict[str, Any]]] = []
     places: dict[tuple[str, str, str], str] = {}
-    for place, row in list(rows_of(annotations)):
-        if row["span_id"] is None:
-            raise InputError(f"{place}, column span_id: got nothing, expected a span")
-        if row["name"] == _NOTES:
-            raise InputError(f"{place}, column name: got {_NOTES!r}, which Phoenix keeps for notes")
+    for place, row in rows_of(annotations, "span_id"):
         data = _data(row)
         key = data["span_id"], data["name"], data["identifier"]
         if key in places:
             raise InputError(
                 f"{places[key]} and {place}: both would be annotation {row['name']!r} of span "
-                f"{row['span_id']}; want identifiers that tell them apart"
+                f"{row['span_id']}, expected identifiers that tell them apart"
             )
         places[key] = place
         rows.append((place, data))
@@ -100,14 +95,11 @@ def write(annotations: Source, client: Client | None = None) -> None:
         try:
             client.spans.log_span_annotations(span_annotations=[d for _, d in part], sync=True)
         except httpx.HTTPStatusError as error:
-            said = error.response.text
-            if error.response.status_code != httpx.codes.NOT_FOUND:
-                raise
             for place, data in part:
-                if data["span_id"] in said:
-                    raise InputError(
-                        f"{place}, column span_id: Phoenix has no span {data['span_id']!r}"
-                    ) from None
+                span = data["span_id"]
+                if error.response.status_code == 404 and span in error.response.text:
+                    message = f"{place}, column span_id: Phoenix has no span {span!r}"
+                    raise InputError(message) from None
             raise
 
 
@@ -130,9 +122,7 @@ def _row(annotation: Mapping[str, Any], traces: Mapping[str, str]) -> dict[str, 
 
 def _data(row: Mapping[str, Any]) -> dict[str, Any]:
     identifier = row["identifier"] or row["annotator"] or ""
-    own = {}
-    if row["annotator"] is not None:
-        own["annotator"] = row["annotator"]
+    own = {} if row["annotator"] is None else {"annotator": row["annotator"]}
     if identifier != (row["identifier"] or ""):
         own["identifier"] = row["identifier"]
     return {

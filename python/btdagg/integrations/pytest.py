@@ -22,7 +22,6 @@ __all__ = ["ReleaseGate", "release_gate"]
 
 _OPTION = "--btdagg-summary"
 _HEADING = "### Release gates\n"
-_OURS = pytest.StashKey[list[tuple[str, Any]]]()  # properties that gates have added to a test
 _NUMBERS = ("estimate", "lower", "upper", "margin", "level", "n_items", "n_labels")
 
 
@@ -48,18 +47,16 @@ class ReleaseGate(Protocol):
 @pytest.fixture
 def release_gate(request: pytest.FixtureRequest) -> ReleaseGate:
     """Fail the test unless B is not worse than A by more than a margin."""
-    ours = request.node.stash.setdefault(_OURS, [])
 
-    def add(*several: tuple[str, Any]) -> None:
-        ours.extend(several)
-        request.node.user_properties.extend(several)
+    def add(*properties: tuple[str, Any]) -> None:
+        request.node.user_properties.extend(properties)
 
     def gate(votes: Any, labels: Any, *, name: str = "", **options: Any) -> NonInferiority:
         from btdagg.estimates import not_worse
 
         add(("gate", name or request.node.name))
         try:
-            found = not_worse(votes, labels, **options)
+            result = not_worse(votes, labels, **options)
         except InputError as error:
             add(("outcome", "no answer"), ("message", str(error)))
             pytest.fail(str(error), pytrace=False)
@@ -67,28 +64,18 @@ def release_gate(request: pytest.FixtureRequest) -> ReleaseGate:
             why = f"{type(error).__name__}: {error}".partition("\n")[0]
             add(("outcome", "error"), ("message", why))
             raise
-        add(*((number, getattr(found, number)) for number in _NUMBERS))
-        if found.labels_wanted is not None:
-            add(("labels_wanted", found.labels_wanted))
-        if found.remarks:
-            add(("remarks", "; ".join(found.remarks)))
-        message = str(found).replace("\n", "; ")
-        add(("outcome", found.outcome), ("message", message))
-        if not found.passed:
+        add(*((number, getattr(result, number)) for number in _NUMBERS))
+        if result.labels_wanted is not None:
+            add(("labels_wanted", result.labels_wanted))
+        if result.remarks:
+            add(("remarks", "; ".join(result.remarks)))
+        message = str(result).replace("\n", "; ")
+        add(("outcome", result.outcome), ("message", message))
+        if not result.passed:
             pytest.fail(message, pytrace=False)
-        return found
+        return result
 
     return gate
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Forget the gates of an earlier run of the test, which is the same item."""
-    ours = item.stash.get(_OURS, [])
-    item.user_properties[:] = [
-        one for one in item.user_properties if not any(one is mine for mine in ours)
-    ]
-    ours.clear()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -114,16 +101,8 @@ class _Gates:
     def __init__(self, file: Path | None) -> None:
         self._file = file
         self._by_test: dict[str, list[dict[str, Any]]] = {}
-        if file is None:
-            return
-        if not file.absolute().parent.is_dir():
+        if file is not None and not file.absolute().parent.is_dir():
             raise pytest.UsageError(f"{_OPTION} is {file}, and its folder is not there")
-        if file.is_dir():
-            raise pytest.UsageError(f"{_OPTION} is {file}, a folder, expected a file")
-        if file.exists() and (text := file.read_bytes()) and not text.startswith(_HEADING.encode()):
-            raise pytest.UsageError(
-                f"{_OPTION} is {file}, a file that it did not write; want another name"
-            )
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take the gates of a test, those in its fixtures too; if it is re-run, of its last run."""
