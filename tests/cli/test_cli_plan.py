@@ -5,7 +5,6 @@ import json
 import polars as pl
 import pytest
 
-import btdagg
 from btdagg import DavidsonModel
 from btdagg.cli import run
 from btdagg.datasets import simulate
@@ -43,10 +42,10 @@ VOTES = fit_votes(SAMPLE.counts, SAMPLE.labels)
     ("options", "rule"),
     [
         ([], StoppingRule.lossless(MODEL, 8, VOTES)),
-        (["--epsilon", 0.1], StoppingRule.risk_bounded(MODEL, 8, VOTES, epsilon=0.1)),
-        (["--price", 0.01], StoppingRule.cost_optimal(MODEL, 8, VOTES, price=0.01)),
+        (["--stop", "epsilon=0.1"], StoppingRule.risk_bounded(MODEL, 8, VOTES, epsilon=0.1)),
+        (["--stop", "price=0.01"], StoppingRule.cost_optimal(MODEL, 8, VOTES, price=0.01)),
         (
-            ["--budget", 4.5, "--step", 2],
+            ["--stop", "budget=4.5", "--step", 2],
             StoppingRule.cost_optimal(MODEL, 8, VOTES, budget=4.5, step=2),
         ),
     ],
@@ -97,7 +96,7 @@ def test_a_plan_is_what_the_library_finds_and_the_rule_is_written(cli, options, 
 
 def test_a_plan_is_printed(cli, tmp_path):
     rule = StoppingRule.risk_bounded(MODEL, 8, VOTES, epsilon=0.05)
-    status, out, err = cli(*PLAN, "--epsilon", 0.05, "--items", 2000)
+    status, out, err = cli(*PLAN, "--stop", "epsilon=0.05", "--items", 2000)
     assert (status, err) == (0, "")
     lines = out.splitlines()
     assert lines[0] == "risk-bounded rule, epsilon 0.05: at most 8 votes per item"
@@ -105,14 +104,16 @@ def test_a_plan_is_printed(cli, tmp_path):
     assert lines[1].endswith("MAE " + lines[1].split()[-1])
     assert lines[2] == f"2,000 items: {2000 * rule.expected_votes:,.0f} votes"
     assert "price" not in out
-    priced = cli(*PLAN, "--epsilon", 0.05, "--items", 2000, "--vote-price", 0.5)[1].splitlines()
+    priced = cli(*PLAN, "--stop", "epsilon=0.05", "--items", 2000, "--vote-price", 0.5)[
+        1
+    ].splitlines()
     assert priced[2] == f"{lines[2]}, price {1000 * rule.expected_votes:,.2f}"
     assert out.count("risk-bounded") == 1 + 6
     assert "200 labels: error " in out
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "counts.csv", "labels.csv", "model.json", "one.csv", "votes.csv",
     ]  # fmt: skip
-    assert cli(*PLAN, "--price", 0)[1].startswith("cost-optimal rule, price 0: at most 8")
+    assert cli(*PLAN, "--stop", "price=0")[1].startswith("cost-optimal rule, price 0: at most 8")
 
 
 def test_counts_filters_and_labels_of_some_items(cli):
@@ -130,18 +131,18 @@ def test_counts_filters_and_labels_of_some_items(cli):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--votes", 0], "--votes is 0, expected at least 1"),
-        (["--votes", 129], "n is 129, expected an integer of at most 128"),
-        (["--votes", 9, "--step", 2], "n is 9, expected a multiple of the step 2"),
+        (["-n", 0], "-n is 0, expected at least 1"),
+        (["-n", 129], "n is 129, expected an integer of at most 128"),
+        (["-n", 9, "--step", 2], "n is 9, expected a multiple of the step 2"),
         (["--step", 0], "--step is 0, expected at least 1"),
         (["--items", 0], "--items is 0, expected at least 1"),
-        (["--epsilon", 0.5], "epsilon is 0.5, expected a number above 0 and below 0.5"),
-        (["--epsilon", "nan"], "epsilon is nan, expected a finite number"),
-        (["--price", -1], "price is -1, expected a finite number of at least 0"),
-        (["--budget", -1], "budget is -1, expected a number of at least 0"),
+        (["--stop", "epsilon=0.5"], "epsilon is 0.5, expected a number above 0 and below 0.5"),
+        (["--stop", "epsilon=nan"], "epsilon is nan, expected a finite number"),
+        (["--stop", "price=-1"], "price is -1, expected a finite number of at least 0"),
+        (["--stop", "budget=-1"], "budget is -1, expected a number of at least 0"),
         (
-            ["--epsilon", 0.1, "--budget", 4],
-            "give at most one of --epsilon, --price and --budget",
+            ["--stop", "soon"],
+            "--stop is 'soon', expected lossless, epsilon=0.05, price=0.01 or budget=5",
         ),
         (["--vote-price", "nan"], "--vote-price is nan, expected at least 0"),
         (["-f", "judge"], "--filter is 'judge', expected COLUMN=VALUE"),
@@ -153,7 +154,7 @@ def test_refusals(cli, tmp_path, options, message):
     assert not (tmp_path / "rule.json").exists()
 
 
-@pytest.mark.parametrize("options", [["--price", 0], ["--budget", 8]])
+@pytest.mark.parametrize("options", [["--stop", "price=0"], ["--stop", "budget=8"]])
 def test_the_table_has_the_rule_that_is_written(cli, options):
     _, out, _ = cli(*PLAN, *options, "--json")
     found = json.loads(out)
@@ -186,28 +187,3 @@ def test_what_is_read_is_not_overwritten(cli, tmp_path, command, option, kept):
     named = {"-o": "--output"}.get(option, option)
     assert (status, err) == (2, f"btdagg: {named} is {kept}, a file that is read\n")
     assert (tmp_path / kept).read_bytes() == before
-
-
-def test_files_that_are_none(cli, tmp_path):
-    status, out, err = cli("plan", "absent.json", *PLAN[2:])
-    assert (status, out) == (2, "")
-    assert err.startswith("btdagg: absent.json: ")
-    (tmp_path / "model.json").write_text(StoppingRule.lossless(MODEL, 8).to_json())
-    status, _, err = cli(*PLAN)
-    assert status == 2
-    assert err.startswith("btdagg: model.json: ")
-    pl.DataFrame({"item": ["other"], "label": [1]}).write_csv("labels.csv")
-    status, _, err = cli(*PLAN)
-    assert status == 2
-    assert err.count("\n") == 1
-
-
-def test_a_rule_without_votes_is_planned_by_those_of_the_pilot():
-    bare = StoppingRule.lossless(MODEL, 8)
-    given = StoppingRule.lossless(MODEL, 8, VOTES)
-    plans = [plan_rule(r, SAMPLE.counts, SAMPLE.labels, n_items=10) for r in (bare, given)]
-    assert plans[0] == plans[1]
-    seen = given.follow(SAMPLE.votes)
-    assert abs(seen.n_votes.mean() - plans[0].votes) < 0.5
-    mae = btdagg.mean_absolute_error(SAMPLE.labels, seen.labels)
-    assert abs(mae - plans[0].mae) < 0.1

@@ -52,7 +52,7 @@ def test_calibrate_writes_what_is_known(cli):
         n_votes=8, n_labels=120, judge="g", template="base", temperature=0.5, task="math"
     )
     assert provenance() == wanted
-    calibrated(cli, "--votes", "2", "-o", "two.json")
+    calibrated(cli, "-n", "2", "-o", "two.json")
     assert provenance("two.json") == replace(wanted, n_votes=2)
     status, out, _ = cli(
         "calibrate", "--prior", "none", "counts.csv", "labels.csv", "-o", "c.json", "--json"
@@ -64,11 +64,11 @@ def test_calibrate_writes_what_is_known(cli):
 
 @pytest.mark.usefixtures("folder")
 def test_decide_warns_of_more_votes_and_takes_the_first(cli):
-    calibrated(cli, "--votes", "2")
+    calibrated(cli, "-n", "2")
     status, every, err = cli("decide", "model.json", "g.csv")
     assert status == 0
     assert err == "warning: items have up to 8 votes, and the model was fitted for 2 an item\n"
-    status, out, err = cli("decide", "model.json", "g.csv", "--votes", "2")
+    status, out, err = cli("decide", "model.json", "g.csv", "-n", "2")
     assert (status, err) == (0, "")
     frame = pl.read_csv(out.encode())
     assert frame["item"].to_list() == SAMPLE.items.tolist()
@@ -78,11 +78,11 @@ def test_decide_warns_of_more_votes_and_takes_the_first(cli):
     assert out != every
     status, _, err = cli("decide", "model.json", "g.csv", "-n", "1")
     assert err == "warning: no item has more than 1 vote, and the model was fitted for 2 an item\n"
-    assert "--votes is 0, expected at least 1" in one_line(
-        *cli("decide", "model.json", "g.csv", "--votes", "0")
+    assert "-n is 0, expected at least 1" in one_line(
+        *cli("decide", "model.json", "g.csv", "-n", "0")
     )
-    assert "--votes wants single votes, and counts.csv has counts" in one_line(
-        *cli("decide", "model.json", "counts.csv", "--votes", "2")
+    assert "-n is for single votes, and counts.csv has counts" in one_line(
+        *cli("decide", "model.json", "counts.csv", "-n", "2")
     )
 
 
@@ -133,9 +133,9 @@ def test_plan_warns_and_the_rule_carries_what_its_model_knows(cli):
 def test_decide_by_a_rule_takes_fewer_votes_without_a_word(cli):
     calibrated(cli)
     cli("plan", "model.json", "g.csv", "labels.csv", "-n", 8, "-o", "rule.json")
-    status, _, err = cli("decide", "rule.json", "g.csv", "--votes", 4)
+    status, _, err = cli("decide", "rule.json", "g.csv", "-n", 4)
     assert (status, err) == (0, "")
-    _, _, err = cli("decide", "rule.json", "h.csv", "--votes", 4)
+    _, _, err = cli("decide", "rule.json", "h.csv", "-n", 4)
     assert err == "warning: judge is h, and the model was fitted for g\n"
 
 

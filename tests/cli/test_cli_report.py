@@ -18,12 +18,14 @@ pytestmark = pytest.mark.usefixtures("figures_not_drawn")
 TASKS = ("math", "ties")
 JUDGES = {"g": 1, "h": -1}
 EVALUATE = (
+    "paper",
     "evaluate",
+    "--exact",
     "--prior",
     "none",
     "votes.csv",
     "labels.csv",
-    "--votes",
+    "-n",
     "2,8",
     "--splits",
     3,
@@ -140,12 +142,6 @@ def test_ablations_lift_the_filter_of_their_column_alone(cli, folder):
     assert set(scores["judge"].drop_nulls()) == {"g"}
 
 
-def test_any_column_can_be_varied(cli, folder):
-    options = ("-f", "template=base", "-f", "judge=g", "--vary", "judge", "--report", "out")
-    assert cli(*EVALUATE, *options)[0] == 0
-    assert set(pl.read_csv("out/tables/ablation-judge.csv")["judge"]) == {"g", "h"}
-
-
 def test_what_the_votes_do_not_allow_is_skipped_with_the_reason(cli, folder):
     counts = pl.read_csv("votes.csv").filter(judge="g", template="base", task="math")
     counts.group_by("item").agg(
@@ -154,6 +150,7 @@ def test_what_the_votes_do_not_allow_is_skipped_with_the_reason(cli, folder):
         plus=(pl.col("vote") == 1).sum(),
     ).write_csv("counts.csv")
     status, _, _ = cli(
+        "paper",
         "evaluate",
         "--prior",
         "none",
@@ -219,13 +216,6 @@ def test_a_report_that_is_interrupted_keeps_its_first_sections(cli, folder, monk
         (("--size", 500), "calibrating on 500 of 80 items"),
         (("--methods", "gsa"), "no column 'gsa_2'"),
         (("--methods", "ci-sc"), "confidence"),
-        (("--vary", "colour"), "no column 'colour'"),
-        (
-            ("--vary", "order,,"),
-            "--vary is 'order,,', expected names of columns separated by commas",
-        ),
-        (("--vary", "gender"), "no column 'gender'"),
-        (("--tau", 1), "tau is 1.0, expected a number above 0 and below 1"),
         (("--sizes", "20,x"), "--sizes is '20,x', expected whole numbers"),
         (
             ("--by", "template,"),
@@ -240,15 +230,6 @@ def test_bad_input_is_a_line_and_leaves_no_report(cli, folder, change, message):
     found = cli(*EVALUATE, "-f", "template=base", *change, "--report", "out")
     assert message in one_line(*found)
     assert not (folder / "out").exists()
-
-
-def test_one_method_is_shown_without_ranks(cli, folder):
-    status, out, _ = cli(*EVALUATE, "--methods", "davidson", "--json")
-    assert status == 0
-    assert {line["rank"] for line in json.loads(out)["lines"]} == {1}
-    status, out, _ = cli(*EVALUATE, "--methods", "davidson")
-    assert status == 0
-    assert "rank" not in out
 
 
 def test_all_methods_are_those_that_the_columns_allow(cli, folder):
@@ -267,15 +248,18 @@ def test_all_methods_are_those_that_the_columns_allow(cli, folder):
 
 
 def test_the_papers_test_and_holm_are_options(cli, folder):
-    found = [
-        json.loads(cli(*EVALUATE, *options, "--json")[1])["settings"]["test"]
-        for options in ((), ("--test", "paper"), ("--holm",), ("--combine", "mean"))
+    files = ("votes.csv", "labels.csv", "-f", "template=base", "--json")
+    tests = [
+        json.loads(cli(*command, *files)[1])["settings"]["test"]
+        for command in (
+            ("paper", "evaluate", "--splits", 2, "--exact"),
+            ("paper", "evaluate", "--splits", 2),
+            ("evaluate", "--holm"),
+        )
     ]
-    assert len(set(found)) == 4
-    assert "exact on each split; p is twice the median" in found[0]
-    assert "100 random sign patterns a split; p is the mean over splits" in found[1]
-    assert "corrected after Holm" in found[2]
-    assert "exact on each split; p is the mean over splits" in found[3]
+    assert "exact on each split; p is twice the median" in tests[0]
+    assert "100 random sign patterns a split; p is the mean over splits" in tests[1]
+    assert "corrected after Holm" in tests[2]
 
 
 def test_a_report_is_not_written_over_other_things(cli, folder):
@@ -284,11 +268,6 @@ def test_a_report_is_not_written_over_other_things(cli, folder):
     assert "holds no earlier report" in one_line(*cli(*EVALUATE, "--report", "out"))
     assert [file.name for file in (folder / "out").iterdir()] == ["thesis.txt"]
     assert "is a file; expected a folder" in one_line(*cli(*EVALUATE, "--report", "votes.csv"))
-
-
-def test_sizes_and_vary_want_a_report(cli, folder):
-    assert one_line(*cli(*EVALUATE, "--sizes", "20,40")) == "--sizes wants --report"
-    assert one_line(*cli(*EVALUATE, "--vary", "template")) == "--vary wants --report"
 
 
 # Raters
@@ -317,7 +296,7 @@ def test_raters_are_compared_with_a_judge_at_several_numbers_of_votes(cli, folde
         "-f",
         "template=base",
     )
-    status, out, _ = cli(*arguments, "--votes", "2,8", "--size", 20, "--splits", 3)
+    status, out, _ = cli(*arguments, "-n", "2,8", "--splits", 3)
     assert status == 0
     assert out.count("wins") >= 2
     assert "several" not in out
@@ -328,25 +307,27 @@ def test_raters_are_compared_with_a_judge_at_several_numbers_of_votes(cli, folde
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("paper", "raters", "ratings.csv", "--votes", "4"), "--votes wants VOTES of a judge"),
+        (("paper", "raters", "ratings.csv", "-n", "4"), "-n is of the votes of a judge"),
         (("paper", "raters", "ratings.csv", "-f", "colour=red"), "no column 'colour'"),
         (("paper", "raters", "labels.csv"), "rater"),
-        (("paper", "raters", "ratings.csv", "--size", "20"), "--size is of random splits"),
         (("paper", "votes", "votes.csv", "--gold-ties"), "--gold-ties wants --labels"),
-        (("paper", "votes", "votes.csv", "--by", "judge"), "want two columns separated by a comma"),
+        (
+            ("paper", "votes", "votes.csv", "--by", "judge"),
+            "expected two columns separated by a comma",
+        ),
         (("votes", "labels.csv"), "no column"),
         (("paper", "votes", "votes.csv", "--splits", "1"), "--splits is 1, expected at least 2"),
         (
-            ("paper", "raters", "ratings.csv", "counts.csv", "--votes", "4"),
-            "counts.csv: --votes wants single votes, and these are counts",
+            ("paper", "raters", "ratings.csv", "counts.csv", "-n", "4"),
+            "counts.csv: -n wants single votes, and these are counts",
         ),
         (
-            ("evaluate", "--prior", "none", "counts.csv", "labels.csv", "--votes", "4"),
-            "counts.csv: --votes wants single votes, and these are counts",
+            ("evaluate", "--prior", "none", "counts.csv", "labels.csv", "-n", "4"),
+            "counts.csv: -n wants single votes, and these are counts",
         ),
         (
-            ("evaluate", "--prior", "none", "votes.csv", "labels.csv", "--votes", "3000000000"),
-            "--votes is '3000000000', expected whole numbers from 1 to 2147483647",
+            ("evaluate", "--prior", "none", "votes.csv", "labels.csv", "-n", "3000000000"),
+            "-n is '3000000000', expected whole numbers from 1 to 2147483647",
         ),
     ],
 )
@@ -364,56 +345,7 @@ def test_a_report_that_cannot_be_written_is_refused_before_the_work(cli, folder,
     assert message.startswith(f"{place}: cannot be written: ")
 
 
-def test_names_of_columns_are_taken_in_any_case(cli, folder):
-    ratings = pl.read_csv("ratings.csv")
-    ratings.with_columns(doc=pl.col("item").str.slice(-6)).write_csv("grouped.csv")
-    judge = ("votes.csv", "-f", "judge=g", "-f", "template=base", "--splits", 2, "--size", 20)
-    assert cli("paper", "raters", "grouped.csv", *judge, "--group", "Doc")[0] == 0
-    assert cli("paper", "votes", "votes.csv", "--setting", " Template")[0] == 0
-
-
-def test_raters_take_confidences(cli, folder):
-    pl.read_csv("votes.csv").with_columns(sure=0.5).write_csv("sure.csv")
-    judge = ("sure.csv", "-f", "judge=g", "-f", "template=base", "--splits", 2, "--size", 20)
-    options = ("--method", "ci-sc", "--column", "confidence=Sure")
-    assert cli("paper", "raters", "ratings.csv", *judge, *options)[0] == 0
-
-
-def test_decisions_at_other_numbers_of_votes_are_no_method_of_all(cli, folder):
-    pl.read_csv("votes.csv").with_columns(gsa_4=0).write_csv("decided.csv")
-    options = ("labels.csv", "-f", "template=base", "--splits", 2, "--methods", "all", "--json")
-    status, out, err = cli("evaluate", "--prior", "none", "decided.csv", *options, "--votes", "4")
-    assert status == 0
-    assert "GSA" in out
-    status, out, err = cli("evaluate", "--prior", "none", "decided.csv", *options, "--votes", "2,4")
-    assert status == 0
-    assert "GSA" not in out
-    assert "gsa is left out: there is no column gsa_2\n" in err
-
-
 # Votes
-
-
-def test_votes_without_a_bias_are_counted_all_the_same(cli, folder):
-    pl.read_csv("votes.csv").with_columns(vote=0).write_csv("ties.csv")
-    status, out, _ = cli("votes", "ties.csv", "--json")
-    assert status == 0
-    assert [row["tie"] for row in json.loads(out)["votes"]] == [2 * 80 * 16] * 2
-    status, out, err = cli(
-        "paper",
-        "votes",
-        "votes.csv",
-        "-f",
-        "order=AB",
-        "--labels",
-        "labels.csv",
-        "--splits",
-        2,
-        "--json",
-    )
-    assert status == 0
-    assert len(json.loads(out)["tie-rates"]) == 4
-    assert "orders are not compared: all votes have order AB, expected both" in err
 
 
 def test_votes_are_counted_and_looked_at(cli, folder):

@@ -175,35 +175,6 @@ def test_an_unsettled_item_has_no_risk(cli, folder, judge_server):
     assert decided["change_risk"].to_list() == [None, None]
 
 
-@pytest.mark.parametrize("stop", [[], ["--stop", "lossless"]])
-def test_tasks_are_text_and_none_is_missing(cli, folder, judge_server, stop):
-    options = ["--labels", "labels.csv", "--model", "m", "--base-url", judge_server().url]
-    options += ["-n", "2", *stop]
-    frame = pairs_of(60).frame
-    frame.with_columns(task=pl.Series(["x", None] * 30)).write_ndjson("pairs.jsonl")
-    line = one_line(*cli("run", "pairs.jsonl", *options))
-    said = "got nothing, expected the name of a task, as other pairs have"
-    assert line == f"pairs.jsonl, row 2, column task: {said}"
-    assert not (folder / "out").exists()
-    frame.with_columns(task=pl.Series([True, False] * 30)).write_ndjson("pairs.jsonl")
-    status, _, err = cli("run", "pairs.jsonl", *options)
-    assert status == 0, err
-    assert pl.read_csv("out/decided.csv").height == 60
-
-
-def test_tasks_that_would_share_a_file_do_not(cli, folder, judge_server):
-    options = ["--labels", "labels.csv", "--model", "m", "--base-url", judge_server().url]
-    frame = pairs_of(60).frame.with_columns(task=pl.Series(["a/b", "a-b"] * 30))
-    frame.write_ndjson("pairs.jsonl")
-    status, out, err = cli("run", "pairs.jsonl", *options, "-n", "2", "--json")
-    assert status == 0, err
-    models = json.loads(out)["models"]
-    assert {one["file"] for one in models.values()} == {
-        "out/model-a-b.json",
-        "out/model-a-b-2.json",
-    }
-
-
 def test_every_task_has_a_rule_and_those_without_labels_cost_nothing(cli, folder, judge_server):
     task = pl.Series("task", ["x", "y z"] * 15 + ["x", "y z", "unknown"] * 10)
     pairs_of(60).frame.with_columns(task).write_ndjson("pairs.jsonl")

@@ -15,7 +15,7 @@ from btdagg import DavidsonModel
 from btdagg.cli.console import Terminal
 from btdagg.datasets import simulate
 from btdagg.report.table import Entry
-from commands import STYLE, on_terminal, plain
+from commands import on_terminal, plain
 from judging import config, pairs_of
 
 pytestmark = pytest.mark.usefixtures("figures_not_drawn")
@@ -69,14 +69,16 @@ def table_in(printed):
 
 
 EVALUATE = [
+    "paper",
     "evaluate",
+    "--exact",
     "--prior",
     "none",
     "votes.csv",
     "labels.csv",
     "--splits",
     2,
-    "--votes",
+    "-n",
     "4,8",
 ]
 
@@ -107,15 +109,6 @@ def test_every_number_of_an_evaluation_is_on_a_narrow_terminal(cli, folder, meth
     assert {value: text.count(value) for value in counted} == counted
 
 
-def test_short_names_make_a_table_at_80_columns(folder):
-    write_votes("votes.csv", ["g", "h"], "focus")
-    lines = table_in(on_terminal(*EVALUATE, streams=["stdout"]))
-    header = lines[0].split()
-    assert header == ["task", "judge", "votes", "items", "method", "MAE", "accuracy", "rank"]
-    assert len(lines) == 1 + 2 * 2 * 2 + 2 * 2
-    assert all(re.search(r" ±\.\d{3} .* ±\.\d{3}", line) for line in lines[1:])
-
-
 @pytest.mark.parametrize("command", [["paper", "raters", "ratings.csv"], ["votes", "votes.csv"]])
 def test_names_and_numbers_of_other_tables_are_whole(cli, folder, command):
     wide = on_terminal(*command, columns=1000, streams=["stdout"])
@@ -141,15 +134,6 @@ def test_a_store_is_shown_whole(cli, folder, judge_server):
     assert re.search(rf" 6 +12 +0 +{summary['tie_rate']:.1%}", printed)
     assert f" {summary['prompt_tokens'] + summary['completion_tokens']} " in printed
     assert max(map(len, printed.splitlines())) <= 80
-
-
-def test_what_is_called_bold_is_bold(folder):
-    printed = on_terminal(*EVALUATE, columns=200, streams=["stdout"])
-    assert {code for codes in STYLE.findall(printed) for code in codes.split(";")} <= {"0", "1"}
-    bold = re.findall(r"\x1b\[1m([^\x1b]*)\x1b\[0m", printed)
-    assert any("±" in cell for cell in bold)
-    printed = on_terminal("paper", "raters", "ratings.csv", "--report", "out", streams=["stdout"])
-    assert "32" not in {code for codes in STYLE.findall(printed) for code in codes.split(";")}
 
 
 def test_rows_that_fit_make_a_table_and_others_blocks(capsys):
@@ -181,20 +165,6 @@ def test_rows_that_fit_make_a_table_and_others_blocks(capsys):
     ]
     blocks = ["judge a name,", "task x", "  two lines 0.5 ±.1", "judge b,", "task y"]
     assert printed(14) == [*blocks, "  two lines 1", "  n 2"]
-
-
-def test_a_name_that_leaves_no_room_stands_above_its_values(capsys):
-    terminal = Terminal()
-    terminal.width = 30
-    rows = [[Entry("x" * 40), Entry("0.123 ±.456")], [Entry("short"), Entry("0.5 ±.1")]]
-    terminal.print_rows(["method", "MAE"], rows, 1)
-    _, name, values, short = capsys.readouterr().out.splitlines()
-    assert (name, values.split(), short.split()) == (
-        "x" * 40,
-        ["0.123", "±.456"],
-        ["short", "0.5", "±.1"],
-    )
-    assert len(values) == len(short) == 30
 
 
 # ASCII
@@ -260,29 +230,6 @@ def test_names_do_not_reach_the_terminal_as_control_sequences(cli, folder):
     terminal = on_terminal("votes", "evil.csv", streams=["stdout"])
     assert not CONTROL.search(plain(terminal))
     assert SHOWN + r"\n\ttab" in plain(terminal)
-
-
-def test_names_of_files_are_shown_by_every_command_that_writes_one(cli, folder):
-    name = "a\x1b[31m\rb"
-    assert (
-        cli("calibrate", "--prior", "none", "votes.csv", "labels.csv", "-o", f"{name}.json")[0] == 0
-    )
-    counts = {
-        "item": SAMPLE.items,
-        **dict(zip(("minus", "tie", "plus"), SAMPLE.counts.T, strict=True)),
-    }
-    pl.DataFrame(counts).write_csv("counts.csv")
-    for command in (
-        ["calibrate", "--prior", "none", "counts.csv", "labels.csv", "-o", f"{name}.json"],
-        ["decide", "model.json", "counts.csv", "-o", f"{name}.csv"],
-        ["plan", "model.json", "counts.csv", "labels.csv", "-n", 8, "-o", f"{name}-rule.json"],
-        ["demo", "--items", 60, "--splits", 2, "-o", name],
-        ["votes", "votes.csv", "--report", f"{name}-report"],
-    ):
-        status, out, err = cli(*command)
-        assert status == 0, err
-        assert r"a\x1b[31m\rb" in out + err
-        assert not CONTROL.search(out + err)
 
 
 def test_data_are_exact_in_a_pipe_and_shown_on_a_terminal(cli, folder):

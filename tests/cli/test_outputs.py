@@ -73,18 +73,18 @@ def folder(tmp_path, monkeypatch):
 
 
 RUN = "run pairs.jsonl --labels labels.csv -o linked --model m"
-EVALUATE = "evaluate votes.csv labels.csv --splits 2 --size 10"
+EVALUATE = "paper evaluate votes.csv labels.csv --splits 2 --size 10"
 
 # Each with the files that it replaces, and whether only if it is forced; None if it has no --force.
 COMMANDS = [
     ("calibrate votes.csv labels.csv", [], None),
     ("calibrate votes.csv labels.csv -o decided.csv", ["decided.csv"], None),
-    ("calibrate votes.csv labels.csv -o new.json --refits rule.json --n-refits 5", ["rule.json"],
+    ("calibrate votes.csv labels.csv -o new.json --refits rule.json", ["rule.json"],
      None),
     ("calibrate votes.csv labels.csv -o votes.csv", [], None),
     ("calibrate votes.csv labels.csv -o labels.csv", [], None),
     ("calibrate votes.csv labels.csv -o ./report/../labels.csv", [], None),
-    ("calibrate votes.csv labels.csv -o new.json --refits votes.csv --n-refits 5", [], None),
+    ("calibrate votes.csv labels.csv -o new.json --refits votes.csv", [], None),
     ("calibrate votes.csv labels.csv -o report", [], None),
     ("plan fitted.json votes.csv labels.csv -n 4 -o model.json", ["model.json"], None),
     ("plan fitted.json votes.csv labels.csv -n 4 -o fitted.json", [], None),
@@ -94,7 +94,7 @@ COMMANDS = [
     ("decide fitted.json votes.parquet -o votes.parquet", [], None),
     ("import votes.csv -o votes.parquet", ["votes.parquet"], None),
     ("import votes.csv -o votes.csv", [], None),
-    ("choose votes.csv -n 5 -o labels.csv", ["labels.csv"], True),
+    ("choose votes.csv --items 5 -o labels.csv", [], None),
     ("votes store.db --export judged_votes.parquet", ["judged_votes.parquet"], None),
     ("votes votes.csv --report report", ["report/index.html"], True),
     ("paper raters ratings.csv --report report", ["report/index.html"], True),
@@ -122,8 +122,6 @@ def arguments_of(line, server):
     arguments = line.split()
     if arguments[0] in ("run", "judge"):
         arguments += ["--model", "m", "--base-url", server.url, "-n", "2"]
-    if arguments[0] == "run":
-        arguments += ["--splits", "2"]
     return arguments
 
 
@@ -187,40 +185,6 @@ def test_links_hide_no_file_that_is_read(cli, folder, link, line, name, target, 
     )
 
 
-@pytest.mark.parametrize("link", [os.symlink, os.link])
-def test_a_table_of_a_report_gives_way_to_a_link_to_what_is_read(cli, folder, link):
-    Path("linked/tables").mkdir(parents=True)
-    link(folder / "labels.csv", "linked/tables/mae.csv")
-    before = digests()
-    assert cli(*EVALUATE.split(), "--report", "linked", "--force")[0] == 0
-    after = digests()
-    assert {name: after[name] for name in before} == before
-    assert "linked/tables/mae-2.csv" in after
-
-
-@pytest.mark.parametrize("link", [os.symlink, os.link])
-def test_a_link_is_replaced_and_not_what_it_leads_to(cli, folder, link):
-    Path("linked").mkdir()
-    link(folder / "votes.csv", "linked/demo_votes.csv")
-    before = digests()
-    line = "demo --items 60 --splits 2 -o linked"
-    assert "demo_votes.csv was not written by btdagg" in one_line(*cli(*line.split()))
-    assert digests() == before
-    assert cli(*line.split(), "--force")[0] == 0
-    assert digests()["votes.csv"] == before["votes.csv"]
-    assert digests()["linked/demo_votes.csv"] != before["votes.csv"]
-
-
-def test_a_folder_by_another_name_hides_no_file_that_is_read(cli, folder):
-    os.symlink(".", "here")
-    before = digests()
-    line = "run pairs.jsonl --labels decided.csv -o here --model m --force"
-    assert one_line(*cli(*line.split())) == (
-        "here/decided.csv is a file that is read, and would be overwritten"
-    )
-    assert digests() == before
-
-
 # Again and again
 
 
@@ -232,7 +196,7 @@ def in_place(server):
     Path("report/tables").rmdir()
     Path("report").rmdir()
     lines = {
-        "calibrate": "calibrate votes.csv labels.csv --refits refits.json --n-refits 5",
+        "calibrate": "calibrate votes.csv labels.csv --refits refits.json",
         "plan": "plan fitted.json votes.csv labels.csv -n 4 -o rule.json",
         "decide": "decide fitted.json votes.csv -o decided.parquet",
         "votes": "votes store.db -o exported.csv",
@@ -384,26 +348,6 @@ def test_a_device_or_a_pipe_is_written_to(cli, folder):
     os.close(reader)
 
 
-def test_what_comes_in_the_way_meanwhile_is_not_replaced(tmp_path):
-    folder = OutputFolder(tmp_path).claim(["y.csv"])
-    (tmp_path / "y.csv").write_text("mine\n")
-    with pytest.raises(InputError, match=r"y\.csv was not written by btdagg"):
-        folder.write("y.csv", "ours")
-    assert (tmp_path / "y.csv").read_text() == "mine\n"
-
-
-def test_several_commands_fill_one_folder_at_the_same_time(tmp_path):
-    folders = [OutputFolder(tmp_path).claim(["x.csv", "y.csv"]) for _ in range(3)]
-    for number, folder in enumerate(folders):
-        folder.write("x.csv", f"{number}")
-        folder.write(f"of {number}.csv", "")
-    folders[0].write("y.csv", "0")
-    names = {"x.csv", "y.csv", "of 0.csv", "of 1.csv", "of 2.csv"}
-    assert OutputFolder(tmp_path).earlier == names
-    folders[0].remove(["of 0.csv"])
-    assert OutputFolder(tmp_path).earlier == names - {"of 0.csv"}
-
-
 def test_an_error_leaves_the_file_as_it_was_and_no_draft(tmp_path):
     path = tmp_path / "x"
     path.write_text("before")
@@ -426,29 +370,6 @@ def test_drafts_of_the_dead_are_removed_and_those_of_the_living_are_not(tmp_path
         assert len(list(tmp_path.iterdir())) == 2
     remove_drafts(tmp_path)
     assert sorted(digests(tmp_path)) == [".btdagg-0123456789abcdeg", "x"]
-
-
-@pytest.mark.parametrize(
-    "manifest",
-    ["", "{}", "[]", '{"format": "other"}', '{"format": "btdagg.manifest"}', "[" * 10**5,
-     '{"format": "btdagg.manifest", "version": 1, "files": [1]}',
-     '{"format": "btdagg.manifest", "version": 1, "files": {"x": []}}'],
-)  # fmt: skip
-def test_a_manifest_that_is_none_is_refused(tmp_path, manifest):
-    (tmp_path / MANIFEST).write_text(manifest)
-    with pytest.raises(InputError, match=f"{MANIFEST} is not a manifest of btdagg"):
-        OutputFolder(tmp_path)
-    folder = OutputFolder(tmp_path, force=True).claim(["x"])
-    folder.write("x", "ours")
-    OutputFolder(tmp_path).claim(["x"])
-
-
-def test_a_folder_in_place_of_a_file_is_refused_even_if_forced(tmp_path):
-    (tmp_path / "x").mkdir()
-    with pytest.raises(InputError, match="x is a folder; expected a file or nothing of this name"):
-        OutputFolder(tmp_path, force=True).claim(["x"])
-    with pytest.raises(InputError, match=r"-o is .*x, a folder; expected a file"):
-        require_file("-o", tmp_path / "x")
 
 
 def test_a_folder_that_cannot_be_written_is_said_before_the_work(tmp_path):

@@ -26,7 +26,6 @@ from btdagg.evaluation.items import LabelledItems
 from btdagg.methods import Davidson, Decided, Isotonic, MajorityVote
 from btdagg.paper import transfer_matrix
 from btdagg.votes import Evidence
-from commands import one_line
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
 SAMPLE = simulate("rb2-math", 90, 6, seed=3)
@@ -283,47 +282,32 @@ def test_the_command_prints_what_the_library_finds(cli, folder):
         "evaluate",
         "votes.csv",
         "labels.csv",
-        "--protocol",
-        "cross-fit",
-        "--seed",
-        "2",
         "--json",
         "--prior",
         "none",
     ]
     told = json.loads(cli(*line)[1])
     groups = [f"g{number}" for number in GROUPS]
-    protocol = Protocol(CrossFit(seed=2), GroupTest())
+    protocol = Protocol(CrossFit(), GroupTest())
     found = compare(COUNTS, LABELS, groups=groups, protocol=protocol)
-    assert told["settings"] == {
-        "protocol": "cross-fit", "seed": 2, "n_unlabelled": 0, "test": GroupTest().words
-    }  # fmt: skip
+    assert told["settings"] == {"n_unlabelled": 0, "test": GroupTest().words}
     for line, method in zip(told["lines"], found.methods, strict=True):
         assert (line["mae"], line["mae_low"], line["mae_high"]) == method.mae_interval
-    printed = cli(*["evaluate", "votes.csv", "labels.csv", "--protocol", "cross-fit"])[1]
+    printed = cli(*["evaluate", "votes.csv", "labels.csv"])[1]
     assert "each item decided by models calibrated on 81 other labels; ±: half of the" in printed
-    assert cli("evaluate", "votes.csv", "labels.csv")[1] == printed  # it is the default
 
 
 def test_the_paper_s_protocol_is_the_paper_s_test_on_its_splits(cli, folder):
-    line = ["evaluate", "votes.csv", "labels.csv", "--json"]
-    paper = json.loads(cli(*line, "--protocol", "paper")[1])
+    line = ["paper", "evaluate", "votes.csv", "labels.csv", "--prior", "none", "--json"]
+    paper = json.loads(cli(*line)[1])
     assert paper["settings"]["test"] == PAPER_TEST.words
-    tested = json.loads(cli(*line, "--test", "paper")[1])
-    assert paper["lines"] == tested["lines"]
-
-
-def test_options_of_splits_are_refused_for_folds(cli, folder):
-    for option in ("--share 0.1", "--size 20", "--splits 20", "--test exact", "--combine mean"):
-        line = f"evaluate votes.csv labels.csv --protocol cross-fit {option}".split()
-        message = one_line(*cli(*line))
-        assert (
-            message == f"{option.split()[0]} wants --protocol splits, and --protocol is cross-fit"
-        )
+    groups = [f"g{number}" for number in GROUPS]
+    found = compare(COUNTS, LABELS, groups=groups, protocol=Protocol(RandomSplits(), PAPER_TEST))
+    assert [line["mae"] for line in paper["lines"]] == [m.mae_interval.mean for m in found.methods]
 
 
 def test_a_report_says_what_its_intervals_are(cli, folder):
-    line = ["evaluate", "votes.csv", "labels.csv", "--protocol", "cross-fit", "--report", "out"]
+    line = ["evaluate", "votes.csv", "labels.csv", "--report", "out"]
     assert cli(*line)[0] == 0
     table = next((folder / "out").rglob("mae.md")).read_text()
     assert "± is half of the 95% interval for new items" in table

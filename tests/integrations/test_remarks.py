@@ -65,10 +65,7 @@ def test_a_gate_on_chosen_labels_says_so_wherever_it_is_read(chosen):
 
 @pytest.mark.parametrize("command", ["estimate", "evaluate"])
 def test_json_and_reports_have_the_remarks_of_the_terminal(cli, chosen, command):
-    options = ["--splits", "5", "--size", "20"] if command == "evaluate" else []
-    status, out, err = cli(
-        command, "votes.csv", "labels.csv", *options, "--json", "--report", "report"
-    )
+    status, out, err = cli(command, "votes.csv", "labels.csv", "--json", "--report", "report")
     assert status == 0
     found = json.loads(out)
     remarks = list(found["remarks"])

@@ -287,7 +287,7 @@ def test_methods_on_the_command_line(judge_server, cli):
     names = "majority,greedy,few-shot,gsa,usc"
     pl.DataFrame(LABELS).write_csv("gold.csv")
     few = ["--size", "4", "--splits", "2"]
-    status, out, _ = cli("evaluate", "votes.csv", "gold.csv", *few, "--methods", names)
+    status, out, _ = cli("paper", "evaluate", "votes.csv", "gold.csv", *few, "--methods", names)
     assert status == 0
     assert all(word in out for word in ("majority", "greedy", "few-shot", "GSA", "USC"))
 

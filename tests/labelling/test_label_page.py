@@ -303,7 +303,7 @@ def test_keys_notes_scrolling_and_other_helps(browser, serve, tmp_path):
 @contextmanager
 def states(browser, serve, size, scheme):
     """A rater, and the names of states with what leads there."""
-    server = serve("-n", 3)
+    server = serve("--items", 3)
     with closing(Rater(browser, server, "Ada", size=size, scheme=scheme).context) as context:
         (page,) = context.pages
 

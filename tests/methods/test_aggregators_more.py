@@ -589,11 +589,11 @@ def test_methods_on_the_command_line(tmp_path, capsys):
     columns["sureness"] = columns.pop("confidence")
     pl.DataFrame(columns).write_csv(tmp_path / "votes.csv")
     pl.DataFrame(sample.label_columns()).write_csv(tmp_path / "labels.csv")
-    files = ["evaluate", str(tmp_path / "votes.csv"), str(tmp_path / "labels.csv")]
+    files = ["paper", "evaluate", str(tmp_path / "votes.csv"), str(tmp_path / "labels.csv")]
     few = ["--splits", "2", "--size", "20"]
     left_out = {*DECIDED, "neighbours"} - {"gsa"}  # of neighbours there are none
     names = ",".join(name for name in AGGREGATORS if name not in left_out)
-    assert run([*files, *few, "--methods", names, "--confidence", "Sureness", "--json"]) == 0
+    assert run([*files, *few, "--methods", names, "--column", "confidence=Sureness", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["lines"]
     assert [line["method"] for line in found] == [a.name for a in by_name(names.split(","))]
     assert run([*files, *few, "--methods", "majority,median,isotonic,gsa"]) == 0

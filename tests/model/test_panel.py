@@ -371,7 +371,7 @@ def test_what_makes_no_panel_is_refused(files):
 
 
 def test_the_command_line(files):
-    options = ["evaluate", *files, "--panel", "judge", "--splits", "2", "--size", "20"]
+    options = ["evaluate", *files, "--panel", "judge"]
     status, out, err = ended(*options)
     assert status == 0, err
     for name in ("panel", "pooled votes", "majority of pooled votes"):

@@ -201,7 +201,7 @@ def test_one_key_has_the_weak_prior_and_wrong_options_are_named(files, cli):
 
 
 def test_evaluate_shows_priors_beside_the_papers_fit(files, cli):
-    few = ["--splits", "2", "--size", "8", "--json"]
+    few = ["--splits", "2", "--size", "8", "--exact", "--json"]
     neighbours, weak = "Davidson, neighbours", "Davidson, weak prior"
     shown = {
         "": [neighbours, weak, "Davidson", "threshold", "majority vote"],
@@ -215,11 +215,13 @@ def test_evaluate_shows_priors_beside_the_papers_fit(files, cli):
         "-f task=math --prior weak": [weak, "Davidson", "threshold", "majority vote"],
     }  # fmt: skip
     for options, names in shown.items():
-        status, out, err = cli("evaluate", "counts.csv", "labels.csv", *few, *options.split())
+        status, out, err = cli(
+            "paper", "evaluate", "counts.csv", "labels.csv", *few, *options.split()
+        )
         assert status == 0, err
         lines = [line["method"] for line in json.loads(out)["lines"] if line["task"] == "math"]
         assert lines == names
-    few = ["evaluate", "counts.csv", "labels.csv", "--splits", "2", "--size", "8"]
+    few = ["paper", "evaluate", "counts.csv", "labels.csv", "--splits", "2", "--size", "8"]
     _, _, err = cli(*few)
     assert "priors: neighbours, which are the other tasks and judges without what is held" in err
     assert "weak, plain values; Davidson is the paper's fit, --prior none shows it alone" in err
@@ -227,7 +229,7 @@ def test_evaluate_shows_priors_beside_the_papers_fit(files, cli):
 
 
 def test_intervals_and_refits_are_of_the_model_that_is_written_without_them(files, cli):
-    few = ["--n-refits", "30", "--refits", "refits.json", "--intervals", "--json"]
+    few = ["--refits", "refits.json", "--intervals", "--json"]
     for options in ([], ["-f", "task=math"], ["-f", "task=math", "--prior", "weak"]):
         call = ["calibrate", "counts.csv", "labels.csv", *options]
         cli(*call, "-o", "plain.json")
@@ -271,7 +273,7 @@ def test_the_report_is_about_the_model_that_is_written(files, cli):
         ([], [], "Davidson, neighbours: math"),
     ):
         few = ["--splits", "2", "--size", "8", "--report", "out"]
-        status, _, err = cli("evaluate", "counts.csv", "labels.csv", *few, *options)
+        status, _, err = cli("paper", "evaluate", "counts.csv", "labels.csv", *few, *options)
         assert status == 0, err
         cli("calibrate", "counts.csv", "labels.csv", *math, *written, "-o", "m.json")
         model = btdagg.DavidsonModel.load("m.json")
@@ -279,6 +281,6 @@ def test_the_report_is_about_the_model_that_is_written(files, cli):
         for name in ("beta", "eta0", "gamma"):
             assert found[name] == pytest.approx(getattr(model, name), rel=1e-9), shown
         first, *_ = json.loads(
-            cli("evaluate", "counts.csv", "labels.csv", *few[:4], *options, "--json")[1]
+            cli("paper", "evaluate", "counts.csv", "labels.csv", *few[:4], *options, "--json")[1]
         )["lines"]
         assert shown.startswith(first["method"])

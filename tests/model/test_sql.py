@@ -286,7 +286,7 @@ def test_an_export_is_decided_as_the_command_decides_it(engine, tmp_path, cli, s
     rows = [tuple(row[name] or None for name in kinds) for row in csv_rows(export)]
     rows += rows[:100] if len(sample) == 3 else []  # delivered twice
     engine.table("votes", kinds, rows)
-    options = [word for column in sample for word in ("--sample", column)]
+    options = [word for column in sample for word in ("--column", f"sample={column}")]
     line = ["--votes", "votes", *options, "--dialect", engine.dialect]
     status, query, _ = cli("sql", tmp_path / "model.json", *line)
     assert status == 0
@@ -411,15 +411,25 @@ def test_the_command_prints_the_expression_or_the_query(tmp_path, cli):
     model, panel = str(tmp_path / "model.json"), str(tmp_path / "panel.json")
     MODEL.save(model)
     PANEL.save(panel)
-    line = "--votes main.votes --item Q --vote V --sample S --sample order --task T --judge J"
-    options = [*line.split(), "--filter", "Judge=a", "--filter", "Judge=b", "--numbers"]
+    columns = ["item=Q", "vote=V", "sample=S", "sample=order", "task=T", "judge=J"]
+    named = [word for column in columns for word in ("--column", column)]
+    options = [
+        "--votes",
+        "main.votes",
+        *named,
+        "--filter",
+        "Judge=a",
+        "--filter",
+        "Judge=b",
+        "--numbers",
+    ]
     table = VotesTable(
         ["main", "votes"], item="Q", vote="V", sample=["S", "order"], task="T", judge="J",
         where={"Judge": ["a", "b"]}, numbers=True,
     )  # fmt: skip
     for arguments, printed in (
         (
-            [model, "--dialect", "sqlite", "--plus", "a", "--max-votes", "12"],
+            [model, "--dialect", "sqlite", "--column", "plus=a", "--max-votes", "12"],
             MODEL.to_sql("sqlite", plus="a", max_votes=12),
         ),
         (
@@ -439,9 +449,17 @@ def test_the_command_prints_the_expression_or_the_query(tmp_path, cli):
 @pytest.mark.parametrize(
     ("file", "options", "message"),
     [
-        ("model", "--probabilities", "--probabilities wants --votes TABLE"),
-        ("model", "--votes v --plus a", "--plus is of a table of counts, and --votes names one"),
-        ("panel", "--votes v --judge j --max-votes 9", "--max-votes is of a single model, and"),
+        ("model", "--probabilities", "--probabilities is of single votes"),
+        (
+            "model",
+            "--votes v --column plus=a",
+            "--column plus=a: expected one of each of item, vote",
+        ),
+        (
+            "panel",
+            "--votes v --column judge=j --max-votes 9",
+            "--max-votes is of a single model, and",
+        ),
     ],
 )
 def test_options_of_the_command_that_do_not_go_together(tmp_path, cli, file, options, message):

@@ -122,9 +122,9 @@ def test_what_needs_items_says_so(tables, tmp_path, cli):
         status, _, said = cli(*line)
         assert status == 2
         assert wanted in said
-    status, _, said = cli("calibrate", file, "--votes", "3")
+    status, _, said = cli("calibrate", file, "-n", "3")
     assert status == 2
-    assert "--votes wants single votes, and" in said
+    assert "-n is for single votes, and" in said
     status, _, said = cli("calibrate", tmp_path / "votes.csv")
     assert status == 2
     assert "LABELS is missing" in said

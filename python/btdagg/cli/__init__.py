@@ -17,6 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import FrameType
+    from typing import Any
 
 _BAD_INPUT = 2
 _BUG = 70  # EX_SOFTWARE of sysexits.h
@@ -85,8 +86,10 @@ def run(arguments: Sequence[str]) -> int:
             import traceback
 
             traceback.print_exception(error)
-        said = _said_of_input(error)
-        return _fail(_said_of_bug(error), _BUG) if said is None else _fail(said, _BAD_INPUT)
+        message = _of_input(error, arguments)
+        if message is None:
+            return _fail(_of_bug(error), _BUG)
+        return _fail(message, _BAD_INPUT)
     if status == _INTERRUPTED:
         _fail("interrupted", status)
     return status or (_NOT_READ if "stdout" in _unread else 0)
@@ -103,7 +106,7 @@ def _run(arguments: Sequence[str]) -> int:
             list(arguments or ["--help"]), prog_name="btdagg", standalone_mode=False
         )
     except typer.TyperException as error:
-        raise InputError(error.format_message()) from None
+        raise InputError(error.format_message().replace("Value error, ", "")) from None
     try:
         sys.stdout.flush()
     except OSError as error:
@@ -111,9 +114,12 @@ def _run(arguments: Sequence[str]) -> int:
     return status if isinstance(status, int) else 0
 
 
-def _said_of_input(error: BaseException) -> str | None:
+def _of_input(error: BaseException, arguments: Sequence[str]) -> str | None:
     """Return the message for an error that the input caused, or None if it is a bug."""
-    if isinstance(error, InputError | MissingExtraError):
+    if isinstance(error, InputError):
+        option = error.argument and _option(error.argument, arguments)
+        return error.calling_it(option) if option else str(error)
+    if isinstance(error, MissingExtraError):
         return str(error)
     if isinstance(error, MemoryError):
         return "not enough memory for this much data"
@@ -123,7 +129,25 @@ def _said_of_input(error: BaseException) -> str | None:
     return None
 
 
-def _said_of_bug(error: BaseException) -> str:
+def _option(argument: str, arguments: Sequence[str]) -> str | None:
+    """Return the option, or the name of the positional argument, that gives an argument."""
+    import typer
+
+    from btdagg.cli.app import app
+
+    command: Any = typer.main.get_command(app)
+    for word in arguments:
+        if hasattr(command, "get_command"):
+            command = command.get_command(None, word) or command
+    for parameter in command.params:
+        if parameter.name == argument:
+            return (
+                parameter.metavar if parameter.param_type_name == "argument" else parameter.opts[0]
+            )
+    return None
+
+
+def _of_bug(error: BaseException) -> str:
     """Return the message for a bug in btdagg."""
     place = error.__traceback__
     while place is not None and place.tb_next is not None:
@@ -147,8 +171,8 @@ def _where_to_report() -> str:
         named = metadata("btdagg").get_all("Project-URL") or []
     except PackageNotFoundError:
         return ""
-    for each in named:
-        label, _, address = each.partition(",")
+    for url in named:
+        label, _, address = url.partition(",")
         if label.strip().lower() in ("issues", "bug tracker", "tracker", "bugs"):
             return f" at {address.strip()}"
     return ""

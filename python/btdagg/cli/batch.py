@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from btdagg._core import InputError
-from btdagg.cli.common import Json, note, out, print_json
+from btdagg.cli.common import Json, note, out, print_json, tables_of
 from btdagg.cli.judge_output import INCOMPLETE, say_estimate
 from btdagg.cli.judge_settings import (
     Config,
@@ -22,7 +22,6 @@ from btdagg.cli.judge_settings import (
     read_config,
     with_judge_flags,
 )
-from btdagg.cli.tables import tables_of
 
 if TYPE_CHECKING:
     from btdagg.judge.batches.endpoint import BatchEndpoint

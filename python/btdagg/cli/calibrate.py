@@ -13,6 +13,7 @@ import typer
 import btdagg
 from btdagg._util.outputs import require_file
 from btdagg.cli.common import (
+    Columns,
     Filters,
     FirstVotes,
     Json,
@@ -21,13 +22,15 @@ from btdagg.cli.common import (
     files_read,
     filtered,
     is_given,
+    model_or_panel,
     note,
     out,
     print_json,
+    provenance_of,
     single_votes,
+    tables_of,
     what_is_pooled,
 )
-from btdagg.cli.fitted_files import model_or_panel
 from btdagg.cli.prior import (
     PriorOption,
     chosen_prior,
@@ -36,8 +39,6 @@ from btdagg.cli.prior import (
     posterior_as_json,
     what_was_done,
 )
-from btdagg.cli.provenance import provenance_of
-from btdagg.cli.tables import Columns, tables_of
 from btdagg.model.calibration_set import PARAMETERS
 from btdagg.votes.join import with_task
 
@@ -79,9 +80,6 @@ def calibrate(
             show_default=False,
         ),
     ] = None,
-    n_refits: Annotated[int, typer.Option(help="Number of bootstrap refits.")] = 1000,
-    level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
-    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
     prior: PriorOption = None,
     json: Json = False,
 ) -> None:
@@ -96,11 +94,7 @@ def calibrate(
 
     Example: btdagg calibrate votes.csv labels.csv --filter judge=gpt-5.4 -o model.json
     """
-    at_least(n_votes, "--votes", 1)
-    at_least(n_refits, "--n-refits", 2)
-    at_least(seed, "--seed", 0)
-    if not 0 < level < 1:
-        raise btdagg.InputError(f"--level is {level:g}, expected a number above 0 and below 1")
+    at_least(n_votes, "-n", 1)
     if refits is not None and refits.resolve() == output.resolve():
         raise btdagg.InputError(f"--refits is {refits}, the file of the model")
     reads = files_read(context, "output", "refits")
@@ -133,9 +127,6 @@ def calibrate(
             items.labels,
             groups=items.groups,
             prior=known,
-            n_refits=n_refits,
-            level=level,
-            seed=seed,
         )
     calibration.model.save(output)
     if sure is not None and refits is not None:
@@ -180,8 +171,8 @@ def calibrate(
     if sure is not None:
         units = "items" if items.groups is None else "groups"
         out.print(
-            f"{100 * level:.4g}% intervals from {n_refits} refits to {sure.n_units} resampled "
-            f"{units}:"
+            f"{sure.level:.0%} intervals from {len(sure.parameters)} refits to {sure.n_units} "
+            f"resampled {units}:"
         )
         for name in (*PARAMETERS, "mae"):
             out.print(f"  {name.upper() if name == 'mae' else name} {getattr(sure, name)}")
@@ -240,7 +231,7 @@ def _of_histogram(
             "sql --histogram has"
         )
     if n_votes is not None:
-        raise btdagg.InputError(f"--votes wants single votes, and {raw.source} is a histogram")
+        raise btdagg.InputError(f"-n is for single votes, and {raw.source} is a histogram")
     everything = btdagg.votes.read_histogram(raw)
     table = filtered(everything, filters)
     items = _FromHistogram(*table.items(), None, table.n_unlabelled, 0)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import btdagg
-from btdagg._util.files import TABLE_SUFFIXES, write_table
-from btdagg._util.outputs import require_file, table_if_any
+from btdagg._util.files import write_table
+from btdagg._util.outputs import table_if_any
 from btdagg.cli.common import (
+    Columns,
     Filters,
-    Force,
     Json,
     VotesFile,
     files_read,
@@ -20,9 +20,10 @@ from btdagg.cli.common import (
     out,
     print_json,
     say_what_is_pooled,
+    table_to_write,
+    tables_of,
 )
 from btdagg.cli.console import write_data
-from btdagg.cli.tables import Columns, tables_of
 from btdagg.estimates.sample_design import WHOLE, ChosenItems, Design
 from btdagg.estimates.to_label import Drawing
 from btdagg.report.table import Entry
@@ -37,8 +38,7 @@ def choose(
     n: Annotated[
         int,
         typer.Option(
-            "--number",
-            "-n",
+            "--items",
             help="How many items to draw, those of --after among them; with --group, how many "
             "groups.",
             show_default=False,
@@ -54,7 +54,7 @@ def choose(
         ),
     ] = None,
     design: Annotated[
-        str | None,
+        Design | None,
         typer.Option(
             help="simple: any items are as likely as any others. stratified: each stratum of items "
             "with like votes has its share.",
@@ -83,7 +83,6 @@ def choose(
     ] = None,
     filters: Filters = None,
     columns: Columns = None,
-    force: Force = False,
     json: Json = False,
 ) -> None:
     """Draw the items to label by chance, and write with what probability each was drawn.
@@ -92,25 +91,19 @@ def choose(
     round and an empty label to fill in. btdagg estimate reads the file as it is then. The same
     votes and seed give the same items on every machine, whatever the order of the rows.
 
-    Example: btdagg choose votes.csv -n 50 -o to_label.csv
+    Example: btdagg choose votes.csv --items 50 -o to_label.csv
     """
-    if output is not None and output.suffix.lower() not in TABLE_SUFFIXES:
-        wanted = ", ".join(TABLE_SUFFIXES)
-        raise btdagg.InputError(f"--output is {output}, expected a name in {wanted}")
+    table_to_write("--output", output, files_read(context, "output"))
     if output is not None:
-        reads = files_read(context, "output")
-        require_file("--output", output, reads=reads)
-        if not force:
-            _refuse_to_lose_labels(output)
+        _refuse_to_lose_labels(output)
     places = [votes] if after is None else [votes, after]
     raw_votes, *before = tables_of(columns, *places)
     table = filtered(btdagg.read_votes(raw_votes), filters)
     drawing = Drawing(table, None if group is None else group.strip().lower())
-    by = cast("Design | None", design)
     if before:
-        chosen, frame = drawing.more(n, before[0], by, seed)
+        chosen, frame = drawing.more(n, before[0], design, seed)
     else:
-        chosen, frame = drawing.first(n, by or "simple", seed or 0)
+        chosen, frame = drawing.first(n, design or "simple", seed or 0)
     say_what_is_pooled(table, "takes", ["task"])
     if output is None:
         write_data(frame.write_ndjson() if json else frame.write_csv())
@@ -126,9 +119,7 @@ def _refuse_to_lose_labels(path: Path) -> None:
     """Raise an `InputError` if somebody has added labels to a file that this command wrote."""
     existing = table_if_any(path)
     if existing is not None and "label" in existing and existing["label"].count():
-        raise btdagg.InputError(
-            f"--output is {path}, which has labels; choose another name, or --force to replace it"
-        )
+        raise btdagg.InputError(f"--output is {path}, which has labels; choose another name")
 
 
 def _show(chosen: ChosenItems, frame: pl.DataFrame, group: str | None, output: Path) -> None:

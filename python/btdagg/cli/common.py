@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from btdagg._core import InputError
+from btdagg._util.files import TABLE_SUFFIXES, read_whole
+from btdagg._util.outputs import require_file
 from btdagg.cli.console import Terminal, write_data
-from btdagg.votes import Table
+from btdagg.model.davidson import DavidsonModel
+from btdagg.model.panel import PANEL_FILE, PanelModel
+from btdagg.votes import Table, read_table
+from btdagg.votes.provenance import Provenance, ProvenanceWarning
+from btdagg.votes.source import STANDARD_INPUT
+from btdagg.votes.table import listing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,6 +54,17 @@ LabelsFile = Annotated[
         show_default=False,
     ),
 ]
+Columns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--column",
+        metavar="NAME=COLUMN",
+        help="Read a column under another name: item=qid reads qid as item. Repeat for more. "
+        "Applies to every file that has the column, which may get two names: vote=verdict and "
+        "label=verdict.",
+        show_default=False,
+    ),
+]
 Filters = Annotated[
     list[str] | None,
     typer.Option(
@@ -57,9 +77,7 @@ Filters = Annotated[
 ]
 FirstVotes = Annotated[
     int | None,
-    typer.Option(
-        "--votes", "-n", help="Use only the first N votes of each item.", show_default="all"
-    ),
+    typer.Option("-n", help="Use only the first N votes of each item.", show_default="all"),
 ]
 Force = Annotated[
     bool,
@@ -72,19 +90,16 @@ Force = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-def parse_filters(filters: Sequence[str] | None, *, any_case: bool = True) -> dict[str, list[str]]:
-    """Parse COLUMN=VALUE texts to the values of each column, in lower case if it is of any case.
-
-    Raises
-    ------
-    InputError
-        If a text has no ``=``.
-    """
+def parse_filters(
+    filters: Sequence[str] | None, *, any_case: bool = True, option: str = "--filter"
+) -> dict[str, list[str]]:
+    """Parse COLUMN=VALUE texts to the values of each column, in lower case if it is of any case."""
     wanted: dict[str, list[str]] = {}
-    for given in filters or ():
-        column, equals, value = given.partition("=")
+    for text in filters or ():
+        column, equals, value = text.partition("=")
         if not equals or not column.strip():
-            raise InputError(f"--filter is {given!r}, expected COLUMN=VALUE")
+            what = "COLUMN=VALUE" if option == "--filter" else "NAME=COLUMN"
+            raise InputError(f"{option} is {text!r}, expected {what}")
         name = column.strip().lower() if any_case else column.strip()
         wanted.setdefault(name, []).append(value.strip())
     return wanted
@@ -97,27 +112,15 @@ def filtered(table: AnyTable, filters: Sequence[str] | None) -> AnyTable:
 
 
 def at_least(value: int | None, option: str, least: int) -> None:
-    """Check that the number given for an option is large enough; None passes.
-
-    Raises
-    ------
-    InputError
-        If it is less than `least`.
-    """
+    """Check that the number given for an option is large enough; None passes."""
     if value is not None and value < least:
         raise InputError(f"{option} is {value}, expected at least {least}")
 
 
 def single_votes(votes: Votes, n_votes: object) -> None:
-    """Check that --votes is not used with counts.
-
-    Raises
-    ------
-    InputError
-        If --votes is given and the table has counts.
-    """
+    """Check that -n is not used with counts."""
     if n_votes is not None and votes.are_counts:
-        raise InputError(f"--votes wants single votes, and {votes.source} has counts")
+        raise InputError(f"-n is for single votes, and {votes.source} has counts")
 
 
 def files_read(context: typer.Context, *outputs: str) -> list[str]:
@@ -183,3 +186,77 @@ def progress_bar(what: str) -> Iterator[Callable[[int], Callable[[], object]]]:
             return lambda: bar.advance(task)
 
         yield start
+
+
+def tables_of(
+    columns: Sequence[str] | Mapping[str, str] | None, *places: str | Path
+) -> list[Table]:
+    """Read tables from files or standard input, with columns renamed as --column says."""
+    if sum(str(place) == STANDARD_INPUT for place in places) > 1:
+        raise InputError("standard input is named twice, expected it for one table only")
+    if isinstance(columns, Mapping):
+        columns = [f"{name}={column}" for name, column in columns.items()]
+    wanted = renames(columns)
+    tables = [read_table(place, []) for place in places]
+    for name, column in wanted.items():
+        if not any(column in table.columns for table in tables):
+            there = "; ".join(f"{table.source} has {listing(table.columns)}" for table in tables)
+            raise InputError(f"--column {name}={column}: no column {column!r}; {there}")
+    return [
+        read_table(table, [], columns={n: c for n, c in wanted.items() if c in table.columns})
+        for table in tables
+    ]
+
+
+def renames(columns: Sequence[str] | None) -> dict[str, str]:
+    """Parse NAME=COLUMN texts to columns by name."""
+    wanted: dict[str, str] = {}
+    for text in columns or ():
+        name, equals, column = (part.strip().lower() for part in text.partition("="))
+        if not (name and equals and column):
+            raise InputError(f"--column is {text!r}, expected NAME=COLUMN")
+        if name in wanted:
+            raise InputError(f"--column {name} is given twice")
+        wanted[name] = column
+    # The labels' column may be called as the votes' is, which stays in the file of votes.
+    return {c: c for c in wanted.values() if c in ("vote", "label") and c not in wanted} | wanted
+
+
+def model_or_panel(path: Path) -> DavidsonModel | PanelModel:
+    """Load a model, or the model of a panel, whichever a file holds."""
+    content = read_whole(path)
+    if f'"{PANEL_FILE.name}"'.encode() in content[:200]:
+        return PanelModel.from_json(content, source=str(path))
+    return DavidsonModel.from_json(content, source=str(path))
+
+
+def provenance_of(votes: Votes | Histogram, n_votes: int | None) -> Provenance:
+    """Return the provenance of votes, with the number used per item."""
+    return replace(Provenance.of(votes), n_votes=n_votes)
+
+
+def say_differences(differences: Iterable[str]) -> None:
+    """Print each difference on standard error, once."""
+    for text in dict.fromkeys(differences):
+        note(f"warning: {text}")
+
+
+@contextmanager
+def differences_said() -> Iterator[None]:
+    """Print provenance warnings of the library; pass other warnings on."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ProvenanceWarning)
+        yield
+    say_differences(str(w.message) for w in caught if w.category is ProvenanceWarning)
+    for other in caught:
+        if other.category is not ProvenanceWarning:
+            warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)
+
+
+def table_to_write(option: str, path: Path | None, reads: Sequence[str]) -> None:
+    """Check, before any work, that a table can be written to a file."""
+    if path is None:
+        return
+    if path.suffix.lower() not in TABLE_SUFFIXES:
+        raise InputError(f"{option} is {path}, expected a name in {', '.join(TABLE_SUFFIXES)}")
+    require_file(option, path, reads=reads)

@@ -9,25 +9,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import btdagg
-from btdagg._util.files import TABLE_SUFFIXES, write_table
-from btdagg._util.outputs import require_file
+from btdagg._util.files import read_whole, write_table
 from btdagg.cli.common import (
+    Columns,
     Filters,
     FirstVotes,
     Json,
     VotesFile,
     at_least,
+    differences_said,
     files_read,
     filtered,
     out,
     print_json,
+    say_differences,
     say_what_is_pooled,
     single_votes,
+    table_to_write,
+    tables_of,
 )
 from btdagg.cli.console import write_data
-from btdagg.cli.provenance import say_differences
-from btdagg.cli.stopping import load_if_rule
-from btdagg.cli.tables import Columns, tables_of
+from btdagg.model.davidson import MODEL_FILE
 from btdagg.votes.table import counts_of
 
 if TYPE_CHECKING:
@@ -36,11 +38,6 @@ if TYPE_CHECKING:
 
     from btdagg.model import Refits
     from btdagg.online import StoppingRule
-
-# Columns of labels that are decided. Gold labels have the first two, and may have counts besides.
-_FIRST = ["item", "label", "minus", "tie", "plus"]
-_SURE = ({"p_minus", "p_tie", "p_plus"}, {"settled"}, {"settled", "change_risk"})
-_STABLE = {"agreement", "stable"}
 
 
 def decide(
@@ -91,13 +88,9 @@ def decide(
 
     Example: btdagg decide model.json votes.parquet -o decided.csv
     """
-    if output is not None and output.suffix.lower() not in TABLE_SUFFIXES:
-        wanted = ", ".join(TABLE_SUFFIXES)
-        raise btdagg.InputError(f"--output is {output}, expected a name in {wanted}")
-    if output is not None:
-        require_file("--output", output, reads=files_read(context, "output"))
-    at_least(n_votes, "--votes", 1)
-    rule = load_if_rule(model)
+    table_to_write("--output", output, files_read(context, "output"))
+    at_least(n_votes, "-n", 1)
+    rule = _load_if_rule(model)
     if rule is not None and refits is not None:
         raise btdagg.InputError(f"--refits wants a model, and {model} is a stopping rule")
     fitted = btdagg.DavidsonModel.load(model) if rule is None else rule.model
@@ -153,6 +146,20 @@ def _load_refits(path: Path, model: btdagg.DavidsonModel) -> Refits:
     if refits.model != model:
         raise btdagg.InputError(f"{path}: refits of another model than the one that decides")
     return refits
+
+
+def _load_if_rule(path: Path) -> StoppingRule | None:
+    """Read a rule; return None if the file is something else, such as a model."""
+    content = read_whole(path)
+    head = content[:200]
+    if f'"{MODEL_FILE.name}"'.encode() in head:  # the usual case, which need not import rules
+        return None
+    from btdagg.online.rule import RULE_FILE, StoppingRule
+
+    if f'"{RULE_FILE.name}"'.encode() not in head:
+        return None
+    with differences_said():
+        return StoppingRule.from_json(content, source=str(path))
 
 
 def _decided(

@@ -127,14 +127,8 @@ def demo(
         votes, labels = output / _VOTES, output / _LABELS
         out.print(f"\nWrote {votes} and {labels}. To evaluate them, or your own files:")
         command = [
-            "btdagg",
-            "evaluate",
-            str(votes),
-            str(labels),
-            "--votes",
-            "4,8",
-            "--prior",
-            "none",
+            *("btdagg", "paper", "evaluate", str(votes), str(labels)),
+            *("-n", "4,8", "--prior", "none", "--exact"),
         ]
         for option, value, usual in (("--splits", splits, 100), ("--seed", seed, 0)):
             command += [option, str(value)] if value != usual else []

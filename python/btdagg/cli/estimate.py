@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
 import btdagg
 from btdagg.cli.common import (
+    Columns,
     Filters,
     FirstVotes,
     Force,
@@ -19,22 +20,22 @@ from btdagg.cli.common import (
     at_least,
     files_read,
     filtered,
+    model_or_panel,
     note,
     out,
     print_json,
     single_votes,
+    tables_of,
     what_is_pooled,
 )
-from btdagg.cli.fitted_files import model_or_panel
 from btdagg.cli.reporting import (
     ReportOption,
+    names,
     open_report,
     print_report_table,
     refuse_report,
     say_where,
 )
-from btdagg.cli.systems import columns_of_systems, show_systems
-from btdagg.cli.tables import Columns, tables_of
 from btdagg.estimates.items import all_items, with_remarks
 from btdagg.estimates.prediction_powered import estimate_items
 from btdagg.estimates.to_label import COLUMNS, with_design
@@ -44,12 +45,14 @@ from btdagg.report.tables.estimates import (
     differences_table,
     estimates_table,
     fields_of,
+    system_fields,
+    systems_table,
 )
 from btdagg.votes.join import with_task
 from btdagg.votes.source import read_table
 
 if TYPE_CHECKING:
-    from btdagg.estimates import Estimates
+    from btdagg.estimates import Estimates, SystemEstimates
     from btdagg.votes import Labels, Votes
 
 
@@ -98,21 +101,6 @@ def estimate(
             show_default="calibrated on these labels, each item without its group",
         ),
     ] = None,
-    prior: Annotated[
-        str,
-        typer.Option(
-            help="Prior of the calibration: weak, or a file of btdagg.Prior.save that was not "
-            "learned from these items.",
-        ),
-    ] = "weak",
-    probability: Annotated[
-        str | None,
-        typer.Option(
-            help="Column of the labels with the probability by which an item was chosen to be "
-            "labelled.",
-            show_default="probability, if it exists",
-        ),
-    ] = None,
     drawn: Annotated[
         Path | None,
         typer.Option(
@@ -121,14 +109,6 @@ def estimate(
             show_default=False,
         ),
     ] = None,
-    simple_sample: Annotated[
-        bool,
-        typer.Option(
-            "--simple-sample",
-            help="Say that the labelled items are a simple random sample of all items. Labels "
-            "without a probability are taken as one, with a remark.",
-        ),
-    ] = False,
     n_votes: FirstVotes = None,
     width: Annotated[
         float | None,
@@ -137,8 +117,6 @@ def estimate(
             show_default=False,
         ),
     ] = None,
-    level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
-    seed: Annotated[int, typer.Option(help="Seed of the folds.")] = 0,
     report: ReportOption = None,
     force: Force = False,
     json: Json = False,
@@ -153,39 +131,23 @@ def estimate(
 
     Example: btdagg estimate votes.parquet labels.csv --filter judge=gpt-5.4 --by task
     """
-    at_least(n_votes, "--votes", 1)
-    at_least(seed, "--seed", 0)
+    at_least(n_votes, "-n", 1)
     refuse_report(report, reads := files_read(context, "report"), force)
-    if model is not None and prior != "weak":
-        raise btdagg.InputError("--prior is given with --model, which needs no calibration")
-    if panel is not None and prior != "weak":
-        raise btdagg.InputError("--prior is given with --panel, which is calibrated without one")
     if baseline is not None and systems is None:
-        raise btdagg.InputError("--baseline wants --systems")
-    for option, value in {"--by": by, "--width": width, "--seed": seed or None}.items():
+        raise btdagg.InputError("--baseline is for --systems")
+    for option, value in {"--by": by, "--width": width}.items():
         if value is not None and systems is not None:
-            raise btdagg.InputError(f"{option} is given with --systems; want one of the two")
-    if simple_sample and (drawn is not None or probability is not None):
-        other = "--drawn" if drawn is not None else "--probability"
-        raise btdagg.InputError(f"--simple-sample is given with {other}; want one of the two")
-    if drawn is not None and probability is not None:
-        raise btdagg.InputError("--probability is given with --drawn; want one of the two")
+            raise btdagg.InputError(f"{option} is given with --systems, expected one of the two")
     raw_votes, raw_labels = tables_of(columns, votes, labels)
     gold = btdagg.read_labels(raw_labels)
     n_not_labelled = 0
     if drawn is not None:
         gold, n_not_labelled = with_design(gold, read_table(drawn, []))
-    elif simple_sample and "probability" in gold.columns:
-        raise btdagg.InputError(
-            f"--simple-sample is given, and {gold.source} has a column probability"
-        )
     elif set(COLUMNS) - {"task", "group"} <= set(gold.columns):
         n_not_labelled = gold.n_missing
     table = filtered(with_task(btdagg.read_votes(raw_votes), gold), filters)
     single_votes(table, n_votes)
-    by, panel, probability = (
-        None if name is None else name.strip().lower() for name in (by, panel, probability)
-    )
+    by, panel = (None if name is None else name.strip().lower() for name in (by, panel))
     fitted = None if model is None else model_or_panel(model)
     judges = None
     if isinstance(fitted, btdagg.PanelModel):
@@ -196,8 +158,7 @@ def estimate(
         by=by,
         panel=panel,
         judges=judges,
-        systems=columns_of_systems(systems),
-        probability=probability,
+        systems=_columns_of_systems(systems),
         n_votes=n_votes,
     )
     pooled = [name for name in (by, panel) if name is not None]
@@ -207,12 +168,11 @@ def estimate(
             f"{n_not_labelled} items of {drawn or gold.source} were drawn and have no label; if "
             "people left out those that were hard, the labels are no sample of all items"
         )
-    if items.probabilities is None and not simple_sample and np.isnan(items.outcomes).any():
+    if items.probabilities is None and np.isnan(items.outcomes).any():
         remarks.append(
             f"{gold.source} does not say how its items were drawn, and they are taken as a simple "
-            "random sample (--simple-sample says that they are; btdagg choose draws one)"
+            "random sample; btdagg choose draws one"
         )
-    given: dict[str, Any] = {"model": fitted, "prior": _prior(prior), "level": level}
     if items.systems is not None:
         ranked = btdagg.estimate_systems(
             items.counts,
@@ -221,19 +181,19 @@ def estimate(
             groups=items.groups,
             probabilities=items.probabilities,
             baseline=baseline,
-            **given,
+            model=fitted,
         )
         ranked = with_remarks(ranked, (*remarks, *items.remarks))
         for remark in ranked.remarks:
             note(remark)
-        show_systems(ranked, json=json)
+        _show_systems(ranked, json=json)
         if report is not None:
             title = f"Systems of {Path(table.source).name}"
             with open_report(report, title, context, reads, force) as folder:
                 write_systems(folder, ranked)
             say_where(report)
         return
-    found = with_remarks(estimate_items(items, seed=seed, **given), remarks)
+    found = with_remarks(estimate_items(items, model=fitted), remarks)
     enough = None if width is None else found.labels_for(width)
     for remark in found.remarks:
         note(remark)
@@ -316,14 +276,6 @@ def _labels_for(found: Estimates, width: float, n_labels: int | None) -> str:
     return f"net win rate: an interval {width:g} wide takes {enough}"
 
 
-def _prior(option: str) -> btdagg.Prior | Literal["weak"]:
-    if option == "weak":
-        return "weak"
-    if not Path(option).exists():
-        raise btdagg.InputError(f"--prior is {option!r}, expected weak or a file")
-    return btdagg.Prior.load(option)
-
-
 def estimates_as_json(found: Estimates) -> dict[str, Any]:
     """Return everything that is estimated as plain values."""
     return {
@@ -342,4 +294,46 @@ def estimates_as_json(found: Estimates) -> dict[str, Any]:
             for name, one in of.items()
         ],
         "remarks": list(found.remarks),
+    }
+
+
+def _columns_of_systems(option: str | None) -> tuple[str, str] | None:
+    """Parse --systems."""
+    if option is None:
+        return None
+    columns = names(option, "--systems")
+    if len(columns) != 2 or columns[0] == columns[1]:
+        raise btdagg.InputError(
+            f"--systems is {option!r}, expected the two columns that name the systems of A and "
+            "B, such as system_a,system_b"
+        )
+    return columns[0], columns[1]
+
+
+def _show_systems(ranked: SystemEstimates, *, json: bool) -> None:
+    """Print systems from the strongest to the weakest, as a table or as JSON."""
+    if json:
+        print_json(_systems_as_json(ranked))
+        return
+    print_report_table(systems_table(ranked))
+    first = [str(name) for name, one in ranked.systems.items() if one.is_tied]
+    best = f"{first[0]} is the strongest" if len(first) == 1 else f"{len(first)} may be strongest"
+    out.print(f"{best}: {', '.join(first)}" if len(first) > 1 else best, soft_wrap=True)
+
+
+def _systems_as_json(ranked: SystemEstimates) -> dict[str, Any]:
+    """Return everything that is estimated as plain values."""
+    nu = ranked.tie_parameter
+    ends = [None if end != end else end for end in (nu.low, nu.high)]
+    return {
+        "n_items": ranked.n_items,
+        "n_labels": ranked.n_labels,
+        "n_groups": ranked.n_groups,
+        "level": ranked.level,
+        "baseline": ranked.baseline,
+        "systems": [system_fields(str(name), one) for name, one in ranked.systems.items()],
+        "tie_parameter": {"value": nu.estimate, "low": ends[0], "high": ends[1]},
+        "pvalues": ranked.pvalues.tolist(),
+        "weight": ranked.weight,
+        "remarks": list(ranked.remarks),
     }

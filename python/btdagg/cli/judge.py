@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from btdagg._core import InputError
-from btdagg.cli.common import Json, at_least, note
+from btdagg.cli.common import Json, at_least, differences_said, note, say_differences, tables_of
 from btdagg.cli.judge_output import (
+    run_asking,
     say_decisions,
     say_estimate,
     say_labelling,
@@ -19,10 +20,7 @@ from btdagg.cli.judge_output import (
     say_run,
     say_stopped,
 )
-from btdagg.cli.judge_progress import run_asking
 from btdagg.cli.judge_settings import JudgeFlags, PairsFile, with_judge_flags
-from btdagg.cli.provenance import differences_said, say_differences
-from btdagg.cli.tables import tables_of
 
 if TYPE_CHECKING:
     from btdagg.judge.pairs import Pair, Pairs

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from btdagg._core import InputError
-from btdagg.cli.stopping import load_rule
+from btdagg.cli.common import differences_said
 from btdagg.judge.client import STATUSES
 from btdagg.judge.judging import Judging
 from btdagg.judge.limits import Limits
@@ -341,6 +341,22 @@ def _stopping_rule(text: str, keys: dict[str, Any]) -> StoppingRule | RuleKind:
     file = Path(text)
     if not (file.suffix or file.name != text or file.exists()):
         raise InputError(f"--stop is {text!r}, expected {WANTED}, or the file of a rule")
-    rule = load_rule(file, keys.get("n"), keys.get("order", Judging.order))
+    rule = _load_rule(file, keys.get("n"), keys.get("order", Judging.order))
     keys["n"] = rule.n
+    return rule
+
+
+def _load_rule(path: Path, n: int | None, order: str) -> StoppingRule:
+    """Read a rule, and check that it fits the votes of the job."""
+    from btdagg.online import StoppingRule
+
+    with differences_said():
+        rule = StoppingRule.load(path)
+    if n not in (None, rule.n):
+        raise InputError(f"-n is {n}, and the rule of {path} is for {rule.n} votes")
+    if order == "both" and rule.step % 2:
+        raise InputError(
+            f"the rule of {path} has step {rule.step}, and votes come in both orders: make "
+            "the rule with btdagg plan --step 2"
+        )
     return rule

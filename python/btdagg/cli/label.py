@@ -10,18 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from btdagg._core import InputError
-from btdagg._util.files import TABLE_SUFFIXES
-from btdagg._util.outputs import require_file, table_if_any
-from btdagg.cli.common import Force, at_least, files_read, note, out
-from btdagg.cli.tables import Columns, tables_of
+from btdagg._util.outputs import table_if_any
+from btdagg.cli.common import Columns, at_least, files_read, note, out, table_to_write, tables_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import polars as pl
 
     from btdagg.judge.pairs import Pairs
-    from btdagg.labelling import Answer, LabelStore
+    from btdagg.labelling import LabelStore
     from btdagg.votes import Table
 
 TOKEN = "BTDAGG_LABEL_TOKEN"
@@ -50,17 +46,17 @@ def label(
             show_default=False,
         ),
     ],
-    items: Annotated[
+    drawn: Annotated[
         Path | None,
         typer.Option(
-            help="Items to label, in this order (column item; optional probability and group, "
-            "which go to the labels).",
+            help="The file of btdagg choose, or another one with the items to label, in this order "
+            "(column item; optional probability and group, which go to the labels).",
             show_default="all pairs, in a random order",
         ),
     ] = None,
     n_items: Annotated[
         int | None,
-        typer.Option("--number", "-n", help="Label the first N items.", show_default="all"),
+        typer.Option("--items", help="Label the first N items.", show_default="all"),
     ] = None,
     votes: Annotated[
         str | None,
@@ -79,16 +75,6 @@ def label(
             show_default="the output's name with .db",
         ),
     ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            help="Seed of the order of items and of sides; the store keeps it.", show_default="0"
-        ),
-    ] = None,
-    rater: Annotated[
-        str | None,
-        typer.Option(help="Write the labels of this rater alone.", show_default="of all"),
-    ] = None,
     export: Annotated[
         bool, typer.Option("--export", help="Write what the store has, and serve no page.")
     ] = False,
@@ -106,7 +92,6 @@ def label(
         ),
     ] = None,
     columns: Columns = None,
-    force: Force = False,
 ) -> None:
     """Label pairs by hand, on a page in the browser; Ctrl-C ends it.
 
@@ -120,15 +105,11 @@ def label(
     The address has a token, which is new each time unless the environment variable
     BTDAGG_LABEL_TOKEN has one.
 
-    Example: btdagg label pairs.jsonl -o human.csv -n 50
+    Example: btdagg label pairs.jsonl -o human.csv --items 50
     """
-    if output.suffix.lower() not in TABLE_SUFFIXES:
-        raise InputError(f"--output is {output}, expected a name in {', '.join(TABLE_SUFFIXES)}")
-    at_least(n_items, "-n", 1)
-    at_least(seed, "--seed", 0)
+    at_least(n_items, "--items", 1)
     place = store if store is not None else str(output.with_suffix(".db"))
-    reads = [*files_read(context, "output"), place]
-    require_file("--output", output, reads=reads)
+    table_to_write("--output", output, [*files_read(context, "output"), place])
     from btdagg._util.extras import needs
 
     with needs("label", "labelling"):
@@ -147,33 +128,22 @@ def label(
     from btdagg.judge.pairs import read_pairs
     from btdagg.votes import read_votes
 
-    raw = tables_of(columns, pairs, *(each for each in (items, votes) if each is not None))
+    raw = tables_of(columns, pairs, *(each for each in (drawn, votes) if each is not None))
     several = read_pairs(raw[0])
-    chosen = None if items is None else _chosen(raw[1])
+    chosen = None if drawn is None else _chosen(raw[1])
     of_judge = None if votes is None else read_votes(raw[-1])
     if n_identical := several.n_identical:
         note(f"{n_identical} pairs of {pairs} have the same text on both sides")
-    with LabelStore(place, create=not export, seed=seed) as opened:
+    with LabelStore(place, create=not export) as opened:
         order = None if chosen is None else chosen["item"].to_list()
         assignment = Assignment(several, opened.seed, order, n_items)
         outcome = Outcome(assignment, _carried(several, chosen), of_judge)
         session = Session(opened, assignment, outcome)
-        if not force:
-            _refuse_to_lose(output, opened)
-
-        def wanted() -> Sequence[Answer]:
-            found = opened.answers()
-            if rater is None:
-                return found
-            kept = [each for each in found if each.rater == rater]
-            if not kept and (export or found):
-                names = ", ".join(sorted({each.rater for each in found})) or "nobody"
-                raise InputError(f"--rater is {rater!r}, and labels are by {names}")
-            return kept
+        _refuse_to_lose(output, opened)
 
         def write() -> None:
-            if found := wanted():  # a table without rows is none
-                outcome.save(found, output)
+            if answers := opened.answers():  # a table without rows is none
+                outcome.save(answers, output)
 
         if export and not opened.answers():
             raise InputError(f"{opened.name}: has no label to write")
@@ -182,10 +152,10 @@ def label(
             say = partial(out.print, soft_wrap=True)
             serve_labels(session, server, write, lambda address: say(f"open {address}"))
             write()
-        found = wanted()
-        for line in outcome.lines([each for each in found if each.item in assignment]):
+        answers = opened.answers()
+        for line in outcome.lines([each for each in answers if each.item in assignment]):
             out.print(line, soft_wrap=True)
-        written = f"wrote {output}" if found else f"nothing to write to {output} yet"
+        written = f"wrote {output}" if answers else f"nothing to write to {output} yet"
         out.print(f"{written}; the labels are kept in {opened.name}", soft_wrap=True)
 
 
@@ -244,8 +214,7 @@ def _refuse_to_lose(path: Path, store: LabelStore) -> None:
         if (item, rater) not in kept:
             raise InputError(
                 f"--output is {path}, with a label of item {item!r} by {rater} that {store.name} "
-                "does not have; want the store that it came from, another name, or --force to "
-                "replace it"
+                "does not have; expected the store that it came from, or another name"
             )
         if number != (now := kept[item, rater]):
             replaced.append(f"item {item!r} by {rater} from {_labelled(label)} to {_labelled(now)}")

@@ -5,9 +5,10 @@ The file is not called run.py because `btdagg.cli.run` is the function that runs
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,18 +18,31 @@ import typer
 import btdagg
 from btdagg._util.files import write_table
 from btdagg._util.outputs import OutputFolder
-from btdagg.cli.common import Force, Json, files_read, note, out, print_json, progress_bar
+from btdagg.cli.common import (
+    Force,
+    Json,
+    differences_said,
+    files_read,
+    note,
+    out,
+    print_json,
+    progress_bar,
+    tables_of,
+)
 from btdagg.cli.estimate import estimates_as_json, over_all_items, win_rate_line
-from btdagg.cli.fitted_files import names_of_files, save_fitted
-from btdagg.cli.judge_output import say_estimate, say_rule, say_run, status_of
-from btdagg.cli.judge_progress import run_asking
+from btdagg.cli.judge_output import (
+    run_asking,
+    saved_as_dict,
+    say_estimate,
+    say_rule,
+    say_run,
+    say_saved,
+    status_of,
+)
 from btdagg.cli.judge_settings import JudgeFlags, PairsFile, with_judge_flags
 from btdagg.cli.prior import PriorOption, methods_with_priors, prior_of_tasks, priors_of
-from btdagg.cli.provenance import differences_said
 from btdagg.cli.reporting import open_report, refuse_report, say_where
 from btdagg.cli.score_table import evaluation_as_json, print_table
-from btdagg.cli.stopping import saved_as_dict, say_saved
-from btdagg.cli.tables import tables_of
 from btdagg.evaluation import CrossFit, GroupTest, Protocol
 from btdagg.evaluation import evaluate as run_evaluation
 from btdagg.report.sections import write_estimates, write_protocols, write_scores
@@ -36,6 +50,7 @@ from btdagg.report.study import Study
 
 if TYPE_CHECKING:
     from btdagg.judge.pairs import Pairs
+    from btdagg.pipeline import Fitted
     from btdagg.votes import Votes
 
 # None has a name that a user's own file is likely to have.
@@ -128,7 +143,7 @@ def run(
         write_table(found.decided, file, ".csv")
     results: dict[str, Any] = {
         "n_items": found.decided.height,
-        "models": save_fitted(found.fitted, folder, pipeline.tasks),
+        "models": _save_fitted(found.fitted, folder, pipeline.tasks),
         "not_decided": found.not_decided,
         "labels": str(output / _DECIDED),
         "evaluation": None,
@@ -183,5 +198,43 @@ def _with_prompts(votes: Votes, pairs: Pairs) -> Votes:
 
 def _files(tasks: Sequence[str], has_rules: bool) -> list[str]:
     """Return the names of the files that a job may write, besides its store and its report."""
-    models, rules = zip(*names_of_files(tasks).values(), strict=True)
+    models, rules = zip(*_names_of_files(tasks).values(), strict=True)
     return [_DECIDED, _VOTES, _EVALUATION, *models, *(rules if has_rules else ())]
+
+
+def _names_of_files(tasks: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Return file names for the model and the rule of each task, all different."""
+    names: dict[str, tuple[str, str]] = {}
+    taken: set[str] = set()
+    for task in dict.fromkeys(tasks):
+        end = next(end for end in _ends_of_names(task) if end.casefold() not in taken)
+        taken.add(end.casefold())
+        names[task] = (f"model{end}", f"rule{end}")
+    return names
+
+
+def _save_fitted(
+    fitted: Mapping[str, Fitted], folder: OutputFolder, tasks: Iterable[str]
+) -> dict[str, dict[str, Any]]:
+    """Write the model and, if there is one, the rule of each task; return their paths by task.
+
+    `tasks` are those that were expected, so that file names do not depend on which could be fitted.
+    """
+    told = {}
+    names = _names_of_files([*tasks, *fitted])
+    for task, one in fitted.items():
+        model, rule = names[task]
+        folder.write(model, one.model.to_json() + "\n")
+        told[task] = {"file": str(folder.path / model), "n_labels": one.calibration.n_labels}
+        if one.rule is not None:
+            folder.write(rule, one.rule.to_json() + "\n")
+            told[task]["rule"] = str(folder.path / rule)
+    return told
+
+
+def _ends_of_names(task: str) -> Iterator[str]:
+    if not task:
+        yield ".json"
+    name = "".join(c if c.isalnum() or c in "-_." else "-" for c in task).lstrip(".") or "task"
+    yield f"-{name}.json"
+    yield from (f"-{name}-{number}.json" for number in count(2))

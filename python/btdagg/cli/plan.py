@@ -11,19 +11,21 @@ import typer
 import btdagg
 from btdagg._util.outputs import require_file
 from btdagg.cli.common import (
+    Columns,
     Filters,
     Json,
     at_least,
+    differences_said,
     files_read,
     filtered,
     note,
     out,
     print_json,
+    say_differences,
+    tables_of,
     what_is_pooled,
 )
 from btdagg.cli.prior import AnyPrior, PriorOption, chosen_prior, neighbours_of
-from btdagg.cli.provenance import differences_said, say_differences
-from btdagg.cli.tables import Columns, tables_of
 from btdagg.votes.join import with_task
 from btdagg.votes.provenance import Provenance
 
@@ -59,33 +61,21 @@ def plan(
     n_votes: Annotated[
         int | None,
         typer.Option(
-            "--votes",
             "-n",
             help="Votes per item at most: the number that the model is calibrated for.",
             show_default=False,
         ),
     ] = None,
-    epsilon: Annotated[
-        float | None,
+    stop: Annotated[
+        str,
         typer.Option(
-            help="Stop when the probability that all votes would give another label is below this.",
-            show_default=False,
+            metavar="RULE",
+            help="lossless (the very labels of all votes), epsilon=0.05 (stop where the chance "
+            "that all votes would change the label is below that), price=0.01 (stop when a "
+            "further vote removes less than this much expected absolute error) or budget=5 "
+            "(at most this many votes per item on average, where they help most).",
         ),
-    ] = None,
-    price: Annotated[
-        float | None,
-        typer.Option(
-            help="Stop when a further vote removes less than this much expected absolute error.",
-            show_default=False,
-        ),
-    ] = None,
-    budget: Annotated[
-        float | None,
-        typer.Option(
-            help="Spend at most this many votes per item on average, where they help most.",
-            show_default=False,
-        ),
-    ] = None,
+    ] = "lossless",
     step: Annotated[
         int,
         typer.Option(
@@ -117,29 +107,26 @@ def plan(
 ) -> None:
     """Make a stopping rule and forecast what it saves, before the first vote of a job.
 
-    The rule is lossless unless you give one of --epsilon, --price and --budget. The labelled items
-    show how votes are distributed. From that the command forecasts votes, calls and errors for each
-    rule and number of votes, and how much more labels would help.
+    The labelled items show how votes are distributed. From that the command forecasts votes, calls
+    and errors for each rule and number of votes, and how much more labels would help.
 
     Before the first label give --prior a saved prior, and no files: the command then forecasts
     errors and votes from the prior's tasks, each calibrated to a few of its labels with the others
     as neighbours.
 
     Example: btdagg plan model.json votes.csv labels.csv --filter judge=gpt-5.4 -n 8
-    --epsilon 0.05 -o rule.json
+    --stop epsilon=0.05 -o rule.json
     """
     if n_votes is None:
-        raise btdagg.InputError("--votes is missing, expected the votes per item at most")
-    at_least(n_votes, "--votes", 1)
+        raise btdagg.InputError("-n is missing, expected the votes per item at most")
+    at_least(n_votes, "-n", 1)
     at_least(step, "--step", 1)
     at_least(n_items, "--items", 1)
-    if sum(value is not None for value in (epsilon, price, budget)) > 1:
-        raise btdagg.InputError("give at most one of --epsilon, --price and --budget")
     if vote_price is not None and not vote_price >= 0:
         raise btdagg.InputError(f"--vote-price is {vote_price}, expected at least 0")
     if model is None:
-        if output is not None or any(value is not None for value in (epsilon, price, budget)):
-            raise btdagg.InputError("a rule wants MODEL, VOTES and LABELS")
+        if output is not None or stop != "lossless":
+            raise btdagg.InputError("MODEL is missing: a rule is made from MODEL, VOTES and LABELS")
         _before_the_first_label(
             prior, n_votes, step=step, n_items=n_items, price=vote_price or 0.0, json=json
         )
@@ -152,8 +139,8 @@ def plan(
     if fitted.provenance is not None and fitted.provenance.n_votes not in (None, n_votes):
         n_fitted = fitted.provenance.n_votes
         raise btdagg.InputError(
-            f"--votes is {n_votes}, and the model was calibrated at {n_fitted} votes an item; want "
-            f"--votes {n_fitted}, or a model that is calibrated at {n_votes}"
+            f"-n is {n_votes}, and the model was calibrated at {n_fitted} votes an item; expected "
+            f"-n {n_fitted}, or a model that is calibrated at {n_votes}"
         )
     raw_votes, raw_labels = tables_of(columns, votes, labels)
     gold = btdagg.read_labels(raw_labels)
@@ -164,18 +151,17 @@ def plan(
     known = chosen_prior(prior, others)
     # Imported here, so that the other commands begin without it.
     from btdagg import online
+    from btdagg.online.rule_kind import RuleKind
 
-    chances = online.fit_votes(items.counts, items.labels)
+    try:
+        kind = RuleKind.parse(stop)
+    except btdagg.InputError as error:
+        raise btdagg.InputError(f"--{error}") from None
+    epsilon = kind.value if kind.name == "epsilon" else None
     if fitted.provenance is not None:
         say_differences(fitted.provenance.other_values(Provenance.of(table).as_dict()))
     with differences_said():
-        rule = online.StoppingRule.lossless(fitted, n_votes, chances, step=step)
-        if epsilon is not None:
-            rule = rule.risk_bounded(fitted, n_votes, chances, epsilon=epsilon, step=step)
-        elif price is not None or budget is not None:
-            rule = rule.cost_optimal(
-                fitted, n_votes, chances, price=price, budget=budget, step=step
-            )
+        rule = kind.learn(fitted, n_votes, items.counts, items.labels, step=step)
         found = online.plan_rule(
             rule, items.counts, items.labels, n_items=n_items, price=vote_price or 0.0
         )
@@ -270,11 +256,11 @@ def _before_the_first_label(
     assert isinstance(known, btdagg.Prior)  # since a file is nothing else
     if n_votes > known.n_votes:
         raise btdagg.InputError(
-            f"--votes is {n_votes}, and the tasks of {prior} have {known.n_votes} an item; want at "
+            f"-n is {n_votes}, and the tasks of {prior} have {known.n_votes} an item; want at "
             "most as many"
         )
     if n_votes % step:
-        raise btdagg.InputError(f"--votes is {n_votes}, expected a multiple of --step, {step}")
+        raise btdagg.InputError(f"-n is {n_votes}, expected a multiple of --step, {step}")
     found = online.forecast(
         known, n_items=n_items, n_votes=_curve(n_votes, step), price=price, step=step
     )

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 import btdagg
-from btdagg.cli.common import Filters, parse_filters
+from btdagg.cli.common import Filters, model_or_panel, parse_filters
 from btdagg.cli.console import write_data
-from btdagg.cli.fitted_files import model_or_panel
 from btdagg.model.sql.queries import LabelsTable, VotesTable, histogram_query
 
 # What a name ends with that DuckDB reads as a file, and whose dots do not divide it.
 _FILES = (".parquet", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".gz")
+
+
+_COLUMNS = ("item", "vote", "sample", "task", "judge", "label", "label_task")
+_COUNTS = ("minus", "tie", "plus")
 
 
 def sql(
@@ -23,51 +26,53 @@ def sql(
         Path | None,
         typer.Argument(
             metavar="MODEL",
-            help="A model from btdagg calibrate, or a panel that was saved; not with --histogram.",
+            help="A model from btdagg calibrate, or a panel that was saved; not with --labels.",
             show_default=False,
         ),
     ] = None,
     dialect: Annotated[
-        str,
-        typer.Option(
-            "--dialect",
-            "-d",
-            help="SQL dialect: duckdb, postgresql, sqlite, spark, clickhouse, bigquery, snowflake "
-            "or trino.",
-        ),
+        Literal[
+            "duckdb",
+            "postgresql",
+            "sqlite",
+            "spark",
+            "clickhouse",
+            "bigquery",
+            "snowflake",
+            "trino",
+        ],
+        typer.Option("--dialect", "-d", help="SQL dialect."),
     ] = "duckdb",
     votes: Annotated[
         str | None,
         typer.Option(
             "--votes",
             metavar="TABLE",
-            help="Write a query that tallies and decides this table of single votes. A dot divides "
-            "schema and table.",
+            help="Write a query that tallies and decides this table of single votes (-1, 0, 1 or "
+            "B, tie, A; NULL is missing). A dot divides schema and table.",
             show_default=False,
         ),
     ] = None,
-    item: Annotated[str, typer.Option(help="Column of the items.")] = "item",
-    vote: Annotated[
-        str, typer.Option(help="Column of the votes: -1, 0, 1 or B, tie, A; NULL is missing.")
-    ] = "vote",
-    sample: Annotated[
-        list[str] | None,
+    labels: Annotated[
+        str | None,
         typer.Option(
-            help="Column that tells the votes of an item apart, where rows may be repeated. Name "
-            "all of them: --sample judge --sample order --sample sample for an export of btdagg, "
-            "and template and temperature if it has several. Equal votes of a sample count once; "
-            "different ones give NULL for the item.",
-            show_default="every row is one vote",
+            "--labels",
+            metavar="TABLE",
+            help="Table of gold labels: with --votes, write the query that counts the items of "
+            "each triple and label instead, for btdagg calibrate.",
+            show_default=False,
         ),
     ] = None,
-    task: Annotated[
-        str | None,
-        typer.Option(help="Column of the tasks, to decide items by task.", show_default=False),
-    ] = None,
-    judge: Annotated[
-        str | None,
+    columns: Annotated[
+        list[str] | None,
         typer.Option(
-            help="Column of the judges, to decide items by judge; a panel needs it.",
+            "--column",
+            metavar="NAME=COLUMN",
+            help="Read a column under another name: item, vote, label, or minus, tie, plus. "
+            "task=COLUMN and judge=COLUMN decide items by task or judge (a panel needs judge); "
+            "label_task=COLUMN is of the labels. sample=COLUMN, repeated for each, tells the votes "
+            "of an item apart where rows may be repeated: judge, order and sample for an export of "
+            "btdagg. Equal votes of a sample count once; different ones give NULL.",
             show_default=False,
         ),
     ] = None,
@@ -81,42 +86,6 @@ def sql(
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Add the columns p_minus, p_tie and p_plus.")
     ] = False,
-    histogram: Annotated[
-        bool,
-        typer.Option(
-            "--histogram",
-            help="Write the query that counts the items of each triple and label instead, for "
-            "btdagg calibrate.",
-        ),
-    ] = False,
-    labels: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TABLE",
-            help="With --histogram: table of gold labels, with the column --item names.",
-            show_default=False,
-        ),
-    ] = None,
-    label: Annotated[str, typer.Option(help="With --histogram: column of the labels.")] = "label",
-    label_task: Annotated[
-        str | None,
-        typer.Option(
-            help="With --histogram: column of the tasks of the labels, if they have tasks too.",
-            show_default=False,
-        ),
-    ] = None,
-    minus: Annotated[
-        str | None,
-        typer.Option(help="Without --votes: column that counts votes for B.", show_default="minus"),
-    ] = None,
-    tie: Annotated[
-        str | None,
-        typer.Option(help="Without --votes: column that counts ties.", show_default="tie"),
-    ] = None,
-    plus: Annotated[
-        str | None,
-        typer.Option(help="Without --votes: column that counts votes for A.", show_default="plus"),
-    ] = None,
     max_votes: Annotated[
         int | None,
         typer.Option(
@@ -129,53 +98,55 @@ def sql(
     """Print a SQL query that tallies votes and decides every item, or the decision alone.
 
     With --votes the query has the columns item, minus, tie, plus and label. Without it, the
-    decision is printed as one expression over three columns of counts. --histogram needs no model:
-    it writes a query of votes and labels, whose few hundred rows btdagg calibrate reads.
+    decision is printed as one expression over three columns of counts. --labels needs no model: it
+    writes a query of votes and labels, whose few hundred rows btdagg calibrate reads.
 
     Example: btdagg sql model.json --votes votes --dialect postgresql
     """
-    columns = {"--minus": minus, "--tie": tie, "--plus": plus}
-    of_votes = {
-        "--sample": sample,
-        "--task": task,
-        "--judge": judge,
-        "--filter": filters,
-        "--numbers": numbers,
-        "--probabilities": probabilities,
-    }
-    of_labels = {"--labels": labels, "--label-task": label_task}
-    if not histogram:
-        _refuse(of_labels, "wants --histogram")
+    named = parse_filters(columns, any_case=False, option="--column")
+    allowed = _COUNTS if votes is None else _COLUMNS
+    for name, several in named.items():
+        if name not in allowed or (len(several) > 1 and name != "sample"):
+            raise btdagg.InputError(
+                f"--column {name}={several[-1]}: expected one of each of {', '.join(allowed)}"
+            )
+    of_votes = {"--filter": filters, "--numbers": numbers, "--probabilities": probabilities}
     if votes is None:
-        _refuse({"--histogram": histogram, **of_votes}, "wants --votes TABLE")
-    else:
-        _refuse(columns, "is of a table of counts, and --votes names one of single votes")
+        _refuse({"--labels": labels, **of_votes}, "is of single votes: name their table by --votes")
+    column = {name: several[0] for name, several in named.items() if name != "sample"}
+    item = column.get("item", "item")
     table = None
     if votes is not None:
         table = VotesTable(
             _parts(votes, dialect),
             item=item,
-            vote=vote,
-            sample=sample or (),
-            task=task,
-            judge=judge,
+            vote=column.get("vote", "vote"),
+            sample=named.get("sample", ()),
+            task=column.get("task"),
+            judge=column.get("judge"),
             where=parse_filters(filters, any_case=False),
             numbers=numbers,
         )
-    if histogram and table is not None:
+    if labels is not None and table is not None:
         refused = {"MODEL": model, "--probabilities": probabilities, "--max-votes": max_votes}
-        _refuse(refused, "decides items, and --histogram is for calibrating")
-        if labels is None:
-            raise btdagg.InputError("--histogram wants --labels TABLE")
-        place = _parts(labels, dialect)
-        gold = LabelsTable(place, item=item, label=label, task=label_task, numbers=numbers)
+        _refuse(refused, "decides items, and --labels is for calibrating")
+        gold = LabelsTable(
+            _parts(labels, dialect),
+            item=item,
+            label=column.get("label", "label"),
+            task=column.get("label_task"),
+            numbers=numbers,
+        )
         write_data(f"{histogram_query(dialect, table, gold)}\n")
         return
     if model is None:
         raise btdagg.InputError("MODEL is missing, expected a model from btdagg calibrate")
     fitted = model_or_panel(model)
     if isinstance(fitted, btdagg.PanelModel):
-        _refuse({**columns, "--max-votes": max_votes}, "is of a single model, and MODEL is a panel")
+        _refuse(
+            {"--column": votes is None and columns, "--max-votes": max_votes},
+            "is of a single model, and MODEL is a panel",
+        )
         written = (
             fitted.to_sql(dialect)
             if table is None
@@ -186,8 +157,9 @@ def sql(
             dialect, table, probabilities=probabilities, max_votes=max_votes
         )
     else:
-        names = {name.strip("-"): column or name.strip("-") for name, column in columns.items()}
-        written = fitted.to_sql(dialect, **names, max_votes=max_votes)
+        written = fitted.to_sql(
+            dialect, **{name: column.get(name, name) for name in _COUNTS}, max_votes=max_votes
+        )
     write_data(f"{written}\n")
 
 

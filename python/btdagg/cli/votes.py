@@ -9,12 +9,17 @@ import typer
 
 import btdagg
 from btdagg.cli.common import (
+    Columns,
     Filters,
     Force,
     Json,
     files_read,
     filtered,
+    note,
+    out,
     print_json,
+    table_to_write,
+    tables_of,
 )
 from btdagg.cli.reporting import (
     ReportOption,
@@ -23,8 +28,6 @@ from btdagg.cli.reporting import (
     refuse_report,
     say_where,
 )
-from btdagg.cli.tables import Columns, tables_of
-from btdagg.cli.votes_store import export_store, require_export, show_store
 from btdagg.evaluation import positional_bias
 from btdagg.report import figures, tables
 from btdagg.report.table import Entry, ReportTable
@@ -36,6 +39,12 @@ if TYPE_CHECKING:
     from btdagg.report.figure import ReportFigure
     from btdagg.report.sections import Exhibits
     from btdagg.votes import Labels, Votes
+
+
+_HEADER = (
+    *("judge", "template", "method", "temp.", "items", "votes", "no vote", "ties", "bias"),
+    *("tokens", "cost", "seconds"),
+)
 
 
 def votes(
@@ -96,12 +105,11 @@ def votes(
             option = "exchanges" if methods is None else "method"
             raise btdagg.InputError(f"--{option} wants --export")
         if export is None:
-            show_store(votes, json=json)
+            _show_store(votes, json=json)
         else:
             wanted = (methods or "sample").split(",")
-            reads = files_read(context, "export")
-            require_export(export, reads=reads)
-            export_store(votes, export, methods=wanted, exchanges=exchanges)
+            table_to_write("--export", export, files_read(context, "export"))
+            _export_store(votes, export, methods=wanted, exchanges=exchanges)
         return
     if export is not None or methods is not None or exchanges:
         option = "export" if export else "method" if methods else "exchanges"
@@ -177,4 +185,67 @@ def _counts(table: Votes, judge: list[str]) -> ReportTable:
         ("judge", "items", "votes", "missing", "A", "tie", "B"),
         tuple(rows),
         tuple(records),
+    )
+
+
+def _show_store(store: str, *, json: bool = False) -> None:
+    """Print counts, missing votes by status, tie rates, positional bias, tokens and cost."""
+    from btdagg.judge.store import VoteStore, summaries
+
+    with VoteStore(store, create=False) as opened:
+        found = summaries(opened)
+    if json:
+        print_json([summary.as_dict() for summary in found])
+        return
+    if not found:
+        out.print("no votes yet")
+        return
+    rows = []
+    for each in found:
+        cells = (
+            each.judge,
+            each.template,
+            each.method,
+            "" if each.temperature is None else f"{each.temperature:g}",
+            str(each.n_items),
+            str(each.n_votes),
+            str(sum(each.statuses.values()) - each.n_votes),
+            "" if each.tie_rate is None else f"{each.tie_rate:.1%}",
+            "" if each.positional_bias is None else f"{each.positional_bias:+.3f}",
+            str(each.prompt_tokens + each.completion_tokens),
+            "" if each.cost is None else f"{each.cost:.4g}",
+            "" if each.latency is None else f"{each.latency:.2f}",
+        )
+        rows.append([Entry(cell) for cell in cells])
+    out.print_rows(_HEADER, rows, n_labels=3)
+    for each in found:
+        without = {name: n for name, n in each.statuses.items() if name != "ok"}
+        if without:
+            listed = ", ".join(f"{n} {name}" for name, n in without.items())
+            note(f"{each.judge}, {each.template}, {each.method}: samples without a vote: {listed}")
+        if each.method == "sample" and each.n_ab != each.n_ba:
+            note(
+                f"{each.judge}, {each.template}: {each.n_ab} votes with A first, {each.n_ba} with "
+                "B first"
+            )
+
+
+def _export_store(store: str, file: Path, *, methods: list[str], exchanges: bool = False) -> None:
+    """Write the votes of a store to a file and say how many."""
+    from btdagg.judge.methods import METHODS
+    from btdagg.judge.store import VoteStore, export, votes_frame
+
+    wanted = [method.strip() for method in methods]
+    for method in wanted:
+        if method not in ("sample", *METHODS):
+            raise btdagg.InputError(
+                f"--method is {method!r}, expected one of sample, {', '.join(METHODS)}"
+            )
+    with VoteStore(store, create=False) as opened:
+        frame = votes_frame(opened, methods=wanted, exchanges=exchanges)
+    export(frame, file)
+    missing = frame["vote"].null_count()
+    out.print(
+        f"wrote {file}: {frame.height - missing} votes, {missing} samples without one",
+        soft_wrap=True,
     )

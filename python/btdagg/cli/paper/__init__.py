@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import typer
 
+from btdagg.cli.paper.evaluate import evaluate
 from btdagg.cli.paper.raters import raters
 from btdagg.cli.paper.votes import votes
 
 paper = typer.Typer(
     name="paper",
-    help="What serves the paper's tables alone: raters left out one by one, tie rates, errors "
-    "by order.\n\n"
+    help="What serves the paper's tables alone: random splits, raters left out one by one, "
+    "tie rates, errors by order.\n\n"
     "Example: btdagg paper raters ratings.csv votes.parquet --filter judge=gpt-5.4 --report out",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
 )
+paper.command()(evaluate)
 paper.command()(raters)
 paper.command()(votes)

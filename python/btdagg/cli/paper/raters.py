@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 import btdagg
 from btdagg.cli.common import (
+    Columns,
     Filters,
     Force,
     Json,
@@ -20,6 +20,7 @@ from btdagg.cli.common import (
     parse_filters,
     print_json,
     progress_bar,
+    tables_of,
 )
 from btdagg.cli.reporting import (
     ReportOption,
@@ -29,7 +30,6 @@ from btdagg.cli.reporting import (
     refuse_report,
     say_where,
 )
-from btdagg.cli.tables import Columns, tables_of
 from btdagg.evaluation import CrossFit, Protocol, RandomSplits
 from btdagg.methods import by_name
 from btdagg.paper import leave_one_rater_out
@@ -41,13 +41,6 @@ if TYPE_CHECKING:
     from btdagg.evaluation import Splitter
     from btdagg.paper import Ratings
     from btdagg.votes import Votes
-
-
-class Shared(StrEnum):
-    """What the gold label is if labels share the most votes of the other raters."""
-
-    TIE = "tie"
-    DROP = "drop"
 
 
 def raters(
@@ -77,16 +70,15 @@ def raters(
         typer.Option(help="Method that turns the judge's votes into labels; see btdagg evaluate."),
     ] = "weak",
     shared: Annotated[
-        Shared,
+        Literal["tie", "drop"],
         typer.Option(
             help="If two labels share the most votes of the other raters: call the item a tie, or "
             "drop it."
         ),
-    ] = Shared.TIE,
+    ] = "tie",
     n_votes: Annotated[
         str | None,
         typer.Option(
-            "--votes",
             "-n",
             help="Numbers of the judge's votes per item, separated by commas.",
             show_default="all",
@@ -98,10 +90,6 @@ def raters(
             help="Column of the ratings that groups items, such as by source text.",
             show_default=False,
         ),
-    ] = None,
-    size: Annotated[
-        int | None,
-        typer.Option(help="Number of items that each split calibrates on.", show_default="5%"),
     ] = None,
     splits: Annotated[
         int | None,
@@ -125,14 +113,12 @@ def raters(
     Example: btdagg paper raters ratings.csv votes.parquet --filter judge=gpt-5.4 --report out
     """
     at_least(splits, "--splits", 2)
-    if size is not None and splits is None:
-        raise btdagg.InputError("--size is of random splits, and there is no --splits")
     splitter: Splitter = CrossFit(seed=seed)
     if splits is not None:
-        splitter = RandomSplits(size=size, n_splits=splits, seed=seed)
+        splitter = RandomSplits(n_splits=splits, seed=seed)
     if votes is None and n_votes is not None:
-        raise btdagg.InputError("--votes wants VOTES of a judge, and none are given")
-    asked = numbers(n_votes, "--votes", "4,12")
+        raise btdagg.InputError("-n is of the votes of a judge, and none are given")
+    asked = numbers(n_votes, "-n", "4,12")
     group = None if group is None else group.strip().lower()
     budgets: list[int | None] = [None] if asked is None else [*asked]
     raw = tables_of(columns, ratings, *([] if votes is None else [votes]))
@@ -142,7 +128,7 @@ def raters(
         filters,
     )
     if table is not None:
-        table.refuse_of_counts(**{"--votes": asked})
+        table.refuse_of_counts(**{"-n": asked})
     (aggregator,) = by_name([method])
     found: dict[int | None, LeaveOneOut] = {}
     refuse_report(report, reads := files_read(context, "report"), force)
@@ -153,7 +139,7 @@ def raters(
                 known,
                 table,
                 aggregator,
-                shared=shared.value,
+                shared=shared,
                 n_votes=budget,
                 group=group,
                 protocol=Protocol(splitter, None),
@@ -163,7 +149,7 @@ def raters(
     n_disputed = int(((counts > 0).sum(axis=1) > 1).sum())
     remarks = []
     if n_disputed:
-        rule = "a tie where labels share the most" if shared == Shared.TIE else "or none"
+        rule = "a tie where labels share the most" if shared == "tie" else "or none"
         remarks.append(
             f"raters disagree on {n_disputed} of {int((counts.sum(axis=1) > 1).sum())} items that "
             f"several rated: gold is the label of most of the other raters, {rule}"
@@ -171,7 +157,7 @@ def raters(
     for remark in remarks:
         note(remark)
     several = {budget: one for budget, one in found.items() if budget is not None}
-    printed = raters_table(several or found[None], shared.value)
+    printed = raters_table(several or found[None], shared)
     if json:
         print_json({"raters": list(printed.records), "remarks": remarks})
     else:

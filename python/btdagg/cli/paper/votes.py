@@ -10,6 +10,7 @@ import typer
 
 import btdagg
 from btdagg.cli.common import (
+    Columns,
     Filters,
     Force,
     Json,
@@ -19,9 +20,9 @@ from btdagg.cli.common import (
     filtered,
     note,
     progress_bar,
+    tables_of,
 )
 from btdagg.cli.reporting import ReportOption, names, refuse_report
-from btdagg.cli.tables import Columns, tables_of
 from btdagg.cli.votes import bias_by_judge, show
 from btdagg.evaluation import CrossFit, Protocol, RandomSplits
 from btdagg.paper.conditions import compare_orders
