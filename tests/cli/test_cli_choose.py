@@ -158,12 +158,12 @@ def without_an_item(item):
         (
             None,
             ["--items", "20"],
-            "--items is 20, expected more than the 20 items that to_label.csv has",
+            "is 20, expected more than the 20 items that to_label.csv has",
         ),
         (
             None,
             ["--items", "301"],
-            "--items is 301, expected at most 300, as many as there are items",
+            "is 301, expected at most 300, as many as there are items",
         ),
         (
             None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -134,7 +134,7 @@ def evaluate(
                 "their pooled votes and nothing else; expected one of the two"
             )
     gold, _, table = _read(context.params)
-    weak = None if prior == "none" else "weak"
+    weak: Literal["weak"] | None = None if prior == "none" else "weak"
     with progress_bar("evaluating") as progress:
         scores, cost = evaluate_panel(
             table,
