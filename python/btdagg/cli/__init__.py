@@ -141,9 +141,8 @@ def _option(argument: str, arguments: Sequence[str]) -> str | None:
             command = command.get_command(None, word) or command
     for parameter in command.params:
         if parameter.name == argument:
-            return (
-                parameter.metavar if parameter.param_type_name == "argument" else parameter.opts[0]
-            )
+            is_option = parameter.param_type_name == "option"
+            return str(parameter.opts[0] if is_option else parameter.metavar)
     return None
 
 
