@@ -151,7 +151,7 @@ def plan(
     known = chosen_prior(prior, others)
     # Imported here, so that the other commands begin without it.
     from btdagg import online
-    from btdagg.online.rule_kind import RuleKind
+    from btdagg.online.rule import RuleKind
 
     try:
         kind = RuleKind.parse(stop)
