@@ -144,6 +144,7 @@ KINDS = {
     "text ids": {"text_ids": True, "sorted_ids": False, "sample": False},
     "text ids, with samples": {"text_ids": True, "sorted_ids": False, "sample": True},
     "text ids, sorted, with samples": {"text_ids": True, "sorted_ids": True, "sample": True},
+    "integer ids, with samples": {"text_ids": False, "sorted_ids": False, "sample": True},
     "integer ids, sorted": {"text_ids": False, "sorted_ids": True, "sample": False},
 }
 

@@ -26,13 +26,7 @@ _DRAFT = re.compile(r"\.btdagg-[0-9a-f]{16}")  # names of files that are not who
 
 
 def read_whole(path: str | os.PathLike[str]) -> bytes:
-    """Read a file.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read; the message names it.
-    """
+    """Read a file."""
     try:
         with open(path, "rb") as file:
             return file.read()
@@ -64,13 +58,7 @@ class FileFormat(NamedTuple):
         return json.dumps(self.with_header(fields), indent=indent)
 
     def loads(self, text: str | bytes, source: str, build: Build[Value]) -> Value:
-        """Return what `build` makes of the fields that `dumps` wrote.
-
-        Raises
-        ------
-        InputError
-            If the text is no JSON, and where `value` does.
-        """
+        """Return what `build` makes of the fields that `dumps` wrote."""
         try:
             found = json.loads(text)
         except (TypeError, ValueError, RecursionError) as error:
@@ -80,11 +68,7 @@ class FileFormat(NamedTuple):
     def value(self, found: Any, source: str, build: Build[Value]) -> Value:
         """Return what `build` makes of the fields of an object with a header.
 
-        Raises
-        ------
-        InputError
-            If it is of another format or version, or damaged; `source` begins the message. What
-            `build` raises of missing keys and of wrong types and values counts as damage.
+        What `build` raises of missing keys and of wrong types and values counts as damage.
         """
         try:
             return build(self.fields(found))
@@ -98,13 +82,7 @@ class FileFormat(NamedTuple):
         return {"format": self.name, "version": self.version, **fields}
 
     def fields(self, found: Any) -> dict[str, Any]:
-        """Check format and version, and return what else there is.
-
-        Raises
-        ------
-        InputError
-            If it is of another format or version.
-        """
+        """Check format and version, and return what else there is."""
         if not isinstance(found, dict) or found.get("format") != self.name:
             raise InputError(
                 f'no btdagg {self.what}, expected an object with "format": "{self.name}"'
@@ -143,36 +121,19 @@ class SavedAsJson:
 
     @classmethod
     def from_json(cls, text: str | bytes, *, source: str = "") -> Self:
-        """Return what `to_json` wrote.
-
-        Raises
-        ------
-        InputError
-            If the text is not such JSON or of a later version; the message begins with `source`.
-        """
+        """Return what `to_json` wrote."""
         return cls.FILE.loads(text, source or cls.FILE.what, cls.from_dict)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it as JSON. An existing file is replaced atomically.
 
         Through a symbolic link, its target is written. A device or a pipe is written directly.
-
-        Raises
-        ------
-        OSError
-            If the file cannot be written.
         """
         replace_file(path, self.to_json() + "\n")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read what `save` wrote.
-
-        Raises
-        ------
-        InputError
-            If the file cannot be read, is of another kind or of a later version.
-        """
+        """Read what `save` wrote; other, damaged and later files are an `InputError`."""
         return cls.from_json(read_whole(path), source=str(path))
 
 
@@ -185,11 +146,6 @@ def write_table(frame: pl.DataFrame, target: Path | IO[bytes], suffix: str) -> N
     """Write a table in the format of one of `TABLE_SUFFIXES`.
 
     A file that is there is replaced whole or not at all, if `target` is its path.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written.
     """
     if isinstance(target, os.PathLike):
         with replacing(target) as file:
@@ -216,11 +172,6 @@ def replace_file(path: str | os.PathLike[str], content: str | bytes) -> None:
     """Write bytes, or text as UTF-8; a file that is there is replaced whole or not at all.
 
     Through a symbolic link its target is written; so is a device or a pipe.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be written.
     """
     with replacing(path) as file:
         file.write(content.encode() if isinstance(content, str) else content)
@@ -245,11 +196,6 @@ def replacing(
         Whether the target of a symbolic link is replaced, and not the link.
     before : callable
         Called with the path of the draft, once that is whole and before it takes its place.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be written.
     """
     target = os.path.realpath(path) if follow else os.path.abspath(path)
     draft = None
@@ -298,13 +244,7 @@ def remove_drafts(folder: str | os.PathLike[str]) -> None:
 
 
 def try_folder(folder: str | os.PathLike[str]) -> None:
-    """Make a file in a folder and remove it.
-
-    Raises
-    ------
-    OSError
-        If that cannot be done.
-    """
+    """Make a file in a folder and remove it."""
     draft, number = _new_draft(os.fspath(folder))
     os.unlink(draft)
     os.close(number)

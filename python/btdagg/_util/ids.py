@@ -26,11 +26,6 @@ def as_id_array(items: Any, *, unsigned: bool, name: str = "items") -> NDArray[A
         Whether integers may go up to 2**64 where none is negative.
     name : str
         What errors call them.
-
-    Raises
-    ------
-    InputError
-        If there is not one dimension, some are masked, or they are neither integers nor strings.
     """
     is_list = isinstance(items, list | tuple)
     if is_list and items and isinstance(items[0], str):

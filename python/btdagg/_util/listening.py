@@ -26,13 +26,7 @@ class Server(uvicorn.Server):
 
 
 def bound(host: str, port: int) -> list[socket.socket]:
-    """Listen on each address of a host.
-
-    Raises
-    ------
-    InputError
-        If the port is out of range, or an address is unknown, taken or not to be had.
-    """
+    """Listen on each address of a host."""
     if not 0 <= port <= _LARGEST_PORT:
         raise InputError(f"port is {port}, expected 0 to {_LARGEST_PORT}")
     sockets: list[socket.socket] = []

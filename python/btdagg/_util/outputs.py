@@ -25,13 +25,7 @@ _FILE = FileFormat("btdagg.manifest", "manifest")
 
 
 def require_file(option: str, path: Path, *, reads: Sequence[str | os.PathLike[str]] = ()) -> None:
-    """Check, before the work, that the file named by an option can be written; remove drafts.
-
-    Raises
-    ------
-    InputError
-        If it is one of the files that the command reads, is a folder, or cannot be written.
-    """
+    """Check, before the work, that the file named by an option can be written; remove drafts."""
     if _is_read(path, reads):
         raise InputError(f"{option} is {path}, a file that is read")
     if path.is_dir():
@@ -62,11 +56,6 @@ class OutputFolder:
     path : Path
     earlier : frozenset of str
         Files that commands wrote here before.
-
-    Raises
-    ------
-    InputError
-        If the path is a file, or a folder that cannot be written.
     """
 
     def __init__(
@@ -91,11 +80,6 @@ class OutputFolder:
         ----------
         names : iterable of str
             Files that may be written, with slashes between folders.
-
-        Raises
-        ------
-        InputError
-            If a file is read, is a folder, or exists and no command wrote it.
         """
         names = (MANIFEST, *names)
         for name in names:
@@ -114,15 +98,7 @@ class OutputFolder:
 
     @contextmanager
     def replacing(self, name: str) -> Iterator[IO[bytes]]:
-        """Open a draft that takes the place of a file at the end of the ``with`` statement.
-
-        Raises
-        ------
-        InputError
-            If a file exists by now that may not be replaced.
-        OSError
-            If the file cannot be written.
-        """
+        """Open a draft that takes the place of a file at the end of the ``with`` statement."""
         self._refuse(name)
         target = self.path / name
         self.path.mkdir(parents=True, exist_ok=True)

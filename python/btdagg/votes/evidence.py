@@ -87,20 +87,20 @@ class Evidence:
         object.__setattr__(self, "counts", as_counts(self.counts))
         if self.confidences is not None:
             same_length("confidences", len(self.confidences.total), "counts", len(self))
-        decisions = {name: self._checked(name, given) for name, given in self.decisions.items()}
+        decisions = {
+            name: as_partial_labels(decided, f"decisions of {name}")
+            for name, decided in self.decisions.items()
+        }
+        for name, decided in decisions.items():
+            same_length(f"decisions of {name}", len(decided), "counts", len(self))
         object.__setattr__(self, "decisions", decisions)
-        by_judge = {name: as_counts(given) for name, given in self.by_judge.items()}
-        for name, given in by_judge.items():
-            same_length(f"counts of judge {name!r}", len(given), "counts", len(self))
+        by_judge = {name: as_counts(counts) for name, counts in self.by_judge.items()}
+        for name, counts in by_judge.items():
+            same_length(f"counts of judge {name!r}", len(counts), "counts", len(self))
         object.__setattr__(self, "by_judge", by_judge)
         ids = np.arange(len(self)) if self.ids is None else np.asarray(unmasked(self.ids, "ids"))
         same_length("ids", len(ids), "counts", len(self))
         object.__setattr__(self, "ids", ids)
-
-    def _checked(self, name: str, given: ArrayLike) -> NDArray[np.float64]:
-        decided = as_partial_labels(given, f"decisions of {name}")
-        same_length(f"decisions of {name}", len(decided), "counts", len(self))
-        return decided
 
     @classmethod
     def of(cls, counts: ArrayLike | Evidence) -> Evidence:

@@ -79,24 +79,17 @@ def align(ids: ArrayLike, counts: ArrayLike, labels: Labels) -> LabelledCounts:
 
     same_index(ids=ids, counts=counts)
     ids, counts = np.asarray(unmasked(ids, "ids")), as_counts(counts)
-    if ids.ndim != 1:
-        raise InputError(f"ids has shape {ids.shape}, expected one dimension")
     same_length("counts", len(counts), "ids", len(ids))
     if not isinstance(labels, Labels):
         raise InputError(f"labels is a {type(labels).__name__}, expected what read_labels returns")
-    if ids.dtype.kind not in "iu":
-        items = pl.Series(list(map(str, ids.tolist())), dtype=pl.String)
-    else:
-        items = pl.Series(ids)
-    rows, matched = _matches(items, labels)
-    return _labelled(ids[rows], counts, rows, labels, matched)
+    is_integer = ids.dtype.kind in "iu"
+    items = pl.Series(ids) if is_integer else pl.Series(list(map(str, ids)), dtype=pl.String)
+    return _joined(items, ids, counts, labels)
 
 
 def labelled_counts(tallied: pl.DataFrame, labels: Labels) -> LabelledCounts:
     """Join tallied votes and labels by item, in the order of the votes."""
-    rows, matched = _matches(tallied["item"], labels)
-    ids = ids_of(tallied["item"].gather(rows))
-    return _labelled(ids, counts_of(tallied), rows, labels, matched)
+    return _joined(tallied["item"], ids_of(tallied["item"]), counts_of(tallied), labels)
 
 
 def labelled(
@@ -120,29 +113,17 @@ def labelled(
 
 
 def labels_of(labels: Labels, votes: Table) -> Labels:
-    """Return the labels of the tasks of some votes, if both have tasks; else all labels.
-
-    Raises
-    ------
-    InputError
-        If no label has such a task.
-    """
+    """Return the labels of the tasks of some votes, if both have tasks; else all labels."""
     if "task" not in labels.columns or "task" not in votes.columns:
         return labels
-    known = set(labels.values("task"))
+    labelled_tasks = set(labels.values("task"))
     tasks = votes.values("task").drop_nulls().to_list()
     # A single task without labels is an error here; several are checked one by one later.
-    return labels.filter({"task": [task for task in tasks if task in known] or tasks})
+    return labels.filter({"task": [task for task in tasks if task in labelled_tasks] or tasks})
 
 
 def with_task(votes: AnyTable, labels: Labels) -> AnyTable:
-    """Return votes with a column `task` from the labels, if only the labels have one.
-
-    Raises
-    ------
-    InputError
-        If an item has labels in several tasks.
-    """
+    """Return votes with a column `task` from the labels, if only the labels have one."""
     if "task" in votes.columns or "task" not in labels.columns:
         return votes
     items = text(labels, "item")
@@ -157,15 +138,19 @@ def with_task(votes: AnyTable, labels: Labels) -> AnyTable:
     return votes.with_columns([task])
 
 
-def _labelled(
-    ids: NDArray[Any],
-    counts: NDArray[Any],
-    rows: NDArray[np.intp],
-    labels: Labels,
-    matched: NDArray[np.intp],
+def _joined(
+    items: pl.Series, ids: NDArray[Any], counts: NDArray[Any], labels: Labels
 ) -> LabelledCounts:
+    if not len(labels.frame):
+        raise InputError(f"{labels.source}: no item has a label")
+    rows, matched = matching(items, labels)
+    if not len(rows):
+        raise InputError(
+            f"no item has both votes and a label: votes begin with {_first(items)}, "
+            f"labels of {labels.source} with {_first(labels.frame['item'])}"
+        )
     return LabelledCounts(
-        ids=ids,
+        ids=ids[rows],
         counts=counts[rows],
         rows=rows,
         labels=labels.labels[matched],
@@ -176,27 +161,8 @@ def _labelled(
     )
 
 
-def _matches(items: pl.Series, labels: Labels) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return where items that have a label stand, and where that label does."""
-    if not len(labels.frame):
-        raise InputError(f"{labels.source}: no item has a label")
-    rows, matched = matching(items, labels)
-    if not len(rows):
-        raise InputError(
-            f"no item has both votes and a label: votes begin with {_first(items)}, "
-            f"labels of {labels.source} with {_first(labels.frame['item'])}"
-        )
-    return rows, matched
-
-
 def matching(items: pl.Series, labels: Labels) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return where items that have a row among the labels stand, and where that row does.
-
-    Raises
-    ------
-    InputError
-        If an item comes twice, on either side.
-    """
+    """Return where items that have a row among the labels stand, and where that row does."""
     import polars as pl
 
     labelled = labels.frame["item"]

@@ -73,21 +73,10 @@ class Provenance:
 
     @classmethod
     def from_dict(cls, found: object) -> Self:
-        """Return the provenance from the fields of `as_dict`.
-
-        Raises
-        ------
-        InputError
-            If it is not a mapping, has an unknown field, or a value is out of range.
-        """
+        """Return the provenance from the fields of `as_dict`."""
         names = [field.name for field in fields(cls)]
-        if not isinstance(found, Mapping):
-            raise InputError(f"provenance is {found!r}, expected an object")
-        for name in found:
-            if name not in names:
-                raise InputError(
-                    f"unknown field {name!r} of provenance, expected {', '.join(names)}"
-                )
+        if not isinstance(found, Mapping) or not set(found) <= set(names):
+            raise InputError(argument="provenance", came=found, expected=f"any of {names}")
         return cls(**found)
 
     def as_dict(self) -> dict[str, Any]:
@@ -100,14 +89,10 @@ class Provenance:
         }
 
     def __str__(self) -> str:
-        parts = []
-        if self.n_votes is not None:
-            parts.append(f"{self.n_votes} votes an item")
-        if self.n_labels is not None:
-            parts.append(f"{self.n_labels} labels")
-        parts += [
-            f"{name} {_listing(getattr(self, name))}" for name in COLUMNS if getattr(self, name)
-        ]
+        numbers = {"votes an item": self.n_votes, "labels": self.n_labels}
+        parts = [f"{number} {what}" for what, number in numbers.items() if number is not None]
+        texts = {name: getattr(self, name) for name in COLUMNS}
+        parts += [f"{name} {_listing(values)}" for name, values in texts.items() if values]
         return ", ".join(parts) or "not known"
 
     def differences(
@@ -118,38 +103,32 @@ class Provenance:
         n_votes: int | None = None,
         fewer: bool = True,
     ) -> tuple[str, ...]:
-        """Say where items differ from those that the model was fitted to.
+        """Say where items differ from those that the model was fitted to, a text each.
 
         Parameters
         ----------
         counts : (n, 3) array of integers
             The items.
         votes : Votes, optional
-            The votes of these items. Judge, template, temperature and task are compared; missing
-            votes are not counted as a difference.
+            The votes of these items, whose judge, template, temperature and task are compared.
+            Missing votes are no difference.
         n_votes : int, optional
             Number of votes used per item, if not all.
         fewer : bool
             False if items may have fewer votes, such as items that a rule stopped early.
-
-        Returns
-        -------
-        tuple of str
-            One text for each difference: an item has more votes than the model was fitted for,
-            every item has fewer, or a column has other values.
         """
-        found = []
+        differences = []
         totals = as_counts(counts).sum(axis=1, dtype=np.float64)
         most = int(totals.max()) if len(totals) else self.n_votes
         if self.n_votes is not None and most is not None:
             if most > self.n_votes:
-                found.append(f"items have up to {most} votes, and {self._fitted_for()}")
+                differences.append(f"items have up to {most} votes, and {self._fitted_for()}")
             elif fewer and most < self.n_votes and _most_rows(votes, n_votes) < self.n_votes:
                 votes_of = f"{most} vote{'s' * (most != 1)}"
-                found.append(f"no item has more than {votes_of}, and {self._fitted_for()}")
+                differences.append(f"no item has more than {votes_of}, and {self._fitted_for()}")
         if votes is not None:
-            found += self.other_values({name: _values(votes, name) for name in COLUMNS})
-        return tuple(found)
+            differences += self.other_values({name: _values(votes, name) for name in COLUMNS})
+        return tuple(differences)
 
     def other_number(self, n_votes: int) -> tuple[str, ...]:
         """Return a text if a number of votes per item is not that of the model."""

@@ -31,26 +31,26 @@ def parse_words(texts: Sequence[str]) -> dict[str, str]:
     for text in texts:
         place = 0
         while place < len(text):
-            found = _MEANT.match(text, place)
-            if found is None or f"={_BLANK}" in found[1]:
+            pair = _MEANT.match(text, place)
+            if pair is None or f"={_BLANK}" in pair[1]:
                 raise InputError(
                     f"--words is {text!r}, expected WORD=A, WORD=B, WORD=tie or WORD=missing, "
                     "separated by commas"
                 )
-            words[found[1]] = found[2]
-            place = found.end()
+            words[pair[1]] = pair[2]
+            place = pair.end()
     return words
 
 
 def as_words(words: Mapping[str, object] | None) -> dict[str, int | None]:
     """Return votes by word in lower case; None for a word that says there is no vote."""
-    known: dict[str, int | None] = {}
+    meanings: dict[str, int | None] = {}
     for word, meaning in (words or {}).items():
         text = "missing" if meaning is None else str(meaning).strip().lower()
         if text not in _MEANINGS:
             raise InputError(f"words: {word!r} is {meaning!r}, expected A, B, tie or missing")
-        known[str(word).strip().lower()] = _MEANINGS[text]
-    return known
+        meanings[str(word).strip().lower()] = _MEANINGS[text]
+    return meanings
 
 
 def voted(table: Table, column: str, words: Mapping[str, int | None]) -> Table:
