@@ -41,13 +41,12 @@ from btdagg.judge.client import (
     digest_of,
     samples_of,
 )
-from btdagg.judge.judging import Judging
+from btdagg.judge.judging import Judging, Reading, Work
 from btdagg.judge.limits import Limits
 from btdagg.judge.provider import ModelClient
 from btdagg.judge.runs import JudgeRun
 from btdagg.judge.sampling import sample
 from btdagg.judge.store import VoteStore
-from btdagg.judge.work import Reading, Work
 
 SERVER = Path(__file__).parents[1] / "examples" / "judge_server"
 LATENCY_MS = 20

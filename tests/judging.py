@@ -10,9 +10,9 @@ import polars as pl
 import sqlalchemy as sa
 
 from btdagg.judge.client import Asked, digest_of, samples_of
+from btdagg.judge.judging import Reading, Work
 from btdagg.judge.pairs import read_pairs
 from btdagg.judge.store import VoteStore, schema
-from btdagg.judge.work import Reading, Work
 
 
 def pairs_of(n_items, n_correct=1):

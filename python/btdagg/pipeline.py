@@ -72,7 +72,10 @@ class Labelling:
     not_decided : dict of str to str
         Tasks that could not be fitted, and why.
     decided : polars.DataFrame or None
-        A row for every pair: see `label_items`.
+        A row for every pair: its label, votes and probabilities. Under a rule the label is the
+        rule's. An item that it stopped has no probabilities, since the model is not calibrated for
+        its few votes, but the chance that all votes decide otherwise. One that is not settled,
+        since votes were lost, has neither.
     notes : list of str
         What a user should know: warnings of the fits, pairs that were left out.
     """
@@ -155,12 +158,14 @@ class Pipeline:
 
     def pairs_to_ask(self, store: VoteStore | None) -> Pairs:
         """Pairs that may need votes: all but those that a given rule has settled."""
+        import polars as pl
+
         if store is None or self._others is None or not isinstance(self.rule, StoppingRule):
             return self.pairs
         unsettled = open_pairs(self._others, self.judging, self.rule, store)
         frame = self.pairs.frame
-        wanted = {pair.item for part in (self._full, unsettled) for pair in part}
-        return self.pairs.renumbered(frame.filter([pair.item in wanted for pair in self.pairs]))
+        wanted = pl.concat([part.frame["item"] for part in (self._full, unsettled)])
+        return self.pairs.renumbered(frame.filter(pl.col("item").is_in(wanted.implode())))
 
     async def run(
         self,
@@ -188,65 +193,60 @@ class Pipeline:
         job: dict[str, Any] = {"store": store, "client": client, "stop": stop, "watch": watch}
         job["endpoint"] = Pacing(judging.limits)
         run = await judge(self._full, judging, **job)
-        found = Labelling(run)
+        labelling = Labelling(run)
         if run.stopped:
-            return found
-        found.votes = votes = self._votes(store, self._full)
-        self._fit(votes, found)
+            return labelling
+        labelling.votes = votes = self._votes(store, self._full)
+        self._fit(votes, labelling)
         if self._others is not None and len(self._others):
-            others, rules = _with_rules(self._others, found)
+            others, rules = _with_rules(self._others, labelling)
             left = run.left_of(judging.limits)
             if left is not None:
                 rest = replace(judging, limits=left)
-                found.stopped = await judge_by_rule(others, rest, rules, **job)
-                found.run = total_of([run, found.stopped.run])
+                labelling.stopped = await judge_by_rule(others, rest, rules, **job)
+                labelling.run = total_of([run, labelling.stopped.run])
             elif len(open_pairs(others, judging, rules, store)):
                 run.stopped = "the caps are used up by the pairs with a label"
-            if found.run.stopped:
-                return found
+            if labelling.run.stopped:
+                return labelling
             votes = self._votes(store, self.pairs)
-        found.all_votes = votes
-        found.decided = label_items(votes, self.labels, found.fitted)
-        n_empty = (found.decided["minus", "tie", "plus"].sum_horizontal() == 0).sum()
+        labelling.all_votes = votes
+        labelling.decided = _decided(votes, self.labels, labelling.fitted)
+        n_empty = (labelling.decided["minus", "tie", "plus"].sum_horizontal() == 0).sum()
         if n_empty:
-            found.notes.append(f"{n_empty} items have no vote, and are decided without any")
-        return found
+            labelling.notes.append(f"{n_empty} items have no vote, and are decided without any")
+        return labelling
 
     def _votes(self, store: VoteStore, pairs: Pairs) -> Votes:
         """Return the votes wanted of some pairs, in their order; a store may have more."""
         import polars as pl
 
         judging = self.judging
-        wanted = samples_of(judging.n, judging.order)
-        samples = pl.DataFrame(wanted, schema=["order", "sample"], orient="row")
+        key = {"order": pl.String, "sample": pl.Int64}
+        wanted = pl.DataFrame(samples_of(judging.n, judging.order), schema=key, orient="row")
         frame = votes_frame(store, asked=judging.asked)
-        frame = frame.join(
-            samples.cast({"order": frame["order"].dtype, "sample": frame["sample"].dtype}),
-            on=["order", "sample"],
-            how="semi",
-            maintain_order="left",
-        )
+        frame = frame.join(wanted, on=list(key), how="semi", maintain_order="left")
         items = pairs.frame.select(pl.col("item").cast(pl.String))
         if "task" in pairs.columns:
             items = items.with_columns(pairs.frame["task"].cast(pl.String))
             frame = frame.drop("task", strict=False)
         return read_votes(items.join(frame, on="item", maintain_order="left_right"))
 
-    def _fit(self, votes: Votes, found: Labelling) -> None:
+    def _fit(self, votes: Votes, labelling: Labelling) -> None:
         """Fit a model, and a rule where one is asked for, to each task."""
-        several = dict(_by_task(votes, self.labels))
-        for task, part in several.items():
+        tasks = dict(_by_task(votes, self.labels))
+        for task, part in tasks.items():
             try:
-                others = {name: other for name, other in several.items() if name != task}
-                found.fitted[task] = fitted = self._fit_task(part, self._prior(others))
+                others = {name: other for name, other in tasks.items() if name != task}
+                labelling.fitted[task] = fitted = self._fit_task(part, self._prior(others))
             except InputError as error:
-                found.not_decided[task] = str(error)
-                found.notes.append(f"{task or 'votes'}: not decided: {error}")
+                labelling.not_decided[task] = str(error)
+                labelling.notes.append(f"{task or 'votes'}: not decided: {error}")
                 continue
             named = f"{task}: " if task else ""
-            found.notes += [f"{named}{warning}" for warning in fitted.calibration.warnings]
-        if not found.fitted:
-            why = next(iter(found.not_decided.values()))
+            labelling.notes += [f"{named}{warning}" for warning in fitted.calibration.warnings]
+        if not labelling.fitted:
+            why = next(iter(labelling.not_decided.values()))
             raise InputError(f"nothing could be decided: {why}")
 
     def _prior(self, others: Mapping[str, Votes]) -> Prior | Literal["weak"] | None:
@@ -318,13 +318,8 @@ async def label_pairs(
         return await pipeline.run(store=place, client=asked, stop=stop, watch=watch)
 
 
-def label_items(votes: Votes, gold: Labels, fitted: Mapping[str, Fitted]) -> pl.DataFrame:
-    """Decide the items of every task that is fitted.
-
-    Under a rule the label is the rule's. An item that it stopped has no probabilities, since the
-    model is not calibrated for its few votes, but the chance that all votes decide otherwise. One
-    that is not settled, since votes were lost, has neither.
-    """
+def _decided(votes: Votes, gold: Labels, fitted: Mapping[str, Fitted]) -> pl.DataFrame:
+    """Decide the items of every task that is fitted."""
     import polars as pl
 
     decided = []
@@ -368,38 +363,24 @@ def _tasks(pairs: Pairs, gold: Labels) -> list[str]:
 
 
 def _refuse_other_labels(pairs: Pairs, gold: Labels) -> None:
-    """Refuse labels that no model could be fitted to, before anybody is asked.
-
-    Raises
-    ------
-    InputError
-        If none is of one of the pairs, or all that are say the same.
-    """
-    items = text(pairs, "item")
-    known = text(gold, "item").is_in(items.implode())
-    if not known.any():
-        wanted, found = (listing(ids.head(3).to_list()) for ids in (items, text(gold, "item")))
+    """Refuse labels that no model could be fitted to, before anybody is asked."""
+    items, labelled = text(pairs, "item"), text(gold, "item")
+    labels = gold.frame["label"].filter(labelled.is_in(items.implode()))
+    if labels.is_empty():
+        wanted, came = (listing(ids.head(3).to_list()) for ids in (items, labelled))
         raise InputError(
-            f"{gold.source}: no label is of an item of {pairs.source}; labels are of {found} ..., "
+            f"{gold.source}: no label is of an item of {pairs.source}; labels are of {came} ..., "
             f"pairs are {wanted} ..."
         )
-    said = gold.frame["label"].filter(known)
-    if said.n_unique() == 1:
+    if labels.n_unique() == 1:
         raise InputError(
-            f"{gold.source}: all {len(said)} labels of these pairs are {said[0]}, expected at "
-            "least "
-            "two of -1, 0 and 1: nothing can be calibrated on one"
+            f"{gold.source}: all {len(labels)} labels of these pairs are {labels[0]}, expected at "
+            "least two of -1, 0 and 1: nothing can be calibrated on one"
         )
 
 
 def _with_tasks(pairs: Pairs) -> Pairs:
-    """Pairs with their tasks as text, if they have a column of them.
-
-    Raises
-    ------
-    InputError
-        If one has none; the message names the row.
-    """
+    """Pairs with their tasks as text, if they have a column of them."""
     if "task" not in pairs.columns:
         return pairs
     tasks = text(pairs, "task")
@@ -416,26 +397,24 @@ def _parted(pairs: Pairs, gold: Labels) -> tuple[Pairs, Pairs]:
             f"{pairs.source}: {gold.source} has a column task, and pairs without a label do not "
             "say theirs; want the column here too"
         )
-    known = pl.col("item").cast(pl.String).is_in(text(gold, "item").implode())
-    return (
-        pairs.renumbered(pairs.frame.filter(known)),
-        pairs.renumbered(pairs.frame.filter(~known)),
-    )
+    labelled = pl.col("item").cast(pl.String).is_in(text(gold, "item").implode())
+    parts = (pairs.frame.filter(labelled), pairs.frame.filter(~labelled))
+    return pairs.renumbered(parts[0]), pairs.renumbered(parts[1])
 
 
-def _with_rules(pairs: Pairs, found: Labelling) -> tuple[Pairs, RuleOf]:
+def _with_rules(pairs: Pairs, labelling: Labelling) -> tuple[Pairs, RuleOf]:
     """Pairs whose task has a rule, and which; the others, which nothing could decide, are noted."""
     import polars as pl
 
-    rules = {task: one.rule for task, one in found.fitted.items() if one.rule is not None}
+    fitted = labelling.fitted
+    rules = {task: fit.rule for task, fit in fitted.items() if fit.rule is not None}
     if "task" not in pairs.columns:
         return pairs, lambda _: rules[""]
 
     def rule_of(pair: Pair) -> StoppingRule:
         return rules[pair.fields["task"]]
 
-    known = pl.col("task").is_in(list(rules))
-    n_rest = pairs.frame.filter(~known).height
-    if n_rest:
-        found.notes.append(f"{n_rest} pairs are not judged, since no label is of their task")
-    return pairs.renumbered(pairs.frame.filter(known)), rule_of
+    judged = pairs.frame.filter(pl.col("task").is_in(list(rules)))
+    if n_rest := len(pairs) - judged.height:
+        labelling.notes.append(f"{n_rest} pairs are not judged, since no label is of their task")
+    return pairs.renumbered(judged), rule_of

@@ -59,12 +59,6 @@ def test_who_was_answered_is_waited_for():
     assert sizes == [1, 8, 8]
 
 
-def test_a_client_serves_one_loop_after_another(tmp_path):
-    client = BatchClient(lambda requests: ["[[A]]"] * len(requests))
-    for name in ("a.db", "b.db"):
-        assert run_on(tmp_path / name, client, 3).statuses == {"ok": 12}
-
-
 def test_who_waits_for_a_client_that_is_closed_waits_no_longer():
     async def run():
         client = BatchClient(lambda requests: time.sleep(0.5) or [""] * len(requests), most=1)

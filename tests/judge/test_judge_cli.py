@@ -226,7 +226,7 @@ def test_a_file_of_votes_is_no_store(cli, folder, options, said):
         (["-n", "5"], "n is 5, expected an even number"),
         (["--temperature", "warm"], "--temperature is 'warm', expected a number or default"),
         ({"prices": {"prompt": 1}}, "prices has prompt, expected prompt, completion, cached"),
-        ({"max_cost": 1}, "a cap on cost wants prices"),
+        ({"max_cost": 1}, "a cap on cost needs prices"),
         (["--retry", "ok"], "status to retry is 'ok', expected one of unparsed, refused"),
         (["--template", "none"], "template is 'none', expected one of translation"),
         ({"confidence": "high"}, "confidence is 'high', expected none, logprobs or verbal"),

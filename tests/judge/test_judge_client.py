@@ -166,9 +166,9 @@ def test_limits_that_make_no_sense():
         with pytest.raises(InputError) as error:
             Limits(**fields)
         assert str(error.value) == said
-    with pytest.raises(InputError, match="a cap on cost wants prices"):
+    with pytest.raises(InputError, match="a cap on cost needs prices"):
         Limits(max_cost=1).refuse_unbounded(100, None)
-    with pytest.raises(InputError, match="wants a limit on the tokens of an answer"):
+    with pytest.raises(InputError, match="needs max_answer_tokens"):
         Limits(max_cost=1).refuse_unbounded(None, Prices(1, 1))
     with pytest.raises(InputError, match="price of prompt tokens is -1, expected 0 or more"):
         Prices(-1, 1)

@@ -7,11 +7,10 @@ import pytest
 
 from btdagg.judge.client import FunctionClient, digest_of, samples_of
 from btdagg.judge.errors import ChatError, EndpointError
-from btdagg.judge.judging import Judging
+from btdagg.judge.judging import Judging, Work
 from btdagg.judge.limits import Limits
 from btdagg.judge.sampling import sample
 from btdagg.judge.store import VoteStore
-from btdagg.judge.work import Work
 from judge_dialects import Answer, Fault
 from judging import ASKED, plan_of, read, rows_of, statuses_of
 

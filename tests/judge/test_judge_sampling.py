@@ -8,7 +8,6 @@ import random
 import resource
 import time
 from collections import Counter
-from itertools import pairwise
 
 import pytest
 import sqlalchemy as sa
@@ -32,47 +31,35 @@ def key(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-tests-0123456789")
 
 
-def run(place, client, plan, *, watch=None, stop=None, asked=ASKED, **settings):
-    """Sample once, in an event loop of its own."""
+def run(place, client, plan, *, watch=None, stop=None, before=None, **settings):
+    """Sample once, in an event loop of its own; `before` gets the store and the task."""
     settings.setdefault("limits", Limits(8))
 
     async def main():
         with VoteStore(place) as store:
-            return await sample(
-                plan,
-                asked,
-                client=client,
-                store=store,
-                read=read,
-                judging=Judging("m", **settings),
-                watch=watch,
-                stop=stop,
-            )
-
-    return asyncio.run(main())
-
-
-def run_on(url, place, plan, *, stream=False, **settings):
-    """Sample once from an endpoint; the servers of a test are one judge."""
-    settings.setdefault("same_endpoint", True)
-
-    async def main():
-        client = ModelClient("openai", url, stream=stream)
-        try:
-            with VoteStore(place) as store:
+            if before is not None:
+                before(store, asyncio.current_task())
+            try:
                 return await sample(
                     plan,
-                    settings.pop("asked", ASKED),
+                    ASKED,
                     client=client,
                     store=store,
                     read=read,
-                    watch=settings.pop("watch", None),
                     judging=Judging("m", **settings),
+                    watch=watch,
+                    stop=stop,
                 )
-        finally:
-            await client.close()
+            finally:
+                await client.close()
 
     return asyncio.run(main())
+
+
+def run_on(url, place, plan, **settings):
+    """Sample once from an endpoint; the servers of a test are one judge."""
+    settings = {"same_endpoint": True, "limits": Limits(), **settings}
+    return run(place, ModelClient("openai", url), plan, **settings)
 
 
 def answering(text="[[A]]", **fields):
@@ -90,7 +77,6 @@ def assert_whole(place, n_items, n):
         per_item.setdefault(row["item"], []).append((row["order"], row["sample"]))
         assert row["status"] is not None
         assert row["owner"] is None
-        assert (row["vote"] is not None) == (row["status"] == "ok")
         assert row["status"] == "ok" or row["reason"]
     assert len(per_item) == n_items
     for samples in per_item.values():
@@ -168,31 +154,6 @@ def test_faults_end_in_a_recorded_reason_and_can_be_retried(store_place, judge_s
     assert statuses_of(store_place)["empty"] == first.statuses["empty"] > 0
 
 
-def test_retry_after_is_honoured(tmp_path, judge_server):
-    server = judge_server("--faults", "429=0.5", "--retry-after", "0.3")
-    run_on(server.url, tmp_path / "v.db", plan_of(6), limits=Limits(1))
-    log = server.log()
-    # One worker: whatever follows a 429 is its repetition.
-    waits = [
-        later["time"] - earlier["time"]
-        for earlier, later in pairwise(log)
-        if earlier["outcome"] == "429"
-    ]
-    assert waits
-    assert min(waits) >= 0.3
-
-
-@pytest.mark.soak
-def test_streams_with_faults(tmp_path, judge_server):
-    server = judge_server("--faults", "reset=0.1,malformed=0.1,truncated=0.1")
-    place = tmp_path / "v.db"
-    finished = run_on(server.url, place, plan_of(40), stream=True)
-    assert finished.is_done
-    assert all(line["stream"] for line in server.log())
-    assert set(finished.statuses) == {"ok", "truncated"}
-    assert finished.completion_tokens > 0
-
-
 # Processes that die, and that share
 
 
@@ -251,19 +212,10 @@ def kill_and_restart(server, place, tmp_path, *, n_kills, n_items, n, concurrenc
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("n_kills", [20])
-def test_killed_at_random_instants(tmp_path, judge_server, n_kills):
+def test_killed_at_random_instants(tmp_path, judge_server, store_place):
     server = judge_server("--latency-ms", "20")
-    place = str(tmp_path / "votes.db")
-    kill_and_restart(server, place, tmp_path, n_kills=n_kills, n_items=300, n=6, concurrency=8)
+    kill_and_restart(server, store_place, tmp_path, n_kills=20, n_items=300, n=6, concurrency=8)
     assert not list(tmp_path.glob("votes.db-owner-*"))
-
-
-@pytest.mark.soak
-def test_killed_on_postgresql(tmp_path, judge_server, postgres):
-    server = judge_server("--latency-ms", "20")
-    place = postgres.database("killed")
-    kill_and_restart(server, place, tmp_path, n_kills=20, n_items=300, n=6, concurrency=8)
 
 
 @pytest.mark.soak
@@ -320,30 +272,16 @@ def test_one_that_is_killed_leaves_its_share_to_the_other(tmp_path, judge_server
 
 
 def test_interrupted_it_finishes_what_is_under_way_and_goes_on_later(store_place):
-    asked = []
+    asked, stop = [], asyncio.Event()
 
-    async def main():
-        stop = asyncio.Event()
+    async def answer(request):
+        asked.append(request.messages[0]["content"])
+        if len(asked) == 20:
+            stop.set()
+        await asyncio.sleep(0.05)
+        return "[[A]]"
 
-        async def answer(request):
-            asked.append(request.messages[0]["content"])
-            if len(asked) == 20:
-                stop.set()
-            await asyncio.sleep(0.05)
-            return "[[A]]"
-
-        with VoteStore(store_place) as store:
-            return await sample(
-                plan_of(50),
-                ASKED,
-                client=FunctionClient(answer),
-                store=store,
-                read=read,
-                judging=Judging("m", limits=Limits(8)),
-                stop=stop,
-            )
-
-    first = asyncio.run(main())
+    first = run(store_place, FunctionClient(answer), plan_of(50), stop=stop)
     assert first.stopped == "interrupted"
     assert not first.is_complete
     assert first.statuses == {"ok": len(asked)}
@@ -355,57 +293,37 @@ def test_interrupted_it_finishes_what_is_under_way_and_goes_on_later(store_place
 
 
 def test_calls_that_do_not_end_are_cut_off_after_a_while(store_place):
-    async def main():
-        stop = asyncio.Event()
+    stop = asyncio.Event()
 
-        async def answer(request):
-            if "q0 AB" in request.messages[0]["content"]:
-                return "[[A]]"
-            stop.set()
-            await asyncio.sleep(3600)
+    async def answer(request):
+        if "q0 AB" in request.messages[0]["content"]:
+            return "[[A]]"
+        stop.set()
+        await asyncio.sleep(3600)
 
-        with VoteStore(store_place) as store:
-            return await sample(
-                plan_of(500),
-                ASKED,
-                client=FunctionClient(answer),
-                store=store,
-                read=read,
-                judging=Judging("m", limits=Limits(8), grace=0.1),
-                stop=stop,
-            )
-
-    assert asyncio.run(main()).stopped == "interrupted"
+    first = run(store_place, FunctionClient(answer), plan_of(500), stop=stop, grace=0.1)
+    assert first.stopped == "interrupted"
     assert set(statuses_of(store_place)) == {"ok"}
 
 
 def test_cancelled_it_keeps_what_is_there(store_place):
-    async def main():
-        n = 0
+    n, tasks = 0, []
 
-        async def answer(request):
-            nonlocal n
-            n += 1
-            if n == 30:
-                task.cancel()
-                await asyncio.sleep(3600)
-            return "[[A]]"
+    async def answer(request):
+        nonlocal n
+        n += 1
+        if n == 30:
+            tasks[0].cancel()
+            await asyncio.sleep(3600)
+        return "[[A]]"
 
-        with VoteStore(store_place) as store:
-            task = asyncio.create_task(
-                sample(
-                    plan_of(50),
-                    ASKED,
-                    client=FunctionClient(answer),
-                    store=store,
-                    read=read,
-                    judging=Judging("m", limits=Limits(4)),
-                )
-            )
-            with pytest.raises(asyncio.CancelledError):
-                await task
-
-    asyncio.run(main())
+    with pytest.raises(asyncio.CancelledError):
+        run(
+            store_place,
+            FunctionClient(answer),
+            plan_of(50),
+            before=lambda _, task: tasks.append(task),
+        )
     assert set(statuses_of(store_place)) == {"ok"}
     assert run(store_place, answering(), plan_of(50)).is_complete
     assert_whole(store_place, 50, 4)
@@ -516,18 +434,6 @@ def test_an_endpoint_that_is_none(tmp_path, judge_server):
     assert rows_of(place) == []
 
 
-def test_calls_that_all_fail_end_the_run(tmp_path):
-    async def answer(request):
-        raise ChatError("HTTP 400: temperature is not supported", "rejected")
-
-    with pytest.raises(EndpointError) as error:
-        run(tmp_path / "v.db", FunctionClient(answer), plan_of(50))
-    assert str(error.value) == (
-        "judge sim: refuses a short request, too: HTTP 400: temperature is not supported"
-    )
-    assert rows_of(tmp_path / "v.db") == []
-
-
 def test_what_is_forbidden_ends_the_run_unless_something_works(tmp_path):
     def client(forbidden):
         async def answer(request):
@@ -564,14 +470,6 @@ def test_an_endpoint_that_dies_ends_the_run(tmp_path):
     assert statuses_of(tmp_path / "v.db") == {"ok": 50}
 
 
-def test_a_wait_of_hours_is_not_waited_for(tmp_path):
-    async def answer(request):
-        raise ChatError("HTTP 429: come back later", retry_after=7200.0)
-
-    with pytest.raises(EndpointError, match="asks to wait 120 min"):
-        run(tmp_path / "v.db", FunctionClient(answer), plan_of(5))
-
-
 # What is asked
 
 
@@ -584,20 +482,6 @@ def test_a_larger_n_asks_for_what_is_missing_alone(store_place, judge_server):
     assert_whole(store_place, 12, 6)
     asked = Counter(line["prompt"] for line in server.log())
     assert set(asked.values()) == {3}
-
-
-def test_no_more_at_a_time_than_allowed(tmp_path, judge_server):
-    server = judge_server("--latency-ms", "20")
-    run_on(server.url, tmp_path / "v.db", plan_of(20), limits=Limits(5))
-    assert server.stats()["most_in_flight"] <= 5
-
-
-def test_requests_per_minute(tmp_path, judge_server):
-    server = judge_server()
-    run_on(server.url, tmp_path / "v.db", plan_of(5), limits=Limits(8, requests_per_minute=1200))
-    times = sorted(line["time"] for line in server.log())
-    assert len(times) == 20
-    assert times[-1] - times[0] >= 0.9 * 19 * 0.05  # a lower bound; slow machines take longer
 
 
 def test_plans_are_gone_through_lazily(tmp_path):
@@ -642,30 +526,23 @@ def test_a_full_disk_loses_nothing_that_was_counted(tmp_path):
     place = tmp_path / "v.db"
     counted = []
 
-    async def main():
-        with VoteStore(place) as store:
-
-            @sa.event.listens_for(store._engine, "checkout")
-            def limit(connection, *_):
-                connection.execute("PRAGMA max_page_count = 60")
-
-            await sample(
-                plan_of(500),
-                ASKED,
-                client=answering("x" * 500 + "[[A]]"),
-                store=store,
-                read=read,
-                judging=Judging("m", limits=Limits(8)),
-                watch=lambda finished: counted.append(finished.statuses.total()),
-            )
+    def before(store, _):
+        @sa.event.listens_for(store._engine, "checkout")
+        def limit(connection, *_):
+            connection.execute("PRAGMA max_page_count = 60")
 
     with pytest.raises(StoreError) as error:
-        asyncio.run(main())
-    said = str(error.value)
-    assert said.startswith(f"{place}: the disk is full; every vote counted so far is kept")
-    assert "\n" not in said
-    assert counted
-    assert statuses_of(place)["ok"] == counted[-1]
+        run(
+            place,
+            answering("x" * 500 + "[[A]]"),
+            plan_of(500),
+            watch=lambda finished: counted.append(finished.statuses.total()),
+            before=before,
+        )
+    message = str(error.value)
+    assert message.startswith(f"{place}: the disk is full; every vote counted so far is kept")
+    assert "\n" not in message
+    assert statuses_of(place)["ok"] == counted[-1] > 0
     # There is room again.
     assert run(place, answering(), plan_of(500)).is_complete
     assert_whole(place, 500, 4)
@@ -740,12 +617,12 @@ def test_a_database_that_drops_us_ends_the_run(postgres):
     assert_whole(place, 100, 4)
 
 
-@pytest.mark.parametrize("cancelled_at", [4, 5, 6, 7])
+@pytest.mark.parametrize("cancelled_at", [4, 6])
 def test_cancelled_while_it_commits_nobody_else_uses_the_connection(tmp_path, cancelled_at):
     place = tmp_path / "v.db"
     n_commits, committing, overlaps = 0, False, []
 
-    async def main():
+    def before(store, task):
         loop = asyncio.get_running_loop()
 
         def commit(_):
@@ -761,23 +638,11 @@ def test_cancelled_while_it_commits_nobody_else_uses_the_connection(tmp_path, ca
             if committing:
                 overlaps.append(arguments[2])
 
-        with VoteStore(place) as store:
-            sa.event.listen(store._engine, "commit", commit)
-            sa.event.listen(store._engine, "before_cursor_execute", execute)
-            task = asyncio.create_task(
-                sample(
-                    plan_of(50),
-                    ASKED,
-                    client=answering(),
-                    store=store,
-                    read=read,
-                    judging=Judging("m", limits=Limits(4)),
-                )
-            )
-            with pytest.raises(asyncio.CancelledError):
-                await task
+        sa.event.listen(store._engine, "commit", commit)
+        sa.event.listen(store._engine, "before_cursor_execute", execute)
 
-    asyncio.run(main())
+    with pytest.raises(asyncio.CancelledError):
+        run(place, answering(), plan_of(50), before=before)
     assert n_commits >= cancelled_at
     assert overlaps == []
     assert run(place, answering(), plan_of(50)).is_complete
@@ -787,9 +652,6 @@ def test_cancelled_while_it_commits_nobody_else_uses_the_connection(tmp_path, ca
 def test_keys_are_nowhere(tmp_path, judge_server, monkeypatch):
     secret = "sk-secret-of-the-tests-42424242"
     monkeypatch.setenv("OPENAI_API_KEY", secret)
-
-    async def answer(request):
-        raise AssertionError
 
     server = judge_server("--api-key", secret, "--faults", "500=0.2,malformed=0.2")
     place = tmp_path / "v.db"

@@ -8,8 +8,8 @@ import pytest
 
 from btdagg.judge import FunctionClient, Judging, Limits, VoteStore, judge
 from btdagg.judge.client import ChatReply
+from btdagg.judge.judging import Reading
 from btdagg.judge.retries import Usefulness
-from btdagg.judge.work import Reading
 from judging import config, pairs_of
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from btdagg._core import InputError
 from btdagg._util.readable import readable
 from btdagg.judge.batches.steps import judge_by_batches
-from btdagg.judge.client import ORDERS, ChatClient, Status, batched
+from btdagg.judge.client import ChatClient, Status, batched
 from btdagg.judge.judging import Judging
 from btdagg.judge.pacing import Pacing
 from btdagg.judge.pairs import Pairs, read_pairs
@@ -87,30 +88,13 @@ async def judge(
         )
     pairs = pairs if isinstance(pairs, Pairs) else read_pairs(pairs)
     judging.prompt.check(pairs)
-    endpoint_of = {
-        "base_url": base_url, "api_key": api_key, "headers": headers
-    }  # fmt: skip
-    async with opened(store, client, judging, **endpoint_of) as (place, asked):
+    address = {"base_url": base_url, "api_key": api_key, "headers": headers}
+    async with opened(store, client, judging, **address) as (place, asked):
+        job: dict[str, Any] = {"client": asked, "store": place, "stop": stop, "watch": watch}
         if judging.batch:
-            return await judge_by_batches(
-                partial(judging.plan, pairs),
-                judging,
-                client=asked,
-                store=place,
-                stop=stop,
-                watch=watch,
-            )
-        return await sample(
-            judging.plan(pairs),
-            judging.asked,
-            client=asked,
-            store=place,
-            read=judging.read,
-            judging=judging,
-            endpoint=endpoint,
-            stop=stop,
-            watch=watch,
-        )
+            return await judge_by_batches(partial(judging.plan, pairs), judging, **job)
+        job |= {"read": judging.read, "judging": judging, "endpoint": endpoint}
+        return await sample(judging.plan(pairs), judging.asked, **job)
 
 
 @asynccontextmanager
@@ -129,17 +113,13 @@ async def opened(
     """
     if client is not None and any(value is not None for value in endpoint.values()):
         raise InputError("base_url, api_key and headers are of an endpoint, and a client is given")
-    own = None
-    if client is None:
-        client = own = client_of(judging.model, timeout=judging.timeout, **endpoint)
-    with ExitStack() as stack:
-        try:
-            if not isinstance(store, VoteStore):
-                store = stack.enter_context(VoteStore(store))
-            yield store, client
-        finally:
-            if own is not None:
-                await own.close()
+    async with AsyncExitStack() as stack:
+        if client is None:
+            client = client_of(judging.model, timeout=judging.timeout, **endpoint)
+            stack.push_async_callback(client.close)
+        if not isinstance(store, VoteStore):
+            store = stack.enter_context(VoteStore(store))
+        yield store, client
 
 
 @readable
@@ -178,26 +158,22 @@ def estimate(pairs: Pairs, judging: Judging, store: VoteStore | None = None) -> 
     judging.prompt.check(pairs)
     per_answer = None if store is None else store.answer_tokens_of(judging.asked.judge)
     per_answer = judging.max_answer_tokens if per_answer is None else per_answer
-    n_wanted = n_there = n_calls = n_answers = prompt_tokens = 0
+    n_wanted = n_calls = prompt_tokens = 0
     for batch in batched(judging.plan(pairs), _ESTIMATED_AT_A_TIME):
         items = [work.item for work in batch]
-        found = {} if store is None else store.samples_of(judging.asked, items)
+        stored = {} if store is None else store.samples_of(judging.asked, items)
         for work in batch:
-            there = found.get(work.item, {})
-            for order in ORDERS:
-                keys = [key for key in work.wanted if key[0] == order]
-                missing = [key for key in keys if is_missing(there.get(key), judging.again)]
-                calls = len(missing)
-                n_wanted += len(keys)
-                n_there += len(keys) - len(missing)
-                n_answers += len(missing)
-                n_calls += calls
-                if calls:
-                    prompt_tokens += calls * estimated_tokens(work.messages(order))
-    completion = None if per_answer is None else round(per_answer * n_answers)
+            samples = stored.get(work.item, {})
+            missing = [key for key in work.wanted if is_missing(samples.get(key), judging.again)]
+            n_wanted += len(work.wanted)
+            n_calls += len(missing)
+            for order, n in Counter(order for order, _ in missing).items():
+                prompt_tokens += n * estimated_tokens(work.messages(order))
+    completion = None if per_answer is None else round(per_answer * n_calls)
     cost = None
     if judging.paid is not None and completion is not None:
         cost = judging.paid.of(prompt_tokens, completion)
+    n_there = n_wanted - n_calls
     return Estimate(len(pairs), n_wanted, n_there, n_calls, prompt_tokens, completion, cost)
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from btdagg._core import InputError
 from btdagg._util.readable import readable
@@ -20,6 +20,7 @@ from btdagg.judge.client import (
     ChatRequest,
     Messages,
     Order,
+    Status,
     digest_of,
     samples_of,
 )
@@ -28,7 +29,61 @@ from btdagg.judge.pairs import Pair
 from btdagg.judge.prices import Prices
 from btdagg.judge.prompts import PromptTemplate, get_template
 from btdagg.judge.providers import provider_of
-from btdagg.judge.work import Reading, Work
+
+
+class Reading(NamedTuple):
+    """What an answer says: the vote from A's point of view, None unless `status` is ``ok``."""
+
+    status: Status
+    vote: int | None = None
+    confidence: float | None = None
+    reason: str = ""
+
+
+Reader = Callable[[ChatReply, Order], Reading]
+
+
+@dataclass(frozen=True)
+class Work:
+    """The samples wanted of one item.
+
+    Attributes
+    ----------
+    item : str
+    wanted : sequence of (order, sample)
+    messages : callable
+        From an order to what is sent, called when it is needed.
+    digest : str
+        Digest of the item's texts: a store refuses another text under the same id.
+    task : str or None
+        Task of the item, if known; kept for exports.
+    read : callable or None
+        Reads the answers on this item, in place of the run's own reader.
+    response_format : mapping or None
+        JSON schema of the answer, in place of the template's.
+    """
+
+    item: str
+    wanted: Sequence[tuple[Order, int]]
+    messages: Callable[[Order], Messages]
+    digest: str = ""
+    task: str | None = None
+    read: Reader | None = None
+    response_format: Mapping[str, Any] | None = None
+
+
+def stretches_of(plan: Iterable[Work], n_samples: int) -> Iterator[list[Work]]:
+    """Work by the stretch: at least so many samples each, but for the last."""
+    stretch: list[Work] = []
+    n = 0
+    for work in plan:
+        stretch.append(work)
+        n += len(work.wanted)
+        if n >= n_samples:
+            yield stretch
+            stretch, n = [], 0
+    if stretch:
+        yield stretch
 
 
 class Method(Protocol):
@@ -66,6 +121,11 @@ class Sampling:
 
 
 SAMPLING = Sampling()
+_INTEGERS = {"max_answer_tokens": 1, "thinking_budget": 1, "request_seed": 0, "max_attempts": 1}
+_CHOICES = {
+    "system_role": ("system", "developer", "user"),
+    "confidence": ("none", "logprobs", "verbal"),
+}
 
 
 @readable
@@ -167,25 +227,18 @@ class Judging:
         samples_of(self.n, self.order)
         if self.temperature is not None and as_number(self.temperature, "temperature") < 0:
             raise InputError(f"temperature is {self.temperature}, expected 0 or more")
-        if self.max_answer_tokens is not None:
-            as_integer(self.max_answer_tokens, "max_answer_tokens", 1)
         if self.top_p is not None and not 0 < as_number(self.top_p, "top_p") <= 1:
             raise InputError(f"top_p is {self.top_p}, expected more than 0 and at most 1")
-        if self.thinking_budget is not None:
-            as_integer(self.thinking_budget, "thinking_budget", 1)
-        if self.request_seed is not None:
-            as_integer(self.request_seed, "request_seed", 0)
-        if self.system_role not in ("system", "developer", "user"):
-            raise InputError(
-                f"system_role is {self.system_role!r}, expected system, developer or user"
-            )
-        if self.confidence not in ("none", "logprobs", "verbal"):
-            raise InputError(
-                f"confidence is {self.confidence!r}, expected none, logprobs or verbal"
-            )
         if as_number(self.timeout, "timeout") <= 0:
             raise InputError(f"timeout is {self.timeout}, expected more than 0")
-        as_integer(self.max_attempts, "max_attempts", 1)
+        for name, least in _INTEGERS.items():
+            if getattr(self, name) is not None:
+                as_integer(getattr(self, name), name, least)
+        for name, choices in _CHOICES.items():
+            if getattr(self, name) not in choices:
+                *others, last = choices
+                listed = f"{', '.join(others)} or {last}"
+                raise InputError(f"{name} is {getattr(self, name)!r}, expected {listed}")
         for status in self.again:
             if status not in STATUSES[1:]:
                 raise InputError(

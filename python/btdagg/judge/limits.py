@@ -38,19 +38,13 @@ class Limits:
     max_wait: float = 900.0
 
     def __post_init__(self) -> None:
-        as_integer(self.concurrency, "concurrency", 1)
-        for name in ("requests_per_minute", "tokens_per_minute"):
+        for name in ("concurrency", "max_calls", "max_tokens"):
+            if getattr(self, name) is not None:
+                as_integer(getattr(self, name), name, 1)
+        for name in ("requests_per_minute", "tokens_per_minute", "max_wait", "max_cost"):
             value = getattr(self, name)
             if value is not None and as_number(value, name) <= 0:
                 raise InputError(f"{name} is {value}, expected more than 0")
-        if as_number(self.max_wait, "max_wait") <= 0:
-            raise InputError(f"max_wait is {self.max_wait}, expected more than 0 seconds")
-        for name in ("max_calls", "max_tokens"):
-            value = getattr(self, name)
-            if value is not None:
-                as_integer(value, name, 1)
-        if self.max_cost is not None and as_number(self.max_cost, "max_cost") <= 0:
-            raise InputError(f"max_cost is {self.max_cost}, expected more than 0")
 
     def refuse_unbounded(self, answer_tokens: int | None, prices: Prices | None) -> None:
         """Refuse caps that could not be kept.
@@ -62,11 +56,12 @@ class Limits:
             cost without prices.
         """
         if self.max_cost is not None and prices is None:
-            raise InputError("a cap on cost wants prices (--price-in and --price-out)")
+            raise InputError("a cap on cost needs prices", argument="prices")
         if answer_tokens is None and (self.max_tokens is not None or self.max_cost is not None):
             raise InputError(
-                "a cap on tokens or cost wants a limit on the tokens of an answer "
-                "(--max-answer-tokens), thinking included: without it one answer could pass the cap"
+                "a cap on tokens or cost needs max_answer_tokens, thinking included: without it "
+                "one answer could pass the cap",
+                argument="max_answer_tokens",
             )
 
     def less(self, calls: int, tokens: int, cost: float) -> Limits | None:

@@ -30,11 +30,10 @@ from btdagg.judge.answers import (
 )
 from btdagg.judge.client import Asked, Order, batched, samples_of
 from btdagg.judge.jobs import judge
-from btdagg.judge.judging import SAMPLING, Judging, digest_of_pair
+from btdagg.judge.judging import SAMPLING, Judging, Reading, Work, digest_of_pair
 from btdagg.judge.prompts import FewShot
 from btdagg.judge.runs import JudgeRun
 from btdagg.judge.store import VoteStore
-from btdagg.judge.work import Reading, Work
 from btdagg.methods.majority import rounded_median
 
 if TYPE_CHECKING:

@@ -130,40 +130,28 @@ def read_pairs(source: Source, *, columns: Mapping[str, str] | None = None) -> P
     """
     table = with_item(read_table(source, [], columns=columns))
     renamed = {}
-    for name, others in _NAMES.items():
-        found = next((other for other in others if other in table.columns), None)
-        if found is not None:
-            renamed[found] = name
-    table = table.renumbered(table.numbered().rename(renamed))
-    _require_known(table)
-    called = {name: given for given, name in renamed.items()}
-    for column in ("a", "b"):
-        _refuse_blank(table, column, called[column])
-    parsed = parse(table, PAIRS.kinds)
+    for name, names in _NAMES.items():
+        column = next((each for each in names if each in table.columns), None)
+        if column is not None:
+            renamed[column] = name
+        elif name in ("item", "a", "b"):
+            expected = " or ".join(names if name != "item" else ("item", *ITEM_NAMES))
+            columns_there = listing(table.columns)
+            raise InputError(f"{table.source}: no column {expected}; found {columns_there}")
+        if name in ("a", "b"):
+            values = text(table, column or name)
+            blank = values.is_null() | (values.str.strip_chars() == "")
+            refuse(table, blank, column or name, "the text of a response")
+    parsed = parse(table.renumbered(table.numbered().rename(renamed)), PAIRS.kinds)
     pairs = Pairs(parsed.data, parsed.source, files=parsed.files)
     refuse_duplicates(pairs, PAIRS.key_of(pairs))
     return pairs
 
 
-def _require_known(table: Table) -> None:
-    for name in ("item", "a", "b"):
-        if name not in table.columns:
-            wanted = " or ".join(_NAMES[name] if name != "item" else ("item", *ITEM_NAMES))
-            found = listing(table.columns)
-            raise InputError(f"{table.source}: no column {wanted}; found {found}")
-
-
-def _refuse_blank(table: Table, column: str, called: str) -> None:
-    values = text(table, column)
-    blank = values.is_null() | (values.str.strip_chars() == "")
-    named = table.renumbered(table.numbered().rename({column: called}))
-    refuse(named, blank, called, "the text of a response")
-
-
 def _pair(row: dict[str, object]) -> Pair:
-    known = {name: _text(row.pop(name, None)) for name in _NAMES}
+    texts = {name: _text(row.pop(name, None)) for name in _NAMES}
     fields = {name: _text(value) for name, value in row.items() if name not in _SECRET}
-    return Pair(**known, fields=fields)
+    return Pair(**texts, fields=fields)
 
 
 def _text(value: object) -> str:

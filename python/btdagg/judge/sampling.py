@@ -15,16 +15,14 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from btdagg.judge.client import Asked, ChatClient, ChatReply, ChatRequest, Order
-from btdagg.judge.commits import GroupCommit
 from btdagg.judge.errors import EndpointError
-from btdagg.judge.judging import Judging
+from btdagg.judge.judging import Judging, Reader, Work, stretches_of
 from btdagg.judge.limits import Budget
 from btdagg.judge.pacing import Pacing
 from btdagg.judge.retries import Asker, Usefulness
 from btdagg.judge.runs import JudgeRun
-from btdagg.judge.store import BATCHED, Answered, Claimed, Owner, StoreError, VoteStore
-from btdagg.judge.storing import Storing
-from btdagg.judge.work import Reader, Work, stretches_of
+from btdagg.judge.store import BATCHED, Answered, Claimed, StoreError, VoteStore
+from btdagg.judge.writing import StoreWriter
 
 # Samples that are looked up and claimed at a time, unless there are more workers.
 _STRETCH = 128
@@ -70,20 +68,10 @@ async def sample(
     client, store
         Not closed.
     read : callable
-        From a reply, whatever its finish reason, and the order in which the pair was shown to
-        what it says.
+        From a reply and the order in which the pair was shown to what it says.
     judging : Judging
-        Who is asked, and how.
-    stop : asyncio.Event, optional
-        Once it is set no further call is made; those in flight have a few seconds to finish.
-    watch : callable, optional
-        Called with the run so far whenever votes have become durable.
-    endpoint : Pacing, optional
-        What earlier runs have learned of the endpoint.
-
-    Returns
-    -------
-    JudgeRun
+    stop, watch, endpoint
+        See :func:`btdagg.judge.judge`.
 
     Raises
     ------
@@ -117,7 +105,8 @@ class _Sampler:
         self._endpoint = endpoint
         self._run = JudgeRun(cost=None if judging.prices is None else 0.0)
         self._most_in_a_row = max(_FAILURES_LATER, 2 * limits.concurrency)
-        self._storing = Storing(store)
+        self._address = getattr(client, "name", "")
+        self._writer = StoreWriter(store, self._address)
         self._budget = Budget(judging.limits, judging.prices, judging.max_answer_tokens)
         self._asker = Asker(
             client,
@@ -141,27 +130,23 @@ class _Sampler:
         self._unsettled: list[Answered] = []
         self._queue: asyncio.Queue[_Call | None] = asyncio.Queue(max(limits.concurrency, 1))
         self._claimed: dict[tuple[str, Order, int], Claimed] = {}
-        self._commits = GroupCommit(self._save)
         self._error: Exception | None = None
-        self._ask = 0
-        self._is_known = False  # where votes come from, in the store
-        self._owner: Owner
 
     async def run(self, plan: Iterable[Work]) -> JudgeRun:
         began = time.monotonic()
         owning = self._store.owner()
         try:
-            self._ask = await self._storing.call(self._store.ask_of, self._asked)
-            address = getattr(self._client, "name", "")
+            writer = self._writer
+            writer.ask = await writer.call(self._store.ask_of, self._asked)
             same = self._judging.same_endpoint
-            await self._storing.call(self._store.require_endpoint, self._ask, address, same)
-            self._owner = self._storing.owner = await self._storing.call(owning.__enter__)
+            await writer.call(self._store.require_endpoint, writer.ask, self._address, same)
+            writer.owner = await writer.call(owning.__enter__)
             try:
                 await self._run_tasks(plan)
             finally:
                 await asyncio.shield(self._wind_up(owning))
         finally:
-            self._storing.close()
+            self._writer.close()
             self._run.seconds = time.monotonic() - began
             self._run.charged_tokens, self._run.charged_cost = (
                 self._budget.spent.tokens,
@@ -172,47 +157,41 @@ class _Sampler:
         return self._run
 
     async def _run_tasks(self, plan: Iterable[Work]) -> None:
-        workers = [
-            asyncio.create_task(self._work(number))
-            for number in range(self._judging.limits.concurrency)
-        ]
-        tasks = [asyncio.create_task(self._feed(plan)), *workers]
-        guards = [
-            asyncio.create_task(self._obey()),
-            asyncio.create_task(self._cut_off(tasks)),
-            asyncio.create_task(self._tell()),
-        ]
+        workers = [self._work(number) for number in range(self._judging.limits.concurrency)]
+        tasks = [asyncio.create_task(each) for each in (self._feed(plan), *workers)]
+        guards = (self._obey(), self._cut_off(tasks), self._tell())
+        guarding = [asyncio.create_task(each) for each in guards]
         try:
             await asyncio.wait(tasks)
             await self._settle_failures()
         except asyncio.CancelledError:
             self._halt(INTERRUPTED)
-            self._storing.hurry()
+            self._writer.hurry()
             raise
         finally:
-            for task in (*tasks, *guards):
+            for task in (*tasks, *guarding):
                 task.cancel()
-            await asyncio.gather(*tasks, *guards, return_exceptions=True)
+            await asyncio.gather(*tasks, *guarding, return_exceptions=True)
 
     async def _wind_up(self, owning: Any) -> None:
         """Make durable what is there, give back what was not asked, let go of the lock."""
         try:
             try:
-                await self._commits.settle()
+                await self._writer.settle()
             except StoreError as error:
-                n_left = len(self._commits.left)
+                n = len(self._writer.unsaved)
                 self._error = StoreError(
-                    f"{error}; {n_left} answers that are not in it will be asked for again"
+                    f"{error}; {n} answers that are not in it will be asked for again"
                 )
             self._budget.close()
             if not isinstance(self._error, StoreError):
                 claims = list(self._claimed.values())
-                await self._storing.commit(self._owner.give_back, self._ask, claims)
+                await self._commit("give_back", self._writer.ask, claims)
         except StoreError as error:
             self._error = self._error or error
         finally:
             try:
-                await self._storing.call(owning.__exit__, None, None, None)
+                await self._writer.call(owning.__exit__, None, None, None)
             except StoreError as error:
                 self._error = self._error or error
 
@@ -266,8 +245,8 @@ class _Sampler:
             for stretch in stretches_of(plan, max(_STRETCH, self._judging.limits.concurrency)):
                 if self._stopping.is_set():
                     return
-                known = [(work.item, work.digest, work.task) for work in stretch if work.digest]
-                await self._storing.commit(self._owner.know_items, known)
+                texts = [(work.item, work.digest, work.task) for work in stretch if work.digest]
+                await self._commit("know_items", texts)
                 self._run.n_items += len(stretch)
                 self._run.n_wanted += sum(len(work.wanted) for work in stretch)
                 elsewhere += await self._take(stretch, self._judging.again)
@@ -291,29 +270,25 @@ class _Sampler:
         """Claim what can be, queue it, and return the work that others are at."""
         works = {work.item: work for work in stretch}
         wanted = {work.item: work.wanted for work in stretch}
-        claimed, elsewhere, there = await self._storing.commit(
-            self._owner.claim, self._ask, wanted, again
-        )
-        self._run.n_batched += there.pop(BATCHED, 0)
-        self._run.there.update(there)
-        requests: dict[tuple[str, Order], ChatRequest] = {}
-        by_place: dict[tuple[str, Order], list[Claimed]] = {}
-        for each in claimed:
-            self._claimed[each.item, each.order, each.sample] = each
-            by_place.setdefault((each.item, each.order), []).append(each)
-        for item, order in by_place:
-            requests[item, order] = self._judging.request(works[item], order)
-        sent = {place: request.messages for place, request in requests.items()}
-        await self._storing.commit(self._owner.keep_messages, self._ask, sent)
-        reads = {item: work.read or self._read for item, work in works.items()}
-        calls = {
-            place: [_Call(each, requests[place], reads[place[0]]) for each in several]
-            for place, several in by_place.items()
-        }
+        ask = self._writer.ask
+        claimed, elsewhere, stored = await self._commit("claim", ask, wanted, again)
+        self._run.n_batched += stored.pop(BATCHED, 0)
+        self._run.there.update(stored)
+        calls: dict[tuple[str, Order], list[_Call]] = {}
+        for sample in claimed:
+            self._claimed[sample.item, sample.order, sample.sample] = sample
+            work, place = works[sample.item], (sample.item, sample.order)
+            if place in calls:
+                request = calls[place][0].request
+            else:
+                request = self._judging.request(work, sample.order)
+            calls.setdefault(place, []).append(_Call(sample, request, work.read or self._read))
+        sent = {place: of_prompt[0].request.messages for place, of_prompt in calls.items()}
+        await self._commit("keep_messages", ask, sent)
         # One call of each prompt first, then its others: endpoints that keep what they have read
         # of a prompt have it by then.
-        in_order = [several[0] for several in calls.values()]
-        in_order += [call for several in calls.values() for call in several[1:]]
+        in_order = [of_prompt[0] for of_prompt in calls.values()]
+        in_order += [call for of_prompt in calls.values() for call in of_prompt[1:]]
         for call in in_order:
             if self._stopping.is_set():
                 break
@@ -350,7 +325,7 @@ class _Sampler:
 
     async def _count(self, answered: Sequence[Answered]) -> None:
         """Make answers durable, then count them."""
-        await self._commits.add(answered)
+        await self._writer.save(answered)
         for each in answered:
             del self._claimed[each.item, each.order, each.sample]
             self._run.add(each.status, each.reason)
@@ -400,7 +375,7 @@ class _Sampler:
 
     @property
     def _name(self) -> str:
-        return getattr(self._client, "name", "") or f"judge {self._asked.judge}"
+        return self._address or f"judge {self._asked.judge}"
 
     # What came of it
 
@@ -417,11 +392,5 @@ class _Sampler:
             self._halt(self._usefulness.cause())
         return Answered.of_reply(claimed, reply, reading, attempts, self._judging.prices)
 
-    # The store
-
-    async def _save(self, answered: Sequence[Answered]) -> None:
-        if not self._is_known:
-            address = getattr(self._client, "name", "")
-            await self._storing.commit(self._owner.know_endpoint, self._ask, address)
-            self._is_known = True
-        await self._storing.commit(self._owner.save, self._ask, answered)
+    async def _commit(self, method: str, *arguments: Any) -> Any:
+        return await self._writer.commit(getattr(self._writer.owner, method), *arguments)

@@ -16,11 +16,10 @@ from btdagg._core import InputError
 from btdagg.judge.batches.endpoint import BatchEndpoint
 from btdagg.judge.client import ChatRequest, Order, digest_of
 from btdagg.judge.errors import ChatError, EndpointError
-from btdagg.judge.judging import Judging
+from btdagg.judge.judging import Judging, Work, stretches_of
 from btdagg.judge.limits import Reserved, Spent
 from btdagg.judge.prices import size_of
 from btdagg.judge.store import BATCHED, Claimed, Owner, StoreError, VoteStore
-from btdagg.judge.work import Work, stretches_of
 
 if TYPE_CHECKING:
     from btdagg.judge.provider import ModelClient

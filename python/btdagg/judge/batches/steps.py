@@ -22,13 +22,12 @@ from btdagg.judge.batches.endpoint import BatchEndpoint, RemoteBatch, Result, ma
 from btdagg.judge.batches.files import BatchWriter, key_of_sample
 from btdagg.judge.client import ChatReply
 from btdagg.judge.errors import ChatError, EndpointError
-from btdagg.judge.judging import Judging, read_answer
+from btdagg.judge.judging import Judging, Work, read_answer
 from btdagg.judge.prices import Prices
 from btdagg.judge.provider import ModelClient
 from btdagg.judge.runs import JudgeRun, add_to
 from btdagg.judge.sampling import INTERRUPTED
 from btdagg.judge.store import Answered, Batch, Claimed, Owner, VoteStore
-from btdagg.judge.work import Work
 
 PROVIDERS = ("openai", "anthropic")  # whose batches there are
 # Seconds after which a batch that a process was making when it died is at the endpoint, if ever.

@@ -27,8 +27,8 @@ from btdagg.judge.store.database import Database, StoreError, in_parts
 
 if TYPE_CHECKING:
     from btdagg.judge.client import ChatReply
+    from btdagg.judge.judging import Reading
     from btdagg.judge.prices import Prices
-    from btdagg.judge.work import Reading
 
 _CLAIMING = 0x636C616D  # advisory lock: one claims at a time
 _OURS = 0x62746461  # what sets our advisory locks apart from those of others
