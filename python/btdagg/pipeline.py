@@ -111,14 +111,13 @@ class Pipeline:
 
     Attributes
     ----------
-    pairs, labels, judging, rule, prior
     tasks : list of str
         Tasks that there may be models of; one without a name where nothing says the tasks.
 
     Raises
     ------
     InputError
-        If they do not go together; the message names the row or the option.
+        If they do not go together.
 
     Warns
     -----
@@ -177,12 +176,7 @@ class Pipeline:
     ) -> Labelling:
         """Ask for the votes that the store does not have, fit a model to each task, decide.
 
-        Parameters
-        ----------
-        store, client
-            Not closed.
-        stop, watch
-            See :func:`btdagg.judge.judge`; `watch` is told of each round by itself.
+        See :func:`btdagg.judge.judge`; `watch` is told of each round by itself.
 
         Raises
         ------
@@ -302,15 +296,6 @@ async def label_pairs(
         See `Pipeline`, which can also calibrate with a prior.
     store, client, base_url, api_key, stop, watch
         See :func:`btdagg.judge.judge`.
-
-    Returns
-    -------
-    Labelling
-
-    Raises
-    ------
-    InputError
-        As `Pipeline` and its `run` do.
     """
     pipeline = Pipeline(pairs, labels, judging, rule=rule)
     endpoint = {"base_url": base_url, "api_key": api_key}

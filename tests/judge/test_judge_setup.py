@@ -127,7 +127,7 @@ def test_votes_of_another_endpoint_are_not_mixed_in(cli, folder, endpoint):
     line = one_line(*judge(cli, other.url, *PLAIN))
     assert line == (
         f"v.db: has votes of this judge from {one.url}, and {other.url} is asked now; "
-        "--same-endpoint says that they are one judge, and --judge NAME keeps them apart"
+        "same_endpoint says that they are one judge, and another name of the judge keeps them apart"
     )
     assert other.requests == []
     assert judge(cli, other.url, *PLAIN, *config(same_endpoint=True))[0] == 0

@@ -90,18 +90,6 @@ def test_a_server_that_is_not_there_is_named_without_the_password():
     assert "hunter2" not in said
 
 
-def test_a_store_that_cannot_be_written(tmp_path):
-    place = tmp_path / "v.db"
-    with VoteStore(place) as store:
-
-        @sa.event.listens_for(store._engine, "checkout")
-        def limit(connection, *_):
-            connection.execute("PRAGMA query_only = 1")
-
-        with pytest.raises(StoreError, match="it cannot be written, expected write permission"):
-            fill(store)
-
-
 # Claims
 
 
@@ -184,7 +172,7 @@ def test_summaries(store_place):
     assert second.cost is None
 
 
-@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".tsv", ".jsonl"])
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
 def test_what_is_exported_is_read_as_votes(tmp_path, store_place, suffix):
     with VoteStore(store_place) as store:
         fill(store)

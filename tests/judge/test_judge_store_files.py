@@ -70,7 +70,7 @@ READING = [
 ]
 
 
-@pytest.mark.parametrize(("folders", "files"), [(0o555, 0o444), (0o777, 0o444), (0o555, 0o666)])
+@pytest.mark.parametrize(("folders", "files"), [(0o555, 0o444), (0o777, 0o444)])
 def test_a_store_that_may_not_be_written_is_read(cli, store, folders, files):
     wanted = [cli(*command)[1] for command in READING]
     for file in store.parent.iterdir():

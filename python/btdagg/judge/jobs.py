@@ -68,16 +68,11 @@ async def judge(
     endpoint : Pacing, optional
         What earlier runs have learned of the endpoint: how fast it may be asked.
 
-    Returns
-    -------
-    JudgeRun
-
     Raises
     ------
     InputError
-        If pairs or options are not what they should be, options come beside a `judging` or an
-        endpoint beside a `client`, no call can work, or the store cannot be used. Votes that were
-        counted are in the store whatever happens.
+        If pairs or options are not what they should be, no call can work, or the store cannot be
+        used. Votes that were counted are in the store whatever happens.
     """
     if judging is None:
         judging = Judging(**options)
@@ -104,13 +99,7 @@ async def opened(
     judging: Judging,
     **endpoint: Any,
 ) -> AsyncIterator[tuple[VoteStore, ChatClient]]:
-    """A store and a client: those given, which stay open, or ones that are closed at the end.
-
-    Raises
-    ------
-    InputError
-        If an endpoint is given beside a client, or the store cannot be opened.
-    """
+    """A store and a client: those given, which stay open, or ones that are closed at the end."""
     if client is not None and any(value is not None for value in endpoint.values()):
         raise InputError("base_url, api_key and headers are of an endpoint, and a client is given")
     async with AsyncExitStack() as stack:
@@ -129,17 +118,13 @@ class Estimate:
 
     Attributes
     ----------
-    n_items, n_wanted : int
-        Pairs, and votes wanted in all.
-    n_there : int
-        Votes wanted, or reasons why there is none, that the store has.
-    n_calls : int
-        Requests to make, repeats after faults apart.
+    n_wanted, n_there, n_calls : int
+        Votes wanted; those among them, or reasons why there is none, that the store has; and
+        requests to make, repeats after faults apart.
     prompt_tokens : int
         About so many, at four bytes each.
     completion_tokens : int or None
-        About so many: by the judge's answers so far, or else by the limit on an answer; None where
-        there is neither.
+        About so many: by the judge's answers so far, or else by the limit on an answer.
     cost : float or None
         Price of these; None without prices or completion tokens.
     """

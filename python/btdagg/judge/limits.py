@@ -47,14 +47,7 @@ class Limits:
                 raise InputError(f"{name} is {value}, expected more than 0")
 
     def refuse_unbounded(self, answer_tokens: int | None, prices: Prices | None) -> None:
-        """Refuse caps that could not be kept.
-
-        Raises
-        ------
-        InputError
-            If a cap on tokens or cost comes without a bound on the tokens of an answer, or one on
-            cost without prices.
-        """
+        """Refuse caps that could not be kept."""
         if self.max_cost is not None and prices is None:
             raise InputError("a cap on cost needs prices", argument="prices")
         if answer_tokens is None and (self.max_tokens is not None or self.max_cost is not None):

@@ -32,18 +32,10 @@ _SECRET = ("label", "vote")
 @readable
 @dataclass(frozen=True)
 class Pair:
-    """Two responses to one prompt.
+    """Two responses to one prompt; a prompt or reference that there is none of is empty.
 
     Attributes
     ----------
-    item : str
-        Id of the pair.
-    a, b : str
-        The responses.
-    prompt : str
-        What they respond to; empty where there is none.
-    reference : str
-        What a good response is known to be; empty where there is none.
     fields : mapping of str to str
         Whatever else is known of the pair, by column, for the placeholders of templates.
     """
@@ -118,15 +110,10 @@ def read_pairs(source: Source, *, columns: Mapping[str, str] | None = None) -> P
     columns : mapping of str to str, optional
         Names of columns in the source by the names above, such as ``{"prompt": "query"}``.
 
-    Returns
-    -------
-    Pairs
-
     Raises
     ------
     InputError
-        If the source cannot be read, lacks a column, a response is missing or blank, or an item is
-        there twice.
+        If a column or a response is missing, or an item is there twice.
     """
     table = with_item(read_table(source, [], columns=columns))
     renamed = {}

@@ -28,19 +28,16 @@ class JudgeRun:
         Why samples of this run have no vote; of many reasons the first hundred.
     there : Counter of str
         Samples wanted that were in the store before, by status.
-    n_batched : int
-        Samples wanted that are in batches under way.
-    n_items, n_wanted : int
-        Items and samples looked at so far.
+    n_items, n_wanted, n_batched : int
+        Items and samples looked at so far, and those of the samples in batches under way.
     n_calls, n_retries, n_limited, n_canaries : int
         Requests made; those among them that repeat an earlier one, that were refused for a limit of
         the endpoint, and that were to show whether it refuses every request or only some.
     n_pair_faults : int
         Samples without an answer since the endpoint refuses their pair, such as for its length.
-    prompt_tokens, completion_tokens, reasoning_tokens : int
-        As far as replies say; reasoning tokens are among those of the completion.
-    cached_tokens : int
-        Prompt tokens that the endpoint says it had in its cache.
+    prompt_tokens, completion_tokens, reasoning_tokens, cached_tokens : int
+        As far as replies say; reasoning tokens are among those of the completion, cached ones among
+        those of the prompt.
     n_unknown_usage : int
         Answers of which the endpoint does not say what they used.
     cost : float or None

@@ -40,11 +40,9 @@ class StoppedRun:
     run : JudgeRun
         All rounds together.
     n_items, n_settled : int
-        Pairs, and those among them that the rule has settled. The others have had all their
-        samples, some without a vote, or the run ended early.
+        Pairs, and those among them that the rule has settled.
     n_samples, n_full : int
-        Samples of these pairs in the store, with a vote or a reason why there is none, and as many
-        as there would be without the rule.
+        Samples of these pairs in the store, and as many as there would be without the rule.
     """
 
     run: JudgeRun
@@ -79,14 +77,8 @@ async def judge_by_rule(
     rule : StoppingRule, or callable from a Pair to one
         Such as of its task. With both orders its step is even, so that items stop after as many
         votes of one order as of the other.
-    store, client
-        Not closed.
-    stop, watch, endpoint
+    store, client, stop, watch, endpoint
         See :func:`btdagg.judge.judge`; `watch` is told of each round by itself.
-
-    Returns
-    -------
-    StoppedRun
 
     Raises
     ------
@@ -96,8 +88,7 @@ async def judge_by_rule(
     Warns
     -----
     ProvenanceWarning
-        If one rule is given and its model was fitted to another judge, template, temperature or
-        task.
+        If the model of the rule was fitted to another judge, template, temperature or task.
     """
     by_rule = ByRule(judging, rule, store)
     endpoint = endpoint or Pacing(judging.limits)

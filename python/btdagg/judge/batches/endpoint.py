@@ -8,6 +8,7 @@ import random
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -117,7 +118,7 @@ class BatchEndpoint:
         """Return what the endpoint calls a batch, if it was made; others are `taken`."""
         after: dict[str, str] = {}
         for _ in range(_PAGES):
-            page = await self.patiently(lambda query=after: self._listed(query))
+            page = await self.patiently(partial(self._listed, after))
             for each in page.get("data") or ():
                 if str(each["id"]) not in taken and self._is_of(batch, each):
                     return str(each["id"])
@@ -156,7 +157,7 @@ class BatchEndpoint:
         """Results of a batch by key, all that there are: what is missing would be bought again."""
         results: dict[str, Result] = {}
         for file in remote.files:
-            for result in await self.patiently(lambda path=file: self._read(path)):
+            for result in await self.patiently(partial(self._read, file)):
                 results.setdefault(result.key, result)
         if len(results) < remote.done:
             raise EndpointError(

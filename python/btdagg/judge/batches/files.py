@@ -35,19 +35,10 @@ def key_of_sample(item: str, order: Order, sample: int) -> str:
 
 @dataclass
 class Written:
-    """What was written, and what was not since it is there or under way.
+    """What was written, and what was not since it is `there` or under way.
 
-    Attributes
-    ----------
-    batches : list of int
-    n_items, n_wanted, n_requests : int
-        Items and samples that were looked at, and requests that were written.
-    there : Counter of str
-        Samples that the store has, by status.
-    n_batched, n_elsewhere : int
-        Samples in other batches under way, and those that other processes are asking for.
-    stopped : str
-        The cap that was reached; empty where none was.
+    `n_batched` samples are in other batches, other processes are asking for `n_elsewhere`;
+    `stopped` is the cap that was reached.
     """
 
     batches: list[int] = field(default_factory=list)
@@ -63,22 +54,8 @@ class Written:
 class BatchWriter:
     """Writes files of requests for what is neither in the store nor under way.
 
-    Parameters
-    ----------
-    judging : Judging
-        Its caps are on all that is written here.
-    owner : Owner
-        Of the store.
-    store : VoteStore
-    client : ModelClient
-        Of the endpoint that files are for; it says how settings are sent.
-    folder : Path, optional
-        Where files go; beside the store, or here if it is a server.
-
-    Raises
-    ------
-    InputError
-        If the store has votes of another endpoint.
+    The caps of `judging` are on all that is written here; `client` says how settings are sent.
+    Files go to `folder`, unless given beside the store, or here if that is a server.
     """
 
     def __init__(
@@ -104,11 +81,7 @@ class BatchWriter:
     async def write(self, plan: Iterable[Work], again: Iterable[str] = ()) -> Written:
         """Write requests for the samples of a plan, and for those with a status to ask again.
 
-        Raises
-        ------
-        InputError
-            If a file cannot be written, or an item is in the store with other texts. Then files
-            that are whole are batches, and the others as if they had not been begun.
+        After an error, files that are whole are batches, and the others as if never begun.
         """
         self._written, again = Written(), tuple(again)
         left: list[Claimed] = []

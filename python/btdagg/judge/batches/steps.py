@@ -49,17 +49,7 @@ async def judge_by_batches(
 
     What an earlier call left under way is waited for and collected first.
 
-    Parameters
-    ----------
-    plan : callable
-        Returns what is wanted, anew each time.
-    judging, client, store, stop, watch
-        See :func:`btdagg.judge.judge`; the client is a `ModelClient`.
-
-    Raises
-    ------
-    InputError
-        If the client is another, or no batch can work.
+    `plan` returns what is wanted, anew each time; the others are as in :func:`btdagg.judge.judge`.
     """
     if not isinstance(client, ModelClient) or client.provider not in PROVIDERS:
         raise InputError("batches need a ModelClient of openai or anthropic as the client")
@@ -163,13 +153,7 @@ class _Waiting:
 
 
 async def send_batch(batch: int, owner: Owner, endpoint: BatchEndpoint) -> Batch | None:
-    """Send a batch, unless it is sent; None where another process is at it.
-
-    Raises
-    ------
-    InputError
-        If its file is gone, or the endpoint does not take it. It can be sent again.
-    """
+    """Send a batch, unless it is sent; None where another process is at it."""
     held = owner.hold_batch(batch)
     owner.commit()
     if held is None or held.state == "sent":
@@ -229,20 +213,9 @@ async def _made_before(held: Batch, owner: Owner, endpoint: BatchEndpoint) -> st
 
 @dataclass
 class Collected:
-    """What came of a batch.
+    """What came of a batch: the samples that are in the store now, by status.
 
-    Attributes
-    ----------
-    batch : Batch
-    remote : RemoteBatch
-    statuses : Counter of str
-        Samples that are in the store now.
-    n_freed : int
-        Those without an answer, which can be asked for again.
-    why : Counter of str
-        Why they have none.
-    run : JudgeRun
-        Calls, tokens and cost.
+    `n_freed` have no answer, `why` says why, and can be asked for again.
     """
 
     batch: Batch
@@ -261,16 +234,8 @@ async def collect_batch(
     Done in one transaction, so that it is either collected or as before. Who is waiting hears of an
     endpoint that is away as the status of a batch that has not ended.
 
-    Returns
-    -------
-    Collected or None
-        With the remote batch alone where it has not ended; None where another process is at it, or
-        it has been collected.
-
-    Raises
-    ------
-    EndpointError
-        If the endpoint does not answer, or has other results than it says.
+    Returns the remote batch alone where it has not ended; None where another process is at it, or
+    it has been collected.
     """
     assert batch.remote is not None
     remote = batch.remote
@@ -379,11 +344,8 @@ async def waited(batch: Batch, owner: Owner, endpoint: BatchEndpoint) -> Collect
 async def cancel_batch(batch: int, owner: Owner, endpoint: BatchEndpoint) -> int | None:
     """End a batch: free what was not sent, else tell the endpoint.
 
-    Returns
-    -------
-    int or None
-        Samples that are free; 0 where the batch ends at the endpoint, and None where another
-        process is at it.
+    Returns how many samples are free: 0 where the batch ends at the endpoint, None where another
+    process is at it.
     """
     held = owner.hold_batch(batch)
     owner.commit()

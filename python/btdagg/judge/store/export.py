@@ -35,9 +35,6 @@ class Summary:
 
     Attributes
     ----------
-    judge, template, method, temperature, reasoning_effort
-        Who was asked, and how.
-    n_items : int
     statuses : dict of status to int
         Samples; ``asking`` are those that a run asks for now, or asked for when it was killed.
     minus, tie, plus : int
@@ -46,9 +43,6 @@ class Summary:
         Votes for the response shown first, and for the one shown second.
     n_ab, n_ba : int
         Votes by order.
-    prompt_tokens, completion_tokens, reasoning_tokens : int
-    cost : float or None
-        None where no run was given prices.
     latency : float or None
         Mean seconds of a call.
     """
@@ -96,13 +90,7 @@ class Summary:
 
 
 def summaries(store: VoteStore) -> list[Summary]:
-    """Sum up a store by judge, template and method, in the order in which they were first asked.
-
-    Raises
-    ------
-    StoreError
-        If the store cannot be read.
-    """
+    """Sum up a store by judge, template and method, in the order in which they were first asked."""
     votes, asks, func = schema.votes, schema.asks, sa.func
 
     def votes_of(vote: int | None = None, order: str | None = None) -> sa.ColumnElement[int]:
@@ -179,11 +167,6 @@ def votes_frame(
         `reasoning_effort` and `method`, and those of docs/store.md. `vote` is null where there is
         none. Where one judge was asked in ways that go by the same name, the name of the template
         is followed by a part of the prompt's digest.
-
-    Raises
-    ------
-    StoreError
-        If the store cannot be read.
     """
     import polars as pl
 
@@ -238,13 +221,7 @@ def votes_frame(
 
 
 def export(frame: pl.DataFrame, path: str | os.PathLike[str]) -> None:
-    """Write votes to a file, of a kind that its name says.
-
-    Raises
-    ------
-    InputError
-        If it is of another kind, or cannot be written.
-    """
+    """Write votes to a file, of a kind that its name says."""
     name = os.fspath(path)
     suffix = os.path.splitext(name)[1].lower()
     if suffix not in TABLE_SUFFIXES:

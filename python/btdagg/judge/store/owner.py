@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -124,26 +124,10 @@ _EXCHANGE = ("model", "finish_reason", "reasoning", "answer")
 
 @dataclass(frozen=True)
 class Batch:
-    """A batch of requests as the store has it.
+    """A batch of requests as the store has it; see `btdagg.judge.store.schema`.
 
-    Attributes
-    ----------
-    id, owner, ask : int
-        `owner` is the number under which its samples are claimed.
-    state : ``written``, ``sending``, ``sent``, ``collected`` or ``dropped``
-    n_requests : int
-    file : str
-        Path of the requests.
-    provider, endpoint : str
-        ``openai`` or ``anthropic``, and its base URL without credentials.
-    answer : str
-        Form of its answers, as JSON.
-    price_in, price_out : float or None
-        Of a million tokens, as they are paid for.
-    input_file, remote : str or None
-        What the endpoint calls the file, and the batch.
-    created : float
-        Seconds since 1970.
+    `owner` is the number under which its samples are claimed, `answer` the form of its answers as
+    JSON; `input_file` and `remote` are what the endpoint calls the file and the batch.
     """
 
     id: int
@@ -183,7 +167,7 @@ class Owner:
         self._keep_exchanges = keep_exchanges
         self._dead: set[int] = set()
         self._batches: set[int] = set()  # owners that are batches
-        self._locks: _Locks
+        self._locks: _FileLocks | _SessionLocks
         self._locks = _FileLocks(database.path) if database.path else _SessionLocks(connection)
         with connection.begin():
             # Numbered before it is locked; nobody looks for the lock before it has claims.
@@ -194,12 +178,8 @@ class Owner:
     def know_items(self, items: Sequence[tuple[str, str, str | None]]) -> None:
         """Write down items with the digest of their texts, and the task where there is one.
 
-        An empty digest says that the texts are not known. The first that come are then its texts.
-
-        Raises
-        ------
-        StoreError
-            If an item is there with other texts; the message names it.
+        An empty digest says that the texts are not known: the first that come are then its texts.
+        An item with other texts is refused.
         """
         if not items:
             return
@@ -230,23 +210,10 @@ class Owner:
         wanted: Mapping[str, Sequence[tuple[Order, int]]],
         again: Collection[str] = (),
     ) -> tuple[list[Claimed], dict[str, list[tuple[Order, int]]], dict[str, int]]:
-        """Claim samples that nobody has, and nobody else is asking for.
+        """Claim samples that nobody has, or that have a status to ask again.
 
-        Parameters
-        ----------
-        ask : int
-            What `ask_of` returned.
-        wanted : mapping of item to (order, sample)
-        again : collection of statuses
-            Those to ask for again.
-
-        Returns
-        -------
-        claimed : list of Claimed
-        elsewhere : dict of item to list of (order, sample)
-            Samples that others are asking for at the moment.
-        stored : dict of status to int
-            Samples that are there and stay; those in batches under way as `BATCHED`.
+        Returns what is claimed; by item the samples that others are asking for at the moment; and
+        by status how many are there and stay, those in batches under way as `BATCHED`.
         """
         votes = schema.votes
         claimed: list[Claimed] = []
@@ -290,11 +257,8 @@ class Owner:
     def save(self, ask: int, answered: Sequence[Answered], owner: int | None = None) -> None:
         """Write what came of samples that this owner claimed, or a batch.
 
-        Raises
-        ------
-        StoreError
-            If they are not this owner's any more: it lost its lock, with the connection that held
-            it, and another has taken them over.
+        Refused if they are not the owner's any more: it lost its lock, with the connection that
+        held it, and another has taken them over.
         """
         if not answered:
             return
@@ -354,13 +318,7 @@ class Owner:
             return batches_of(self._connection)
 
     def add_batch(self, ask: int, claimed: Sequence[Claimed], **columns: Any) -> int:
-        """Make a batch of samples that this process has claimed; it claims them from now on.
-
-        Raises
-        ------
-        StoreError
-            If another process has taken them over.
-        """
+        """Make a batch of samples that this process has claimed; it claims them from now on."""
         created = {"state": "written", "n_requests": len(claimed), "created": time.time()}
         with self._db.plainly():
             owner = self._insert(schema.owners, started=time.time())
@@ -475,19 +433,6 @@ class Owner:
     ) -> None:
         if self._execute(statement, ask, samples, owner, values) != len(samples):
             raise StoreError(f"{self._db.name}: another process has taken over our claims")
-
-
-class _Locks(Protocol):
-    """Locks of owners, which end with their processes."""
-
-    def hold(self, owner: int) -> None:
-        """Take the lock of an owner of this process."""
-
-    def is_dead(self, owner: int) -> bool:
-        """Whether nobody holds the lock of an owner."""
-
-    def release(self, owner: int) -> None:
-        """Give the lock back."""
 
 
 class _SessionLocks:

@@ -60,22 +60,7 @@ class VoteStore(Database):
             return int(connection.execute(query).scalar_one())
 
     def require_endpoint(self, ask: int, endpoint: str, same: bool) -> None:
-        """Refuse to mix votes of several endpoints, unless they are said to be one judge.
-
-        Parameters
-        ----------
-        ask : int
-            What `ask_of` returned.
-        endpoint : str
-            Address without credentials; empty for one that has none.
-        same : bool
-            Whether it is said to be the same judge as those of the votes that are there.
-
-        Raises
-        ------
-        StoreError
-            If there are votes of another endpoint; the message names it.
-        """
+        """Refuse to mix votes of several endpoints, unless they are said to be the same judge."""
         table = schema.endpoints
         query = sa.select(table.c.endpoint).where(table.c.ask == ask).order_by(table.c.endpoint)
         with self.reading() as connection:
@@ -83,8 +68,8 @@ class VoteStore(Database):
         if stored and endpoint and endpoint not in stored and not same:
             raise StoreError(
                 f"{self.name}: has votes of this judge from {', '.join(stored)}, and {endpoint} is "
-                "asked now; --same-endpoint says that they are one judge, and --judge NAME keeps "
-                "them apart"
+                "asked now; same_endpoint says that they are one judge, and another name of the "
+                "judge keeps them apart"
             )
 
     @contextmanager
@@ -168,15 +153,8 @@ class VoteStore(Database):
     ) -> None:
         """Write what a method decided on items, in place of what it decided before.
 
-        Parameters
-        ----------
-        asked : Asked
-            Of its judge and template: exports join decisions to votes by these.
-        name : str
-            Column of the decisions in tables, such as ``gsa_8``.
-        decided : mapping of item to -1, 0, 1
-        undecided : collection of str
-            Items of which an earlier decision no longer holds.
+        `name` is the column of the decisions in tables, such as ``gsa_8``; of the `undecided` items
+        an earlier decision no longer holds. Exports join by judge and template.
         """
         table = schema.decisions
         key = {"judge": asked.judge, "template_digest": asked.template_digest, "name": name}
