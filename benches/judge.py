@@ -38,10 +38,11 @@ from btdagg.judge.client import (
     ChatRequest,
     Messages,
     Order,
+    Reading,
     digest_of,
     samples_of,
 )
-from btdagg.judge.judging import Judging, Reading, Work
+from btdagg.judge.judging import Judging, Work
 from btdagg.judge.limits import Limits
 from btdagg.judge.provider import ModelClient
 from btdagg.judge.runs import JudgeRun

@@ -9,8 +9,8 @@ from pathlib import Path
 import polars as pl
 import sqlalchemy as sa
 
-from btdagg.judge.client import Asked, digest_of, samples_of
-from btdagg.judge.judging import Reading, Work
+from btdagg.judge.client import Asked, Reading, digest_of, samples_of
+from btdagg.judge.judging import Work
 from btdagg.judge.pairs import read_pairs
 from btdagg.judge.store import VoteStore, schema
 

@@ -7,8 +7,7 @@ import random
 import pytest
 
 from btdagg.judge import FunctionClient, Judging, Limits, VoteStore, judge
-from btdagg.judge.client import ChatReply
-from btdagg.judge.judging import Reading
+from btdagg.judge.client import ChatReply, Reading
 from btdagg.judge.retries import Usefulness
 from judging import config, pairs_of
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from btdagg._util.errors import InputError
 from btdagg._util.readable import readable
@@ -123,6 +123,15 @@ class ChatReply:
     latency: float = 0.0
     model: str = ""
     limits: RateLimits | None = None
+
+
+class Reading(NamedTuple):
+    """What an answer says: the vote from A's point of view, None unless `status` is ``ok``."""
+
+    status: Status
+    vote: int | None = None
+    confidence: float | None = None
+    reason: str = ""
 
 
 class ChatClient(Protocol):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from btdagg._core import InputError
 from btdagg._util.readable import readable
@@ -20,7 +20,7 @@ from btdagg.judge.client import (
     ChatRequest,
     Messages,
     Order,
-    Status,
+    Reading,
     digest_of,
     samples_of,
 )
@@ -29,16 +29,6 @@ from btdagg.judge.pairs import Pair
 from btdagg.judge.prices import Prices
 from btdagg.judge.prompts import PromptTemplate, get_template
 from btdagg.judge.providers import provider_of
-
-
-class Reading(NamedTuple):
-    """What an answer says: the vote from A's point of view, None unless `status` is ``ok``."""
-
-    status: Status
-    vote: int | None = None
-    confidence: float | None = None
-    reason: str = ""
-
 
 Reader = Callable[[ChatReply, Order], Reading]
 

@@ -28,9 +28,9 @@ from btdagg.judge.answers import (
     json_schema,
     side_by_side,
 )
-from btdagg.judge.client import Asked, Order, batched, samples_of
+from btdagg.judge.client import Asked, Order, Reading, batched, samples_of
 from btdagg.judge.jobs import judge
-from btdagg.judge.judging import SAMPLING, Judging, Reading, Work, digest_of_pair
+from btdagg.judge.judging import SAMPLING, Judging, Work, digest_of_pair
 from btdagg.judge.prompts import FewShot
 from btdagg.judge.runs import JudgeRun
 from btdagg.judge.store import VoteStore

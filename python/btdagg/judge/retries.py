@@ -16,9 +16,9 @@ from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import replace
 
-from btdagg.judge.client import ChatClient, ChatReply, ChatRequest, Messages, Usage
+from btdagg.judge.client import ChatClient, ChatReply, ChatRequest, Messages, Reading, Usage
 from btdagg.judge.errors import ChatError, EndpointError, delay_before
-from btdagg.judge.judging import Judging, Reading
+from btdagg.judge.judging import Judging
 from btdagg.judge.limits import Budget, Reserved
 from btdagg.judge.pacing import AdmittedCall, Pacing
 from btdagg.judge.pairs import Pair

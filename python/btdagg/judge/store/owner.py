@@ -26,8 +26,7 @@ from btdagg.judge.store import schema
 from btdagg.judge.store.database import Database, StoreError, in_parts
 
 if TYPE_CHECKING:
-    from btdagg.judge.client import ChatReply
-    from btdagg.judge.judging import Reading
+    from btdagg.judge.client import ChatReply, Reading
     from btdagg.judge.prices import Prices
 
 _CLAIMING = 0x636C616D  # advisory lock: one claims at a time
