@@ -35,13 +35,7 @@ class Predictor(Protocol):
 
 
 def as_any_counts(counts: ArrayLike) -> NDArray[np.int64]:
-    """Return counts of a judge, (n, 3), or of a panel, (n, judges, 3).
-
-    Raises
-    ------
-    InputError
-        If a value is no count, or there are no items.
-    """
+    """Return counts of a judge, (n, 3), or of a panel, (n, judges, 3)."""
     known = as_panel_counts(counts) if np.ndim(counts) == 3 else as_whole_counts(counts)
     if not len(known):
         raise InputError("counts is empty, expected at least one item")
@@ -88,13 +82,7 @@ class Predictions:
 
 
 def fixed(model: Predictor, rows: NDArray[np.int64], n_labels: int) -> Predictions:
-    """Predict by a model that was there before the labels.
-
-    Raises
-    ------
-    InputError
-        If it has no `predict_proba`, or that does not return probabilities.
-    """
+    """Predict by a model that was there before the labels."""
     if not hasattr(model, "predict_proba"):
         raise InputError(
             f"model is of type {type(model).__name__}, expected a DavidsonModel, a PanelModel or "

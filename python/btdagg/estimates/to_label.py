@@ -96,12 +96,6 @@ class Drawing:
             What `first` or `more` returned before, perhaps with labels and other columns.
         design, seed : optional
             Those of before.
-
-        Raises
-        ------
-        InputError
-            If design, seed or groups are others than before, rows of before were removed or added,
-            or they were drawn from other items or votes; and as `choose` does.
         """
         import polars as pl
 
@@ -208,11 +202,6 @@ def with_design(labels: Labels, drawn: Table) -> tuple[Labels, int]:
     tuple of Labels and int
         With a column `probability`, and `group` if whole groups were drawn and the labels have
         none; and how many of the drawn items have no label.
-
-    Raises
-    ------
-    InputError
-        If the labels have probabilities already, or an item was not drawn and has a label.
     """
     drawn = parse_drawn(drawn)
     if "probability" in labels.columns:

@@ -65,12 +65,6 @@ def cross_scores(
     -------
     list of lists of Comparison
         By the part that was calibrated on, and the part that was decided.
-
-    Raises
-    ------
-    InputError
-        If a set would have no items, an aggregator asks for more than there is, or what it decides
-        is no labels.
     """
     decisions: list[list[list[_SplitDecisions]]] = [[[] for _ in parts] for _ in parts]
     by_name = not isinstance(protocol.splitter, RandomSplits)  # the paper's go by the rows

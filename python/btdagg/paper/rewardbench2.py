@@ -24,7 +24,7 @@ from btdagg._util.files import replace_file
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_integer
 from btdagg.votes import Labels, Table, read_table
-from btdagg.votes.schema import checked, ids, parse_column, whole_numbers
+from btdagg.votes.schema import checked, ids
 from btdagg.votes.table import refuse, refuse_duplicates, text
 
 if TYPE_CHECKING:
@@ -59,11 +59,6 @@ class LabelledPairs(Table):
         """Write what a judge is to see: `item`, `prompt`, `response_a`, `response_b`, no label.
 
         A file that is there is replaced whole or not at all.
-
-        Raises
-        ------
-        OSError
-            If the file cannot be written.
         """
         shown = self.frame.select("item", "prompt", "response_a", "response_b")
         replace_file(path, shown.write_ndjson())
@@ -107,11 +102,8 @@ def load_rewardbench2(
     Raises
     ------
     InputError
-        If the source cannot be read or downloaded, a value is not what it should be (the message
-        names file, row and column), a prompt is there twice, a task is unknown, or no prompt of a
-        task has two responses.
-    ImportError
-        If an extra is not installed.
+        If the source cannot be read or downloaded, a value is not what it should be, a prompt is
+        there twice, a task is unknown, or no prompt of a task has two responses.
 
     References
     ----------
@@ -183,11 +175,6 @@ def _read_file(file: Path) -> Table:
     table = Table(frame, raw.source)
     accepted = frame["chosen"].list.len()
     refuse(table, accepted == 0, "chosen", "at least one response")
-    sizes = {"num_correct": accepted, "total_completions": accepted + frame["rejected"].list.len()}
-    for column, size in sizes.items():
-        if column in table.columns:
-            wanted = "the number of responses that the row has"
-            refuse(table, parse_column(table, column, whole_numbers) != size, column, wanted)
     names = _task_names(frame["subset"].cast(pl.String).to_list())
     frame = frame.with_columns(pl.Series("task", names), pl.col("id").cast(pl.String))
     return Table(frame.select("task", "id", "prompt", "chosen", "rejected"), raw.source)

@@ -49,11 +49,6 @@ def ablation_table(found: Scores) -> ReportTable:
 
     Where there are two methods, a third row has their difference. The records have accuracy too.
 
-    Raises
-    ------
-    InputError
-        If nothing could be evaluated.
-
     References
     ----------
     The paper's tables of temperatures and of prompt variations.
@@ -162,11 +157,6 @@ def parameters_table(fitted: Mapping[str, FittedParameters]) -> ReportTable:
     fitted : mapping of str to FittedParameters
         By task, or whatever they were fitted to.
 
-    Raises
-    ------
-    InputError
-        If there are none.
-
     References
     ----------
     The paper's table of fitted parameters.
@@ -269,11 +259,6 @@ def raters_table(
         One, or one for each number of votes of the judge.
     shared : {"tie", "drop"}
         What was done with items on which labels share the most votes of the other raters.
-
-    Raises
-    ------
-    InputError
-        If the mapping is empty.
 
     References
     ----------
