@@ -5,7 +5,6 @@ import math
 from fractions import Fraction
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
 
@@ -193,12 +192,6 @@ def test_what_cannot_be_chosen_is_said_in_a_line(given, message):
     with pytest.raises(btdagg.InputError) as error:
         choose(SMALL, **given)
     assert str(error.value) == message
-
-
-def test_series_of_different_indexes_are_refused():
-    frame = pd.DataFrame(SMALL, columns=["minus", "tie", "plus"])
-    with pytest.raises(btdagg.InputError, match="ids and counts have different indexes"):
-        choose(frame, 3, ids=pd.Series(list("abcdefg"), index=range(1, 8)))
 
 
 def population(rng, n_items=600):

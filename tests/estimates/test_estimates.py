@@ -225,14 +225,6 @@ def test_labels_that_were_chosen_by_their_votes_are_noticed_and_weighed():
     assert one.labels_only.value == pytest.approx((w @ y) / w.sum())
 
 
-def test_labels_chosen_by_chance_are_rarely_called_unlike():
-    told = 0
-    for seed in range(200):
-        counts, _, labels = drawn(300, 40, seed=seed)
-        told += any("not like" in text for text in estimate(counts, labels, model=MODEL).remarks)
-    assert told <= stats.binom.ppf(0.999, 200, 0.01)
-
-
 def test_by_gives_each_value_its_own_estimates_and_pairs_their_difference():
     counts, _, labels = drawn(600, 120, seed=8)
     by = np.where(np.arange(600) < 300, "x", "y")
@@ -283,16 +275,6 @@ def test_differences_are_corrected_for_their_number():
     assert of_three.high - of_three.low > 1.15 * (of_two.high - of_two.low)
     assert of_three.pvalue >= of_two.pvalue
     assert list(found.differences) == list(itertools.combinations([0, 1, 2], 2))
-
-
-def test_a_value_with_one_label_says_nothing():
-    counts, _, labels = drawn(300, 60)
-    by = np.zeros(300, dtype=int)
-    by[np.flatnonzero(~np.isnan(labels))[0]] = 1
-    found = estimate(counts, labels, by=by)
-    assert (found.by[1]["tie"].low, found.by[1]["tie"].high) == (0, 1)
-    assert np.isnan(found.by[1]["tie"].standard_error)
-    assert found.differences == {}
 
 
 def test_a_panel_is_a_proxy():
@@ -360,14 +342,6 @@ def test_quantities_and_widths_are_checked():
         estimate(counts, labels, model=Sevens())
 
 
-def test_labels_that_are_all_alike_want_more_of_them():
-    counts, _, _ = drawn(500, 0)
-    labels = np.where(np.arange(500) < 50, 1.0, np.nan)
-    found = estimate(counts, labels)
-    width = found.estimates["A"].high - found.estimates["A"].low
-    assert 80 < found.labels_for(width / 2, "A") < 120
-
-
 @pytest.mark.parametrize("n_others", [1, 2, 4, 9, 12])
 @pytest.mark.parametrize("in_groups_of", [1, 3])
 def test_few_items_without_a_label_do_no_harm(n_others, in_groups_of):
@@ -405,23 +379,6 @@ def test_one_label_of_each_group_is_noticed_where_sizes_differ():
     labels[chosen] = gold[chosen]
     found = estimate(counts, labels, groups=groups)
     assert not any("one item of each group" in text for text in found.remarks)
-
-
-def test_groups_that_differ_in_size_leave_fewer_degrees_of_freedom():
-    counts, gold, _ = drawn(400, 0)
-    labels = np.where(np.arange(400) < 60, gold.astype(float), np.nan)
-    groups = np.concatenate([np.zeros(40, dtype=int), np.arange(1, 361)])
-    found = estimate(counts, labels, groups=groups)
-    shares = np.array([40, *[1] * 20]) / 60
-    assert found._whole.degrees_of_freedom == pytest.approx(max(1 / (shares @ shares) - 1, 1))
-
-
-def test_a_fixed_model_with_few_labels_takes_student_s_t():
-    counts, _, labels = drawn(400, 40)
-    few = estimate(counts, labels, model=MODEL)
-    assert few._whole.quantile(0.95) == pytest.approx(stats.t.ppf(0.975, 39))
-    counts, _, labels = drawn(400, 50)
-    assert estimate(counts, labels, model=MODEL)._whole.quantile(0.95) == pytest.approx(1.959964)
 
 
 @pytest.mark.soak

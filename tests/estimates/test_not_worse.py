@@ -86,14 +86,6 @@ def test_where_no_number_of_labels_would_tell_it_is_said():
     assert str(found).endswith("; even with all items labelled it could not be told; add items")
 
 
-def test_two_labels_are_no_ground_to_pass():
-    counts, labels = drawn(100, 2, -0.8)
-    labels[:2] = -1
-    found = not_worse(counts, labels)
-    assert found.outcome == "inconclusive"
-    assert found.labels_wanted > 2
-
-
 def test_tables_and_groups_are_taken_as_estimate_takes_them():
     counts, labels = drawn(300, 100, -0.3)
     groups = np.arange(300) // 2
@@ -124,11 +116,6 @@ def test_tables_and_groups_are_taken_as_estimate_takes_them():
 def test_bad_arguments_are_named(options, said):
     with pytest.raises(btdagg.InputError, match=f"^{said}"):
         not_worse(*drawn(100, 20, 0.0), **options)
-
-
-def test_one_label_is_an_error():
-    with pytest.raises(btdagg.InputError, match="labels has 1 label, expected at least 2"):
-        not_worse(*drawn(100, 1, 0.0))
 
 
 @pytest.mark.soak

@@ -56,11 +56,6 @@ def test_few_groups_are_left_out_one_by_one_and_once():
     assert sorted(tuple(left) for _, left in splits) == [(0, 1, 2, 3), (4, 5, 6, 7), (8, 9, 10, 11)]
 
 
-def test_one_group_cannot_be_split():
-    with pytest.raises(InputError, match="all 3 items are in one group"):
-        CrossFit().draw(3, ["a"] * 3)
-
-
 def test_a_test_goes_with_its_splitter():
     with pytest.raises(InputError, match="test is a GroupTest and splitter a RandomSplits"):
         Protocol(RandomSplits(), GroupTest())
@@ -304,14 +299,6 @@ def test_the_paper_s_protocol_is_the_paper_s_test_on_its_splits(cli, folder):
     groups = [f"g{number}" for number in GROUPS]
     found = compare(COUNTS, LABELS, groups=groups, protocol=Protocol(RandomSplits(), PAPER_TEST))
     assert [line["mae"] for line in paper["lines"]] == [m.mae_interval.mean for m in found.methods]
-
-
-def test_a_report_says_what_its_intervals_are(cli, folder):
-    line = ["evaluate", "votes.csv", "labels.csv", "--report", "out"]
-    assert cli(*line)[0] == 0
-    table = next((folder / "out").rglob("mae.md")).read_text()
-    assert "± is half of the 95% interval for new items" in table
-    assert "random splits" not in table
 
 
 def test_intervals_to_the_best_allow_for_the_choice():

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from btdagg import (
-    Bounds,
     InputError,
     calibrate,
     majority_vote,
@@ -23,7 +22,7 @@ from btdagg.datasets import simulate
 from btdagg.evaluation import Protocol, RandomSplits, compare, evaluate
 from btdagg.evaluation.intervals import mean_interval
 from btdagg.evaluation.summary import averages, lines
-from btdagg.methods import Davidson, Decided, MajorityVote, RoundedMedian
+from btdagg.methods import Decided, MajorityVote, RoundedMedian
 from btdagg.model import CalibrationWarning
 from draws import random_splits
 
@@ -106,23 +105,6 @@ def test_groups_are_never_split_and_no_more_are_drawn_than_needed(groups, data):
         assert len(evaluation) > 0
         assert len(calibration) >= size
         assert len(calibration) - size < max(drawn.values())
-
-
-@pytest.mark.parametrize(
-    "names",
-    [
-        lambda group: group.astype(str),
-        lambda group: group.astype(str).astype(object),
-        lambda group: group.astype(np.uint8),
-        lambda group: group + 0.5,
-        lambda group: group.tolist(),
-    ],
-)
-def test_groups_have_names_of_any_kind(names):
-    group = np.arange(60) % 7
-    expected = chosen(n_splits=3, size=10, groups=group)
-    assert chosen(n_splits=3, size=10, groups=names(group)) == expected
-    assert expected != chosen(n_splits=3, size=10)
 
 
 SPLIT_ERRORS = [
@@ -270,22 +252,6 @@ def test_an_aggregator_learns_from_the_calibration_set_alone():
     )
 
 
-def test_aggregators_are_scored_alike_whatever_stands_beside_them():
-    sample = sampled(n_items=80)
-    every = [RoundedMedian(), Davidson(name="mine", kappa=2.0), MajorityVote()]
-    together = compare(
-        sample.counts, sample.labels, every, protocol=Protocol(RandomSplits(n_splits=5))
-    )
-    assert [method.name for method in together.methods] == [
-        "rounded median", "mine", "majority vote"
-    ]  # fmt: skip
-    for aggregator, method in zip(every, together.methods, strict=True):
-        (alone,) = compare(
-            sample.counts, sample.labels, [aggregator], protocol=Protocol(RandomSplits(n_splits=5))
-        ).methods
-        assert alone.mae.tolist() == method.mae.tolist()
-
-
 @pytest.mark.parametrize(
     ("decided", "message"),
     [
@@ -387,13 +353,6 @@ def test_every_task_and_judge_is_evaluated_by_itself_at_every_budget():
         assert (cell.n_unlabelled, cell.n_without_votes, cell.n_missing) == (0, 0, 0)
 
 
-def test_all_votes_are_used_unless_a_number_is_given():
-    votes = read_votes(judged(MATH, "g"))
-    (cell,) = evaluate(votes, read_labels(MATH.label_columns()), **SETTINGS).cells
-    assert cell.n_votes is None
-    assert_same_scores(cell, MATH.counts, MATH.labels)
-
-
 def test_columns_can_be_chosen():
     votes = read_votes(
         columns_of(
@@ -463,18 +422,6 @@ def test_counts_are_evaluated_like_votes():
     with pytest.raises(InputError) as error:
         evaluate(counts, read_labels(MATH.label_columns()), n_votes=[4])
     assert str(error.value) == "data frame: n_votes wants single votes, and these are counts"
-
-
-def test_counts_of_several_judges_and_tasks_are_evaluated_by_themselves():
-    columns = dict(zip(("minus", "tie", "plus"), MATH.counts.T, strict=True))
-    one = {"item": MATH.items, **columns, "task": ["math"] * 90, "judge": ["g"] * 90}
-    other = {**one, "minus": one["plus"], "plus": one["minus"], "judge": ["h"] * 90}
-    counts = read_votes(columns_of(one, other))
-    found = evaluate(counts, read_labels(MATH.label_columns()), **SETTINGS)
-    assert found.by == ("task", "judge")
-    assert [cell.key for cell in found.cells] == [("math", "g"), ("math", "h")]
-    assert_same_scores(found.cells[0], MATH.counts, MATH.labels)
-    assert_same_scores(found.cells[1], MATH.counts[:, ::-1], MATH.labels)
 
 
 def test_aggregators_and_progress_are_handed_on():
@@ -619,11 +566,6 @@ def test_averages_are_over_cells_split_by_split(evaluation):
         assert line.rank is line.accuracy_rank is line.tied is None
 
 
-def test_there_is_no_average_of_one_cell(evaluation):
-    assert averages(replace(evaluation, cells=evaluation.cells[:2])) == []
-    assert len(averages(replace(evaluation, cells=evaluation.cells[1::2]))) == 2
-
-
 # Remarks
 
 
@@ -655,23 +597,6 @@ def test_a_judge_that_adds_nothing_is_remarked_upon():
     ]
     # The two differ: what is scored is not the model that calls every item a tie.
     assert mae > constant
-
-
-def test_a_judge_that_adds_nothing_is_remarked_upon_by_name():
-    columns, labels = all_tied()
-    votes = read_votes({**columns, "judge": ["g"] * len(columns["item"])})
-    davidson = Davidson(name="ours")
-    found = evaluate(votes, read_labels(labels), aggregators=[davidson], **SETTINGS)
-    (remark,) = found.remarks
-    assert remark.startswith(
-        "g: fitted to all 120 labels, the model calls every item with up to 8 "
-    )
-    # Nothing is said of a model that was not compared, and of one the bounds keep from it.
-    alone = evaluate(votes, read_labels(labels), aggregators=[MajorityVote()], **SETTINGS)
-    assert list(alone.remarks) == []
-    tie_averse = Davidson(bounds=Bounds(beta=(4, 5), nu=(1e-4, 1e-3)))
-    found = evaluate(votes, read_labels(labels), aggregators=[tie_averse], **SETTINGS)
-    assert list(found.remarks) == []
 
 
 def test_more_votes_than_there_are_is_said():
@@ -779,14 +704,6 @@ def test_what_is_left_out_is_remarked_upon():
     ]
 
 
-def test_labels_of_other_tasks_are_not_without_votes():
-    votes = read_votes(columns_of(judged(MATH, "g", task="math"), judged(TIES, "g", task="ties")))
-    labels = read_labels(columns_of(MATH.label_columns(), TIES.label_columns()))
-    found = evaluate(votes, labels, **SETTINGS)
-    assert [cell.comparison.n_items for cell in found.cells] == [90, 70]
-    assert not any("have no votes" in remark for remark in found.remarks)
-
-
 # Real votes
 
 
@@ -853,14 +770,6 @@ def test_calibration_beats_majority_vote_for_every_real_judge_and_task(real_eval
             # With prompts as the units that change sign, the smallest task tells them apart less.
             if task != "precise-if":
                 assert (majority.rank, majority.tied) == (2, False), (task, judge)
-
-
-def test_more_real_votes_help_the_calibrated_model_and_not_majority_vote(real_evaluation):
-    mae = {(line.method, line.n_votes): line.mae for line in averages(real_evaluation)}
-    assert mae["Davidson", 8].high < mae["Davidson", 4].low
-    assert mae["majority vote", 8].low > mae["majority vote", 4].high
-    assert mae["Davidson", 8].mean == pytest.approx(0.352, abs=0.005)
-    assert mae["majority vote", 8].mean == pytest.approx(0.449, abs=0.003)
 
 
 def test_a_real_judge_that_adds_nothing_is_remarked_upon(real, real_evaluation):

@@ -36,13 +36,6 @@ def test_importing_loads_numpy_alone():
     assert loaded.split() == ["btdagg", "lazy_loader"]
 
 
-def test_the_types_ship_with_the_package():
-    from importlib.resources import files
-
-    assert (files("btdagg") / "py.typed").is_file()
-    assert (files("btdagg") / "_core.pyi").is_file()
-
-
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", ["uint8", "int64", "float64"])
 def test_deciding_needs_little_memory_beyond_its_output(dtype, order):
@@ -144,11 +137,6 @@ def test_threads_may_share_a_model_and_an_array():
     assert all((result == wanted).all() for result in results)
 
 
-def test_more_threads_than_the_system_gives_are_no_error():
-    counts = np.random.default_rng(0).integers(0, 50, size=(100_000, 3))
-    np.testing.assert_array_equal(MODEL.decide(counts, n_threads=10**9), MODEL.decide(counts))
-
-
 def test_an_exception_of_a_signal_handler_comes_through_and_leaves_nothing_behind():
     out = run(
         """
@@ -175,37 +163,6 @@ def test_an_exception_of_a_signal_handler_comes_through_and_leaves_nothing_behin
         """
     )
     assert out == "alarm\nTrue\n"
-
-
-def test_two_threads_run_at_the_same_time():
-    """By the kernel's own count of what runs, not by the clock."""
-    out = run(
-        """
-        import os, threading
-        import numpy as np
-        from btdagg import DavidsonModel
-
-        def running():
-            states = []
-            for task in os.listdir('/proc/self/task'):
-                try:
-                    with open(f'/proc/self/task/{task}/stat') as stat:
-                        states.append(stat.read().rsplit(')')[1].split()[0])
-                except OSError:  # it has ended
-                    pass
-            return states.count('R') - 1  # without this thread, which is looking
-
-        counts = np.random.default_rng(0).integers(200, 1000, size=(4_000_000, 3))
-        model = DavidsonModel(1.2, 2.0, 0.8)
-        worker = threading.Thread(target=lambda: model.predict_proba(counts, n_threads=2))
-        worker.start()
-        most = 0
-        while worker.is_alive():
-            most = max(most, running())
-        print(most)
-        """
-    )
-    assert int(out) == 2
 
 
 def test_every_public_name_is_there():

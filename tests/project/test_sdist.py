@@ -6,8 +6,6 @@ import shutil
 import subprocess
 import sys
 import tarfile
-from email import message_from_string
-from importlib.metadata import metadata
 from pathlib import Path
 
 import pytest
@@ -85,15 +83,6 @@ def test_links_of_the_sdist_lead_to_files_of_it(sdist):
         or not (page.parent / link).exists()
     ]
     assert broken == []
-
-
-def test_sdist_says_where_the_project_is(sdist):
-    said = message_from_string((sdist / "PKG-INFO").read_text(encoding="utf-8"))
-    assert urls_of(said) == URLS
-
-
-def test_the_installed_package_says_where_the_project_is():
-    assert urls_of(metadata("btdagg")) == URLS
 
 
 def test_cargo_reads_the_workspace_of_the_sdist_as_locked(sdist):
