@@ -413,21 +413,21 @@ def test_parameters(items):
 
 def test_confusion_and_distributions(items):
     found = distributions(items, n_splits=4, share=0.2)
-    table = confusion_table("x", found)
+    table = confusion_table({"x": found})
     matrix, percent_ = found.methods[1].counts, found.methods[1].percentages
     row = table.rows[3 + 1]  # the second method's row of gold ties
-    assert [e.text for e in row[:3]] == [
+    assert [e.text for e in row[1:4]] == [
         "majority vote",
         "tie",
         f"{matrix[1, 0]:.0f} ({percent_[1, 0]:.1f}%)",
     ]
-    assert [e.bold for e in row] == [False, False, False, True, False, False]
+    assert [e.bold for e in row] == [False, False, False, False, True, False, False]
     assert len(rows_of(table)) == 2 * 9
 
-    table = distribution_table("x", found)
+    table = distribution_table({"x": found})
     gold, davidson, _ = table.rows
-    assert [e.text for e in gold[4:]] == [f"{100 * share:.1f}%" for share in found.gold]
-    assert [e.text for e in davidson[1:4]] == [
+    assert [e.text for e in gold[5:]] == [f"{100 * share:.1f}%" for share in found.gold]
+    assert [e.text for e in davidson[2:5]] == [
         f"{n:.0f}" for n in found.methods[0].counts.sum(axis=0)
     ]
     assert [r["source"] for r in rows_of(table)] == ["gold"] * 3 + ["method"] * 6
@@ -437,8 +437,8 @@ def test_a_label_that_no_item_has_is_a_dash():
     matrices = np.zeros((2, 3, 3), dtype=int)
     matrices[:, 0, 0] = 1
     found = Comparison((MethodScores("m", matrices),), n_items=2, n_calibration=1, gold_tie_share=0)
-    table = confusion_table("x", found)
-    assert [e.text for e in table.rows[1][2:5]] == ["–", "–", "–"]
+    table = confusion_table({"x": found})
+    assert [e.text for e in table.rows[1][3:6]] == ["–", "–", "–"]
     assert "nan" not in table.markdown() + table.csv()
 
 
@@ -587,8 +587,6 @@ def test_positional_bias_and_tie_rates(simulated):
     assert table.rows[0][5].text == f"{fixed(100 * one.bias, 1, signed=True)}% ±{half:.1f}"
     clear = one.interval.low > 0 or one.interval.high < 0
     assert table.rows[0][5].bold == clear
-    with pytest.raises(InputError, match=r"by is \['judge', 'x'\], and a key has 1"):
-        positional_bias_table(found, by=("judge", "x"))
 
     rates = tie_rates(votes)
     table = tie_rate_table(rates)

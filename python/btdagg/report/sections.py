@@ -13,7 +13,7 @@ from btdagg.evaluation.parts import names_of
 from btdagg.methods import Aggregator
 from btdagg.methods.base import needs_of
 from btdagg.report import figures, tables
-from btdagg.report.table import Entry, ReportTable
+from btdagg.report.table import ReportTable
 from btdagg.report.wording import key_of, stem
 
 if TYPE_CHECKING:
@@ -69,21 +69,18 @@ def each(
 ) -> tuple[dict[str, Result], list[Skipped]]:
     """Make something of each part; one that cannot be made leaves the others.
 
-    Raises
-    ------
-    InputError
-        If all fail for one reason.
+    If all fail for one reason, that is an `InputError`.
     """
-    found: dict[str, Result] = {}
+    made: dict[str, Result] = {}
     skipped: list[Skipped] = []
     for name, part in parts.items():
         try:
-            found[name] = make(part)
+            made[name] = make(part)
         except InputError as error:
             skipped.append(Skipped(name, str(error)))
-    if not found and len({one.reason for one in skipped}) == 1:
+    if not made and len({fault.reason for fault in skipped}) == 1:
         raise InputError(skipped[0].reason)
-    return found, skipped
+    return made, skipped
 
 
 def or_skipped(what: str, made: Made) -> Made:
@@ -140,23 +137,12 @@ def _labels(study: Study) -> Made:
     gold = study.gold_items
     yield figures.gold_figure(gold)
     yield _headed(tables.gold_table(gold), ("task",) if "task" in study.columns else study.columns)
-    found = {name: main_methods(study, cell) for name, cell in study.cells().items()}
-    for name, one in found.items():
-        yield figures.confusion_figure(name, one)
-        yield figures.distribution_figure(name, one)
-    column = _heading(study.columns)
-    yield _stacked(
-        column,
-        "labels",
-        "Label distributions",
-        {name: tables.distribution_table(name, one) for name, one in found.items()},
-    )
-    yield _stacked(
-        column,
-        "confusion",
-        "Confusion matrices",
-        {name: tables.confusion_table(name, one) for name, one in found.items()},
-    )
+    compared = {name: main_methods(study, cell) for name, cell in study.cells().items()}
+    for name, comparison in compared.items():
+        yield figures.confusion_figure(name, comparison)
+        yield figures.distribution_figure(name, comparison)
+    yield _headed(tables.distribution_table(compared), study.columns)
+    yield _headed(tables.confusion_table(compared), study.columns)
 
 
 def main_methods(study: Study, cell: Cell) -> Comparison:
@@ -209,27 +195,9 @@ def named_after(exhibit: ReportTable | ReportFigure, *whose: str) -> ReportTable
     )
 
 
-def _heading(columns: Sequence[str]) -> str:
-    return ", ".join(columns) or "items"
-
-
 def _headed(table: ReportTable, columns: Sequence[str]) -> ReportTable:
     """Head the first column, which names the parts, by the columns that the evaluation goes by."""
-    return replace(table, header=(_heading(columns), *table.header[1:]))
-
-
-def _stacked(column: str, name: str, title: str, found: Mapping[str, ReportTable]) -> ReportTable:
-    """Put tables with one header under each other, with a column that says whose rows are."""
-    first = next(iter(found.values()))
-    return replace(
-        first,
-        name=name,
-        title=title,
-        header=(column, *first.header),
-        rows=tuple((Entry(key), *row) for key, table in found.items() for row in table.rows),
-        records=tuple(record for table in found.values() for record in table.records),
-        n_label_columns=first.n_label_columns + 1,
-    )
+    return replace(table, header=(", ".join(columns) or "items", *table.header[1:]))
 
 
 QUESTIONS = (
@@ -274,7 +242,6 @@ QUESTIONS = (
 )
 """In the order in which they stand in the report."""
 
-
 _READ = (
     "One line for each judge and task. The sections below answer further questions; open those "
     "that you have."
@@ -285,7 +252,6 @@ _ESTIMATED = (
     "What share of all items A wins, B wins or both tie. Labels of some items, and the votes of "
     "all: the labelled items measure how the judge errs, the votes make the intervals narrower."
 )
-
 
 _RANKED = (
     "How strong each system is, by labels of some of its items and the votes of all. Strengths "
@@ -356,11 +322,9 @@ def write_estimates(report: ReportFolder, found: Estimates, by: str | None = Non
     report.section("estimates", "How often A wins", _ESTIMATED)
     for remark in found.remarks:
         report.remark(remark)
-    exhibits: list[ReportFigure | ReportTable] = [figures.estimates_figure(found, by)]
-    exhibits.append(tables.estimates_table(found, by))
-    if by is not None and (differences := tables.differences_table(found, by)) is not None:
-        exhibits.append(differences)
-    _add(report, "How often A wins", exhibits)
+    differences = None if by is None else tables.differences_table(found, by)
+    exhibits = (figures.estimates_figure(found, by), tables.estimates_table(found, by), differences)
+    _add(report, "How often A wins", filter(None, exhibits))
 
 
 def write_systems(report: ReportFolder, found: SystemEstimates) -> None:

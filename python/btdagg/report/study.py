@@ -105,12 +105,6 @@ class Study:
         """Those that decide by votes: what others decided may be there for some numbers only."""
         return tuple(method for method in self.methods if needs_of(method).decisions is None)
 
-    @property
-    def swept_methods(self) -> tuple[Aggregator, ...]:
-        """Those that are quick to fit: a sweep fits thousands of times."""
-        quick = tuple(method for method in self.own_methods if not needs_of(method).time)
-        return quick or self.own_methods
-
     def run(
         self,
         what: str,
@@ -121,9 +115,11 @@ class Study:
         **options: object,
     ) -> Found:
         """Run a function of `btdagg.evaluation` on some votes and the labels, showing progress."""
+        # A sweep fits thousands of times.
+        quick = tuple(method for method in self.own_methods if not needs_of(method).time)
         usual = {
             "by": self.by,
-            "aggregators": self.swept_methods,
+            "aggregators": quick or self.own_methods,
             "confidence": self.confidence,
             "protocol": self.protocol,
             "neighbours": self.neighbours,
@@ -142,15 +138,11 @@ class Study:
         return isinstance(self.protocol.splitter, CrossFit)
 
     @property
-    def written(self) -> Aggregator | None:
-        """The method whose model is written: the first that is calibrated and quick to fit."""
-        return next((one for one in self.methods if is_written(one)), None)
-
-    @property
     def main_methods(self) -> tuple[Aggregator, ...]:
-        """The method whose model is written, and majority vote, where they are compared."""
-        chosen = [self.written, *(one for one in self.methods if isinstance(one, MajorityVote))]
-        return tuple(one for one in chosen if one is not None) or self.methods[:1]
+        """The method whose model is written, the first that is calibrated, and majority vote."""
+        written = [method for method in self.methods if is_written(method)][:1]
+        majority = [method for method in self.methods if isinstance(method, MajorityVote)]
+        return (*written, *majority) or self.methods[:1]
 
     def scored(self) -> Scores:
         """The scores of all methods, at the numbers of votes that were asked for."""
@@ -180,29 +172,30 @@ class Study:
 
     @cached_property
     def _labelled(self) -> tuple[dict[Key, LabelledItems], dict[Key, str]]:
-        found, refused = self.parts_by(self.columns)
-        for key, items in list(found.items()):
+        single = not self.votes.are_counts
+        labelled, refused = labelled_parts(
+            self.votes,
+            self.labels,
+            by=self.columns,
+            n_votes=self.most_votes if single else None,
+            confidence=self.confidence if single else None,
+        )
+        for key, items in list(labelled.items()):
             try:
                 Part(key, self.votes, self.labels).require_comparable(items)
                 items.require_splits(self.protocol.splitter)
             except InputError as error:
-                del found[key]
+                del labelled[key]
                 refused[key] = str(error)
-        return found, refused
+        return labelled, refused
 
     @property
     def parts(self) -> dict[Key, LabelledItems]:
-        """Labelled items of every part that can be split, at the largest number of votes.
-
-        Raises
-        ------
-        InputError
-            If there is none.
-        """
-        found, refused = self._labelled
-        if not found:
+        """Labelled items of every part that can be split, at the largest number of votes."""
+        labelled, refused = self._labelled
+        if not labelled:
             raise InputError(next(iter(refused.values()), f"{self.votes.source}: no votes"))
-        return found
+        return labelled
 
     @property
     def refused(self) -> dict[Key, str]:
@@ -219,41 +212,22 @@ class Study:
         """Labelled items by task, of the judge that has most of them; all parts without tasks."""
         if "task" not in self.columns:
             return self.items
-        place = self.columns.index("task")
-        found: dict[str, LabelledItems] = {}
-        for key, items in self.parts.items():
-            if len(items) > len(found.get(key[place], ())):
-                found[key[place]] = items
-        return found
-
-    def parts_by(
-        self, columns: Sequence[str], votes: Votes | None = None
-    ) -> tuple[dict[Key, LabelledItems], dict[Key, str]]:
-        """Labelled items by the values of some columns, and what has none; see `labelled_parts`."""
-        single = not self.votes.are_counts
-        return labelled_parts(
-            self.votes if votes is None else votes,
-            self.labels,
-            by=columns,
-            n_votes=self.most_votes if single else None,
-            confidence=self.confidence if single else None,
-        )
+        largest: dict[str, LabelledItems] = {}
+        for of_task in self.tasks().values():
+            for task, items in of_task.items():
+                if len(items) > len(largest.get(task, ())):
+                    largest[task] = items
+        return largest
 
     def tasks(self) -> dict[Key, dict[str, LabelledItems]]:
-        """Labelled items by task, for each value of the other columns.
-
-        Raises
-        ------
-        InputError
-            If the evaluation does not go by the task.
-        """
+        """Labelled items by task, for each value of the other columns."""
         if "task" not in self.columns:
             raise InputError("this needs votes on several tasks, and a column task")
         place = self.columns.index("task")
-        found: dict[Key, dict[str, LabelledItems]] = {}
+        tasks: dict[Key, dict[str, LabelledItems]] = {}
         for key, items in self.parts.items():
-            found.setdefault((*key[:place], *key[place + 1 :]), {})[key[place]] = items
-        return found
+            tasks.setdefault((*key[:place], *key[place + 1 :]), {})[key[place]] = items
+        return tasks
 
     def budgets(self) -> list[int]:
         """Numbers of votes for a sweep, even ones where votes have an order."""

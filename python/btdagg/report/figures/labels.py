@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from btdagg._core import InputError
 from btdagg.report.figure import ReportFigure
 from btdagg.report.style import (
     BESIDE,
@@ -71,14 +70,7 @@ def condition_figure(column: str, found: Mapping[str, Comparison]) -> ReportFigu
         What is varied.
     found : mapping of str to Comparison
         By its value.
-
-    Raises
-    ------
-    InputError
-        If there is none.
     """
-    if not found:
-        raise InputError("found is empty, expected at least one")
     panels = {
         f"{column} {value}": [("gold", one.gold), *one.predicted.items()]
         for value, one in found.items()
@@ -101,14 +93,7 @@ def gold_figure(tasks: Mapping[str, LabelledItems]) -> ReportFigure:
     ----------
     tasks : mapping of str to LabelledItems
         See `btdagg.evaluation.labelled_tasks`.
-
-    Raises
-    ------
-    InputError
-        If there is no task.
     """
-    if not tasks:
-        raise InputError("tasks is empty, expected at least one")
     rows = [
         (name, np.bincount(items.labels + 1, minlength=3) / len(items))
         for name, items in tasks.items()

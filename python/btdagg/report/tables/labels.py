@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from btdagg._core import InputError
 from btdagg.evaluation.summary import record, spread
 from btdagg.report.table import PivotCell, ReportTable
 from btdagg.report.tables.scores import evaluated_on, where
@@ -19,7 +19,6 @@ from btdagg.report.wording import (
     key_of,
     percent,
     percent_with_error,
-    stem,
 )
 
 if TYPE_CHECKING:
@@ -27,21 +26,15 @@ if TYPE_CHECKING:
     from btdagg.evaluation.bias import PositionalBias
 
 
-def confusion_table(task: str, found: Comparison) -> ReportTable:
-    """Tabulate, for each method and gold label, how often each label is predicted.
-
-    Parameters
-    ----------
-    task : str
-        What the labels are of.
-    found : Comparison
-    """
+def confusion_table(found: Mapping[str, Comparison]) -> ReportTable:
+    """Tabulate, for each task, method and gold label, how often each label is predicted."""
 
     def cells() -> Iterator[PivotCell]:
-        for number, method in enumerate(found.methods):
-            counts, percentages = method.counts.tolist(), method.percentages.tolist()
-            for gold, label in enumerate(LABEL_NAMES):
-                for predicted, name in enumerate(LABEL_NAMES):
+        for task, comparison in found.items():
+            for number, method in enumerate(comparison.methods):
+                counts, percentages = method.counts.tolist(), method.percentages.tolist()
+                for gold, predicted in product(range(3), repeat=2):
+                    label = (task, method.name, LABEL_NAMES[gold])
                     count, share = counts[gold][predicted], percentages[gold][predicted]
                     record = {
                         "task": task,
@@ -50,84 +43,61 @@ def confusion_table(task: str, found: Comparison) -> ReportTable:
                         "predicted": predicted - 1,
                         "count": count,
                         "percent_of_gold": share,
-                        "n_splits": found.n_splits,
+                        "n_splits": comparison.n_splits,
                     }
-                    text = f"{count:,.0f} ({fixed(share, 1)}%)"
-                    yield PivotCell(
-                        (method.name, label),
-                        f"predicted {name}",
-                        text if math.isfinite(share) else MISSING,
-                        gold == predicted,
-                        record,
-                        number,
-                    )
-                total = f"{sum(counts[gold]):,.0f}"
-                yield PivotCell((method.name, label), "items", total, place=number)
+                    text = f"{count:,.0f} ({fixed(share, 1)}%)" if math.isfinite(share) else MISSING
+                    column = f"predicted {LABEL_NAMES[predicted]}"
+                    yield PivotCell(label, column, text, gold == predicted, record, number)
+                    if predicted == 2:
+                        yield PivotCell(label, "items", f"{sum(counts[gold]):,.0f}", place=number)
 
     return ReportTable.pivot(
-        stem("confusion", task),
-        f"Confusion matrices: {task}",
+        "confusion",
+        "Confusion matrices",
         "Items of the evaluation set with the gold label of the row that are given the label of "
-        f"the column: mean over {evaluated_on([found])}, and percent of the row. Bold: correct.",
-        ("method", "gold"),
+        f"the column: mean over {evaluated_on([*found.values()])}, and percent of the row. Bold: "
+        "correct.",
+        ("task", "method", "gold"),
         cells(),
     )
 
 
-def distribution_table(task: str, found: Comparison) -> ReportTable:
-    """Tabulate how often each label is gold, and how often each method gives it.
-
-    Parameters
-    ----------
-    task : str
-        What the labels are of.
-    found : Comparison
-    """
-    # Of the same items, so that counts of all methods have one total.
-    sources = [("gold", found.gold, found.methods[0].counts.sum(axis=1))]
-    sources += [
-        (method.name, method.predicted, method.counts.sum(axis=0)) for method in found.methods
-    ]
+def distribution_table(found: Mapping[str, Comparison]) -> ReportTable:
+    """Tabulate, for each task, how often each label is gold, and how often methods give it."""
 
     def cells() -> Iterator[PivotCell]:
-        for number, (source, shares, counts) in enumerate(sources):
-            for label, (name, count) in enumerate(zip(LABEL_NAMES, counts.tolist(), strict=True)):
-                record = {
-                    "task": task,
-                    "source": "method" if number else "gold",
-                    "method": source if number else None,
-                    "label": label - 1,
-                    "count": count,
-                    "share": float(shares[label]),
-                    "n_splits": found.n_splits,
-                }
-                yield PivotCell((source,), name, f"{count:,.0f}", False, record, number)
-            yield from _percentages((source,), shares.tolist(), number)
+        for task, comparison in found.items():
+            methods = comparison.methods
+            # Of the same items, so that counts of all methods have one total.
+            sources = [("gold", comparison.gold, methods[0].counts.sum(axis=1))]
+            sources += [(m.name, m.predicted, m.counts.sum(axis=0)) for m in methods]
+            for number, (source, shares, counts) in enumerate(sources):
+                for label, (name, count) in enumerate(
+                    zip(LABEL_NAMES, counts.tolist(), strict=True)
+                ):
+                    record = {
+                        "task": task,
+                        "source": "method" if number else "gold",
+                        "method": source if number else None,
+                        "label": label - 1,
+                        "count": count,
+                        "share": float(shares[label]),
+                        "n_splits": comparison.n_splits,
+                    }
+                    yield PivotCell((task, source), name, f"{count:,.0f}", False, record, number)
+                yield from _percentages((task, source), shares.tolist(), number)
 
     return ReportTable.pivot(
-        stem("labels", task),
-        f"Label distributions: {task}",
-        f"Items of the evaluation set by label: means over {evaluated_on([found])}.",
-        ("labels",),
+        "labels",
+        "Label distributions",
+        f"Items of the evaluation set by label: means over {evaluated_on([*found.values()])}.",
+        ("task", "labels"),
         cells(),
     )
 
 
 def gold_table(tasks: Mapping[str, LabelledItems]) -> ReportTable:
-    """Tabulate the gold labels of every task.
-
-    Parameters
-    ----------
-    tasks : mapping of str to LabelledItems
-        See `btdagg.evaluation.labelled_tasks`.
-
-    Raises
-    ------
-    InputError
-        If there is no task.
-    """
-    if not tasks:
-        raise InputError("tasks is empty, expected at least one")
+    """Tabulate the gold labels of every task."""
 
     def cells() -> Iterator[PivotCell]:
         for task, items in tasks.items():
@@ -171,17 +141,7 @@ def positional_bias_table(
         Names of the columns that were gone by.
     setting : str
         Name of the column that tells forced choice from ties allowed, if there was one.
-
-    Raises
-    ------
-    InputError
-        If there are none, or keys have another length than `by`.
     """
-    if not found:
-        raise InputError("found is empty, expected at least one")
-    for one in found:
-        if len(one.key) != len(by):
-            raise InputError(f"by is {list(by)}, and a key has {len(one.key)}: {one.key}")
     with_setting = any(one.setting is not None for one in found)
     columns = (*by, *([setting] if with_setting else []))
 
