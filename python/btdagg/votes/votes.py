@@ -250,12 +250,12 @@ class Votes(Table, CountsItself):
         with_confidences = _CONFIDENCE in data.collect_schema()
         if n_votes is None and not with_confidences:
             if self.sums is None:
-                tallied = _sums_of(self.data.lazy().with_row_index(PLACE), with_confidences)
+                rows = _sums_of(self.data.lazy().with_row_index(PLACE), with_confidences)
             elif self._key_of_sums == ["item"]:
-                tallied = self.sums.lazy()
+                rows = self.sums.lazy()
             else:
-                tallied = self.sums.lazy().group_by("item").agg(sums)
-            return self.collect(tallied.sort(PLACE))
+                rows = self.sums.lazy().group_by("item").agg(sums)
+            return self.collect(rows.sort(PLACE))
         n_votes = None if n_votes is None else as_integer(n_votes, "n_votes", 1)
         parts = []
         for block in self._blocks(data.with_row_index(PLACE)):
