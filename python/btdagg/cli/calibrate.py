@@ -46,7 +46,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from btdagg.votes import Histogram, LabelledCounts, Votes
+    from btdagg.votes import Votes
+    from btdagg.votes.histogram import Histogram
+    from btdagg.votes.join import LabelledCounts
 
 
 def calibrate(

@@ -27,7 +27,8 @@ from btdagg.votes.table import listing
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from btdagg.votes import Histogram, Votes
+    from btdagg.votes import Votes
+    from btdagg.votes.histogram import Histogram
 
 AnyTable = TypeVar("AnyTable", bound=Table)
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from btdagg.methods import Aggregator
     from btdagg.model.prior import Prior
     from btdagg.pipeline import Fitted
-    from btdagg.votes import Histogram, Labels, Votes
+    from btdagg.votes import Labels, Votes
+    from btdagg.votes.histogram import Histogram
 
 PriorOption = Annotated[
     str | None,

@@ -17,9 +17,9 @@ from btdagg.evaluation.protocol import GroupTest, Protocol
 from btdagg.evaluation.splitters import CrossFit
 from btdagg.methods import Aggregator, Davidson, MajorityVote, Panel
 from btdagg.methods.panel import OneJudge
-from btdagg.votes import LabelledCounts, Labels, Votes, align
+from btdagg.votes import Labels, Votes, align
 from btdagg.votes.evidence import Evidence
-from btdagg.votes.join import labels_of
+from btdagg.votes.join import LabelledCounts, labels_of
 from btdagg.votes.panel import panel_counts
 from btdagg.votes.table import require
 

@@ -12,8 +12,8 @@ from btdagg._core import InputError
 from btdagg._util.readable import readable
 from btdagg.evaluation.items import LabelledItems
 from btdagg.model.prior import Neighbour, Prior, fit_prior
-from btdagg.votes import LabelledCounts, Labels, Table, Votes, align
-from btdagg.votes.join import labels_of, with_task
+from btdagg.votes import Labels, Table, Votes, align
+from btdagg.votes.join import LabelledCounts, labels_of, with_task
 from btdagg.votes.table import NUMBER, require
 from btdagg.votes.votes import column_of_decisions
 

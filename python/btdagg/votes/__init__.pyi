@@ -8,13 +8,7 @@ from .evidence import (
     Evidence as Evidence,
 )
 from .histogram import (
-    Histogram as Histogram,
-)
-from .histogram import (
     read_histogram as read_histogram,
-)
-from .join import (
-    LabelledCounts as LabelledCounts,
 )
 from .join import (
     align as align,
@@ -24,9 +18,6 @@ from .labels import (
 )
 from .labels import (
     read_labels as read_labels,
-)
-from .panel import (
-    PanelCounts as PanelCounts,
 )
 from .panel import (
     panel_counts as panel_counts,
