@@ -170,8 +170,6 @@ def test_limits_that_make_no_sense():
         Limits(max_cost=1).refuse_unbounded(100, None)
     with pytest.raises(InputError, match="needs max_answer_tokens"):
         Limits(max_cost=1).refuse_unbounded(None, Prices(1, 1))
-    with pytest.raises(InputError, match="price of prompt tokens is -1, expected 0 or more"):
-        Prices(-1, 1)
 
 
 @pytest.mark.parametrize("tokens", ["1e400", "-1", '"many"', "NaN", "1" + "0" * 400, "2e10", "[]"])

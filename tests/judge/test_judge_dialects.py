@@ -89,14 +89,7 @@ def test_what_ends_early_is_no_vote(dialect, finish, status, stream):
         (Fault(429, "slow", retry_after=1.5), "HTTP 429: slow", "limited", 1.5),
         (Fault(429, "slow"), "HTTP 429: slow", "limited", None),
         (Fault(500, "ache"), "HTTP 500: ache", "transient", None),
-        (Fault(503, "ache"), "HTTP 503: ache", "transient", None),
         (Fault(529, "overloaded"), "HTTP 529: overloaded", "limited", None),
-        (
-            Fault(400, "temperature: Extra inputs"),
-            "HTTP 400: temperature: Extra inputs",
-            "rejected",
-            None,
-        ),
     ],
 )  # fmt: skip
 def test_what_a_fault_means(dialect, said, words, kind, retry_after, stream):

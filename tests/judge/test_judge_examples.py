@@ -99,7 +99,6 @@ def test_examples_are_the_labelled_pairs():
             "data frame: no pair of data frame has a label: pairs begin with item '1', labels "
             "with item 'x'",
         ),
-        ({"item": ["1", "1"], "label": [1, 0], "task": ["s", "t"]}, "item '1' has labels in "),
     ],
 )
 def test_labels_have_to_fit(columns, message):

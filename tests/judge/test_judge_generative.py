@@ -11,7 +11,7 @@ from btdagg.judge.methods import (
     parse_choice,
 )
 from btdagg.judge.pairs import Pair
-from btdagg.judge.prompts import TEMPLATES, PromptTemplate
+from btdagg.judge.prompts import PromptTemplate
 
 TEMPLATE = PromptTemplate("t", "<{first}|{second}> {answer}", "Be fair.")
 PAIR = Pair("q1", "alpha", "beta")
@@ -53,16 +53,6 @@ def test_universal_self_consistency_asks_for_a_number():
     assert '"choice": N' in aggregation_messages("usc", json, PAIR, "AB", SAMPLES)[1]["content"]
     assert "choice" in choice_format(json)["json_schema"]["schema"]["properties"]
     assert choice_format(TEMPLATE) is None
-
-
-@pytest.mark.parametrize("method", ["gsa", "usc"])
-@pytest.mark.parametrize("name", TEMPLATES)
-def test_every_template_can_be_aggregated(method, name):
-    languages = {"source_language": "English", "target_language": "German"}
-    pair = Pair("q1", "alpha", "beta", prompt="the prompt", fields=languages)
-    messages = aggregation_messages(method, TEMPLATES[name], pair, "AB", SAMPLES)
-    text = messages[-1]["content"]
-    assert text.index("the prompt") < text.index("alpha") < text.index("<sample_1>")
 
 
 def test_digests_tell_methods_and_templates_apart():

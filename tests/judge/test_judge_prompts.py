@@ -126,7 +126,6 @@ def test_another_answer_may_be_asked_for():
     ("user", "message"),
     [
         ("{first} {", "template t, line 1: '{' is no placeholder; write {{ and }} for braces"),
-        ("x\n}", "template t, line 2: '}' is no placeholder; write {{ and }} for braces"),
         ("{first} {prompt}", "template t: no {second}, the response shown there"),
         (
             "{first}{second}{system_a}",
@@ -157,8 +156,6 @@ def test_pairs_have_to_have_what_a_template_names():
         match=r"^data frame, row 2, column tone: got nothing, expected a value for template t$",
     ):
         PromptTemplate("t", "{first}{second}{tone}").check(pairs)
-    with pytest.raises(InputError, match=r"^template t: item 'q1' has no topic$"):
-        PromptTemplate("t", "{first}{second}{topic}").render(pairs[0])
 
 
 def test_orders_and_values_are_checked():
@@ -168,20 +165,6 @@ def test_orders_and_values_are_checked():
         InputError, match=r"^template plain: no \{tone\} to fill in; it has prompt$"
     ):
         PLAIN.with_values({"tone": "dry"})
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"kind": "xml"}, "kind is 'xml', expected one of tag, line, json"),
-        ({"tie": "a"}, "answer words are A, B, a, expected them distinct"),
-        ({"first": " "}, "answer word is ' ', expected a word without brackets or quotes"),
-    ],
-)
-def test_a_bad_format_is_refused(fields, message):
-    with pytest.raises(InputError) as caught:
-        AnswerFormat(**fields)
-    assert str(caught.value) == message
 
 
 # Files
@@ -208,12 +191,10 @@ def test_a_template_from_a_file(tmp_path):
     ("content", "message"),
     [
         (b"user = ", "Invalid value"),
-        (b"\xff", "'utf-8' codec can't decode"),
         (b'system = "x"', "no user, the text that is sent for every pair"),
         (b"user = 3", "user is 3, expected text"),
         (b'usr = "x"', "no key usr; there are name, user, system, ties, forced, answer"),
         (b'user = "x"\nanswer = 3', "answer is 3, expected a table"),
-        (b'user = "{first}{second}"\n[answer]\nform = "x"', "no key answer.form; there are kind, "),
     ],
 )
 def test_a_bad_file_is_named(tmp_path, content, message):

@@ -167,7 +167,7 @@ class PromptTemplate:
         Raises
         ------
         InputError
-            If the order is another, or the pair lacks a field.
+            If the order is another.
         """
         if order not in ("AB", "BA"):
             raise InputError(argument="order", came=order, expected="AB or BA")
@@ -180,9 +180,6 @@ class PromptTemplate:
             "second": second,
             "answer": self.answer.instructions if answer is None else answer,
         }
-        for name in self.placeholders:
-            if name not in values:
-                raise InputError(f"template {self.name}: item {pair.item!r} has no {name}")
         user = _inserted(self._user, values)
         if answer is not None and "answer" not in _names(self._user + self._system, self.name):
             user = f"{user}\n\n{answer}"

@@ -179,10 +179,6 @@ class ModelClient:
         """Close all connections."""
         await self._http_client.aclose()
 
-    def hidden(self, text: str) -> str:
-        """Return a text without the key, should it hold it."""
-        return self.faults.hidden(text)
-
     async def _body_of(self, request: ChatRequest) -> dict[str, Any]:
         """Return the body that a request would be sent with."""
         exchange = _Exchange(is_sent=False)
@@ -465,8 +461,8 @@ class ModelClient:
             text, reasoning = text[:_LONGEST_ANSWER], reasoning[:_LONGEST_ANSWER]
             finish = TOO_LONG
         return ChatReply(
-            self.hidden(text),
-            self.hidden(reasoning),
+            self.faults.hidden(text),
+            self.faults.hidden(reasoning),
             finish,
             _usage_of(response),
             _logprobs_of(details),
