@@ -49,7 +49,7 @@ PLAIN = ("--temperature", "default")
     [
         ({"model": "n"}, "knows no such path or no model 'n' (HTTP 404)", 1),
         ({"options": ()}, "HTTP 400: Unsupported parameter: 'temperature'", 2),
-        ({"path": "/v2"}, "no chat-completions endpoint", 1),
+        ({"path": "/v2"}, "takes no requests at /chat/completions (HTTP 405)", 1),
         ({"path": "/elsewhere"}, "; a base URL is what comes before /chat/completions", 1),
         ({"whole": "/chat/completions"}, "expected it without /chat/completions", 0),
         ({"scheme": "https"}, "; the endpoint may want http:// in place of https://", 0),

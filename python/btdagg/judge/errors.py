@@ -21,11 +21,6 @@ Kind: TypeAlias = Literal["transient", "limited", "rejected", "protocol", "forbi
 
 _FIRST_DELAY, _LONGEST_DELAY = 0.5, 60.0  # seconds
 _LONGEST_MESSAGE = 200
-_PROTOCOLS = {
-    "/chat/completions": "chat-completions",
-    "/v1/messages": "Messages",
-    "/v1beta": "Gemini",
-}
 _OUT_OF_QUOTA = ("insufficient_quota", "billing_hard_limit_reached")
 _FILTERED = ("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation")
 _BLOCKED = "blocked by content filtering policy"  # Anthropic's words, without a code
@@ -158,14 +153,9 @@ class Faults:
                 message = self.brief(_message_of(error.body))
                 words = f"error within the stream{': ' if message else ''}{message}"
                 return ChatError(words, kind or _kind_of(error.status_code), may_cost=True)
-            return self.of_status(
-                error.status_code,
-                error.body,
-                error.headers,
-                model,
-                is_quota=kind == "fatal",
-                retry_after=error.retry_after,
-            )
+            status, body, headers = error.status_code, error.body, error.headers
+            wait = error.retry_after
+            return self.of_status(status, body, headers, model, kind=kind, retry_after=wait)
         if isinstance(
             error, exceptions.ModelTimeoutError | exceptions.ModelRequestTimeout | TimeoutError
         ):
@@ -208,13 +198,14 @@ class Faults:
         headers: Mapping[str, str] | None = None,
         model: str = "",
         *,
-        is_quota: bool = False,
+        kind: Kind | None = None,
         retry_after: float | None = None,
     ) -> ChatError:
         """Return the fault of a reply that is an error."""
         message, headers = self.brief(_message_of(body)), headers or {}
         more = f": {message}" if message else ""
-        words, kind = f"HTTP {status}{more}", _kind_of(status)
+        is_quota, kind = kind == "fatal", kind or _kind_of(status)
+        words = f"HTTP {status}{more}"
         if is_quota or status == 402 or _error_of(body).get("code") in _OUT_OF_QUOTA:
             words, kind = f"HTTP {status}: out of quota{more}", "fatal"
         elif status == 401 or "API_KEY_INVALID" in str(body):  # Google says 400 of a wrong key
@@ -228,10 +219,9 @@ class Faults:
                 more = f"; a base URL is what comes before {self._path}{upto}"
             words = f"knows no such path or no model {model!r} (HTTP 404){more}"
         elif status in (405, 501):
-            protocol = _PROTOCOLS.get(self._path, "such")
-            words, kind = f"is no {protocol} endpoint (HTTP {status}){more}", "fatal"
+            words, kind = f"takes no requests at {self._path} (HTTP {status}){more}", "fatal"
+        # The library passes over fractions of seconds.
         thousandths = parse_retry_after(headers.get("retry-after-ms"))
-        # Fractions of seconds too, which the library passes over.
         wait = parse_retry_after(headers.get("retry-after"))
         wait = wait if thousandths is None else thousandths / 1000
         return ChatError(
