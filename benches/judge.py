@@ -43,9 +43,8 @@ from btdagg.judge.client import (
     samples_of,
 )
 from btdagg.judge.judging import Judging, Work
-from btdagg.judge.limits import Limits
 from btdagg.judge.provider import ModelClient
-from btdagg.judge.runs import JudgeRun
+from btdagg.judge.runs import JudgeRun, Limits
 from btdagg.judge.sampling import sample
 from btdagg.judge.store import VoteStore
 

@@ -12,10 +12,10 @@ import pytest
 from btdagg import InputError
 from btdagg.judge.client import ChatReply, ChatRequest, FunctionClient, Usage, split_thinking
 from btdagg.judge.errors import ChatError, delay_before, parse_retry_after
-from btdagg.judge.limits import Budget, Limits
 from btdagg.judge.openai_compatible import usage_of
 from btdagg.judge.prices import Prices
 from btdagg.judge.provider import ModelClient
+from btdagg.judge.runs import Budget, Limits
 from judge_endpoints import completion
 
 MESSAGES = ({"role": "user", "content": "Which? [[A]] [[B]] [[TIE]]"},)

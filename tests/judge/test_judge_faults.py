@@ -8,7 +8,7 @@ import pytest
 from btdagg.judge.client import FunctionClient, digest_of, samples_of
 from btdagg.judge.errors import ChatError, EndpointError
 from btdagg.judge.judging import Judging, Work
-from btdagg.judge.limits import Limits
+from btdagg.judge.runs import Limits
 from btdagg.judge.sampling import sample
 from btdagg.judge.store import VoteStore
 from judge_dialects import Answer, Fault

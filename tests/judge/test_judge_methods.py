@@ -13,11 +13,11 @@ from btdagg.evaluation import Protocol, RandomSplits, evaluate
 from btdagg.judge.client import FunctionClient
 from btdagg.judge.jobs import estimate
 from btdagg.judge.judging import Judging
-from btdagg.judge.limits import Limits
 from btdagg.judge.methods import METHODS, asking_of, decide_by, order_of_aggregation
 from btdagg.judge.pairs import read_pairs
 from btdagg.judge.prompts import labelled_pairs
 from btdagg.judge.provider import ModelClient
+from btdagg.judge.runs import Limits
 from btdagg.judge.store import VoteStore, votes_frame
 from btdagg.methods.majority import rounded_median
 from btdagg.methods.registry import by_name

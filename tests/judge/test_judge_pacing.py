@@ -11,8 +11,8 @@ from btdagg import InputError
 from btdagg.judge.client import Allowance, FunctionClient, RateLimits
 from btdagg.judge.errors import ChatError, EndpointError
 from btdagg.judge.judging import Judging
-from btdagg.judge.limits import Limits
 from btdagg.judge.pacing import Pacing, rate_limits_of, seconds_of
+from btdagg.judge.runs import Limits
 from btdagg.judge.sampling import sample
 from btdagg.judge.store import VoteStore
 from judging import ASKED, plan_of, read

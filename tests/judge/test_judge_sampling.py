@@ -16,9 +16,9 @@ from btdagg import InputError
 from btdagg.judge.client import ChatReply, FunctionClient, Usage, samples_of
 from btdagg.judge.errors import ChatError, EndpointError
 from btdagg.judge.judging import Judging
-from btdagg.judge.limits import Limits
 from btdagg.judge.prices import Prices, size_of
 from btdagg.judge.provider import ModelClient
+from btdagg.judge.runs import Limits
 from btdagg.judge.sampling import sample
 from btdagg.judge.store import Owner, StoreError, VoteStore
 from judging import ASKED, plan_of, read, rows_of, statuses_of

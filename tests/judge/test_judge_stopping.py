@@ -13,7 +13,7 @@ from btdagg import DavidsonModel, InputError
 from btdagg.judge.client import FunctionClient, samples_of
 from btdagg.judge.jobs import judge
 from btdagg.judge.judging import Judging
-from btdagg.judge.limits import Limits
+from btdagg.judge.runs import Limits
 from btdagg.judge.stopping import judge_by_rule, open_pairs
 from btdagg.judge.store import VoteStore
 from btdagg.online import StoppingRule, VoteDistribution

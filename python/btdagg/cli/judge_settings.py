@@ -18,10 +18,10 @@ from btdagg._core import InputError
 from btdagg.cli.common import differences_said
 from btdagg.judge.client import STATUSES
 from btdagg.judge.judging import Judging
-from btdagg.judge.limits import Limits
 from btdagg.judge.prices import Prices
 from btdagg.judge.provider import client_of
 from btdagg.judge.providers import SIMULATED, provider_of
+from btdagg.judge.runs import Limits
 
 if TYPE_CHECKING:
     from btdagg.judge.client import ChatClient

@@ -37,9 +37,6 @@ from .jobs import (
 from .judging import (
     Judging as Judging,
 )
-from .limits import (
-    Limits as Limits,
-)
 from .pairs import (
     Pair as Pair,
 )
@@ -69,6 +66,9 @@ from .provider import (
 )
 from .runs import (
     JudgeRun as JudgeRun,
+)
+from .runs import (
+    Limits as Limits,
 )
 from .store import (
     VoteStore as VoteStore,

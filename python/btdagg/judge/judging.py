@@ -24,11 +24,11 @@ from btdagg.judge.client import (
     digest_of,
     samples_of,
 )
-from btdagg.judge.limits import Limits
 from btdagg.judge.pairs import Pair
 from btdagg.judge.prices import Prices
 from btdagg.judge.prompts import PromptTemplate, get_template
 from btdagg.judge.providers import provider_of
+from btdagg.judge.runs import Limits
 
 Reader = Callable[[ChatReply, Order], Reading]
 

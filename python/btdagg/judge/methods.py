@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     import asyncio
 
     from btdagg.judge.client import ChatClient, ChatReply
-    from btdagg.judge.limits import Limits
     from btdagg.judge.pairs import Pair, Pairs
     from btdagg.judge.prompts import Messages, PromptTemplate
+    from btdagg.judge.runs import Limits
 
 METHODS = ("greedy", "few-shot", "gsa", "usc")
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from btdagg.judge.client import Allowance, RateLimits
 
 if TYPE_CHECKING:
-    from btdagg.judge.limits import Limits
+    from btdagg.judge.runs import Limits
 
 _ALARM = 2.0  # refusals beyond those tolerated, at which the pace is cut
 _TOLERATED = 0.03  # share of calls that may be refused

@@ -19,11 +19,10 @@ from dataclasses import replace
 from btdagg.judge.client import ChatClient, ChatReply, ChatRequest, Messages, Reading, Usage
 from btdagg.judge.errors import ChatError, EndpointError, delay_before
 from btdagg.judge.judging import Judging
-from btdagg.judge.limits import Budget, Reserved
 from btdagg.judge.pacing import AdmittedCall, Pacing
 from btdagg.judge.pairs import Pair
 from btdagg.judge.prices import BYTES_PER_TOKEN, size_of
-from btdagg.judge.runs import JudgeRun
+from btdagg.judge.runs import Budget, JudgeRun, Reserved
 
 # Faults in a row of one request, or seconds until a fault, after which a short request is made if
 # nobody was answered meanwhile.

@@ -1,18 +1,163 @@
-"""What a run of the engine has done."""
+"""What a run of the engine may use, and what it has done."""
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from btdagg._core import InputError
 from btdagg._util.readable import readable
+from btdagg._util.validation import as_integer, as_number
 from btdagg.judge.client import Usage
-from btdagg.judge.limits import Limits
 from btdagg.judge.prices import Prices
 
 _REASONS = 100  # that are told apart
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds of a run; None means none.
+
+    Parameters
+    ----------
+    concurrency : int
+        Calls at the same time.
+    requests_per_minute, tokens_per_minute : float, optional
+        Evenly spread, without bursts. Tokens are those sent and received: an estimate until the
+        reply is there, and what it says from then on.
+    max_calls, max_tokens, max_cost : optional
+        Caps on what this run asks, repeats after faults included. A call is made only if the cap
+        holds even if it and all calls in flight are as large as they can be.
+    max_wait : float
+        Seconds for which a limit of the endpoint is waited for, or an endpoint that has worked and
+        does not answer; the run ends where it takes longer.
+    """
+
+    concurrency: int = 16
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+    max_calls: int | None = None
+    max_tokens: int | None = None
+    max_cost: float | None = None
+    max_wait: float = 900.0
+
+    def __post_init__(self) -> None:
+        for name in ("concurrency", "max_calls", "max_tokens"):
+            if getattr(self, name) is not None:
+                as_integer(getattr(self, name), name, 1)
+        for name in ("requests_per_minute", "tokens_per_minute", "max_wait", "max_cost"):
+            value = getattr(self, name)
+            if value is not None and as_number(value, name) <= 0:
+                raise InputError(f"{name} is {value}, expected more than 0")
+
+    def refuse_unbounded(self, answer_tokens: int | None, prices: Prices | None) -> None:
+        """Refuse caps that could not be kept."""
+        if self.max_cost is not None and prices is None:
+            raise InputError("a cap on cost needs prices", argument="prices")
+        if answer_tokens is None and (self.max_tokens is not None or self.max_cost is not None):
+            raise InputError(
+                "a cap on tokens or cost needs max_answer_tokens, thinking included: without it "
+                "one answer could pass the cap",
+                argument="max_answer_tokens",
+            )
+
+    def less(self, calls: int, tokens: int, cost: float) -> Limits | None:
+        """Return what is left of the caps after so much of each; None where one is used up."""
+        used = {"max_calls": calls, "max_tokens": tokens, "max_cost": cost}
+        left = {
+            name: getattr(self, name) - spent
+            for name, spent in used.items()
+            if getattr(self, name) is not None
+        }
+        return None if any(rest <= 0 for rest in left.values()) else replace(self, **left)
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """What a call in flight may use at most."""
+
+    tokens: int
+    cost: float
+
+
+class Budget:
+    """Caps, and what this process has used and reserved of them.
+
+    `take` waits while calls in flight may still leave room, and says no once none can.
+    """
+
+    def __init__(self, limits: Limits, prices: Prices | None, answer_tokens: int | None) -> None:
+        limits.refuse_unbounded(answer_tokens, prices)
+        self.calls, self.tokens, self.cost = 0, 0, 0.0
+        self.reached = ""
+        self._limits, self._prices, self._answer_tokens = limits, prices, answer_tokens or 0
+        self._reserved_tokens, self._reserved_cost, self._in_flight = 0, 0.0, 0
+        self._changed = asyncio.Event()
+
+    async def take(self, prompt_bytes: int) -> Reserved | None:
+        """Reserve a call; None where a cap is reached."""
+        while not self.reached:
+            reserved, full = self.reserve(prompt_bytes)
+            if reserved is not None:
+                return reserved
+            if not self._in_flight:
+                self.reached = full
+                break
+            self._changed.clear()
+            await self._changed.wait()
+        self._changed.set()  # the others that wait see it too
+        return None
+
+    def reserve(self, prompt_bytes: int) -> tuple[Reserved | None, str]:
+        """Reserve a call, or say which cap it could pass."""
+        limits, tokens = self._limits, prompt_bytes + self._answer_tokens
+        price = 0.0
+        if self._prices is not None:
+            price = self._prices.of(prompt_bytes, self._answer_tokens)
+        if limits.max_calls is not None and self.calls >= limits.max_calls:
+            return None, f"the cap of {limits.max_calls} calls is reached"
+        most = self.tokens + self._reserved_tokens + tokens
+        if limits.max_tokens is not None and most > limits.max_tokens:
+            return None, (
+                f"the cap of {limits.max_tokens} tokens is reached: {self.tokens} are used, and "
+                f"another call may need up to {tokens}"
+            )
+        # Reserved costs are added and taken away: what rounding leaves of them is no cost.
+        cost = self.cost + self._reserved_cost + price
+        if limits.max_cost is not None and cost > limits.max_cost * (1 + 1e-12):
+            return None, (
+                f"the cap of {limits.max_cost:g} on the cost is reached: {self.cost:.4g} is spent, "
+                f"and another call may cost up to {price:.2g}"
+            )
+        reserved = Reserved(tokens, price)
+        self._hold(reserved, 1)
+        return reserved, ""
+
+    def close(self) -> None:
+        """Release all who wait."""
+        self.reached = self.reached or "stopped"
+        self._changed.set()
+
+    def give_back(self, reserved: Reserved) -> None:
+        """Take back a call that was not made."""
+        self._hold(reserved, -1)
+
+    def settle(self, reserved: Reserved, tokens: int, cost: float) -> None:
+        """Replace what a call could have used by what it did, or may have where nobody knows."""
+        self._hold(reserved, -1)
+        self.calls += 1
+        self.tokens += tokens
+        self.cost += cost
+
+    def _hold(self, reserved: Reserved, calls: int) -> None:
+        self.calls += calls
+        self._in_flight += calls
+        self._reserved_tokens += calls * reserved.tokens
+        self._reserved_cost += calls * reserved.cost
+        self._changed.set()
 
 
 @readable

@@ -17,10 +17,9 @@ from typing import Any, NamedTuple
 from btdagg.judge.client import Asked, ChatClient, ChatReply, ChatRequest, Order
 from btdagg.judge.errors import EndpointError
 from btdagg.judge.judging import Judging, Reader, Work, stretches_of
-from btdagg.judge.limits import Budget
 from btdagg.judge.pacing import Pacing
 from btdagg.judge.retries import Asker, Usefulness
-from btdagg.judge.runs import JudgeRun
+from btdagg.judge.runs import Budget, JudgeRun
 from btdagg.judge.store import BATCHED, Answered, Claimed, StoreError, VoteStore
 from btdagg.judge.writing import StoreWriter
 
@@ -148,10 +147,8 @@ class _Sampler:
         finally:
             self._writer.close()
             self._run.seconds = time.monotonic() - began
-            self._run.charged_tokens, self._run.charged_cost = (
-                self._budget.spent.tokens,
-                self._budget.spent.cost,
-            )
+            self._run.charged_tokens = self._budget.tokens
+            self._run.charged_cost = self._budget.cost
         if self._error is not None:
             raise self._error
         return self._run

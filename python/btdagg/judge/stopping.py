@@ -17,10 +17,9 @@ from btdagg._core import InputError
 from btdagg.judge.client import ORDERS, Asked, ChatClient, Order, Status, batched, samples_of
 from btdagg.judge.jobs import is_missing, judge
 from btdagg.judge.judging import SAMPLING, Judging, Work
-from btdagg.judge.limits import Limits
 from btdagg.judge.pacing import Pacing
 from btdagg.judge.pairs import Pair, Pairs
-from btdagg.judge.runs import JudgeRun, total_of
+from btdagg.judge.runs import JudgeRun, Limits, total_of
 from btdagg.judge.store import VoteStore
 from btdagg.online import StoppingRule
 from btdagg.votes.provenance import Provenance, warn_of

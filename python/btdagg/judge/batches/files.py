@@ -17,8 +17,8 @@ from btdagg.judge.batches.endpoint import BatchEndpoint
 from btdagg.judge.client import ChatRequest, Order, digest_of
 from btdagg.judge.errors import ChatError, EndpointError
 from btdagg.judge.judging import Judging, Work, stretches_of
-from btdagg.judge.limits import Reserved, Spent
 from btdagg.judge.prices import size_of
+from btdagg.judge.runs import Budget
 from btdagg.judge.store import BATCHED, Claimed, Owner, StoreError, VoteStore
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class BatchWriter:
         self._folder = folder or Path(f"{store.path or 'btdagg'}-batches")
         self._ask = store.ask_of(judging.asked)
         store.require_endpoint(self._ask, client.name, judging.same_endpoint)
-        self._spent = Spent()
+        self._budget = Budget(judging.limits, judging.paid, judging.max_answer_tokens)
         self._written = Written()
         self._settings: dict[str, dict[str, Any]] = {}  # body by response format
         self._file: IO[bytes] | None = None
@@ -131,7 +131,8 @@ class BatchWriter:
                 if works[sample.item].read is not None:
                     raise InputError("answers that are read in a way of their own are not batched")
                 requests[place] = self._judging.request(works[sample.item], sample.order)
-            if not self._has_room_for(requests[place]):
+            _, self._written.stopped = self._budget.reserve(size_of(requests[place].messages))
+            if self._written.stopped:
                 break
             line = await self._line(sample, requests[place])
             is_full = len(self._in_file) >= MOST_REQUESTS
@@ -143,16 +144,6 @@ class BatchWriter:
         sent = {place: request.messages for place, request in requests.items()}
         self._owner.keep_messages(self._ask, sent)
         self._owner.commit()
-
-    def _has_room_for(self, request: ChatRequest) -> bool:
-        judging = self._judging
-        size, completion = size_of(request.messages), judging.max_answer_tokens or 0
-        cost = judging.paid.of(size, completion) if judging.paid is not None else 0.0
-        more = Reserved(size + completion, cost)
-        self._written.stopped = self._spent.reaches(judging.limits, more)
-        if not self._written.stopped:
-            self._spent.take(more)
-        return not self._written.stopped
 
     async def _line(self, sample: Claimed, request: ChatRequest) -> bytes:
         body = await self._settings_of(request)
