@@ -5,13 +5,10 @@ import gzip
 import http.server
 import io
 import json
-import subprocess
-import sys
 import tarfile
 import threading
 from collections import Counter, defaultdict
 from hashlib import sha256
-from inspect import signature
 
 import huggingface_hub
 import numpy as np
@@ -21,13 +18,6 @@ import pytest
 
 from btdagg import InputError, align, majority_vote, tally
 from btdagg.paper import load_rewardbench2, load_wmt23, wmt23
-
-
-def test_importing_the_loaders_loads_no_table_library():
-    code = "import sys, btdagg.datasets; print('polars' in sys.modules, 'pooch' in sys.modules)"
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert out.stdout.split() == ["False", "False"]
-
 
 # WMT23: the real archive
 
@@ -67,11 +57,6 @@ def test_wmt23_has_the_known_items_and_raters(archive, everything):
         assert (ratings.counts().sum(axis=1) == 3).all()
 
 
-def test_wmt23_vote_shares_are_those_of_all_pairs(archive, everything):
-    np.testing.assert_allclose(shares(everything), [31.2, 38.8, 30.0], atol=0.05)
-    np.testing.assert_allclose(shares(load_wmt23(archive)), [32.0, 37.3, 30.7], atol=0.05)
-
-
 def test_wmt23_english_german_has_the_known_items_raters_and_shares(german):
     everything, distinct = load_wmt23(german, drop_identical=False), load_wmt23(german)
     assert len(everything.items) == 520
@@ -91,12 +76,6 @@ def test_wmt23_equals_the_tidy_table_row_by_row(shared, archive, german, code):
     assert ours.columns == tidy.columns
     assert ours.schema["vote"] == pl.Int8
     assert ours.cast({"vote": pl.Int64, "identical": pl.Int64}).equals(tidy)
-
-
-def test_wmt23_pair_is_that_of_the_archive(archive, german):
-    assert load_wmt23(german, pair="en-de").frame.equals(load_wmt23(german).frame)
-    with pytest.raises(InputError, match=rf"{ENDE}.tar.gz: no {ZHEN} in the archive; found {ENDE}"):
-        load_wmt23(german, pair="zh-en")
 
 
 # The direct ratings are not among the public votes of the tests. Who has them puts them there.
@@ -197,8 +176,6 @@ def load(tmp_path):
     ("severity", "category", "weight"),
     [
         ("Major", "Accuracy/Mistranslation", 5),
-        ("Minor", "Accuracy/Mistranslation", 1),
-        ("Major", "Fluency/Punctuation", 5),
         ("Minor", "Fluency/Punctuation", 0.1),
         ("Major", "Non-translation!", 25),
         ("Minor", "Non-translation!", 25),
@@ -263,11 +240,6 @@ SEVERITIES = "Major, Minor, Neutral, No-error, HOTW-test"
          f"row 5, column severity: got 'major', expected {SEVERITIES}"),
         ([*ERRORS, {**error("A"), "metadata": "{"}],
          "row 5, column metadata: got '{', expected JSON with a timestamp"),
-        ([*ERRORS, error("A", globalSegId="x")],
-         "row 5, column globalsegid: got 'x', expected a whole number of at least 0"),
-        ([*ERRORS, error("A", rater="")], "row 5, column rater: got '', expected an id"),
-        ([*ERRORS, error("A", target="a\tb")], "row 5: number of values: got 11, expected 10"),
-        ([], "no rows"),
         ([*ERRORS, error("C")],
          "pairs side by side that system C is in: none; want one"),
         ([*ERRORS, major("C", 2, time=5)],
@@ -279,11 +251,7 @@ SEVERITIES = "Major, Minor, Neutral, No-error, HOTW-test"
          "item zhen-002-A--B has 1 raters, expected 2"),
         (packed(ERRORS, member="other.tsv"),
          f"no {ZHEN} or {ENDE} in the archive; found other.tsv"),
-        (packed(ERRORS, drop=["severity"]), "no column 'severity'; found system, doc, docsegid"),
         (packed(ERRORS)[:-4], "not a .tar.gz archive, or a damaged one"),
-        (packed(ERRORS)[:-8] + bytes(8), "not a .tar.gz archive, or a damaged one"),
-        (b"rubbish", "not a .tar.gz archive, or a damaged one"),
-        (b"", "not a .tar.gz archive, or a damaged one"),
         (gzip.compress(b"rubbish"), "not a .tar.gz archive, or a damaged one"),
     ],
     ids=lambda value: value if isinstance(value, str) else "rows",  # archives hold the time
@@ -296,19 +264,6 @@ def test_wmt23_refuses_a_bad_archive(load, tmp_path, rows, message):
     assert text.removeprefix(str(tmp_path / "wmt.tar.gz")).lstrip(":, ").startswith(message)
     assert "\n" not in text
     assert [file.name for file in tmp_path.iterdir()] == ["wmt.tar.gz"]
-
-
-def test_wmt23_refuses_what_is_no_file(tmp_path):
-    with pytest.raises(InputError, match=r"missing.tar.gz: no such file"):
-        load_wmt23(tmp_path / "missing.tar.gz")
-    with pytest.raises(InputError, match="cannot be read: Is a directory"):
-        load_wmt23(tmp_path)
-
-
-def test_wmt23_says_both_ways_to_the_archive(tmp_path):
-    for arguments in ({}, {"path": tmp_path, "download": True}):
-        with pytest.raises(InputError, match=r"either path, .*, or download=True, .* https://raw"):
-            load_wmt23(**arguments)
 
 
 # WMT23: three further ratings, of one translation at a time
@@ -366,18 +321,6 @@ def test_wmt23_six_ratings_are_those_of_both_archives(load_six):
     assert majority_vote(ratings.counts()).tolist() == [1]
 
 
-def test_wmt23_six_ratings_that_are_shared_make_a_tie(load_six):
-    rows = [
-        {**row, "rater": rater} for row in (major("A", 1), error("B")) for rater in ("r1", "r2")
-    ]
-    ratings = load_six(DIRECT, rows=[*rows, major("B", 2, rater="r3"), major("A", 1, rater="r3")])
-    assert ratings.counts().tolist() == [[3, 1, 2]]
-    rows = [{**row, "rater": rater} for row in ERRORS for rater in ("r1", "r2")]
-    ratings = load_six(DIRECT, rows=rows)
-    assert ratings.counts().tolist() == [[1, 2, 2]]
-    assert majority_vote(ratings.counts()).tolist() == [0]
-
-
 def test_wmt23_a_system_with_two_partners_is_rated_directly_once(load_six):
     ratings = load_six(GERMAN_DIRECT, rows=GERMAN, pair="en-de")
     votes = {
@@ -400,19 +343,6 @@ def test_wmt23_a_system_with_two_partners_is_rated_directly_once(load_six):
     assert again.frame.equals(ratings.frame)
 
 
-def test_wmt23_direct_ratings_of_other_systems_and_documents_are_left_alone(load_six):
-    others = [{**row, "doc": "e"} for row in DIRECT] + [error("Z", rater="r9", docSegId="5")]
-    assert load_six([*DIRECT, *others]).frame.equals(load_six(DIRECT).frame)
-
-
-def test_wmt23_identical_texts_are_dropped_with_all_six_ratings(load_six):
-    same = [{**row, "target": "one text"} for row in ERRORS]
-    direct = [{**row, "target": "one  text"} for row in DIRECT]
-    assert load_six(direct, rows=same, drop_identical=False).counts().sum() == 4
-    with pytest.raises(InputError, match="no row has identical 'false'; found true"):
-        load_six(direct, rows=same)
-
-
 @pytest.mark.parametrize(
     ("direct", "message"),
     [
@@ -432,20 +362,6 @@ def test_wmt23_refuses_direct_ratings_that_do_not_fit(load_six, tmp_path, direct
         load_six(direct)
     path = tmp_path / f"{wmt23._DIRECT['zh-en']}.tar.gz"
     assert str(caught.value).replace(f"{path}, ", f"{path}: ") == f"{path}: {message}"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"pair": "de-en"}, "pair is 'de-en', expected 'zh-en' or 'en-de'"),
-        ({"pair": ["zh-en"]}, r"pair is \['zh-en'\], expected"),
-        ({"ratings": 4}, "ratings is 4, expected 3 or 6"),
-        ({"ratings": "6"}, "ratings is '6', expected 3 or 6"),
-    ],
-)
-def test_wmt23_refuses_bad_arguments(arguments, message):
-    with pytest.raises(InputError, match=message):
-        load_wmt23("wmt.tar.gz", **arguments)
 
 
 # WMT23: downloading, from a server of our own
@@ -544,29 +460,6 @@ def test_wmt23_six_ratings_are_downloaded(cache, serving, monkeypatch):
         assert load_wmt23(ratings=6, download=True).counts().sum() == 4
 
 
-def test_wmt23_knows_where_its_archives_are():
-    folder = "https://raw.githubusercontent.com/google/wmt-mqm-human-evaluation/"
-    found = {
-        wmt23._address(name) for name in (*wmt23._SIDE_BY_SIDE.values(), *wmt23._DIRECT.values())
-    }
-    assert len(found) == 4
-    assert all(address.startswith(folder) for address in found)
-    for code in ("zhen", "ende"):
-        for name in ("sxs_mqm", "mqm"):
-            ending = f"/{code}/{name}_generalMT2023_{code}.3ratingsPerSegment.tsv.tar.gz"
-            assert sum(address.endswith(ending) for address in found) == 1
-
-
-def test_wmt23_without_a_network_or_pooch(cache, monkeypatch):
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(wmt23, "_URL", "http://127.0.0.1:9")
-    with pytest.raises(InputError, match="cannot be downloaded: "):
-        load_wmt23(download=True)
-    monkeypatch.setitem(sys.modules, "pooch", None)
-    with pytest.raises(ImportError, match=r"pip install 'btdagg\[datasets\]'"):
-        load_wmt23(download=True)
-
-
 # RewardBench 2
 
 
@@ -653,14 +546,6 @@ def test_rb2_items_say_task_prompt_and_places(all_pairs):
     assert rows["ties-tied:3-9-14"]["label"] == 0  # two rejected
 
 
-def test_rb2_shares_of_ties(all_pairs):
-    share = {
-        task: (frame["label"] == 0).mean() for (task,), frame in all_pairs.frame.group_by("task")
-    }
-    assert share["math"] == share["precise-if"] == 0.5  # 3 of 6
-    assert share["ties"] == pytest.approx((36 + 15) / 105)
-
-
 @pytest.mark.parametrize("n_per_task", [None, 1000, 101, 1])
 def test_rb2_sides_are_even(source, n_per_task):
     pairs = load_rewardbench2(source, n_per_task=n_per_task, seed=4)
@@ -670,14 +555,6 @@ def test_rb2_sides_are_even(source, n_per_task):
         ties = frame.filter(pl.col("label") == 0)
         first_is_a = (ties["response_a"] < ties["response_b"]).sum()
         assert abs(2 * first_is_a - ties.height) <= 1
-
-
-@pytest.mark.soak
-def test_rb2_sides_of_an_odd_one_are_random(tmp_path):
-    source = as_jsonl([prompt("Math", 0, 1, 1)], tmp_path / "test.jsonl")
-    labels = [load_rewardbench2(source, seed=seed).frame["label"][0] for seed in range(200)]
-    assert 70 < labels.count(1) < 130  # four standard deviations
-    assert labels.count(1) + labels.count(-1) == 200
 
 
 def test_rb2_sample_has_the_size_of_the_paper_and_its_shares(source, all_pairs):
@@ -702,12 +579,6 @@ def test_rb2_every_pair_is_as_likely_to_be_drawn(tmp_path):
     assert len(drawn) == 12
     # 100 each, give or take four standard deviations.
     assert max(abs(count - 100) for count in drawn.values()) < 4 * np.sqrt(300 * 2 / 9)
-
-
-def test_rb2_same_seed_same_pairs(source):
-    first, again, other = (load_rewardbench2(source, seed=seed) for seed in (3, 3, 4))
-    assert first.frame.equals(again.frame)
-    assert set(first.frame["item"]) != set(other.frame["item"])
 
 
 @pytest.mark.parametrize("tasks", [["Precise IF", "ties"], ("ties", "precise-if")])
@@ -759,12 +630,6 @@ def test_rb2_writes_what_the_judge_sees(tmp_path):
     assert sorted(file.name for file in tmp_path.iterdir()) == ["pairs.jsonl", "test.jsonl"]
 
 
-def test_rb2_takes_half_a_surrogate_pair(tmp_path):
-    source = as_jsonl([prompt("Math", 1, 1, 1, chosen=["\ud83d"])], tmp_path / "test.jsonl")
-    row = load_rewardbench2(source).frame.row(0, named=True)
-    assert "?" in (row["response_a"], row["response_b"])
-
-
 GOOD = prompt("Math", 1)
 
 
@@ -772,15 +637,10 @@ GOOD = prompt("Math", 1)
     ("row", "message"),
     [
         ({"chosen": "a text"}, "row 2, column chosen: got 'a text', expected a list of texts"),
-        ({"chosen": ["x", None]},
-         """row 2, column chosen: got '["x", null]', expected a list of texts"""),
-        ({"rejected": None}, "row 2, column rejected: got nothing, expected a list of texts"),
-        ({"rejected": [1, 2, 3]},
-         "row 2, column rejected: got '[1, 2, 3]', expected a list of texts"),
         ({"chosen": []}, "row 2, column chosen: got [], expected at least one response"),
         ({"prompt": None}, "row 2, column prompt: got nothing, expected text"),
-        ({"id": " "}, "row 2, column id: got ' ', expected an id"),
-        ({"subset": None}, "row 2, column subset: got nothing, expected an id"),
+        ({"num_correct": 2},
+         "row 2, column num_correct: got 2, expected the number of responses that the row has"),
         ({"id": "1"}, "rows 1 and 2: both have task 'math', id '1'"),
     ],
 )  # fmt: skip
@@ -789,42 +649,6 @@ def test_rb2_refuses_a_bad_row(tmp_path, row, message):
     with pytest.raises(InputError) as caught:
         load_rewardbench2(path)
     assert str(caught.value) == f"{path}, {message}"
-
-
-def test_rb2_shows_a_bad_list_of_a_parquet_file_in_one_line(tmp_path):
-    path = as_parquet([GOOD, prompt("Math", 2, chosen=[None])], tmp_path / "bad.parquet")
-    with pytest.raises(InputError) as caught:
-        load_rewardbench2(path)
-    assert (
-        str(caught.value) == f"{path}, row 2, column chosen: got [None], expected a list of texts"
-    )
-
-
-def test_rb2_refuses_a_prompt_that_two_files_have(tmp_path):
-    for part in (1, 2):
-        as_jsonl([GOOD, prompt("Math", part + 1)], tmp_path / f"test-{part}.jsonl")
-    with pytest.raises(InputError, match=r"rows 1 and 3: both have task 'math', id '1'"):
-        load_rewardbench2(tmp_path)
-
-
-def test_rb2_refuses_two_prompts_whose_items_have_one_name(tmp_path):
-    rows = [prompt("Precise IF", "1"), prompt("Precise", "if-1")]
-    with pytest.raises(InputError, match="both have item 'precise-if-1-0-1'"):
-        load_rewardbench2(as_jsonl(rows, tmp_path / "test.jsonl"))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"seed": -1}, "seed is -1, expected an integer of at least 0"),
-        ({"n_per_task": 0}, "n_per_task is 0, expected an integer of at least 1"),
-        ({"n_per_task": 2.5}, "n_per_task is 2.5, expected"),
-        ({"tasks": ["Poetry"]}, "no row has task 'poetry'; found math, precise-if, ties"),
-    ],
-)
-def test_rb2_refuses_bad_arguments(source, arguments, message):
-    with pytest.raises(InputError, match=message):
-        load_rewardbench2(source, **arguments)
 
 
 def test_rb2_refuses_a_source_that_is_not_there_or_lacks_a_column(tmp_path):
@@ -860,27 +684,3 @@ def test_rb2_comes_from_the_hub_without_a_source(tmp_path, source, monkeypatch):
         "repo_type": "dataset",
         "allow_patterns": ["data/test-*", "data/test.*"],
     }
-
-
-def test_rb2_without_a_network_or_the_library(tmp_path):
-    code = "from btdagg.paper import load_rewardbench2 as load; load()"
-    for start, environment, message in (
-        ("", {"HF_HUB_OFFLINE": "1"},
-         "InputError: allenai/reward-bench-2: cannot be downloaded: Cannot find"),
-        ("import sys; sys.modules['huggingface_hub'] = None; ", {},
-         "MissingExtraError: load_rewardbench2 without a source, which downloads, needs "),
-    ):  # fmt: skip
-        run = subprocess.run(
-            [sys.executable, "-c", start + code],
-            env={"HF_HOME": str(tmp_path), "HOME": str(tmp_path), **environment},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert run.returncode == 1
-        assert message in run.stderr.splitlines()[-1]
-
-
-def test_rb2_the_library_has_what_it_is_asked_for():
-    arguments = signature(huggingface_hub.snapshot_download).parameters
-    assert {"repo_id", "repo_type", "allow_patterns"} <= arguments.keys()

@@ -6,10 +6,8 @@ work, and nothing of judges; `test_thurstone.py` has the simulation in which the
 
 from __future__ import annotations
 
-import csv
 import warnings
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -68,32 +66,12 @@ def test_gold_shares_match_the_percentages_of_the_table(name: str, percent: list
     np.testing.assert_allclose(100 * REGIMES[name].gold_shares, percent, atol=0.1)
 
 
-def test_families_are_those_of_the_paper() -> None:
-    families = {name: REGIMES[name].family for name in NAMES}
-    high = {name for name in NAMES if families[name] == "High-Correction"}
-    assert high == {"rb2-math", "rb2-focus", "rb2-safety", "rb2-ties"}
-    assert [name for name in NAMES if families[name] == "Mismatched"] == ["rb2-factuality"]
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_majority_ties_are_as_frequent_as_stated(
     many: dict[str, SimulatedVotes], name: str
 ) -> None:
     rate = (majority_vote(many[name].counts) == 0).mean()
     assert rate == pytest.approx(REGIMES[name].judge_tie_rate, abs=0.009)
-
-
-@pytest.mark.parametrize(("name", "rate"), [("rb2-factuality", 0.06), ("wmt-zh-en", 0.49)])
-def test_stated_tie_rate_is_that_of_the_paper(name: str, rate: float) -> None:
-    assert REGIMES[name].judge_tie_rate == rate
-
-
-def test_judge_votes_tie_less_than_gold_where_overconfident(
-    many: dict[str, SimulatedVotes],
-) -> None:
-    tie_votes = {name: (sample.votes == 0).mean() for name, sample in many.items()}
-    assert all(tie_votes[f"rb2-{task}"] < 0.05 for task in ("math", "focus", "safety"))
-    assert tie_votes["wmt-zh-en"] > 2 * REGIMES["wmt-zh-en"].gold_shares[1]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -190,20 +168,6 @@ def test_more_votes_help_the_calibrated_model_and_not_majority_vote(
     assert majority_8 > majority_4 - 0.002
 
 
-def test_majority_vote_gets_worse_with_more_votes_on_many_items(
-    many: dict[str, SimulatedVotes],
-) -> None:
-    change = {}
-    for name, sample in many.items():
-        few, more = (
-            mean_absolute_error(sample.labels, majority_vote(sample.first(n))) for n in (4, 8)
-        )
-        change[name] = more - few
-    # As in the paper: worse on the RewardBench tasks, better on WMT, on average worse.
-    assert all((change[name] > 0) == name.startswith("rb2") for name in NAMES)
-    assert np.mean(list(change.values())) > 0.002
-
-
 @pytest.mark.parametrize(
     ("name", "majority_4", "majority_12"),
     [
@@ -237,7 +201,7 @@ def test_the_two_departures_from_the_means_of_the_paper_are_needed() -> None:
     assert counts[ties[factuality].argmin(), 1] == 0
     assert ties[factuality].min() == pytest.approx(0.81, abs=0.005)
     for regime in (zh_en, factuality):
-        with pytest.raises(InputError, match="want ones that a mixture of its items gives"):
+        with pytest.raises(InputError, match="ones that a mixture of its items gives"):
             simulate(regime, 10, seed=0)
 
 
@@ -282,81 +246,15 @@ def test_shapes_types_and_counts() -> None:
     assert not sample.first(0).any()
 
 
-def test_one_item_and_one_vote_are_enough() -> None:
-    sample = simulate("rb2-focus", 1, 1, seed=0)
-    assert sample.items.tolist() == ["rb2-focus-0"]
-    assert sample.counts.sum() == 1
-
-
-def test_columns_survive_a_csv_file(tmp_path: Path) -> None:
-    sample = simulate("wmt-zh-en", 30, 5, seed=0)
-    path = tmp_path / "votes.csv"
-    columns = sample.vote_columns()
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == 150
-    read = {(row["item"], int(row["sample"])): int(row["vote"]) for row in rows}
-    for index, item in enumerate(sample.items.tolist()):
-        assert [read[item, k] for k in range(5)] == sample.votes[index].tolist()
-    assert {(row["sample"], row["order"]) for row in rows} == {
-        ("0", "AB"), ("1", "BA"), ("2", "AB"), ("3", "BA"), ("4", "AB")
-    }  # fmt: skip
-    labels = sample.label_columns()
-    assert list(labels) == ["item", "label"]
-    assert labels["item"] is sample.items
-    assert labels["label"] is sample.labels
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"regime": "wmt"}, "regime is 'wmt', expected a Regime or one of wmt-en-de, wmt-zh-en"),
-        ({"regime": 3}, "regime is 3, expected a Regime or one of"),
-        ({"regime": ["a"]}, r"regime is \['a'\], expected a Regime or one of"),
         ({"n_items": 0}, "n_items is 0, expected an integer of at least 1"),
-        ({"n_items": 2.5}, "n_items is 2.5, expected"),
-        ({"n_votes": 0}, "n_votes is 0, expected"),
-        ({"n_votes": True}, "n_votes is True, expected"),
         ({"seed": -1}, "seed is -1, expected an integer of at least 0"),
-        ({"seed": None}, "seed is None, expected"),
     ],
 )
 def test_invalid_arguments(arguments: dict[str, object], message: str) -> None:
     valid: dict[str, object] = {"regime": "rb2-math", "n_items": 5, "n_votes": 4, "seed": 0}
     with pytest.raises(InputError, match=message):
         simulate(**{**valid, **arguments})  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"beta": 0.0}, "beta is 0.0, expected 1 finite and positive"),
-        ({"nu": np.inf}, "nu is inf, expected 1 finite and positive"),
-        ({"gamma": np.nan}, "gamma is nan, expected a finite number"),
-        ({"clear": (1.0, 1.0)}, "clear is .*, expected 3 finite and positive"),
-        ({"contested": (1.0, -1.0)}, "contested is .*, expected 2 finite and positive"),
-        ({"gold_counts": (0, 0, 0)}, "gold_counts is .*, expected 3 non-negative integers"),
-        ({"gold_counts": (1, -1, 3)}, "gold_counts is .*, expected 3 non-negative integers"),
-        ({"judge_tie_rate": 1.5}, "judge_tie_rate is 1.5, expected a share from 0 to 1"),
-    ],
-)
-def test_invalid_regimes(change: dict[str, object], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        replace(REGIMES["rb2-math"], **change)  # type: ignore[arg-type]
-
-
-def test_counting_more_votes_than_drawn_is_an_error() -> None:
-    sample = simulate("rb2-math", 5, 4, seed=0)
-    with pytest.raises(InputError, match="n is 5, expected at most 4"):
-        sample.first(5)
-    with pytest.raises(InputError, match="n is -1, expected an integer of at least 0"):
-        sample.first(-1)
-
-
-def test_regimes_cannot_be_changed() -> None:
-    with pytest.raises(TypeError):
-        REGIMES["mine"] = REGIMES["rb2-math"]  # type: ignore[index]

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from btdagg._core import InputError
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -38,11 +36,6 @@ class Regime:
         Dirichlet parameters of an item that is clear towards A, in label order; mirrored for B.
     contested : (float, float)
         Dirichlet parameters of a contested item: of either side, and of a tie.
-
-    Raises
-    ------
-    InputError
-        If a number is out of its range.
     """
 
     name: str
@@ -54,23 +47,6 @@ class Regime:
     judge_tie_rate: float
     clear: tuple[float, float, float]
     contested: tuple[float, float]
-
-    def __post_init__(self) -> None:
-        for field, size in {"beta": 1, "nu": 1, "clear": 3, "contested": 2}.items():
-            value = getattr(self, field)
-            if np.size(value) != size or not (np.isfinite(value) & np.greater(value, 0)).all():
-                raise InputError(f"{field} is {value}, expected {size} finite and positive")
-        if not np.isfinite(self.gamma):
-            raise InputError(f"gamma is {self.gamma}, expected a finite number")
-        gold = self.gold_counts
-        if len(gold) != 3 or min(gold) < 0 or sum(gold) == 0:
-            raise InputError(
-                f"gold_counts is {gold}, expected 3 non-negative integers, not all zero"
-            )
-        if not 0 <= self.judge_tie_rate <= 1:
-            raise InputError(
-                f"judge_tie_rate is {self.judge_tie_rate}, expected a share from 0 to 1"
-            )
 
     @property
     def gold_shares(self) -> NDArray[np.float64]:

@@ -62,36 +62,14 @@ class SimulatedVotes:
         return _count(self.votes)
 
     def first(self, n: int) -> NDArray[np.int64]:
-        """Count the first `n` votes of every item.
-
-        Parameters
-        ----------
-        n : int
-            Votes per item, from 0 to those drawn.
-
-        Returns
-        -------
-        (n_items, 3) array of int64
-            Counts in label order: minus, tie, plus.
-
-        Raises
-        ------
-        InputError
-            If fewer than `n` votes were drawn.
-        """
-        n = as_integer(n, "n", least=0)
-        if n > self.votes.shape[1]:
-            raise InputError(f"n is {n}, expected at most {self.votes.shape[1]}, the votes drawn")
-        return _count(self.votes[:, :n])
+        """Count the first `n` votes of every item, (n_items, 3) in label order."""
+        return _count(self.votes[:, : as_integer(n, "n", 0, self.votes.shape[1])])
 
     def vote_columns(self) -> dict[str, NDArray[Any]]:
         """Return the votes as columns of a long table, one row per vote, item after item.
 
-        Returns
-        -------
-        dict of (n_items * n_votes,) arrays
-            `item`, `vote`, `sample` (0, 1, ... within the item) and `order`: AB, BA, AB, ... as the
-            paper shows the pair. The order only matters with a :class:`Thurstone`.
+        They are `item`, `vote`, `sample` (0, 1, ... within the item) and `order`: AB, BA, AB, ...
+        as the paper shows the pair. The order only matters with a :class:`Thurstone`.
         """
         n_items, n_votes = self.votes.shape
         return {
@@ -102,13 +80,7 @@ class SimulatedVotes:
         }
 
     def label_columns(self) -> dict[str, NDArray[Any]]:
-        """Return the gold labels as columns of a table, one row per item.
-
-        Returns
-        -------
-        dict of (n_items,) arrays
-            `item` and `label`.
-        """
+        """Return the gold labels as columns `item` and `label`, one row per item."""
         return {"item": self.items, "label": self.labels}
 
 
@@ -136,11 +108,6 @@ def simulate(
         Model that votes and labels are drawn from. Without it labels are drawn from the Davidson
         model given the votes, so a comparison with that model is circular.
 
-    Returns
-    -------
-    SimulatedVotes
-        Ids, votes, labels and counts.
-
     Raises
     ------
     InputError
@@ -151,12 +118,11 @@ def simulate(
     ----------
     Eqs. for s, t, u and eta of the paper; Davidson (1970).
     """
-    if isinstance(regime, str) and regime in REGIMES:
+    if isinstance(regime, str):
+        if regime not in REGIMES:
+            expected = f"a Regime or one of {', '.join(REGIMES)}"
+            raise InputError(argument="regime", came=regime, expected=expected)
         regime = REGIMES[regime]
-    if not isinstance(regime, Regime):
-        raise InputError(f"regime is {regime!r}, expected a Regime or one of {', '.join(REGIMES)}")
-    if not isinstance(truth, Thurstone | None):
-        raise InputError(f"truth is {truth!r}, expected a Thurstone or None")
     n_items = as_integer(n_items, "n_items", least=1)
     n_votes = as_integer(n_votes, "n_votes", least=1)
     rng = np.random.default_rng(as_integer(seed, "seed", least=0))
@@ -196,10 +162,7 @@ def _mixture(regime: Regime) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         [_label_chances(regime, counts), _majority_is_tie(counts)]
     )
     wanted = np.array([*regime.gold_shares, regime.judge_tie_rate])
-    try:
-        weights = np.linalg.solve(contributions.T, wanted)
-    except np.linalg.LinAlgError:
-        weights = np.full(len(kinds), np.nan)
+    weights = np.linalg.solve(contributions.T, wanted)
     if not (weights > -1e-9).all():
         raise InputError(
             f"regime {regime.name!r} has gold shares {regime.gold_shares.round(3).tolist()} and "

@@ -8,13 +8,12 @@ errors on difficult items; a preference for a position; and errors of the gold l
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from btdagg._core import InputError
-from btdagg._util.validation import as_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -45,11 +44,6 @@ class Thurstone:
     gold_noise : float
         Error of the gold label about an item.
 
-    Raises
-    ------
-    InputError
-        If a number is not finite, or one but `position_bias` is negative.
-
     References
     ----------
     Thurstone (1927), *A law of comparative judgment*; Glenn and David (1960), *Ties in
@@ -62,12 +56,6 @@ class Thurstone:
     position_bias: float = 0.1
     gold_noise: float = 0.3
 
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            value = as_number(getattr(self, field.name), field.name)
-            if value < 0 and field.name != "position_bias":
-                raise InputError(f"{field.name} is {value}, expected a number of at least 0")
-
     def draw(
         self, regime: Regime, n_items: int, n_votes: int, rng: np.random.Generator
     ) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
@@ -75,11 +63,6 @@ class Thurstone:
 
         Gold labels have the frequencies of the task, and the share of ties among the votes is its
         `judge_tie_rate`. Its beta, nu and gamma are not used.
-
-        Raises
-        ------
-        InputError
-            If the task has a label without a gold count, or a judge that calls everything a tie.
         """
         mean, gold_tie = self._gold(regime)
         truth = rng.normal(mean, 1.0, n_items)
