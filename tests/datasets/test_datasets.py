@@ -639,8 +639,6 @@ GOOD = prompt("Math", 1)
         ({"chosen": "a text"}, "row 2, column chosen: got 'a text', expected a list of texts"),
         ({"chosen": []}, "row 2, column chosen: got [], expected at least one response"),
         ({"prompt": None}, "row 2, column prompt: got nothing, expected text"),
-        ({"num_correct": 2},
-         "row 2, column num_correct: got 2, expected the number of responses that the row has"),
         ({"id": "1"}, "rows 1 and 2: both have task 'math', id '1'"),
     ],
 )  # fmt: skip
