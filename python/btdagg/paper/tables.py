@@ -56,43 +56,6 @@ def ablation_table(found: Scores) -> ReportTable:
     if not found.cells:
         raise InputError("the ablation has no cells: nothing could be evaluated")
     one = len(found.cells[0].comparison.methods) == 1
-    blocks: dict[tuple[Key, int | None], list[Cell]] = {}
-    for cell in found.cells:
-        blocks.setdefault((cell.key, cell.n_votes), []).append(cell)
-
-    def cells() -> Iterator[PivotCell]:
-        for (key, n_votes), block in blocks.items():
-            label = (*key, votes_of(n_votes))
-            lines = {f"{found.column} {cell.value}".strip(): lines_of(cell) for cell in block}
-            lowest = best_lines([line for of_value in lines.values() for line in of_value])
-            for (column, of_value), cell in zip(lines.items(), block, strict=True):
-                own = {**where(found.by, key), found.column: cell.value}
-                bold = lowest if one else best_lines(of_value)
-                names = ("n_votes", "method", "mae", "accuracy", "n_items", "n_splits")
-                for number, line in enumerate(of_value):
-                    whole = record(own, line.fields(*names))
-                    yield PivotCell(
-                        (*label, line.method),
-                        column,
-                        with_error(line.mae),
-                        line in bold,
-                        whole,
-                        number,
-                    )
-            for column, cell in zip(lines, block, strict=True):
-                if len(cell.comparison.methods) == 2:
-                    first, second = cell.comparison.methods
-                    new_items = cell.comparison.new_items
-                    less = (
-                        mean_interval(first.mae - second.mae)
-                        if new_items is None
-                        else new_items.difference(0, 1)
-                    )
-                    change = with_error(less, signed=True)
-                    yield PivotCell(
-                        (*label, f"{first.name} less {second.name}"), column, change, place=2
-                    )
-
     bold = "the lowest of the row" if one else f"the lowest of the methods at that {found.column}"
     n_left_out = sum(found.n_left_out.values())
     left_out = (
@@ -107,7 +70,7 @@ def ablation_table(found: Scores) -> ReportTable:
         f"{found.column}; {interval_note_of(found)}. Bold: {bold}.{left_out}"
         + not_evaluated(key for key, _ in found.skipped),
         (*found.by, "votes", "method"),
-        cells(),
+        _by_value(found, f"{found.column} ", across=one, differences=True),
     )
 
 
@@ -118,24 +81,6 @@ def order_table(found: Scores) -> ReportTable:
     ----------
     The paper's table of positional bias mitigation.
     """
-
-    def cells() -> Iterator[PivotCell]:
-        for key, of_key in found.by_key().items():
-            for number, of_method in enumerate(zip(*map(lines_of, of_key), strict=True)):
-                best = best_lines(of_method)
-                for line, cell in zip(of_method, of_key, strict=True):
-                    fields = line.fields("n_votes", "method")
-                    fields |= {"order": cell.value}
-                    fields |= line.fields("mae", "accuracy", "n_items", "n_splits")
-                    yield PivotCell(
-                        (*key, votes_of(cell.n_votes), line.method),
-                        cell.value,
-                        with_error(line.mae),
-                        line in best,
-                        record(where(found.by, key), fields),
-                        number,
-                    )
-
     over = f" over {scored_on(found)}; {interval_note_of(found)}" if found.cells else ""
     return ReportTable.pivot(
         "orders",
@@ -144,9 +89,42 @@ def order_table(found: Scores) -> ReportTable:
         "with B shown first; balanced: half of each. Equal numbers of votes on the same items. "
         "Bold: the lowest of the row." + not_evaluated(key for key, _ in found.skipped),
         (*found.by, "votes", "method"),
-        cells(),
+        _by_value(found, "", across=True),
         ("first", "second", "balanced"),
     )
+
+
+def _by_value(
+    found: Scores, prefix: str, *, across: bool, differences: bool = False
+) -> Iterator[PivotCell]:
+    """MAE of each method under each value; bold is the lowest `across` values, or of methods.
+
+    Where there are two methods, a row below has their difference if asked for.
+    """
+    names = ("n_votes", "method", "mae", "accuracy", "n_items", "n_splits")
+    blocks: dict[tuple[Key, int | None], list[Cell]] = {}
+    for cell in found.cells:
+        blocks.setdefault((cell.key, cell.n_votes), []).append(cell)
+    for (key, n_votes), block in blocks.items():
+        label, lines = (*key, votes_of(n_votes)), [lines_of(cell) for cell in block]
+        for cell, of_value in zip(block, lines, strict=True):
+            own = {**where(found.by, key), found.column: cell.value}
+            column = f"{prefix}{cell.value}".strip()
+            for place, line in enumerate(of_value):
+                best = best_lines([other[place] for other in lines] if across else of_value)
+                whole, text = record(own, line.fields(*names)), with_error(line.mae)
+                yield PivotCell((*label, line.method), column, text, line in best, whole, place)
+        for cell in block:
+            methods, new_items = cell.comparison.methods, cell.comparison.new_items
+            if differences and len(methods) == 2:
+                first, second = methods
+                less = (
+                    mean_interval(first.mae - second.mae)
+                    if new_items is None
+                    else new_items.difference(0, 1)
+                )
+                column, pair = f"{prefix}{cell.value}".strip(), f"{first.name} less {second.name}"
+                yield PivotCell((*label, pair), column, with_error(less, signed=True), place=2)
 
 
 def parameters_table(fitted: Mapping[str, FittedParameters]) -> ReportTable:
