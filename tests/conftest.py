@@ -63,7 +63,7 @@ def small_pngs(monkeypatch):
 
 @pytest.fixture
 def figures_not_drawn(small_pngs, monkeypatch):
-    """The same of SVGs, for commands that write reports; test_report_parts.py draws theirs."""
+    """The same of SVGs, for commands that write reports."""
     monkeypatch.setattr("btdagg.report.figure.ReportFigure.svg", lambda figure: Figure().svg())
 
 

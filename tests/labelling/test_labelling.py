@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from btdagg import InputError
-from btdagg.judge.pairs import Pair, read_pairs
+from btdagg.judge.pairs import read_pairs
 from btdagg.labelling.agreement import agreement
-from btdagg.labelling.assignment import Assignment, texts_digest
+from btdagg.labelling.assignment import Assignment
 from btdagg.labelling.markup import differences, markdown, plain
-from btdagg.labelling.session import rater_name
 from btdagg.labelling.store import Answer, LabelStore
 from labelling import HOSTILE, pairs_file, session_of
 
@@ -142,10 +141,6 @@ def test_agreement_that_nothing_tells_is_nan(said):
     assert np.isnan(agreement(answers(said)).alpha)
 
 
-def test_names_are_one_name_however_they_are_typed():
-    assert rater_name("  Jose\u0301   Garci\u0301a ") == "José García"
-
-
 @pytest.mark.parametrize("text", HOSTILE)
 def test_no_text_becomes_more_than_text(text):
     for made in (markdown(text), plain(text), *differences(text, "other"), *differences("", text)):
@@ -171,8 +166,3 @@ def test_differences_mark_what_the_other_does_not_have():
     lines = [f"line {k}\n" for k in range(5000)]
     other = [*lines[:7], "new\n", *lines[7:]]
     assert differences("".join(lines), "".join(other))[1].count("<mark>new\n</mark>") == 1
-
-
-def test_digests_tell_texts_apart_wherever_they_are_cut():
-    pairs = [Pair("q", "a\0b", "c"), Pair("q", "a", "b\0c"), Pair("r", "a", "b", prompt="\ud800")]
-    assert len({texts_digest(pair) for pair in pairs}) == 3

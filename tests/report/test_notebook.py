@@ -176,17 +176,6 @@ def test_a_picture_takes_options(results):
         results["scores"].plot("k")
 
 
-def test_a_map_of_many_votes_is_cut_and_says_so():
-    counts = np.array([[300, 50, 50], [100, 200, 100], [40, 60, 300]] * 9)
-    found = btdagg.calibrate(counts, [-1, 0, 1] * 9, prior="weak")
-    for one in (found, found.model):
-        figure = one.plot()
-        assert figure.title == "How 50 votes are decided"
-        assert "Items have up to 400 votes; plot(n_votes=400) draws those" in figure.note
-    assert found.plot(n_votes=60).title == "How 60 votes are decided"
-    assert "Items have" not in found.plot(n_votes=60).note
-
-
 def test_of_several_figures_one_is_chosen():
     votes, gold = tables_of(*simulated(120))
     two = pl.concat([votes.frame, votes.frame.with_columns(judge=pl.lit("k"))])
@@ -233,12 +222,6 @@ def test_a_picture_without_matplotlib_names_the_extra():
         "btdagg._util.extras.MissingExtraError: drawing figures needs matplotlib: "
         "pip install 'btdagg[report]'"
     )
-
-
-def test_results_do_not_load_what_shows_them():
-    check = 'assert not [m for m in sys.modules if "btdagg.report" in m]'
-    done = ended_without([], CALIBRATED + check)
-    assert done.returncode == 0, done.stderr
 
 
 def test_what_has_no_picture_says_so():

@@ -14,7 +14,6 @@ from urllib.parse import unquote
 import pytest
 
 from btdagg import DavidsonModel, InputError
-from btdagg._util.files import replace_file
 from btdagg._util.outputs import MANIFEST, OutputFolder
 from btdagg.report.folder import ReportFolder
 from exhibits import PNG, Figure, Table
@@ -49,14 +48,6 @@ def small_report(folder, *names, tables=(), error=None):
         report.add(*(Table(name) for name in names), *tables)
         if error is not None:
             raise error
-
-
-def test_bytes_replace_a_file_as_text_does(tmp_path):
-    replace_file(tmp_path / "x", b"\x00\xff\r\n")
-    assert (tmp_path / "x").read_bytes() == b"\x00\xff\r\n"
-    replace_file(tmp_path / "x", "ä\n")
-    assert (tmp_path / "x").read_bytes() == b"\xc3\xa4\n"
-    assert files(tmp_path) == ["x"]
 
 
 def test_tables_and_figures_are_files_and_on_the_page(out):
@@ -149,15 +140,6 @@ def test_names_that_are_the_same_have_files_of_their_own(out):
     assert files(out / "tables")[::3] == ["A-B-3.csv", "a-b-2.csv", "a-b.csv", "x.csv"]
 
 
-def test_a_table_and_a_figure_may_have_one_name(out):
-    with ReportFolder(out, "Title") as report:
-        report.section("one", "One")
-        report.add(Table("same"), Figure("same"))
-    assert {"tables/same.md", "figures/same.svg"} <= set(files(out))
-    assert 'id="table-same"' in text(out)
-    assert 'id="figure-same"' in text(out)
-
-
 def test_a_file_in_place_of_the_folder_is_refused(out):
     out.write_text("mine")
     with pytest.raises(InputError, match=f"^{re.escape(str(out))} is a file; expected a folder"):
@@ -180,15 +162,6 @@ def test_a_folder_with_something_else_is_refused_and_untouched(out, marker):
     assert {name: (out / name).read_text() for name in files(out)} == before
 
 
-def test_an_empty_folder_and_one_of_a_run_killed_at_once_will_do(out):
-    out.mkdir()
-    (out / ".btdagg-0123456789abcdef").write_text("half")
-    small_report(out, "a")
-    assert files(out) == [
-        *("index.html", "report.json", "tables/a.csv", "tables/a.md", "tables/a.tex"),
-    ]
-
-
 def test_an_earlier_report_gives_way_file_by_file(out):
     small_report(out, "a", "b")
     (out / "notes.txt").write_text("mine")
@@ -205,16 +178,6 @@ def test_an_earlier_report_gives_way_file_by_file(out):
         *("index.html", "notes.txt", "report.json", "tables/b.csv", "tables/b.md", "tables/b.tex"),
         *("tables/c.csv", "tables/c.md", "tables/c.tex", "tables/own.csv"),
     ]
-
-
-def test_what_two_interrupted_runs_left_is_removed_by_the_third(out):
-    small_report(out, "a")
-    for name in "bc":
-        report = ReportFolder(out, "Title")
-        report.section("one", "One")
-        report.add(Table(name))
-    small_report(out, "d")
-    assert files(out / "tables") == ["d.csv", "d.md", "d.tex"]
 
 
 def test_a_manifest_cannot_make_it_remove_other_files(out, tmp_path):

@@ -179,12 +179,6 @@ def test_latex_escapes_every_special_character():
     assert "\\begin{tabular}{lr}" in text
 
 
-def test_latex_keeps_hyphens_apart_and_guards_what_follows_the_end_of_a_row():
-    text = small([("[a]--b–c", "−1 ±.2"), ("*", "中")]).latex()
-    assert r"{}[a]-{}-b--c & \ensuremath{-}1 \ensuremath{\pm}.2 \\" in text
-    assert r"{}* & 中 \\" in text
-
-
 def test_latex_makes_bold_and_groups():
     rows = [("j", "4", "x"), ("j", "4", "y"), ("k", "4", "x")]
     table = small(rows, n=2)
@@ -308,15 +302,6 @@ def test_what_was_not_evaluated_is_a_dash_and_named(simulated):
     table = score_tables(found)[0]
     assert table.header == ("votes", "method", "t1", "t2", "average")
     assert table.note.endswith("Not evaluated: t2.")
-
-
-def test_one_cell_has_no_average(simulated):
-    votes, labels = simulated
-    table = score_tables(
-        evaluate(votes, labels, by=(), protocol=Protocol(RandomSplits(n_splits=2, share=0.3)))
-    )[0]
-    assert table.header == ("votes", "method", "all items")
-    assert [row[0].text for row in table.rows] == ["all", "all"]
 
 
 def test_pvalues_are_those_of_the_rankings(evaluation):
@@ -595,12 +580,6 @@ def test_positional_bias_and_tie_rates(simulated):
     assert table.rows[0][1].text == f"{100 * cell.mean:.1f}% ±{50 * (cell.high - cell.low):.1f}"
     assert table.rows[2][2].text.startswith(f"{100 * rates.overall.mean:.1f}%")
     assert rows_of(table)[0]["ties"] == str(rates.ties[0, 0])
-
-
-def test_a_bias_without_decisive_votes_is_a_dash():
-    rows = [{"item": i, "order": o, "vote": 0} for i in range(3) for o in ("AB", "BA")]
-    table = positional_bias_table(positional_bias(read_votes(pl.DataFrame(rows)), by=()), by=())
-    assert [e.text for e in table.rows[0]] == ["all", "0", "0", "6", "3", "–"]
 
 
 def test_names_from_files_are_escaped_in_every_table():
