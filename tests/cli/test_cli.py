@@ -191,7 +191,7 @@ def test_the_demo_is_an_evaluation_of_all_simulated_tasks(cli, folder):
     found = json.loads(out)
     assert list(found) == ["settings", "by", "lines", "averages", "remarks"]
     assert found["settings"] == {
-        "items": 60, "splits": 3, "seed": 4, "truth": "thurstone", "test": SplitTest().words
+        "items": 60, "splits": 3, "seed": 4, "test": SplitTest().words
     }  # fmt: skip
     assert found["by"] == ["task"]
     assert [(line["task"], line["n_votes"], line["method"]) for line in found["lines"]] == [
@@ -221,12 +221,11 @@ def test_the_demo_is_an_evaluation_of_all_simulated_tasks(cli, folder):
     }
 
 
-@pytest.mark.parametrize(("options", "truth"), [([], Thurstone()), (["--truth", "davidson"], None)])
-def test_the_files_of_the_demo_are_the_simulation(cli, folder, options, truth):
-    assert cli(*SMALL, *options, "-o", "demo")[0] == 0
+def test_the_files_of_the_demo_are_the_simulation(cli, folder):
+    assert cli(*SMALL, "-o", "demo")[0] == 0
     votes, labels = (pl.read_csv(folder / f"demo/demo_{name}.csv") for name in ("votes", "labels"))
     for task in REGIMES:
-        sample = simulate(task, 60, 8, seed=4, truth=truth)
+        sample = simulate(task, 60, 8, seed=4, truth=Thurstone())
         rows = votes.filter(task=task)
         assert rows["vote"].to_list() == sample.votes.ravel().tolist()
         assert rows["item"].unique(maintain_order=True).to_list() == sample.items.tolist()
@@ -250,9 +249,6 @@ def test_the_demo_says_what_its_numbers_are(cli, folder):
         "on 3 labels and scored on the rest.\nVotes and labels are drawn from Thurstone's model, "
         "not from the model that is calibrated. "
     )
-    circular = cli(*SMALL, "--truth", "davidson")[1]
-    assert "Labels are drawn from the model that is calibrated" in circular
-    assert "wins by construction" in circular
     means = {
         (line["method"], line["n_votes"]): f"{line['mae']:.3f}"
         for line in json.loads(cli(*SMALL, "--json")[1])["averages"]

@@ -41,7 +41,12 @@ batch = typer.Typer(
 
 Store = Annotated[
     str,
-    typer.Option("--store", "-s", help="File of the votes, or postgresql://user@host/database."),
+    typer.Option(
+        "--store",
+        "-s",
+        help="File of the votes, or postgresql://user@host/database.",
+        rich_help_panel="Output",
+    ),
 ]
 Numbers = Annotated[
     list[int] | None,
@@ -59,7 +64,11 @@ def write(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="Folder for the files.", show_default="beside the store"
+            "--output",
+            "-o",
+            help="Folder for the files.",
+            show_default="beside the store",
+            rich_help_panel="Output",
         ),
     ] = None,
     json: Json = False,

@@ -64,7 +64,10 @@ def calibrate(
         ),
     ] = None,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Write the model to this JSON file.")
+        Path,
+        typer.Option(
+            "--output", "-o", help="Write the model to this JSON file.", rich_help_panel="Output"
+        ),
     ] = Path("model.json"),
     filters: Filters = None,
     columns: Columns = None,

@@ -51,6 +51,7 @@ def choose(
             "-o",
             help="Write the items to this file: .csv, .tsv, .jsonl, .ndjson or .parquet.",
             show_default="standard output, as CSV",
+            rich_help_panel="Output",
         ),
     ] = None,
     design: Annotated[

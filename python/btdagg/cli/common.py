@@ -64,6 +64,7 @@ Columns = Annotated[
         "Applies to every file that has the column, which may get two names: vote=verdict and "
         "label=verdict.",
         show_default=False,
+        rich_help_panel="Data",
     ),
 ]
 Filters = Annotated[
@@ -74,11 +75,17 @@ Filters = Annotated[
         metavar="COLUMN=VALUE",
         help="Use only the votes with this value; repeat for more columns, or more values.",
         show_default=False,
+        rich_help_panel="Data",
     ),
 ]
 FirstVotes = Annotated[
     int | None,
-    typer.Option("-n", help="Use only the first N votes of each item.", show_default="all"),
+    typer.Option(
+        "-n",
+        help="Use only the first N votes of each item.",
+        show_default="all",
+        rich_help_panel="Data",
+    ),
 ]
 Force = Annotated[
     bool,
@@ -86,9 +93,10 @@ Force = Annotated[
         "--force",
         help="Also replace files that btdagg did not write. Files that are read are never "
         "replaced.",
+        rich_help_panel="Output",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel="Output")]
 
 
 def parse_filters(

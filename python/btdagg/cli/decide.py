@@ -58,6 +58,7 @@ def decide(
             "-o",
             help="Write the labels to this file: .csv, .tsv, .jsonl, .ndjson or .parquet.",
             show_default="standard output, as CSV",
+            rich_help_panel="Output",
         ),
     ] = None,
     filters: Filters = None,

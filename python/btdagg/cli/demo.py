@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,19 +25,10 @@ _PAIRS, _SOME, _ALL = "pairs.jsonl", "labels.csv", "truth.csv"
 _N_PAIRS, _LABELLED = 300, 0.2
 
 
-class Truth(StrEnum):
-    """Values of --truth."""
-
-    THURSTONE = "thurstone"
-    DAVIDSON = "davidson"
-
-
-_ABOUT = {
-    Truth.THURSTONE: "Votes and labels are drawn from Thurstone's model, not from the model that "
-    "is calibrated. Judges are biased by item and by position, and gold labels have errors.",
-    Truth.DAVIDSON: "Labels are drawn from the model that is calibrated, so it wins by "
-    "construction. This shows that the fit works, and says nothing about real judges.",
-}
+_ABOUT = (
+    "Votes and labels are drawn from Thurstone's model, not from the model that is calibrated. "
+    "Judges are biased by item and by position, and gold labels have errors."
+)
 
 
 def demo(
@@ -50,6 +40,7 @@ def demo(
             "-o",
             help="Write the simulated votes and labels to this folder, as examples of the format.",
             show_default=False,
+            rich_help_panel="Output",
         ),
     ] = None,
     pairs: Annotated[
@@ -68,13 +59,6 @@ def demo(
     ] = None,
     splits: Annotated[int, typer.Option(help="Random splits, at least 2.")] = 100,
     seed: Annotated[int, typer.Option(help="Seed of the simulation and the splits.")] = 0,
-    truth: Annotated[
-        Truth,
-        typer.Option(
-            help="Model that votes and labels are drawn from. With davidson, the calibrated model "
-            "wins by construction."
-        ),
-    ] = Truth.THURSTONE,
     force: Force = False,
     json: Json = False,
 ) -> None:
@@ -90,16 +74,15 @@ def demo(
     if pairs is not None:
         if output is not None:
             raise InputError("--pairs and --output are both given, expected one of them")
-        for name in ("splits", "truth"):
-            if is_given(context, name):
-                raise InputError(f"--pairs and --{name} are both given, expected one of them")
+        if is_given(context, "splits"):
+            raise InputError("--pairs and --splits are both given, expected one of them")
         n_items = _N_PAIRS if items is None else items
         _write_pairs(OutputFolder(pairs, force=force), n_items, seed, json=json)
         return
     items = 1000 if items is None else items
     at_least(splits, "--splits", 2)
     folder = None if output is None else OutputFolder(output, force=force).claim((_VOTES, _LABELS))
-    vote_columns, label_columns = _simulated(items, seed, truth)
+    vote_columns, label_columns = _simulated(items, seed)
     with progress_bar("simulated judges") as progress:
         evaluation = evaluate(
             btdagg.read_votes(vote_columns),
@@ -112,14 +95,12 @@ def demo(
         _write(vote_columns, folder, _VOTES)
         _write(label_columns, folder, _LABELS)
     if json:
-        print_json(
-            evaluation_as_json(evaluation, items=items, splits=splits, seed=seed, truth=truth)
-        )
+        print_json(evaluation_as_json(evaluation, items=items, splits=splits, seed=seed))
         return
     calibrated = round(evaluation.cells[0].comparison.n_calibration)
     out.print(
         f"Eight simulated judges, {items} items each. In each of {splits} random splits the model "
-        f"is calibrated on {calibrated} labels and scored on the rest.\n{_ABOUT[truth]}\n"
+        f"is calibrated on {calibrated} labels and scored on the rest.\n{_ABOUT}\n"
     )
     print_table(evaluation)
     _say_what_it_means(evaluation)
@@ -167,10 +148,11 @@ def _write_pairs(folder: OutputFolder, n_items: int, seed: int, *, json: bool) -
     )
 
 
-def _simulated(n_items: int, seed: int, truth: Truth) -> tuple[dict[str, Any], dict[str, Any]]:
+def _simulated(n_items: int, seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """Simulate all tasks; return the columns of the votes and of the labels."""
-    drawn = Thurstone() if truth is Truth.THURSTONE else None
-    simulated = [simulate(name, n_items, max(_BUDGETS), seed=seed, truth=drawn) for name in REGIMES]
+    simulated = [
+        simulate(name, n_items, max(_BUDGETS), seed=seed, truth=Thurstone()) for name in REGIMES
+    ]
     return (
         _stacked([{**s.vote_columns(), "task": _task(s, s.votes.size)} for s in simulated]),
         _stacked([{**s.label_columns(), "task": _task(s, len(s.labels))} for s in simulated]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -36,6 +36,7 @@ def import_(
             "-o",
             help="Write a table: .parquet, .csv, .tsv, .jsonl or .ndjson.",
             show_default=False,
+            rich_help_panel="Output",
         ),
     ] = None,
     store: Annotated[
@@ -45,6 +46,7 @@ def import_(
             "-s",
             help="Write into a vote store: a file (SQLite), or postgresql://user@host/database.",
             show_default=False,
+            rich_help_panel="Output",
         ),
     ] = None,
     format: Annotated[
@@ -91,10 +93,9 @@ def import_(
         ),
     ] = None,
     kind: Annotated[
-        str | None,
+        Literal["votes", "ratings", "labels"] | None,
         typer.Option(
             "--as",
-            metavar="KIND",
             help="Write votes, ratings (one row per rater and item) or labels (what most say).",
             show_default="ratings where people voted, else votes",
         ),
@@ -190,7 +191,7 @@ def import_(
         words=parse_words(words or ()),
         flip_where=(flipped[0][0], [value for _, value in flipped]) if flipped else None,
         constants=dict(_pairs(constants, "--set", split=False)),
-        kind=kind,  # type: ignore[arg-type]
+        kind=kind,
         name=name,
         custom_id=custom_id,
         answer_pattern=answer_pattern,

@@ -34,7 +34,10 @@ def judge(
     store: Annotated[
         str,
         typer.Option(
-            "--store", "-s", help="File of the votes (SQLite), or postgresql://user@host/database."
+            "--store",
+            "-s",
+            help="File of the votes (SQLite), or postgresql://user@host/database.",
+            rich_help_panel="Output",
         ),
     ] = "votes.db",
     method: Annotated[

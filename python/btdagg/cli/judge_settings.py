@@ -226,13 +226,7 @@ KEYS = {
 
 
 def read_config(path: Path | None) -> dict[str, Any]:
-    """Read the keys of a file; none without one.
-
-    Raises
-    ------
-    InputError
-        If it is no TOML, or a key is unknown or has a value of another kind.
-    """
+    """Read the keys of a file; none without one."""
     if path is None:
         return {}
     try:

@@ -44,6 +44,7 @@ def label(
             help="Write the labels to this file: .csv, .tsv, .jsonl, .ndjson or .parquet. It "
             "follows the labels as they come.",
             show_default=False,
+            rich_help_panel="Output",
         ),
     ],
     drawn: Annotated[
@@ -73,10 +74,16 @@ def label(
             "-s",
             help="Where labels are kept: a file (SQLite), or postgresql://user@host/database.",
             show_default="the output's name with .db",
+            rich_help_panel="Output",
         ),
     ] = None,
     export: Annotated[
-        bool, typer.Option("--export", help="Write what the store has, and serve no page.")
+        bool,
+        typer.Option(
+            "--export",
+            help="Write what the store has, and serve no page.",
+            rich_help_panel="Output",
+        ),
     ] = False,
     host: Annotated[
         str,

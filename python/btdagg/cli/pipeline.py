@@ -77,12 +77,17 @@ def run(
             "--output",
             "-o",
             help="Folder for the results and, unless you give --store, for the votes.",
+            rich_help_panel="Output",
         ),
     ] = Path("out"),
     store: Annotated[
         str | None,
         typer.Option(
-            "--store", "-s", help="Vote store, as for btdagg judge.", show_default="in the folder"
+            "--store",
+            "-s",
+            help="Vote store, as for btdagg judge.",
+            show_default="in the folder",
+            rich_help_panel="Output",
         ),
     ] = None,
     prior: PriorOption = None,

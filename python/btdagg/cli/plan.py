@@ -99,6 +99,7 @@ def plan(
             "-o",
             help="Write the rule to this JSON file.",
             show_default="not written",
+            rich_help_panel="Output",
         ),
     ] = None,
     filters: Filters = None,

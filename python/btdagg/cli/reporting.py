@@ -28,21 +28,13 @@ ReportOption = Annotated[
         help="Write a report to this folder: a page, tables (Markdown, CSV, LaTeX), figures (SVG, "
         "PNG).",
         show_default=False,
+        rich_help_panel="Output",
     ),
 ]
 
 
 def refuse_report(path: Path | None, reads: Sequence[str], force: bool) -> None:
-    """Check, before any work, that a report can be written.
-
-    Raises
-    ------
-    InputError
-        If the path is a file, a folder that cannot be written, or one with files in the way that
-        are read or, unless forced, that no report has written.
-    MissingExtraError
-        If jinja2 or matplotlib is not installed.
-    """
+    """Check, before any work, that a report can be written."""
     if path is None:
         return
     with needs("report", "--report"):
@@ -82,7 +74,7 @@ def open_report(
 def _words(context: typer.Context) -> list[str]:
     """Return the command line; under another program, such as a test, the command alone."""
     name = context.command.name or ""
-    return ["btdagg", *sys.argv[sys.argv.index(name) :]] if name in sys.argv else ["btdagg", name]
+    return ["btdagg", *(sys.argv[1:] if name in sys.argv else [name])]
 
 
 def _shown(value: object) -> object:
@@ -105,13 +97,7 @@ def print_report_table(table: ReportTable) -> None:
 
 
 def names(listed: str, option: str) -> list[str]:
-    """Parse names of columns, separated by commas.
-
-    Raises
-    ------
-    InputError
-        If one is empty.
-    """
+    """Parse names of columns, separated by commas."""
     found = [name.strip().lower() for name in listed.split(",")]
     if not all(found):
         raise InputError(f"{option} is {listed!r}, expected names of columns separated by commas")
@@ -119,13 +105,7 @@ def names(listed: str, option: str) -> list[str]:
 
 
 def numbers(listed: str | None, option: str, example: str) -> list[int] | None:
-    """Parse whole numbers of at least 1, separated by commas.
-
-    Raises
-    ------
-    InputError
-        If one is anything else.
-    """
+    """Parse whole numbers of at least 1, separated by commas."""
     if listed is None:
         return None
     try:

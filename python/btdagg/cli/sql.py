@@ -74,6 +74,7 @@ def sql(
             "of an item apart where rows may be repeated: judge, order and sample for an export of "
             "btdagg. Equal votes of a sample count once; different ones give NULL.",
             show_default=False,
+            rich_help_panel="Data",
         ),
     ] = None,
     filters: Filters = None,

@@ -67,6 +67,7 @@ def votes(
             help="Write the votes of a store to this file: .parquet, .csv, .tsv, .jsonl or "
             ".ndjson.",
             show_default=False,
+            rich_help_panel="Output",
         ),
     ] = None,
     methods: Annotated[
