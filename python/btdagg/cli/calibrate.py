@@ -59,7 +59,7 @@ def calibrate(
         typer.Argument(
             metavar="LABELS",
             help="Gold labels (columns item, label; optional group, task). Left out if VOTES is a "
-            "histogram of btdagg sql --histogram.",
+            "histogram of btdagg sql --labels.",
             show_default=False,
         ),
     ] = None,
@@ -95,7 +95,7 @@ def calibrate(
     then neighbours. --intervals and --refits refit the model to items drawn with replacement (whole
     groups, if the labels have groups).
 
-    A histogram of btdagg sql --histogram, which has counts and labels, stands for both files.
+    A histogram of btdagg sql --labels, which has counts and labels, stands for both files.
 
     Example: btdagg calibrate votes.csv labels.csv --filter judge=gpt-5.4 -o model.json
     """

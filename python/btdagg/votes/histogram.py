@@ -70,7 +70,7 @@ class Histogram(Table):
 
 
 def read_histogram(source: Source, *, columns: Mapping[str, str] | None = None) -> Histogram:
-    """Read a histogram of labelled counts, as the query of ``btdagg sql --histogram`` gives it.
+    """Read a histogram of labelled counts, as the query of ``btdagg sql --labels`` gives it.
 
     Parameters
     ----------
