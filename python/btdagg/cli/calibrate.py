@@ -233,7 +233,7 @@ def _of_histogram(
     if "number" not in raw.columns:
         raise btdagg.InputError(
             f"LABELS is missing: {raw.source} has no column 'number', which a histogram of btdagg "
-            "sql --histogram has"
+            "sql --labels has"
         )
     if n_votes is not None:
         raise btdagg.InputError(f"-n is for single votes, and {raw.source} is a histogram")
