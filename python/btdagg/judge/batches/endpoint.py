@@ -12,11 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from btdagg._core import InputError
 from btdagg.judge.errors import ChatError, EndpointError, delay_before
+from btdagg.judge.provider import ModelClient
 
 if TYPE_CHECKING:
     from btdagg.judge.client import ChatRequest
-    from btdagg.judge.provider import ModelClient
     from btdagg.judge.store import Batch
 
 _T = TypeVar("_T")
@@ -313,6 +314,13 @@ class AnthropicBatches(BatchEndpoint):
         error = result["error"]
         kind = (error.get("error") or error).get("type")
         return Result(key, _STATUSES.get(kind, 500), error)
+
+
+def with_batches(client: object) -> ModelClient:
+    """Refuse a client whose endpoint has no batches."""
+    if not isinstance(client, ModelClient) or client.provider not in ("openai", "anthropic"):
+        raise InputError("batches need a ModelClient of openai or anthropic as the client")
+    return client
 
 
 def may_pass(fault: ChatError) -> bool:

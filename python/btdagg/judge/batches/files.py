@@ -10,19 +10,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from btdagg._core import InputError
-from btdagg.judge.batches.endpoint import BatchEndpoint
+from btdagg.judge.batches.endpoint import BatchEndpoint, with_batches
 from btdagg.judge.client import ChatRequest, Order, digest_of
 from btdagg.judge.errors import ChatError, EndpointError
 from btdagg.judge.judging import Judging, Work, stretches_of
 from btdagg.judge.prices import size_of
 from btdagg.judge.runs import Budget
 from btdagg.judge.store import BATCHED, Claimed, Owner, StoreError, VoteStore
-
-if TYPE_CHECKING:
-    from btdagg.judge.provider import ModelClient
 
 MOST_REQUESTS, MOST_BYTES = 50_000, 200_000_000  # of a file
 _STRETCH = 500  # samples that are claimed at a time
@@ -63,10 +60,11 @@ class BatchWriter:
         judging: Judging,
         owner: Owner,
         store: VoteStore,
-        client: ModelClient,
+        client: object,
         folder: Path | None = None,
     ) -> None:
-        self._judging, self._owner, self._client = judging, owner, client
+        self._judging, self._owner = judging, owner
+        self._client = client = with_batches(client)
         self._endpoint = BatchEndpoint.of(client)
         self._folder = folder or Path(f"{store.path or 'btdagg'}-batches")
         self._ask = store.ask_of(judging.asked)

@@ -18,7 +18,13 @@ from pathlib import Path
 
 from btdagg._core import InputError
 from btdagg.judge.answers import AnswerFormat
-from btdagg.judge.batches.endpoint import BatchEndpoint, RemoteBatch, Result, may_pass
+from btdagg.judge.batches.endpoint import (
+    BatchEndpoint,
+    RemoteBatch,
+    Result,
+    may_pass,
+    with_batches,
+)
 from btdagg.judge.batches.files import BatchWriter, key_of_sample
 from btdagg.judge.client import ChatReply
 from btdagg.judge.errors import ChatError, EndpointError
@@ -29,7 +35,6 @@ from btdagg.judge.runs import JudgeRun, add_to
 from btdagg.judge.sampling import INTERRUPTED
 from btdagg.judge.store import Answered, Batch, Claimed, Owner, VoteStore
 
-PROVIDERS = ("openai", "anthropic")  # whose batches there are
 # Seconds after which a batch that a process was making when it died is at the endpoint, if ever.
 _ARRIVED_AFTER = 5.0
 _ATTEMPTS = 8  # to make a batch
@@ -51,8 +56,7 @@ async def judge_by_batches(
 
     `plan` returns what is wanted, anew each time; the others are as in :func:`btdagg.judge.judge`.
     """
-    if not isinstance(client, ModelClient) or client.provider not in PROVIDERS:
-        raise InputError("batches need a ModelClient of openai or anthropic as the client")
+    client = with_batches(client)
     began = time.monotonic()
     with store.owner() as owner:
         waiting = _Waiting(owner, BatchEndpoint.of(client), stop or asyncio.Event(), watch)
