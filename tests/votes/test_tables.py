@@ -225,7 +225,6 @@ ODD = {
     "values in values": '{"item":"a","vote":1,"c":{"d":1}}',
     "a list": '{"item":"a","vote":1,"c":[1]}',
     "a wide number": '{"item":"a","vote":1,"c":9007199254740993}',
-    "a wider number": '{"item":"a","vote":1,"c":18446744073709551616}',
     "half of a pair": '{"item":"a","vote":1,"note":"\\ud800"}',
     "not a number": '{"item":"a","vote":1,"c":NaN}',
     "a key twice": '{"item":"a","item":"b","vote":1}',
@@ -251,8 +250,6 @@ def test_json_lines_are_read_as_python_reads_them(tmp_path, kind, separators, mo
         if kind is not None:
             lines.insert(len(lines) if place == 3 else place, ODD[kind])
         path = write(tmp_path / "v.jsonl", "\n".join(lines) + "\n")
-        if kind == "a wider number":
-            continue
         assert source.read_table(path, []).frame.equals(by_python(path, monkeypatch))
         if kind is None and separators == (",", ":"):
             regular = "\n".join(REGULAR[:2])
