@@ -178,24 +178,11 @@ def replace_file(path: str | os.PathLike[str], content: str | bytes) -> None:
 
 
 @contextmanager
-def replacing(
-    path: str | os.PathLike[str],
-    *,
-    follow: bool = True,
-    before: Callable[[str], object] = lambda draft: None,
-) -> Iterator[IO[bytes]]:
+def replacing(path: str | os.PathLike[str], *, follow: bool = True) -> Iterator[IO[bytes]]:
     """Open a draft beside a file that takes its place at the end of the ``with`` statement.
 
-    A device or a pipe is written to.
-
-    Parameters
-    ----------
-    path : str or path
-        File, which need not be there. After an error it is as it was.
-    follow : bool
-        Whether the target of a symbolic link is replaced, and not the link.
-    before : callable
-        Called with the path of the draft, once that is whole and before it takes its place.
+    After an error the file is as it was. A device or a pipe is written to. Of a symbolic link the
+    target is replaced, or the link itself unless `follow`.
     """
     target = os.path.realpath(path) if follow else os.path.abspath(path)
     draft = None
@@ -209,7 +196,6 @@ def replacing(
             with open(number, "wb") as file:
                 yield file
                 file.flush()
-                before(draft)
                 if os.name == "nt":  # which replaces no open file, and has no locks to keep
                     file.close()
                 os.replace(draft, target)
