@@ -19,7 +19,6 @@ from btdagg.online import StoppingRule, fit_votes
 pytestmark = pytest.mark.integration
 pytest.importorskip("inspect_ai")  # a page of the docs fails in CI where it is not there
 
-import yaml
 from inspect_ai import Epochs, Task, eval, eval_retry
 from inspect_ai.dataset import Sample
 from inspect_ai.log import ProvenanceData, invalidate_samples, read_eval_log
@@ -182,17 +181,6 @@ for kind, names in {"score_reducer": ["calibrated", "tallied"], "scorer": ["pair
     subprocess.run([sys.executable, "-c", code], check=True, cwd=folder)
 
 
-def test_the_entry_for_the_list_of_extensions_is_of_its_form():
-    """Its docs/extensions/generate.py reads these keys, and puts other categories last."""
-    root = Path(__file__).parents[2]
-    (entry,) = yaml.safe_load((root / "examples/inspect/extension.yml").read_text())
-    assert set(entry) == {"name", "description", "author", "categories"}
-    assert all(re.fullmatch(r"\[.+\]\(https://.+\)", entry[key]) for key in ("name", "author"))
-    assert set(entry["categories"]) <= {"Sandboxes", "Analysis", "Frameworks", "Tooling"}
-    page = entry["name"].partition("/blob/main/")[2].rstrip(")")
-    assert (root / page).is_file()
-
-
 def test_by_its_name_the_reducer_uses_the_model_of_the_environment(folder, tmp_path, monkeypatch):
     with pytest.raises(InputError, match="expected one, or the environment variable BTDAGG_MODEL"):
         calibrated()
@@ -266,16 +254,6 @@ def test_without_two_labels_or_votes_there_is_no_interval(tmp_path, caplog):
     assert "use Epochs(n, calibrated(model)) or tallied()" in caplog.text
 
 
-def test_labels_of_several_tasks_are_refused_where_they_differ():
-    table = {"item": ["q0", "q0", "q1"], "task": ["a", "b", "a"], "label": [1, -1, 1]}
-    with pytest.raises(
-        InputError, match=r"labels has 1 and -1 for item 'q0', expected those of one"
-    ):
-        win_rate(btdagg.read_labels(table))
-    win_rate(btdagg.read_labels(table).filter({"task": "a"}))
-    win_rate(btdagg.read_labels({**table, "label": [1, 1, 1]}))
-
-
 def test_faults_of_metrics_are_named(tmp_path):
     with pytest.raises(InputError, match="quantity is 'wins', expected one of A, tie, B"):
         win_rate("gold", quantity="wins")
@@ -331,20 +309,6 @@ def test_epochs_in_series_cost_what_the_rule_says(tmp_path, name):
     assert summary.metadata["votes"] == spent.sum()
     assert summary.metadata["epochs_left_out"] == 128 - spent.sum()
     assert summary.early_stops[0].reason.startswith("settled after ")
-
-
-def test_missing_votes_settle_nothing(folder, tmp_path):
-    found = run(
-        tmp_path,
-        told(lambda sample, epoch: "A" if epoch > 2 else "N"),
-        calibrated(folder / "rule.json"),
-        dataset=samples(2),
-        early_stopping=StopByRule(folder / "rule.json"),
-        options={"max_samples": 1},
-    )
-    needed = int(RULES["lossless"].follow([[1] * 8]).n_votes[0])
-    assert len(found.samples) == 2 * (2 + needed)
-    assert found.results.early_stopping.metadata["votes_missing"] == 4
 
 
 def test_a_stopper_is_of_one_task_and_one_scorer(folder, tmp_path):
@@ -457,19 +421,6 @@ def test_a_judge_sees_the_responses_and_no_label(tmp_path):
     assert all("Say hi" in text and "SECRET" not in text for text in seen)
     places = [(text.index("Good day"), text.index("Hello")) for text in seen]
     assert sorted(first < second for first, second in places) == [False, True]
-
-
-def test_an_answer_that_is_cut_off_is_no_vote(tmp_path):
-    def cut(*_):
-        found = said("[[A]]")
-        found.choices[0].stop_reason = "max_tokens"
-        return found
-
-    dataset = [Sample(input="p", metadata=PAIR)]
-    options = {"model": get_model("mockllm/model", custom_outputs=cut)}
-    found = run(tmp_path, pairwise("a", "b"), epochs=1, dataset=dataset, options=options)
-    assert found.samples[0].scores["pairwise"].reason == "grader_failed"
-    assert missing_by_status(read_inspect_votes(found)) == {"truncated": 2}
 
 
 def test_faults_of_a_pairwise_scorer_are_named(tmp_path):
@@ -640,19 +591,6 @@ def test_a_retried_run_is_one_run(tmp_path, monkeypatch):
         assert missing_by_status(votes) == {}
         assert votes.counts()[1].tolist() == [[0, 0, needed]] * 2
     assert missing_by_status(read_inspect_votes(failed))["error"] > 0
-
-
-def test_whole_numbers_stay_ids_and_words_are_read(tmp_path):
-    dataset = [Sample(input="p", metadata={"row": 0}, target="B"), Sample(input="p", target="same")]
-    found = run(tmp_path, told(lambda *_: "C"), epochs=2, dataset=dataset)
-    with pytest.raises(
-        InputError, match=r"sample 1, epoch 1, told: 'C', expected -1, 0, 1 or A, tie"
-    ):
-        read_inspect_votes(found)
-    votes = read_inspect_votes(found, words={"c": -1})
-    assert votes.counts()[0].tolist() == [1, 2]
-    assert votes.counts()[1].tolist() == [[2, 0, 0]] * 2
-    assert read_inspect_labels(found).labels.tolist() == [-1, 0]
 
 
 def test_faults_of_logs_are_named(log, tmp_path):

@@ -1,6 +1,5 @@
 """The pytest plugin: gates that pass, fail and cannot tell, in JUnit, terminal and Markdown."""
 
-import json
 import os
 import re
 import shutil
@@ -300,59 +299,3 @@ def test_the_gate_of_the_workflow_runs(workflow, tmp_path):
     )
     assert "**not worse**" in (tmp_path / "gate.md").read_text()
     assert ElementTree.parse(tmp_path / "gate.xml").find(".//property[@name='upper']") is not None
-
-
-# Stands in for GitHub's command line: comments are in a file, and jq is jq.
-GH = """#!{python}
-import json, pathlib, subprocess, sys
-given, file = sys.argv[1:], pathlib.Path("comments.json")
-comments = json.loads(file.read_text())
-assert given.pop(0) == "api"
-if given[0] == "--paginate":
-    assert given[1] == "repos/o/r/issues/7/comments" and given[2] == "--jq"
-    for page in (comments[:2], comments[2:]):
-        subprocess.run(["jq", "-r", given[3]], input=json.dumps(page), text=True, check=True)
-else:
-    _, method, place, _, body = given
-    text = pathlib.Path(body.removeprefix("body=@")).read_text()
-    if method == "POST":
-        assert place == "repos/o/r/issues/7/comments"
-        comments.append({{"id": 90, "user": {{"login": "github-actions[bot]"}}, "body": text}})
-    else:
-        assert method == "PATCH"
-        (one,) = (c for c in comments if place == f"repos/o/r/issues/comments/{{c['id']}}")
-        one["body"] = text
-    file.write_text(json.dumps(comments))
-"""
-
-
-@pytest.mark.integration
-def test_the_workflow_keeps_one_comment(workflow, tmp_path):
-    if shutil.which("jq") is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("jq is not installed: apt-get install jq")
-        pytest.skip("jq is not installed")
-    (tmp_path / "bin").mkdir()
-    stub = tmp_path / "bin" / "gh"
-    stub.write_text(GH.format(python=sys.executable))
-    stub.chmod(0o755)
-    mark = "<!-- btdagg release gate -->\n"
-    others = [
-        {"id": 1, "user": {"login": "somebody"}, "body": mark + "not ours"},
-        {"id": 2, "user": {"login": "github-actions[bot]"}, "body": "of another workflow"},
-        {"id": 3, "user": {"login": "somebody"}, "body": "$(touch pwned) `x`"},
-    ]
-    (tmp_path / "comments.json").write_text(json.dumps(others))
-    script = workflow["jobs"]["comment"]["steps"][-1]["run"]
-    environment = {
-        "PATH": f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}",
-        "GITHUB_REPOSITORY": "o/r",
-        "NUMBER": "7",
-    }
-    for table in ("first $(touch pwned)\n", "second\n"):
-        (tmp_path / "gate.md").write_text(table)
-        subprocess.run(["bash", "-e", "-c", script], cwd=tmp_path, env=environment, check=True)
-        *before, ours = json.loads((tmp_path / "comments.json").read_text())
-        assert before == others
-        assert ours["body"] == mark + table
-    assert not (tmp_path / "pwned").exists()
