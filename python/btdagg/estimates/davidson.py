@@ -47,10 +47,8 @@ class SystemPairs:
     def expected(self, parameters: NDArray[np.float64]) -> NDArray[np.float64]:
         """Expected margin (wins of the first less wins of the second) and ties, (P, 2).
 
-        Parameters
-        ----------
-        parameters : (S + 1,) array
-            Strengths, and the logarithm of the tie parameter: minus infinity where ties cannot be.
+        Parameters, (S + 1,), are strengths and the logarithm of the tie parameter: minus infinity
+        where ties cannot be.
         """
         half = self.design @ parameters[:-1]
         total = _log_total(half, parameters[-1])

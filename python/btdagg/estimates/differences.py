@@ -49,13 +49,6 @@ def differences_of(
 ) -> dict[tuple[Any, Any], dict[str, Difference]]:
     """Compare every two domains that each have labels of two groups.
 
-    Parameters
-    ----------
-    parts : mapping of value to Domain
-        Means of each, with the errors of their groups: what pairs them are groups in both.
-    level : float
-        At which all intervals of a quantity hold together.
-
     Notes
     -----
     Intervals are put together from those of the two means, which stay inside and need not be

@@ -90,7 +90,6 @@ def all_items(
         given `probability`, if there is one.
     n_votes : int, optional
         Count only the first so many votes of each item.
-
     """
     votes = with_task(votes, labels)
     columns = ["task"] if "task" in votes.columns else []

@@ -17,12 +17,7 @@ _FEWER = 0.05  # share of votes by which one kind of items may have more than th
 
 
 def features_of(rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return margin, share of ties and number of votes of counts, as (k, 3).
-
-    Parameters
-    ----------
-    rows : (k, 3) or (k, judges, 3) array of int
-    """
+    """Return margin, share of ties and number of votes of counts, as (k, 3)."""
     minus, tie, plus = rows.reshape(len(rows), -1, 3).sum(axis=1).T
     n = minus + tie + plus
     votes = np.maximum(n, 1)
@@ -32,16 +27,7 @@ def features_of(rows: NDArray[np.int64]) -> NDArray[np.float64]:
 def unlike_sizes(
     sizes: NDArray[np.int64], mean_of_all: float, sample: LabelledSample
 ) -> str | None:
-    """Say whether labelled items are of smaller or larger groups than items drawn by chance.
-
-    Parameters
-    ----------
-    sizes : (n,) array of int
-        Of the group of each labelled item.
-    mean_of_all : float
-        Mean over all items of the size of their group.
-    sample : LabelledSample
-    """
+    """Say whether labelled items are of smaller or larger groups than items drawn by chance."""
     mean = float(sample.weights @ sizes)
     errors = sample.jackknifed(sample.deviations(sizes.astype(np.float64)))
     error = float(np.sqrt(errors @ errors))
@@ -59,12 +45,6 @@ def unlike_sizes(
 
 def unlike_votes(features: Proxies | None, sample: LabelledSample) -> list[str]:
     """Say whether the mean features of labelled items are not those of the others.
-
-    Parameters
-    ----------
-    features : Proxies or None
-        What `features_of` returns, in place of probabilities.
-    sample : LabelledSample
 
     References
     ----------

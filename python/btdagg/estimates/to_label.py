@@ -192,11 +192,6 @@ def parse_drawn(table: Table) -> Table:
 def with_design(labels: Labels, drawn: Table) -> tuple[Labels, int]:
     """Give labels the probabilities and groups of a table of items that were drawn.
 
-    Parameters
-    ----------
-    labels : Labels
-    drawn : Table
-
     Returns
     -------
     tuple of Labels and int

@@ -25,12 +25,6 @@ def deal(
 
     Groups in the order of `places` go to the folds in turn. So those that hold the same are spread
     evenly over the folds, and items in another order have the same folds.
-
-    Parameters
-    ----------
-    groups, content, seed, repetition
-        See `places`.
-    n_folds : int
     """
     folds: NDArray[np.int64] = places(groups, content, seed, repetition)[groups] % n_folds
     return folds

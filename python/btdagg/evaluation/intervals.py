@@ -48,13 +48,6 @@ def mean_interval(values: ArrayLike) -> Interval:
 def share_interval(share: float, n: int) -> Interval:
     """Share of independent items and its 95% interval, by Wilson's score.
 
-    Parameters
-    ----------
-    share : float
-        From 0 to 1.
-    n : int
-        Number of independent units that it is of, at least 1.
-
     References
     ----------
     Wilson (1927); Brown, Cai and DasGupta (2001).

@@ -118,12 +118,6 @@ def tie_rate_figure(
 ) -> ReportFigure:
     """Draw the share of ties by two columns, with 95% intervals.
 
-    Parameters
-    ----------
-    found : TieRates
-    rows, columns : str
-        Names of the two columns.
-
     References
     ----------
     The paper's table of tie rates.

@@ -130,11 +130,6 @@ def _by_value(
 def parameters_table(fitted: Mapping[str, FittedParameters]) -> ReportTable:
     """Tabulate median and interquartile range of beta, nu and gamma by task, and the regime.
 
-    Parameters
-    ----------
-    fitted : mapping of str to FittedParameters
-        By task, or whatever they were fitted to.
-
     References
     ----------
     The paper's table of fitted parameters.
@@ -325,12 +320,6 @@ def _rater_record(scores: RaterScores) -> dict[str, object]:
 
 def tie_rate_table(found: TieRates, rows: str = "judge", columns: str = "template") -> ReportTable:
     """Tabulate the share of ties by two columns, with averages.
-
-    Parameters
-    ----------
-    found : TieRates
-    rows, columns : str
-        Names of the two columns.
 
     References
     ----------
