@@ -11,7 +11,7 @@ import btdagg
 from btdagg import InputError, estimate
 from btdagg.estimates import QUANTITIES
 from btdagg.estimates.proxy import DistinctCounts, cross_fitted
-from btdagg.estimates.quantities import Ends, effective_number, wilson
+from btdagg.estimates.quantities import Ends, effective_number, limits_of
 from btdagg.evaluation.intervals import share_interval
 
 MODEL = btdagg.DavidsonModel(beta=1.2, eta0=0.5, gamma=0.8)
@@ -160,7 +160,7 @@ def test_labels_alone_are_the_plain_mean_with_a_jackknife():
     assert one.effective_labels == pytest.approx(50)
     quantile = stats.t.ppf(0.975, 49)
     n = effective_number(y.mean(), y.var(ddof=1) / 50, Ends(-1, 1))
-    low, high = wilson(y.mean(), np.array([n]), quantile, Ends(-1, 1))
+    low, high = limits_of(y.mean(), np.array([n]), quantile, Ends(-1, 1))
     assert (one.low, one.high) == pytest.approx((low[0], high[0]))
     rate = found.estimates["win rate"]
     assert (rate.low, rate.high) == pytest.approx(((1 + one.low) / 2, (1 + one.high) / 2))
@@ -169,7 +169,7 @@ def test_labels_alone_are_the_plain_mean_with_a_jackknife():
 @pytest.mark.parametrize(("successes", "n"), [(0, 12), (1, 12), (7, 30), (30, 30)])
 def test_shares_of_independent_labels_get_wilson_s_interval(successes, n):
     p = successes / n
-    (low,), (high,) = wilson(p, np.array([float(n)]), 1.96, Ends(0, 1))
+    (low,), (high,) = limits_of(p, np.array([float(n)]), 1.96, Ends(0, 1))
     expected = share_interval(p, n)
     assert (low, high) == pytest.approx((expected.low, expected.high), abs=1e-12)
     if 1 < successes < n:
@@ -183,7 +183,7 @@ def test_an_interval_shrinks_steadily_towards_the_ends():
     highs = []
     for p in shares:
         n = effective_number(p, 0.01**2, ends)
-        highs.append(wilson(p, np.array([n]), 2.0, ends)[1][0])
+        highs.append(limits_of(p, np.array([n]), 2.0, ends)[1][0])
     assert 0.03 < highs[0] < 0.05
     assert (np.diff(highs) > -0.002).all()
     assert np.diff(highs).max() < 0.002

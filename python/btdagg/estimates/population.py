@@ -24,7 +24,7 @@ from btdagg.estimates.quantities import (
     MeanEstimate,
     effective_number,
     ends_of,
-    wilson,
+    limits_of,
 )
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class Domain:
             if mean.value - half >= ends.least and mean.value + half <= ends.greatest:
                 return mean.value - half, mean.value + half
         n = self._effective(quantity, mean)
-        low, high = wilson(mean.value, np.array([n]), quantile, ends)
+        low, high = limits_of(mean.value, np.array([n]), quantile, ends)
         return float(low[0]), float(high[0])
 
     def _effective(self, quantity: str, mean: Mean) -> float:
@@ -154,7 +154,7 @@ class Domain:
             variances = mean.of_labels * n / wanted + of_rest * (self.n_items - n) / left
             with_judge = self._effective(quantity, mean) * mean.variance / variances
             effective = np.maximum(effective, with_judge)
-        return wanted, *wilson(mean.value, effective, self.quantile(level), ends)
+        return wanted, *limits_of(mean.value, effective, self.quantile(level), ends)
 
 
 def _raters_worth(shares: NDArray[np.float64], sample: LabelledSample) -> float:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from btdagg._util.readable import readable
+from btdagg.evaluation.intervals import wilson
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
 QUANTITIES: dict[str, tuple[float, float, float]] = {
@@ -83,36 +83,17 @@ def effective_number(value: float, variance: float, ends: Ends) -> float:
     return float(p * (1 - p) / error**2)
 
 
-def wilson(
+def limits_of(
     value: float, n: NDArray[np.float64], quantile: float, ends: Ends
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Wilson's interval of a mean between two ends.
-
-    Parameters
-    ----------
-    value : float
-        The mean.
-    n : (k,) array, above 0
-        Effective numbers of labels.
-    quantile : float
-        Such as Student's t at a level and degrees of freedom.
-    ends : Ends
-
-    Returns
-    -------
-    tuple of two (k,) arrays
-        Low and high ends.
+    """Low and high ends of Wilson's interval of a mean between two ends.
 
     References
     ----------
-    Wilson (1927); Korn and Graubard (1998) for effective numbers; Franco, Little, Louis and Slud
-    (2019) compare such intervals for samples of groups.
+    Korn and Graubard (1998) for effective numbers n, (k,); Franco, Little, Louis and Slud (2019)
+    compare such intervals for samples of groups.
     """
-    span, square = ends.greatest - ends.least, quantile**2
-    p = min(max((value - ends.least) / span, 0.0), 1.0)
-    centre = (p + square / (2 * n)) / (1 + square / n)
-    half = quantile * np.sqrt(p * (1 - p) / n + square / (4 * n**2)) / (1 + square / n)
-    # Exactly at an end but for rounding where the mean is.
-    low = np.zeros_like(centre) if p == 0 else np.maximum(centre - half, 0.0)
-    high = np.ones_like(centre) if p == 1 else np.minimum(centre + half, 1.0)
+    span = ends.greatest - ends.least
+    share = min(max((value - ends.least) / span, 0.0), 1.0)
+    low, high = wilson(share, n, quantile)
     return ends.least + span * low, ends.least + span * high

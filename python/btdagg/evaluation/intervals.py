@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from btdagg._util.readable import readable
 from btdagg._util.validation import as_integer, as_numbers
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
 # Standard errors on either side; the paper's two decimals.
 _Z = 1.96
@@ -46,18 +46,36 @@ def mean_interval(values: ArrayLike) -> Interval:
 
 
 def share_interval(share: float, n: int) -> Interval:
-    """Share of independent items and its 95% interval, by Wilson's score.
+    """Share of n independent items and its 95% interval, by Wilson's score."""
+    n = as_integer(n, "n", 1)
+    if not 0 <= share <= 1:
+        raise InputError(f"share is {share}, expected a number from 0 to 1")
+    (low,), (high,) = wilson(share, np.array([n]), _Z)
+    return Interval(share, float(low), float(high))
+
+
+def wilson(
+    share: float, n: NDArray[Any], quantile: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Wilson's interval of a share: its low and high ends.
+
+    Parameters
+    ----------
+    share : float
+        From 0 to 1.
+    n : (k,) array, above 0
+        Numbers of independent items.
+    quantile : float
+        Such as Student's t at a level and degrees of freedom.
 
     References
     ----------
     Wilson (1927); Brown, Cai and DasGupta (2001).
     """
-    n = as_integer(n, "n", 1)
-    if not 0 <= share <= 1:
-        raise InputError(f"share is {share}, expected a number from 0 to 1")
-    shrink = 1 + _Z**2 / n
-    centre = (share + _Z**2 / (2 * n)) / shrink
-    half = _Z * (share * (1 - share) / n + _Z**2 / (4 * n**2)) ** 0.5 / shrink
-    # At 0 and 1 the end is exact but for rounding.
-    low, high = (0.0 if share == 0 else centre - half), (1.0 if share == 1 else centre + half)
-    return Interval(share, low, high)
+    square = quantile**2
+    centre = (share + square / (2 * n)) / (1 + square / n)
+    half = quantile * np.sqrt(share * (1 - share) / n + square / (4 * n**2)) / (1 + square / n)
+    # Exactly at an end but for rounding where the share is.
+    low = np.zeros_like(centre) if share == 0 else np.maximum(centre - half, 0.0)
+    high = np.ones_like(centre) if share == 1 else np.minimum(centre + half, 1.0)
+    return low, high
