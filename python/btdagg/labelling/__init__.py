@@ -3,11 +3,6 @@
 from btdagg._util.extras import needs
 
 with needs("label", "labelling"):
-    import krippendorff  # noqa: F401
-    import sqlalchemy  # noqa: F401
-
-    from btdagg.labelling.agreement import Agreement, agreement
-    from btdagg.labelling.app import label_app
     from btdagg.labelling.assignment import Assignment
     from btdagg.labelling.outcome import Outcome
     from btdagg.labelling.server import LabelServer, serve_labels
@@ -15,14 +10,11 @@ with needs("label", "labelling"):
     from btdagg.labelling.store import Answer, LabelStore
 
 __all__ = [
-    "Agreement",
     "Answer",
     "Assignment",
     "LabelServer",
     "LabelStore",
     "Outcome",
     "Session",
-    "agreement",
-    "label_app",
     "serve_labels",
 ]

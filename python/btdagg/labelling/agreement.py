@@ -40,18 +40,12 @@ class Agreement:
 
 
 def agreement(answers: Iterable[Answer]) -> Agreement:
-    """Measure how far raters agree.
-
-    Parameters
-    ----------
-    answers : iterable of Answer
-        At most one of a rater to an item.
-    """
-    said: dict[str, dict[str, int]] = defaultdict(dict)
-    for each in answers:
-        if each.label is not None:
-            said[each.item][each.rater] = each.label
-    shared = {item: labels for item, labels in said.items() if len(labels) > 1}
+    """Measure how far raters agree; there is at most one answer of a rater to an item."""
+    labels_of: dict[str, dict[str, int]] = defaultdict(dict)
+    for answer in answers:
+        if answer.label is not None:
+            labels_of[answer.item][answer.rater] = answer.label
+    shared = {item: labels for item, labels in labels_of.items() if len(labels) > 1}
     spread = {item: max(of.values()) - min(of.values()) for item, of in shared.items()}
     disputed = sorted((item for item in shared if spread[item]), key=lambda item: -spread[item])
     return Agreement(_alpha(shared), len(shared), [(item, shared[item]) for item in disputed])

@@ -77,15 +77,7 @@ class Choice(BaseModel):
 
 
 def label_app(session: Session, access: Access, answered: Callable[[], object]) -> FastAPI:
-    """Return the ASGI application of a session.
-
-    Parameters
-    ----------
-    session : Session
-    access : Access
-    answered : callable
-        Called after each answer that was stored.
-    """
+    """Return the ASGI application of a session; `answered` is called after each stored answer."""
     page, policy = label_page()
     app = FastAPI(openapi_url=None, redirect_slashes=False)
 

@@ -57,14 +57,8 @@ def serve_labels(
 ) -> None:
     """Serve a session until SIGINT or SIGTERM; then finish what was accepted.
 
-    Parameters
-    ----------
-    session : Session
-    server : LabelServer
-    write : callable
-        Writes the file of labels; called at most once a second while labels come, from a thread.
-    say : callable
-        Called with the address to open.
+    While labels come, `write` is called from a thread, at most once a second, to write the file of
+    labels; `say` is called with the address to open.
 
     Raises
     ------

@@ -28,16 +28,10 @@ class Session:
     Nothing that they return has an item's id, a file's name or a column besides the texts: these
     may tell whose responses they are.
 
-    Parameters
-    ----------
-    store : LabelStore
-    assignment : Assignment
-    outcome : Outcome
-
     Raises
     ------
     InputError
-        If an item was labelled with other texts.
+        If an item was labelled with other texts, or a rater or a key is unknown.
     """
 
     def __init__(self, store: LabelStore, assignment: Assignment, outcome: Outcome) -> None:
@@ -52,13 +46,7 @@ class Session:
                 )
 
     def view(self, rater: str, key: str | None = None) -> dict[str, Any]:
-        """Return an item as a rater sees it: the next without an answer, unless one is named.
-
-        Raises
-        ------
-        InputError
-            If the name of the rater or the key is none.
-        """
+        """Return an item as a rater sees it: the next without an answer, unless one is named."""
         rater, assignment = rater_name(rater), self._assignment
         answers = {
             item: (label, seconds)
@@ -93,18 +81,7 @@ class Session:
     def keep(self, rater: str, key: str, choice: str, seconds: float, note: str) -> dict[str, Any]:
         """Store what a rater chose, and return the next item; the choice is durable then.
 
-        Parameters
-        ----------
-        rater, key : str
-        choice : "first", "tie", "second" or "skip"
-        seconds : float
-            For which the rater saw the pair; at most a day counts.
-        note : str
-
-        Raises
-        ------
-        InputError
-            If the name of the rater or the key is none.
+        A choice is "first", "tie", "second" or "skip"; of the seconds a day counts at most.
         """
         rater, item = rater_name(rater), self._item(key)
         sides = self._assignment.sides(item, rater)
@@ -192,13 +169,7 @@ class Session:
 
 
 def rater_name(name: str) -> str:
-    """Return a rater's name as it is kept: NFC, without blanks around it.
-
-    Raises
-    ------
-    InputError
-        If it is empty, too long or has characters that nobody sees.
-    """
+    """Return a rater's name as it is kept: NFC, without blanks around it."""
     if not name.strip():
         raise InputError("rater is empty, expected a name")
     name = unicodedata.normalize("NFC", " ".join(name.split()))

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from btdagg.report.figure import ReportFigure
     from btdagg.report.folder import ReportFolder
     from btdagg.report.study import Study
-    from btdagg.report.table import ReportTable
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")

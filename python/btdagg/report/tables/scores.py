@@ -37,8 +37,7 @@ from btdagg.report.wording import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from btdagg.evaluation import Comparison, Scores
-    from btdagg.evaluation.cells import Cell
+    from btdagg.evaluation import Comparison
     from btdagg.evaluation.parts import Key
     from btdagg.evaluation.summary import Line
 
