@@ -419,21 +419,6 @@ def test_a_wrong_key_stops_at_once(store_place, judge_server, monkeypatch):
     assert run_on(server.url, store_place, plan_of(50)).is_complete
 
 
-def test_an_endpoint_that_is_none(tmp_path, judge_server):
-    page = judge_server("--faults", "content-type=1")
-    place = tmp_path / "v.db"
-    said = stopped_by(page.url, place)
-    assert said.startswith(f"{page.url}: the reply is no chat completion (text/html)")
-    assert len(page.log()) <= 4
-    elsewhere = page.url.replace("/v1", "/v2")
-    assert stopped_by(elsewhere, place).startswith(
-        f"{elsewhere}: knows no such path or no model 'm' (HTTP 404)"
-    )
-    page.stop()
-    assert "no connection" in stopped_by(page.url, place)
-    assert rows_of(place) == []
-
-
 def test_what_is_forbidden_ends_the_run_unless_something_works(tmp_path):
     def client(forbidden):
         async def answer(request):

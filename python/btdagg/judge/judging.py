@@ -135,21 +135,19 @@ class Judging:
     judge : str, optional
         Name of the judge in tables; the model unless given.
     order : ``both``, ``AB`` or ``BA``
-    temperature : float, optional
+    temperature, top_p : float, optional
         None leaves it to the endpoint.
     reasoning_effort : str, optional
         Such as ``low``, for models that think.
-    top_p : float, optional
     thinking_budget : int, optional
-        Tokens of thinking, sent as ``{"thinking": {"type": "enabled", "budget_tokens": N}}``; what
-        other endpoints want goes into `extra`.
+        Tokens of thinking.
     request_seed : int, optional
         Sent with each request, plus the number of its sample.
     system_role : ``system``, ``developer`` or ``user``
         Role of the template's instructions; ``user`` puts them before the pair in one message.
     max_answer_tokens : int, optional
-        Limit on the tokens of an answer, thinking included. It does not make a vote another vote:
-        with a higher one, truncated answers can be asked for again.
+        Limit on the tokens of an answer, thinking included. With a higher one, truncated answers
+        can be asked for again.
     confidence : ``none``, ``logprobs`` or ``verbal``
         The probability of the answer where the endpoint gives log-probabilities, or what the judge
         says when asked how sure it is.
@@ -167,7 +165,7 @@ class Judging:
     max_attempts : int
         Requests for one answer, at least 1.
     again : collection of statuses
-        Samples that are there without a vote and are to be asked for again.
+        Samples to ask for again, which the store has without a vote.
     batch : bool
         Whether to ask by batches, at half the prices: all at once, for answers within a day.
     same_endpoint : bool
@@ -177,11 +175,6 @@ class Judging:
     method : Method
         What is asked for of each pair: its `n` samples, unless
         :func:`btdagg.judge.methods.asking_of` says otherwise.
-
-    Raises
-    ------
-    InputError
-        If a value is out of range; the message names it.
     """
 
     model: str
