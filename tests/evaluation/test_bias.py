@@ -162,13 +162,3 @@ def test_real_bias_is_that_of_a_loop(shared, name):
         first, second, tie, value, half = slow_bias(mine)
         assert (bias.first, bias.second, bias.tie) == (first, second, tie)
         assert bias.interval == pytest.approx((value, value - half, value + half))
-
-
-def test_gpt4_favours_the_first_answer_on_vicuna80(shared):
-    votes = read_votes(shared / "data/vicuna80/votes.csv")
-    labels = read_labels(shared / "data/vicuna80/labels.csv")
-    for chosen in (None, labels):
-        biases = {bias.key[0]: bias for bias in positional_bias(votes, gold_ties=chosen)}
-        assert biases["gpt4"].interval.low > 0
-        assert biases["bard"].interval.low > 0
-        assert biases["claude"].interval.high < 0

@@ -151,15 +151,6 @@ def test_nested_splitters_have_one_evaluation_set(groups):
             assert other.evaluation.tolist() == split.evaluation.tolist()
 
 
-def test_what_is_reserved_leaves_something_to_evaluate():
-    for reserve, groups, where in ((10, None, ""), (6, [0] * 5 + [1] * 5, " in 2 groups")):
-        with pytest.raises(InputError) as error:
-            list(RandomSplits(size=3, reserve=reserve).draw(10, groups))
-        assert str(error.value) == (
-            f"calibrating on {reserve} of 10 items{where} leaves none to evaluate, expected fewer"
-        )
-
-
 # Intervals
 
 
@@ -403,14 +394,6 @@ def test_votes_that_could_be_of_two_tasks_are_refused():
         evaluate(votes, labels, protocol=Protocol(RandomSplits(n_splits=2)))
 
 
-def test_items_of_a_group_are_split_together():
-    groups = np.arange(90) // 6
-    labels = read_labels({**MATH.label_columns(), "group": groups.astype(str)})
-    (cell,) = evaluate(read_votes(judged(MATH, "g")), labels, **SETTINGS).cells
-    assert_same_scores(cell, MATH.counts, MATH.labels, groups.astype(str))
-    assert cell.comparison.n_calibration == 12
-
-
 def test_counts_are_evaluated_like_votes():
     columns = dict(zip(("minus", "tie", "plus"), MATH.counts.T, strict=True))
     counts = read_votes({"item": MATH.items, **columns})
@@ -597,20 +580,6 @@ def test_a_judge_that_adds_nothing_is_remarked_upon():
     ]
     # The two differ: what is scored is not the model that calls every item a tie.
     assert mae > constant
-
-
-def test_more_votes_than_there_are_is_said():
-    votes, labels = read_votes(judged(MATH, "g")), read_labels(MATH.label_columns())
-    most = MATH.votes.shape[1]
-    enough = evaluate(votes, labels, n_votes=[most], **SETTINGS).remarks
-    assert not any("votes;" in remark for remark in enough)
-    found = evaluate(votes, labels, n_votes=[most + 1], **SETTINGS)
-    said = f"g: no item has {most + 1} votes; all {most} were used"
-    assert [remark for remark in found.remarks if "votes;" in remark] == [said]
-    # A row is headed by what was used, and stands there once.
-    assert [cell.n_votes for cell in found.cells] == [most]
-    both = evaluate(votes, labels, n_votes=[most, most + 1, most + 5], **SETTINGS)
-    assert [cell.n_votes for cell in both.cells] == [most]
 
 
 def with_ties(evaluation, n_constant):

@@ -22,12 +22,6 @@ def test_every_pair_of_short_label_lists_against_a_loop(n):
         assert pairwise_accuracy(gold, given_) == distances.count(0) / n
 
 
-def test_many_items_do_not_overflow_small_integers():
-    gold = np.ones(100_000, dtype=np.int8)
-    assert mean_absolute_error(gold, -gold) == 2.0
-    assert pairwise_accuracy(gold, gold) == 1.0
-
-
 @pytest.mark.parametrize(
     "dtype", [np.int8, np.int64, ">i4", np.float16, np.float32, np.float64, np.longdouble, object]
 )
@@ -64,14 +58,6 @@ def test_bad_labels_are_refused_by_name_and_row(metric, labels, message):
     with pytest.raises(InputError) as error:
         metric([1, 0, -1], labels)
     assert str(error.value) == message.replace("labels", "predicted", 1)
-
-
-@pytest.mark.parametrize("metric", PAIRED)
-@pytest.mark.parametrize(("n_labels", "n_predicted"), [(0, 1), (2, 1), (1, 3), (3, 0)])
-def test_unequal_lengths_are_refused(metric, n_labels, n_predicted):
-    with pytest.raises(InputError) as error:
-        metric([0] * n_labels, [0] * n_predicted)
-    assert str(error.value) == f"predicted has {n_predicted} rows, expected {n_labels} as in labels"
 
 
 # DRPS

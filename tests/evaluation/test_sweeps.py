@@ -92,16 +92,6 @@ def test_a_sweep_over_votes_has_balanced_orders_and_the_same_splits():
             assert got == pytest.approx(wanted, abs=1e-12)
 
 
-@pytest.mark.parametrize("grouped", [False, True])
-def test_smaller_calibration_sets_are_within_larger_ones(grouped):
-    groups = np.arange(50) // 3 if grouped else None
-    small, large = (
-        list(random_splits(50, size=size, n_splits=9, groups=groups, seed=5)) for size in (7, 20)
-    )
-    for one, two in zip(small, large, strict=True):
-        assert set(one.calibration) < set(two.calibration)
-
-
 @pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
 def test_a_sweep_over_labels_keeps_the_evaluation_set():
     votes, labels = made(templates=("p",))
@@ -149,23 +139,6 @@ def test_the_largest_size_alone_is_what_evaluate_finds():
     for curve, method in zip(sweep.curves, cell.comparison.methods, strict=True):
         assert (curve.mae[0] == method.mae).all()
         assert (curve.accuracy[0] == method.accuracy).all()
-
-
-def test_wide_counts_can_be_swept_over_labels():
-    counts = read_votes(
-        {
-            "item": list(range(30)),
-            "minus": [2] * 30,
-            "tie": [1] * 30,
-            "plus": list(range(30)),
-        }
-    )
-    labels = read_labels({"item": list(range(30)), "label": [-1, 0, 1] * 10})
-    (sweep,) = sweep_calibration(
-        counts, labels, [5, 10], protocol=Protocol(RandomSplits(n_splits=2))
-    ).sweeps
-    assert sweep.curves[0].mae.shape == (2, 2)
-    assert [cell.n_short for cell in sweep.cells] == [0, 0]
 
 
 def test_sweeps_say_what_is_wrong():
@@ -279,36 +252,6 @@ def math_votes(shared):
         pl.col("task").cast(pl.String) == "math", pl.col("judge").cast(pl.String) == "gpt-5.4"
     )
     return read_votes(votes.collect()), read_labels(shared / "data/rb2/labels.csv")
-
-
-@pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
-def test_real_ablation_over_temperatures(math_votes):
-    votes, labels = math_votes
-    votes = votes.filter({"template": "base"})
-    found = ablate(
-        votes,
-        labels,
-        "temperature",
-        n_votes=[8],
-        protocol=Protocol(RandomSplits(size=50, n_splits=3)),
-    )
-    assert [cell.value for cell in found.cells] == ["0.0", "0.3", "0.7", "default"]
-    assert len({cell.comparison.n_items for cell in found.cells}) == 1
-    # Of the first value, by loops over rows of the file.
-    rows = [row for row in votes.frame.iter_rows(named=True) if row["vote"] is not None]
-    seen = {}
-    for row in rows:
-        seen.setdefault(str(row["item"]), {}).setdefault(str(row["temperature"]), []).append(row)
-    items = [item for item, by in seen.items() if len(by) == 4]
-    gold = {str(row["item"]): row for row in labels.frame.iter_rows(named=True)}
-    known = np.array([gold[item]["label"] for item in items])
-    chosen = [[row["vote"] for row in seen[item]["0.0"]] for item in items]
-    counts = np.array([[votes.count(label) for label in (-1, 0, 1)] for votes in chosen])
-    groups = [gold[item]["group"] for item in items]
-    splits = random_splits(len(items), size=50, n_splits=3, groups=groups)
-    for number, split in enumerate(splits):
-        got = [method.mae[number] for method in found.cells[0].comparison.methods]
-        assert got == pytest.approx(mae_on(counts, known, *split), abs=1e-12)
 
 
 def test_real_sweeps_go_the_papers_way(math_votes):
