@@ -135,8 +135,7 @@ def votes_of(
     Raises
     ------
     InputError
-        If no annotation is of this kind and name, or an item is missing; and as `read_annotations`
-        and `btdagg.read_votes` do.
+        If no annotation is of this kind and name, or an item is missing.
 
     Examples
     --------
@@ -185,21 +184,13 @@ def labels_of(
 ) -> Labels:
     """Make gold labels of people's annotations.
 
-    Parameters
-    ----------
-    annotations, name, kind, item, words
-        As of `votes_of`.
-
-    Returns
-    -------
-    Labels
-        One per item. The keys `group` and `task` of metadata are the columns of these names.
+    Parameters are as of `votes_of`. There is one label per item, and the keys `group` and `task` of
+    metadata are the columns of these names.
 
     Raises
     ------
     InputError
-        If a label is no word that is known, or two annotations of an item differ: the message names
-        the rows; and as `votes_of` does.
+        If a label is no word that is known, or two annotations of an item differ.
     """
     import polars as pl
 

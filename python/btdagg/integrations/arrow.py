@@ -49,12 +49,7 @@ class BatchDecider:
     probabilities: bool = False
 
     def __call__(self, batch: Batch) -> Batch:
-        """Return a batch with its columns, and those that are added after them.
-
-        Parameters
-        ----------
-        batch : pyarrow.RecordBatch or pyarrow.Table
-            With the columns `minus`, `tie` and `plus`: integers, or floats where integral.
+        """Return a batch with its columns, among them counts, and those that are added after them.
 
         Raises
         ------

@@ -174,8 +174,7 @@ def win_rate(
     Raises
     ------
     InputError
-        If there is no such quantity, or an item has two labels, as of two tasks; when it is
-        computed, if a label cannot be read, or a sample has no such group.
+        If an item has two labels; when it is computed, if a label or a group cannot be read.
     """
     by_word = meanings(words)
     by_item: dict[str, int] = {}
@@ -290,8 +289,8 @@ class StopByRule:
     Raises
     ------
     InputError
-        If the rule cannot be read. When a task starts, if it has several scorers and none is named
-        or none has that name, or if another task of the run was begun with this stopper.
+        When a task starts, if it is not clear which scorer is meant, or if another task of the run
+        was begun with this stopper.
     """
 
     def __init__(

@@ -71,8 +71,7 @@ def write(annotations: Source, client: LangfuseAPI) -> None:
     Raises
     ------
     InputError
-        If an annotation has no trace, or neither label nor score; the message names the row. And if
-        Langfuse rejects scores.
+        If an annotation has no trace, or neither label nor score, or Langfuse rejects scores.
     """
     rows = []
     for place, row in rows_of(annotations, "trace_id"):

@@ -55,10 +55,6 @@ class DavidsonClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The fit: warnings, DRPS and, with a prior, the posterior, which a pickle leaves out.
     model_ : DavidsonModel
         The fitted model, to save or to write as SQL.
-    n_features_in_ : int
-        3.
-    feature_names_in_ : (3,) array of str
-        Of a data frame: minus, tie, plus.
 
     Notes
     -----
@@ -93,26 +89,9 @@ class DavidsonClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes = classes
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:  # noqa: N803
-        """Fit to (n, 3) counts and (n,) labels, and return itself.
+        """Fit to (n, 3) counts and (n,) labels of `classes`, and return itself.
 
-        Parameters
-        ----------
-        X : (n, 3) array of non-negative integers
-            Votes per item in label order: minus, tie, plus.
-        y : (n,) array
-            Labels, of `classes`.
-        sample_weight : (n,) array of non-negative numbers, optional
-            Weight of each item; see `btdagg.calibrate`.
-
-        Raises
-        ------
-        InputError
-            If shapes disagree or a value is out of range; the message names its row.
-
-        Warns
-        -----
-        CalibrationWarning
-            As `btdagg.calibrate` does.
+        `sample_weight` are the `weights` of `btdagg.calibrate`, which raises and warns.
         """
         classes = np.asarray(self.classes)
         if classes.shape != (3,) or len(set(self.classes)) < len(_LABELS):
@@ -148,21 +127,13 @@ class DavidsonClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.calibration_.model
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:  # noqa: N803
-        """Label of least expected absolute error for each item, (n,).
-
-        Raises
-        ------
-        NotFittedError
-            If it is not fitted.
-        InputError
-            If X is not an (n, 3) array of counts.
-        """
+        """Label of least expected absolute error for each item, (n,)."""
         check_is_fitted(self)
         labels: NDArray[Any] = self.classes_[self.model_.decide(self._counts(X)) + 1]
         return labels
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803
-        """Probabilities of the three classes for each item, (n, 3); raises what `predict` does."""
+        """Probabilities of the three classes for each item, (n, 3)."""
         check_is_fitted(self)
         return self.model_.predict_proba(self._counts(X))
 
