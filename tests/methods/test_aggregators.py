@@ -111,33 +111,6 @@ def test_counts_that_sum_beyond_their_type(function, slow):
     assert function(full[:, ::-1].astype(np.uint8)).tolist() == [slow(row[::-1]) for row in full]
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
-def test_large_unsigned_counts(function):
-    rows = [[2**63, 1, 2**63 + 2**12], [2**32, 1, 2**32], [2**40, 0, 0], [0, 2**32, 2**33]]
-    assert function(np.array(rows, dtype=np.uint64)).tolist() == [1, 0, -1, 1]
-
-
-@pytest.mark.parametrize("function", FUNCTIONS)
-def test_counts_of_any_layout_are_read_and_left_alone(function):
-    expected = function(TRIPLES).tolist()
-    wide = np.repeat(TRIPLES, 2, axis=1)[:, ::2]
-    frozen = TRIPLES.copy()
-    frozen.flags.writeable = False
-    for counts in (wide, frozen, np.asfortranarray(TRIPLES), TRIPLES.tolist()):
-        assert function(counts).tolist() == expected
-    assert function(TRIPLES[::-1]).tolist() == expected[::-1]
-    before = TRIPLES.copy()
-    function(TRIPLES)
-    assert (before == TRIPLES).all()
-
-
-@pytest.mark.parametrize("function", FUNCTIONS)
-def test_no_items_have_no_labels(function):
-    labels = function(np.empty((0, 3), dtype=np.int64))
-    assert labels.shape == (0,)
-    assert labels.dtype == np.int8
-
-
 some_counts = arrays.arrays(np.int64, st.tuples(st.integers(1, 6), st.just(3)), elements=st.integers(0, 2**32))  # fmt: skip  # noqa: E501
 
 
@@ -168,50 +141,6 @@ def test_more_votes_for_a_label_never_lead_away_from_it(counts, column, more):
         assert (np.abs(after - (column - 1)) <= np.abs(before - (column - 1))).all()
 
 
-@given(some_counts)
-@settings(deadline=None)
-def test_more_than_half_of_the_votes_decide_both(counts):
-    absolute = 2 * counts > counts.sum(axis=1, keepdims=True)
-    decided = absolute.any(axis=1)
-    label = absolute.argmax(axis=1) - 1
-    for function in FUNCTIONS:
-        assert (function(counts) == label)[decided].all()
-
-
-BAD_COUNTS = [
-    ([[0, 1, 2], [1, -3, 0]], "counts[1, 1] (tie) is -3, expected a non-negative integer"),
-    ([[0.5, 1, 2]], "counts[0, 0] (minus) is 0.5, expected a non-negative integer"),
-    ([[0, 1, 2], [0, 1, np.nan]], "counts[1, 2] (plus) is nan, expected a non-negative integer"),
-    ([[np.inf, 1, 2]], "counts[0, 0] (minus) is inf, expected a non-negative integer"),
-    (
-        [1, 2, 3],
-        "counts has shape (3,), expected (n, 3): minus, tie, plus of each item; for one item use "
-        "decide_one or wrap it: [counts]",
-    ),
-    ([[1, 2]], "counts has shape (1, 2), expected (n, 3): minus, tie, plus of each item"),
-    ([], "counts has shape (0,), expected (n, 3): minus, tie, plus of each item"),
-    ([["1", "2", "3"]], "counts has dtype <U1, expected numbers"),
-    (
-        np.ma.array([[1, 2, 3]], mask=[[True, False, False]]),
-        "counts[0, 0] is masked, expected a value",
-    ),
-]
-
-
-@pytest.mark.parametrize("function", FUNCTIONS)
-@pytest.mark.parametrize(("counts", "message"), BAD_COUNTS)
-def test_bad_counts_are_refused_by_row_and_column(function, counts, message):
-    with pytest.raises(InputError) as error:
-        function(counts)
-    assert str(error.value) == message
-
-
-@pytest.mark.parametrize("function", FUNCTIONS)
-def test_rows_of_unequal_length_are_refused(function):
-    with pytest.raises(InputError, match=r"^counts is not a rectangular array of numbers: "):
-        function([[1, 2, 3], [1, 2]])
-
-
 # The protocol
 
 
@@ -233,28 +162,6 @@ def test_every_aggregator_fits_and_decides(aggregator: Aggregator):
         fitted.decide([[0, 0, 1], [0, 0, -1]])
     with pytest.raises(FrozenInstanceError):
         aggregator.name = "mine"
-
-
-def test_names_are_those_of_the_tables_and_can_be_chosen():
-    names = [aggregator.name for aggregator in PROTOCOL]
-    assert names == ["majority vote", "rounded median", "Davidson"]
-    assert [type(a)(name="mine").name for a in PROTOCOL] == ["mine"] * 3
-
-
-@pytest.mark.parametrize(
-    ("aggregator", "function"), [(MajorityVote(), majority_vote), (RoundedMedian(), rounded_median)]
-)
-def test_without_parameters_there_is_nothing_to_learn(aggregator, function):
-    assert aggregator.decide(TRIPLES).tolist() == function(TRIPLES).tolist()
-    fitted = aggregator.fit(TRIPLES, np.ones(165))
-    assert fitted is aggregator
-    assert fitted.decide(TRIPLES).tolist() == function(TRIPLES).tolist()
-
-
-def test_davidson_that_is_not_fitted_says_so():
-    with pytest.raises(InputError) as error:
-        Davidson().decide(TRIPLES)
-    assert str(error.value) == "Davidson is not fitted: call fit with labelled counts first"
 
 
 @pytest.mark.parametrize("aggregator", [make() for make in AGGREGATORS.values()])
@@ -328,13 +235,3 @@ def test_davidson_passes_its_settings_on():
     assert (model.alpha, model.kappa) == (0.5, 2.0)
     assert 0.25 <= model.beta <= 0.26
     assert 2.0 <= model.nu <= 3.0
-
-
-def test_davidson_refuses_what_calibrate_refuses():
-    counts, gold = labelled()
-    with pytest.raises(InputError) as error:
-        Davidson().fit(counts, gold[1:])
-    assert str(error.value) == "labels has 149 rows, expected 150 as in counts"
-    with pytest.raises(InputError) as error:
-        Davidson(alpha=0.0).fit(counts, gold)
-    assert str(error.value) == "alpha is 0, expected a finite number above 0"

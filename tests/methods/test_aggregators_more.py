@@ -35,13 +35,12 @@ from btdagg.methods import (
     Decided,
     Isotonic,
     MajorityVote,
-    Needs,
     SoftSelfConsistency,
     by_name,
     voting_behaviour,
 )
-from btdagg.methods.base import decisions_of, needs_of
-from btdagg.model import CalibrationWarning, calibrate_by_mae
+from btdagg.methods.base import needs_of
+from btdagg.model import calibrate_by_mae
 from btdagg.votes import Confidences, Evidence
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
@@ -101,18 +100,6 @@ def test_confidences_decide_by_definition_mirrored_and_in_any_order(aggregator, 
     assert labels.tolist() == [slow(aggregator, pairs) for pairs in items]
     turned = {key: [(-vote, c) for vote, c in pairs[::-1]] for key, pairs in enumerate(items)}
     assert aggregator.decide(read(turned)).tolist() == (-labels).tolist()
-
-
-@given(items=some_items, seed=st.integers(0, 2**32))
-@settings(deadline=None, max_examples=60)
-def test_the_order_of_votes_changes_no_bit_of_the_evidence(items, seed):
-    shuffled = dict(enumerate(items))
-    for key, pairs in shuffled.items():
-        order = np.random.default_rng(seed).permutation(len(pairs))
-        shuffled[key] = [pairs[place] for place in order]
-    one, other = (read(votes).confidences for votes in (dict(enumerate(items)), shuffled))
-    for name in ("total", "least", "log_product"):
-        assert getattr(one, name).tolist() == getattr(other, name).tolist()
 
 
 @given(items=some_items)
@@ -180,21 +167,6 @@ def test_missing_confidences_are_named_by_who_wants_them():
     with pytest.raises(InputError) as error:
         SoftSelfConsistency("max")
     assert str(error.value) == "score is 'max', expected one of mean, min, product"
-
-
-def test_confidences_may_be_in_any_column_of_numbers():
-    votes = read_votes({"item": [1, 1, 2], "vote": [1, -1, 0], "margin": ["3", "4.5", "0"]})
-    assert votes.evidence()[1].confidences is None
-    found = votes.evidence(confidence="margin")[1].confidences
-    assert found.total.tolist() == [[4.5, 0, 3], [0, 0, 0]]
-    bad = read_votes({"item": [1, 1, 2], "vote": [1, -1, 0], "margin": ["3", "-1", "0"]})
-    with pytest.raises(InputError) as error:
-        bad.evidence(confidence="margin")
-    assert str(error.value) == (
-        "data frame, row 2, column margin: got '-1', expected a number of at least 0"
-    )
-    with pytest.raises(InputError, match="no column 'logprob'; found item, vote, margin"):
-        votes.evidence(confidence="logprob")
 
 
 # Evidence
@@ -341,16 +313,6 @@ def test_isotonic_rounds_a_half_to_a_tie():
     assert Isotonic().fit([[0, 0, 3]] * 3, [1, 0, 1]).decide([[0, 0, 3]]).tolist() == [1]
 
 
-def test_isotonic_says_what_is_wrong():
-    with pytest.raises(InputError, match=r"^isotonic is not fitted: call fit"):
-        Isotonic().decide([[1, 2, 3]])
-    with pytest.raises(InputError, match=r"^labels is empty, expected at least one item$"):
-        Isotonic().fit(np.empty((0, 3)), [])
-    with pytest.raises(InputError, match=r"^labels has 2 rows, expected 1 as in counts$"):
-        Isotonic().fit([[1, 2, 3]], [1, 0])
-    assert Isotonic().fit([[1, 2, 3]], [1]).decide(np.empty((0, 3))).shape == (0,)
-
-
 # Davidson by absolute error
 
 
@@ -458,11 +420,6 @@ def test_the_direct_fit_is_mirrored_and_takes_items_in_any_order(rows):
     assert calibrate_by_mae(counts[::-1], labels[::-1]).model == found.model
 
 
-def test_the_direct_fit_of_items_that_lean_to_no_side():
-    found = calibrate_by_mae([[0, 3, 0], [1, 1, 1], [0, 0, 0]], [0, 1, 0])
-    assert (found.mae, found.bound, found.n_labels) == (1 / 3, 1 / 3, 3)
-
-
 def test_the_direct_fit_says_what_is_wrong():
     with pytest.raises(InputError, match=r"^labels has 2 rows, expected 1 as in counts$"):
         calibrate_by_mae([[1, 2, 3]], [1, 0])
@@ -475,15 +432,6 @@ def test_the_direct_fit_says_what_is_wrong():
         "counts have 380 distinct pairs of margin and share of ties, expected at most 300 to fit "
         "by absolute error"
     )
-
-
-def test_an_error_that_is_not_proven_is_warned_of(monkeypatch):
-    monkeypatch.setattr(
-        "btdagg.model.absolute_error._least_errors", lambda *_, **__: (0, np.empty((0, 3)))
-    )
-    with pytest.warns(CalibrationWarning, match=r"^absolute error 1 on 2 labels, and 0 is not"):
-        found = calibrate_by_mae([[0, 0, 3], [0, 0, 3]], [1, 0])
-    assert not found.is_optimal
 
 
 # The protocol
@@ -645,12 +593,6 @@ def test_calibrated_methods_beat_the_others_on_real_votes(real_scores):
     assert max(calibrated) < min(real_scores.values())
 
 
-def test_a_margin_gives_ties_no_weight_on_real_votes(real_scores):
-    """A tie vote has margin 0, so weighing by it does worse than not weighing at all."""
-    for name in ("CI-SC", "Soft-SC mean", "Soft-SC min", "Soft-SC product"):
-        assert real_scores[name] > real_scores["majority vote"]
-
-
 def test_the_direct_fit_is_optimal_on_real_calibration_sets(shared):
     votes = read_votes(
         pl.read_parquet(shared / "data/rb2/votes.parquet").filter(
@@ -668,27 +610,6 @@ def test_the_direct_fit_is_optimal_on_real_calibration_sets(shared):
         usual = calibrate(counts[rows], labels[rows]).model.decide(counts[rows])
         assert found.mae <= mean_absolute_error(labels[rows], usual)
         assert isinstance(found.model, DavidsonModel)
-
-
-def test_aggregators_say_what_they_need():
-    needs = {name: needs_of(make()) for name, make in AGGREGATORS.items()}
-    assert {name for name, one in needs.items() if one.confidences} == {
-        "soft-sc-mean", "soft-sc-min", "soft-sc-product", "ci-sc"
-    }  # fmt: skip
-    assert {name: one.decisions for name, one in needs.items() if one.decisions} == {
-        "greedy": "greedy", "few-shot": "few_shot", "gsa": "gsa", "usc": "usc"
-    }  # fmt: skip
-    assert [name for name, one in needs.items() if one.time] == ["davidson-mae"]
-    assert [name for name, one in needs.items() if one.neighbours] == ["neighbours"]
-    assert [name for name, one in needs.items() if one.votes_alone] == [
-        "weak", "davidson", "majority", "median", "threshold", "davidson-mae", "isotonic"
-    ]  # fmt: skip
-    assert decisions_of(by_name(["usc", "davidson", "few-shot"])) == ["usc", "few_shot"]
-
-    class Silent:
-        name = "silent"
-
-    assert needs_of(Silent()) == Needs()
 
 
 @pytest.mark.parametrize("name", AGGREGATORS)

@@ -286,25 +286,6 @@ def test_a_refit_with_unit_weights_is_the_calibration_to_the_last_bit():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (
-            {"beta": (2, 1)},
-            r"bounds of beta are \(2, 1\), expected two finite numbers in ascending",
-        ),
-        ({"nu": (0, 1)}, r"bounds of nu are \(0, 1\), expected two finite numbers above 0"),
-        ({"gamma": (0, math.inf)}, r"bounds of gamma are \(0, inf\), expected two finite numbers"),
-        ({"gamma": 3}, r"bounds of gamma are 3, expected two finite numbers"),
-        ({"beta": (1, 2, 3)}, r"bounds of beta are \(1, 2, 3\), expected two finite numbers"),
-        ({"beta": ("a", 2)}, r"bounds of beta are \('a', 2\), expected two finite numbers"),
-    ],
-)
-def test_bad_bounds_are_named(arguments, message):
-    with pytest.raises(InputError, match=message):
-        Bounds(**arguments)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
         ({"alpha": 0}, "alpha is 0, expected a finite number above 0"),
         ({"kappa": -1}, "kappa is -1, expected a finite number above 0"),
         ({"alpha": math.nan}, "alpha is nan, expected a finite number"),
@@ -318,16 +299,6 @@ def test_bad_smoothing_is_named(arguments, message):
         DavidsonModel(1, 1, 1, **arguments)
 
 
-def test_a_calibration_reads_well():
-    rng = np.random.default_rng(18)
-    counts, labels = simulated_set(rng)
-    fitted = calibrate(counts, labels)
-    first, *rest = str(fitted).splitlines()
-    assert first.startswith(f"beta {fitted.model.beta:.4g}, nu ")
-    assert f"from {len(labels)} labels" in first
-    assert len(rest) == len(fitted.warnings)
-
-
 @pytest.mark.usefixtures("quiet")
 def test_extreme_weights_are_only_a_scale():
     counts, labels = simulated_set(np.random.default_rng(19))
@@ -338,23 +309,3 @@ def test_extreme_weights_are_only_a_scale():
         assert calibrate(counts, labels, weights=weights).model == wanted.model
     with pytest.raises(InputError, match="weights of equal counts have no finite sum"):
         wanted.model.drps([[1, 2, 3]] * 4, [0] * 4, [1e308] * 4)
-
-
-@pytest.mark.usefixtures("quiet")
-def test_wider_bounds_never_give_a_higher_minimum():
-    rng = np.random.default_rng(20)
-    wide = Bounds(beta=(1e-6, 100), nu=(1e-100, 1e100), gamma=(-100, 100))
-    for _ in range(25):
-        counts, labels = simulated_set(rng)
-        assert calibrate(counts, labels, bounds=wide).drps <= calibrate(counts, labels).drps + 1e-9
-
-
-@pytest.mark.usefixtures("quiet")
-def test_threads_do_not_change_a_fit():
-    rng = np.random.default_rng(21)
-    counts = rng.integers(0, 60, size=(20_000, 3))
-    labels = rng.integers(-1, 2, size=20_000)
-    fitted = calibrate(counts, labels)
-    assert calibrate(counts, labels, n_threads=3) == fitted
-    for method in (fitted.model.drps, fitted.model.drps_gradient):
-        np.testing.assert_array_equal(method(counts, labels, n_threads=3), method(counts, labels))

@@ -360,16 +360,6 @@ def test_an_evaluation_shows_it_beside_its_judges(files):
     assert fewer.votes_per_item["x"] == 4
 
 
-def test_what_makes_no_panel_is_refused(files):
-    votes, labels = btdagg.read_votes(files[0]), btdagg.read_labels(files[1])
-    with pytest.raises(InputError, match="column 'judge' has one judge, expected at least two"):
-        evaluate_panel(votes.filter({"judge": "x"}), labels)
-    with pytest.raises(InputError, match="by has 'judge', whose values are the judges"):
-        evaluate_panel(votes, labels, by=["judge"])
-    with pytest.raises(InputError, match=r"no column 'template'|column 'template'"):
-        evaluate_panel(votes, labels, panel="template")
-
-
 def test_the_command_line(files):
     options = ["evaluate", *files, "--panel", "judge"]
     status, out, err = ended(*options)

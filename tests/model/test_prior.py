@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import copy
-import gc
 import itertools
 import json
 import pickle
 import warnings
-import weakref
 
 import numpy as np
 import pytest
@@ -398,21 +396,3 @@ def test_calibrations_are_pickled_and_copied(copied):
             again.posterior.stable(new).shares, calibration.posterior.stable(new).shares
         )
         assert again.posterior.intervals() == calibration.posterior.intervals()
-
-
-def test_a_copied_calibration_does_not_follow_its_arrays():
-    counts, labels = drawn(30, seed=1)
-    calibration = quiet(counts, labels, prior="weak")
-    shares = calibration.posterior.stable(counts[:5].copy()).shares
-    first = counts[:5].copy()
-    counts[:], labels[:] = 0, 0
-    np.testing.assert_array_equal(copy.deepcopy(calibration).posterior.stable(first).shares, shares)
-
-
-def test_neighbours_live_as_long_as_their_prior():
-    prior = btdagg.fit_prior({"a": drawn(200, seed=2), "b": drawn(100, seed=3)})
-    quiet(*drawn(30, seed=1), prior=prior)
-    neighbour = weakref.ref(prior.neighbours["a"])
-    del prior
-    gc.collect()
-    assert neighbour() is None

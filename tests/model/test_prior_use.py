@@ -13,7 +13,7 @@ import btdagg
 from btdagg.datasets import simulate
 from btdagg.evaluation import Protocol, RandomSplits, evaluate
 from btdagg.evaluation.items import LabelledItems
-from btdagg.evaluation.parts import Neighbourhood, Part
+from btdagg.evaluation.parts import Neighbourhood
 from btdagg.methods import Davidson, MajorityVote, Neighbours, Threshold
 from btdagg.model.posterior import refitted
 
@@ -78,23 +78,6 @@ def test_neighbours_never_see_what_is_held_out():
     }
     alone = Neighbourhood(own, {"shares": (shares, own)})
     assert alone.prior(np.arange(12)) is None
-
-
-def test_each_part_is_labelled_once_for_all_its_neighbours(monkeypatch):
-    counts, labels = tables()
-    seen = []
-    labelled = Part.labelled
-
-    def counting(self, *args):
-        seen.append(self.key)
-        return labelled(self, *args)
-
-    monkeypatch.setattr(Part, "labelled", counting)
-    protocol = Protocol(RandomSplits(size=6, n_splits=2))
-    votes, gold = btdagg.read_votes(counts), btdagg.read_labels(labels)
-    evaluate(votes, gold, aggregators=[Davidson(), Neighbours()], protocol=protocol)
-    # Once for its own scores, and once as a neighbour.
-    assert sorted(seen) == sorted(2 * [(task,) for task in TASKS])
 
 
 def test_evaluations_hand_neighbours_to_who_wants_them():

@@ -123,17 +123,6 @@ def test_one_item_is_decided_as_many(model, counts):
     assert one_by_one == model.decide(counts).tolist()
 
 
-@given(models, items, st.integers(2, 9))
-def test_threads_change_no_bit(model, counts, n_threads):
-    many = np.tile(counts, (6000 // len(counts) + 1, 1))
-    for method in (model.decide, model.predict_proba, model.risks):
-        np.testing.assert_array_equal(method(many, n_threads=n_threads), method(many))
-    for one, other in zip(
-        model.features(many, n_threads=n_threads), model.features(many), strict=True
-    ):
-        np.testing.assert_array_equal(one, other)
-
-
 @given(models)
 def test_models_survive_json_and_pickle(model):
     assert DavidsonModel.from_json(model.to_json()) == model

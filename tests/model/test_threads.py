@@ -98,26 +98,6 @@ def test_fits_of_shared_arrays_are_those_of_one_thread(counts, labels):
     assert at_once(fit) == [alone[number % 2] for number in range(N_THREADS)]
 
 
-def test_posteriors_of_shared_arrays_are_those_of_one_thread(counts, labels):
-    def fit(_):
-        return btdagg.calibrate(counts, labels, prior="weak").model
-
-    assert set(at_once(fit, 4)) == {fit(0)}
-
-
-def test_tallies_of_shared_columns_are_those_of_one_thread():
-    generator = np.random.default_rng(9)
-    items, votes = generator.integers(0, 500, 20_000), generator.integers(-1, 2, 20_000)
-    texts = items.astype(str)
-    of_numbers, of_texts = bits(*btdagg.tally(items, votes)), bits(*btdagg.tally(texts, votes))
-
-    def tally(number):
-        return bits(*btdagg.tally(texts if number % 2 else items, votes))
-
-    found = at_once(tally)
-    assert found == [of_numbers, of_texts] * (N_THREADS // 2)
-
-
 @pytest.mark.parametrize("kind", [int, str])
 def test_a_tally_to_which_threads_add_has_all_votes(kind):
     """Votes in blocks and one by one, while others ask it to decide, to settle and for a copy."""

@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import minimize
 
 import btdagg
-from btdagg import Bounds, DavidsonModel, InputError, bootstrap
+from btdagg import DavidsonModel, InputError, bootstrap
 from btdagg.model import CalibrationWarning, Refits
 from btdagg.model.calibration_set import calibration_set
 from btdagg.model.refits import _labelled_items
@@ -116,13 +116,6 @@ def test_items_without_weight_are_left_out_and_equal_weights_are_a_scale():
     assert some.n_units == 40
 
 
-def test_an_interval_says_that_refits_are_at_a_bound():
-    counts, labels = judged(np.random.default_rng(8), 200)
-    pushed = bootstrap(counts, labels, bounds=Bounds(beta=(0.1, 0.5)), n_refits=50)
-    assert pushed.beta.high == 0.5
-    assert "of the refits are at a bound" in pushed.beta.note
-
-
 @pytest.mark.soak
 def test_intervals_cover_the_truth_about_as_often_as_they_say():
     """What is estimated is the minimum of the expected DRPS: the truth, where the model is true."""
@@ -177,13 +170,6 @@ def test_stability_is_the_share_of_refits_that_decide_alike():
     assert len(sure.stability(np.empty((0, 3))).labels) == 0
 
 
-def test_a_bootstrap_reads_well():
-    counts, labels = judged(np.random.default_rng(12), 50)
-    lines = str(bootstrap(counts, labels, n_refits=20)).splitlines()
-    assert lines[0] == "95% intervals of 20 refits"
-    assert [line.split()[0] for line in lines[1:]] == ["beta", "nu", "gamma", "mae"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -210,18 +196,6 @@ def test_bad_arguments_are_named(arguments, message):
     counts, labels = [[1, 2, 9], [9, 1, 2], [3, 6, 3]], [1, -1, 0]
     with pytest.raises(InputError, match=message):
         bootstrap(**{"counts": counts, "labels": labels, **arguments})
-
-
-def test_bad_items_are_named():
-    with pytest.raises(InputError, match=r"counts\[1, 2\] \(plus\) is -1, expected a non-negative"):
-        bootstrap([[1, 2, 9], [9, 1, -1]], [1, 0])
-    with pytest.raises(InputError, match=r"labels\[1\] is 2, expected -1, 0 or 1"):
-        bootstrap([[1, 2, 9], [9, 1, 1]], [1, 2])
-    sure = bootstrap([[1, 2, 9], [9, 1, 1], [3, 6, 3]], [1, -1, 0], n_refits=5)
-    with pytest.raises(
-        InputError, match=r"counts\[0, 0\] \(minus\) is 0.5, expected a non-negative"
-    ):
-        sure.stability([[0.5, 1, 1]])
 
 
 def test_refits_come_back_from_a_file_with_every_bit(tmp_path):

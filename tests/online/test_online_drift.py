@@ -112,17 +112,6 @@ def test_groups_of_one_item_find_what_items_find():
     assert shuffled.observe(after, groups=np.arange(400)) == one_each
 
 
-def test_groups_on_one_side_only():
-    votes, group = prompts(5, np.random.default_rng(0))
-    monitor, plain = DriftMonitor(votes, groups=group), DriftMonitor(votes)
-    with pytest.raises(InputError, match="the reference has groups and the counts has none"):
-        monitor.observe(votes)
-    with pytest.raises(InputError, match="the counts has groups and the reference has none"):
-        plain.observe(votes, groups=group)
-    with pytest.raises(InputError, match="groups has 3 rows, expected 30 as in counts"):
-        monitor.observe(votes, groups=[1, 2, 3])
-
-
 def test_a_doubled_tie_rate_is_found_within_a_few_hundred_items():
     ratio = items(TIED, 50_000)[:, 1].mean() / items(ITEMS, 50_000)[:, 1].mean()
     assert 1.9 < ratio < 2.1
@@ -203,13 +192,6 @@ def test_alarms_latch_and_say_when():
     assert "tie rate" not in again.report().moved
     again.observe(items(TIED, 400, seed=1)[first - 1])
     assert "tie rate" in again.report().moved
-
-
-def test_a_pvalue_is_never_zero():
-    state = json.loads(DriftMonitor([[1, 2, 3]]).to_json())
-    state["tests"][0][-2:] = [1e4, 1e4]
-    report = DriftMonitor.from_json(json.dumps(state)).report()
-    assert 0 < report.facets[0].pvalue < 1e-300
 
 
 def test_states(tmp_path):

@@ -1,7 +1,6 @@
 """Running tallies against a dictionary, in any order, merged, saved, and with bad input."""
 
 import pickle
-import threading
 
 import numpy as np
 import pandas as pd
@@ -11,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import btdagg
 from btdagg import DavidsonModel, InputError
 from btdagg.online import OnlineTally, StoppingRule
 
@@ -270,17 +268,6 @@ def test_nothing_says_nothing_of_the_kind_of_ids():
         assert len(other) == 1
 
 
-def test_polars_strings_without_pyarrow(monkeypatch):
-    import btdagg.online.item_ids as module
-
-    monkeypatch.setattr(module, "find_spec", lambda name: None)
-    tally = OnlineTally()
-    tally.add(pl.Series(["a", "b", "a"]), [1, 0, -1], [0, 0, 1])
-    assert as_dict(tally) == {"a": [1, 0, 1], "b": [0, 1, 0]}
-    with pytest.raises(InputError, match=r"items\[1\] is None of <class 'NoneType'>"):
-        tally.add(pl.Series(["a", None]), [1, 0], [0, 0])
-
-
 def test_counts_of_many_merges_stay_what_they_can_be():
     tally = OnlineTally(deduplicate=False)
     tally.add([1, 1], [1, 0])
@@ -309,45 +296,7 @@ def test_many_judges_and_samples():
     assert other.to_bytes() == tally.to_bytes()
 
 
-def test_several_threads_may_add():
-    tally = OnlineTally(MODEL)
-    rng = np.random.default_rng(1)
-    items, votes = rng.integers(0, 50, (8, 2000)), rng.integers(-1, 2, (8, 2000))
-
-    def work(row):
-        for part in range(0, 2000, 100):
-            rows = slice(part, part + 100)
-            tally.add(items[row, rows], votes[row, rows], np.arange(2000)[rows], judges=str(row))
-            tally.add_one(int(items[row, part]), int(votes[row, part]), part, str(row))
-            tally.decide()
-
-    threads = [threading.Thread(target=work, args=(row,)) for row in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    ids, counts = btdagg.tally(items.ravel(), votes.ravel())
-    assert as_dict(tally) == dict(zip(ids.tolist(), counts.tolist(), strict=True))
-
-
 # What is wrong
-
-
-def test_a_bad_row_leaves_the_tally_as_it_was():
-    tally = tally_of([(1, "", "AB", 0, 1)])
-    before = tally.to_bytes()
-    many = 300_000
-    votes = np.zeros(many, dtype=np.int64)
-    votes[-1] = 2
-    for add in (
-        lambda: tally.add(np.arange(many), votes, np.zeros(many, np.int64)),
-        lambda: tally.add([1, 2], [0, 0], [0, 4096]),
-        lambda: tally.add(["x"], [0], [0]),
-        lambda: tally.add([1, 2], [0, 0], [1, 1], judges=["z", None]),
-    ):
-        with pytest.raises(InputError):
-            add()
-        assert tally.to_bytes() == before
 
 
 @pytest.mark.parametrize(
@@ -455,15 +404,3 @@ def test_states_that_are_none(tmp_path):
         assert back.to_bytes() == tally.to_bytes()
     with pytest.raises(InputError, match=r"absent: No such file"):
         OnlineTally.load(tmp_path / "absent")
-
-
-def test_saving_replaces_whole_or_not_at_all(tmp_path):
-    path = tmp_path / "tally.state"
-    tally_of([(1, "", "", 0, 1)]).save(path)
-    before = path.read_bytes()
-    broken = OnlineTally()
-    broken.to_bytes = lambda: (_ for _ in ()).throw(MemoryError())
-    with pytest.raises(MemoryError):
-        broken.save(path)
-    assert path.read_bytes() == before
-    assert [entry.name for entry in tmp_path.iterdir()] == ["tally.state"]

@@ -291,8 +291,6 @@ def plan_rule(
         If shapes disagree or a number is out of range.
     """
     votes = fit_votes(counts, labels)
-    if not isinstance(rule, StoppingRule):
-        raise InputError(f"rule is {rule!r}, expected a StoppingRule")
     n_items, per_vote = as_integer(n_items, "n_items", 1), _at_least_0(price, "price")
     if rule.votes is None:
         rule = replace(rule, votes=votes)

@@ -61,19 +61,10 @@ class VoteDistribution:
     components: tuple[tuple[float, tuple[float, float, float]], ...]
 
     def __init__(self, components: Sequence[tuple[float, Sequence[float]]]) -> None:
-        if not isinstance(components, Sequence):
-            raise InputError(f"components is {components!r}, expected (weight, alphas) pairs")
         checked = []
-        for row, component in enumerate(components):
-            try:
-                weight, alpha = component
-                minus, tie, plus = alpha
-            except (TypeError, ValueError):
-                raise InputError(
-                    f"components[{row}] is {component!r}, expected (weight, (minus, tie, plus))"
-                ) from None
-            numbers = [as_number(x, f"components[{row}]") for x in (weight, minus, tie, plus)]
-            checked.append((numbers[0], (numbers[1], numbers[2], numbers[3])))
+        for row, (weight, alpha) in enumerate(components):
+            minus, tie, plus = (as_number(x, f"components[{row}]") for x in alpha)
+            checked.append((as_number(weight, f"components[{row}]"), (minus, tie, plus)))
         _core.Predictive(checked)
         # Weights that sum to 1 up to rounding stay as they are, so that a copy is equal.
         largest = max(weight for weight, _ in checked)
@@ -91,13 +82,7 @@ class VoteDistribution:
         return type(self), (self.components,)
 
     def next_vote(self, minus: int, tie: int, plus: int) -> tuple[float, float, float]:
-        """Probabilities that the next vote is -1, 0, +1 after these votes.
-
-        Raises
-        ------
-        InputError
-            If a count is no integer of at least 0, or there are 128 votes or more.
-        """
+        """Probabilities that the next vote is -1, 0, +1 after these votes."""
         counts = {"minus": minus, "tie": tie, "plus": plus}
         return self._kernel.next(*(as_integer(count, name, 0) for name, count in counts.items()))
 
@@ -117,17 +102,10 @@ class VoteDistribution:
             for weight, alpha in self.components
             for side in (1, -1)
         ]
-        found: NDArray[np.float64] = logsumexp(terms, axis=0)
-        return found
+        return np.asarray(logsumexp(terms, axis=0))
 
     def draw(self, n_items: int, n_votes: int, *, seed: int) -> NDArray[np.int8]:
-        """Draw votes of items, (n_items, n_votes) of -1, 0, +1 in order.
-
-        Raises
-        ------
-        InputError
-            If a number is out of range.
-        """
+        """Draw votes of items, (n_items, n_votes) of -1, 0, +1 in order."""
         rng = np.random.default_rng(as_integer(seed, "seed", 0))
         shape = (as_integer(n_items, "n_items", 0), as_integer(n_votes, "n_votes", 0))
         weights = [weight for weight, _ in self.components]
@@ -141,8 +119,7 @@ class VoteDistribution:
         uniform = rng.random(shape)
         not_minus = uniform >= chances[:, :1]
         plus = uniform >= chances[:, :2].sum(axis=1, keepdims=True)
-        drawn: NDArray[np.int8] = np.add(not_minus, plus, dtype=np.int8) - np.int8(1)
-        return drawn
+        return np.add(not_minus, plus, dtype=np.int8) - np.int8(1)
 
 
 def fit_votes(counts: ArrayLike, labels: ArrayLike) -> VoteDistribution:
@@ -217,5 +194,4 @@ def _log_chances(counts: NDArray[np.float64], alpha: NDArray[np.float64]) -> NDA
     totals, total = counts.sum(axis=1), alpha.sum()
     ways = gammaln(totals + 1) - gammaln(counts + 1).sum(axis=1)
     rising = (gammaln(alpha + counts) - gammaln(alpha)).sum(axis=1)
-    found: NDArray[np.float64] = ways + rising - (gammaln(total + totals) - gammaln(total))
-    return found
+    return np.asarray(ways + rising - (gammaln(total + totals) - gammaln(total)))

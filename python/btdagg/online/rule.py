@@ -181,7 +181,7 @@ class StoppingRule(SavedAsJson, Displayed):
         if (price is None) == (budget is None):
             raise InputError("want exactly one of price and budget")
         if budget is not None:
-            _check(model, votes, "cost-optimal")
+            _check(votes, "cost-optimal")
             price = _core.StoppingRule.price_within(
                 model._kernel,
                 as_integer(n, "n", 1, _MOST_VOTES),
@@ -194,7 +194,7 @@ class StoppingRule(SavedAsJson, Displayed):
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
             raise InputError(f"kind is {self.kind!r}, expected one of {', '.join(get_args(Kind))}")
-        _check(self.model, self.votes, self.kind)
+        _check(self.votes, self.kind)
         object.__setattr__(self, "n", as_integer(self.n, "n", 1, _MOST_VOTES))
         object.__setattr__(self, "step", as_integer(self.step, "step", 1))
         for name, kind in (("epsilon", "risk-bounded"), ("price", "cost-optimal")):
@@ -336,9 +336,7 @@ class StoppingRule(SavedAsJson, Displayed):
         return cls(**{**saved, "model": DavidsonModel.from_dict(saved["model"]), "votes": votes})
 
 
-def _check(model: object, votes: object, kind: Kind) -> None:
-    if not isinstance(model, DavidsonModel):
-        raise InputError(f"model is {model!r}, expected a DavidsonModel")
+def _check(votes: object, kind: Kind) -> None:
     optional = votes is None and kind == "lossless"
     if not optional and not isinstance(votes, VoteDistribution):
         raise InputError(f"votes is {votes!r}, expected a VoteDistribution, as fit_votes gives it")
