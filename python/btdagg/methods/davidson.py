@@ -31,13 +31,7 @@ class _Calibrated:
     calibration: Calibration | MaeCalibration | None
 
     def decide(self, counts: ArrayLike) -> NDArray[np.int8]:
-        """Label of each item, (n,).
-
-        Raises
-        ------
-        InputError
-            If it is not fitted, or a count is not a non-negative integer.
-        """
+        """Label of each item, (n,)."""
         if self.calibration is None:
             raise not_fitted(self.name)
         return self.calibration.model.decide(counts)
@@ -111,13 +105,7 @@ class Neighbours(_Calibrated):
         return self if self.prior is not None else replace(self, prior=prior)
 
     def fit(self, counts: ArrayLike, labels: ArrayLike) -> Self:
-        """Fit to (n, 3) counts and (n,) labels and return itself; see `btdagg.calibrate`.
-
-        Raises
-        ------
-        InputError
-            If there are no neighbours.
-        """
+        """Fit to (n, 3) counts and (n,) labels and return itself; see `btdagg.calibrate`."""
         if self.prior is None:
             raise InputError("neighbours wants votes of other tasks or judges, or a prior")
         object.__setattr__(self, "calibration", calibrate(counts, labels, prior=self.prior))

@@ -72,13 +72,7 @@ class Threshold:
         return self
 
     def decide(self, counts: ArrayLike) -> NDArray[np.int8]:
-        """Label of each item, (n,).
-
-        Raises
-        ------
-        InputError
-            If it is not fitted, or a count is not a non-negative integer.
-        """
+        """Label of each item, (n,)."""
         if self.threshold is None:
             raise not_fitted(self.name)
         means = _mean_votes(counts)
@@ -123,13 +117,7 @@ class Isotonic:
         return self
 
     def expected(self, counts: ArrayLike) -> NDArray[np.float64]:
-        """Return the expected label of each item, (n,), from -1 to 1.
-
-        Raises
-        ------
-        InputError
-            If it is not fitted, or a count is not a non-negative integer.
-        """
+        """Return the expected label of each item, (n,), from -1 to 1."""
         if self.regression is None:
             raise not_fitted(self.name)
         means = _mean_votes(counts)

@@ -332,13 +332,7 @@ class DavidsonModel(SavedAsJson, Displayed):
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Self:
-        """Return the model from the fields of `as_dict`.
-
-        Raises
-        ------
-        InputError
-            If a field is missing, unknown or of another type.
-        """
+        """Return the model from the fields of `as_dict`."""
         if fields.keys() - {"provenance"} != set(_NUMBERS):
             raise InputError(f"fields {sorted(fields)}, expected {sorted(_NUMBERS)}")
         for name in _NUMBERS:

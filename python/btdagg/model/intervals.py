@@ -80,13 +80,7 @@ def distinct_counts(counts: ArrayLike) -> tuple[NDArray[np.uint64], NDArray[np.i
 
 
 def as_level(level: float, name: str = "level") -> float:
-    """Return a number above 0 and below 1.
-
-    Raises
-    ------
-    InputError
-        If it is another.
-    """
+    """Return a number above 0 and below 1."""
     number = as_number(level, name)
     if not 0 < number < 1:
         raise InputError(f"{name} is {number}, expected a number above 0 and below 1")

@@ -177,19 +177,9 @@ class PanelModel(SavedAsJson, Displayed):
         """Return the decision as one SQL expression over three columns of counts per judge.
 
         Its value is -1, 0 or 1. A judge whose three counts are NULL is absent. If one of the three
-        is NULL, or a count is negative, the value is NULL.
-
-        Parameters
-        ----------
-        dialect : str
-            SQL dialect, as of `DavidsonModel.to_sql`.
-        columns : mapping of str to (str, str, str), optional
-            Columns minus, tie and plus of each judge; ``"minus <judge>"`` and so on unless given.
-
-        Raises
-        ------
-        InputError
-            If the dialect is none of these, or a judge has no three different columns.
+        is NULL, or a count is negative, the value is NULL. `columns` has the columns minus, tie and
+        plus of each judge: ``"minus <judge>"`` and so on unless given. The dialects are those of
+        `DavidsonModel.to_sql`.
         """
         from btdagg.model.sql.decisions import panel_to_sql
 
@@ -202,19 +192,7 @@ class PanelModel(SavedAsJson, Displayed):
         and `plus`. If a vote is of a judge who is not of the panel, its item gets NULL for its
         counts and label.
 
-        Parameters
-        ----------
-        dialect : str
-            As of `to_sql`.
-        votes : VotesTable
-            The table and its columns, among them `judge`.
-        probabilities : bool
-            Add the columns `p_minus`, `p_tie` and `p_plus`.
-
-        Raises
-        ------
-        InputError
-            If the dialect is none, a name is none, or there is no column `judge`.
+        The table has a column `judge`. `probabilities` adds `p_minus`, `p_tie` and `p_plus`.
         """
         from btdagg.model.sql.queries import panel_query
 
@@ -228,13 +206,7 @@ class PanelModel(SavedAsJson, Displayed):
 
     @classmethod
     def from_dict(cls, saved: dict[str, Any]) -> Self:
-        """Return the model from the fields of `as_dict`.
-
-        Raises
-        ------
-        InputError
-            If a field is missing, unknown or of another type.
-        """
+        """Return the model from the fields of `as_dict`."""
         if saved.keys() - {"provenance"} != set(_SAVED):
             raise InputError(f"fields {sorted(saved)}, expected {sorted(_SAVED)}")
         return cls(**saved)

@@ -243,11 +243,6 @@ class Posterior:
         significantly worse than the best fit. Ends are those of the paper's box where it is not.
         Without labels they are all of the box.
 
-        Raises
-        ------
-        InputError
-            If the level is not between 0 and 1.
-
         Notes
         -----
         Twice the rise of the DRPS is scaled by the curvature of the profile over its variance, both

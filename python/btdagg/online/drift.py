@@ -115,9 +115,6 @@ class DriftMonitor(SavedAsJson):
     A monitor sees votes only. If the judge's accuracy falls while its counts are distributed as
     before, nothing here can show it: label some new items now and then.
 
-    A few reference items can only show large changes. Use all items that you had at calibration,
-    labelled or not.
-
     Parameters
     ----------
     reference : (n, 3) or (n, 2, 3) array of non-negative integers
@@ -139,8 +136,7 @@ class DriftMonitor(SavedAsJson):
 
     Notes
     -----
-    With a stopping rule, contested items get more votes. Give the monitor only the first votes of
-    each item, the same number for all, and a reference with that number.
+    With a stopping rule, give the monitor only the first votes of each item, as many for all.
 
     Conformal test martingales with bets that jump: Vovk, Gammerman and Shafer (2022), chapter 8;
     Vovk et al. (2021), Retrain or not retrain. Ville (1939) for the level.
@@ -329,13 +325,7 @@ class DriftMonitor(SavedAsJson):
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Self:
-        """Return the monitor from the fields of `as_dict`.
-
-        Raises
-        ------
-        ValueError
-            If its parts do not belong together.
-        """
+        """Return the monitor from the fields of `as_dict`."""
         monitor = cls.__new__(cls)
         monitor.level = as_level(fields["level"])
         monitor.n_votes = tuple(as_integer(n, "n_votes", 1, _MOST_VOTES) for n in fields["n_votes"])

@@ -46,17 +46,13 @@ class PlannedBudget:
         Votes per item at most, for which the model is calibrated.
     rule : str
         One of ``all votes``, ``lossless``, ``risk-bounded``, ``cost-optimal``.
-    votes : float
-        Votes of an item on average.
-    mae : float
-        Expected mean absolute error, of a model calibrated on unlimited labels or a given one.
+    votes, mae : float
+        Votes of an item on average, and the expected mean absolute error.
     change_rate : float
         Share of items whose label differs from that of all `n` votes.
-    calls : float
+    calls, price : float
         Votes of the job: those of its items under the rule and, in a plan, `n` for each labelled
-        item.
-    price : float
-        Price of these calls.
+        item; and their price.
     """
 
     n: int
@@ -86,26 +82,14 @@ class Plan(Drawn):
     labels: tuple[tuple[int, float], ...]
 
     def curve(self, rule: str = "all votes") -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return votes per item and expected error under a rule, each ascending by `n`.
-
-        Raises
-        ------
-        InputError
-            If there is no such rule.
-        """
+        """Return votes per item and expected error under a rule, each ascending by `n`."""
         if rule not in RULES:
             raise InputError(f"rule is {rule!r}, expected one of {', '.join(RULES)}")
         rows = [row for row in self.budgets if row.rule == rule]
         return np.array([row.votes for row in rows]), np.array([row.mae for row in rows])
 
     def cheapest(self, mae: float) -> PlannedBudget:
-        """Return the budget with the fewest calls and an expected error of at most `mae`.
-
-        Raises
-        ------
-        InputError
-            If none does.
-        """
+        """Return the budget with the fewest calls and an expected error of at most `mae`."""
         bound = as_number(mae, "mae")
         within = [row for row in self.budgets if row.mae <= bound]
         if not within:
@@ -173,11 +157,6 @@ def plan(
     Returns
     -------
     Plan
-
-    Raises
-    ------
-    InputError
-        If shapes disagree or a number is out of range.
     """
     counts, labels, _ = labelled(counts, labels)
     gold, whole = as_labels(labels), as_whole_counts(counts)
@@ -208,21 +187,8 @@ def plan_model(
 ) -> tuple[PlannedBudget, ...]:
     """Forecast a job that a given model decides, at one number of votes, under each rule.
 
-    Parameters
-    ----------
-    model : DavidsonModel
-        Calibrated for `n` votes.
-    counts, labels, n_items, price, vote_worth, epsilon, step
-        As for `plan`.
-    n : int
-        Votes per item at most.
-    n_labels : int
-        Labelled items, whose votes are among the calls.
-
-    Raises
-    ------
-    InputError
-        If shapes disagree or a number is out of range.
+    `n` is the votes per item that the model is calibrated for, and the calls include those of
+    `n_labels` labelled items. The other arguments are those of `plan`.
     """
     votes, n = fit_votes(counts, labels), as_integer(n, "n", 1, 128)
     job = _Job(
@@ -278,17 +244,8 @@ def plan_rule(
 ) -> PlannedBudget:
     """Forecast a job under a rule from the votes and labels of a few items.
 
-    Parameters
-    ----------
-    rule : StoppingRule
-        If it has no `votes`, those of the pilot are used for the forecast.
-    counts, labels, n_items, price
-        As for `plan`; calls are those for the items of the job only.
-
-    Raises
-    ------
-    InputError
-        If shapes disagree or a number is out of range.
+    A rule without `votes` is forecast with those of the pilot. The other arguments are those of
+    `plan`; calls are those for the items of the job only.
     """
     votes = fit_votes(counts, labels)
     n_items, per_vote = as_integer(n_items, "n_items", 1), _at_least_0(price, "price")
@@ -313,29 +270,9 @@ def excess_by_labels(
 ) -> tuple[tuple[int, float], ...]:
     """Forecast how much error few labels cost if models are calibrated with a prior.
 
-    Parameters
-    ----------
-    counts, labels
-        Of the pilot; see `plan`.
-    n : int
-        Votes per item, 1 to 128.
-    n_labels : sequence of int
-        Numbers of labels to compare.
-    prior : Prior or "weak", optional
-        The paper's fit unless given; see `btdagg.calibrate`.
-    seed : int
-        Seed of the simulated calibration sets.
-
-    Returns
-    -------
-    tuple of (int, float)
-        As `Plan.labels`: numbers of labels, and by how much the expected error then exceeds that
-        with unlimited labels.
-
-    Raises
-    ------
-    InputError
-        If shapes disagree or a number is out of range.
+    Takes the pilot as `plan` does, and a `prior` as `btdagg.calibrate` does; `n` is votes per item.
+    Returns what `Plan.labels` has: numbers of labels, and by how much the expected error then
+    exceeds that with unlimited labels.
     """
     sizes, budget = _numbers(n_labels, "n_labels", 2), as_integer(n, "n", 1, 128)
     seed = as_integer(seed, "seed", 0)
@@ -421,19 +358,15 @@ class ForecastRow:
 
     Attributes
     ----------
-    n : int
-        Votes per item at most.
-    n_labels : int
-        Labels calibrated on.
+    n, n_labels : int
+        Votes per item at most, and labels calibrated on.
     mae, low, high : float
         Mean absolute error on the items without a label, on average over the neighbours, and the
         least and the most of a neighbour.
     votes : float
         Votes of an item under the lossless rule, whose labels are those of all `n`.
-    calls : float
-        Votes of the job under that rule, and `n` for each labelled item.
-    price : float
-        Price of these calls.
+    calls, price : float
+        Votes of the job under that rule, and `n` for each labelled item; and their price.
     """
 
     n: int

@@ -132,14 +132,8 @@ class StoppingRule(SavedAsJson, Displayed):
         An item gets the most likely label of all `n` votes. This is not the model's decision on the
         few votes so far, for which the model is not calibrated.
 
-        Parameters
-        ----------
-        model, n, step
-            As for `lossless`.
-        votes : VoteDistribution
-            Chances of the votes to come; see `fit_votes`.
-        epsilon : float
-            Above 0 and below 0.5.
+        `epsilon` is above 0 and below 0.5, and `votes` has the chances of the votes to come; see
+        `fit_votes`. `model`, `n` and `step` are as for `lossless`.
         """
         return cls("risk-bounded", model, n, step, votes, epsilon=epsilon)
 
@@ -295,11 +289,6 @@ class StoppingRule(SavedAsJson, Displayed):
         ----------
         votes : (n_items, n) array of -1, 0, 1
             All `n` votes of each item.
-
-        Raises
-        ------
-        InputError
-            If the shape is wrong or a value is not a vote.
         """
         array = as_numbers(votes, "votes")
         if array.ndim != 2 or array.shape[1] != self.n:
@@ -322,13 +311,7 @@ class StoppingRule(SavedAsJson, Displayed):
 
     @classmethod
     def from_dict(cls, saved: dict[str, Any]) -> Self:
-        """Return the rule from the fields of `as_dict`.
-
-        Raises
-        ------
-        InputError
-            If a field is missing, unknown or of another type.
-        """
+        """Return the rule from the fields of `as_dict`."""
         if sorted(saved) != sorted(_FIELDS):
             raise InputError(f"fields {sorted(saved)}, expected {sorted(_FIELDS)}")
         votes = saved["votes"]

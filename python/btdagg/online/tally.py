@@ -225,13 +225,7 @@ class OnlineTally:
         return int(minus), int(tie), int(plus)
 
     def decide(self) -> tuple[NDArray[Any], NDArray[np.int8]]:
-        """Ids in ascending order and their labels, from the rule if there is one, or the model.
-
-        Raises
-        ------
-        InputError
-            If the tally has no model.
-        """
+        """Ids in ascending order and their labels, from the rule if there is one, or the model."""
         model = self._model()
         ids, counts = self.counts()
         labels = model.decide(counts)
@@ -241,25 +235,13 @@ class OnlineTally:
         return ids, labels
 
     def predict_proba(self) -> tuple[NDArray[Any], NDArray[np.float64]]:
-        """Ids in ascending order and the model's probabilities given the votes so far, (n, 3).
-
-        Raises
-        ------
-        InputError
-            If the tally has no model.
-        """
+        """Ids in ascending order and the model's probabilities given the votes so far, (n, 3)."""
         model = self._model()
         ids, counts = self.counts()
         return ids, model.predict_proba(counts)
 
     def settle(self) -> Settled:
-        """Report the items that have become settled since the last call.
-
-        Raises
-        ------
-        InputError
-            If the tally has no rule.
-        """
+        """Report the items that have become settled since the last call."""
         if self.rule is None:
             raise InputError("rule is None, expected a StoppingRule to settle items by")
         with self._lock:
@@ -334,14 +316,8 @@ class OnlineTally:
     ) -> OnlineTally:
         """Return the tally that `to_bytes` wrote.
 
-        Parameters
-        ----------
-        data : bytes
-            What `to_bytes` gave.
-        model, rule : optional
-            If given, the state must have been made with this model and this rule.
-        source : str
-            What errors call the state.
+        If a model or a rule is given, the state must have been made with it. Errors begin with
+        `source`.
 
         Raises
         ------
@@ -389,13 +365,7 @@ class OnlineTally:
         return OnlineTally.from_bytes, (self.to_bytes(),)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the state; a file that is there is replaced whole or not at all.
-
-        Raises
-        ------
-        OSError
-            If the file cannot be written.
-        """
+        """Write the state; a file that is there is replaced whole or not at all."""
         replace_file(path, self.to_bytes())
 
     @classmethod

@@ -146,6 +146,21 @@ count_arrays!(
     I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64, F32 f32, F64 f64
 );
 
+/// A new array with a value for so many items, which a method of the core writes.
+macro_rules! mapped {
+    ($written:ident, $self:ident, $counts:ident, $n:expr, $n_threads:ident, $method:ident) => {{
+        let py = $counts.py();
+        let borrowed = crate::arrays::borrow_counts($counts)?;
+        crate::arrays::$written(py, $n, |out| {
+            with_rows!(borrowed, rows => {
+                crate::call::run(py, $n_threads, |execution| {
+                    $self.0.$method(&rows, out, execution)
+                })
+            })
+        })
+    }};
+}
+
 /// Borrows an array of counts after a look at its shape.
 ///
 /// # Errors

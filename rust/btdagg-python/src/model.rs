@@ -2,21 +2,8 @@ use btdagg::{CountValue, Counts, Provenance};
 use numpy::{PyArray1, PyArray2, PyUntypedArray};
 use pyo3::prelude::*;
 
-use crate::arrays::{borrow_counts, rows_of, written, written_rows};
-use crate::call::{InputError, raise, run};
-
-/// A new array with a row of floats for each row of counts, written by a method of the core.
-macro_rules! matrix {
-    ($self:ident, $counts:ident, $n_threads:ident, $method:ident) => {{
-        let py = $counts.py();
-        let borrowed = borrow_counts($counts)?;
-        written_rows(py, rows_of($counts), |out| {
-            with_rows!(borrowed, rows => {
-                run(py, $n_threads, |execution| $self.0.$method(&rows, out, execution))
-            })
-        })
-    }};
-}
+use crate::arrays::{borrow_counts, rows_of};
+use crate::call::{InputError, raise};
 
 /// The Davidson model of the core: five numbers and what they say of counts.
 #[pyclass(frozen, module = "btdagg._core")]
@@ -39,13 +26,7 @@ impl Model {
         counts: &Bound<'py, PyUntypedArray>,
         n_threads: usize,
     ) -> PyResult<Bound<'py, PyArray1<i8>>> {
-        let py = counts.py();
-        let borrowed = borrow_counts(counts)?;
-        written(py, rows_of(counts), |out| {
-            with_rows!(borrowed, rows => {
-                run(py, n_threads, |execution| self.0.decide_into(&rows, out, execution))
-            })
-        })
+        mapped!(written, self, counts, rows_of(counts), n_threads, decide_into)
     }
 
     /// The label of one item.
@@ -70,7 +51,7 @@ impl Model {
         counts: &Bound<'py, PyUntypedArray>,
         n_threads: usize,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        matrix!(self, counts, n_threads, probabilities_into)
+        mapped!(written_rows, self, counts, rows_of(counts), n_threads, probabilities_into)
     }
 
     /// Expected absolute error of each label for each row of counts.
@@ -79,7 +60,7 @@ impl Model {
         counts: &Bound<'py, PyUntypedArray>,
         n_threads: usize,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        matrix!(self, counts, n_threads, risks_into)
+        mapped!(written_rows, self, counts, rows_of(counts), n_threads, risks_into)
     }
 
     /// Margin and tie feature of each row of counts, as columns.
@@ -88,7 +69,7 @@ impl Model {
         counts: &Bound<'py, PyUntypedArray>,
         n_threads: usize,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        matrix!(self, counts, n_threads, features_into)
+        mapped!(written_rows, self, counts, rows_of(counts), n_threads, features_into)
     }
 }
 

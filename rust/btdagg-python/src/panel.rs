@@ -4,7 +4,7 @@ use numpy::{
 };
 use pyo3::prelude::*;
 
-use crate::arrays::{borrow_counts, by_rows, rows_of, written, written_rows};
+use crate::arrays::{by_rows, rows_of};
 use crate::call::{raise, run};
 
 /// Labelled items with the features of several judges.
@@ -69,12 +69,14 @@ impl Panel {
         counts: &Bound<'py, PyUntypedArray>,
         n_threads: usize,
     ) -> PyResult<Bound<'py, PyArray1<i8>>> {
-        let (py, borrowed) = (counts.py(), borrow_counts(counts)?);
-        written(py, rows_of(counts) / self.0.judges().len(), |out| {
-            with_rows!(borrowed, rows => {
-                run(py, n_threads, |execution| self.0.decide_into(&rows, out, execution))
-            })
-        })
+        mapped!(
+            written,
+            self,
+            counts,
+            rows_of(counts) / self.0.judges().len(),
+            n_threads,
+            decide_into
+        )
     }
 
     /// Probabilities of the labels of each item.
@@ -83,11 +85,13 @@ impl Panel {
         counts: &Bound<'py, PyUntypedArray>,
         n_threads: usize,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let (py, borrowed) = (counts.py(), borrow_counts(counts)?);
-        written_rows(py, rows_of(counts) / self.0.judges().len(), |out| {
-            with_rows!(borrowed, rows => {
-                run(py, n_threads, |execution| self.0.probabilities_into(&rows, out, execution))
-            })
-        })
+        mapped!(
+            written_rows,
+            self,
+            counts,
+            rows_of(counts) / self.0.judges().len(),
+            n_threads,
+            probabilities_into
+        )
     }
 }

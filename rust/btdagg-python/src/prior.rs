@@ -1,7 +1,8 @@
 use btdagg::{Bounds, Counts, Parameters};
-use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2};
+use numpy::{PyArray2, PyReadonlyArray2};
 use pyo3::prelude::*;
 
+use crate::arrays::array_of_rows;
 use crate::calibration_set::CalibrationSet;
 use crate::call::{raise, run};
 
@@ -37,7 +38,7 @@ impl Prior {
     /// Beta, eta0 and gamma, (n, 3).
     #[getter]
     fn parameters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        matrix(py, self.0.parameters().into_iter().map(vector).collect())
+        array_of_rows(py, self.0.parameters().into_iter().map(vector))
     }
 }
 
@@ -88,7 +89,7 @@ impl Posterior {
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let (py, rows) = (counts.py(), rows_of(&counts)?);
         let found = run(py, n_threads, |execution| self.0.decisions(&rows, execution))?;
-        matrix(py, found)
+        array_of_rows(py, found.into_iter())
     }
 
     /// Mean probabilities of the labels of each row of counts.
@@ -99,18 +100,13 @@ impl Posterior {
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let (py, rows) = (counts.py(), rows_of(&counts)?);
         let found = run(py, n_threads, |execution| self.0.probabilities(&rows, execution))?;
-        matrix(py, found)
+        array_of_rows(py, found.into_iter())
     }
 }
 
 fn rows_of(counts: &PyReadonlyArray2<'_, u64>) -> PyResult<Vec<Counts>> {
     let rows = counts.as_slice()?.as_chunks().0.iter();
     Ok(rows.map(|&[minus, tie, plus]| Counts::new(minus, tie, plus)).collect())
-}
-
-fn matrix(py: Python<'_>, rows: Vec<[f64; 3]>) -> PyResult<Bound<'_, PyArray2<f64>>> {
-    let n = rows.len();
-    PyArray1::from_vec(py, rows.into_flattened()).reshape([n, 3])
 }
 
 /// Ends of the profile intervals of beta, eta0 and gamma around the fit next to some.

@@ -3,7 +3,7 @@ use btdagg::stopping::{self, Criterion};
 use numpy::{PyArray1, PyArray2, PyUntypedArray};
 use pyo3::prelude::*;
 
-use crate::arrays::{borrow_counts, rows_of, written, written_rows};
+use crate::arrays::rows_of;
 use crate::call::{InputError, raise, run};
 use crate::model::{Model, count};
 
@@ -84,13 +84,7 @@ impl StoppingRule {
         counts: &Bound<'py, PyUntypedArray>,
         n_threads: usize,
     ) -> PyResult<Bound<'py, PyArray1<bool>>> {
-        let py = counts.py();
-        let borrowed = borrow_counts(counts)?;
-        written(py, rows_of(counts), |out| {
-            with_rows!(borrowed, rows => {
-                run(py, n_threads, |execution| self.0.stops_into(&rows, out, execution))
-            })
-        })
+        mapped!(written, self, counts, rows_of(counts), n_threads, stops_into)
     }
 
     /// The label of each row of counts, −1, 0 or +1.
@@ -99,13 +93,7 @@ impl StoppingRule {
         counts: &Bound<'py, PyUntypedArray>,
         n_threads: usize,
     ) -> PyResult<Bound<'py, PyArray1<i8>>> {
-        let py = counts.py();
-        let borrowed = borrow_counts(counts)?;
-        written(py, rows_of(counts), |out| {
-            with_rows!(borrowed, rows => {
-                run(py, n_threads, |execution| self.0.decide_into(&rows, out, execution))
-            })
-        })
+        mapped!(written, self, counts, rows_of(counts), n_threads, decide_into)
     }
 
     /// Votes left, chance of a change and expected error of each row of counts, as columns.
@@ -114,13 +102,7 @@ impl StoppingRule {
         counts: &Bound<'py, PyUntypedArray>,
         n_threads: usize,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let py = counts.py();
-        let borrowed = borrow_counts(counts)?;
-        written_rows(py, rows_of(counts), |out| {
-            with_rows!(borrowed, rows => {
-                run(py, n_threads, |execution| self.0.forecasts_into(&rows, out, execution))
-            })
-        })
+        mapped!(written_rows, self, counts, rows_of(counts), n_threads, forecasts_into)
     }
 
     /// Fewest votes after which each row of counts may be settled.
@@ -129,13 +111,7 @@ impl StoppingRule {
         counts: &Bound<'py, PyUntypedArray>,
         n_threads: usize,
     ) -> PyResult<Bound<'py, PyArray1<u8>>> {
-        let py = counts.py();
-        let borrowed = borrow_counts(counts)?;
-        written(py, rows_of(counts), |out| {
-            with_rows!(borrowed, rows => {
-                run(py, n_threads, |execution| self.0.votes_to_ask_into(&rows, out, execution))
-            })
-        })
+        mapped!(written, self, counts, rows_of(counts), n_threads, votes_to_ask_into)
     }
 
     /// Fewest votes after which one item may be settled.

@@ -416,7 +416,7 @@ impl RunningTally {
             return Err(Error::State { expected: "texts in UTF-8" });
         }
         let (mut own_lanes, mut numbers) = (self.lanes.clone(), numbered(&self.lanes));
-        let places: Vec<usize> =
+        let here: Vec<usize> =
             lanes.iter().map(|&lane| number(&mut own_lanes, &mut numbers, lane)).collect();
         self.set_lanes(own_lanes)?;
         for (row, &is_reported) in reported.iter().enumerate() {
@@ -424,7 +424,7 @@ impl RunningTally {
             let shard = &mut self.shards[shard_of(hash)];
             shard.lanes.resize_with(self.lanes.len(), Vec::new);
             let place = shard.ids.find_or_insert(keys, row, hash).ok_or(Error::Memory)?;
-            for (&lane, theirs) in places.iter().zip(planes.iter().skip(row * lanes.len())) {
+            for (&lane, theirs) in here.iter().zip(planes.iter().skip(row * lanes.len())) {
                 if *theirs == [0; 3] {
                     continue;
                 }
