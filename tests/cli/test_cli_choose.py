@@ -230,15 +230,14 @@ def test_a_top_up_that_is_none_is_refused_in_a_line(cli, folder, before, options
             "--items 5 --design stratified",
             "n is 5, expected at least 6, one of the items of each stratum",
         ),
-        ("-n 5 --seed 9007199254740992", "expected an integer of at most 9007199254740991"),
-        ("-n 101 --group prompt", "n is 101, expected at most 100, as many as there are groups"),
+        ("--items 5 --seed 9007199254740992", "expected an integer of at most 9007199254740991"),
         (
             "--items 101 --group prompt",
             "n is 101, expected at most 100, as many as there are groups",
         ),
         (
             "--items 5 --group vote",
-            "column vote: item 'q0' has '0' and '1', want a column that says something of",
+            "column vote: item 'q0' has '0' and '1', expected a column that says something of",
         ),
         ("--items 5 -o to_label.xlsx", "--output is to_label.xlsx, expected a name in .csv"),
         ("--items 5 -o votes.csv", "--output is votes.csv, a file that is read"),
