@@ -39,7 +39,7 @@ BEYOND_CLI = ["sqlalchemy", "pydantic_ai", "openai", "anthropic", "google", "htt
               "prometheus_client", "pyarrow"]  # fmt: skip
 NEIGHBOURS = ["httpx", "inspect_ai", "langfuse", "mlflow", "opentelemetry", "phoenix"]
 LABELLING = ["sqlalchemy", "fastapi", "uvicorn", "krippendorff", "nh3"]
-EVALUATE = "evaluate votes.csv labels.csv --splits 2"
+EVALUATE = "evaluate votes.csv labels.csv"
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_a_neighbour_that_is_missing_is_named_with_its_extra():
     lines = {
         "sklearn": "btdagg.integrations.sklearn.DavidsonClassifier",
         "inspect": "btdagg.integrations.inspect.calibrated",
-        "arrow": f"btdagg.integrations.arrow.BatchDecider({model}).schema(None)",
+        "arrow": f"btdagg.integrations.arrow.BatchDecider({model})(None)",
         "langfuse": "btdagg.integrations.langfuse.read",
         "mlflow": "btdagg.integrations.mlflow.read",
         "opentelemetry": "btdagg.integrations.opentelemetry.emit",
