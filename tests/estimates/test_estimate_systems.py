@@ -370,10 +370,6 @@ def test_probabilities_weigh_labels():
     assert weighed.weight > 0.5
 
 
-def width_of(found):
-    return np.mean([one.strength.high - one.strength.low for one in found.systems.values()])
-
-
 def truth():
     """What strengths are over very many items."""
     given, gold = drawn(0, n_items=1_000_000, seed=10**6)
