@@ -119,7 +119,8 @@ class VoteDistribution:
         uniform = rng.random(shape)
         not_minus = uniform >= chances[:, :1]
         plus = uniform >= chances[:, :2].sum(axis=1, keepdims=True)
-        return np.add(not_minus, plus, dtype=np.int8) - np.int8(1)
+        votes: NDArray[np.int8] = np.add(not_minus, plus, dtype=np.int8) - np.int8(1)
+        return votes
 
 
 def fit_votes(counts: ArrayLike, labels: ArrayLike) -> VoteDistribution:
