@@ -5,10 +5,10 @@ import pytest
 
 import btdagg
 from btdagg import compare, estimate, estimate_systems
+from btdagg._util.folds import deal
 from btdagg.datasets import simulate
 from btdagg.estimates import not_worse
 from btdagg.evaluation import CrossFit, GroupTest, Protocol
-from btdagg.evaluation.dealing import deal
 from btdagg.methods import Davidson, Isotonic, MajorityVote, Threshold
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")

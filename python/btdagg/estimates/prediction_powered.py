@@ -10,6 +10,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.display import Drawn
+from btdagg._util.folds import numbered
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
     as_groups,
@@ -24,7 +25,6 @@ from btdagg._util.validation import (
 from btdagg.estimates.population import Domain, Population
 from btdagg.estimates.proxy import DistinctCounts, Predictor, as_any_counts, cross_fitted, fixed
 from btdagg.estimates.quantities import QUANTITIES, MeanEstimate, ends_of
-from btdagg.evaluation.dealing import numbered
 from btdagg.model.intervals import as_level
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.distinct import distinct_rows
+from btdagg._util.folds import deal
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_whole_counts
-from btdagg.evaluation.dealing import deal
 from btdagg.model.calibration_set import CalibrationWarning
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.panel import PanelModel, as_panel_counts

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg._util.folds import numbered
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
     as_labels,
@@ -17,7 +18,6 @@ from btdagg._util.validation import (
     same_length,
     unmasked,
 )
-from btdagg.evaluation.dealing import numbered
 from btdagg.votes.evidence import Evidence
 from btdagg.votes.join import labelled
 
@@ -76,7 +76,7 @@ class LabelledItems:
 
     @property
     def content(self) -> list[NDArray[Any]]:
-        """What is known of each item, as `btdagg.evaluation.dealing.deal` takes it."""
+        """What is known of each item, as `btdagg._util.folds.deal` takes it."""
         own = self.evidence
         content: list[NDArray[Any]] = [own.counts, self.labels]
         if own.confidences is not None:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg._util.folds import deal, numbered, places
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_groups, as_integer
-from btdagg.evaluation.dealing import deal, numbered, places
 from btdagg.model.intervals import as_level
 
 if TYPE_CHECKING:

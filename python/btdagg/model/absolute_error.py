@@ -13,7 +13,6 @@ from btdagg._core import InputError
 from btdagg._util.display import Displayed
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_labels, as_whole_counts
-from btdagg.evaluation.metrics import mean_absolute_error
 from btdagg.model.calibration import calibrate
 from btdagg.model.calibration_set import Bounds, CalibrationWarning, calibration_set
 from btdagg.model.corners import Corners, corners, log_lead
@@ -123,7 +122,7 @@ def calibrate_by_mae(
             f"most {_MOST_ITEMS} to fit by absolute error"
         )
     model, scores = usual.model, calibration_set(rows, gold, None, alpha=alpha, kappa=kappa)
-    errors = round(n * mean_absolute_error(gold, model.decide(rows)))
+    errors = _errors(gold, model.decide(rows))
     lower, upper = bounds.box()
     if lower[2] < upper[2]:
         lower[2] = _INWARD if lower[2] == 0 else lower[2]
@@ -133,7 +132,7 @@ def calibrate_by_mae(
     for point in theta:
         beta, eta0, gamma = point.tolist()
         candidate = replace(usual.model, beta=beta, eta0=eta0, gamma=gamma)
-        reached = round(n * mean_absolute_error(gold, candidate.decide(rows)))
+        reached = _errors(gold, candidate.decide(rows))
         drps = scores.loss(point, 1)[0]
         if (reached, drps) < (errors, best):
             errors, best, model = reached, drps, candidate
@@ -159,6 +158,10 @@ class _LeaningItems(NamedTuple):
     t: Floats
     cost: NDArray[np.int64]  # errors of calling them A, less those of calling them ties
     base: int  # errors of calling everything a tie
+
+
+def _errors(gold: NDArray[np.int8], decided: NDArray[np.int8]) -> int:
+    return int(np.abs(gold.astype(np.int64) - decided).sum())
 
 
 def _items_of(

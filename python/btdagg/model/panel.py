@@ -15,6 +15,7 @@ from btdagg import _core
 from btdagg._core import InputError
 from btdagg._util.display import Displayed
 from btdagg._util.files import FileFormat, SavedAsJson
+from btdagg._util.folds import deal, places
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
     CountsItself,
@@ -28,7 +29,6 @@ from btdagg._util.validation import (
     names_of_judges,
     same_length,
 )
-from btdagg.evaluation.dealing import deal, places
 from btdagg.model.calibration_set import Bounds, CalibrationWarning, calibration_set
 from btdagg.model.davidson import DavidsonModel
 from btdagg.votes.provenance import Provenance, warn_of
