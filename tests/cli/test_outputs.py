@@ -177,7 +177,7 @@ def test_links_hide_no_file_that_is_read(cli, folder, link, line, name, target, 
     Path(name).parent.mkdir(parents=True, exist_ok=True)
     link(folder / target, name)
     before = digests()
-    has_force = line.split()[0] in ("run", "evaluate")
+    has_force = line.split()[0] in ("run", "paper")
     said = one_line(*cli(*line.split(), *(["--force"] if force and has_force else [])))
     assert digests() == before
     assert re.search(
