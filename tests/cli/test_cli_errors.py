@@ -76,8 +76,18 @@ def test_debug_shows_the_traceback_wherever_it_stands(cli, folder, monkeypatch, 
 
 COMMANDS = {
     "small": ["decide", "model.json", "counts.csv"],
-    "json": ["evaluate", "--prior", "none", "votes.csv", "labels.csv", "--splits", "2", "--json"],
-    "table": ["evaluate", "--prior", "none", "votes.csv", "labels.csv", "--splits", "2"],
+    "json": [
+        "paper",
+        "evaluate",
+        "--prior",
+        "none",
+        "votes.csv",
+        "labels.csv",
+        "--splits",
+        "2",
+        "--json",
+    ],
+    "table": ["paper", "evaluate", "--prior", "none", "votes.csv", "labels.csv", "--splits", "2"],
     "sql": ["sql", "model.json"],
     "help": ["--help"],
 }

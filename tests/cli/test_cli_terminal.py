@@ -216,7 +216,7 @@ CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 def test_names_do_not_reach_the_terminal_as_control_sequences(cli, folder):
     write_votes("evil.csv", [EVIL, "h"], EVIL + "task")
     for command in (
-        ["evaluate", "--prior", "none", "evil.csv", "labels.csv", "--splits", 2],
+        ["paper", "evaluate", "--prior", "none", "evil.csv", "labels.csv", "--splits", 2],
         ["votes", "evil.csv"],
         ["calibrate", "--prior", "none", "evil.csv", "labels.csv", "-o", "new.json"],
         ["evaluate", "--prior", "none", "evil.csv", "labels.csv", "-f", "judge=k"],

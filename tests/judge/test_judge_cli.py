@@ -206,7 +206,7 @@ def test_a_file_of_votes_is_no_store(cli, folder, options, said):
         ({"max_cost": 1}, "a cap on cost needs prices"),
         ({"confidence": "high"}, "confidence is 'high', expected none, logprobs or verbal"),
         (["--store", "no/v.db"], "no/v.db: no folder no"),
-        (["--concurrency", "0"], "concurrency is 0, expected an integer of at least 1"),
+        (["--concurrency", "0"], "--concurrency is 0, expected an integer of at least 1"),
     ],
 )
 def test_what_cannot_be(cli, folder, options, said):
