@@ -380,7 +380,7 @@ def _parted(pairs: Pairs, gold: Labels) -> tuple[Pairs, Pairs]:
     if "task" in gold.columns and "task" not in pairs.columns:
         raise InputError(
             f"{pairs.source}: {gold.source} has a column task, and pairs without a label do not "
-            "say theirs; want the column here too"
+            "say theirs; expected the column here too"
         )
     labelled = pl.col("item").cast(pl.String).is_in(text(gold, "item").implode())
     parts = (pairs.frame.filter(labelled), pairs.frame.filter(~labelled))

@@ -122,7 +122,8 @@ SPLIT_ERRORS = [
     ),
     (
         {"groups": [7] * 10},
-        "all 10 items are in one group, which would have to be split; want groups of items that "
+        "all 10 items are in one group, which would have to be split; expected groups of items "
+        "that "
         "share something, such as a prompt",
     ),
     ({"groups": [0] * 9}, "groups has 9 rows, expected 10 as in items"),

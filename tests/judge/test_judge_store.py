@@ -189,7 +189,7 @@ def test_what_is_exported_is_read_as_votes(tmp_path, store_place, suffix):
     assert evidence.counts.tolist() == [[2, 0, 2], [2, 0, 2], [0, 0, 0]]
     assert evidence.decisions["gsa"].tolist()[:2] == [-1, 1]
     with pytest.raises(
-        btdagg.InputError, match=r"want a name in .csv, .tsv, .jsonl, .ndjson, .parquet"
+        btdagg.InputError, match=r"expected a name in .csv, .tsv, .jsonl, .ndjson, .parquet"
     ):
         export(frame, tmp_path / "votes.xlsx")
     absent = tmp_path / "absent" / f"votes{suffix}"

@@ -249,7 +249,7 @@ def _before_the_first_label(
     if prior in (None, "weak", "neighbours", "none"):
         raise btdagg.InputError(
             f"--prior is {prior or 'missing'}, and without MODEL, VOTES and LABELS the plan is "
-            "from the tasks of a prior; want the file of a saved prior"
+            "from the tasks of a prior; expected the file of a saved prior"
         )
     from btdagg import online
 
@@ -257,7 +257,7 @@ def _before_the_first_label(
     assert isinstance(known, btdagg.Prior)  # since a file is nothing else
     if n_votes > known.n_votes:
         raise btdagg.InputError(
-            f"-n is {n_votes}, and the tasks of {prior} have {known.n_votes} an item; want at "
+            f"-n is {n_votes}, and the tasks of {prior} have {known.n_votes} an item; expected at "
             "most as many"
         )
     if n_votes % step:

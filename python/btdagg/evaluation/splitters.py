@@ -242,7 +242,7 @@ class CrossFit:
 
 def _one_group(n_items: int) -> InputError:
     return InputError(
-        f"all {n_items} items are in one group, which would have to be split; want groups of "
+        f"all {n_items} items are in one group, which would have to be split; expected groups of "
         "items that share something, such as a prompt"
     )
 

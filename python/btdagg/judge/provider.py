@@ -150,7 +150,7 @@ class ModelClient:
         except (ValueError, ImportError, httpx2.InvalidURL) as error:
             raise InputError(
                 f"the proxy of HTTP_PROXY, HTTPS_PROXY or ALL_PROXY: "
-                f"{self.faults.brief(str(error))}; want one such as http://localhost:3128"
+                f"{self.faults.brief(str(error))}; expected one such as http://localhost:3128"
             ) from None
         self._models: dict[tuple[str, bool, bool], Model] = {}
         self._checked: set[str] = set()

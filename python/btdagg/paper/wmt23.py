@@ -374,6 +374,7 @@ def _partners(errors: Table) -> pl.DataFrame:
         if len(found) != 1:
             shown = listing(" and ".join(pair) for pair in found) or "none"
             raise InputError(
-                f"{errors.source}: pairs side by side that system {system} is in: {shown}; want one"
+                f"{errors.source}: pairs side by side that system {system} is in: {shown}; "
+                "expected one"
             )
     return pairs

@@ -225,7 +225,7 @@ def export(frame: pl.DataFrame, path: str | os.PathLike[str]) -> None:
     name = os.fspath(path)
     suffix = os.path.splitext(name)[1].lower()
     if suffix not in TABLE_SUFFIXES:
-        raise InputError(f"{name}: want a name in {', '.join(TABLE_SUFFIXES)}")
+        raise InputError(f"{name}: expected a name in {', '.join(TABLE_SUFFIXES)}")
     try:
         write_table(frame, Path(name), suffix)
     except OSError as error:
