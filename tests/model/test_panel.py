@@ -190,7 +190,7 @@ def test_files_keep_every_bit(tmp_path):
     assert again == model
     assert again.provenance == model.provenance == btdagg.votes.Provenance(n_votes=8, n_labels=50)
     saved = json.loads((tmp_path / "panel.json").read_text())
-    assert (saved["format"], saved["version"]) == ("btdagg.model.panel", 1)
+    assert (saved["format"], saved["version"]) == ("btdagg.panel", 1)
     for changed, text in [
         (
             {"version": 2},

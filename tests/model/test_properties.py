@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from dataclasses import fields
 
 import numpy as np
 from hypothesis import given
@@ -101,7 +102,7 @@ def test_the_gradient_is_the_slope(model, labelled):
 
 
 def vars_of(model):
-    return {name: getattr(model, name) for name in DavidsonModel.__dataclass_fields__}
+    return {field.name: getattr(model, field.name) for field in fields(model)}
 
 
 @given(models, items)

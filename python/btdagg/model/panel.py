@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-PANEL_FILE = FileFormat("btdagg.model.panel", "panel")
+PANEL_FILE = FileFormat("btdagg.panel", "panel")
 _SAVED = ("judges", "beta", "eta0", "gamma", "alpha", "kappa", "unheard")
 
 # Sums of a few products are off by a few roundings; risks that differ by no more are equal.

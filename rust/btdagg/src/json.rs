@@ -55,7 +55,7 @@ impl Panel {
     /// [`Panel::with_smoothing`] if a number is out of range.
     pub fn from_json(text: &str) -> Result<Self, Error> {
         let file = parse(text)?;
-        let file = Object::of_file(&file, "btdagg.model.panel", "panel")?;
+        let file = Object::of_file(&file, "btdagg.panel", "panel")?;
         let names = ["judges", "beta", "eta0", "gamma", "alpha", "kappa", "unheard"];
         file.check_names(&names, &[PROVENANCE])?;
         let (judges, unheard) = (file.texts("judges")?, file.texts("unheard")?);
@@ -443,7 +443,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_panels_and_rules_is_named() {
-        const PANEL: &str = r#"{"format": "btdagg.model.panel", "version": 1, "judges": ["a", "b"],
+        const PANEL: &str = r#"{"format": "btdagg.panel", "version": 1, "judges": ["a", "b"],
             "beta": [1.0, 0.4], "eta0": 1.0, "gamma": [0.5, 0.2], "alpha": 1.0, "kappa": 1.0,
             "unheard": ["b"], "provenance": {"n_votes": 8}}"#;
         const RULE: &str = r#"{"format": "btdagg.stopping-rule", "version": 1,
@@ -460,7 +460,7 @@ mod tests {
         let of_rule =
             |from, to| StoppingRule::from_json(&RULE.replace(from, to)).unwrap_err().to_string();
         for (found, message) in [
-            (of_panel("btdagg.model.panel", "x"), "no btdagg panel, expected an object with"),
+            (of_panel("btdagg.panel", "x"), "no btdagg panel, expected an object with"),
             (of_panel("[1.0, 0.4]", "[1.0]"), "beta has 1 rows, expected 2 as in judges"),
             (
                 of_panel("[1.0, 0.4]", "[1.0, -0.4]"),

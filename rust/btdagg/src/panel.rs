@@ -34,7 +34,7 @@ pub struct Judge {
 /// ```
 /// use btdagg::{Counts, Label, Panel};
 ///
-/// let file = r#"{"format": "btdagg.model.panel", "version": 1, "judges": ["a", "b"],
+/// let file = r#"{"format": "btdagg.panel", "version": 1, "judges": ["a", "b"],
 ///     "beta": [1.0, 0.4], "eta0": 1.0, "gamma": [0.5, 0.2], "alpha": 1.0, "kappa": 1.0,
 ///     "unheard": []}"#;
 /// let panel = Panel::from_json(file)?;
