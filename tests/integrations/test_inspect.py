@@ -607,6 +607,11 @@ def test_faults_of_logs_are_named(log, tmp_path):
         read_inspect_votes(log, scorer="grade")
     with pytest.raises(InputError, match=r"columns\['group'\] is 'g', which no sample's metadata"):
         read_inspect_votes(log, columns={"group": "g"})
+    for name in ("item", "vote", "sample", "judge", "status", "order"):
+        with pytest.raises(InputError, match=f"columns names {name}, which votes have already"):
+            read_inspect_votes(log, columns={name: "prompt"})
+    with pytest.raises(InputError, match="columns names label, which labels have already"):
+        read_inspect_labels(log, "gold", columns={"label": "prompt"})
     two = log.model_copy(deep=True)
     two.samples[0].scores["other"] = Score(value=1)
     with pytest.raises(InputError, match="scorer is None, expected one of verdict, other"):

@@ -45,6 +45,8 @@ ORDERS = ("AB", "BA")
 ANSWERS = "answers"  # what `pairwise` keeps in the metadata of a score: by order, a status
 NAMES = {-1: "B", 0: "tie", 1: "A"}
 _SIDES = ("minus", "tie", "plus")
+_OF_VOTES = ("item", "vote", "sample", "judge", "status", "order")
+_OF_LABELS = ("item", "label")
 # What may be large in a sample, and says nothing of its votes.
 _NOT_READ = {"messages", "events", "store", "attachments", "output", "timelines"}
 
@@ -221,7 +223,8 @@ def read_inspect_votes(
         What values mean that are not -1, 0, 1, A, tie or B, such as ``{"C": 1, "I": -1}``; None is
         a missing vote, as NaN and Inspect's ``N`` (no answer) are.
     columns : mapping of str to str, optional
-        More columns, by the key of the samples' metadata, such as ``{"group": "prompt_id"}``.
+        More columns, by the key of the samples' metadata, such as ``{"group": "prompt_id"}``;
+        ``task`` is the name of the Inspect task unless given.
 
     Returns
     -------
@@ -235,10 +238,10 @@ def read_inspect_votes(
     ------
     InputError
         If a log cannot be read, or none has samples; if it has several scorers and none is named;
-        if a score is no vote (the message names sample and epoch); or if runs of a task evaluate
-        different models, which are not the judges.
+        if a score is no vote (the message names sample and epoch); if runs of a task evaluate
+        different models, which are not the judges; or if `columns` names one that votes have.
     """
-    by_word, extra = meanings(words), dict(columns or {})
+    by_word, extra = meanings(words), _more(columns, _OF_VOTES, "votes")
     rows: list[dict[str, Any]] = []
     last: Counter[str] = Counter()
     evaluated: dict[str, set[tuple[str, str]]] = {}
@@ -296,7 +299,7 @@ def read_inspect_labels(
     InputError
         If a log cannot be read, a label is no vote, or a sample has two.
     """
-    by_word, extra = meanings(words), dict(columns or {})
+    by_word, extra = meanings(words), _more(columns, _OF_LABELS, "labels")
     rows: dict[tuple[str, Any], dict[str, Any]] = {}
     for log in _runs(logs):
         for sample in log.samples or []:
@@ -501,6 +504,17 @@ def _why(sample: EvalSample) -> str:
     if sample.invalidation is not None:
         return "invalidated"
     return "unscored" if sample.error is None else "error"
+
+
+def _more(columns: Mapping[str, str] | None, own: tuple[str, ...], kind: str) -> dict[str, str]:
+    """Return the columns to add, of which none may be one that the rows have."""
+    extra = dict(columns or {})
+    taken = [name for name in extra if name.strip().lower() in own]
+    if taken:
+        raise InputError(
+            f"columns names {listing(taken)}, which {kind} have already", argument="columns"
+        )
+    return extra
 
 
 def _metadata(sample: EvalSample, columns: Mapping[str, str]) -> dict[str, Any]:
