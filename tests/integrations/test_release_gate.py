@@ -160,16 +160,23 @@ def test_processes_of_xdist_give_one_table(folder, ran):
     assert printed.count("= release gates =") == 1
 
 
-def test_a_run_without_gates_says_so(folder):
+def test_a_run_without_gates_says_so_and_replaces_only_its_own_table(folder):
     options = ("--btdagg-summary", "empty.md", "-k", "test_no_gate", "test_gates.py")
     for _ in range(2):
         status, printed = run(folder, *options)
         assert status == 0
     assert "release gates =" not in printed
     assert (folder / "empty.md").read_text() == "### Release gates\n\nNo release gate was run.\n"
-    status, printed = run(folder, "--btdagg-summary", "no/gates.md", "test_gates.py")
-    assert status == 4
-    assert "--btdagg-summary is no/gates.md, and its folder is not there" in printed
+    (folder / "notes.md").write_text("# Mine\n")
+    for name, said in (
+        ("notes.md", "--btdagg-summary is notes.md, a file that it did not write"),
+        (".", "--btdagg-summary is ., a folder, expected a file"),
+        ("no/gates.md", "--btdagg-summary is no/gates.md, and its folder is not there"),
+    ):
+        status, printed = run(folder, "--btdagg-summary", name, "test_gates.py")
+        assert status == 4
+        assert said in printed
+    assert (folder / "notes.md").read_text() == "# Mine\n"
 
 
 def test_several_gates_of_a_test(folder):
@@ -186,6 +193,51 @@ def test_both(release_gate, request):
     assert status == 0, printed
     rows = [line for line in (folder / "more.md").read_text().splitlines() if "**" in line]
     assert ["0.02" in rows[0], "0.1 " in rows[1], len(rows)] == [True, True, 2]
+
+
+RERUNS = """
+from _pytest.runner import runtestprotocol
+
+def pytest_runtest_protocol(item, nextitem):
+    for _ in range(2):  # as pytest-rerunfailures does
+        item._initrequest()
+        runtestprotocol(item, nextitem=nextitem)
+    return True
+"""
+
+
+def test_of_a_test_that_is_run_again_the_last_run_counts(folder, tmp_path):
+    for kind in ("votes", "labels"):
+        for name in ("better", "worse"):
+            shutil.copy(folder / f"{kind}-{name}.csv", tmp_path)
+    (tmp_path / "conftest.py").write_text(RERUNS)
+    (tmp_path / "test_again.py").write_text(
+        GATES.partition("def test_better")[0]
+        + """
+names = iter(["worse", "better"])
+
+def test_again(release_gate, request):
+    request.node.user_properties.append(("run by", "me"))
+    release_gate(*files(next(names)), margin=0.05)
+
+def test_ill_before_its_gate(request):
+    assert next(ill) == 0
+    request.getfixturevalue("release_gate")(*files("better"))
+
+ill = iter([0, 1])
+"""
+    )
+    options = ("--junit-xml", "again.xml", "--btdagg-summary", "again.md", "test_again.py")
+    _, printed = run(tmp_path, *options)
+    assert "2 failed, 2 passed" in printed
+    rows = [line for line in (tmp_path / "again.md").read_text().splitlines() if "**" in line]
+    assert len(rows) == 1
+    assert "test\\_again" in rows[0]
+    assert "**not worse**" in rows[0]
+    cases = ElementTree.parse(tmp_path / "again.xml").findall(".//testcase[@name='test_again']")
+    names = [one.get("name") for one in cases[-1].iter("property")]
+    assert names.count("gate") == 1
+    assert names.count("run by") == 2  # what is not of a gate stays
 
 
 def test_gates_that_raise_or_are_in_a_fixture_are_in_the_table(folder):

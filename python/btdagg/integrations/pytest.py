@@ -22,6 +22,7 @@ __all__ = ["ReleaseGate", "release_gate"]
 
 _OPTION = "--btdagg-summary"
 _HEADING = "### Release gates\n"
+_OURS = pytest.StashKey[list[tuple[str, Any]]]()  # properties that gates have added to a test
 _NUMBERS = ("estimate", "lower", "upper", "margin", "level", "n_items", "n_labels")
 
 
@@ -47,8 +48,10 @@ class ReleaseGate(Protocol):
 @pytest.fixture
 def release_gate(request: pytest.FixtureRequest) -> ReleaseGate:
     """Fail the test unless B is not worse than A by more than a margin."""
+    ours = request.node.stash.setdefault(_OURS, [])
 
     def add(*properties: tuple[str, Any]) -> None:
+        ours.extend(properties)
         request.node.user_properties.extend(properties)
 
     def gate(votes: Any, labels: Any, *, name: str = "", **options: Any) -> NonInferiority:
@@ -78,6 +81,16 @@ def release_gate(request: pytest.FixtureRequest) -> ReleaseGate:
     return gate
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Forget the gates of an earlier run of the test, which is the same item."""
+    ours = item.stash.get(_OURS, [])
+    item.user_properties[:] = [
+        one for one in item.user_properties if not any(one is mine for mine in ours)
+    ]
+    ours.clear()
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option for the table."""
     parser.getgroup("btdagg").addoption(
@@ -101,8 +114,16 @@ class _Gates:
     def __init__(self, file: Path | None) -> None:
         self._file = file
         self._by_test: dict[str, list[dict[str, Any]]] = {}
-        if file is not None and not file.absolute().parent.is_dir():
+        if file is None:
+            return
+        if not file.absolute().parent.is_dir():
             raise pytest.UsageError(f"{_OPTION} is {file}, and its folder is not there")
+        if file.is_dir():
+            raise pytest.UsageError(f"{_OPTION} is {file}, a folder, expected a file")
+        if file.exists() and (text := file.read_bytes()) and not text.startswith(_HEADING.encode()):
+            raise pytest.UsageError(
+                f"{_OPTION} is {file}, a file that it did not write, expected another name"
+            )
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take the gates of a test, those in its fixtures too; if it is re-run, of its last run."""
