@@ -1,5 +1,6 @@
 """Votes of other tools: formats, sides and orders, words, and what could not be read."""
 
+import io
 import json
 import re
 import shlex
@@ -760,6 +761,14 @@ def test_files_that_cannot_be_read(folder, name, text, message):
     assert str(raised.value).startswith(message)
 
 
+def test_standard_input_is_not_imported(cli, folder, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b'{"item": "x", "vote": "A"}\n')))
+    message = "standard input cannot be imported, expected a file"
+    assert one_line(*cli("import", "-", "-o", "out.csv")) == message
+    assert one_line(*cli("import", "-", "-s", "v.db")) == message
+    assert not list(folder.iterdir())
+
+
 def test_a_folder_without_files(folder):
     (folder / "empty").mkdir()
     with pytest.raises(InputError, match="empty: nothing to import in this folder, expected files"):
@@ -794,6 +803,16 @@ def test_what_a_store_does_not_take(cli, folder, options, message):
     lines([{"id": 1, "model_a": "x", "model_b": "y", "winner": "tie"}], "people.jsonl")
     assert one_line(*cli("import", *options.split())).startswith(message)
     assert not (folder / "v.db").exists()
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "warm"])
+def test_a_store_takes_temperatures_that_are_numbers(cli, folder, value):
+    table(item=["x"], vote=["A"], judge=["j"], order=["AB"])
+    said = one_line(*cli("import", "votes.csv", "-s", "v.db", "--set", f"temperature={value}"))
+    assert said == f"item 'x', column temperature: got '{value}', expected a number or default"
+    assert not (folder / "v.db").exists()
+    command = ("import", "votes.csv", "-s", "v.db", "-t", "response", "--temperature", value)
+    assert "temperature is" in one_line(*cli(*command))
 
 
 # All of them

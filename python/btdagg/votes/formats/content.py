@@ -16,7 +16,15 @@ import polars as pl
 
 from btdagg._core import InputError
 from btdagg.judge.answers import AnswerFormat
-from btdagg.votes.source import content_of, decoded, json_object, lines_of, read_table, suffix_of
+from btdagg.votes.source import (
+    STANDARD_INPUT,
+    content_of,
+    decoded,
+    json_object,
+    lines_of,
+    read_table,
+    suffix_of,
+)
 from btdagg.votes.table import Table, listing
 
 _LINES = (".jsonl", ".ndjson")
@@ -199,6 +207,8 @@ class Content:
 def files_in(place: str | os.PathLike[str]) -> list[str]:
     """Files that a path stands for: itself, or those of a folder that are no Parquet files."""
     path = os.fspath(place)
+    if path == STANDARD_INPUT:  # formats are told apart by the suffix, too
+        raise InputError("standard input cannot be imported, expected a file")
     if not os.path.isdir(path):
         return [path]
     files = sorted(

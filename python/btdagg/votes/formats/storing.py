@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -128,9 +129,14 @@ def _ways(frame: pl.DataFrame, judging: Judging | None) -> Iterator[tuple[Asked,
         try:
             number = None if temperature in (None, "default") else float(str(temperature))
         except ValueError:
+            number = math.nan
+        if number is not None and not math.isfinite(number):
             raise InputError(
-                argument="temperature", came=temperature, expected="a number or default"
-            ) from None
+                source=f"item {rows['item'][0]!r}",
+                column="temperature",
+                came=temperature,
+                expected="a number or default",
+            )
         format = rows["format"][0]
         template = str(template or format)
         prompt = digest_of(["imported", format, template])
