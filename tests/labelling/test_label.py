@@ -352,6 +352,8 @@ def test_what_the_page_does_not_send_is_refused(client, change, message):
 def test_bodies_that_are_none_are_refused(client):
     assert client.ask("POST", "/label", "[" * 60_000)[0] == 400
     assert client.ask("POST", "/label", "x" * 70_000)[0] == 413
+    chunks = {"content-length": "10", "transfer-encoding": "chunked"}
+    assert client.ask("POST", "/label", "x" * 70_000, **chunks)[0] == 411
     assert client.ask("GET", "/label")[0] == 405
     assert client.ask("GET", "/item?rater=")[0] == 422
 
