@@ -224,6 +224,12 @@ def test_a_picture_without_matplotlib_names_the_extra():
     )
 
 
+def test_results_do_not_load_what_shows_them():
+    check = 'assert not [m for m in sys.modules if "btdagg.report" in m]'
+    done = ended_without([], CALIBRATED + check)
+    assert done.returncode == 0, done.stderr
+
+
 def test_what_has_no_picture_says_so():
     with pytest.raises(btdagg.InputError, match="there is no figure of a dict"):
         renderers.figure_of({})
