@@ -26,7 +26,7 @@ from btdagg import DavidsonModel, InputError
 from btdagg._util.files import digest_of
 from btdagg._util.listening import bound
 from btdagg.serve import create_app
-from btdagg.serve.bodies import ARROW, read_arrow, read_json, write_stream
+from btdagg.serve.bodies import ARROW, _is_compressed, read_arrow, read_json, write_stream
 from btdagg.votes import Provenance
 
 MODEL = DavidsonModel(1.2, 2.0, 0.8)
@@ -230,6 +230,43 @@ def test_streams_of_polars_and_of_old_writers_have_an_end():
     assert read_arrow(body).counts.tolist() == [[0, 1, 11]]
 
 
+@pytest.mark.parametrize("compression", ["lz4", "zstd"])
+def test_compressed_streams_are_refused_before_they_unfold(client, compression):
+    zeros = np.zeros(10_000_000, dtype=np.uint8)
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    body = stream_of(pa.table(dict.fromkeys(("minus", "tie", "plus"), zeros)), options=options)
+    before = pa.default_memory_pool().max_memory()
+    with pytest.raises(InputError, match="body: a compressed batch, expected it uncompressed"):
+        read_arrow(body)
+    assert pa.default_memory_pool().max_memory() == before
+    few = pa.table({"minus": [0], "tie": [1], "plus": [11]})
+    assert refusal(client, stream_of(few, options=options))[0] == 422
+
+
+def test_what_old_writers_call_a_compression_is_one():
+    """Arrow 0.17 named it in the metadata of the message."""
+    few = pa.table({"minus": [0], "tie": [1], "plus": [11]})
+    messages = pa.ipc.MessageReader.open_stream(stream_of(few))
+    _, batch = messages
+    metadata = batch.metadata.to_pybytes()
+    assert not _is_compressed(metadata)
+    assert _is_compressed(metadata + b"ARROW:experimental_compression")
+
+
+def test_a_stream_of_other_messages_is_refused():
+    few = pa.table({"minus": [0], "tie": [1], "plus": [11]})
+    schema, batch = (
+        m.serialize().to_pybytes() for m in pa.ipc.MessageReader.open_stream(stream_of(few))
+    )
+    for body, message in (
+        (batch + schema, "begins with a record batch, expected a schema"),
+        (schema + schema + batch, "a schema, expected only record batches"),
+        (_STREAM[-8:], "it has no schema"),
+    ):
+        with pytest.raises(InputError, match=message):
+            read_arrow(body)
+
+
 def test_a_few_changed_bytes_are_read_or_refused():
     streams = [
         _STREAM,
@@ -287,6 +324,12 @@ def test_any_json_is_read_or_refused(value):
         ({"item": ["\ud800"], "vote": [1]}, "body: "),
         ({"item": ["a"], "vote": [1], "order": ["XY"]}, "body, row 1, column order: "),
         ({"vote": [1]}, "body: no column 'item'"),
+        ({"counts": [[1, 2, 3]], "tie": [1]}, "tie: beside counts, expected only counts, item"),
+        ({"counts": [[1, 2, 3]], "judge": ["x", "y"]}, "judge: beside counts, expected only"),
+        ({"minus": [1], "tie": [1], "plus": [1], "sample": [0]}, "sample: beside minus, expected"),
+        ({"item": ["a"], "vote": [1], "tie": [1]}, "tie: beside vote, expected only item, vote"),
+        ({"counts": [[1, 2, 3]] * 2, "item": ["x", 2]}, "item: expected only texts or only whole"),
+        ({"item": ["x", 2], "vote": [1, 1]}, "item: expected only texts or only whole"),
         ({"Z" * 50_000: []}, "Z"),
         ([], "body: "),
     ],
@@ -315,6 +358,8 @@ def test_other_refusals_have_one_message(client):
 
     assert "counts[1, 0] (minus) is NaN" in of_columns(minus=[1, None])
     assert "extra: unknown column" in of_columns(extra=[1, 1])
+    for items in (["x", None], [1.0, 2.0], [1, None]):
+        assert "item: expected only texts or only whole numbers" in of_columns(item=items)
     words = pa.array(["x", "y"]).dictionary_encode()
     assert "item: of type dictionary" in of_columns(item=words)
     assert "tie: of type null, expected numbers or text" in of_columns(tie=pa.nulls(2))
@@ -433,6 +478,31 @@ def test_what_was_accepted_is_finished_at_shutdown(start):
             answer += part
     assert answer.startswith(b"HTTP/1.1 200 ")
     assert scorer.process.wait(60) == 0
+
+
+def test_a_body_that_is_too_large_is_not_read_whole(start):
+    """100 MB in chunks to a server that takes 0.1 MB."""
+    scorer = start()
+
+    def peak():
+        status = Path(f"/proc/{scorer.process.pid}/status").read_text()
+        return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1])
+
+    assert scorer.ask("POST", "/v1/decide", b'{"counts": []}')[0] == 200
+    before = peak()
+    head = b"POST /v1/decide HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with scorer.connect() as client:
+        client.sendall(head)
+        try:
+            for _ in range(100):
+                client.sendall(b"f4240\r\n" + b" " * 1_000_000 + b"\r\n")
+        except OSError:
+            pass  # it no longer listens
+        else:
+            assert b" 413 " in client.recv(100)
+    assert peak() - before < 10_000
+    assert scorer.ask("GET", "/healthz")[0] == 200
+    assert 'status="413"} 1.0' in scorer.ask("GET", "/metrics")[1].decode()
 
 
 def test_who_leaves_within_a_body_leaves_no_traceback_and_a_port_is_not_shared(start):

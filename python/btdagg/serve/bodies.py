@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import struct
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -18,6 +19,13 @@ from btdagg.votes import Votes, read_votes
 
 ARROW = "application/vnd.apache.arrow.stream"
 COUNTS = ("minus", "tie", "plus")
+
+# Fields of each form of a body, by the field that tells the form.
+_FORMS = {
+    "counts": ("counts", "item"),
+    "minus": (*COUNTS, "item"),
+    "vote": ("item", "vote", "sample", "order", "judge"),
+}
 
 # The mark at the end of a stream, and the one of writers before Arrow 0.15.
 _ENDS = (b"\xff\xff\xff\xff\0\0\0\0", b"\0\0\0\0")
@@ -38,7 +46,7 @@ class Body(BaseModel):
     minus: list[_Count] | None = None
     tie: list[_Count] | None = None
     plus: list[_Count] | None = None
-    item: list[str | _Integer] | None = None
+    item: list[str | _Integer] | None = Field(None, description="All texts, or all integers.")
     vote: list[str | _Integer | None] | None = Field(
         None, description="-1, 0, 1, or B, tie, A; null is a missing vote, and no tie."
     )
@@ -84,8 +92,15 @@ def read_arrow(body: bytes) -> Items:
 
 
 def _items(columns: dict[str, Any]) -> Items:
-    if len(columns.keys() & {"counts", "minus", "vote"}) != 1:
+    forms = columns.keys() & _FORMS.keys()
+    if len(forms) != 1:
         raise InputError("body: expected counts, or minus, tie and plus, or item and vote")
+    (form,) = forms
+    for name in columns:
+        if name not in _FORMS[form]:
+            raise InputError(f"{name}: beside {form}, expected only {', '.join(_FORMS[form])}")
+    if not _are_ids(columns.get("item", [])):
+        raise InputError("item: expected only texts or only whole numbers, and none missing")
     if "vote" in columns:
         try:
             votes = read_votes(columns)
@@ -109,17 +124,31 @@ def _items(columns: dict[str, Any]) -> Items:
     return Items(as_counts(counts), names)
 
 
+def _are_ids(column: list[Any] | pl.Series) -> bool:
+    if isinstance(column, pl.Series):
+        is_text = column.dtype == pl.String
+        return (is_text or column.dtype.is_integer()) and not column.null_count()
+    return len(set(map(type, column))) <= 1
+
+
 def read_stream(body: bytes) -> pl.DataFrame:
     """Read an Arrow stream of numbers and texts whose end has arrived.
+
+    Neither compressed batches nor dictionaries are taken: a small body could unfold into a large
+    table.
 
     The format lets a writer leave out the mark at the end, but then a stream that was cut between
     two batches looks whole. Writers in use set it.
     """
     try:
         source = pa.BufferReader(body)
-        reader = pa.ipc.open_stream(source)
+        messages = pa.ipc.MessageReader.open_stream(source)
+        first = messages.read_next_message()
+        if first.type != "schema":  # reading one from another message would crash the process
+            raise InputError(f"body: begins with a {first.type}, expected a schema")
+        came = pa.ipc.read_schema(first)
         # Metadata is left out: polars panics if it is not UTF-8.
-        schema = pa.schema([pa.field(column.name, column.type) for column in reader.schema])
+        schema = pa.schema([pa.field(column.name, column.type) for column in came])
         for column in schema:
             kind = column.type
             is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
@@ -128,15 +157,47 @@ def read_stream(body: bytes) -> pl.DataFrame:
             if not (is_text or pa.types.is_integer(kind) or pa.types.is_floating(kind)):
                 raise InputError(f"{column.name}: of type {kind}, expected numbers or text")
         batches, end = [], source.tell()
-        for batch in reader:
+        for message in messages:
+            if message.type != "record batch":
+                raise InputError(f"body: a {message.type}, expected only record batches")
+            if _is_compressed(message.metadata.to_pybytes()):
+                raise InputError("body: a compressed batch, expected it uncompressed")
+            batch = pa.ipc.read_record_batch(message, came)
             batch.validate(full=True)  # offsets that point elsewhere would crash the process
             batches.append(pa.record_batch(batch.columns, schema=schema))
             end = source.tell()
         if body[end:] not in _ENDS:
             raise InputError("body: no end-of-stream mark at its end; was it cut off?")
         return pl.DataFrame(pa.Table.from_batches(batches, schema))
-    except (pa.ArrowException, OSError, UnicodeError, pl.exceptions.PolarsError) as error:
+    except StopIteration:
+        raise InputError("body: not an Arrow IPC stream: it has no schema") from None
+    except (
+        pa.ArrowException,
+        struct.error,
+        OSError,
+        UnicodeError,
+        pl.exceptions.PolarsError,
+    ) as error:
         raise InputError(f"body: not an Arrow IPC stream: {error}") from None
+
+
+def _is_compressed(metadata: bytes) -> bool:
+    """Whether a record batch's FlatBuffers header has a compression: pyarrow does not say."""
+
+    def field_of(table: int, number: int) -> int:
+        """Place of a field of a table, 0 where it is not set."""
+        vtable = table - struct.unpack_from("<i", metadata, table)[0]
+        (size,) = struct.unpack_from("<H", metadata, vtable)
+        if 4 + 2 * number >= size:
+            return 0
+        (offset,) = struct.unpack_from("<H", metadata, vtable + 4 + 2 * number)
+        return table + offset if offset else 0
+
+    if b"ARROW:experimental_compression" in metadata:  # where Arrow 0.17 said it
+        return True
+    header = field_of(struct.unpack_from("<I", metadata)[0], 2)  # after version and header type
+    batch = header + struct.unpack_from("<I", metadata, header)[0]
+    return field_of(batch, 3) != 0  # after length, nodes and buffers
 
 
 def write_stream(columns: Mapping[str, Any], digest: str, warnings: Sequence[str] = ()) -> bytes:
