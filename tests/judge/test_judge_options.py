@@ -8,8 +8,9 @@ import polars as pl
 import pytest
 import typer
 
+from btdagg import InputError
 from btdagg.cli.app import app
-from btdagg.cli.judge_settings import KEYS, JudgeFlags
+from btdagg.cli.judge_settings import KEYS, JudgeFlags, JudgeSettings
 from btdagg.judge import Judging, Limits
 from btdagg.judge.client import STATUSES
 from btdagg.online import StoppingRule
@@ -66,7 +67,17 @@ def test_a_flag_wins_over_the_file(tmp_path, monkeypatch):
     [
         ("temprature = 1", "unknown key 'temprature', expected 'temperature', for example"),
         ("structured = 1", "structured is 1, expected true or false"),
-        ("values = 'x'", "values is 'x', expected a table"),
+        ("values = 'x'", "values is 'x', expected a table of texts"),
+        ("timeout = true", "timeout is true, expected a number"),
+        ("stop = 2020-01-01", "stop is a date, expected text"),
+        ("again = ['failed', 5]", "again[1] is 5, expected text"),
+        ("prices = { prompt = 'x' }", "prices.prompt is 'x', expected a number"),
+        (
+            "extra = { x = 2020-01-01 }",
+            "extra has a date or a number without end, expected values of JSON",
+        ),
+        ("headers = 'Bearer supersecret'", "headers is text, expected a table of texts"),
+        ("headers = { X = ['supersecret'] }", "headers.X is a list, expected text"),
         ("model = 3", "model is 3, expected text"),
         ("n = ", "Invalid value (at end of document)"),
     ],
@@ -180,3 +191,59 @@ def test_what_cannot_be_is_refused_by_both(cli, folder, arguments, said):
     line = one_line(*cli(command, "pairs.jsonl", "--model", "m", *options))
     assert line.startswith(said)
     assert not (folder / "out").exists()
+
+
+VALUES = {
+    "int": "3",
+    "float": "0.5",
+    "bool": "true",
+    "str": "'x'",
+    "list": "[5]",
+    "table": "{ x = [1] }",
+    "date": "2020-01-01",
+}
+FITTING = {
+    "bool": {"bool"},
+    "int": {"int"},
+    "float": {"int", "float"},
+    "float | str": {"int", "float", "str"},
+    "Mapping[str, Any]": {"table"},
+}
+
+
+@pytest.mark.parametrize("key", sorted(KEYS))
+def test_no_key_takes_a_value_of_a_wrong_kind(tmp_path, monkeypatch, key):
+    monkeypatch.chdir(tmp_path)
+    types = {
+        each.name: str(each.type).removesuffix(" | None")
+        for kind in (Judging, Limits, JudgeSettings)
+        for each in fields(kind)
+    } | {"temperature": "float | str", "template": "str", "prices": "none of these"}
+    fitting = FITTING.get(types[key], {"str"} if types[key] == "str" or key == "again" else set())
+    for kind, value in VALUES.items():
+        model = "" if key == "model" else "model = 'simulated'\n"
+        Path("judge.toml").write_text(f"{model}{key} = {value}")
+        try:
+            JudgeFlags(config=Path("judge.toml")).settings()
+            refused = ""
+        except InputError as error:
+            refused = str(error)
+        if kind not in fitting:
+            assert refused.startswith(f"judge.toml: {key}"), (kind, refused)
+            assert ", expected " in refused
+        else:
+            assert not refused.startswith("judge.toml: "), kind
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("timeout = 'soon'", "judge.toml: timeout is 'soon', expected a number"),
+        ("timeout = -1", "timeout is -1, expected more than 0"),
+        ("timeout = nan", "timeout is nan, expected a finite number"),
+    ],
+)
+def test_the_timeout_of_a_batch(cli, tmp_path, monkeypatch, text, message):
+    monkeypatch.chdir(tmp_path)
+    Path("judge.toml").write_text(text)
+    assert one_line(*cli("batch", "send", "--config", "judge.toml")) == message

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from btdagg._core import InputError
+from btdagg._util.validation import as_number
 from btdagg.cli.common import Json, note, out, print_json, tables_of
 from btdagg.cli.judge_output import INCOMPLETE, say_estimate
 from btdagg.cli.judge_settings import (
@@ -270,6 +271,9 @@ def _each(
     from btdagg.judge.store import VoteStore
 
     keys = read_config(config)
+    timeout = as_number(keys.get("timeout", Judging.timeout), "timeout")
+    if timeout <= 0:
+        raise InputError(f"timeout is {timeout:g}, expected more than 0", argument="timeout")
 
     async def take(each: Batch, owner: Owner) -> int:
         client = ModelClient(
@@ -277,7 +281,7 @@ def _each(
             keys.get("base_url") or each.endpoint,
             key_variable=keys.get("key_variable"),
             headers=headers_of(keys.get("headers", {})),
-            timeout=keys.get("timeout", Judging.timeout),
+            timeout=timeout,
         )
         try:
             return 0 if await step(each, owner, BatchEndpoint.of(client)) else INCOMPLETE

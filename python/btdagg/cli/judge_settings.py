@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import os
 import tomllib
 from collections.abc import Callable, Mapping
@@ -174,7 +175,7 @@ class JudgeFlags:
         own = {each.name: keys[each.name] for each in fields(JudgeSettings) if each.name in keys}
         share = keys.get("allow_missing")
         if share is not None and not 0 <= share <= 1:
-            raise InputError(f"allow_missing is {share:g}, expected a share from 0 to 1")
+            raise InputError(f"allow_missing is {share}, expected a share from 0 to 1")
         provider = "" if keys["model"] == SIMULATED else provider_of(keys["model"])[0]
         if keys.get("batch") and (keys.get("stream") or provider not in ("openai", "anthropic")):
             other = "stream" if keys.get("stream") else f"--model {keys['model']}"
@@ -223,6 +224,32 @@ KEYS = {
     if each.name not in ("limits", "grace", "method", "judging", "rule")
 }
 """Defaults of the keys of a file, by name."""
+_ANNOTATIONS = {
+    each.name: str(each.type).removesuffix(" | None")
+    for kind in (Judging, Limits, JudgeSettings)
+    for each in fields(kind)
+} | {
+    "template": "str",
+    "temperature": "float | str",
+    "again": "str | list[str]",
+    "prices": "Mapping[str, float]",
+}
+_SEVERAL = {"float": ("numbers",), "str": ("texts",)}
+_CAME = {
+    int: "a number",
+    float: "a number",
+    str: "text",
+    list: "a list",
+    dict: "a table",
+}
+_EXPECTED: dict[str, tuple[tuple[type, ...], str]] = {
+    "bool": ((bool,), "true or false"),
+    "int": ((int,), "an integer"),
+    "float": ((int, float), "a number"),
+    "str": ((str,), "text"),
+    "float | str": ((int, float, str), 'a number or "default"'),
+    "str | list[str]": ((str, list), "text or a list of texts"),
+}
 
 
 def read_config(path: Path | None) -> dict[str, Any]:
@@ -231,18 +258,46 @@ def read_config(path: Path | None) -> dict[str, Any]:
         return {}
     try:
         keys = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # no TOML, no UTF-8, or a number of thousands of digits
         raise InputError(f"{path}: {error}") from None
     for name, value in keys.items():
         if name not in KEYS:
             nearest = get_close_matches(name, KEYS, n=1, cutoff=0)
             raise InputError(f"{path}: unknown key {name!r}, expected {nearest[0]!r}, for example")
-        default = KEYS[name]
-        kinds = next((kind for kind in (bool, str, Mapping) if isinstance(default, kind)), None)
-        if kinds is not None and not isinstance(value, kinds):
-            expected = {bool: "true or false", str: "text"}.get(kinds, "a table")
-            raise InputError(f"{path}: {name} is {value!r}, expected {expected}")
+        _check(path, name, value, _ANNOTATIONS[name])
     return keys
+
+
+def _check(path: Path, name: str, value: Any, annotation: str) -> None:
+    """Check the kind of a value of a file; no message shows one of headers."""
+    inside: dict[str, Any] = {}
+    if annotation.startswith("Mapping"):
+        inner = annotation.removeprefix("Mapping[str, ").removesuffix("]")
+        kinds: tuple[type, ...] = (dict,)
+        expected = " of ".join(["a table", *_SEVERAL.get(inner, ())])
+        if isinstance(value, dict) and inner in _SEVERAL:
+            inside = {f"{name}.{key}": each for key, each in value.items()}
+    else:
+        inner = "str"
+        kinds, expected = _EXPECTED[annotation]
+        if isinstance(value, list):
+            inside = {f"{name}[{place}]": each for place, each in enumerate(value)}
+    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+        shown = _CAME.get(type(value), "a date")
+        if isinstance(value, bool):
+            shown = str(value).lower()
+        elif isinstance(value, str | int | float) and not name.startswith("headers"):
+            shown = repr(value)
+        raise InputError(f"{path}: {name} is {shown}, expected {expected}")
+    for place, each in inside.items():
+        _check(path, place, each, inner)
+    if name == "extra":
+        try:
+            json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError):
+            raise InputError(
+                f"{path}: extra has a date or a number without end, expected values of JSON"
+            ) from None
 
 
 def with_judge_flags(
@@ -284,7 +339,7 @@ def parsed_temperature(value: str | float) -> float | None:
     """Parse a temperature; None leaves it to the endpoint."""
     try:
         return None if value == "default" else float(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise InputError(f"--temperature is {value!r}, expected a number or default") from None
 
 
@@ -318,7 +373,9 @@ def headers_of(table: Mapping[str, str]) -> dict[str, str]:
     for name, text in table.items():
         value = os.environ.get(text[1:]) if text.startswith("$") else text
         if value is None:
-            raise InputError(f"a header is {text}, and the environment has no variable {text[1:]}")
+            raise InputError(
+                f"header {name}: its value names an environment variable that is not set"
+            )
         values[name] = value
     return values
 
