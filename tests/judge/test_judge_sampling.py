@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 import multiprocessing
 import os
 import random
@@ -13,14 +14,15 @@ import pytest
 import sqlalchemy as sa
 
 from btdagg import InputError
-from btdagg.judge.client import ChatReply, FunctionClient, Usage, samples_of
+from btdagg.judge.client import ChatReply, FunctionClient, Reading, Usage, samples_of
 from btdagg.judge.errors import ChatError, EndpointError
 from btdagg.judge.judging import Judging
 from btdagg.judge.prices import Prices, size_of
 from btdagg.judge.provider import ModelClient
 from btdagg.judge.runs import Limits
 from btdagg.judge.sampling import sample
-from btdagg.judge.store import Owner, StoreError, VoteStore
+from btdagg.judge.store import Answered, Owner, StoreError, VoteStore
+from btdagg.judge.store.owner import Claimed
 from judging import ASKED, plan_of, read, rows_of, statuses_of
 
 FORK = multiprocessing.get_context("fork")
@@ -358,6 +360,26 @@ def test_the_cap_on_tokens_is_never_passed_and_nearly_reached(tmp_path, judge_se
     most = 300 + size_of(next(plan_of(1)).messages("AB")) + 8  # of one call
     assert cap - most <= used <= cap
     assert finished.stopped.startswith(f"the cap of {cap} tokens is reached: {used} are used")
+
+
+@pytest.mark.parametrize("n", [1.5, math.inf, math.nan, 10**30, -1, "5", None])
+def test_no_vote_is_lost_for_a_number_of_tokens_that_is_none(n):
+    claimed = Claimed("q", "AB", 0, 0)
+    reply = ChatReply("[[A]]", usage=Usage(n, 3.0, True, cost=math.inf))
+    answered = Answered.of_reply(claimed, reply, Reading("ok", 1), 1, None)
+    assert answered.prompt_tokens is None
+    assert (answered.completion_tokens, answered.reasoning_tokens) == (3, 1)
+    assert answered.cost is None
+
+
+@pytest.mark.parametrize("n", [1.5, math.inf, math.nan, 10**30])
+def test_votes_with_odd_numbers_of_tokens_are_stored(tmp_path, n):
+    def answer(request):
+        return ChatReply("[[A]]", usage=Usage(n, n, n))
+
+    run(tmp_path / "v.db", FunctionClient(answer), plan_of(2))
+    assert statuses_of(tmp_path / "v.db") == {"ok": 8}
+    assert {row["prompt_tokens"] for row in rows_of(tmp_path / "v.db")} == {None}
 
 
 def test_the_cap_on_cost_is_never_passed(tmp_path):

@@ -8,6 +8,7 @@ votes; beside an SQLite database it is a lock on a file.
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 from collections import defaultdict
@@ -83,6 +84,8 @@ class Answered:
         """What is kept of a reply to a sample after so many requests."""
         usage = reply.usage
         cost = None if usage is None else usage.cost if prices is None else prices.cost(usage)
+        if cost is not None and not math.isfinite(cost):
+            cost = None
         return cls(
             claimed.item,
             claimed.order,
@@ -92,9 +95,9 @@ class Answered:
             claimed.attempts + attempts,
             reading.confidence,
             _clean(reading.reason),
-            usage.prompt if usage else None,
-            usage.completion if usage else None,
-            usage.reasoning if usage else None,
+            _tokens(usage.prompt) if usage else None,
+            _tokens(usage.completion) if usage else None,
+            _tokens(usage.reasoning) if usage else None,
             cost,
             reply.latency,
             _clean(reply.model),
@@ -108,6 +111,15 @@ class Answered:
         """What is kept of a sample for which so many requests brought no reply."""
         key = claimed.item, claimed.order, claimed.sample
         return cls(*key, "failed", None, claimed.attempts + attempts, reason=_clean(reason))
+
+
+def _tokens(value: Any) -> int | None:
+    """Return a number of tokens that every database takes; None for what is none, such as 1.5."""
+    try:
+        number = int(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if number == value and 0 <= number < 2**63 else None
 
 
 def _clean(text: str) -> str:
