@@ -362,7 +362,7 @@ def test_the_cap_on_tokens_is_never_passed_and_nearly_reached(tmp_path, judge_se
     assert finished.stopped.startswith(f"the cap of {cap} tokens is reached: {used} are used")
 
 
-@pytest.mark.parametrize("n", [1.5, math.inf, math.nan, 10**30, -1, "5", None])
+@pytest.mark.parametrize("n", [1.5, math.inf, math.nan, 2**31, 10**30, -1, "5", None])
 def test_no_vote_is_lost_for_a_number_of_tokens_that_is_none(n):
     claimed = Claimed("q", "AB", 0, 0)
     reply = ChatReply("[[A]]", usage=Usage(n, 3.0, True, cost=math.inf))

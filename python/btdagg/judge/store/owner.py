@@ -119,7 +119,7 @@ def _tokens(value: Any) -> int | None:
         number = int(value)
     except (TypeError, ValueError, OverflowError):
         return None
-    return number if number == value and 0 <= number < 2**63 else None
+    return number if number == value and 0 <= number < 2**31 else None
 
 
 def _clean(text: str) -> str:
