@@ -271,6 +271,14 @@ def test_held_out_items_and_groups_are_left_out_of_the_neighbours():
     assert by_id.n_labels == 88
 
 
+@pytest.mark.parametrize("as_array", [np.array, list, lambda ids: np.array(ids, dtype=object)])
+def test_ids_are_left_out_whatever_their_type(as_array):
+    pair = (COUNTS, [1, 0, -1])
+    for ids in ([1, 2, 3], ["1", "2", "3"]):
+        for leave_out in ([2], ["2"], np.array([2]), {"2", "x"}):
+            assert btdagg.fit_prior([(*pair, as_array(ids))], leave_out=leave_out).n_labels == 2
+
+
 def tables(counts, labels):
     import polars as pl
 
@@ -327,6 +335,16 @@ def test_bad_arguments_are_named(tmp_path):
         lambda: btdagg.fit_prior([(*pair, ["x"] * 3)], leave_out=["x"]),
         "neighbour '1': leave_out leaves none of its items",
     )
+    for ids in ("q1", 3):
+        refused(
+            lambda ids=ids: btdagg.fit_prior([(*pair, ["q1"] * 3)], leave_out=ids),
+            f"leave_out is {ids!r}, expected a list of ids or groups",
+        )
+    for huge in ([[0, 0, 2**63], *COUNTS[1:]], [[2**62, 0, 2**62], *COUNTS[1:]]):
+        refused(
+            lambda huge=huge: btdagg.fit_prior([(huge, pair[1])]),
+            "neighbour '1': counts[0] has 2**63 votes or more, expected fewer",
+        )
     refused(lambda: prior.without("b"), "no neighbour 'b'; there are 1")
     refused(lambda: prior.without("1"), "names are all neighbours, expected one to be left")
     refused(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -207,7 +207,7 @@ def fit_prior(
         themselves. Those of an iterable are named by their numbers from 1.
     leave_out : collection
         Items, or groups of items, to leave out of every neighbour: those that the calibrated model
-        will be evaluated on.
+        will be evaluated on. Compared as text.
     alpha, kappa : float
         Smoothing constants of the features.
     weak_share : float
@@ -242,7 +242,9 @@ def fit_prior(
     by_name = neighbours
     if not isinstance(neighbours, Mapping):
         by_name = {str(number): pair for number, pair in enumerate(neighbours, 1)}
-    held_out = list(leave_out)
+    if isinstance(leave_out, str) or not isinstance(leave_out, Iterable):
+        raise InputError(argument="leave_out", came=leave_out, expected="a list of ids or groups")
+    held_out = {str(name) for name in leave_out}
     gathered = {}
     for name, pair in by_name.items():
         try:
@@ -252,7 +254,7 @@ def fit_prior(
     return Prior(gathered, alpha, kappa, weak_share)
 
 
-def _gathered(pair: Any, held_out: list[Any]) -> Neighbour:
+def _gathered(pair: Any, held_out: set[str]) -> Neighbour:
     """Return the distinct counts of a neighbour's items and how many there are of each label."""
     if not isinstance(pair, list | tuple) or len(pair) not in (2, 3) or pair[1] is None:
         raise InputError("want a pair (counts, labels), or with the items' groups a triple")
@@ -261,7 +263,11 @@ def _gathered(pair: Any, held_out: list[Any]) -> Neighbour:
         items = counts.labelled(labels)
         counts, labels = items.counts, items.labels
         names += [items.ids, *([] if items.groups is None else [items.groups])]
-    votes, gold = as_whole_counts(counts).astype(np.int64), as_labels(labels)
+    whole, gold = as_whole_counts(counts), as_labels(labels)
+    many = whole.sum(axis=1, dtype=np.float64) >= 2.0**63
+    if many.any():
+        raise InputError(f"counts[{many.argmax()}] has 2**63 votes or more, expected fewer")
+    votes = whole.astype(np.int64)
     same_length("labels", len(gold), "counts", len(votes))
     if not len(gold):
         raise InputError("labels is empty, expected at least one item")
@@ -271,7 +277,7 @@ def _gathered(pair: Any, held_out: list[Any]) -> Neighbour:
         kept = np.ones(len(votes), dtype=np.bool_)
         for of_items in names:
             same_length("groups", len(of_items), "counts", len(votes))
-            kept &= ~np.isin(np.asarray(of_items), held_out)
+            kept &= [str(name) not in held_out for name in np.asarray(of_items).tolist()]
         votes, gold = votes[kept], gold[kept]
         if not len(gold):
             raise InputError("leave_out leaves none of its items")
