@@ -361,6 +361,13 @@ def test_many_judges_and_samples():
             lambda _: OnlineTally(deduplicate=False).add([1], [0], [0]),
             "samples is given, expected None where deduplicate is False",
         ),
+        (lambda _: OnlineTally("x"), "model is 'x', expected a DavidsonModel"),
+        (lambda _: OnlineTally(rule="x"), "rule is 'x', expected a StoppingRule"),
+        (lambda tally: tally.merge(3), "other is 3, expected an OnlineTally"),
+        (
+            lambda tally: tally.add([2], [1], [0], n_threads=-1),
+            "n_threads is -1, expected an integer of at least 1",
+        ),
         (lambda _: OnlineTally(late="x"), "late is 'x', expected 'refuse' or 'drop'"),
         (
             lambda _: OnlineTally(DavidsonModel(1, 1, 1), RULE),

@@ -14,7 +14,14 @@ from btdagg import _core
 from btdagg._core import InputError
 from btdagg._util.files import FileFormat, read_whole, replace_file
 from btdagg._util.readable import readable
-from btdagg._util.validation import as_labels, as_numbers, same_index, same_length, unmasked
+from btdagg._util.validation import (
+    as_integer,
+    as_labels,
+    as_numbers,
+    same_index,
+    same_length,
+    unmasked,
+)
 from btdagg.model.davidson import DavidsonModel
 from btdagg.online.item_ids import Ids, as_ids
 from btdagg.online.rule import StoppingRule
@@ -96,6 +103,10 @@ class OnlineTally:
         deduplicate: bool = True,
         late: Literal["refuse", "drop"] = "refuse",
     ) -> None:
+        if not isinstance(model, DavidsonModel | None):
+            raise InputError(argument="model", came=model, expected="a DavidsonModel")
+        if not isinstance(rule, StoppingRule | None):
+            raise InputError(argument="rule", came=rule, expected="a StoppingRule")
         if rule is not None and model not in (None, rule.model):
             raise InputError(f"model is {model!r}, expected that of the rule, {rule.model!r}")
         if late not in ("refuse", "drop"):
@@ -153,6 +164,7 @@ class OnlineTally:
         same_length("votes", len(cast), "items", n_rows)
         same_index(items=items, votes=votes, samples=samples, judges=judges, orders=orders)
         numbers = self._samples(samples, n_rows)
+        n_threads = as_integer(n_threads, "n_threads", 1)
         with self._lock:
             known = dict(self._channels)
             channels = _number_channels(judges, orders, n_rows, known)
@@ -186,6 +198,8 @@ class OnlineTally:
             If the other's model, rule, kind of ids, `deduplicate` or `late` is another; this tally
             is then as it was.
         """
+        if not isinstance(other, OnlineTally):
+            raise InputError(argument="other", came=other, expected="an OnlineTally")
         for name in ("model", "rule", "deduplicate", "late"):
             mine, theirs = getattr(self, name), getattr(other, name)
             if mine != theirs:
