@@ -2,6 +2,7 @@
 
 import csv
 import math
+import re
 import sqlite3
 
 import numpy as np
@@ -198,6 +199,31 @@ def test_what_cannot_be_written_is_refused():
         MODEL.to_sql_query("duckdb", "votes", probabilities=True, max_votes=12)
     with pytest.raises(InputError, match="judge is None, expected the column of the judges' names"):
         PANEL.to_sql_query("duckdb", VotesTable("votes"))
+
+
+@pytest.mark.parametrize(
+    "wanted", [[], True, None, math.nan, math.inf, ["x", None], [1, False], {"x": 1}, [["x"]]]
+)
+def test_rows_are_chosen_by_texts_and_numbers(wanted):
+    with pytest.raises(InputError, match=r"where of 'keep' is .*, expected texts or finite number"):
+        VotesTable("votes", where={"keep": wanted})
+
+
+def test_values_of_rows_are_written_as_text():
+    wanted = ["x", 1, 0.5, np.int64(2)]
+    query = MODEL.to_sql_query("duckdb", VotesTable("votes", where={"keep": wanted}))
+    assert """(v."keep" AS VARCHAR) IN ('x', '1', '0.5', '2')""" in query
+    with pytest.raises(InputError, match="where is 'keep', expected a value for each column"):
+        VotesTable("votes", where="keep")
+
+
+@pytest.mark.parametrize("name", ["", [], ("main", ""), None, 3, "a\0b", ["votes", 1]])
+def test_what_is_no_name_is_refused(name):
+    message = re.escape(f"{name!r} is no name of a column or table")
+    with pytest.raises(InputError, match=message):
+        MODEL.to_sql("sqlite", plus=name)
+    with pytest.raises(InputError, match=message):
+        MODEL.to_sql_query("duckdb", VotesTable(name))
 
 
 # Votes to labels as a query

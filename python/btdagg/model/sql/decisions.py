@@ -76,9 +76,14 @@ def panel_to_sql(
         columns = {judge: [f"{side} {judge}" for side in SIDES] for judge in model.judges}
     quoted = {judge: [words.name(name) for name in names] for judge, names in columns.items()}
     names = [name for of_judge in quoted.values() for name in of_judge]
-    if set(columns) != set(model.judges) or len(set(names)) != len(names) != 3 * len(columns):
+    if (
+        set(columns) != set(model.judges)
+        or len(set(names)) < len(names)
+        or any(len(own) != 3 for own in quoted.values())
+    ):
         raise InputError(
-            f"columns is {columns!r}, expected three for each of {', '.join(model.judges)}"
+            f"columns is {columns!r}, expected three of its own for each "
+            f"of {', '.join(model.judges)}"
         )
     conditions = []
     for judge in model.judges:

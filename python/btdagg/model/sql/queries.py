@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from btdagg._core import InputError
 from btdagg.model.sql.decisions import (
     SIDES,
@@ -64,6 +66,16 @@ class VotesTable:
     judge: str | None = None
     where: Mapping[str, object] = field(default_factory=dict)
     numbers: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.where, Mapping):
+            raise InputError(argument="where", came=self.where, expected="a value for each column")
+        for column, wanted in self.where.items():
+            values = _several(wanted)
+            if not values or not all(map(_is_text_or_number, values)):
+                raise InputError(
+                    f"where of {column!r} is {wanted!r}, expected texts or finite numbers"
+                )
 
     @property
     def keys(self) -> dict[str, str]:
@@ -216,8 +228,8 @@ class _Steps:
             is_known = f"COALESCE({rows['judge']} IN ({words.texts(judges)}), FALSE)"
             rows["vote"] = f"CASE WHEN {is_known} THEN {rows['vote']} ELSE {UNREADABLE} END"
         conditions = [
-            f"CAST(v.{words.name(column)} AS {words.text}) IN ({words.texts(_texts(values))})"
-            for column, values in table.where.items()
+            f"CAST(v.{words.name(column)} AS {words.text}) IN ({words.texts(_texts(wanted))})"
+            for column, wanted in table.where.items()
         ]
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         steps.add("votes", source=f"{words.name(table.name)} AS v{where}", **rows)
@@ -318,5 +330,15 @@ def _as_table(votes: VotesTable | Name) -> VotesTable:
     return votes if isinstance(votes, VotesTable) else VotesTable(votes)
 
 
-def _texts(values: object) -> list[str]:
-    return [str(v) for v in values] if isinstance(values, list | tuple | set) else [str(values)]
+def _several(wanted: object) -> list[Any]:
+    return list(wanted) if isinstance(wanted, list | tuple | set | frozenset) else [wanted]
+
+
+def _texts(wanted: object) -> list[str]:
+    return [str(value) for value in _several(wanted)]
+
+
+def _is_text_or_number(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, str | int | float | np.number):
+        return False
+    return isinstance(value, str | int) or bool(np.isfinite(value))
