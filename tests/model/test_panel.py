@@ -228,6 +228,10 @@ def test_files_keep_every_bit(tmp_path):
         ({"judges": ["a"]}, "judges has 1 names, and counts has 2 judges"),
         ({"judges": ["a", "a"]}, "judges has 'a' twice"),
         ({"weights": [1, 0, 0, 0]}, "there is at most one labelled item, expected two or more"),
+        ({"weights": [1, 1, -1, 1]}, "weights[2] is -1.0, expected a finite number of at least 0"),
+        ({"weights": [1, np.nan, 1, 1]}, "weights[1] is nan, expected a finite number of at least"),
+        ({"weights": [1, 1, 1, np.inf]}, "weights[3] is inf, expected a finite number of at least"),
+        ({"provenance": {"judge": "x"}}, "provenance is {'judge': 'x'}, expected a Provenance"),
         ({"groups": [7, 7, 7, 7]}, "there is at most one group, expected two or more"),
         ({"alpha": 0}, "alpha is 0, expected a finite number above 0"),
         ({"seed": -1}, "seed is -1"),
@@ -282,6 +286,8 @@ def test_votes_and_labels_as_they_were_read():
         panel_counts(votes, judges=["x", "z"])
     with pytest.raises(InputError, match="labels is a list, expected what read_labels returns"):
         calibrate_panel(votes, labels.tolist())
+    with pytest.raises(InputError, match="counts are a table and weights an array: pass"):
+        calibrate_panel(votes, gold, weights=np.ones(60))
 
 
 def test_sql_decides_as_the_model_does():
@@ -310,8 +316,16 @@ def test_sql_decides_as_the_model_does():
         found = connection.execute(f"SELECT {model.to_sql('sqlite')} FROM c")
         assert found.fetchall() == [(None,), (None,)]
     assert all(len(model.to_sql(dialect)) < 100_000 for dialect in DIALECTS)
-    with pytest.raises(InputError, match=r"columns is .*, expected three for each of"):
-        model.to_sql("duckdb", columns={"x": ("a", "b", "c")})
+    names = ("a", "b", "c"), ("d", "e", "f"), ("g", "h", "i")
+    for columns in (
+        names[:1],
+        (names[0], names[0], names[2]),
+        (names[0], names[1], ("g", "h", "a")),
+        (names[0], names[1], ("g", "h")),
+        (names[0], ("d", "e"), ("g", "h", "i", "j")),
+    ):
+        with pytest.raises(InputError, match=r"columns is .*, expected three of its own for each"):
+            model.to_sql("duckdb", columns=dict(zip(model.judges, columns, strict=False)))
     with pytest.raises(InputError, match="dialect is 'oracle'"):
         model.to_sql("oracle")
 

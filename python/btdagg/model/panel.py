@@ -378,9 +378,17 @@ def calibrate_panel(
     >>> found.model.beta[0] > found.model.beta[1]
     True
     """
+    if not isinstance(provenance, Provenance | None):
+        raise InputError(argument="provenance", came=provenance, expected="a Provenance")
     if isinstance(counts, CountsItself):
         from btdagg.votes.panel import labelled_panel
 
+        if weights is not None:
+            raise InputError(
+                "counts are a table and weights an array: pass the arrays of "
+                "btdagg.votes.panel_counts",
+                argument="weights",
+            )
         provenance = Provenance.of(counts) if provenance is None else provenance
         panel = labelled_panel(counts, labels, judges=judges)
         counts, labels, judges = panel.counts, panel.labels, panel.judges
@@ -392,6 +400,11 @@ def calibrate_panel(
     alpha, kappa = as_number(alpha, "alpha"), as_number(kappa, "kappa")
     weight = np.ones(len(gold)) if weights is None else as_weights(weights, soft=False)
     same_length("weights", len(weight), "counts", len(array))
+    bad = ~(np.isfinite(weight) & (weight >= 0))
+    if bad.any():
+        row = int(bad.argmax())
+        expected = "a finite number of at least 0"
+        raise InputError(argument="weights", row=row, came=float(weight[row]), expected=expected)
     group = np.arange(len(gold)) if groups is None else as_groups(groups, "counts", len(gold))
     seed = as_integer(seed, "seed", 0)
     rows = np.flatnonzero(weight > 0)
