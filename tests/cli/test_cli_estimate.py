@@ -154,6 +154,7 @@ def test_probabilities_are_a_column_of_the_labels(cli, folder):
         (["--by", "language"], "votes.csv: no column 'language'"),
         (["--by", "judge"], "column judge: item 'q0' has 'x' and 'y', expected a column that says"),
         (["--by", "vote"], "expected a column that says something of items"),
+        (["--by", "item"], "by is 'item', expected a column that says something of items"),
         (["--systems", "task"], "--systems is 'task', expected the two columns"),
         (["--systems", "task,task"], "--systems is 'task,task', expected the two columns"),
         (["--baseline", "m"], "--baseline is for --systems"),

@@ -447,6 +447,8 @@ def small(**change):
         ({"system_a": ["x"] * 11}, "system_a has 11 rows, expected 12 as in counts"),
         ({"system_a": [*"xxxxyyyyzzz", None]}, r"system_a\[11\] is None, expected a system for"),
         ({"system_a": [*np.arange(11.0), np.nan]}, r"system_a\[11\] is nan, expected a system for"),
+        ({"system_a": [*"xxxxyyyyzzz", np.nan]}, r"system_a\[11\] is nan, expected a system for"),
+        ({"system_a": [1] * 12}, "^system_a and system_b mix values that cannot be compared"),
         ({"system_b": list("yyxyzzzzxxxx")}, r"system_b\[2\] is 'x' as system_a\[2\] is, "
                                              r"expected two"),
         ({"baseline": "q"}, "baseline is 'q', expected one of the systems 'x', 'y', 'z'"),

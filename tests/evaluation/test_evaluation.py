@@ -276,6 +276,7 @@ def test_without_a_test_there_are_scores_and_no_ranks():
 COMPARE_ERRORS = [
     ({"labels": [0] * 9}, "labels has 9 rows, expected 10 as in counts"),
     ({"groups": [0] * 11}, "groups has 11 rows, expected 10 as in items"),
+    ({"groups": ["a"] * 9 + [np.nan]}, "groups[9] is nan, expected a group for every item"),
     ({}, "all 10 labels are 0, expected at least two different ones"),
 ]  # fmt: skip
 

@@ -302,15 +302,26 @@ def as_losses(losses: ArrayLike, name: str, shape: str) -> NDArray[np.float64]:
     return np.ascontiguousarray(array, dtype=np.float64)
 
 
+def as_names(values: ArrayLike, name: str) -> NDArray[Any]:
+    """Return names as an (n,) array, in which what is missing in a list is no text."""
+    names = np.asarray(unmasked(values, name))
+    texts: Any = values if isinstance(values, list | tuple) and names.dtype.kind == "U" else ()
+    if any(not isinstance(value, str) and is_missing(value) for value in texts):
+        names = np.array(texts, dtype=object)  # NumPy writes NaN out as text
+    return _shaped(names, name, 1, "one dimension")
+
+
 def as_groups(
     groups: ArrayLike, other: str, n_items: int, name: str = "groups"
 ) -> NDArray[np.int64]:
     """Return the group of each item as a number from 0, in the order of the groups' names."""
-    names = _shaped(np.asarray(unmasked(groups, name)), name, 1, "one dimension")
+    names = as_names(groups, name)
     same_length(name, len(names), other, n_items)
-    present = names == names
     if names.dtype.kind == "O":
-        present &= np.array([value is not None for value in names], dtype=np.bool_)
+        has = (isinstance(value, str | int) or not is_missing(value) for value in names)
+        present = np.fromiter(has, np.bool_, len(names))
+    else:
+        present = names == names
     what = "group" if name == "groups" else "value"
     _all_good(np.asarray(present), names, name, f"a {what} for every item")
     try:

@@ -93,9 +93,10 @@ def all_items(
     """
     votes = with_task(votes, labels)
     columns = ["task"] if "task" in votes.columns else []
-    if by == "vote":
-        raise InputError("by is 'vote', expected a column that says something of items")
     told = [*([] if by is None else [by]), *(systems or ())]
+    for name in {"vote", "item"}.intersection(told):
+        argument = "by is" if name == by else "systems has"
+        raise InputError(f"{argument} {name!r}, expected a column that says something of items")
     require(votes, told)
     if probability is not None:
         require(labels, [probability])

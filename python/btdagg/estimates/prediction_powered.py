@@ -15,12 +15,12 @@ from btdagg._util.readable import readable
 from btdagg._util.validation import (
     as_groups,
     as_integer,
+    as_names,
     as_number,
     as_numbers,
     as_outcomes,
     same_index,
     same_length,
-    unmasked,
 )
 from btdagg.estimates.population import Domain, Population
 from btdagg.estimates.proxy import DistinctCounts, Predictor, as_any_counts, cross_fitted, fixed
@@ -329,6 +329,8 @@ def _as_quantity(name: str) -> str:
 def _inverse(probabilities: ArrayLike, outcomes: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return one over the probability of each item to be labelled."""
     array = as_numbers(probabilities, "probabilities").astype(np.float64)
+    if array.ndim != 1:
+        raise InputError(f"probabilities has shape {array.shape}, expected ({len(outcomes)},)")
     same_length("probabilities", len(array), "counts", len(outcomes))
     unlabelled = np.isnan(outcomes[:, 0])
     good = ((array > 0) & (array <= 1)) | (np.isnan(array) & unlabelled)
@@ -344,7 +346,7 @@ def _inverse(probabilities: ArrayLike, outcomes: NDArray[np.float64]) -> NDArray
 
 def _values_of(by: ArrayLike, n_items: int) -> tuple[list[Any], NDArray[np.int64]]:
     """Return the values of a column, in order, and the number of each item's."""
-    values = np.asarray(unmasked(by, "by"))
+    values = as_names(by, "by")
     numbers = as_groups(values, "counts", n_items, "by")
     names = np.empty(int(numbers.max()) + 1, dtype=values.dtype)
     names[numbers] = values

@@ -10,7 +10,7 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg._util.display import Drawn
 from btdagg._util.readable import readable
-from btdagg._util.validation import is_missing, same_index, same_length, unmasked
+from btdagg._util.validation import as_names, is_missing, same_index, same_length
 from btdagg.estimates.prediction_powered import population_of
 from btdagg.estimates.proxy import DistinctCounts, Predictions
 from btdagg.estimates.strengths import Comparisons, Standings, corrected_strengths
@@ -259,13 +259,18 @@ def _systems_of(
     """Return names of all systems in order, and the numbers of the two of each item."""
     columns = []
     for argument, values in (("system_a", system_a), ("system_b", system_b)):
-        names = np.asarray(unmasked(values, argument)).tolist()
+        names = as_names(values, argument).tolist()
         same_length(argument, len(names), "counts", n_items)
         for missing in filter(is_missing, set(names)):
             row = next(row for row, name in enumerate(names) if name is missing)
             raise InputError(f"{argument}[{row}] is {missing}, expected a system for every item")
         columns.append(names)
-    systems = sorted({*columns[0], *columns[1]})
+    try:
+        systems = sorted({*columns[0], *columns[1]})
+    except TypeError:
+        raise InputError(
+            "system_a and system_b mix values that cannot be compared, expected names of one type"
+        ) from None
     number = {name: place for place, name in enumerate(systems)}
     a, b = (np.array([number[name] for name in names], dtype=np.int64) for names in columns)
     if (a == b).any():

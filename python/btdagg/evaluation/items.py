@@ -13,10 +13,10 @@ from btdagg._util.folds import numbered
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
     as_labels,
+    as_names,
     as_whole_counts,
     same_index,
     same_length,
-    unmasked,
 )
 from btdagg.votes.evidence import Evidence
 from btdagg.votes.join import labelled
@@ -61,7 +61,7 @@ class LabelledItems:
         same_index(counts=evidence, labels=labels, groups=groups)
         if not len(gold):
             raise InputError("labels is empty, expected at least one item")
-        group = None if groups is None else np.asarray(unmasked(groups, "groups"))
+        group = None if groups is None else as_names(groups, "groups")
         self.__dict__.update(evidence=own, labels=gold, groups=group)
 
     def __len__(self) -> int:
