@@ -8,6 +8,7 @@ from fractions import Fraction
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -444,6 +445,9 @@ PAIRED_ERRORS = [
     ({"seed": 2**64}, f"seed is {2**64}, expected an integer of at most {2**64 - 1}"),
     ({"groups": [0, 1]}, "groups has 2 rows, expected 3 as in a"),
     ({"groups": [0, np.nan, 1]}, "groups[1] is nan, expected a group for every item"),
+    ({"groups": ["a", np.nan, "b"]}, "groups[1] is nan, expected a group for every item"),
+    ({"groups": ("a", None, "b")}, "groups[1] is None, expected a group for every item"),
+    ({"groups": ["a", pd.NA, "b"]}, "groups[1] is <NA>, expected a group for every item"),
     ({"groups": np.array([1, "x", 2], dtype=object)},
         "groups mixes values that cannot be compared, expected names of one type"),
     ({"a": [0, 0.5, 0], "method": "exact"}, "a[1] - b[1] is 0.5, expected integers up to 2^51 in "
@@ -485,6 +489,14 @@ def test_pairs_that_cannot_be_tested_are_refused(arguments, message):
 
 ASYMMETRIC = [[1, 0.2], [0.3, 1]]
 OTHER_ERRORS = [
+    (lambda: combine_pvalues([0.1, 0.2], rule="median"),
+        "rule is 'median', expected one of twice-median, mean"),
+    (lambda: combine_pvalues(0.5),
+        "pvalues is 0.5, expected an array with a p-value of each split"),
+    (lambda: split_pvalues([]), "losses is empty, expected at least one split"),
+    (lambda: split_pvalues([np.eye(2), np.ones((3, 2))]),
+        "losses[1] has 3 rows, expected 2 as in losses[0]"),
+    (lambda: split_pvalues([np.eye(2)], groups=[]), "groups has 0 rows, expected 1 as in losses"),
     (lambda: combine_pvalues([]), "pvalues is empty, expected at least one number"),
     (lambda: combine_pvalues([[0.5, 1.5]]), "pvalues[0, 1] is 1.5, expected a number from 0 to 1"),
     (lambda: holm([0.5, np.nan]), "pvalues[1] is nan, expected a number from 0 to 1"),

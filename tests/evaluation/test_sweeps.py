@@ -9,7 +9,7 @@ import pytest
 from btdagg import InputError, calibrate, majority_vote, read_labels, read_votes
 from btdagg.evaluation import Protocol, RandomSplits, evaluate, sweep_calibration
 from btdagg.methods import Davidson, MajorityVote
-from btdagg.paper import ablate
+from btdagg.paper import ablate, compare_orders
 from draws import random_splits
 
 
@@ -141,6 +141,14 @@ def test_the_largest_size_alone_is_what_evaluate_finds():
         assert (curve.accuracy[0] == method.accuracy).all()
 
 
+CALLS = [
+    evaluate,
+    lambda votes, labels, **options: sweep_calibration(votes, labels, [10], **options),
+    lambda votes, labels, **options: ablate(votes, labels, "order", **options),
+    lambda votes, labels, **options: compare_orders(votes, labels, 2, **options),
+]
+
+
 def test_sweeps_say_what_is_wrong():
     votes, labels = made(templates=("p",))
     votes, labels = read_votes(table(votes)), read_labels(table(labels))
@@ -152,6 +160,11 @@ def test_sweeps_say_what_is_wrong():
         sweep_calibration(votes, labels, [10, 0])
     with pytest.raises(InputError, match=r"^calibrating on 60 of 60 items leaves none"):
         sweep_calibration(votes, labels, [10, 60])
+    for refused in CALLS:
+        with pytest.raises(TypeError, match=r"unexpected keyword argument 'protocl'$"):
+            refused(votes, labels, protocl=1)
+        with pytest.raises(InputError, match=r"^labels is a ndarray, expected what read_labels"):
+            refused(votes, np.zeros(60))
 
 
 # Ablations

@@ -221,7 +221,11 @@ def test_evidence_is_an_array_of_counts_that_can_be_indexed():
         ),
         (
             {"confidences": Confidences(*[np.ones((2, 3))] * 3)},
-            "confidences has 2 rows, expected 1 as in counts",
+            "confidences.total has shape (2, 3), expected (1, 3) as counts",
+        ),
+        (
+            {"confidences": Confidences(np.ones((1, 3)), np.ones(1), np.ones((1, 3)))},
+            "confidences.least has shape (1,), expected (1, 3) as counts",
         ),
     ],
 )

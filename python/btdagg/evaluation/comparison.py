@@ -21,7 +21,7 @@ from btdagg.methods.base import decisions_of, is_written, needs_of
 from btdagg.methods.registry import aggregators_or_usual
 from btdagg.votes import Labels, Table, Votes
 from btdagg.votes.evidence import Evidence
-from btdagg.votes.join import labels_of, with_task
+from btdagg.votes.join import labels_of, require_labels, with_task
 from btdagg.votes.table import text
 
 if TYPE_CHECKING:
@@ -218,11 +218,14 @@ def evaluate_at(
 
     `regrouped` makes other parts of those of the votes, such as those of a panel.
     """
+    for name in options.keys() - Options.__annotations__.keys():
+        raise TypeError(f"unexpected keyword argument {name!r}")
     # Checked here, so that a bad argument is not reported as a fault of the data.
     points[0].protocol.require_intervals()
     methods = aggregators_or_usual(options.get("aggregators"))
     if not isinstance(votes, Votes):
         raise InputError(f"votes is a {type(votes).__name__}, expected what read_votes returns")
+    require_labels(labels)
     if not len(labels.ids):
         raise InputError(f"{labels.source}: no item has a label")
     votes = with_task(votes, labels)

@@ -19,7 +19,7 @@ from btdagg.methods import Aggregator, Davidson, MajorityVote, Panel
 from btdagg.methods.panel import OneJudge
 from btdagg.votes import Labels, Votes, align
 from btdagg.votes.evidence import Evidence
-from btdagg.votes.join import LabelledCounts, labels_of
+from btdagg.votes.join import LabelledCounts, labels_of, require_labels
 from btdagg.votes.panel import panel_counts
 from btdagg.votes.table import require
 
@@ -98,6 +98,7 @@ def evaluate_panel(
     """
     if not isinstance(votes, Votes):
         raise InputError(f"votes is a {type(votes).__name__}, expected what read_votes returns")
+    require_labels(labels)
     require(votes, [panel])
     columns = [name for name in USUAL if name in (*votes.columns, *labels.columns)]
     by = [name for name in columns if name not in (panel, "judge")] if by is None else list(by)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
@@ -181,7 +181,13 @@ def split_pvalues(
     (splits, methods, methods) array
         P-values of each split as in `pairwise_pvalues`; `combine_pvalues` combines them.
     """
+    if not len(losses):
+        raise InputError("losses is empty, expected at least one split")
+    n_methods = [len(as_losses(split, "losses", "(methods, items)")) for split in losses]
+    for number, n in enumerate(n_methods):
+        same_length(f"losses[{number}]", n, "losses[0]", n_methods[0])
     of_splits = [None] * len(losses) if groups is None else groups
+    same_length("groups", len(of_splits), "losses", len(losses))
     return np.stack(
         [
             _pairwise(_test("two-sided", method, n_resamples, seed, number), split, group, 1)
@@ -242,7 +248,11 @@ def combine_pvalues(pvalues: ArrayLike, *, rule: Rule = "twice-median") -> NDArr
     Bühlmann, P-values for high-dimensional regression, JASA 104 (2009); Vovk and Wang, Combining
     p-values via averaging, Biometrika 107 (2020).
     """
+    if rule not in get_args(Rule):
+        raise InputError(f"rule is {rule!r}, expected one of {', '.join(get_args(Rule))}")
     array = as_probabilities(pvalues, "pvalues")
+    if not array.ndim:
+        raise InputError(f"pvalues is {array}, expected an array with a p-value of each split")
     if len(array) == 1:
         return np.array(array[0])
     if rule == "mean":

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
+from btdagg._core import InputError
 from btdagg._util.readable import readable
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.items import LabelledItems
@@ -106,6 +107,8 @@ def regime_of(low: float, high: float) -> CorrectionRegime:
     ----------
     The paper's appendix on fitted parameters and its table of them.
     """
+    if not 0 < low <= high:
+        raise InputError(f"low is {low} and high is {high}, expected 0 < low <= high")
     if low >= _HIGH:
         return CorrectionRegime.HIGH_CORRECTION
     return CorrectionRegime.LOW_CORRECTION if high <= _LOW else CorrectionRegime.MISMATCHED

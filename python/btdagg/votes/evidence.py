@@ -86,7 +86,13 @@ class Evidence:
     def __post_init__(self) -> None:
         object.__setattr__(self, "counts", as_counts(self.counts))
         if self.confidences is not None:
-            same_length("confidences", len(self.confidences.total), "counts", len(self))
+            for name, values in vars(self.confidences).items():
+                if np.shape(values) != (len(self), 3):
+                    raise InputError(
+                        f"confidences.{name} has shape {np.shape(values)}, expected "
+                        f"({len(self)}, 3) as counts",
+                        argument="confidences",
+                    )
         decisions = {
             name: as_partial_labels(decided, f"decisions of {name}")
             for name, decided in self.decisions.items()

@@ -80,8 +80,7 @@ def align(ids: ArrayLike, counts: ArrayLike, labels: Labels) -> LabelledCounts:
     same_index(ids=ids, counts=counts)
     ids, counts = np.asarray(unmasked(ids, "ids")), as_counts(counts)
     same_length("counts", len(counts), "ids", len(ids))
-    if not isinstance(labels, Labels):
-        raise InputError(f"labels is a {type(labels).__name__}, expected what read_labels returns")
+    require_labels(labels)
     is_integer = ids.dtype.kind in "iu"
     items = pl.Series(ids) if is_integer else pl.Series(list(map(str, ids)), dtype=pl.String)
     return _joined(items, ids, counts, labels)
@@ -112,6 +111,12 @@ def labelled(
     return items.counts, items.labels, items.groups if groups is None else groups
 
 
+def require_labels(labels: object) -> None:
+    """Check that labels are a table."""
+    if not isinstance(labels, Labels):
+        raise InputError(f"labels is a {type(labels).__name__}, expected what read_labels returns")
+
+
 def labels_of(labels: Labels, votes: Table) -> Labels:
     """Return the labels of the tasks of some votes, if both have tasks; else all labels."""
     if "task" not in labels.columns or "task" not in votes.columns:
@@ -124,6 +129,7 @@ def labels_of(labels: Labels, votes: Table) -> Labels:
 
 def with_task(votes: AnyTable, labels: Labels) -> AnyTable:
     """Return votes with a column `task` from the labels, if only the labels have one."""
+    require_labels(labels)
     if "task" in votes.columns or "task" not in labels.columns:
         return votes
     items = text(labels, "item")
