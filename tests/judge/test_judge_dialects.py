@@ -300,6 +300,24 @@ def test_gemini_gives_log_probabilities():
     assert reply.token_logprobs == (-0.5,)
 
 
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+@pytest.mark.parametrize("change", [{"host": "elsewhere.example"}, {"port": 9}, {"scheme": "http"}])
+def test_no_key_goes_to_where_a_request_is_sent_on(dialect, change):
+    asked = []
+
+    def handle(request):
+        asked.append(request.headers)
+        to = request.url.copy_with(**change)
+        return httpx2.Response(307, headers={"location": str(to)})
+
+    transport = httpx2.MockTransport(handle)
+    address, variable = "https://models.example/v1", dialect.variable
+    with pytest.raises(ChatError):
+        complete(dialect.client_of(address, transport=transport, key_variable=variable))
+    assert KEY in " ".join(asked[0].values())
+    assert not any(KEY in " ".join(sent.values()) for sent in asked[1:])
+
+
 def test_limits_of_anthropic_are_read():
     headers = {
         "date": "Sun, 06 Nov 1994 08:49:00 GMT",

@@ -491,13 +491,15 @@ class ModelClient:
         )
 
     async def _add_headers(self, request: httpx2.Request) -> None:
-        """Add the headers of the user, unless a redirection leads to another server."""
-        is_own = request.url.host == urlsplit(self.name).hostname
-        for name, value in self.headers.items():
-            if is_own:
-                request.headers[name] = value
-            else:
-                request.headers.pop(name, None)
+        """Add the headers of the user; to another server, by a redirection, no key goes either."""
+        import httpx2
+
+        own, url = httpx2.URL(self.base_url), request.url
+        if (url.scheme, url.host, url.port) == (own.scheme, own.host, own.port):
+            request.headers.update(self.headers)
+            return
+        for name in (*self.headers, "authorization", "x-api-key", "x-goog-api-key"):
+            request.headers.pop(name, None)
 
 
 def client_of(model: str, base_url: str | None = None, **options: Any) -> ChatClient:
