@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from btdagg._core import InputError
+from btdagg._util.addresses import without_credentials
 from btdagg._util.validation import as_number
 from btdagg.cli.common import Json, note, out, print_json, tables_of
 from btdagg.cli.judge_output import INCOMPLETE, say_estimate
@@ -276,11 +277,12 @@ def _each(
         raise InputError(f"timeout is {timeout:g}, expected more than 0", argument="timeout")
 
     async def take(each: Batch, owner: Owner) -> int:
+        own = keys if _is_for(keys, each) else {}
         client = ModelClient(
             each.provider,
-            keys.get("base_url") or each.endpoint,
-            key_variable=keys.get("key_variable"),
-            headers=headers_of(keys.get("headers", {})),
+            own.get("base_url") or each.endpoint,
+            key_variable=own.get("key_variable"),
+            headers=headers_of(own.get("headers", {})),
             timeout=timeout,
         )
         try:
@@ -303,6 +305,15 @@ def _each(
         with opened.owner() as owner:
             statuses = asyncio.run(all_of_them(opened, owner))
     return _FAULT if _FAULT in statuses else max(statuses)
+
+
+def _is_for(keys: Mapping[str, Any], each: Batch) -> bool:
+    """Whether the endpoint of a file's keys is that of a batch; no other one sees its key."""
+    from btdagg.judge.providers import provider_of
+
+    if keys.get("base_url"):
+        return without_credentials(keys["base_url"]) == each.endpoint
+    return not keys.get("model") or provider_of(keys["model"])[0] == each.provider
 
 
 def _say(found: Collected) -> None:

@@ -26,6 +26,7 @@ _MARK = "btdagg_batch"  # field of a batch's metadata
 _PASSES = ("transient", "limited", "protocol")  # faults that may pass
 _ATTEMPTS = 8
 _PAGES = 50  # of batches, 100 each, that are looked through for one
+_SYSTEM = ("system", "developer")  # roles of instructions, which have a field of their own
 _SKEW = 600.0  # seconds by which clocks may differ
 # Statuses of HTTP that Anthropic's errors would have.
 _STATUSES = {
@@ -66,6 +67,8 @@ class BatchEndpoint:
     be looked up first.
     """
 
+    has_marks = True  # by which a batch is known for sure
+
     def __init__(self, client: ModelClient) -> None:
         self.client = client
         self.name = client.name
@@ -87,7 +90,11 @@ class BatchEndpoint:
         async def call() -> str:
             with file.open("rb") as opened:
                 made = await self._call(
-                    "POST", "/files", data={"purpose": "batch"}, files={"file": (file.name, opened)}
+                    "POST",
+                    "/files",
+                    "id",
+                    data={"purpose": "batch"},
+                    files={"file": (file.name, opened)},
                 )
             return str(made["id"])
 
@@ -105,6 +112,7 @@ class BatchEndpoint:
         made = await self._call(
             "POST",
             "/batches",
+            "id",
             json={
                 "input_file_id": batch.input_file,
                 "endpoint": "/v1/chat/completions",
@@ -116,17 +124,29 @@ class BatchEndpoint:
         return str(made["id"])
 
     async def find(self, batch: Batch, taken: set[str]) -> str | None:
-        """Return what the endpoint calls a batch, if it was made; others are `taken`."""
+        """Return what the endpoint calls a batch, if it was made; others are `taken`.
+
+        Raises
+        ------
+        EndpointError
+            If it may be one of several.
+        """
+        found: list[str] = []
         after: dict[str, str] = {}
         for _ in range(_PAGES):
             page = await self.patiently(partial(self._listed, after))
-            for each in page.get("data") or ():
-                if str(each["id"]) not in taken and self._is_of(batch, each):
-                    return str(each["id"])
-            if not page.get("data") or not page.get("has_more"):
+            listed = page["data"] or ()
+            mine = [str(each["id"]) for each in listed if self._is_of(batch, each)]
+            found += [remote for remote in mine if remote not in taken]
+            if (found and self.has_marks) or not listed or not page.get("has_more"):
                 break
-            after = {"after": page["data"][-1]["id"]}
-        return None
+            after = {"after": listed[-1]["id"]}
+        if len(found) > 1 and not self.has_marks:
+            raise EndpointError(
+                f"{self.name}: batch {batch.id} may be any of {', '.join(found)}, expected one "
+                f"batch of {batch.n_requests} requests"
+            )
+        return found[0] if found else None
 
     async def look(self, remote: str) -> RemoteBatch:
         """Return how far a batch is.
@@ -136,7 +156,7 @@ class BatchEndpoint:
         ChatError
             Also for a fault that may pass.
         """
-        batch = await self._call("GET", f"/batches/{remote}")
+        batch = await self._call("GET", f"/batches/{remote}", "status")
         errors = (batch.get("errors") or {}).get("data") or ()
         said = "; ".join(f"{each.get('code')}: {each.get('message')}" for each in errors[:3])
         counts = batch.get("request_counts") or {}
@@ -152,7 +172,7 @@ class BatchEndpoint:
 
     async def cancel(self, remote: str) -> None:
         """Have a batch ended; what is answered by then can be collected."""
-        await self.patiently(lambda: self._call("POST", f"/batches/{remote}/cancel"))
+        await self.patiently(lambda: self._call("POST", f"/batches/{remote}/cancel", "id"))
 
     async def results(self, remote: RemoteBatch) -> dict[str, Result]:
         """Results of a batch by key, all that there are: what is missing would be bought again."""
@@ -185,7 +205,7 @@ class BatchEndpoint:
         return {"Authorization": f"Bearer {self.client.key}"} if self.client.key else {}
 
     async def _listed(self, query: Mapping[str, str]) -> Any:
-        return await self._call("GET", "/batches", params={"limit": 100, **query})
+        return await self._call("GET", "/batches", "data", params={"limit": 100, **query})
 
     def _is_of(self, batch: Batch, listed: Mapping[str, Any]) -> bool:
         mark = (listed.get("metadata") or {}).get(_MARK)
@@ -200,18 +220,21 @@ class BatchEndpoint:
 
     # HTTP
 
-    async def _call(self, method: str, path: str, **options: Any) -> Any:
-        """Make a request; return its reply.
+    async def _call(self, method: str, path: str, key: str, **options: Any) -> dict[str, Any]:
+        """Make a request; return its reply, which has a key.
 
         Raises
         ------
         ChatError
-            If there is none, or it is an error.
+            If there is none, or it is an error or something else.
         """
         try:
-            return json.loads(await self._content(method, path, **options))
+            reply = json.loads(await self._content(method, path, **options))
         except ValueError:
             raise ChatError("the reply is no JSON", "protocol", may_cost=True) from None
+        if not isinstance(reply, dict) or key not in reply:
+            raise ChatError(f"expected a reply with {key!r}", "protocol", may_cost=True)
+        return reply
 
     async def _read(self, path: str) -> list[Result]:
         content, results = await self._content("GET", path), []
@@ -252,14 +275,16 @@ class BatchEndpoint:
 class AnthropicBatches(BatchEndpoint):
     """Message batches of Anthropic, whose requests come with the call that makes them.
 
-    They have no metadata: one that may have been made is known by when it was, and by its number of
-    requests.
+    They have no metadata: one that may have been made is guessed by when it was, and by its number
+    of requests. Whether the guess is right its results say, whose keys no other batch has.
     """
+
+    has_marks = False
 
     def line(self, key: str, body: Mapping[str, Any], request: ChatRequest) -> dict[str, Any]:
         """Return a request as files have it; `body` has the settings, `request` the messages."""
-        system = [m["content"] for m in request.messages if m["role"] == "system"]
-        others = [dict(m) for m in request.messages if m["role"] != "system"]
+        system = [m["content"] for m in request.messages if m["role"] in _SYSTEM]
+        others = [dict(m) for m in request.messages if m["role"] not in _SYSTEM]
         params = {name: value for name, value in body.items() if name != "system"}
         params |= {"system": "\n\n".join(system)} if system else {}
         return {"custom_id": key, "params": {**params, "messages": others}}
@@ -273,12 +298,14 @@ class AnthropicBatches(BatchEndpoint):
         lines = Path(batch.file).read_bytes().splitlines()
         content = b'{"requests": [' + b",".join(lines) + b"]}"
         headers = {"Content-Type": "application/json", "Idempotency-Key": Path(batch.file).name}
-        made = await self._call("POST", "/v1/messages/batches", content=content, headers=headers)
+        made = await self._call(
+            "POST", "/v1/messages/batches", "id", content=content, headers=headers
+        )
         return str(made["id"])
 
     async def look(self, remote: str) -> RemoteBatch:
         """Return how far a batch is."""
-        batch = await self._call("GET", f"/v1/messages/batches/{remote}")
+        batch = await self._call("GET", f"/v1/messages/batches/{remote}", "processing_status")
         counts = batch.get("request_counts") or {}
         status = batch["processing_status"]
         return RemoteBatch(
@@ -291,14 +318,16 @@ class AnthropicBatches(BatchEndpoint):
 
     async def cancel(self, remote: str) -> None:
         """Have a batch ended; what is answered by then can be collected."""
-        await self.patiently(lambda: self._call("POST", f"/v1/messages/batches/{remote}/cancel"))
+        path = f"/v1/messages/batches/{remote}/cancel"
+        await self.patiently(lambda: self._call("POST", path, "id"))
 
     def _headers(self) -> dict[str, str]:
         return {"x-api-key": self.client.key, "anthropic-version": "2023-06-01"}
 
     async def _listed(self, query: Mapping[str, str]) -> Any:
         after = {"after_id": query["after"]} if query else {}
-        return await self._call("GET", "/v1/messages/batches", params={"limit": 100, **after})
+        params = {"limit": 100, **after}
+        return await self._call("GET", "/v1/messages/batches", "data", params=params)
 
     def _is_of(self, batch: Batch, listed: Mapping[str, Any]) -> bool:
         made = datetime.fromisoformat(str(listed["created_at"]).replace("Z", "+00:00")).timestamp()

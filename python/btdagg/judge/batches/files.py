@@ -25,9 +25,12 @@ MOST_REQUESTS, MOST_BYTES = 50_000, 200_000_000  # of a file
 _STRETCH = 500  # samples that are claimed at a time
 
 
-def key_of_sample(item: str, order: Order, sample: int) -> str:
-    """Return the key of a sample's request: short whatever the item, and the same in any batch."""
-    return f"btdagg-{digest_of([item, order, sample])[:40]}"
+def key_of_sample(file: str, item: str, order: Order, sample: int) -> str:
+    """Return the key of a sample's request: short whatever the item, and in no other file.
+
+    `file` is the name of a file, which nobody else's has: so a batch is known by its results.
+    """
+    return f"btdagg-{digest_of([file, item, order, sample])[:40]}"
 
 
 @dataclass
@@ -134,8 +137,9 @@ class BatchWriter:
                 break
             line = await self._line(sample, requests[place])
             is_full = len(self._in_file) >= MOST_REQUESTS
-            if is_full or self._n_bytes + len(line) > MOST_BYTES:
+            if self._in_file and (is_full or self._n_bytes + len(line) > MOST_BYTES):
                 self._end_file()
+                line = await self._line(sample, requests[place])  # its key is of the file
             self._begun_file().write(line)
             self._n_bytes += len(line)
             self._in_file.append(left.pop())
@@ -147,7 +151,8 @@ class BatchWriter:
         body = await self._settings_of(request)
         if self._judging.request_seed is not None:
             body = {**body, "seed": self._judging.request_seed + sample.sample}
-        key = key_of_sample(sample.item, sample.order, sample.sample)
+        file = _whole(self._begun_file()).name
+        key = key_of_sample(file, sample.item, sample.order, sample.sample)
         line = self._endpoint.line(key, body, request)
         return json.dumps(line, ensure_ascii=False).encode(errors="replace") + b"\n"
 
@@ -176,9 +181,8 @@ class BatchWriter:
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
-        part = Path(self._file.name)
-        whole = (part.parent / part.name[1:].removesuffix(".part")).resolve()
-        part.rename(whole)
+        whole = _whole(self._file)
+        Path(self._file.name).rename(whole)
         prices = self._judging.paid
         batch = self._owner.add_batch(
             self._ask,
@@ -198,3 +202,9 @@ class BatchWriter:
     def _give_back(self, claimed: list[Claimed]) -> None:
         self._owner.give_back(self._ask, claimed)
         self._owner.commit()
+
+
+def _whole(file: IO[bytes]) -> Path:
+    """Return what a file is called once it is whole."""
+    part = Path(file.name)
+    return (part.parent / part.name[1:].removesuffix(".part")).resolve()

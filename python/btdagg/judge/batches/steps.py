@@ -284,7 +284,8 @@ def _answered(
     collected: Collected,
 ) -> list[Answered]:
     """Return what is to be kept; the reasons of the rest are counted."""
-    keys = {key_of_sample(each.item, each.order, each.sample): each for each in claims}
+    file = Path(batch.file).name
+    keys = {key_of_sample(file, each.item, each.order, each.sample): each for each in claims}
     if results and claims and not keys.keys() & results.keys():
         raise EndpointError(f"{endpoint.name}: batch {batch.remote} holds other requests")
     form, run, prices = AnswerFormat(**json.loads(batch.answer)), collected.run, None
