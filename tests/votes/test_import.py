@@ -6,6 +6,7 @@ import re
 import shlex
 from pathlib import Path
 
+import pandas as pd
 import polars as pl
 import pytest
 
@@ -81,6 +82,25 @@ def test_votes_are_read_with_names_words_and_orders_of_ones_own(lazily):
         btdagg.read_votes(source, columns=columns, words=WORDS)
     with pytest.raises(InputError, match=r"unknown are 'draw' 1 times"):
         btdagg.read_votes(source, columns=columns, words={"model_a": "A"})
+
+
+@pytest.mark.parametrize(
+    ("numbers", "words"),
+    [
+        ([1.0, 0.0, None], {"1": "B", "0": "A"}),
+        ([1.0, 0.0, None], {1: "B", 0: "A"}),
+        ([1.0, 0.0, None], {1.0: "B", "0.0": "A"}),
+        (["+1", "0.0", ""], {"1": "B", "0": "A"}),
+        ([1, 0, None], {1: "second", 0: "first"}),
+        ([2.0, 5.0, None], {2: "B", 5: "A"}),
+        ([True, False, None], {True: "B", False: "A"}),
+    ],
+)
+def test_words_that_are_numbers_mean_what_is_said_however_they_are_stored(numbers, words):
+    frame = pd.DataFrame({"item": ["a", "b", "c"], "vote": numbers, "order": [0.0, 0.0, 0.0]})
+    found = btdagg.read_votes(frame, words=words, order={0: "AB", "1": "BA"})
+    assert found.frame["vote"].to_list() == [-1, 1, None]
+    assert found.frame["order"].to_list() == ["AB"] * 3
 
 
 def test_flipped_rows_have_the_order_that_says_so():

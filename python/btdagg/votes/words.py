@@ -19,6 +19,7 @@ _MEANINGS: dict[str, int | None] = {
     "a": 1, "1": 1, "+1": 1, "tie": 0, "same": 0, "0": 0, "b": -1, "-1": -1, "missing": None,
 }  # fmt: skip
 _SIDES = {"first": 1, "second": -1}  # the vote where A is shown first
+_WHOLE = r"^\+?(-?[0-9]+)(?:\.0*)?$"  # 1.0 and +1 are the word 1
 _MEANT = re.compile(r"\s*(.+?)\s*=\s*(a|b|tie|same|missing|[+-]?1|0)\s*(?:,|$)", re.IGNORECASE)
 _BLANK = "..."  # what a user is to fill in
 _MOST_WORDS = 12  # that are listed
@@ -55,8 +56,10 @@ def as_words(words: Mapping[str, object] | None) -> dict[str, int | None]:
 
 def voted(table: Table, column: str, words: Mapping[str, int | None]) -> Table:
     """Add the column `VOTE`, Int8: what the words of a column mean."""
-    word = as_text(table, column).str.strip_chars().str.to_lowercase()
-    meant = word.replace({word: "" if vote is None else str(vote) for word, vote in words.items()})
+    word = _words_in(table, column)
+    meant = word.replace(
+        {_word(name): "" if vote is None else str(vote) for name, vote in words.items()}
+    )
     added = table.with_columns([meant.alias(VOTE)])
     parser = schema.votes(added, VOTE)
     ((is_bad, wanted),) = parser.checks
@@ -97,25 +100,33 @@ def in_own_words(
     import polars as pl
 
     if order is not None:
-        names = {word.strip().lower(): name for word, name in order.items()}
-        text = as_text(table, "order").str.strip_chars().str.to_lowercase()
-        table = table.with_columns([text.replace(names).alias("order")])
+        names = {_word(word): str(name) for word, name in order.items()}
+        table = table.with_columns([_words_in(table, "order").replace(names).alias("order")])
     if words is None:
         return table
     sides = {
-        word.strip().lower(): _SIDES[side]
+        _word(word): _SIDES[side]
         for word, side in words.items()
         if isinstance(side, str) and side in _SIDES
     }
-    meanings = as_words({word: m for word, m in words.items() if word.strip().lower() not in sides})
-    vote, word = pl.col(VOTE), as_text(table, "vote").str.strip_chars().str.to_lowercase()
-    is_of_side = word.is_in(list(sides))
+    meanings = as_words({word: m for word, m in words.items() if _word(word) not in sides})
+    vote, is_of_side = pl.col(VOTE), _words_in(table, "vote").is_in(list(sides))
     table = voted(table, "vote", meanings | sides)
     if sides:
         shown_as = as_text(table, "order").str.strip_chars().str.to_uppercase()
         vote = pl.when(is_of_side & (shown_as == "BA")).then(-vote).otherwise(vote)
     table = table.with_columns([vote.alias("vote")])
     return table.renumbered(table.data.drop(VOTE))
+
+
+def _word(value: object) -> str:
+    return re.sub(_WHOLE, r"\1", str(value).strip().lower())
+
+
+def _words_in(table: Table, column: str) -> pl.Expr:
+    """Return a column as words; a whole number is one word, however it is stored."""
+    words = as_text(table, column).str.strip_chars().str.to_lowercase()
+    return words.str.replace(_WHOLE, "${1}")
 
 
 def hint(unknown: Mapping[str, int]) -> str:
