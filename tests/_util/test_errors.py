@@ -36,6 +36,8 @@ def test_a_sentence_is_kept_and_a_command_calls_the_argument_by_its_option() -> 
     assert str(plain) == plain.calling_it("--labels") == "no item has a label"
     error = InputError(argument="full_margin", came=-1, expected="a positive number")
     assert error.calling_it("--full-margin") == "--full-margin is -1, expected a positive number"
+    advice = InputError("columns a, b: say columns={'item': 'a'}", argument="columns")
+    assert advice.calling_it("--column") == "columns a, b: say --column item=a"
 
 
 def test_the_core_raises_the_same_error() -> None:

@@ -11,7 +11,7 @@ import pytest
 from btdagg import DavidsonModel, InputError
 from btdagg._util.files import write_table
 from btdagg.judge.store.export import export
-from commands import ended
+from commands import ended, one_line
 
 MODEL = DavidsonModel(beta=1.2, eta0=0.3, gamma=0.8)
 
@@ -179,3 +179,26 @@ def test_ctrl_c_stays_ignored_where_it_was(folder):
 
 
 # Ways to call it
+
+
+@pytest.mark.parametrize("name", ["label", "vote"])
+def test_the_option_that_names_the_raters_can_be_typed(cli, folder, name):
+    rows = "".join(f"q{k},{who},{k % 3 - 1}\n" for k in range(20) for who in "xy")
+    (folder / "gold.csv").write_text(f"item,who,{name}\n{rows}")
+    (folder / "seen.csv").write_text("item,vote\n" + rows.replace(",x", "").replace(",y", ""))
+    command = ["calibrate", "seen.csv", "gold.csv", "-o", "new.json"]
+    said = one_line(*cli(*command))
+    assert (
+        f"--column rater=NAME reads who they are from a column NAME; found item, who, {name}"
+        in said
+    )
+    assert cli(*command, "--column", "rater=who")[0] == 0
+
+
+def test_the_option_that_names_the_item_can_be_typed(cli, folder):
+    (folder / "two.csv").write_text("id,item_id,vote\nq1,1,A\n")
+    said = one_line(*cli("votes", "two.csv"))
+    assert "two.csv: columns 'id' and 'item_id' may both be the item" in said
+    option = said.partition("as in ")[2]
+    assert option == "--column item=id"
+    assert cli("votes", "two.csv", *option.split())[0] == 0

@@ -48,10 +48,21 @@ class InputError(ValueError):
         super().__init__(message)
 
     def calling_it(self, name: str) -> str:
-        """Return the message with another name for the argument, such as a command's option."""
+        """Return the message with another name for the argument, such as a command's option.
+
+        An argument given as ``columns={'item': 'id'}`` becomes ``--column item=id``.
+        """
         if self.argument is None:
             return str(self)
-        return re.sub(rf"\b{re.escape(self.argument)}\b", lambda _: name, str(self), count=1)
+        argument = rf"\b{re.escape(self.argument)}"
+        typed = re.sub(
+            argument + r"=\{'([^']*)': '([^']*)'\}",
+            lambda pair: f"{name} {pair[1]}={pair[2]}",
+            str(self),
+        )
+        if typed != str(self):
+            return typed
+        return re.sub(rf"{argument}\b", lambda _: name, str(self), count=1)
 
     def _in_source(self, value: str | None) -> str:
         row = None if self.row is None else f"row {self.row}"

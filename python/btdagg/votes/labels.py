@@ -19,7 +19,7 @@ from btdagg._util.readable import readable
 from btdagg._util.validation import as_outcomes
 from btdagg.votes.schema import LABELS, ids, parse
 from btdagg.votes.source import read_table
-from btdagg.votes.table import Table, ids_of, refuse_duplicates
+from btdagg.votes.table import Table, ids_of, listing, refuse_duplicates
 
 if TYPE_CHECKING:
     import polars as pl
@@ -119,15 +119,19 @@ def read_labels(source: Source, *, columns: Mapping[str, str] | None = None) -> 
         if "rater" not in table.columns:
             raise InputError(
                 f"{table.source}: no column 'label', and votes do not say whose they are; "
-                "columns={'rater': ...} names the people",
+                "columns={'rater': 'NAME'} reads who they are from a column NAME; found "
+                f"{listing(table.columns)}",
                 argument="columns",
             )
         table = read_table(table, [], columns={"label": "vote"})
     rows = parse(read_table(table, LABELS.required), LABELS.kinds)
     if "rater" in rows.columns:
         rows = _by_majority(rows)
-    remedy = "; where several people labelled it, columns={'rater': ...} names them"
-    refuse_duplicates(rows, LABELS.key_of(rows), remedy)
+    remedy = (
+        "; where several people labelled it, columns={'rater': 'NAME'} reads who they are from a "
+        f"column NAME; found {listing(rows.columns)}"
+    )
+    refuse_duplicates(rows, LABELS.key_of(rows), remedy, argument="columns")
     return _split(rows)
 
 

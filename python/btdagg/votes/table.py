@@ -223,12 +223,14 @@ def refuse(table: Table, bad: pl.Expr | pl.Series, column: str, expected: str) -
         raise InputError(source=source, row=row, column=column, came=came, expected=expected)
 
 
-def refuse_duplicates(table: Table, key: Sequence[str], remedy: str = "") -> None:
+def refuse_duplicates(
+    table: Table, key: Sequence[str], remedy: str = "", argument: str | None = None
+) -> None:
     """Raise an :class:`InputError` naming the first row that repeats the key of an earlier one."""
     frame = table.numbered()
     repeats = _repeats(frame, key).arg_true()
     if len(repeats):
-        raise InputError(_both_have(table, frame, key, repeats[0]) + remedy)
+        raise InputError(_both_have(table, frame, key, repeats[0]) + remedy, argument=argument)
 
 
 def without_repeats(table: AnyTable, key: Sequence[str], column: str) -> AnyTable:
