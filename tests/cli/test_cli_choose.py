@@ -158,12 +158,12 @@ def without_an_item(item):
         (
             None,
             ["--items", "20"],
-            "is 20, expected more than the 20 items that to_label.csv has",
+            "--items is 20, expected more than the 20 items that to_label.csv has",
         ),
         (
             None,
             ["--items", "301"],
-            "is 301, expected at most 300, as many as there are items",
+            "--items is 301, expected at most 300, as many as there are items",
         ),
         (
             None,
@@ -220,7 +220,7 @@ def test_a_top_up_that_is_none_is_refused_in_a_line(cli, folder, before, options
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--items 0", "is 0, expected an integer of at least 1"),
+        ("--items 0", "--items is 0, expected an integer of at least 1"),
         ("--items 5 --seed -1", "seed is -1, expected an integer of at least 0"),
         (
             "--items 5 --design best",
@@ -228,12 +228,12 @@ def test_a_top_up_that_is_none_is_refused_in_a_line(cli, folder, before, options
         ),
         (
             "--items 5 --design stratified",
-            "n is 5, expected at least 6, one of the items of each stratum",
+            "--items is 5, expected at least 6, one of the items of each stratum",
         ),
         ("--items 5 --seed 9007199254740992", "expected an integer of at most 9007199254740991"),
         (
             "--items 101 --group prompt",
-            "n is 101, expected at most 100, as many as there are groups",
+            "--items is 101, expected at most 100, as many as there are groups",
         ),
         (
             "--items 5 --group vote",

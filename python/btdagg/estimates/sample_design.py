@@ -152,11 +152,14 @@ def choose(
         array = np.stack([np.bincount(units, column) for column in array.T], axis=1)
     strata = _strata_of(array) if design == "stratified" else np.full(len(array), WHOLE, object)
     if n > len(array):
-        raise InputError(f"n is {n}, expected at most {len(array)}, as many as there are {what}")
+        raise InputError(
+            f"n is {n}, expected at most {len(array)}, as many as there are {what}", argument="n"
+        )
     order, stratum, sizes = _drawn(keys, strata, seed)
     if n < len(sizes):
         raise InputError(
-            f"n is {n}, expected at least {len(sizes)}, one of the {what} of each stratum"
+            f"n is {n}, expected at least {len(sizes)}, one of the {what} of each stratum",
+            argument="n",
         )
     drawn = order[:n]
     share = np.bincount(stratum[drawn], minlength=len(sizes)) / sizes

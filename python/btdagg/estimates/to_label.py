@@ -115,7 +115,8 @@ class Drawing:
         n_before, what = len(np.unique(units)), "items" if self._group is None else "groups"
         if n <= n_before:
             raise InputError(
-                f"n is {n}, expected more than the {n_before} {what} that {before.source} has"
+                f"n is {n}, expected more than the {n_before} {what} that {before.source} has",
+                argument="n",
             )
         self._refuse_another_draw(before, place, self._chosen(n_before, drawn_by, drawn_with))
         chosen = self._chosen(n, drawn_by, drawn_with)
