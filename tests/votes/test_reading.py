@@ -90,6 +90,15 @@ SOURCES = {
 }
 
 
+@pytest.mark.parametrize("items", [[1.0, 2.0], [True, False]])
+def test_ids_of_any_type_are_read_from_parquet_as_from_memory(items, tmp_path):
+    frame = pl.DataFrame({"item": items, "vote": [1, 0]})
+    frame.write_parquet(tmp_path / "votes.parquet")
+    found = read_votes(tmp_path / "votes.parquet")
+    assert found.ids.tolist() == read_votes(frame).ids.tolist()
+    assert found.counts()[1].tolist() == [[0, 0, 1], [0, 1, 0]]
+
+
 @pytest.mark.parametrize("kind", SOURCES)
 def test_every_source_gives_the_same_votes(kind, tmp_path):
     votes = read_votes(SOURCES[kind](tmp_path))
@@ -518,6 +527,8 @@ def label(*items, **columns) -> Labels:
          "counts has 2 rows, expected 1 as in ids"),
         (["x"], (1, 2), label("x"),
          "counts has shape (1, 2), expected (n, 3): minus, tie, plus of each item"),
+        ([["x", "y"]], (1, 3), label("x"), "ids has 2 dimensions, expected one"),
+        ("x", (1, 3), label("x"), "ids has 0 dimensions, expected one"),
         (["x"], (1, 3), label("x", "x", task=["p", "q"]),
          "data frame: item 'x' has labels in several tasks; filter by task first"),
     ],

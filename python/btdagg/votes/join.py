@@ -79,6 +79,8 @@ def align(ids: ArrayLike, counts: ArrayLike, labels: Labels) -> LabelledCounts:
 
     same_index(ids=ids, counts=counts)
     ids, counts = np.asarray(unmasked(ids, "ids")), as_counts(counts)
+    if ids.ndim != 1:
+        raise InputError(f"ids has {ids.ndim} dimensions, expected one", argument="ids")
     same_length("counts", len(counts), "ids", len(ids))
     require_labels(labels)
     is_integer = ids.dtype.kind in "iu"

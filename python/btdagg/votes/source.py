@@ -124,7 +124,16 @@ def _renamed(table: Table, columns: Mapping[str, str] | None) -> Table:
 
     if columns is None:
         return table
-    names = {name.strip().lower(): column.strip().lower() for name, column in columns.items()}
+    if not isinstance(columns, Mapping):
+        expected = "a mapping such as {'item': 'qid'}"
+        raise InputError(argument="columns", came=columns, expected=expected)
+    names: dict[str, str] = {}
+    for key, value in columns.items():
+        if not isinstance(key, str) or not isinstance(value, str):
+            raise InputError(argument="columns", came={key: value}, expected="names in quotes")
+        if (name := key.strip().lower()) in names:
+            raise InputError(f"columns has {name!r} twice, expected each name once")
+        names[name] = value.strip().lower()
     require(table, names.values())
     first = {column: name for name, column in reversed(names.items())}
     copies = [pl.col(first[column]).alias(name) for name, column in names.items()]

@@ -417,7 +417,9 @@ def _summed(table: Table) -> Votes | None:
     plain = table.with_columns(parser.plain.alias(name) for name, parser in parsers.items())
     votes = _with_sums(Votes(plain.data, plain.source, files=plain.files))
     assert votes.sums is not None
-    return votes if all(votes.sums.select(schema.all_plain(by_value)).row(0)) else None
+    if by_value and not all(votes.sums.select(schema.all_plain(by_value)).row(0)):
+        return None
+    return votes
 
 
 def _with_sums(votes: Votes) -> Votes:
