@@ -16,6 +16,7 @@ from btdagg.evaluation import Protocol, RandomSplits, evaluate, evaluate_panel
 from btdagg.methods import Davidson
 from btdagg.model.panel import _RATE, _fit, _LabelledFeatures, panel_features
 from btdagg.votes import panel_counts
+from btdagg.votes.panel import labelled_panel
 from commands import ended, one_line
 
 
@@ -288,6 +289,8 @@ def test_votes_and_labels_as_they_were_read():
         calibrate_panel(votes, labels.tolist())
     with pytest.raises(InputError, match="counts are a table and weights an array: pass"):
         calibrate_panel(votes, gold, weights=np.ones(60))
+    with pytest.raises(InputError, match="votes is a list, expected what read_votes returns"):
+        labelled_panel([], gold)
 
 
 def test_sql_decides_as_the_model_does():

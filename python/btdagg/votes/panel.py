@@ -101,7 +101,9 @@ def labelled_panel(
     votes: object, labels: object, *, judges: Sequence[str] | None = None
 ) -> LabelledPanel:
     """Join counts by judge with the labels of their items."""
-    if not isinstance(labels, Labels) or not isinstance(votes, Votes):
+    if not isinstance(votes, Votes):
+        raise InputError(f"votes is a {type(votes).__name__}, expected what read_votes returns")
+    if not isinstance(labels, Labels):
         raise InputError(f"labels is a {type(labels).__name__}, expected what read_labels returns")
     votes = with_task(votes, labels)
     ids, counts, names = panel_counts(votes, judges=judges)
