@@ -28,7 +28,7 @@ MODULES = (
 """The modules that people import, in the order of the reference."""
 
 # What stands first in a long list: the groups are the modules in which names are defined.
-_FIRST = ("tables", "fit", "model", "metrics", "evaluation", "estimates", "significance")
+_FIRST = ("votes", "model", "methods", "evaluation", "estimates")
 
 
 def names_of(module: ModuleType) -> list[str]:

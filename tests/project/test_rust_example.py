@@ -141,7 +141,7 @@ def test_what_is_wrong_with_its_files_is_named(program, tmp_path):
     model = tmp_path / "model.json"
     assert 'Error: "z: no votes"' in program(votes, labels, model).stderr
     votes.write_text("item,vote\nx;1\n")
-    assert "want an item and -1, 0 or 1" in program(votes, labels, model).stderr
+    assert "expected an item and -1, 0 or 1" in program(votes, labels, model).stderr
     missing = program(tmp_path / "no.csv", labels, model)
     assert missing.returncode == 1
     assert "no.csv: No such file" in missing.stderr
