@@ -194,7 +194,7 @@ def test_every_task_has_a_rule_and_those_without_labels_cost_nothing(cli, folder
     line = one_line(*cli("run", "pairs.jsonl", *options, "-o", "other"))
     assert line == (
         "pairs.jsonl: labels.csv has a column task, and pairs without a label do not say theirs; "
-        "want the column here too"
+        "expected the column here too"
     )
     assert not (folder / "other").exists()
 

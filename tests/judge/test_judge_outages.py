@@ -49,7 +49,7 @@ def test_an_outage_in_mid_run_is_waited_for(cli, folder, endpoint):
     assert run["n_calls"] < 80 + 4 * 3 + 10  # one at a time looks whether it is back
 
 
-def test_while_nobody_listens_it_waits_and_says_so(folder, endpoint):
+def test_while_nobody_listens_it_waits(folder, endpoint):
     server = endpoint(Failing(500, 0, 0))
     process = start(
         folder, *options(server.url, "-n", "40", "-c", "4", *config(max_attempts=2, max_wait=60))
@@ -63,7 +63,6 @@ def test_while_nobody_listens_it_waits_and_says_so(folder, endpoint):
     again.stop()
     assert process.returncode == 0, err
     assert statuses_of(folder / "v.db") == {"ok": 400}
-    assert "no connection" in err or len(err) == 0  # lines come every 15 s where nobody watches
 
 
 def test_it_waits_as_long_as_is_said_and_goes_on_later(cli, folder, endpoint):
