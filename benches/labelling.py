@@ -94,7 +94,11 @@ def fill(path: Path, place: Path, n_labels: int) -> None:
 
 def by_http(port: int, n_labels: int) -> dict[str, Any]:
     connection = http.client.HTTPConnection("127.0.0.1", port)
-    headers = {"Cookie": f"btdagg_label_{port}={TOKEN}", "Origin": f"http://127.0.0.1:{port}"}
+    headers = {
+        "Cookie": f"btdagg_label_{port}={TOKEN}",
+        "Origin": f"http://127.0.0.1:{port}",
+        "Content-Type": "application/json",
+    }
 
     def ask(method: str, path: str, body: Any = None) -> bytes:
         connection.request(method, path, None if body is None else json.dumps(body), headers)
