@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -17,9 +17,9 @@ from btdagg.evaluation.protocol import GroupTest, Protocol
 from btdagg.evaluation.splitters import CrossFit
 from btdagg.methods import Aggregator, Davidson, MajorityVote, Panel
 from btdagg.methods.panel import OneJudge
-from btdagg.votes import Labels, Votes, align
+from btdagg.votes import Labels, Votes
 from btdagg.votes.evidence import Evidence
-from btdagg.votes.join import LabelledCounts, labels_of, require_labels
+from btdagg.votes.join import LabelledCounts, join, require_labels
 from btdagg.votes.panel import panel_counts
 from btdagg.votes.table import require
 
@@ -152,13 +152,10 @@ class _PanelPart(Part):
     ) -> tuple[LabelledItems, LabelledCounts]:
         """Join the votes of every judge with the labels of their items; see `Part.labelled`."""
         found = panel_counts(self.votes, judges=self.judges, column=self.column, n_votes=n_votes)
-        pooled = found.counts.sum(axis=1)
-        aligned = align(found.ids, pooled, labels_of(self.labels, self.votes))
-        by_judge: Mapping[str, np.ndarray] = {
-            name: found.counts[aligned.rows, place] for place, name in enumerate(self.judges)
-        }
-        evidence = Evidence(pooled[aligned.rows], ids=aligned.ids, by_judge=by_judge)
-        return LabelledItems(evidence, aligned.labels, aligned.groups), aligned
+        by_judge = dict(zip(self.judges, np.swapaxes(found.counts, 0, 1), strict=True))
+        evidence = Evidence(found.counts.sum(axis=1), ids=found.ids, by_judge=by_judge)
+        items = join(self.votes, self.labels, (found.ids, evidence)).labelled()
+        return LabelledItems(items.counts, items.labels, items.groups), items
 
 
 def _mean_votes(

@@ -12,8 +12,8 @@ from btdagg._core import InputError
 from btdagg._util.readable import readable
 from btdagg.evaluation.items import LabelledItems
 from btdagg.model.prior import Neighbour, Prior, fit_prior
-from btdagg.votes import Labels, Table, Votes, align
-from btdagg.votes.join import LabelledCounts, labels_of, with_task
+from btdagg.votes import Labels, Table, Votes
+from btdagg.votes.join import LabelledCounts, join, labels_of, with_task
 from btdagg.votes.table import NUMBER, require
 from btdagg.votes.votes import column_of_decisions
 
@@ -59,11 +59,9 @@ class Part:
 
         Arguments are those of `Votes.evidence`.
         """
-        ids, evidence = self.votes.evidence(
-            n_votes, confidence=confidence, decisions=tuple(decisions)
-        )
-        aligned = align(ids, evidence.counts, labels_of(self.labels, self.votes))
-        return LabelledItems(evidence[aligned.rows], aligned.labels, aligned.groups), aligned
+        counted = self.votes.evidence(n_votes, confidence=confidence, decisions=tuple(decisions))
+        items = join(self.votes, self.labels, counted).labelled()
+        return LabelledItems(items.counts, items.labels, items.groups), items
 
     def belonging(
         self, n_votes: int | None = None

@@ -1,8 +1,8 @@
-"""Joins of votes with the labels of their items."""
+"""Votes and labels as arrays: whoever needs both, from tables, gets them here."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from btdagg._core import InputError
 from btdagg._util.readable import readable
 from btdagg._util.validation import CountsItself, as_counts, same_index, same_length, unmasked
 from btdagg.votes.labels import Labels, merged_remarks
-from btdagg.votes.table import AnyTable, Table, as_text, counts_of, ids_of, text
+from btdagg.votes.table import AnyTable, Table, as_text, listing, text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -53,6 +53,111 @@ class LabelledCounts:
     remarks: tuple[str, ...] = ()
 
 
+@readable
+@dataclass(frozen=True, eq=False)
+class JoinedItems:
+    """Every item that has votes, and what the labels say of it: n rows in the order of the votes.
+
+    Attributes
+    ----------
+    ids : (n,) array of int64, or of object holding str
+    counts : (n, ...) array or Evidence
+        As they were counted.
+    shares : (n, 3) array of float64
+        Shares of the raters of an item that gave each label, in label order: of one rater 0 and 1;
+        NaN where there is no label.
+    told : polars.DataFrame
+        The columns of the labels, such as `label`, `group` and `probability`; nulls of items that
+        the labels do not name. An item without a label may have a group.
+    n_without_votes : int
+        Number of labels, of the tasks of the votes, whose item has no votes.
+    """
+
+    ids: NDArray[Any]
+    counts: Any
+    shares: NDArray[np.float64]
+    told: pl.DataFrame
+    n_without_votes: int
+    _why_no_label: str = field(repr=False)
+
+    def labelled(self) -> LabelledCounts:
+        """Return the items that have a label, of which there has to be one."""
+        label = self.told["label"]
+        rows = np.flatnonzero(label.is_not_null().to_numpy())
+        if not len(rows):
+            raise InputError(self._why_no_label)
+        groups = self.told["group"] if "group" in self.told.columns else None
+        return LabelledCounts(
+            ids=self.ids[rows],
+            counts=self.counts[rows],
+            rows=rows,
+            labels=label.drop_nulls().to_numpy(),
+            groups=None if groups is None else np.array(groups.to_list(), dtype=object)[rows],
+            n_unlabelled=len(self.ids) - len(rows),
+            n_without_votes=self.n_without_votes,
+            remarks=merged_remarks(self.shares[rows]),
+        )
+
+
+def join(votes: Table | None, labels: Labels, counted: tuple[NDArray[Any], Any]) -> JoinedItems:
+    """Find the label of every item that has votes.
+
+    Everything that calibrates, evaluates or estimates from tables gets its arrays here.
+
+    Parameters
+    ----------
+    votes : Votes or None
+        Where they have tasks, items are joined with the labels of these tasks.
+    labels : Labels
+    counted : tuple of (ids, counts)
+        What `Votes.counts`, `Votes.evidence` or `panel_counts` return of the votes: (n,) ids and
+        anything of n rows.
+
+    Raises
+    ------
+    InputError
+        If an item is there twice.
+
+    Examples
+    --------
+    >>> from btdagg import read_labels, read_votes
+    >>> votes = read_votes({"item": ["x", "x", "y"], "vote": ["A", "tie", "B"]})
+    >>> labels = read_labels({"item": ["y", "z"], "label": ["B", "A"]})
+    >>> items = join(votes, labels, votes.counts())
+    >>> items.shares.tolist()
+    [[nan, nan, nan], [1.0, 0.0, 0.0]]
+    >>> items.labelled().labels.tolist(), items.n_without_votes
+    ([-1], 1)
+    """
+    import polars as pl
+
+    ids, counts = counted
+    of_tasks = labels if votes is None else labels_of(labels, votes)
+    n_labels = len(of_tasks.frame)
+    everything = pl.concat([of_tasks.frame, of_tasks.unlabelled])
+    is_integer = ids.dtype.kind in "iu"
+    as_text = is_integer != everything["item"].dtype.is_integer()
+    items = pl.Series(ids) if is_integer else pl.Series(list(map(str, ids)), dtype=pl.String)
+    voted, named = _keys(items, as_text), _keys(everything["item"], as_text)
+    if voted["key"].is_duplicated().any():
+        raise InputError("ids has an item twice, expected each once", argument="ids")
+    twice = named[:n_labels].filter(named["key"][:n_labels].is_duplicated())
+    if twice.height:
+        raise InputError(
+            f"{labels.source}: item {twice['key'][0]!r} has labels in several tasks; filter by "
+            "task first"
+        )
+    named = named.unique("key", keep="first")
+    row = voted.join(named, on="key", how="left", maintain_order="left")["row_right"]
+    shares = np.full((len(everything) + 1, 3), np.nan)
+    shares[:n_labels] = of_tasks.shares
+    shares = shares[row.fill_null(len(everything)).to_numpy()]
+    n_without_votes = n_labels - int((row < n_labels).sum())
+    told = everything.select(pl.all().gather(row))
+    why = _why_no_label(votes, labels, ids) if n_without_votes == n_labels else ""
+    return JoinedItems(ids, counts, shares, told, n_without_votes, why)
+
+
 def align(ids: ArrayLike, counts: ArrayLike, labels: Labels) -> LabelledCounts:
     """Join counts and labels by item.
 
@@ -75,22 +180,13 @@ def align(ids: ArrayLike, counts: ArrayLike, labels: Labels) -> LabelledCounts:
     InputError
         If the shapes disagree, an item has labels in several tasks, or no item has both.
     """
-    import polars as pl
-
     same_index(ids=ids, counts=counts)
     ids, counts = np.asarray(unmasked(ids, "ids")), as_counts(counts)
     if ids.ndim != 1:
         raise InputError(f"ids has {ids.ndim} dimensions, expected one", argument="ids")
     same_length("counts", len(counts), "ids", len(ids))
     require_labels(labels)
-    is_integer = ids.dtype.kind in "iu"
-    items = pl.Series(ids) if is_integer else pl.Series(list(map(str, ids)), dtype=pl.String)
-    return _joined(items, ids, counts, labels)
-
-
-def labelled_counts(tallied: pl.DataFrame, labels: Labels) -> LabelledCounts:
-    """Join tallied votes and labels by item, in the order of the votes."""
-    return _joined(tallied["item"], ids_of(tallied["item"]), counts_of(tallied), labels)
+    return join(None, labels, (ids, counts)).labelled()
 
 
 def labelled(
@@ -121,12 +217,13 @@ def require_labels(labels: object) -> None:
 
 def labels_of(labels: Labels, votes: Table) -> Labels:
     """Return the labels of the tasks of some votes, if both have tasks; else all labels."""
+    import polars as pl
+
     if "task" not in labels.columns or "task" not in votes.columns:
         return labels
-    labelled_tasks = set(labels.values("task"))
-    tasks = votes.values("task").drop_nulls().to_list()
-    # A single task without labels is an error here; several are checked one by one later.
-    return labels.filter({"task": [task for task in tasks if task in labelled_tasks] or tasks})
+    is_of_task = pl.col("task").is_in(votes.values("task").drop_nulls().to_list())
+    parts = labels.frame.filter(is_of_task), labels.unlabelled.filter(is_of_task)
+    return Labels(parts[0], labels.source, unlabelled=parts[1])
 
 
 def with_task(votes: AnyTable, labels: Labels) -> AnyTable:
@@ -146,26 +243,26 @@ def with_task(votes: AnyTable, labels: Labels) -> AnyTable:
     return votes.with_columns([task])
 
 
-def _joined(
-    items: pl.Series, ids: NDArray[Any], counts: NDArray[Any], labels: Labels
-) -> LabelledCounts:
+def _keys(items: pl.Series, as_text: bool) -> pl.DataFrame:
+    """What items are compared by, and where they stand."""
+    import polars as pl
+
+    keys = items.cast(pl.String) if as_text else items
+    keys = keys.str.strip_chars() if keys.dtype == pl.String else keys.cast(pl.Int128)
+    return keys.alias("key").to_frame().with_row_index("row")
+
+
+def _why_no_label(votes: Table | None, labels: Labels, ids: NDArray[Any]) -> str:
+    """Say why no item has both votes and a label."""
     if not len(labels.frame):
-        raise InputError(f"{labels.source}: no item has a label")
-    rows, matched = matching(items, labels)
-    if not len(rows):
-        raise InputError(
-            f"no item has both votes and a label: votes begin with {_first(items)}, "
-            f"labels of {labels.source} with {_first(labels.frame['item'])}"
-        )
-    return LabelledCounts(
-        ids=ids[rows],
-        counts=counts[rows],
-        rows=rows,
-        labels=labels.labels[matched],
-        groups=None if labels.groups is None else labels.groups[matched],
-        n_unlabelled=len(counts) - len(rows),
-        n_without_votes=len(labels.ids) - len(rows),
-        remarks=merged_remarks(labels.shares[matched]),
+        return f"{labels.source}: no item has a label"
+    if votes is not None and not len(labels_of(labels, votes).frame):
+        task, tasks = votes.values("task").drop_nulls()[:1].to_list(), labels.values("task")
+        return f"{labels.source}: no row has task {''.join(task)!r}; found {listing(tasks)}"
+    voted = f"item {ids[:1].tolist()[0]!r}" if len(ids) else "no item"
+    return (
+        f"no item has both votes and a label: votes begin with {voted}, labels of {labels.source} "
+        f"with item {labels.frame['item'][0]!r}"
     )
 
 
@@ -175,10 +272,10 @@ def matching(items: pl.Series, labels: Labels) -> tuple[NDArray[np.intp], NDArra
 
     labelled = labels.frame["item"]
     as_text = items.dtype.is_integer() != labelled.dtype.is_integer()
-    voted = _keys(items, as_text, "row")
+    voted = _keys(items, as_text)
     if voted["key"].is_duplicated().any():
         raise InputError("ids has an item twice, expected each once")
-    gold = _keys(labelled, as_text, "label")
+    gold = _keys(labelled, as_text).rename({"row": "label"})
     twice = gold.filter(pl.col("key").is_duplicated())
     if twice.height:
         raise InputError(
@@ -188,16 +285,3 @@ def matching(items: pl.Series, labels: Labels) -> tuple[NDArray[np.intp], NDArra
     both = voted.join(gold, on="key", maintain_order="left")
     rows, matched = (both[name].to_numpy().astype(np.intp) for name in ("row", "label"))
     return rows, matched
-
-
-def _keys(items: pl.Series, as_text: bool, name: str) -> pl.DataFrame:
-    """What items are compared by, and where they stand."""
-    import polars as pl
-
-    keys = items.cast(pl.String) if as_text else items
-    keys = keys.str.strip_chars() if keys.dtype == pl.String else keys.cast(pl.Int128)
-    return keys.alias("key").to_frame().with_row_index(name)
-
-
-def _first(items: pl.Series) -> str:
-    return f"item {items[0]!r}" if len(items) else "no item"

@@ -10,7 +10,7 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg._util.readable import readable
 from btdagg._util.validation import names_of_judges
-from btdagg.votes.join import align, labels_of, with_task
+from btdagg.votes.join import join, with_task
 from btdagg.votes.labels import Labels
 from btdagg.votes.table import require
 from btdagg.votes.votes import Votes
@@ -107,5 +107,5 @@ def labelled_panel(
         raise InputError(f"labels is a {type(labels).__name__}, expected what read_labels returns")
     votes = with_task(votes, labels)
     ids, counts, names = panel_counts(votes, judges=judges)
-    aligned = align(ids, counts.sum(axis=1), labels_of(labels, votes))
-    return LabelledPanel(counts[aligned.rows], aligned.labels, aligned.groups, names)
+    items = join(votes, labels, (ids, counts)).labelled()
+    return LabelledPanel(items.counts, items.labels, items.groups, names)

@@ -27,7 +27,7 @@ from btdagg._util.validation import (
 )
 from btdagg.votes import schema
 from btdagg.votes.evidence import Confidences, Evidence
-from btdagg.votes.join import labelled_counts, labels_of
+from btdagg.votes.join import join
 from btdagg.votes.schema import COUNTS, VOTES, checked, parse
 from btdagg.votes.source import read_table
 from btdagg.votes.table import (
@@ -228,7 +228,7 @@ class Votes(Table, CountsItself):
 
     def labelled(self, labels: Labels, n_votes: int | None = None) -> LabelledCounts:
         """Join counts and labels by item, and by task if both have one, as `btdagg.align` does."""
-        return labelled_counts(self.tally(n_votes), labels_of(labels, self))
+        return join(self, labels, self.counts(n_votes)).labelled()
 
     def refuse_of_counts(self, **wanted: object) -> None:
         """Raise an :class:`InputError` if something that only single votes have is not None."""
