@@ -4,14 +4,14 @@ A verdict is stated by
 
 - a tag: ``[[A]]`` or ``<verdict>A</verdict>``;
 - a JSON object with a key such as ``verdict`` or ``winner``;
-- a label at the beginning of a line or sentence: ``Verdict: A``, ``The winner is B``;
+- a line such as ``Verdict: A`` or ``The winner is B``;
 - a last line that is nothing but the verdict: ``A``, ``Output (a)``, ``Choice: B``.
 
-The last statement counts. If it is negated, conditional, quoted in passing, one of several side by
-side, or not a word that was asked for, the answer is unparsed, whatever came before it. A template
-may have a pattern of its own instead.
+The last object counts, or the last paragraph after it that states a verdict. An answer whose
+statements there disagree, are negated, conditional, quoted in passing, or not one of the words that
+were asked for, is unparsed. A template may have a pattern of its own instead.
 
-Answers may be of any length: whatever looks around a place looks no further than `_NEAR`.
+Answers may be of any length: the time to read one grows in proportion.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ import json
 import math
 import re
 import unicodedata
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
@@ -34,7 +33,7 @@ Status = Literal["ok", "unparsed", "refused", "truncated", "empty"]
 
 CHOICES: dict[int, Choice] = {1: "first", 0: "tie", -1: "second"}  # of a vote where A is first
 Kind = Literal["tag", "line", "json"]
-_KINDS = ("tag", "line", "json")
+_FORMS = {"tag": "[[{}]]", "line": "Verdict: {}", "json": '{{"verdict": "{}"}}'}  # by kind
 
 
 @dataclass(frozen=True)
@@ -65,27 +64,24 @@ class AnswerFormat:
     pattern: str | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in _KINDS:
-            raise InputError(f"kind is {self.kind!r}, expected one of {', '.join(_KINDS)}")
-        words = self.words
-        for word in words:
+        if self.kind not in _FORMS:
+            raise InputError(
+                argument="kind", came=self.kind, expected=f"one of {', '.join(_FORMS)}"
+            )
+        for word in self.words:
             if not isinstance(word, str) or not word.strip() or set(word) & set('[]{}"\n'):
-                raise InputError(
-                    f"answer word is {word!r}, expected a word without brackets or quotes"
-                )
-        if len({word.casefold() for word in words}) < len(words):
-            raise InputError(f"answer words are {', '.join(words)}, expected them distinct")
-        if self.pattern is not None:
-            try:
-                n_groups = re.compile(self.pattern, re.MULTILINE).groups
-            except (re.error, TypeError) as error:
-                raise InputError(
-                    f"answer pattern is {self.pattern!r}, not a regular expression: {error}"
-                ) from None
-            if n_groups != 1:
-                raise InputError(
-                    f"answer pattern is {self.pattern!r}, expected one group, which is the verdict"
-                )
+                expected = "a word without brackets or quotes"
+                raise InputError(argument="answer word", came=word, expected=expected)
+        if len({word.casefold() for word in self.words}) < len(self.words):
+            raise InputError(f"answer words are {', '.join(self.words)}, expected them distinct")
+        try:
+            n_groups = re.compile(self.pattern or "()", re.MULTILINE).groups
+        except (re.error, TypeError) as error:
+            expected = f"a regular expression ({error})"
+            raise InputError(argument="pattern", came=self.pattern, expected=expected) from None
+        if n_groups != 1:
+            expected = "one group, which is the verdict"
+            raise InputError(argument="pattern", came=self.pattern, expected=expected)
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -96,27 +92,24 @@ class AnswerFormat:
     @property
     def instructions(self) -> str:
         """Tell the judge how to answer; stands where a template has ``{answer}``."""
-        form = {"tag": "[[{}]]", "line": "Verdict: {}", "json": '"{}"'}[self.kind]
+        form = '"{}"' if self.kind == "json" else _FORMS[self.kind]
         *most, last = (form.format(word) for word in self.words)
         choice = f"{', '.join(most)} or {last}"
         if self.kind == "json":
-            told = (
+            how = (
                 'Answer with one JSON object and nothing else: {"reasoning": "...", "verdict": '
                 f'"..."}}, where the verdict is {choice}.'
             )
             more = ' Add "confidence": a whole number from 0 to 100, how sure you are of it.'
         else:
-            where = (
-                "your verdict on a line of its own:"
-                if self.kind == "tag"
-                else "one line that reads"
-            )
-            told = f"End with {where} {choice}."
+            is_tag = self.kind == "tag"
+            where = "your verdict on a line of its own:" if is_tag else "one line that reads"
+            how = f"End with {where} {choice}."
             more = (
                 " On the line before it write Confidence: N, where N is a whole number from 0 to "
                 "100 that says how sure you are of the verdict."
             )
-        return told + more if self.confidence else told
+        return how + more if self.confidence else how
 
     @property
     def response_format(self) -> dict[str, Any] | None:
@@ -134,8 +127,7 @@ class AnswerFormat:
     def written(self, choice: Choice) -> str:
         """Write a verdict, and nothing else, in the form that is asked for."""
         word = {"first": self.first, "second": self.second, "tie": self.tie}[choice]
-        form = {"tag": "[[{}]]", "line": "Verdict: {}", "json": '{{"verdict": "{}"}}'}[self.kind]
-        return form.format(word)
+        return _FORMS[self.kind].format(word)
 
 
 def json_schema(name: str, properties: dict[str, Any]) -> dict[str, Any]:
@@ -162,7 +154,7 @@ class Verdict:
         As shown to the judge; None unless `status` is ``ok``.
     status : "ok", "unparsed", "refused", "truncated" or "empty"
     confidence : float or None
-        From 0 to 1, where it was asked for and given.
+        From 0 to 1, where the judge was asked for it and stated it.
     reason : str
         Why there is no choice; empty where there is.
     """
@@ -187,12 +179,12 @@ def parse_verdict(
     Parameters
     ----------
     text : str or None
-        The answer. A thought between ``<think>`` and ``</think>`` is passed over.
+        The answer. A thought between ``<think>`` and ``</think>`` is skipped.
     answer : AnswerFormat, optional
-        What was asked for; by default ``[[A]]``, ``[[B]]`` or ``[[TIE]]``.
+        The form that was asked for; by default ``[[A]]``, ``[[B]]`` or ``[[TIE]]``.
     finish_reason : str, optional
-        What the endpoint says: ``length`` is truncated, ``content_filter`` and ``refusal`` refused.
-        ``too_long``, truncated too, is a reply that was not read to its end.
+        As the endpoint states it: ``length`` is truncated, ``content_filter`` and ``refusal``
+        refused. ``too_long``, truncated too, is a reply that was not read to its end.
     refusal : str, optional
         What the endpoint returns in place of an answer.
 
@@ -206,24 +198,30 @@ def parse_verdict(
         return alone
     words = _words(answer)
     if answer.pattern is None:
-        last = _last_statement(alone, words)
+        stated = _last_statement(alone, words)
     else:
-        last = _last_match(alone, answer.pattern, words)
-    if last is None:
+        stated = None
+        for match in re.finditer(answer.pattern, alone, re.MULTILINE):
+            stated = _Statement(_exactly(match[1], words), _unknown(match[1]))
+    if stated is None:
         if _REFUSAL.match(alone):
             return Verdict(None, "refused", reason=alone.partition("\n")[0][:120])
         return Verdict(None, "unparsed", reason="no explicit verdict")
-    if last.choice is None:
-        return Verdict(None, "unparsed", reason=last.why)
-    if last.choice == "tie" and answer.tie is None:
+    if stated.choice is None:
+        return Verdict(None, "unparsed", reason=stated.why)
+    if stated.choice == "tie" and answer.tie is None:
         return Verdict(None, "unparsed", reason="a tie, where none was allowed")
-    return Verdict(last.choice, "ok", _confidence(alone, last) if answer.confidence else None)
+    if not answer.confidence:
+        return Verdict(stated.choice, "ok")
+    fields = stated.fields
+    where = alone if fields is None else f"confidence: {fields.get('confidence')}"
+    return Verdict(stated.choice, "ok", _confidence(where))
 
 
 def vote_of(verdict: Verdict, order: str) -> int | None:
     """Return the vote of a verdict from A's point of view, None where there is no choice.
 
-    `order` says which response was shown first, "AB" or "BA".
+    `order` is the order in which the responses were shown, "AB" or "BA".
     """
     if verdict.choice is None:
         return None
@@ -258,7 +256,7 @@ def sequence_probability(token_logprobs: Sequence[float]) -> float:
     return min(math.exp(math.fsum(token_logprobs) / len(token_logprobs)), 1.0)
 
 
-# The answer without what is none of it
+# The text of an answer
 
 _THOUGHT_ENDS = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 _THOUGHT_BEGINS = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
@@ -266,9 +264,8 @@ _INVISIBLE = re.compile("[\u200b\u200c\u200d\u2060\ufeff\u00ad]")
 _BEYOND_ASCII = re.compile(r"[\x00-\x7f]?[^\x00-\x7f]{1,256}")
 _REFUSAL = re.compile(
     r"\W{0,40}(?:(?:i['’]?m|i am)\s+(?:(?:really|very|so|truly)\s+)?"
-    r"(?:sorry|afraid|unable|not able|not comfortable)\b"
-    r"|(?:i\s+)?apologi[sz]e\b|my apologies\b|sorry\b|as an ai\b"
-    r"|i\s+(?:can(?:not|\s+not|['’]t)|won['’]t|will not|must decline|have to decline|decline)\b"
+    r"(?:sorry|afraid|unable|not able)\b|(?:i\s+)?apologi[sz]e\b|sorry\b|as an ai\b"
+    r"|i\s+(?:can(?:not|\s+not|['’]t)|won['’]t|will not|must decline|decline)\b"
     r"|unfortunately,? i (?:can(?:not|['’]t)|am un)"
     r"|es tut mir leid|je suis désolé|lo siento|很?抱歉|对不起|我(?:无法|不能)|申し訳)",
     re.IGNORECASE,
@@ -276,13 +273,15 @@ _REFUSAL = re.compile(
 
 
 def ended_early(finish_reason: str | None, refusal: str | None) -> Verdict | None:
-    """Return the verdict on an answer of which the endpoint says that it is none."""
+    """Return the verdict on an answer that the endpoint marks as refused or cut off."""
     if refusal or finish_reason in ("content_filter", "refusal"):
         return Verdict(None, "refused", reason=refusal or f"finish reason {finish_reason}")
-    if finish_reason == "length":
-        return Verdict(None, "truncated", reason="cut off at the limit of tokens")
-    if finish_reason == "too_long":
-        return Verdict(None, "truncated", reason="longer than what is read of an answer")
+    reasons = {
+        "length": "cut off at the limit of tokens",
+        "too_long": "longer than what is read of an answer",
+    }
+    if finish_reason in reasons:
+        return Verdict(None, "truncated", reason=reasons[finish_reason])
     return None
 
 
@@ -298,7 +297,7 @@ def answer_alone(text: str | None) -> str | Verdict:
         answer = _THOUGHT_ENDS.split(answer)[-1]
         if _THOUGHT_BEGINS.search(answer):
             return Verdict(None, "truncated", reason="the thought does not end")
-    answer = answer.replace("\\[", "[").replace("\\]", "]").strip()
+    answer = answer.replace("\\[", "[").replace("\\]", "]").replace("\r", "").strip()
     return answer or Verdict(None, "empty", reason="no text")
 
 
@@ -308,21 +307,27 @@ _TIE_WORDS = ("tie", "tied", "same", "equal", "draw")
 _NOUNS = "response|translation|answer|option|candidate|assistant|output|text|model"
 _OPENING = r"(?:[\"'“‘«`*_(\[{<$]|\\?boxed\b|\\(?:text(?:bf|tt)?|mathrm)\b|\\){0,24}\s*"
 _CLOSING = r"\s*[\"'”’»`*_)\]}>$]{0,24}"
-# How prose may go on after a verdict: "A.", "A (more fluent)", "A, since ...", "A is better".
+# How a sentence may go on after a verdict: "A.", "A (more fluent)", "A, since ...", "A is better".
 _THEN = (
-    r"(?=\s*$|\s*[.,;:!(—–\n]|\s+[-–—]+\s|\s+(?:because|since|as|due|wins)\b"
-    r"|\s+(?:is\s+|was\s+)?(?:the\s+)?(?:\w+ly\s+|much\s+|far\s+|somewhat\s+|overall\s+)?"
-    r"(?:better|best|superior|preferred|preferable|stronger|winner)\b)"
+    r"(?=\s*$|\s*[.,;:!(—–]|\s+[-–—]+\s|\s+(?:because|since|as|due|wins)\b"
+    r"|\s+(?:is\s+|was\s+)?(?:the\s+)?(?:\w+ly\s+|much\s+|far\s+)?(?:better|best|preferred|winner))"
 )
-_BRACKETS = ("()", "[]", "{}", "<>")
 
 
 @dataclass(frozen=True)
 class _Words:
     choices: dict[str, Choice]
-    exact: re.Pattern[str]
-    leading: re.Pattern[str]
-    hedged: re.Pattern[str]
+    exact: re.Pattern[str]  # nothing but a verdict
+    leading: re.Pattern[str]  # a verdict, and how prose goes on
+    doubted: re.Pattern[str]  # what follows takes it back
+
+
+class _Statement(NamedTuple):
+    """A verdict as stated; where the choice is None, why."""
+
+    choice: Choice | None
+    why: str = ""
+    fields: dict[str, Any] | None = None  # of a JSON object
 
 
 @lru_cache(maxsize=32)
@@ -331,32 +336,32 @@ def _words(answer: AnswerFormat) -> _Words:
     if answer.tie is not None:
         choices[answer.tie.casefold()] = "tie"
     choices |= {answer.first.casefold(): "first", answer.second.casefold(): "second"}
-    ties = [word for word, choice in choices.items() if choice == "tie"]
-    a, b = re.escape(answer.first), re.escape(answer.second)
-    tie = rf"(?:(?:it['’]?s|it is)\s+)?(?:(?:an?|the)\s+)?(?P<tie>{_any(ties)})(?:\s+quality)?"
-    side = rf"(?P<noun>(?:the\s+)?(?:{_NOUNS})\s*\(?\s*)?(?P<side>{_any([*choices])})"
-    than = rf"(?P<left>{a}|{b})\s*(?P<than>>+|<+|=+|≈|≫|≪)\s*(?P<right>{a}|{b})"
-    value = rf"{_OPENING}(?:{than}|{tie}|{side})(?!\w){_CLOSING}"
-    # "A or B" and "A, maybe a tie", but not "A, since B omits a line".
+    word = "|".join(re.escape(name) for name in sorted(choices, key=len, reverse=True))
+    tie = "|".join(re.escape(name) for name, choice in choices.items() if choice == "tie")
+    side = f"{re.escape(answer.first)}|{re.escape(answer.second)}"
+    value = (
+        rf"{_OPENING}(?:(?P<left>{side})\s*(?P<than>>+|<+|=+|≈|≫|≪)\s*(?P<right>{side})"
+        rf"|(?:an?|the)\s+(?P<tie>{tie})"
+        rf"|(?P<noun>(?:the\s+)?(?:{_NOUNS})\s*\(?\s*)?(?P<word>{word}))(?!\w){_CLOSING}"
+    )
     hedge = r"\b(?:or|maybe|perhaps|possibly|(?:could|might|may) (?:also )?be)\b|/"
-    every = _any([*choices])
     return _Words(
         choices,
         re.compile(rf"{value}[.!]?", re.IGNORECASE),
         re.compile(rf"(?:that\s+)?{value}{_THEN}", re.IGNORECASE),
-        re.compile(rf"(?:{hedge})[^.\n]{{0,24}}?(?<!\w)(?:{every})(?!\w)|\?", re.IGNORECASE),
+        re.compile(
+            r"\s*(?:if|unless|when|means|would|could|might|for|in case|where|or)\b|[^.]*\?"
+            rf"|[^.]*?(?:{hedge})[^.]{{0,24}}?(?<!\w)(?:{word})(?!\w)",
+            re.IGNORECASE,
+        ),
     )
-
-
-def _any(words: list[str]) -> str:
-    return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
 
 
 def _chosen(match: re.Match[str], words: _Words) -> Choice | None:
     if match["tie"]:
         return "tie"
-    if match["side"]:
-        return words.choices[match["side"].casefold()]
+    if match["word"]:
+        return words.choices[match["word"].casefold()]
     left, right = (words.choices[match[name].casefold()] for name in ("left", "right"))
     if left == right:
         return None
@@ -373,50 +378,40 @@ def _exactly(value: object, words: _Words) -> Choice | None:
 
 # Statements of a verdict
 
-
-class _Statement(NamedTuple):
-    """Where a verdict is stated; the choice is None where it is not clear which, and why."""
-
-    start: int
-    end: int
-    choice: Choice | None
-    why: str = ""
-    fields: dict[str, Any] | None = None  # of a JSON object
-
-
+_TAG = re.compile(
+    r"\[\[([^\[\]\n]{1,40})\]\]"
+    r"|<((?:final_)?(?:verdict|answer|choice|decision|winner))>([^<>]{0,80})</\2>",
+    re.IGNORECASE,
+)
 _KEYS = (
     *("verdict", "winner", "choice", "decision", "preference", "preferred", "judgment"),
     *("judgement", "better", "best", "answer", "result", "output"),
 )
 _ALWAYS = ("verdict", "winner")  # keys that state a verdict even if it is none of the words
 _AROUND_KEYS = re.compile(rf"^(?:final|my|overall)[ _-]|[ _-](?:{_NOUNS})$")
-_TAG = re.compile(
-    r"\[\[(?P<tag>[^\[\]\n]{1,40})\]\]"
-    r"|<(?P<name>(?:final_)?(?:verdict|answer|choice|decision|winner))>"
-    r"(?P<element>[^<>]{0,80})</(?P=name)>",
-    re.IGNORECASE,
+_OBJECT = re.compile(r"\{\s*[\"'`\w]")
+# What is nearly JSON: with single quotes, none, or a comma too many.
+_NEARLY = re.compile(
+    rf"\{{[^{{}}]*?\b({'|'.join(_KEYS)})[\"'`]?\s*:\s*[\"']([^\"'\n{{}}]*)[\"'][^{{}}]*\}}", re.I
 )
+_MOST = 64  # broken objects that are looked at: no answer that means anything has more
 _JUDGEMENTS = "rating|judge?ment|decision|preference|choice|answer|result"
 # "So my final verdict: A", but not "Fluency verdict: A".
 _LABEL = re.compile(
-    r"(?:^|(?<=[.!?;:\u2e80-\U0010ffff]))[^\w\n]{0,24}"
-    r"(?P<label>(?:(?:so|thus|hence|therefore|the|my|our|this|final|overall|and|as)\b[ \t,*_]{1,8})"
-    rf"{{0,6}}?(?:(?P<verdict>verdict)|winner|preferred[ \t](?:{_NOUNS})"
-    rf"|(?:final|my|overall)[ \t](?:{_JUDGEMENTS})))"
-    r"[ \t*_`]{0,16}(?:[:=]|->|→|is\b)[ \t]{0,40}(?=(?P<value>[^\n]{1,300}))",
-    re.IGNORECASE | re.MULTILINE,
+    r"(?:.*[\u2e80-\U0010ffff])?[\W_]{0,24}"
+    r"(?:(?:so|thus|hence|therefore|the|my|our|this|final|overall)\b[ ,*_]{1,8}){0,6}?"
+    rf"(?:(?P<verdict>verdict)|winner|preferred (?:{_NOUNS})|(?:final|my) (?:{_JUDGEMENTS}))"
+    r"[ *_`]{0,16}(?:[:=]|->|→|is\b) {0,40}(?P<value>.{1,300})",
+    re.IGNORECASE,
 )
 _LAST_LABEL = re.compile(
     rf"[\W_]{{0,16}}(?:{_JUDGEMENTS}|output|selection|selected|chosen|better|best|preferred)"
-    rf"(?:[ \t](?:{_NOUNS}))?(?:[ \t*_`]{{0,8}}[:=]|\])\s*(?P<value>.{{1,300}})",
+    rf"(?: (?:{_NOUNS}))?(?:[ \t*_`]{{0,8}}[:=]|\])\s*(?P<value>.{{1,300}})",
     re.IGNORECASE,
 )
-_AFTER_THE_LAST_LINE = re.compile(r"\s*(?:```|[\W_]*confidence\b[^\n]*)$", re.IGNORECASE)
-_OBJECT = re.compile(r"\{\s*[\"'`\w]")
-_INNERMOST = re.compile(r"\{[^{}]*\}")
-_FIELD = re.compile(rf"[\"'`]?\b({'|'.join(_KEYS)})[\"'`]?\s*:\s*[\"']([^\"'\n]*)[\"']", re.I)
-_MOST = 64  # broken objects that are looked at: no answer that means anything has more
-_NEAR = 300  # characters around a statement that are looked at
+_AFTER_THE_LAST_LINE = re.compile(r"```|[\W_]*confidence\b|$", re.IGNORECASE)
+_BETWEEN_PARAGRAPHS = re.compile(r"\n\s*\n")
+_NEAR = 300  # characters before a tag that are looked at
 _LONGEST_LINE = 4000
 _QUOTES = "\"'“‘”’`«»"
 _SENTENCE_ENDS = re.compile(r"[.!?。！？;；]\s|\n")
@@ -427,175 +422,119 @@ _DOUBT = re.compile(
     r"|\b(?:if|unless|suppose|assuming|had(?:\s+\w+){1,3}\s+been)\b",
     re.IGNORECASE,
 )
-_DOUBT_AFTER = re.compile(
-    r"[\"'”’`*_)]*\s*(?:[?/]|(?:if|unless|when|means|would|could|might|for|in case|where|or)\b)",
-    re.IGNORECASE,
-)
 
 
 def _last_statement(text: str, words: _Words) -> _Statement | None:
-    """Find the last statement of a verdict, which is the one that counts."""
-    statements = list(_objects(text, words))
-    for find in (_tags, _labels):
-        statements += find(_without(text, statements), words)
-        statements.sort(key=lambda statement: statement.start)
-    last = statements[-1] if statements else None
-    stated = last and last.choice
-    if last is not None and last.choice and last.fields is None:
-        last = _meant(text, last, words)
-    if last is not None and len(statements) > 1:
-        before = statements[-2]
-        if before.choice != stated and side_by_side(text, before[:2], last[:2]):
-            last = last._replace(choice=None, why="one of several side by side")
-    line = _last_line(text, words)
-    if line is None or (last is not None and last.end > line.start):
-        return last
-    if last is not None and last.choice != line.choice:
-        return line._replace(choice=None, why="verdicts contradict each other")
-    return line
+    """Read the last object, or what the last paragraph after it states that states anything."""
+    stated, end = _last_object(text, words)
+    rest = text[end:].strip()
+    for paragraph in reversed(_BETWEEN_PARAGRAPHS.split(rest)):
+        if of_paragraph := _in_paragraph(paragraph, words):
+            stated = of_paragraph
+            break
+    choice = _last_line(rest, words)
+    if choice is None:
+        return stated
+    return _agreed([_Statement(choice), *([stated] if stated else [])])
 
 
-def _last_match(text: str, pattern: str, words: _Words) -> _Statement | None:
-    """Read the last match of a user's pattern."""
-    match = _last_of(re.finditer(pattern, text, re.MULTILINE))
-    if match is None:
-        return None
-    value = match[1] or ""
-    return _Statement(*match.span(), _exactly(value, words), _unknown(value))
+def _agreed(statements: Sequence[_Statement]) -> _Statement:
+    """Return the last statement, without its choice if another has a different one."""
+    if len({statement.choice for statement in statements}) > 1:
+        return _Statement(None, "verdicts contradict each other")
+    return statements[-1]
 
 
-def _last_of(matches: Iterator[re.Match[str]]) -> re.Match[str] | None:
-    last = deque(matches, maxlen=1)
-    return last[0] if last else None
-
-
-def side_by_side(text: str, place: Sequence[int], next_place: Sequence[int]) -> bool:
-    """Whether two places are in one line, or are the beginnings of a line and the next."""
-    n_lines = text.count("\n", place[1], next_place[0])
-    if n_lines != 1:
-        return n_lines == 0
-    starts = (place[0], next_place[0])
-    before = (text[max(start - _NEAR, 0) : start].rpartition("\n")[2] for start in starts)
-    return not any(map(str.isalpha, "".join(before)))
-
-
-def _objects(text: str, words: _Words) -> Iterator[_Statement]:
-    """Yield JSON objects that hold a verdict, and what is nearly JSON."""
-    decoder = json.JSONDecoder(object_pairs_hook=_pairs, strict=False)
-    n_broken = place = 0
-    while (opening := _OBJECT.search(text, place)) is not None:
+def _last_object(text: str, words: _Words) -> tuple[_Statement | None, int]:
+    """Read the last JSON object that holds a verdict; also returns where it ends."""
+    decoder = json.JSONDecoder(strict=False)
+    stated, end, n_broken, place = None, 0, 0, 0
+    while opening := _OBJECT.search(text, place):
         start = opening.start()
         try:
             fields, place = decoder.raw_decode(text, start)
         except (ValueError, RecursionError):
             n_broken += 1
-            whole = _INNERMOST.match(text, start)
-            stated = whole and _FIELD.search(text, start, whole.end())
-            place = whole.end() if whole and stated else start + 1
-            fields = _pairs([stated.groups()]) if stated else {}
-        if verdicts := _verdicts_in(fields, words):
-            statement = verdicts[0]._replace(start=start, end=place)
-            if len({verdict.choice for verdict in verdicts}) > 1:
-                statement = statement._replace(choice=None, why="verdicts contradict each other")
-            yield statement
-        if n_broken == _MOST:
-            yield _Statement(place, len(text), None, "too many objects that are broken")
-            return
+            if n_broken == _MOST:
+                return _Statement(None, "too many objects that are broken"), len(text)
+            nearly = _NEARLY.match(text, start)
+            fields, place = ({nearly[1]: nearly[2]}, nearly.end()) if nearly else ({}, start + 1)
+        if statement := _in_object(fields, words):
+            stated, end = statement, place
+    return stated, end
 
 
-def _pairs(pairs: Sequence[Any]) -> dict[str, Any]:
-    """Keys as they are known here; one that is there twice with different values has none."""
-    fields: dict[str, Any] = {}
-    for name, value in pairs:
-        key = _AROUND_KEYS.sub("", name.strip().casefold())
-        fields[key] = value if fields.get(key, value) == value else None
-    return fields
-
-
-def _verdicts_in(fields: dict[str, Any], words: _Words) -> list[_Statement]:
-    """Return the verdicts of an object, or else of those within it that are the least deep."""
+def _in_object(fields: dict[str, Any], words: _Words) -> _Statement | None:
+    """Return the verdict of an object, or else of those within it that are the least deep."""
     level: list[Any] = [fields]
     while level:
         objects = [value for value in level if isinstance(value, dict)]
-        if verdicts := [verdict for o in objects if (verdict := _verdict_of(o, words))]:
-            return verdicts
+        if statements := [stated for value in objects if (stated := _of_fields(value, words))]:
+            return _agreed(statements)
         inner = (value.values() if isinstance(value, dict) else value for value in level)
         level = [value for values in inner for value in values if isinstance(value, dict | list)]
-    return []
+    return None
 
 
-def _verdict_of(fields: dict[str, Any], words: _Words) -> _Statement | None:
+def _of_fields(fields: dict[str, Any], words: _Words) -> _Statement | None:
+    fields = {_AROUND_KEYS.sub("", name.strip().casefold()): fields[name] for name in fields}
     for key in _KEYS:
         value = fields.get(key)
         choice = _exactly(value, words)
         if choice or (key in _ALWAYS and key in fields and not isinstance(value, dict)):
-            return _Statement(0, 0, choice, _unknown(value), fields)
+            return _Statement(choice, _unknown(value), fields)
     return None
 
 
-def _tags(text: str, words: _Words) -> Iterator[_Statement]:
-    for match in _TAG.finditer(text):
-        value = match["tag"] or match["element"]
-        yield _Statement(*match.span(), _exactly(value, words), _unknown(value))
+def _in_paragraph(paragraph: str, words: _Words) -> _Statement | None:
+    """Read the tags of a paragraph and lines such as ``Verdict: A``: all have to agree."""
+    statements, last = [], None
+    for last in _TAG.finditer(paragraph):
+        value = last[1] or last[3]
+        statements.append(_Statement(_exactly(value, words), _unknown(value)))
+    if last is not None and _is_doubted(paragraph, last, words):
+        return _Statement(None, "negated, conditional or quoted in passing")
+    for line in _TAG.sub("", paragraph).split("\n"):
+        if label := _LABEL.match(line[:_LONGEST_LINE]):
+            choice = _leading(label["value"], words)
+            if choice or label["verdict"]:
+                statements.append(_Statement(choice, _unknown(label["value"])))
+    return _agreed(statements) if statements else None
 
 
-def _labels(text: str, words: _Words) -> Iterator[_Statement]:
-    for label in _LABEL.finditer(text):
-        value = label["value"]
-        if match := words.leading.match(value):
-            end = label.end() + match.end()
-            yield _Statement(label.start("label"), end, _chosen(match, words), _unknown(match[0]))
-        elif label["verdict"] and not value.startswith("\0"):  # which has been read
-            yield _Statement(label.start("label"), label.end(), None, _unknown(value))
+def _is_doubted(paragraph: str, tag: re.Match[str], words: _Words) -> bool:
+    """Whether the words around a tag do not stand by it."""
+    before = paragraph[max(tag.start() - _NEAR, 0) : tag.start()]
+    before = _SENTENCE_ENDS.split(before)[-1]
+    after = paragraph[tag.end() : tag.end() + _NEAR].partition("\n")[0].lstrip("\"'”’`*_)")
+    is_quoted = before.endswith(tuple(_QUOTES)) and before.strip(_QUOTES + " *_>")
+    return bool(_DOUBT.search(before) or words.doubted.match(after) or is_quoted)
 
 
-def _last_line(text: str, words: _Words) -> _Statement | None:
-    """Read a last line that is nothing but a verdict; a letter alone is to be capital."""
-    end = len(text)
-    for _ in range(3):  # a fence, and the confidence
-        start = text.rfind("\n", 0, end) + 1
-        if not start or not _AFTER_THE_LAST_LINE.match(text, start, end):
-            break
-        end = len(text[:start].rstrip())
-    line = text[start:end].strip()[-_LONGEST_LINE:]
-    if any(line.count(pair[0]) != line.count(pair[1]) for pair in _BRACKETS):
+def _last_line(text: str, words: _Words) -> Choice | None:
+    """Read a last line that is nothing but a verdict; a letter alone has to be capital."""
+    lines = [line.strip() for line in text.rsplit("\n", 3)]
+    while len(lines) > 1 and _AFTER_THE_LAST_LINE.match(lines[-1]):
+        lines.pop()
+    line = lines[-1][-_LONGEST_LINE:]
+    if any(line.count(pair[0]) != line.count(pair[1]) for pair in ("()", "[]", "{}", "<>")):
         return None
     if label := _LAST_LABEL.match(line):
-        match = words.leading.match(label["value"])
-        if match is None or words.hedged.search(label["value"], match.end()):
-            return None
-    else:
-        match = words.exact.fullmatch(line)
-        word = line.strip(" \t*_.!")
-        if match is None or (line != text and len(word) == 1 and word.islower()):
-            return None
-        if line != text and match["noun"] and "(" not in line:  # may be a heading
-            return None
-    return _Statement(start, len(text), _chosen(match, words), _unknown(line))
+        return _leading(label["value"], words)
+    match, word = words.exact.fullmatch(line), line.strip(" \t*_.!")
+    if match is None or (line != text and len(word) == 1 and word.islower()):
+        return None
+    if line != text and match["noun"] and "(" not in line:  # may be a heading
+        return None
+    return _chosen(match, words)
 
 
-def _meant(text: str, stated: _Statement, words: _Words) -> _Statement:
-    """Drop the choice of a statement where the words around it do not stand by it."""
-    before = _SENTENCE_ENDS.split(text[max(stated.start - _NEAR, 0) : stated.start])[-1]
-    after = text[stated.end : stated.end + _NEAR].partition("\n")[0]
-    why = ""
-    if _DOUBT.search(before) or _DOUBT_AFTER.match(after):
-        why = "negated or conditional"
-    elif words.hedged.search(after.partition(".")[0]):
-        why = "hedged"
-    elif before.endswith(tuple(_QUOTES)) and before.strip(_QUOTES + " *_>"):
-        why = "quoted in passing"
-    return stated._replace(choice=None, why=why) if why else stated
-
-
-def _without(text: str, statements: Sequence[_Statement]) -> str:
-    """Blank out what has been read; places stay."""
-    parts, place = [], 0
-    for statement in statements:
-        start, end = statement[:2]
-        parts += [text[place:start], "\0" * (end - start)]
-        place = end
-    return "".join([*parts, text[place:]]) if parts else text
+def _leading(value: str, words: _Words) -> Choice | None:
+    """Read a verdict that a sentence may follow, unless that takes it back."""
+    match = words.leading.match(value)
+    if match is None or words.doubted.match(value, match.end()):
+        return None
+    return _chosen(match, words)
 
 
 def _unknown(value: object) -> str:
@@ -612,17 +551,12 @@ _CONFIDENCE = re.compile(
 )
 
 
-def _confidence(text: str, stated: _Statement) -> float | None:
-    match = None
-    if stated.fields is not None:
-        value = stated.fields.get("confidence")
-        if not isinstance(value, bool) and isinstance(value, int | float | str):
-            match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(%|/\s*100)?\s*", str(value))
-    else:
-        match = _last_of(_CONFIDENCE.finditer(text))
-    if match is None:
+def _confidence(text: str) -> float | None:
+    matches = _CONFIDENCE.findall(text)
+    if not matches:
         return None
-    number = float(match[1])
+    written, is_percent = matches[-1]
+    number = float(written)
     # 0 to 100 is asked for; 0.85 can only be meant as a fraction.
-    share = number if number <= 1 and "." in match[1] and not match[2] else number / 100
+    share = number if number <= 1 and "." in written and not is_percent else number / 100
     return share if share <= 1 else None

@@ -26,7 +26,6 @@ from btdagg.judge.answers import (
     answer_alone,
     ended_early,
     json_schema,
-    side_by_side,
 )
 from btdagg.judge.client import Asked, Order, Reading, batched, samples_of
 from btdagg.judge.jobs import judge
@@ -324,32 +323,32 @@ def choice_format(template: PromptTemplate) -> dict[str, Any] | None:
     return json_schema("choice", {"reasoning": {"type": "string"}, "choice": {"type": "integer"}})
 
 
-_NUMBER = re.compile(r"\[\[[ \t]*(?:sample|assessment|#)?[ \t_]*(\w+)[ \t]*\]\]", re.I)
-_JSON_NUMBER = re.compile(r"\{[^{}]*\"choice\"\s*:\s*\"?(\w+)\"?[^{}]*\}")
+_NUMBER = re.compile(
+    r"\[\[[ \t]*(?:sample|assessment|#)?[ \t_]*(\w+)[ \t]*\]\]|\"choice\"\s*:\s*\"?(\w+)", re.I
+)
 
 
 def parse_choice(
     text: str | None, n_samples: int, *, finish_reason: str | None = None
 ) -> tuple[int | None, Verdict]:
-    """Read the last number of an answer that is chosen: from 0, or None and why there is none."""
+    """Read the number that the last paragraph with a number chooses: from 0, or None and why."""
     answer = ended_early(finish_reason, None) or answer_alone(text)
     if isinstance(answer, Verdict):
         return None, answer
-    matches = [*_NUMBER.finditer(answer), *_JSON_NUMBER.finditer(answer)]
-    matches.sort(key=lambda match: match.end())
-    numbers = [match[1] for match in matches]
-    if not matches and re.fullmatch(r"[\s*`]*\d+[\s*`.]*", answer):
-        numbers = [answer.strip(" \n*`.")]
-    reason = ""
-    if not numbers:
+    numbers: set[str] = set()
+    for paragraph in answer.split("\n\n"):
+        numbers = {match[1] or match[2] for match in _NUMBER.finditer(paragraph)} or numbers
+    bare = answer.strip(" \n*`.")
+    chosen = numbers.pop() if numbers else bare if bare.isdecimal() else ""
+    if not chosen:
         reason = "no number of an answer"
-    elif len(set(numbers[-2:])) > 1 and side_by_side(answer, *(m.span() for m in matches[-2:])):
-        reason = "several numbers in a row"
-    elif numbers[-1] not in map(str, range(1, n_samples + 1)):
-        reason = f"chose {numbers[-1]}, expected a number from 1 to {n_samples}"
-    if reason:
-        return None, Verdict(None, "unparsed", reason=reason)
-    return int(numbers[-1]) - 1, Verdict(None, "ok")
+    elif numbers:
+        reason = "several numbers"
+    elif chosen not in map(str, range(1, n_samples + 1)):
+        reason = f"chose {chosen}, expected a number from 1 to {n_samples}"
+    else:
+        return int(chosen) - 1, Verdict(None, "ok")
+    return None, Verdict(None, "unparsed", reason=reason)
 
 
 def _shown(sample: Sample, order: Order, template: PromptTemplate) -> str:
