@@ -162,34 +162,33 @@ class _Gates:
 
 
 def _table(gates: list[dict[str, Any]]) -> ReportTable:
-    from btdagg.report.table import PivotCell, ReportTable
+    from btdagg.report.table import Entry, ReportTable, Row
     from btdagg.report.wording import MISSING, fixed
 
-    cells = []
-    for place, gate in enumerate(gates):
-        known = "estimate" in gate
-        label = (str(gate["gate"]),)
-        cells.append(PivotCell(label, "outcome", gate["outcome"], True, dict(gate), place))
-        if not known:
-            cells.append(PivotCell(label, "why", gate["message"], place=place))
-            continue
-        low, high = (fixed(gate[end], signed=True) for end in ("lower", "upper"))
-        for column, text in (
-            ("net win rate of A", fixed(gate["estimate"], signed=True)),
-            ("bounds", f"{low} to {high}, each at {100 * gate['level']:.4g}%"),
-            ("margin", f"{gate['margin']:g}"),
-            ("labels", f"{gate['n_labels']:,} of {gate['n_items']:,}"),
-            ("labels wanted", f"{gate['labels_wanted']:,}" if "labels_wanted" in gate else MISSING),
-        ):
-            cells.append(PivotCell(label, column, text, place=place))
-        if "remarks" in gate:
-            cells.append(PivotCell(label, "remarks", gate["remarks"], place=place))
-    return ReportTable.pivot(
+    rows = []
+    for gate in gates:
+        cells = {"outcome": Entry(gate["outcome"], True)}
+        if "estimate" not in gate:
+            cells["why"] = Entry(gate["message"])
+        else:
+            low, high = (fixed(gate[end], signed=True) for end in ("lower", "upper"))
+            wanted = f"{gate['labels_wanted']:,}" if "labels_wanted" in gate else MISSING
+            cells |= {
+                "net win rate of A": Entry(fixed(gate["estimate"], signed=True)),
+                "bounds": Entry(f"{low} to {high}, each at {100 * gate['level']:.4g}%"),
+                "margin": Entry(f"{gate['margin']:g}"),
+                "labels": Entry(f"{gate['n_labels']:,} of {gate['n_items']:,}"),
+                "labels wanted": Entry(wanted),
+            }
+            if "remarks" in gate:
+                cells["remarks"] = Entry(gate["remarks"])
+        rows.append(Row((str(gate["gate"]),), cells, [gate]))
+    return ReportTable.of_rows(
         "release-gates",
         _HEADING.removeprefix("### ").strip(),
         "B is not worse than A by more than the margin where the upper bound of the net win rate "
         "of A is below it, and worse where the lower bound is above. What is inconclusive has not "
         "passed. The bounds are one-sided.",
         ("gate",),
-        cells,
+        rows,
     )

@@ -9,9 +9,8 @@ import numpy as np
 
 from btdagg.report.figure import ReportFigure
 from btdagg.report.figures.intervals import draw_intervals, shortened
-from btdagg.report.style import WIDTH, abridged, without_frame, wrapped
-from btdagg.report.tables.scores import splits_of
-from btdagg.report.wording import fixed
+from btdagg.report.style import abridged, without_frame, wrapped
+from btdagg.report.wording import basis, fixed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,25 +21,21 @@ if TYPE_CHECKING:
     from btdagg.paper.transfer import Transfer
 
 _CELL = 0.56  # inches of width that a number takes
-_LETTER = 0.072  # and a letter
-_BESIDE = 1.5  # and what is at the sides
-_BAR = 0.7  # and the scale of colours
-_LINES = 3  # of a task's name over a column
-_IN_ROW = 18  # letters of a task's name beside a row
+_IN_ROW = 18  # letters of a task's name on a line
 
 
-def transfer_limit(several: Iterable[Transfer]) -> float:
+def transfer_limit(transfers: Iterable[Transfer]) -> float:
     """Change in MAE at the ends of the scale that several heat maps share."""
     # A change of less than 0.01 is not to look like much.
-    return max(0.01, *(float(np.abs(found.change).max()) for found in several))
+    return max(0.01, *(float(np.abs(transfer.change).max()) for transfer in transfers))
 
 
-def transfer_figure(found: Transfer, limit: float | None = None) -> ReportFigure:
+def transfer_figure(transfer: Transfer, limit: float | None = None) -> ReportFigure:
     """Draw the change in MAE against each target's own calibration as a heat map.
 
     Parameters
     ----------
-    found : Transfer
+    transfer : Transfer
     limit : float, optional
         Change at the ends of the scale, where several maps share one; see `transfer_limit`.
 
@@ -48,38 +43,22 @@ def transfer_figure(found: Transfer, limit: float | None = None) -> ReportFigure
     ----------
     The paper's heat map of transferability.
     """
+    over = basis([transfer.mae.shape[2]], cross_fitted=transfer.new_items is not None).over
     return ReportFigure(
         "transfer",
         "Transfer of a calibration between tasks",
         "Change in MAE on the task of the column where the calibration is that of the task of the "
-        f"row instead of its own (the diagonal): mean over {_over(found)}. "
-        "Blue, below 0: better; red: worse." + abridged(found.tasks, _IN_ROW),
-        partial(_draw, found, transfer_limit([found]) if limit is None else limit),
+        f"row instead of its own (the diagonal): mean over {over}. "
+        "Blue, below 0: better; red: worse." + abridged(transfer.tasks, _IN_ROW),
+        partial(_draw, transfer, transfer_limit([transfer]) if limit is None else limit),
     )
 
 
-def _over(found: Transfer) -> str:
-    if found.new_items is not None:
-        return "the folds of a cross-validation by group"
-    return splits_of([found.mae.shape[2]])
-
-
-def _draw(found: Transfer, limit: float) -> Figure:
+def _draw(transfer: Transfer, limit: float) -> Figure:
     from matplotlib.figure import Figure
 
-    n = len(found.tasks)
-    change = found.change
-    letters = max(len(word) for task in found.tasks for word in task.split() or [""])
-    over = wrapped(found.tasks, letters, _LINES)
-    cell = max(_CELL, _LETTER * (letters + 1))
-    # Names that are too long to stand side by side are turned.
-    turned = _BESIDE + cell * n > WIDTH or any("…" in name for name in over.values())
-    if turned:
-        over, cell = wrapped(found.tasks, _IN_ROW), _CELL
-    figure = Figure(
-        figsize=(max(3.4, _BESIDE + cell * n + _BAR), (2.2 if turned else 1.1) + 0.34 * n),
-        layout="constrained",
-    )
+    change, n = transfer.change, len(transfer.tasks)
+    figure = Figure(figsize=(max(3.4, 2.2 + _CELL * n), 2.2 + 0.34 * n), layout="constrained")
     axis = figure.subplots()
     mesh = axis.pcolormesh(
         change, cmap="RdBu_r", vmin=-limit, vmax=limit, edgecolor="white", linewidth=1
@@ -88,22 +67,18 @@ def _draw(found: Transfer, limit: float) -> Figure:
     bar.outline.set_visible(False)
     assert bar.solids is not None
     bar.solids.set(rasterized=False, edgecolor="face")  # shapes, and not a picture in the SVG
-    for row in range(n):
-        for column in range(n):
-            own = row == column
-            axis.text(
-                column + 0.5,
-                row + 0.5,
-                "0" if own else fixed(change[row, column], signed=True),
-                ha="center",
-                va="center",
-                color="white" if abs(change[row, column]) > 0.62 * limit else "black",
-            )
-    beside = wrapped(found.tasks, _IN_ROW)
-    axis.set_xticks(
-        np.arange(n) + 0.5, [over[task] for task in found.tasks], rotation=90 if turned else 0
-    )
-    axis.set_yticks(np.arange(n) + 0.5, [beside[task] for task in found.tasks])
+    for (row, column), value in np.ndenumerate(change):
+        axis.text(
+            column + 0.5,
+            row + 0.5,
+            "0" if row == column else fixed(value, signed=True),
+            ha="center",
+            va="center",
+            color="white" if abs(value) > 0.62 * limit else "black",
+        )
+    names = list(wrapped(transfer.tasks, _IN_ROW).values())
+    axis.set_xticks(np.arange(n) + 0.5, names, rotation=90)
+    axis.set_yticks(np.arange(n) + 0.5, names)
     axis.xaxis.tick_top()
     axis.xaxis.set_label_position("top")
     axis.set_xlabel("evaluated on", labelpad=7)
@@ -114,7 +89,7 @@ def _draw(found: Transfer, limit: float) -> Figure:
 
 
 def tie_rate_figure(
-    found: TieRates, rows: str = "judge", columns: str = "template"
+    rates: TieRates, rows: str = "judge", columns: str = "template"
 ) -> ReportFigure:
     """Draw the share of ties by two columns, with 95% intervals.
 
@@ -122,21 +97,15 @@ def tie_rate_figure(
     ----------
     The paper's table of tie rates.
     """
+    names = rates.column_names
     points = {
-        row: dict(zip(found.column_names, cells, strict=True))
-        for row, cells in zip(found.row_names, found.cells, strict=True)
+        row: dict(zip(names, cells, strict=True))
+        for row, cells in zip(rates.row_names, rates.cells, strict=True)
     }
     return ReportFigure(
         "tie-rates",
         f"Tie rates by {rows} and {columns}",
         "Share of votes that are ties, with 95% intervals, which go by the number of items."
-        + shortened(points, found.column_names),
-        partial(
-            draw_intervals,
-            points,
-            found.column_names,
-            columns,
-            "ties in percent of votes",
-            None,
-        ),
+        + shortened(points, names),
+        partial(draw_intervals, points, names, columns, "ties in percent of votes", None),
     )

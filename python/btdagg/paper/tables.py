@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -12,20 +12,13 @@ from btdagg.evaluation.cells import Cell
 from btdagg.evaluation.intervals import Interval, mean_interval
 from btdagg.evaluation.summary import lines_of, name_of_average, record, spread
 from btdagg.paper.raters import LeaveOneOut
-from btdagg.report.table import Entry, PivotCell, ReportTable
+from btdagg.report.table import Entry, ReportTable, Row
 from btdagg.report.tables.models import PARAMETER_DIGITS, shortest
-from btdagg.report.tables.scores import (
-    LOWER_IS_BETTER,
-    best_lines,
-    interval_note_of,
-    scored_on,
-    splits_of,
-    where,
-)
+from btdagg.report.tables.scores import LOWER_IS_BETTER, best_lines, where
 from btdagg.report.wording import (
     MISSING,
-    NEW_ITEMS_NOTE,
-    SPLITS_NOTE,
+    basis,
+    basis_of_scores,
     fixed,
     not_evaluated,
     percent,
@@ -36,7 +29,7 @@ from btdagg.report.wording import (
 )
 
 if TYPE_CHECKING:
-    from btdagg.evaluation import Scores
+    from btdagg.evaluation import Comparison, Scores
     from btdagg.evaluation.parts import Key
     from btdagg.paper.parameters import FittedParameters
     from btdagg.paper.raters import RaterScores
@@ -44,7 +37,7 @@ if TYPE_CHECKING:
     from btdagg.paper.transfer import Transfer
 
 
-def ablation_table(found: Scores) -> ReportTable:
+def ablation_table(scores: Scores) -> ReportTable:
     """Tabulate MAE by the value of what was varied: values in columns, methods in rows.
 
     Where there are two methods, a third row has their difference. The records have accuracy too.
@@ -53,78 +46,83 @@ def ablation_table(found: Scores) -> ReportTable:
     ----------
     The paper's tables of temperatures and of prompt variations.
     """
-    if not found.cells:
+    if not scores.cells:
         raise InputError("the ablation has no cells: nothing could be evaluated")
-    one = len(found.cells[0].comparison.methods) == 1
-    bold = "the lowest of the row" if one else f"the lowest of the methods at that {found.column}"
-    n_left_out = sum(found.n_left_out.values())
+    alone = len(scores.cells[0].comparison.methods) == 1
+    column = scores.column
+    bold = "the lowest of the row" if alone else f"the lowest of the methods at that {column}"
+    n_left_out = sum(scores.n_left_out.values())
     left_out = (
-        f" {n_left_out} items without votes under every {found.column} are left out."
+        f" {n_left_out} items without votes under every {column} are left out."
         if n_left_out
         else ""
     )
-    return ReportTable.pivot(
-        stem("ablation", found.column),
-        f"Error by {found.column}",
-        f"{LOWER_IS_BETTER}: means over {scored_on(found)} of the same items for every "
-        f"{found.column}; {interval_note_of(found)}. Bold: {bold}.{left_out}"
-        + not_evaluated(key for key, _ in found.skipped),
-        (*found.by, "votes", "method"),
-        _by_value(found, f"{found.column} ", across=one, differences=True),
+    over, error = basis_of_scores(scores)
+    return ReportTable.of_rows(
+        stem("ablation", column),
+        f"Error by {column}",
+        f"{LOWER_IS_BETTER}: means over {over} of the same items for every {column}; {error}. "
+        f"Bold: {bold}.{left_out}" + not_evaluated(key for key, _ in scores.skipped),
+        (*scores.by, "votes", "method"),
+        _by_value(scores, f"{column} ", across=alone, differences=True),
     )
 
 
-def order_table(found: Scores) -> ReportTable:
+def order_table(scores: Scores) -> ReportTable:
     """Tabulate MAE on votes of the first order, of the second, and of both in equal parts.
 
     References
     ----------
     The paper's table of positional bias mitigation.
     """
-    over = f" over {scored_on(found)}; {interval_note_of(found)}" if found.cells else ""
-    return ReportTable.pivot(
+    over = " over {}; {}".format(*basis_of_scores(scores)) if scores.cells else ""
+    return ReportTable.of_rows(
         "orders",
         "Error by the order in which responses are shown",
         f"{LOWER_IS_BETTER}: means{over}. First: all votes with A shown first; second: all "
         "with B shown first; balanced: half of each. Equal numbers of votes on the same items. "
-        "Bold: the lowest of the row." + not_evaluated(key for key, _ in found.skipped),
-        (*found.by, "votes", "method"),
-        _by_value(found, "", across=True),
+        "Bold: the lowest of the row." + not_evaluated(key for key, _ in scores.skipped),
+        (*scores.by, "votes", "method"),
+        _by_value(scores, "", across=True),
         ("first", "second", "balanced"),
     )
 
 
 def _by_value(
-    found: Scores, prefix: str, *, across: bool, differences: bool = False
-) -> Iterator[PivotCell]:
+    scores: Scores, prefix: str, *, across: bool, differences: bool = False
+) -> Iterator[Row]:
     """MAE of each method under each value; bold is the lowest `across` values, or of methods.
 
     Where there are two methods, a row below has their difference if asked for.
     """
     names = ("n_votes", "method", "mae", "accuracy", "n_items", "n_splits")
     blocks: dict[tuple[Key, int | None], list[Cell]] = {}
-    for cell in found.cells:
+    for cell in scores.cells:
         blocks.setdefault((cell.key, cell.n_votes), []).append(cell)
     for (key, n_votes), block in blocks.items():
-        label, lines = (*key, votes_of(n_votes)), [lines_of(cell) for cell in block]
-        for cell, of_value in zip(block, lines, strict=True):
-            own = {**where(found.by, key), found.column: cell.value}
-            column = f"{prefix}{cell.value}".strip()
-            for place, line in enumerate(of_value):
-                best = best_lines([other[place] for other in lines] if across else of_value)
-                whole, text = record(own, line.fields(*names)), with_error(line.mae)
-                yield PivotCell((*label, line.method), column, text, line in best, whole, place)
-        for cell in block:
-            methods, new_items = cell.comparison.methods, cell.comparison.new_items
-            if differences and len(methods) == 2:
-                first, second = methods
-                less = (
-                    mean_interval(first.mae - second.mae)
-                    if new_items is None
-                    else new_items.difference(0, 1)
-                )
-                column, pair = f"{prefix}{cell.value}".strip(), f"{first.name} less {second.name}"
-                yield PivotCell((*label, pair), column, with_error(less, signed=True), place=2)
+        label = (*key, votes_of(n_votes))
+        columns = [f"{prefix}{cell.value}".strip() for cell in block]
+        by_value = [lines_of(cell) for cell in block]
+        for of_method in zip(*by_value, strict=True):
+            cells, records = {}, []
+            for cell, column, line, rivals in zip(block, columns, of_method, by_value, strict=True):
+                best = best_lines(of_method if across else rivals)
+                cells[column] = Entry(with_error(line.mae), line in best)
+                own = {**where(scores.by, key), scores.column: cell.value}
+                records.append(record(own, line.fields(*names)))
+            yield Row((*label, of_method[0].method), cells, records)
+        methods = [line.method for line in by_value[0]]
+        if differences and len(methods) == 2:
+            less = [with_error(_difference(cell.comparison), signed=True) for cell in block]
+            yield Row((*label, " less ".join(methods)), dict(zip(columns, less, strict=True)))
+
+
+def _difference(comparison: Comparison) -> Interval:
+    """MAE of the first of two methods less that of the second."""
+    if comparison.new_items is not None:
+        return comparison.new_items.difference(0, 1)
+    first, second = comparison.methods
+    return mean_interval(first.mae - second.mae)
 
 
 def parameters_table(fitted: Mapping[str, FittedParameters]) -> ReportTable:
@@ -134,53 +132,54 @@ def parameters_table(fitted: Mapping[str, FittedParameters]) -> ReportTable:
     ----------
     The paper's table of fitted parameters.
     """
-    if not fitted:
-        raise InputError("fitted is empty, expected at least one task")
 
-    def cells() -> Iterator[PivotCell]:
-        for task, found in fitted.items():
-            at_bounds = found.at_bounds.mean(axis=0).tolist()
-            for (name, values), bound in zip(found.spreads.items(), at_bounds, strict=True):
-                middle = float(np.median(getattr(found, name)))
-                record = {
-                    "task": task,
-                    "parameter": name,
-                    "mean": values.mean,
-                    "median": middle,
-                    "lower_quartile": values.low,
-                    "upper_quartile": values.high,
-                    "share_at_bounds": bound,
-                    "n_splits": len(found.beta),
-                    "gold_tie_share": found.gold_tie_share,
-                    "judge_tie_share": found.judge_tie_share,
-                    "regime": str(found.regime),
-                }
-                shown = (middle, values.low, values.high)
+    def rows() -> Iterator[Row]:
+        for task, parameters in fitted.items():
+            at_bounds = parameters.at_bounds.mean(axis=0).tolist()
+            cells: dict[str, str] = {}
+            records = []
+            for (name, spread_), bound in zip(parameters.spreads.items(), at_bounds, strict=True):
+                middle = float(np.median(getattr(parameters, name)))
+                shown = (middle, spread_.low, spread_.high)
                 median, low, high = (shortest(value, PARAMETER_DIGITS[name]) for value in shown)
-                yield PivotCell((task,), name, median, False, record)
-                yield PivotCell((task,), f"{name}: IQR", f"[{low}, {high}]")
-            at_any = float(found.at_bounds.any(axis=1).mean())
-            for column, text in (
-                ("at a bound", percent(at_any, 0)),
-                ("gold ties", percent(found.gold_tie_share)),
-                ("judge ties", percent(found.judge_tie_share)),
-                ("regime", str(found.regime)),
-            ):
-                yield PivotCell((task,), column, text)
+                cells |= {name: median, f"{name}: IQR": f"[{low}, {high}]"}
+                records.append(
+                    {
+                        "task": task,
+                        "parameter": name,
+                        "mean": spread_.mean,
+                        "median": middle,
+                        "lower_quartile": spread_.low,
+                        "upper_quartile": spread_.high,
+                        "share_at_bounds": bound,
+                        "n_splits": len(parameters.beta),
+                        "gold_tie_share": parameters.gold_tie_share,
+                        "judge_tie_share": parameters.judge_tie_share,
+                        "regime": str(parameters.regime),
+                    }
+                )
+            cells |= {
+                "at a bound": percent(float(parameters.at_bounds.any(axis=1).mean()), 0),
+                "gold ties": percent(parameters.gold_tie_share),
+                "judge ties": percent(parameters.judge_tie_share),
+                "regime": str(parameters.regime),
+            }
+            yield Row((task,), cells, records)
 
-    return ReportTable.pivot(
+    over = basis((len(of.beta) for of in fitted.values()), cross_fitted=False).over
+    return ReportTable.of_rows(
         "parameters-over-splits",
         "Fitted parameters",
-        f"Median and interquartile range over {splits_of([len(f.beta) for f in fitted.values()])}. "
-        "beta: sensitivity to the margin; nu: how strongly ties are preferred from the start; "
-        "gamma: sensitivity to the share of ties. At a bound: share of fits with a parameter at "
-        "one. Gold and judge ties: share of items whose gold label, or majority vote, is a tie.",
+        f"Median and interquartile range over {over}. beta: sensitivity to the margin; nu: how "
+        "strongly ties are preferred from the start; gamma: sensitivity to the share of ties. At "
+        "a bound: share of fits with a parameter at one. Gold and judge ties: share of items whose "
+        "gold label, or majority vote, is a tie.",
         ("task",),
-        cells(),
+        rows(),
     )
 
 
-def transfer_table(found: Transfer) -> ReportTable:
+def transfer_table(transfer: Transfer) -> ReportTable:
     """Tabulate the change in MAE against each target's own calibration: sources in rows.
 
     The last row has the MAE of the own calibration.
@@ -190,45 +189,46 @@ def transfer_table(found: Transfer) -> ReportTable:
     The paper's heat map of transferability.
     """
 
-    def cells() -> Iterator[PivotCell]:
-        for source in found.tasks:
-            for target in found.tasks:
-                change = found.change_interval(source, target)
-                record = {
-                    "source": source,
-                    "target": target,
-                    **spread("mae", found.mae_interval(source, target)),
-                    **spread("change", change),
-                    "n_splits": found.mae.shape[2],
-                }
+    def rows() -> Iterator[Row]:
+        for source in transfer.tasks:
+            cells, records = {}, []
+            for target in transfer.tasks:
+                change = transfer.change_interval(source, target)
                 text = "0" if source == target else with_error(change, signed=True)
-                yield PivotCell((source,), target, text, change.high < 0, record)
-        for target in found.tasks:
-            own = with_error(found.mae_interval(target, target))
-            yield PivotCell(("MAE, own calibration",), target, own, place=1)
+                cells[target] = Entry(text, change.high < 0)
+                records.append(
+                    {
+                        "source": source,
+                        "target": target,
+                        **spread("mae", transfer.mae_interval(source, target)),
+                        **spread("change", change),
+                        "n_splits": transfer.mae.shape[2],
+                    }
+                )
+            yield Row((source,), cells, records)
+        own = {task: with_error(transfer.mae_interval(task, task)) for task in transfer.tasks}
+        yield Row(("MAE, own calibration",), own)
 
-    over, note = splits_of([found.mae.shape[2]]), SPLITS_NOTE
-    if found.new_items is not None:
-        over, note = "the folds of a cross-validation by group", NEW_ITEMS_NOTE
-    return ReportTable.pivot(
+    over, error = basis([transfer.mae.shape[2]], cross_fitted=transfer.new_items is not None)
+    return ReportTable.of_rows(
         "transfer",
         "Transfer of a calibration between tasks",
         "Change in MAE on the task of the column where the calibration is that of the task of the "
-        f"row instead of its own: mean over {over}; {note}. "
+        f"row instead of its own: mean over {over}; {error}. "
         "Below 0 the other calibration is better. Bold: its whole interval is below 0.",
         ("calibrated on",),
-        cells(),
+        rows(),
     )
 
 
 def raters_table(
-    found: LeaveOneOut | Mapping[int, LeaveOneOut], shared: Literal["tie", "drop"] = "tie"
+    by_votes: LeaveOneOut | Mapping[int, LeaveOneOut], shared: Literal["tie", "drop"] = "tie"
 ) -> ReportTable:
     """Tabulate every rater against the others, and against a judge if there was one.
 
     Parameters
     ----------
-    found : LeaveOneOut, or mapping of int to LeaveOneOut
+    by_votes : LeaveOneOut, or mapping of int to LeaveOneOut
         One, or one for each number of votes of the judge.
     shared : {"tie", "drop"}
         What was done with items on which labels share the most votes of the other raters.
@@ -237,66 +237,69 @@ def raters_table(
     ----------
     The paper's table of the leave-one-out comparison by rater.
     """
-    several = {None: found} if isinstance(found, LeaveOneOut) else dict(found.items())
-    if not several:
-        raise InputError("found is empty, expected at least one")
-    judged = any(scores.judge is not None for one in several.values() for scores in one.raters)
-    rows: list[tuple[Entry, ...]] = []
-    records: list[dict[str, object]] = []
-    for n_votes, one in several.items():
-        label = [] if n_votes is None else [str(n_votes)]
-        for scores in one.raters:
-            texts = map(Entry, (*label, str(scores.rater), str(scores.n_items)))
-            rows.append((*texts, *_rater_entries(scores)))
-            budget = {} if n_votes is None else {"n_votes": n_votes}
-            records.append({**budget, **_rater_record(scores)})
-        if judged:
-            blank = (Entry(""),) * 3
-            wins, by_mae = (
-                Entry(f"{n}/{len(one.raters)}", bold=True) for n in (one.n_wins, one.n_wins_by_mae)
-            )
-            rows.append((*map(Entry, (*label, "wins", "")), *blank, wins, *blank, by_mae))
-    header = ["rater", "items", "accuracy", "MAE"]
+    budgets: Mapping[Any, LeaveOneOut] = (
+        {None: by_votes} if isinstance(by_votes, LeaveOneOut) else by_votes
+    )
+    judges = [scores.judge for of in budgets.values() for scores in of.raters if scores.judge]
     rule = "it is a tie" if shared == "tie" else "the item is left out"
     note = f"Gold is the majority vote of the other raters; where labels share the most, {rule}."
-    if judged:
-        header[3:3] = columns = ["judge", "gain", "wins"]
-        header += columns
-        beside = [s.judge for one in several.values() for s in one.raters if s.judge is not None]
-        over, sure = splits_of([len(judge.judge.mae) for judge in beside]), SPLITS_NOTE
-        if beside[0].new_items is not None:
-            over, sure = "the folds of a cross-validation by group", NEW_ITEMS_NOTE
+    if judges:
+        over, error = basis(
+            [len(judge.judge.mae) for judge in judges],
+            cross_fitted=judges[0].new_items is not None,
+        )
         note += (
-            f" The judge's labels are by {beside[0].judge.name}. Rater and judge are scored on the "
-            f"evaluation sets of {over}, which the judge is not calibrated on; {sure}. A gain "
+            f" The judge's labels are by {judges[0].judge.name}. Rater and judge are scored on the "
+            f"evaluation sets of {over}, which the judge is not calibrated on; {error}. A gain "
             "above 0 is the judge's. Wins: the judge's mean is the better one."
         )
-    labels = [] if None in several else ["votes"]
-    return ReportTable(
+    labels = [] if None in budgets else ["votes"]
+
+    def rows() -> Iterator[Row]:
+        for n_votes, leave_one_out in budgets.items():
+            label = () if n_votes is None else (str(n_votes),)
+            budget = {} if n_votes is None else {"n_votes": n_votes}
+            for scores in leave_one_out.raters:
+                cells = {"items": Entry(str(scores.n_items)), **_rater_cells(scores)}
+                fields = {**budget, **_rater_record(scores)}
+                yield Row((*label, str(scores.rater)), cells, [fields])
+            if judges:
+                n = len(leave_one_out.raters)
+                wins = dict.fromkeys(("items", *_SCORES), Entry("")) | {
+                    "wins": Entry(f"{leave_one_out.n_wins}/{n}", True),
+                    "wins by MAE": Entry(f"{leave_one_out.n_wins_by_mae}/{n}", True),
+                }
+                yield Row((*label, "wins"), wins)
+
+    skipped = ((str(rater),) for of in budgets.values() for rater, _ in of.skipped)
+    return ReportTable.of_rows(
         "raters",
         "Raters left out one by one",
-        note + not_evaluated((str(r),) for one in several.values() for r, _ in one.skipped),
-        (*labels, *header),
-        tuple(rows),
-        tuple(records),
-        n_label_columns=len(labels) + 1,
+        note + not_evaluated(skipped),
+        (*labels, "rater"),
+        rows(),
     )
 
 
-def _rater_entries(scores: RaterScores) -> tuple[Entry, ...]:
+_SCORES = (
+    *("accuracy", "judge's accuracy", "gain of accuracy", "wins"),
+    *("MAE", "judge's MAE", "gain of MAE", "wins by MAE"),
+)
+
+
+def _rater_cells(scores: RaterScores) -> dict[str, Entry]:
     judge = scores.judge
     if judge is None:
-        return Entry(fixed(scores.accuracy)), Entry(fixed(scores.mae))
-    entries: list[Entry] = []
+        return {"accuracy": Entry(fixed(scores.accuracy)), "MAE": Entry(fixed(scores.mae))}
     rater, by_judge = judge.human, judge.judge
+    cells: list[Entry] = []
     for human, own, gain, wins in (
         (rater.mean_accuracy, by_judge.mean_accuracy, judge.accuracy_gain, judge.wins),
         (rater.mean_mae, by_judge.mean_mae, judge.mae_gain, judge.wins_by_mae),
     ):
-        means = fixed(human), fixed(own)
-        entries += map(Entry, (*means, with_error(gain, signed=True)))
-        entries.append(Entry("yes" if wins else "no", wins))
-    return tuple(entries)
+        cells += map(Entry, (fixed(human), fixed(own), with_error(gain, signed=True)))
+        cells.append(Entry("yes" if wins else "no", wins))
+    return dict(zip(_SCORES, cells, strict=True))
 
 
 def _rater_record(scores: RaterScores) -> dict[str, object]:
@@ -318,40 +321,42 @@ def _rater_record(scores: RaterScores) -> dict[str, object]:
     return record
 
 
-def tie_rate_table(found: TieRates, rows: str = "judge", columns: str = "template") -> ReportTable:
+def tie_rate_table(rates: TieRates, rows: str = "judge", columns: str = "template") -> ReportTable:
     """Tabulate the share of ties by two columns, with averages.
 
     References
     ----------
     The paper's table of tie rates.
     """
-    names = [f"{columns} {name}".strip() for name in found.column_names]
-    average = name_of_average(found.row_names)
+    names = [f"{columns} {name}".strip() for name in rates.column_names]
 
-    def cells() -> Iterator[PivotCell]:
-        for i, row in enumerate(found.row_names):
-            for j, column in enumerate(found.column_names):
-                rate = found.cells[i][j]
+    def lines() -> Iterator[Row]:
+        for i, row in enumerate(rates.row_names):
+            cells, records = {}, []
+            for j, column in enumerate(rates.column_names):
+                rate = rates.cells[i][j]
+                cells[names[j]] = _rate(rate)
                 counts = {
-                    "ties": int(found.ties[i, j]),
-                    "total": int(found.totals[i, j]),
-                    "n_items": int(found.n_items[i, j]),
-                    "n_missing": int(found.n_missing[i, j]),
+                    "ties": int(rates.ties[i, j]),
+                    "total": int(rates.totals[i, j]),
+                    "n_items": int(rates.n_items[i, j]),
+                    "n_missing": int(rates.n_missing[i, j]),
                 }
-                whole = record({rows: row, columns: column}, {**counts, **spread("rate", rate)})
-                yield PivotCell((row,), names[j], _rate(rate), False, whole)
-            yield PivotCell((row,), "average", _rate(found.row_averages[i]))
-        for name, rate in zip(names, found.column_averages, strict=True):
-            yield PivotCell((average,), name, _rate(rate))
-        yield PivotCell((average,), "average", _rate(found.overall))
+                records.append(
+                    record({rows: row, columns: column}, {**counts, **spread("rate", rate)})
+                )
+            yield Row((row,), {**cells, "average": _rate(rates.row_averages[i])}, records)
+        averages = map(_rate, (*rates.column_averages, rates.overall))
+        average = name_of_average(rates.row_names)
+        yield Row((average,), dict(zip((*names, "average"), averages, strict=True)))
 
-    return ReportTable.pivot(
+    return ReportTable.of_rows(
         "tie-rates",
         f"Tie rates by {rows} and {columns}",
         "Share of votes that are ties; ± is half of the 95% interval, which goes by the "
         "number of items. Averages pool their cells.",
         (rows,),
-        cells(),
+        lines(),
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from btdagg._core import InputError
 from btdagg._util.extras import needs
 from btdagg.estimates import Estimates, SystemEstimates
-from btdagg.evaluation.cells import Comparison
+from btdagg.evaluation.cells import Cell, Comparison
 from btdagg.evaluation.scores import Scores
 from btdagg.methods import MajorityVote
 from btdagg.model import Bootstrap
@@ -112,6 +112,13 @@ def _scores(result: Scores) -> Parts:
 
 
 @parts_of.register
+def _comparison(result: Comparison) -> Parts:
+    scores = Scores((), (Cell((), result),))
+    yield tables.answers_table(scores)
+    yield from tables.score_tables(scores)
+
+
+@parts_of.register
 def _estimates(result: Estimates) -> Parts:
     yield tables.estimates_table(result)
     if result.by and (differences := tables.differences_table(result, "value")) is not None:
@@ -127,7 +134,6 @@ def _systems(result: SystemEstimates) -> Parts:
 
 parts_of.register(DavidsonModel, lambda result: iter([tables.model_table(result)]))
 parts_of.register(PanelModel, lambda result: iter([tables.panel_table(result)]))
-parts_of.register(Comparison, lambda result: iter([tables.comparison_table(result)]))
 parts_of.register(StoppingRule, lambda result: iter([tables.rule_table(result)]))
 parts_of.register(Plan, lambda result: iter([tables.plan_table(result)]))
 parts_of.register(Forecast, lambda result: iter([tables.forecast_table(result)]))

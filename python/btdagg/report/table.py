@@ -7,7 +7,7 @@ import io
 import math
 import re
 from dataclasses import dataclass, replace
-from itertools import takewhile
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
 from btdagg._util.extras import MissingExtraError
@@ -48,46 +48,29 @@ _LATEX = str.maketrans(
 )
 
 
-@dataclass(frozen=True)
-class Entry:
-    """One printed cell.
-
-    Attributes
-    ----------
-    text : str
-        Plain text; it may come from a user's file, and each format escapes it.
-    bold : bool
-        Whether it is bold.
-    """
+class Entry(NamedTuple):
+    """One printed cell: plain text, which each format escapes, and whether it is bold."""
 
     text: str
     bold: bool = False
 
 
-class PivotCell(NamedTuple):
-    """One value of a table by its row and its column.
+class Row(NamedTuple):
+    """One row of a table.
 
     Attributes
     ----------
     label : tuple of str
-        Of the row, one text for each label column.
-    column : str
-    text : str
-        What is printed.
-    bold : bool
-        Whether it is bold.
-    record : mapping, optional
+        One text for each label column.
+    cells : mapping of str to str or Entry
+        What is printed, by column.
+    records : sequence of mappings
         The same in full precision, as the CSV file has it.
-    place : int
-        Tells rows of the same label apart.
     """
 
     label: tuple[str, ...]
-    column: str
-    text: str
-    bold: bool = False
-    record: Mapping[str, object] | None = None
-    place: int = 0
+    cells: Mapping[str, str | Entry]
+    records: Sequence[Mapping[str, object]] = ()
 
 
 @readable
@@ -130,16 +113,16 @@ class ReportTable:
     folded: bool = False
 
     @classmethod
-    def pivot(
+    def of_rows(
         cls,
         name: str,
         title: str,
         note: str,
         labels: Sequence[str],
-        cells: Iterable[PivotCell],
+        rows: Iterable[Row],
         columns: Iterable[str] = (),
     ) -> Self:
-        """Arrange values in rows and columns, in order of first appearance; a dash if missing.
+        """Make a table of rows, with columns in order of first appearance; a dash where none is.
 
         Parameters
         ----------
@@ -147,26 +130,24 @@ class ReportTable:
             See `ReportTable`.
         labels : sequence of str
             Header of the label columns.
-        cells : iterable of PivotCell
+        rows : iterable of Row
         columns : iterable of str
             Those that come first, whether there are values or not.
         """
-        cells = list(cells)
-        header = tuple(dict.fromkeys((*columns, *(cell.column for cell in cells))))
-        rows: dict[tuple[tuple[str, ...], int], dict[str, Entry]] = {}
-        for cell in cells:
-            row = rows.setdefault((cell.label, cell.place), {})
-            row[cell.column] = Entry(cell.text, cell.bold)
+        rows = list(rows)
+        header = tuple(dict.fromkeys((*columns, *(name for row in rows for name in row.cells))))
+        missing = Entry(MISSING)
+        cells = [[row.cells.get(column, missing) for column in header] for row in rows]
         return cls(
             name,
             title,
             note,
             (*labels, *header),
             tuple(
-                (*map(Entry, label), *(row.get(column, Entry(MISSING)) for column in header))
-                for (label, _), row in rows.items()
+                tuple(Entry(cell) if isinstance(cell, str) else cell for cell in (*row.label, *own))
+                for row, own in zip(rows, cells, strict=True)
             ),
-            tuple(dict(cell.record) for cell in cells if cell.record is not None),
+            tuple(dict(record) for row in rows for record in row.records),
             n_label_columns=len(labels),
         )
 
@@ -202,8 +183,8 @@ class ReportTable:
         columns = "l" * self.n_label_columns + "r" * (len(self.header) - self.n_label_columns)
         body: list[str] = []
         cells = self._written(_in_latex, r"\textbf{{{}}}")
-        for row, begins in zip(cells, self._begins(), strict=True):
-            if begins and body:
+        for row, spans in zip(cells, self._spans, strict=True):
+            if body and self._begins_group(spans):
                 body.append(r"\midrule")
             body.append(_latex_row(row))
         note = f" {_in_latex(self.note)}" if self.note else ""
@@ -230,17 +211,10 @@ class ReportTable:
     def html(self) -> str:
         """Return a `table` element; title and note are left to the page."""
         groups: list[list[list[tuple[Entry, int]]]] = []
-        repeats = self._repeats()
-        for number, (row, begins) in enumerate(zip(self.rows, self._begins(), strict=True)):
-            if begins:
+        for row, spans in zip(self.rows, self._spans, strict=True):
+            if not groups or self._begins_group(spans):
                 groups.append([])
-            groups[-1].append(
-                [
-                    (entry, self._height(repeats[number:], place))
-                    for place, entry in enumerate(row)
-                    if not repeats[number][place]  # the cell above spans this row
-                ]
-            )
+            groups[-1].append(list(zip(row, spans, strict=True)))
         return template("table.html.jinja").render(table=self, groups=groups)
 
     def rendered(self) -> tuple[str, dict[str, str | bytes]]:
@@ -262,41 +236,31 @@ class ReportTable:
         )
 
     def _written(self, write: Callable[[str], str], bold: str) -> list[list[str]]:
-        """Rows of texts in which a label that the row above has said already is empty."""
-        rows = []
-        for row, same in zip(self.rows, self._repeats(), strict=True):
-            texts = [
-                bold.format(write(e.text)) if e.bold and e.text else write(e.text) for e in row
-            ]
-            rows.append(
-                ["" if repeats else text for text, repeats in zip(texts, same, strict=True)]
-            )
-        return rows
+        """Rows of texts in which a label is empty where the row above has it."""
 
-    def _height(self, below: Sequence[Sequence[bool]], place: int) -> int:
-        """Rows that a cell spans if it is a label; 0 if it is none."""
-        if place >= self.n_label_columns:
-            return 0
-        return 1 + sum(1 for _ in takewhile(lambda row: row[place], below[1:]))
+        def text(entry: Entry, span: int) -> str:
+            written = write(entry.text) if span else ""
+            return bold.format(written) if entry.bold and written else written
 
-    def _repeats(self) -> list[list[bool]]:
-        """For each cell, whether it is a label that the row above has said already."""
-        last = self.n_label_columns - 1
-        return [
-            [
-                number > 0 and place < last and row[: place + 1] == above[: place + 1]
-                for place in range(len(row))
-            ]
-            for number, (above, row) in enumerate(
-                zip((*self.rows[:1], *self.rows), self.rows, strict=False)
-            )
-        ]
+        return [list(map(text, *row)) for row in zip(self.rows, self._spans, strict=True)]
 
-    def _begins(self) -> list[bool]:
-        """For each row, whether it begins a group."""
-        if self.n_label_columns < 2:
-            return [number == 0 for number in range(len(self.rows))]
-        return [not same[0] for same in self._repeats()]
+    @cached_property
+    def _spans(self) -> list[list[int]]:
+        """Rows that each cell spans: 0 where the label is that of the row above, else mostly 1."""
+        spans = [[1] * len(row) for row in self.rows]
+        for place in range(self.n_label_columns - 1):
+            first = 0
+            for number in range(1, len(self.rows)):
+                above, row = self.rows[number - 1 : number + 1]
+                if row[: place + 1] == above[: place + 1]:
+                    spans[number][place] = 0
+                    spans[first][place] += 1
+                else:
+                    first = number
+        return spans
+
+    def _begins_group(self, spans: Sequence[int]) -> bool:
+        return self.n_label_columns > 1 and spans[0] > 0
 
 
 def _in_markdown(text: str) -> str:

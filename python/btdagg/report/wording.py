@@ -6,9 +6,10 @@ import hashlib
 import math
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from btdagg.evaluation import Comparison, Scores
     from btdagg.evaluation.intervals import Interval
 
 # Half a character; control characters; noncharacters, which are no XML; and what turns the order of
@@ -25,9 +26,6 @@ MISSING = "–"
 
 LABEL_NAMES = ("B", "tie", "A")
 """Labels in label order, by the response that is better."""
-
-SPLITS_NOTE = "± is half of the 95% interval of the mean over splits"
-NEW_ITEMS_NOTE = "± is half of the 95% interval for new items, or new groups of items"
 
 
 def fixed(value: float, digits: int = 3, *, signed: bool = False) -> str:
@@ -72,9 +70,9 @@ def pvalue(value: float) -> str:
     return "<0.001" if value < 0.0005 else fixed(value)
 
 
-def counted(number: int, one: str, many: str | None = None) -> str:
-    """Write a number of things."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+def counted(number: int, thing: str) -> str:
+    """Write a number of things, as of 1 item or 2 items."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def votes_of(n_votes: int | None) -> str:
@@ -93,6 +91,40 @@ def not_evaluated(keys: Iterable[Sequence[str]]) -> str:
     return f" Not evaluated: {'; '.join(names)}." if names else ""
 
 
+class Basis(NamedTuple):
+    """What means are over, and what stands behind their ±, in words."""
+
+    over: str
+    error: str
+
+
+def basis(n_splits: Iterable[int], *, cross_fitted: bool) -> Basis:
+    """Say what means over splits are over."""
+    if cross_fitted:
+        return Basis(
+            "the folds of a cross-validation by group",
+            "± is half of the 95% interval for new items, or new groups of items",
+        )
+    n_splits = list(n_splits)
+    low, high = min(n_splits), max(n_splits)
+    return Basis(
+        f"{low} random splits" if low == high else f"{low} to {high} random splits",
+        "± is half of the 95% interval of the mean over splits",
+    )
+
+
+def basis_of(comparisons: Iterable[Comparison]) -> Basis:
+    """Say what the means of comparisons are over."""
+    comparisons = list(comparisons)
+    cross_fitted = all(of.methods[0].of_new_items is not None for of in comparisons)
+    return basis([of.n_splits for of in comparisons], cross_fitted=cross_fitted)
+
+
+def basis_of_scores(scores: Scores) -> Basis:
+    """Say what the means of an evaluation are over."""
+    return basis_of(cell.comparison for cell in scores.cells)
+
+
 def shown(text: str, instead: str = "�") -> str:
     """Text with something else in place of what neither XML nor a reader can take."""
     return _UNPRINTABLE.sub(instead, text)
@@ -100,7 +132,7 @@ def shown(text: str, instead: str = "�") -> str:
 
 def visible(text: str) -> str:
     """Text for a terminal: escapes in place of what it would act on, or nobody would see."""
-    return _UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return _UNPRINTABLE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def printable(text: str) -> str:

@@ -19,8 +19,7 @@ from btdagg.report.style import (
     series_styles,
     wrapped,
 )
-from btdagg.report.tables.scores import evaluated_on
-from btdagg.report.wording import key_of, not_evaluated, stem
+from btdagg.report.wording import basis_of, key_of, not_evaluated, stem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -104,7 +103,7 @@ def _figures(
             figure = ReportFigure(
                 stem(name, *key, *page),
                 ", ".join((f"Error against {points}", *key, *page)),
-                f"Means over {evaluated_on(compared)} with 95% intervals {whose}.{more}"
+                f"Means over {basis_of(compared).over} with 95% intervals {whose}.{more}"
                 + abridged(_methods(sweeps), IN_LEGEND, 1)
                 + not_evaluated(key for key, _ in found.skipped),
                 partial(draw, found.by, sweeps),

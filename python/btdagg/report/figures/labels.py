@@ -21,8 +21,7 @@ from btdagg.report.style import (
     without_frame,
     wrapped,
 )
-from btdagg.report.tables.scores import evaluated_on
-from btdagg.report.wording import LABEL_NAMES, MISSING, fixed, stem
+from btdagg.report.wording import LABEL_NAMES, MISSING, basis_of, fixed, stem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,7 +52,7 @@ def distribution_figure(task: str, found: Comparison) -> ReportFigure:
     return ReportFigure(
         stem("labels", task),
         f"Label distributions: {task}",
-        f"Labels in percent of the evaluation set: means over {evaluated_on([found])}. Dashed: "
+        f"Labels in percent of the evaluation set: means over {basis_of([found]).over}. Dashed: "
         "where the gold labels change." + abridged(found.predicted, _IN_ROW),
         partial(_draw_bars, {"": rows}, first_is_gold=True),
         family="labels",
@@ -80,7 +79,7 @@ def condition_figure(column: str, found: Mapping[str, Comparison]) -> ReportFigu
         stem("labels-by", column),
         f"Label distributions by {column}",
         "Labels in percent of the evaluation set: means over "
-        f"{evaluated_on([*found.values()])}. Dashed: "
+        f"{basis_of(found.values()).over}. Dashed: "
         "where the gold labels change." + abridged(names, _IN_ROW),
         partial(_draw_bars, panels, first_is_gold=True),
     )
@@ -119,7 +118,7 @@ def confusion_figure(task: str, found: Comparison) -> ReportFigure:
         stem("confusion", task),
         f"Confusion matrices: {task}",
         "Items of the evaluation set with the gold label of the row that are given the label of "
-        f"the column: mean over {evaluated_on([found])}, and percent of the row."
+        f"the column: mean over {basis_of([found]).over}, and percent of the row."
         + abridged((method.name for method in found.methods), _IN_TITLE),
         partial(_draw_confusions, found.methods),
         family="confusion",

@@ -16,7 +16,6 @@ from btdagg.report.tables.models import rule_table as rule_table
 from btdagg.report.tables.scores import Ranks as Ranks
 from btdagg.report.tables.scores import answers_table as answers_table
 from btdagg.report.tables.scores import calibration_sweep_table as calibration_sweep_table
-from btdagg.report.tables.scores import comparison_table as comparison_table
 from btdagg.report.tables.scores import methods_table as methods_table
 from btdagg.report.tables.scores import pvalue_table as pvalue_table
 from btdagg.report.tables.scores import score_tables as score_tables

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from btdagg.evaluation.summary import record, spread
-from btdagg.report.table import PivotCell, ReportTable
-from btdagg.report.tables.scores import evaluated_on, where
+from btdagg.report.table import Entry, ReportTable, Row
+from btdagg.report.tables.scores import where
 from btdagg.report.wording import (
     LABEL_NAMES,
     MISSING,
+    basis_of,
     fixed,
     key_of,
     percent,
@@ -22,107 +22,108 @@ from btdagg.report.wording import (
 )
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from btdagg.evaluation import Comparison, LabelledItems
     from btdagg.evaluation.bias import PositionalBias
 
 
-def confusion_table(found: Mapping[str, Comparison]) -> ReportTable:
+def confusion_table(comparisons: Mapping[str, Comparison]) -> ReportTable:
     """Tabulate, for each task, method and gold label, how often each label is predicted."""
 
-    def cells() -> Iterator[PivotCell]:
-        for task, comparison in found.items():
-            for number, method in enumerate(comparison.methods):
+    def rows() -> Iterator[Row]:
+        for task, comparison in comparisons.items():
+            for method in comparison.methods:
                 counts, percentages = method.counts.tolist(), method.percentages.tolist()
-                for gold, predicted in product(range(3), repeat=2):
-                    label = (task, method.name, LABEL_NAMES[gold])
-                    count, share = counts[gold][predicted], percentages[gold][predicted]
-                    record = {
-                        "task": task,
-                        "method": method.name,
-                        "gold": gold - 1,
-                        "predicted": predicted - 1,
-                        "count": count,
-                        "percent_of_gold": share,
-                        "n_splits": comparison.n_splits,
-                    }
-                    text = f"{count:,.0f} ({fixed(share, 1)}%)" if math.isfinite(share) else MISSING
-                    column = f"predicted {LABEL_NAMES[predicted]}"
-                    yield PivotCell(label, column, text, gold == predicted, record, number)
-                    if predicted == 2:
-                        yield PivotCell(label, "items", f"{sum(counts[gold]):,.0f}", place=number)
+                for gold, of_gold in enumerate(zip(counts, percentages, strict=True)):
+                    cells, records = {}, []
+                    for predicted, (count, share) in enumerate(zip(*of_gold, strict=True)):
+                        text = f"{count:,.0f} ({fixed(share, 1)}%)"
+                        cells[f"predicted {LABEL_NAMES[predicted]}"] = Entry(
+                            text if math.isfinite(share) else MISSING, gold == predicted
+                        )
+                        records.append(
+                            {
+                                "task": task,
+                                "method": method.name,
+                                "gold": gold - 1,
+                                "predicted": predicted - 1,
+                                "count": count,
+                                "percent_of_gold": share,
+                                "n_splits": comparison.n_splits,
+                            }
+                        )
+                    cells["items"] = Entry(f"{sum(counts[gold]):,.0f}")
+                    yield Row((task, method.name, LABEL_NAMES[gold]), cells, records)
 
-    return ReportTable.pivot(
+    return ReportTable.of_rows(
         "confusion",
         "Confusion matrices",
         "Items of the evaluation set with the gold label of the row that are given the label of "
-        f"the column: mean over {evaluated_on([*found.values()])}, and percent of the row. Bold: "
-        "correct.",
+        f"the column: mean over {basis_of(comparisons.values()).over}, and percent of the row. "
+        "Bold: correct.",
         ("task", "method", "gold"),
-        cells(),
+        rows(),
     )
 
 
-def distribution_table(found: Mapping[str, Comparison]) -> ReportTable:
+def distribution_table(comparisons: Mapping[str, Comparison]) -> ReportTable:
     """Tabulate, for each task, how often each label is gold, and how often methods give it."""
 
-    def cells() -> Iterator[PivotCell]:
-        for task, comparison in found.items():
+    def rows() -> Iterator[Row]:
+        for task, comparison in comparisons.items():
             methods = comparison.methods
             # Of the same items, so that counts of all methods have one total.
             sources = [("gold", comparison.gold, methods[0].counts.sum(axis=1))]
             sources += [(m.name, m.predicted, m.counts.sum(axis=0)) for m in methods]
             for number, (source, shares, counts) in enumerate(sources):
-                for label, (name, count) in enumerate(
-                    zip(LABEL_NAMES, counts.tolist(), strict=True)
-                ):
-                    record = {
-                        "task": task,
-                        "source": "method" if number else "gold",
-                        "method": source if number else None,
-                        "label": label - 1,
-                        "count": count,
-                        "share": float(shares[label]),
-                        "n_splits": comparison.n_splits,
-                    }
-                    yield PivotCell((task, source), name, f"{count:,.0f}", False, record, number)
-                yield from _percentages((task, source), shares.tolist(), number)
+                own = {
+                    "task": task,
+                    "source": "method" if number else "gold",
+                    "method": source if number else None,
+                    "n_splits": comparison.n_splits,
+                }
+                yield Row((task, source), *_by_label(counts, shares, own))
 
-    return ReportTable.pivot(
+    over = basis_of(comparisons.values()).over
+    return ReportTable.of_rows(
         "labels",
         "Label distributions",
-        f"Items of the evaluation set by label: means over {evaluated_on([*found.values()])}.",
+        f"Items of the evaluation set by label: means over {over}.",
         ("task", "labels"),
-        cells(),
+        rows(),
     )
 
 
 def gold_table(tasks: Mapping[str, LabelledItems]) -> ReportTable:
     """Tabulate the gold labels of every task."""
 
-    def cells() -> Iterator[PivotCell]:
+    def rows() -> Iterator[Row]:
         for task, items in tasks.items():
-            counts = np.bincount(items.labels + 1, minlength=3).tolist()
-            shares = [count / len(items) for count in counts]
-            yield PivotCell((task,), "items", str(len(items)))
-            for label, name in enumerate(LABEL_NAMES):
-                own = {"label": label - 1, "count": counts[label], "share": shares[label]}
-                yield PivotCell((task,), name, str(counts[label]), False, {"task": task, **own})
-            yield from _percentages((task,), shares)
+            counts = np.bincount(items.labels + 1, minlength=3)
+            cells, records = _by_label(counts, counts / len(items), {"task": task})
+            yield Row((task,), {"items": f"{len(items):,}", **cells}, records)
 
-    return ReportTable.pivot(
+    return ReportTable.of_rows(
         "gold-labels",
         "Gold labels",
         "Labelled items that have votes, by gold label.",
         ("task",),
-        cells(),
+        rows(),
     )
 
 
-def _percentages(
-    label: tuple[str, ...], shares: list[float], place: int = 0
-) -> Iterator[PivotCell]:
+def _by_label(
+    counts: NDArray[Any], shares: NDArray[np.float64], own: Mapping[str, object]
+) -> tuple[dict[str, str], list[dict[str, object]]]:
+    """Cells of counts and percentages by label, and their records."""
+    cells = {name: f"{count:,.0f}" for name, count in zip(LABEL_NAMES, counts, strict=True)}
     for name, share in zip(LABEL_NAMES, shares, strict=True):
-        yield PivotCell(label, f"{name} (%)", percent(share), place=place)
+        cells[f"{name} (%)"] = percent(share)
+    numbers = zip((-1, 0, 1), counts.tolist(), shares.tolist(), strict=True)
+    return cells, [
+        {**own, "label": label, "count": count, "share": share} for label, count, share in numbers
+    ]
 
 
 # Share of the votes of the other order below which a positional bias is worth a word of caution.
@@ -130,59 +131,64 @@ _EVEN = 0.5
 
 
 def positional_bias_table(
-    found: Sequence[PositionalBias], by: Sequence[str] = ("judge",), setting: str = "setting"
+    biases: Sequence[PositionalBias], by: Sequence[str] = ("judge",), setting: str = "setting"
 ) -> ReportTable:
     """Tabulate votes for the response that is shown first, for the second, and the bias.
 
     Parameters
     ----------
-    found : sequence of PositionalBias
+    biases : sequence of PositionalBias
     by : sequence of str
-        Names of the columns that were gone by.
+        Names of the columns that votes are grouped by.
     setting : str
         Name of the column that tells forced choice from ties allowed, if there was one.
     """
-    with_setting = any(one.setting is not None for one in found)
+    with_setting = any(bias.setting is not None for bias in biases)
     columns = (*by, *([setting] if with_setting else []))
 
-    def cells() -> Iterator[PivotCell]:
-        for place, one in enumerate(found):
-            key = (*one.key, *([one.setting or MISSING] if with_setting else []))
-            bias = percent_with_error(one.interval, signed=True)
-            if one.interval is None and one.bias is not None:
-                bias = percent(one.bias, signed=True)
-            clear = one.interval is not None and not one.interval.low <= 0 <= one.interval.high
+    def rows() -> Iterator[Row]:
+        for bias in biases:
+            key = (*bias.key, *([bias.setting or MISSING] if with_setting else []))
+            interval = bias.interval
+            text = percent_with_error(interval, signed=True)
+            if interval is None and bias.bias is not None:
+                text = percent(bias.bias, signed=True)
+            clear = interval is not None and not interval.low <= 0 <= interval.high
             names = ("first", "second", "tie", "n_missing", "n_ab", "n_ba", "n_items")
-            fields = {name: getattr(one, name) for name in names}
-            fields |= {**spread("bias", one.interval), "bias": one.bias}
-            own = {setting: one.setting} if with_setting else {}
-            for name in ("first", "second", "tie", "n_items"):
-                column = "items" if name == "n_items" else name
-                yield PivotCell(key or ("all",), column, f"{fields[name]:,}", place=place)
-            whole = record({**where(by, one.key), **own}, fields)
-            yield PivotCell(key or ("all",), "bias", bias, clear, whole, place)
+            fields = {name: getattr(bias, name) for name in names}
+            fields |= {**spread("bias", interval), "bias": bias.bias}
+            own = {setting: bias.setting} if with_setting else {}
+            cells: dict[str, str | Entry] = {
+                name.removeprefix("n_"): f"{fields[name]:,}"
+                for name in ("first", "second", "tie", "n_items")
+            }
+            yield Row(
+                key or ("all",),
+                {**cells, "bias": Entry(text, clear)},
+                [record({**where(by, bias.key), **own}, fields)],
+            )
 
-    return ReportTable.pivot(
+    return ReportTable.of_rows(
         "positional-bias",
         "Positional bias",
         "Votes for the response shown first, for the one shown second, and ties. Bias: (first - "
         "second) / (first + second), above 0 where the first is favoured; ± is half of its 95% "
-        "interval over items. Bold: the interval does not hold 0." + _lopsided(found, setting),
+        "interval over items. Bold: the interval does not hold 0." + _lopsided(biases, setting),
         columns or ("votes",),
-        cells(),
+        rows(),
     )
 
 
-def _lopsided(found: Sequence[PositionalBias], setting: str) -> str:
+def _lopsided(biases: Sequence[PositionalBias], setting: str) -> str:
     """Say where the bias is mixed with how much better a response is, as the end of a note."""
-    uneven = [one for one in found if min(one.n_ab, one.n_ba) < _EVEN * max(one.n_ab, one.n_ba)]
-    if not uneven:
-        return ""
     listed = "; ".join(
-        f"{key_of((*one.key, *([] if one.setting is None else [f'{setting} {one.setting}'])))}: "
-        f"{one.n_ab:,} with A first, {one.n_ba:,} with B first"
-        for one in uneven
+        f"{key_of((*bias.key, *([] if bias.setting is None else [f'{setting} {bias.setting}'])))}: "
+        f"{bias.n_ab:,} with A first, {bias.n_ba:,} with B first"
+        for bias in biases
+        if min(bias.n_ab, bias.n_ba) < _EVEN * max(bias.n_ab, bias.n_ba)
     )
+    if not listed:
+        return ""
     return (
         " Where most votes or all are of one order, the bias cannot be told from how much better "
         f"that response is ({listed})."

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from btdagg.report.table import PivotCell, ReportTable
+from btdagg.report.table import Entry, ReportTable, Row
 from btdagg.report.wording import MISSING, counted, fixed, percent
 
 if TYPE_CHECKING:
@@ -20,40 +20,42 @@ if TYPE_CHECKING:
 PARAMETER_DIGITS = {"beta": 2, "nu": 1, "gamma": 2}
 
 
-def calibrations_table(fitted: Mapping[str, Calibration]) -> ReportTable:
+def calibrations_table(calibrations: Mapping[str, Calibration]) -> ReportTable:
     """Tabulate beta, nu and gamma of calibrations to all labels, with intervals if there are any.
 
     Parameters
     ----------
-    fitted : mapping of str to Calibration
+    calibrations : mapping of str to Calibration
         By task, or whatever they were fitted to.
     """
 
-    def cells() -> Iterator[PivotCell]:
-        for task, found in fitted.items():
-            posterior, model = found.posterior, found.model
+    def rows() -> Iterator[Row]:
+        for task, calibration in calibrations.items():
+            posterior = calibration.posterior
             intervals = {} if posterior is None else posterior.intervals()
-            label = (task or "all items",)
+            cells: dict[str, str | Entry] = {}
+            records = []
             for name, digits in PARAMETER_DIGITS.items():
-                value, ends = getattr(model, name), intervals.get(name)
-                whole = {"task": task, "parameter": name, "value": value}
+                value, ends = getattr(calibration.model, name), intervals.get(name)
+                fields = {"task": task, "parameter": name, "value": value}
+                cells[name] = Entry(shortest(value, digits), True)
                 if ends is not None:
-                    whole |= {"low": ends.low, "high": ends.high, "note": ends.note}
-                yield PivotCell(label, name, shortest(value, digits), True, whole)
-                if ends is not None:
+                    fields |= {"low": ends.low, "high": ends.high, "note": ends.note}
                     low, high = (shortest(end, digits) for end in (ends.low, ends.high))
-                    yield PivotCell(label, f"{name}: 95%", f"[{low}, {high}]")
-            yield PivotCell(label, "labels", f"{found.n_labels:,}")
-            yield PivotCell(label, "at a bound", ", ".join(found.at_bounds) or MISSING)
+                    cells[f"{name}: 95%"] = f"[{low}, {high}]"
+                records.append(fields)
+            cells["labels"] = f"{calibration.n_labels:,}"
+            cells["at a bound"] = ", ".join(calibration.at_bounds) or MISSING
+            yield Row((task or "all items",), cells, records)
 
-    return ReportTable.pivot(
+    return ReportTable.of_rows(
         "parameters",
         "Fitted parameters",
         "Of the model fitted to all labels, with 95% intervals by the profile of the loss where it "
         "has a prior. beta: sensitivity to the margin; nu: how strongly ties are preferred from "
         "the start; gamma: sensitivity to the share of ties.",
         ("task",),
-        cells(),
+        rows(),
     )
 
 
@@ -85,21 +87,21 @@ def model_table(
         The caption; what the model was fitted to is added if it is known.
     """
 
-    def cells() -> Iterator[PivotCell]:
+    def rows() -> Iterator[Row]:
         for name, meaning in _MEANING.items():
             value = getattr(model, name)
-            record: dict[str, object] = {"parameter": name, "value": value}
-            one = (intervals or {}).get(name)
-            if one is not None:
-                record |= {"low": _known(one.low), "high": _known(one.high), "note": one.note}
-            label = (f"{name}, {meaning}",)
-            yield PivotCell(label, "value", f"{value:.4g}", True, record)
+            fields: dict[str, object] = {"parameter": name, "value": value}
+            cells: dict[str, str | Entry] = {"value": Entry(f"{value:.4g}", True)}
             if intervals is not None:
-                yield PivotCell(label, "interval", MISSING if one is None else _ends(one))
+                ends = intervals.get(name)
+                cells["interval"] = MISSING if ends is None else _ends(ends)
+                if ends is not None:
+                    low, high = (None if math.isnan(end) else end for end in (ends.low, ends.high))
+                    fields |= {"low": low, "high": high, "note": ends.note}
+            yield Row((f"{name}, {meaning}",), cells, [fields])
 
-    return ReportTable.pivot(
-        "model", "Davidson model", _with_provenance(model, note), ("parameter",), cells()
-    )
+    note = _with_provenance(model, note)
+    return ReportTable.of_rows("model", "Davidson model", note, ("parameter",), rows())
 
 
 def panel_table(model: PanelModel, note: str = "") -> ReportTable:
@@ -118,14 +120,16 @@ def panel_table(model: PanelModel, note: str = "") -> ReportTable:
     if model.unheard:
         shared += f" Without a vote in the calibration, and ignored: {', '.join(model.unheard)}."
 
-    def cells() -> Iterator[PivotCell]:
-        for judge, beta, gamma in zip(model.judges, model.beta, model.gamma, strict=True):
-            record = {"judge": judge, "beta": beta, "gamma": gamma}
-            yield PivotCell((judge,), "beta", f"{beta:.4g}", record=record)
-            yield PivotCell((judge,), "gamma", f"{gamma:.4g}")
-
+    rows = [
+        Row(
+            (judge,),
+            {"beta": f"{beta:.4g}", "gamma": f"{gamma:.4g}"},
+            [{"judge": judge, "beta": beta, "gamma": gamma}],
+        )
+        for judge, beta, gamma in zip(model.judges, model.beta, model.gamma, strict=True)
+    ]
     note = _with_provenance(model, f"{note} {shared}".strip())
-    return ReportTable.pivot("panel", "Panel of judges", note, ("judge",), cells())
+    return ReportTable.of_rows("panel", "Panel of judges", note, ("judge",), rows)
 
 
 def rule_table(rule: StoppingRule) -> ReportTable:
@@ -143,69 +147,75 @@ def rule_table(rule: StoppingRule) -> ReportTable:
             "labels that differ from those of all votes": percent(rule.change_rate),
             "mean absolute error, expected": fixed(rule.expected_mae),
         }
-    cells = [PivotCell((name,), "value", value) for name, value in rows.items()]
+    lines = [Row((name,), {"value": value}) for name, value in rows.items()]
     model = ", ".join(f"{name} {getattr(rule.model, name):.4g}" for name in list(_MEANING)[:3])
-    return ReportTable.pivot(
-        "rule", f"Stopping rule: {rule.kind}", f"By {model}.", ("rule",), cells
+    return ReportTable.of_rows(
+        "rule", f"Stopping rule: {rule.kind}", f"By {model}.", ("rule",), lines
     )
 
 
-def plan_table(found: Plan) -> ReportTable:
+def plan_table(plan: Plan) -> ReportTable:
     """Tabulate the forecast of a job by number of votes and rule."""
-    labels = "; ".join(f"{size} labels {excess:.4f}" for size, excess in found.labels)
+    labels = "; ".join(f"{size} labels {excess:.4f}" for size, excess in plan.labels)
     note = "Changed: labels that differ from those of all votes."
     if labels:
         note += f" Error above that of a model of many labels: {labels}."
+    rows = [
+        Row(
+            (str(row.n), row.rule),
+            {
+                "votes": fixed(row.votes, 2),
+                "MAE": Entry(fixed(row.mae, 4), True),
+                "changed": percent(row.change_rate),
+                **_calls(row),
+            },
+            [vars(row)],
+        )
+        for row in plan.budgets
+    ]
+    return ReportTable.of_rows("plan", "Plan of a job", note, ("at most", "rule"), rows)
 
-    def cells() -> Iterator[PivotCell]:
-        for row in found.budgets:
-            label = (str(row.n), row.rule)
-            yield PivotCell(label, "votes", fixed(row.votes, 2), record=dict(vars(row)))
-            yield PivotCell(label, "MAE", fixed(row.mae, 4), True)
-            yield PivotCell(label, "changed", percent(row.change_rate))
-            yield PivotCell(label, "calls", f"{row.calls:,.0f}")
-            yield from _price(label, row)
 
-    return ReportTable.pivot("plan", "Plan of a job", note, ("at most", "rule"), cells())
-
-
-def forecast_table(found: Forecast) -> ReportTable:
+def forecast_table(forecast: Forecast) -> ReportTable:
     """Tabulate the forecast of a new task by number of votes and labels."""
-
-    def cells() -> Iterator[PivotCell]:
-        for row in found.rows:
-            label = (str(row.n), str(row.n_labels))
-            yield PivotCell(label, "MAE", fixed(row.mae, 4), True, record=dict(vars(row)))
-            yield PivotCell(label, "of a task", f"{fixed(row.low)} to {fixed(row.high)}")
-            yield PivotCell(label, "votes", fixed(row.votes, 2))
-            yield PivotCell(label, "calls", f"{row.calls:,.0f}")
-            yield from _price(label, row)
-
-    return ReportTable.pivot(
+    rows = [
+        Row(
+            (str(row.n), str(row.n_labels)),
+            {
+                "MAE": Entry(fixed(row.mae, 4), True),
+                "of a task": f"{fixed(row.low)} to {fixed(row.high)}",
+                "votes": fixed(row.votes, 2),
+                **_calls(row),
+            },
+            [vars(row)],
+        )
+        for row in forecast.rows
+    ]
+    return ReportTable.of_rows(
         "forecast",
         "Forecast before the first label",
-        f"As seen on {counted(len(found.neighbours), 'task')}, each with the others as prior: the "
-        "mean error, and the least and the most of a task. Votes and calls: of the lossless rule.",
+        f"As seen on {counted(len(forecast.neighbours), 'task')}, each with the others as prior: "
+        "the mean error, and the least and the most of a task. Votes and calls: of the lossless "
+        "rule.",
         ("votes per item", "labels"),
-        cells(),
+        rows,
     )
 
 
-def _price(label: tuple[str, str], row: PlannedBudget | ForecastRow) -> Iterator[PivotCell]:
+def _calls(row: PlannedBudget | ForecastRow) -> dict[str, str]:
+    cells = {"calls": f"{row.calls:,.0f}"}
     if row.price not in (0, row.calls):  # a vote has a price
-        yield PivotCell(label, "price", f"{row.price:,.2f}")
+        cells["price"] = f"{row.price:,.2f}"
+    return cells
 
 
 def _with_provenance(model: DavidsonModel | PanelModel, note: str) -> str:
-    known = model.provenance
-    return note if known is None else f"{note} Fitted to: {known}.".strip()
+    provenance = model.provenance
+    return note if provenance is None else f"{note} Fitted to: {provenance}.".strip()
 
 
-def _ends(one: ParameterInterval) -> str:
-    if math.isnan(one.low):
-        return f"none: {one.note}"
-    return f"{one.low:.4g} to {one.high:.4g}" + (f" ({one.note})" if one.note else "")
-
-
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else value
+def _ends(interval: ParameterInterval) -> str:
+    if math.isnan(interval.low):
+        return f"none: {interval.note}"
+    ends = f"{interval.low:.4g} to {interval.high:.4g}"
+    return f"{ends} ({interval.note})" if interval.note else ends
