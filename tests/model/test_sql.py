@@ -292,7 +292,7 @@ def test_every_triple_and_random_votes_are_decided_as_the_package_does(engine):
 def test_an_export_is_decided_as_the_command_decides_it(engine, tmp_path, cli, sample):
     """By default and by the whole key; by a part of it no item gets another label."""
     random = np.random.default_rng(3)
-    collected, store, export = (tmp_path / n for n in ("collected.csv", "votes.db", "votes.csv"))
+    collected, export = tmp_path / "collected.csv", tmp_path / "votes.csv"
     lines = [
         f"q{item},{judge},{order},{sample},{random.choice(['A', 'tie', 'B', 'B', 'missing'])}"
         for item in range(60)
@@ -301,9 +301,7 @@ def test_an_export_is_decided_as_the_command_decides_it(engine, tmp_path, cli, s
         for sample in range(3)
     ]
     collected.write_text("\n".join(["item,judge,order,sample,vote", *lines]) + "\n")
-    imported = ["--words", "missing=missing", "--store", store]
-    assert cli("import", collected, *imported)[0] == 0
-    assert cli("votes", store, "--export", export)[0] == 0
+    assert cli("import", collected, "--words", "missing=missing", "-o", export)[0] == 0
     MODEL.save(tmp_path / "model.json")
     labels = tmp_path / "labels.csv"
     assert cli("decide", tmp_path / "model.json", export, "-o", labels)[0] == 0

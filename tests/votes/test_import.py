@@ -1,6 +1,5 @@
 """Votes of other tools: formats, sides and orders, words, and what could not be read."""
 
-import io
 import json
 import re
 import shlex
@@ -12,10 +11,8 @@ import pytest
 
 import btdagg
 from btdagg import InputError
-from btdagg.judge.store import VoteStore, summaries, votes_frame
 from btdagg.votes.formats import read
-from commands import ended, one_line
-from judging import pairs_of
+from commands import one_line
 
 
 @pytest.fixture(autouse=True)
@@ -180,10 +177,9 @@ def test_texts_are_read_by_the_parser_of_answers():
         ("e", None, "empty"), ("f", None, "refused"),
     ]  # fmt: skip
     assert dict(found.unread) == {"unparsed": 2, "empty": 1, "refused": 1}
-    assert found.remarks == (
-        "answers that say [[C]]: 1; --words c=...: A, B, tie or missing for each ...",
-    )
-    # Without --flip-where the column `order` says who was shown first, or what is set for it.
+    (remark,) = found.remarks
+    assert remark.startswith("an unparsed answer ends in 'I prefer [[C]]'; words says")
+    # Without flip_where the column `order` says who was shown first, or what is set for it.
     found = read(file, columns={"answer": "judgment"}, words={"c": "tie"})
     assert found.frame["vote"].to_list() == [1, 0, 1, None, None, None]
     found = read(file, columns={"answer": "judgment"}, constants={"order": "ba"})
@@ -231,14 +227,18 @@ def test_a_pair_is_one_item_whoever_is_shown_first():
 
 
 def test_labels_and_ratings_of_a_table(cli):
-    table(item=["x", "x", "y"], who=["p", "q", "p"], gold=["A", "B", "tie"])
-    asked = ("import", "votes.csv", "--map", "label=gold", "-o", "gold.csv")
-    assert cli(*asked)[:2] == (0, "table: 2 labels; wrote gold.csv\n")
-    labels = btdagg.read_labels("gold.csv")
-    assert (labels.ids.tolist(), labels.labels.tolist()) == (["x", "y"], [0, 0])
-    assert cli("import", "votes.csv", "--map", "vote=gold,rater=who", "-o", "people.csv")[0] == 0
+    table(item=["x", "x", "y"], who=["p", "q", "p"], gold=["A", "A", "tie"], p=[0.5, 0.5, 0.25])
+    imported = read("votes.csv", columns={"label": "gold", "probability": "p"})
+    labels = btdagg.read_labels(imported.frame)
+    assert labels.frame.select("item", "label", "probability").rows() == [
+        ("x", 1, "0.5"), ("y", 0, "0.25"),
+    ]  # fmt: skip
+    assert cli("import", "votes.csv", "--map", "label=gold,rater=who", "-o", "people.csv")[0] == 0
     assert btdagg.paper.read_ratings("people.csv").raters.tolist() == ["p", "q"]
-    assert cli(*asked, "--as", "votes")[0] == 0  # what it wrote before it may replace
+    assert btdagg.read_labels("people.csv").labels.tolist() == [1, 0]
+    table(item=["x", "x"], gold=["A", "B"])
+    with pytest.raises(InputError, match=r"rows 1 and 2: both have item 'x', with labels 1 and -1"):
+        read("votes.csv", columns={"label": "gold"})
 
 
 def test_json_is_one_object_lines_or_a_list():
@@ -287,8 +287,20 @@ def test_a_rater_with_two_votes_on_an_item_is_refused():
              "judge": ["expert_1"] * 2}  # fmt: skip
     with pytest.raises(InputError, match=r"rater 'expert_1' has two votes on item '1\|x\|y'"):
         read(table(**arena))
-    assert read("votes.csv", kind="labels").n_votes == 1
     assert read("votes.csv", kind="votes").n_votes == 2
+
+
+def test_mt_bench_humans_are_ratings_that_serve_as_labels(cli):
+    humans = [
+        {"question_id": 81, "model_a": "b", "model_b": "a", "winner": winner, "judge": judge,
+         "conversation_a": [{"content": "hi", "role": "user"}], "turn": 1}
+        for winner, judge in [("model_a", "expert_1"), ("model_a", "author_2"), ("tie", "expert_3")]
+    ]  # fmt: skip
+    assert cli("import", lines(humans), "-o", "people.csv")[0] == 0
+    assert btdagg.paper.read_ratings("people.csv").frame["vote"].to_list() == [-1, -1, 0]
+    labels = btdagg.read_labels("people.csv")
+    assert (labels.ids.tolist(), labels.labels.tolist()) == (["81|1|a|b"], [-1])
+    assert labels.groups.tolist() == ["81"]
 
 
 def test_turns_are_in_the_ids_whatever_else_is_imported():
@@ -303,50 +315,19 @@ def test_turns_are_in_the_ids_whatever_else_is_imported():
 
 def test_a_sample_has_one_vote():
     again = [request("q1-AB-0", completion(text)) for text in ("[[A]]", "[[B]]")]
-    one, two = (lines([each], f"{name}.jsonl") for each, name in zip(again, "ab", strict=True))
+    first, second = (lines([row], f"{k}.jsonl") for k, row in enumerate(again))
     with pytest.raises(InputError) as raised:
-        read([one, two])
+        read([first, second])
     assert str(raised.value) == (
-        "b.jsonl: item 'q1', judge 'gpt-5.4', order 'AB', sample 0 has vote -1, and 1 in a.jsonl; "
-        "expected one vote for a sample"
+        "0.jsonl, 1.jsonl: item 'q1', judge 'gpt-5.4', order 'AB', sample 0 has two different "
+        "votes, expected one vote for a sample"
     )
-    # A vote takes the place of a sample without one, as in a table.
+    # A vote takes the place of a sample without one, as in a table; a file is read once.
     failed = lines([request("q1-AB-0", status=500), request("q2-AB-0", status=500)], "c.jsonl")
-    found = read([failed, two, lines(again[1:], "d.jsonl")])
+    found = read([failed, second, f"./{second}", lines(again[1:], "d.jsonl")])
     assert rows(found, "item", "vote", "status") == [("q2", None, "failed"), ("q1", -1, "ok")]
     assert found.remarks == ("left out, since they repeat a sample: 2 rows",)
     assert dict(found.unread) == {"failed": 1}
-
-
-def test_labels_keep_what_is_of_the_item(cli):
-    table(item=["x", "x", "y"], gold=["A", "B", "tie"], p=[0.5, 0.5, 0.25], who=["r", "s", "r"],
-          topic=["t", "t", "u"])  # fmt: skip
-    asked = ("import", "votes.csv", "-o", "gold.csv")
-    names = "label=gold,probability=p,rater=who,topic=topic"
-    assert cli(*asked, "--map", names)[0] == 0
-    labels = btdagg.read_labels("gold.csv").frame
-    assert labels.select("item", "label", "probability", "topic").rows() == [
-        ("x", 0, "0.5", "t"), ("y", 0, "0.25", "u")
-    ]  # fmt: skip
-    assert "rater" not in labels.columns
-    assert one_line(*cli(*asked, "--map", "label=gold,probability=p,topic=who")) == (
-        "item 'x' has topic 'r' and 's', and a label has one"
-    )
-
-
-def test_mt_bench_humans_as_ratings_and_labels(cli):
-    humans = [
-        {"question_id": 81, "model_a": "b", "model_b": "a", "winner": winner, "judge": judge,
-         "conversation_a": [{"content": "hi", "role": "user"}], "turn": 1}
-        for winner, judge in [("model_a", "expert_1"), ("model_a", "author_2"), ("tie", "expert_3")]
-    ]  # fmt: skip
-    assert cli("import", lines(humans), "-o", "people.csv")[0] == 0
-    ratings = btdagg.paper.read_ratings("people.csv")
-    assert ratings.frame["vote"].to_list() == [-1, -1, 0]
-    assert cli("import", lines(humans), "--as", "labels", "-o", "gold.csv")[0] == 0
-    labels = btdagg.read_labels("gold.csv")
-    assert (labels.ids.tolist(), labels.labels.tolist()) == (["81|1|a|b"], [-1])
-    assert labels.groups.tolist() == ["81"]
 
 
 def test_human_preferences_have_a_column_for_each_winner():
@@ -427,7 +408,7 @@ def test_arena_hard_of_before_does_not_name_the_baseline():
     file = lines([{"question_id": "q", "model": "m", "judge": "gpt-4", "games": games}])
     found = read(file)
     assert found.frame["item"].to_list() == ["q|baseline|m"] * 2
-    assert found.remarks == ("the files do not name the baseline: constants baseline=NAME does",)
+    assert found.remarks == ("the files do not name the baseline; the constant baseline does",)
     found = read(file, constants={"baseline": "gpt-4-0314", "judge": "other"})
     assert set(rows(found, "item", "judge", "vote")) == {("q|gpt-4-0314|m", "other", 0)}
     assert found.remarks == ()
@@ -641,68 +622,6 @@ def test_a_sample_of_a_system_has_one_score():
     )
 
 
-# Into a store
-
-
-def batch_of(pairs, n=2, word="[[A]]"):
-    """Outputs of a batch over pairs, n samples in each order."""
-    return lines([request(f"{pair.item}-{order}-{k}", completion(word))
-                  for pair in pairs for order in ("AB", "BA") for k in range(n)])  # fmt: skip
-
-
-def test_judging_goes_on_where_imported_votes_end(cli, judge_server):
-    server = judge_server()
-    pairs = pairs_of(6)
-    pairs.frame.write_ndjson("pairs.jsonl")
-    judge = ("judge", "pairs.jsonl", "--model", "gpt-5.4", "--base-url", server.url, "-s", "v.db")
-    file = batch_of(list(pairs)[:4])
-    imported = ("import", file, "--store", "v.db", "-t", "response", "--pairs", "pairs.jsonl")
-    status, out, err = cli(*imported)
-    assert (status, err) == (0, "")
-    assert out == (
-        "openai-batch: 16 votes of 4 items by 1 judge; v.db: 16 new samples, 0 there already\n"
-    )
-    assert cli(*imported)[1].endswith("v.db: 0 new samples, 16 there already\n")
-    status, _, err = cli(*judge, "-n", "4")
-    assert status == 0, err
-    assert len(server.log()) == 2 * 4  # of two pairs alone
-    assert cli(*judge, "-n", "6")[0] == 0
-    assert len(server.log()) == 2 * 4 + 6 * 2
-    with VoteStore("v.db", create=False) as store:
-        (summary,) = summaries(store)
-    assert (summary.judge, summary.template, summary.n_votes) == ("gpt-5.4", "response", 36)
-    assert cli("votes", "v.db", "-o", "all.csv")[0] == 0
-    assert btdagg.read_votes("all.csv").counts()[1].sum() == 36
-
-
-def test_a_template_of_their_own_for_votes_asked_in_another_way(cli):
-    status, out, err = cli("import", lines([game("model_1", "error")]), "-s", "v.db")
-    assert (status, err) == (0, "not read: 1 unparsed; these are missing votes, not ties\n")
-    with VoteStore("v.db", create=False) as store:
-        (summary,) = summaries(store)
-    assert (summary.judge, summary.template, summary.temperature) == ("gpt-4", "pair-v2", None)
-    assert summary.statuses == {"ok": 1, "unparsed": 1}
-    # A vote takes the place of a sample without one, and nothing that of a vote.
-    status, out, err = cli("import", lines([game("error", "model_1")]), "-s", "v.db")
-    assert out.endswith("v.db: 1 new samples, 1 there already\n")
-    with VoteStore("v.db", create=False) as store:
-        assert votes_frame(store).select("order", "vote", "attempts").sort("order").rows() == [
-            ("AB", -1, 2), ("BA", -1, 1),
-        ]  # fmt: skip
-
-
-def test_another_vote_for_a_sample_is_refused_and_nothing_written(cli):
-    pairs = pairs_of(2)
-    assert cli("import", batch_of(list(pairs)[:1]), "-s", "v.db", "-t", "response")[0] == 0
-    again = ("import", batch_of(pairs, word="[[B]]"), "-s", "v.db", "-t", "response")
-    assert one_line(*cli(*again)) == (
-        "v.db: item 'q0', order AB, sample 0 has vote 1, and -1 is imported; import the files of "
-        "several runs in one command, so that their samples are counted on"
-    )
-    with VoteStore("v.db", create=False) as store:
-        assert votes_frame(store)["item"].to_list() == ["q0"] * 4
-
-
 # What is refused
 
 
@@ -710,14 +629,14 @@ def test_another_vote_for_a_sample_is_refused_and_nothing_written(cli):
     ("options", "argument", "message"),
     [
         ({"columns": {"item": "id", "vote": "winer"}}, None, "no column 'winer'"),
-        ({"columns": {"item": "id", "vote": "winner"}}, None, "unknown are 'model_a' 2 times"),
-        ({"columns": {"item": "id"}}, "columns", "no column of votes; found id, winner, order"),
+        ({"columns": {"item": "id", "vote": "winner"}}, "words", "unknown are 'model_a' 2 times"),
+        ({"columns": {"item": "id"}}, "columns", "no column of votes among id, winner, order"),
         ({"columns": {"vote": "winner", "group": "who"}}, "columns", "no column for system_a and"),
         ({"columns": {"vote": "winner", "label": "order"}}, "columns", "expected one of them"),
         ({}, "columns", "votes.csv: not in the format inspect or "),
-        ({"format": "lmsys"}, "columns", "votes.csv: not in the format lmsys; found id, order"),
+        ({"format": "lmsys"}, "columns", "votes.csv: not in the format lmsys; it has id, order"),
         ({"format": "other"}, "format", "expected one of inspect, openai-batch"),
-        ({"kind": "labelled"}, "kind", "expected one of votes, ratings, labels"),
+        ({"kind": "labelled"}, "kind", "expected votes or ratings"),
         ({"constants": {"order": "first"}}, "constants", "expected AB or BA"),
         ({"constants": {"vote": "B"}}, "constants", "expected columns that are the same in all"),
         (
@@ -781,58 +700,12 @@ def test_files_that_cannot_be_read(folder, name, text, message):
     assert str(raised.value).startswith(message)
 
 
-def test_standard_input_is_not_imported(cli, folder, monkeypatch):
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b'{"item": "x", "vote": "A"}\n')))
-    message = "standard input cannot be imported, expected a file"
-    assert one_line(*cli("import", "-", "-o", "out.csv")) == message
-    assert one_line(*cli("import", "-", "-s", "v.db")) == message
-    assert not list(folder.iterdir())
-
-
 def test_a_folder_without_files(folder):
     (folder / "empty").mkdir()
     with pytest.raises(InputError, match="empty: nothing to import in this folder, expected files"):
         read("empty")
     pl.DataFrame({"item": ["x"], "vote": [1]}).write_parquet("empty/votes.parquet")
     assert rows(read("empty"), "item", "vote") == [("x", 1)]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ("b.jsonl", "want --output, a file to write, or --store, a vote store"),
-        ("b.jsonl -o x.csv -t response", "--template wants --store"),
-        ("votes.csv -s v.db", "a store needs the judge of every vote, which the files do not"),
-        ("people.jsonl -s v.db", "a store holds votes of judges, and these are ratings"),
-        ("b.jsonl -s v.db --pairs p.jsonl -t response", "item 'q1' is not among the --pairs"),
-        ("two.csv -s v.db", "item 'x' is in the tasks s, t, and a store has one task for an item"),
-        (
-            "ways.csv -s v.db -t response",
-            "votes of several templates (p1, p2) cannot be those of one",
-        ),
-    ],
-)
-def test_what_a_store_does_not_take(cli, folder, options, message):
-    Path(batch_of(pairs_of(2))).rename("b.jsonl")
-    pairs_of(1).frame.write_ndjson("p.jsonl")
-    table(item=["x"], vote=["A"])
-    table("two.csv", item=["x", "x"], vote=["A", "B"], judge=["j"] * 2, order=["AB"] * 2,
-          task=["s", "t"])  # fmt: skip
-    table("ways.csv", item=["x", "y"], vote=["A", "B"], judge=["j"] * 2, order=["AB"] * 2,
-          template=["p1", "p2"])  # fmt: skip
-    lines([{"id": 1, "model_a": "x", "model_b": "y", "winner": "tie"}], "people.jsonl")
-    assert one_line(*cli("import", *options.split())).startswith(message)
-    assert not (folder / "v.db").exists()
-
-
-@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "warm"])
-def test_a_store_takes_temperatures_that_are_numbers(cli, folder, value):
-    table(item=["x"], vote=["A"], judge=["j"], order=["AB"])
-    said = one_line(*cli("import", "votes.csv", "-s", "v.db", "--set", f"temperature={value}"))
-    assert said == f"item 'x', column temperature: got '{value}', expected a number or default"
-    assert not (folder / "v.db").exists()
-    command = ("import", "votes.csv", "-s", "v.db", "-t", "response", "--temperature", value)
-    assert "temperature is" in one_line(*cli(*command))
 
 
 # All of them
@@ -852,7 +725,7 @@ def test_the_estimate_of_systems_takes_what_was_imported(cli):
     assert cli("import", lines(judged), "-o", "votes.parquet")[0] == 0
     people = [{"question_id": k, "model_a": "x", "model_b": "y", "winner": w, "judge": "expert_1",
                "turn": 1} for k, w in enumerate(["model_a", "tie", "model_b"] * 10)]  # fmt: skip
-    assert cli("import", lines(people, "p.jsonl"), "--as", "labels", "-o", "labels.csv")[0] == 0
+    assert cli("import", lines(people, "p.jsonl"), "-o", "labels.csv")[0] == 0
     status, out, err = cli("estimate", "votes.parquet", "labels.csv", "--systems",
                            "system_a,system_b", "--json")  # fmt: skip
     assert status == 0, err
@@ -882,31 +755,7 @@ def test_what_is_written_is_not_read_the_next_time(cli, folder):
     lines([game("tie", "tie")], "out.jsonl")
     (folder / "judged" / "a.jsonl").symlink_to(folder / "out.jsonl")
     (folder / "linked").symlink_to("judged")
-    for output in ("judged/votes.csv", "judged/in/votes.csv", "linked/votes.csv"):
+    for output in ("judged/votes.csv", "linked/votes.csv"):
         said = one_line(*cli("import", "judged", "-o", output))
         assert said == f"--output is {output}, in judged, a folder that is read"
-    said = one_line(*cli("import", "judged", "-o", "out.jsonl"))
-    assert said == "--output is out.jsonl, a file that is read"
-
-
-@pytest.mark.parametrize("files", [("a.jsonl", "./a.jsonl"), ("a.jsonl", "b.jsonl"), (".",)])
-def test_a_file_is_read_once(folder, files):
-    lines([game("tie", "tie")], "a.jsonl")
-    (folder / "b.jsonl").symlink_to("a.jsonl")
-    with pytest.raises(InputError, match=r"a.jsonl are one file, expected it once"):
-        read(list(files))
-    with pytest.raises(InputError, match=r"^a.jsonl and a.jsonl are one file"):
-        read(["a.jsonl"] * 2)
-
-
-def test_nothing_of_a_judge_is_loaded_for_a_table():
-    table(item=["x"], vote=["A"])
-    check = """
-import atexit, sys
-atexit.register(lambda: print(*sorted(m for m in sys.modules)))
-"""
-    status, out, err = ended("import", "votes.csv", "-o", "out.csv", before=check)
-    assert status == 0, err
-    loaded = out.splitlines()[-1].split()
-    assert "btdagg.votes.formats.table" in loaded
-    assert not {"sqlalchemy", "openai", "btdagg.judge.store"} & set(loaded)
+    assert "a file that is read" in one_line(*cli("import", "judged", "-o", "out.jsonl"))

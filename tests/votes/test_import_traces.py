@@ -80,7 +80,7 @@ def test_annotations_of_people_are_ratings_and_labels(cli):
     file = phoenix(of_span("s1", "first"), *people)
     words = ("--words", "first=A,second=B")
     assert rows(read(file, words={"first": "A"}), "item", "vote") == [("s1", 1)]
-    assert cli("import", file, "--as", "labels", "-o", "gold.csv", *words)[0] == 0
+    assert cli("import", file, "--as", "ratings", "-o", "gold.csv", *words)[0] == 0
     labels = read_labels("gold.csv")
     assert dict(zip(labels.ids, labels.labels, strict=True)) == {"s1": 1, "s2": -1}
     assert cli("import", phoenix(*people), "-o", "people.csv", *words)[0] == 0
@@ -100,7 +100,9 @@ def test_frames_of_the_client(cli):
 def test_several_names_want_one():
     needs("phoenix.client")
     file = phoenix(of_span("s1", "A"), of_span("s1", "B", name="other"))
-    with pytest.raises(InputError, match="annotations are called better, other; name picks one"):
+    with pytest.raises(
+        InputError, match="annotations are called better, other; name chooses which"
+    ):
         read(file)
     assert rows(read(file, name="other"), "item", "vote") == [("s1", -1)]
     with pytest.raises(

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import shlex
 
 _MOST = 60  # characters of a value that a message shows
 _ABSENT = object()
+_TEXT = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
+_MAPPING = rf"\{{{_TEXT}: {_TEXT}(?:, {_TEXT}: {_TEXT})*\}}"
 
 
 class InputError(ValueError):
@@ -55,14 +59,10 @@ class InputError(ValueError):
         if self.argument is None:
             return str(self)
         argument = rf"\b{re.escape(self.argument)}"
-        typed = re.sub(
-            argument + r"=\{'([^']*)': '([^']*)'\}",
-            lambda pair: f"{name} {pair[1]}={pair[2]}",
-            str(self),
+        typed, n_typed = re.subn(
+            rf"{argument}=({_MAPPING})", lambda match: f"{name} {_typed(match[1])}", str(self)
         )
-        if typed != str(self):
-            return typed
-        return re.sub(rf"{argument}\b", lambda _: name, str(self), count=1)
+        return typed if n_typed else re.sub(rf"{argument}\b", lambda _: name, str(self), count=1)
 
     def _in_source(self, value: str | None) -> str:
         row = None if self.row is None else f"row {self.row}"
@@ -84,3 +84,8 @@ def shown(value: object) -> str:
         value = value.item()
     line = "nothing" if value is None else repr(value)
     return line if len(line) <= _MOST else line[: _MOST - 3] + "..."
+
+
+def _typed(mapping: str) -> str:
+    """Return a mapping of texts as an option takes it: NAME=VALUE,..."""
+    return shlex.quote(",".join(f"{k}={v}" for k, v in ast.literal_eval(mapping).items()))

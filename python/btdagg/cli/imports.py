@@ -1,4 +1,4 @@
-"""`btdagg import`: votes that other tools have collected, as a table or in a vote store."""
+"""`btdagg import`: votes that other tools have collected, as a table."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from btdagg._core import InputError
-from btdagg._util.files import TABLE_SUFFIXES, write_table
-from btdagg._util.outputs import require_file
-from btdagg.cli.common import Json, files_read, note, out, print_json
+from btdagg._util.files import write_table
+from btdagg.cli.common import Json, files_read, note, out, print_json, table_to_write
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from btdagg.votes.formats import Imported, Stored
 
 
 def import_(
@@ -30,25 +27,14 @@ def import_(
         ),
     ],
     output: Annotated[
-        Path | None,
+        Path,
         typer.Option(
             "--output",
             "-o",
             help="Write a table: .parquet, .csv, .tsv, .jsonl or .ndjson.",
             show_default=False,
-            rich_help_panel="Output",
         ),
-    ] = None,
-    store: Annotated[
-        str | None,
-        typer.Option(
-            "--store",
-            "-s",
-            help="Write into a vote store: a file (SQLite), or postgresql://user@host/database.",
-            show_default=False,
-            rich_help_panel="Output",
-        ),
-    ] = None,
+    ],
     format: Annotated[
         str | None,
         typer.Option(
@@ -93,10 +79,10 @@ def import_(
         ),
     ] = None,
     kind: Annotated[
-        Literal["votes", "ratings", "labels"] | None,
+        Literal["votes", "ratings"] | None,
         typer.Option(
             "--as",
-            help="Write votes, ratings (one row per rater and item) or labels (what most say).",
+            help="Write votes, or ratings: one row per rater and item, as labels may be.",
             show_default="ratings where people voted, else votes",
         ),
     ] = None,
@@ -124,29 +110,6 @@ def import_(
             show_default="tags, JSON, labels such as Verdict: A, a last line",
         ),
     ] = None,
-    template: Annotated[
-        str | None,
-        typer.Option(
-            "--template",
-            "-t",
-            help="Template that the judge was asked by, for a store in which btdagg judge goes on.",
-            show_default=False,
-        ),
-    ] = None,
-    temperature: Annotated[
-        str | None,
-        typer.Option(
-            help='With --template: a number, or "default" for the endpoint\'s own.',
-            show_default="0.5",
-        ),
-    ] = None,
-    pairs: Annotated[
-        Path | None,
-        typer.Option(
-            help="Pairs that were judged (columns item, a, b), for a store that knows their texts.",
-            show_default=False,
-        ),
-    ] = None,
     json: Json = False,
 ) -> None:
     """Import votes that other tools have collected: batch outputs, judgments, tables.
@@ -159,36 +122,20 @@ def import_(
     """
     from btdagg.votes.formats import read
     from btdagg.votes.formats.content import files_in
-    from btdagg.votes.words import parse_words
 
-    if output is None and store is None:
-        raise InputError("want --output, a file to write, or --store, a vote store")
-    for option, value in (("template", template), ("pairs", pairs)):
-        if store is None and value is not None:
-            raise InputError(f"--{option} wants --store")
-    if template is None and temperature is not None:
-        raise InputError("--temperature wants --template")
-    if output is not None:
-        if output.suffix.lower() not in TABLE_SUFFIXES:
-            raise InputError(
-                f"--output is {output}, expected a name in {', '.join(TABLE_SUFFIXES)}"
-            )
-        reads = [
-            *files_read(context, "output"),
-            *(file for place in files for file in files_in(place)),
-        ]
-        for place in filter(os.path.isdir, files):
-            if Path(os.path.realpath(output)).is_relative_to(os.path.realpath(place)):
-                raise InputError(f"--output is {output}, in {place}, a folder that is read")
-        require_file("--output", output, reads=reads)
+    inside = [file for place in files for file in files_in(place)]
+    table_to_write("--output", output, [*files_read(context, "output"), *inside])
+    for place in filter(os.path.isdir, files):
+        if Path(os.path.realpath(output)).is_relative_to(os.path.realpath(place)):
+            raise InputError(f"--output is {output}, in {place}, a folder that is read")
     flipped = _pairs(flip_where, "--flip-where", split=False)
     if len({column for column, _ in flipped}) > 1:
         raise InputError("--flip-where names two columns, expected one")
-    found = read(
+    imported = read(
         files,
         format,
         columns=dict(_pairs(columns, "--map")),
-        words=parse_words(words or ()),
+        words=dict(_pairs(words, "--words")),
         flip_where=(flipped[0][0], [value for _, value in flipped]) if flipped else None,
         constants=dict(_pairs(constants, "--set", split=False)),
         kind=kind,
@@ -196,81 +143,46 @@ def import_(
         custom_id=custom_id,
         answer_pattern=answer_pattern,
     )
-    if not found.n_votes:
-        listed = ", ".join(f"{n} {status}" for status, n in found.unread.items())
-        raise InputError("; ".join([f"no vote could be read: {listed}", *found.remarks]))
-    stored = None if store is None else _store(found, store, template, temperature, pairs)
-    if output is not None:
-        write_table(found.frame, output, output.suffix)
-    _say(found, output, store, stored, json=json)
-
-
-def _store(
-    found: Imported, store: str, template: str | None, temperature: str | None, pairs: Path | None
-) -> Stored:
-    from btdagg.cli.judge_settings import parsed_temperature
-    from btdagg.judge.judging import Judging
-    from btdagg.judge.pairs import read_pairs
-    from btdagg.votes.formats import store_votes
-
-    judging = None
-    if template is not None:
-        given = Judging.temperature if temperature is None else parsed_temperature(temperature)
-        judging = Judging("imported", template=template, temperature=given)
-    texts = None if pairs is None else read_pairs(pairs)
-    return store_votes(found, store, judging=judging, pairs=texts)
-
-
-def _say(
-    found: Imported, output: Path | None, store: str | None, stored: Stored | None, *, json: bool
-) -> None:
-    n_items = found.frame["item"].n_unique()
+    unread = ", ".join(f"{n} {status}" for status, n in imported.unread.items())
+    if not imported.n_votes:
+        raise InputError("; ".join([f"no vote could be read: {unread}", *imported.remarks]))
+    write_table(imported.frame, output, output.suffix)
+    n_items = imported.frame["item"].n_unique()
     if json:
         print_json(
             {
-                "formats": list(found.formats),
-                "kind": found.kind,
-                f"n_{found.kind}": found.n_votes,
+                "formats": list(imported.formats),
+                "kind": imported.kind,
+                f"n_{imported.kind}": imported.n_votes,
                 "n_items": n_items,
-                "unread": dict(found.unread),
-                "remarks": list(found.remarks),
-                "output": None if output is None else str(output),
-                "store": None if stored is None else stored._asdict(),
+                "unread": dict(imported.unread),
+                "remarks": list(imported.remarks),
+                "output": str(output),
             }
         )
         return
-    who = f" of {n_items} items" if found.kind != "labels" else ""
+    who = f" of {n_items} items" if imported.kind != "labels" else ""
     for column in ("judge", "rater"):
-        if column in found.frame:
-            n = found.frame[column].n_unique()
+        if column in imported.frame:
+            n = imported.frame[column].n_unique()
             who += f" by {n} {column}{'s' if n > 1 else ''}"
-    wrote = [] if output is None else [f"wrote {output}"]
-    if stored is not None:
-        wrote.append(f"{store}: {stored.n_new} new samples, {stored.n_there} there already")
-    out.print(
-        f"{', '.join(found.formats)}: {found.n_votes} {found.kind}{who}; {'; '.join(wrote)}",
-        soft_wrap=True,
-    )
-    if stored is not None and stored.n_elsewhere:
-        note(f"left alone, since others are asking for them: {stored.n_elsewhere} samples")
-    if found.unread:
-        listed = ", ".join(f"{n} {status}" for status, n in found.unread.items())
-        note(f"not read: {listed}; these are missing votes, not ties")
-    for remark in found.remarks:
+    formats = ", ".join(imported.formats)
+    out.print(f"{formats}: {imported.n_votes} {imported.kind}{who}; wrote {output}", soft_wrap=True)
+    if unread:
+        note(f"not read: {unread}; these are missing votes, not ties")
+    for remark in imported.remarks:
         note(remark)
 
 
 def _pairs(
-    given: Sequence[str] | None, option: str, *, split: bool = True
+    texts: Sequence[str] | None, option: str, *, split: bool = True
 ) -> list[tuple[str, str]]:
-    """Parse NAME=VALUE texts, several of them separated by commas where `split`."""
-    found: list[tuple[str, str]] = []
-    for text in given or ():
-        for one in text.split(",") if split else [text]:
-            name, equals, value = (part.strip() for part in one.partition("="))
-            if not (name and equals and value):
+    """Parse NAME=VALUE; where `split`, a text has pairs separated by commas, and names with =."""
+    pairs = []
+    for text in texts or ():
+        for part in text.split(",") if split else [text]:
+            name, equals, value = part.rpartition("=") if split else part.partition("=")
+            if not (name.strip() and equals and value.strip()):
                 raise InputError(f"{option} is {text!r}, expected NAME=VALUE")
-            if split and name.lower() in dict(found):
-                raise InputError(f"{option} names {name} twice")
-            found.append((name.lower(), value))
-    return found
+            pairs.append((name.strip().lower(), value.strip()))
+    return pairs

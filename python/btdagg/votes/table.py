@@ -214,13 +214,21 @@ def text(table: Table, column: str) -> pl.Series:
     return table.collect(table.data.lazy().select(as_text(table, column)))[column]
 
 
-def refuse(table: Table, bad: pl.Expr | pl.Series, column: str, expected: str) -> None:
+def refuse(
+    table: Table,
+    bad: pl.Expr | pl.Series,
+    column: str,
+    expected: str,
+    argument: str | None = None,
+) -> None:
     """Raise an :class:`InputError` for the first row where `bad` is true, if there is one."""
     rows = table.collect(table.rows.filter(bad).select(NUMBER, column).head(1))
     if rows.height:
         source, row = table.place(rows[NUMBER][0])
         came = rows[column].to_list()[0]  # a list too as Python has it
-        raise InputError(source=source, row=row, column=column, came=came, expected=expected)
+        raise InputError(
+            source=source, row=row, column=column, came=came, expected=expected, argument=argument
+        )
 
 
 def refuse_duplicates(

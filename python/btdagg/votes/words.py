@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -20,27 +19,8 @@ _MEANINGS: dict[str, int | None] = {
 }  # fmt: skip
 _SIDES = {"first": 1, "second": -1}  # the vote where A is shown first
 _WHOLE = r"^\+?(-?[0-9]+)(?:\.0*)?$"  # 1.0 and +1 are the word 1
-_MEANT = re.compile(r"\s*(.+?)\s*=\s*(a|b|tie|same|missing|[+-]?1|0)\s*(?:,|$)", re.IGNORECASE)
-_BLANK = "..."  # what a user is to fill in
 _MOST_WORDS = 12  # that are listed
 _LONGEST = 60  # of a word, in characters
-
-
-def parse_words(texts: Sequence[str]) -> dict[str, str]:
-    """Parse texts such as ``model_a=A,model_b=B,A=B=tie`` to meanings by word."""
-    words: dict[str, str] = {}
-    for text in texts:
-        place = 0
-        while place < len(text):
-            pair = _MEANT.match(text, place)
-            if pair is None or f"={_BLANK}" in pair[1]:
-                raise InputError(
-                    f"--words is {text!r}, expected WORD=A, WORD=B, WORD=tie or WORD=missing, "
-                    "separated by commas"
-                )
-            words[pair[1]] = pair[2]
-            place = pair.end()
-    return words
 
 
 def as_words(words: Mapping[str, object] | None) -> dict[str, int | None]:
@@ -49,7 +29,8 @@ def as_words(words: Mapping[str, object] | None) -> dict[str, int | None]:
     for word, meaning in (words or {}).items():
         text = "missing" if meaning is None else str(meaning).strip().lower()
         if text not in _MEANINGS:
-            raise InputError(f"words: {word!r} is {meaning!r}, expected A, B, tie or missing")
+            expected = "A, B, tie or missing"
+            raise InputError(argument="words", came={word: meaning}, expected=expected)
         meanings[str(word).strip().lower()] = _MEANINGS[text]
     return meanings
 
@@ -62,15 +43,16 @@ def voted(table: Table, column: str, words: Mapping[str, int | None]) -> Table:
     )
     added = table.with_columns([meant.alias(VOTE)])
     parser = schema.votes(added, VOTE)
-    ((is_bad, wanted),) = parser.checks
+    ((is_bad, expected),) = parser.checks
     unknown = added.data.lazy().filter(is_bad).group_by(word.alias(column))
     bad = added.collect(unknown.len())
     if bad.height:
         counted = dict(bad.sort("len", column, descending=[True, False]).iter_rows())
-        known = f"{listing(list(words))} or {wanted}" if words else wanted
-        are_texts = max(map(len, counted)) > _LONGEST
-        said = f"--map answer={column} reads verdicts in texts" if are_texts else hint(counted)
-        refuse(added, is_bad, column, f"{known}; {said}")
+        expected = f"{listing(list(words))} or {expected}" if words else expected
+        if max(map(len, counted)) > _LONGEST:
+            advice = f"columns={{'answer': {column!r}}} reads verdicts in texts"
+            refuse(added, is_bad, column, f"{expected}; {advice}", "columns")
+        refuse(added, is_bad, column, f"{expected}; {_advice(counted)}", "words")
     return added.with_columns([parser.value.alias(VOTE)])
 
 
@@ -79,18 +61,19 @@ def shown_second(table: Table, name: str, values: Sequence[str]) -> pl.Expr:
     column = name.strip().lower()
     if column not in table.columns:
         raise InputError(
-            f"flip_where {name}: no column {column!r}; {table.source} has {listing(table.columns)}"
+            f"flip_where {name}: no column {column!r}; {table.source} has {listing(table.columns)}",
+            argument="flip_where",
         )
-    present = table.values(column).fill_null("").unique(maintain_order=True).to_list()
-    wanted = [value.strip().lower() for value in values]
-    for value in values:
-        if value.strip().lower() not in (text.strip().lower() for text in present):
+    present = table.values(column).fill_null("").to_list()
+    words = [value.strip().lower() for value in values]
+    for word in words:
+        if word not in (value.strip().lower() for value in present):
             raise InputError(
-                f"flip_where {column}={value}: no row of {table.source} has that; found "
-                f"{listing(present)}"
+                f"flip_where {column}={word}: {table.source} has {listing(present)}",
+                argument="flip_where",
             )
     shown = as_text(table, column).fill_null("").str.strip_chars().str.to_lowercase()
-    return shown.is_in(wanted)
+    return shown.is_in(words)
 
 
 def in_own_words(
@@ -129,15 +112,13 @@ def _words_in(table: Table, column: str) -> pl.Expr:
     return words.str.replace(_WHOLE, "${1}")
 
 
-def hint(unknown: Mapping[str, int]) -> str:
-    """Say which words are unknown and how often they come, and where to say what they mean."""
-    listed = list(unknown)[:_MOST_WORDS]
-    counted = ", ".join(f"{word!r} {unknown[word]:,} times" for word in listed)
-    others = f" and {len(unknown) - len(listed)} others" if len(unknown) > len(listed) else ""
-    return f"unknown are {counted}{others}; say what they mean in {blanks(listed)}"
-
-
-def blanks(words: Sequence[str]) -> str:
-    """Return the option in which a user says what words mean, with blanks to fill in."""
-    typed = shlex.quote(",".join(f"{word}={_BLANK}" for word in words))
-    return f"--words {typed}: A, B, tie or missing for each {_BLANK}"
+def _advice(unknown: Mapping[str, int]) -> str:
+    """Say how often each unknown word comes, and where to say what it means."""
+    words = list(unknown)[:_MOST_WORDS]
+    counted = ", ".join(f"{word!r} {unknown[word]:,} times" for word in words)
+    others = f" and {len(unknown) - len(words)} others" if len(unknown) > len(words) else ""
+    blanks = dict.fromkeys(words, "...")
+    return (
+        f"unknown are {counted}{others}; say what they mean in words={blanks}: A, B, tie or "
+        "missing for each ..."
+    )

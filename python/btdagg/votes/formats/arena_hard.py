@@ -23,14 +23,14 @@ def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str |
     """Read two votes of each question: the baseline is shown first, then the model."""
     rows: list[dict[str, Any]] = []
     unnamed = False
-    for each in content.objects():
-        model = content.name_in(each, "model")
-        question = content.name_in(each, "uid" if "uid" in each else "question_id")
-        if not isinstance(each["games"], list) or len(each["games"]) != 2:
-            raise content.refusal("games", each["games"], "a list of two")
-        baseline = each.get("baseline") or options.constants.get("baseline")
+    for row in content.objects():
+        model = content.name_in(row, "model")
+        question = content.name_in(row, "uid" if "uid" in row else "question_id")
+        if not isinstance(row["games"], list) or len(row["games"]) != 2:
+            raise content.refusal("games", row["games"], "a list of two")
+        baseline = row.get("baseline") or options.constants.get("baseline")
         unnamed = unnamed or not baseline
-        for order, game in zip(("AB", "BA"), each["games"], strict=True):
+        for order, game in zip(("AB", "BA"), row["games"], strict=True):
             vote, margin = _vote(game)
             rows.append(
                 {
@@ -41,11 +41,11 @@ def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str |
                     "margin": margin,
                     "status": "failed" if game is None else "unparsed",
                     "order": order,
-                    "judge": each.get("judge"),
-                    "task": each.get("category"),
+                    "judge": row.get("judge"),
+                    "task": row.get("category"),
                 }
             )
-    remark = "the files do not name the baseline: constants baseline=NAME does" if unnamed else None
+    remark = "the files do not name the baseline; the constant baseline does" if unnamed else None
     return pl.DataFrame(rows, infer_schema_length=None), remark
 
 

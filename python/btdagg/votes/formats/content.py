@@ -6,7 +6,7 @@ import codecs
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -29,7 +29,7 @@ from btdagg.votes.table import Table, listing
 
 _LINES = (".jsonl", ".ndjson")
 _LISTS = ("data", "scores", "annotations", "rows")  # keys under which servers return their lists
-FOLDER_SUFFIXES = (".jsonl", ".ndjson", ".json", ".eval", ".csv", ".tsv")
+_SUFFIXES = (".jsonl", ".ndjson", ".json", ".eval", ".csv", ".tsv")
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,9 @@ class ImportOptions:
     @property
     def answer(self) -> AnswerFormat:
         """Words of verdicts in texts."""
-        by_vote = {vote: word.upper() for word, vote in self.words.items() if vote is not None}
-        if len(by_vote) < sum(vote is not None for vote in self.words.values()):
+        words = {word: vote for word, vote in self.words.items() if vote is not None}
+        by_vote = {vote: word.upper() for word, vote in words.items()}
+        if len(by_vote) < len(words):
             raise InputError(
                 argument="words", came=dict(self.words), expected="one word for a verdict in texts"
             )
@@ -73,7 +74,7 @@ class Format(NamedTuple):
         Returns the rows of a file (see `btdagg.votes.formats.rows`), and None or a remark on what
         would let more be read.
     uses : tuple of str
-        Which arguments of `btdagg.votes.formats.read` it goes by, of those that not all do.
+        Which arguments of `btdagg.votes.formats.read` it takes, of those that not all take.
     """
 
     name: str
@@ -100,7 +101,7 @@ class Content:
         self.path, self.name = path, path
         self.document: dict[str, Any] | None = None
         self.row: int | None = None
-        self._list: list[Any] | None = None
+        self._list: list[dict[str, Any]] | None = None
         self._lines: bytes | None = None
         if table is not None:
             self.name, self._table = table.source, table
@@ -129,6 +130,11 @@ class Content:
         else:
             raise InputError(f"{self.name}: expected a JSON object, or a list of them")
 
+    @property
+    def is_json(self) -> bool:
+        """Whether the file is JSON: one object, a list of them, or one a line."""
+        return self.document is not None or self._lines is not None or self._list is not None
+
     @cached_property
     def columns(self) -> frozenset[str]:
         """Columns of a table or keys of the first object, in lower case."""
@@ -137,47 +143,26 @@ class Content:
         names = next(self.objects(), {}) if self.is_json else self._table.columns
         return frozenset(name.strip().lower() for name in names)
 
-    @property
-    def is_json(self) -> bool:
-        """Whether the file is JSON: one object, a list of them, or one a line."""
-        return self.document is not None or self._lines is not None or self._list is not None
-
     def objects(self) -> Iterator[dict[str, Any]]:
         """Yield the object of each row."""
         if self._lines is None:
-            yield from self.numbered(self._list or self._table.frame.iter_rows(named=True))
-            return
-        for number, line in enumerate(lines_of(self._lines), start=1):
-            if line.strip():
+            for number, row in enumerate(self._list or self._table.frame.iter_rows(named=True), 1):
                 self.row = number
-                yield json_object(line, self.name, number)
+                yield row
+        else:
+            for number, line in enumerate(lines_of(self._lines), 1):
+                if line.strip():
+                    self.row = number
+                    yield json_object(line, self.name, number)
         self.row = None
 
-    def numbered(self, rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        """Yield objects, and count them for errors."""
-        for number, row in enumerate(rows, start=1):
-            self.row = number
-            yield row
-        self.row = None
-
-    def table(self, columns: Iterable[str] | None = None) -> Table:
-        """Return the rows as a table: all columns, or no others than these, as far as they exist.
-
-        Of JSON objects with long texts a few columns are much less than all.
-        """
+    def table(self) -> Table:
+        """Return the rows as a table."""
         if self.document is not None:
             raise InputError(f"{self.name}: one JSON object, expected a table, or JSON lines")
-        if not self.is_json or (columns is None and suffix_of(self.path) in _LINES):
-            if columns is None:
-                return self._table
-            kept = [name for name in columns if name in self._table.columns]
-            return self._table.renumbered(self._table.rows.select("\0row", *kept))
-        only = None if columns is None else set(columns)
-        rows = [
-            {key: row[key] for key in row if only is None or key.strip().lower() in only}
-            for row in self.objects()
-        ]
-        return read_table(rows, [], name=self.name)
+        if self.is_json and suffix_of(self.path) not in _LINES:
+            return read_table(list(self.objects()), [], name=self.name)
+        return self._table
 
     @cached_property
     def _table(self) -> Table:
@@ -214,12 +199,12 @@ def files_in(place: str | os.PathLike[str]) -> list[str]:
     files = sorted(
         str(file)
         for file in Path(path).rglob("*")
-        if suffix_of(file.name) in FOLDER_SUFFIXES and file.is_file()
+        if suffix_of(file.name) in _SUFFIXES and file.is_file()
     )
     if not files and not any(Path(path).rglob("*.parquet")):
         raise InputError(
             f"{path}: nothing to import in this folder, expected files that end in "
-            f"{listing([*FOLDER_SUFFIXES, '.parquet'])}"
+            f"{listing([*_SUFFIXES, '.parquet'])}"
         )
     logs = [file for file in files if suffix_of(file) == ".eval"]  # other files beside are no logs
     return logs or files or [path]

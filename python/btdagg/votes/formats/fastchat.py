@@ -27,20 +27,20 @@ def _has_scores(content: Content) -> bool:
 
 def _read_games(content: Content, _: ImportOptions) -> tuple[pl.DataFrame, None]:
     """Read two votes of each pair, one in each order; one where scores were compared."""
-    rows = [row for each in content.objects() for row in _games(content, each)]
+    rows = [row for judged in content.objects() for row in _games(content, judged)]
     return pl.DataFrame(rows, infer_schema_length=None), None
 
 
 def _read_scores(content: Content, _: ImportOptions) -> tuple[pl.DataFrame, None]:
     """Read scores of answers, and compare every two models."""
     rows = []
-    for each in content.objects():
-        score = content.number_in(each, "score")
-        failed = _NO_ANSWER in str(each.get("judgment"))
+    for judged in content.objects():
+        score = content.number_in(judged, "score")
+        failed = _NO_ANSWER in str(judged.get("judgment"))
         rows.append(
             {
-                **_about(content, each),
-                "system": content.name_in(each, "model"),
+                **_about(content, judged),
+                "system": content.name_in(judged, "model"),
                 "score": None if score is None or score < 0 else score,
                 "status": "failed" if failed else "unparsed",
             }
@@ -49,23 +49,23 @@ def _read_scores(content: Content, _: ImportOptions) -> tuple[pl.DataFrame, None
     return votes_of_scores(Table(scores, content.name)), None
 
 
-def _games(content: Content, each: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _games(content: Content, judged: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     pair = {
-        **_about(content, each),
-        "system_a": content.name_in(each, "model_1"),
-        "system_b": content.name_in(each, "model_2"),
+        **_about(content, judged),
+        "system_a": content.name_in(judged, "model_1"),
+        "system_b": content.name_in(judged, "model_2"),
     }
     if pair["system_a"] == pair["system_b"]:
-        raise content.refusal("model_2", each["model_2"], "another one than model_1")
-    if "m1_score" in each:  # each answer was scored alone: one comparison, not two
-        first, second = (content.number_in(each, key) for key in ("m1_score", "m2_score"))
+        raise content.refusal("model_2", judged["model_2"], "another one than model_1")
+    if "m1_score" in judged:  # answers were scored alone: one comparison, not two
+        first, second = (content.number_in(judged, key) for key in ("m1_score", "m2_score"))
         if first is None or second is None or min(first, second) < 0:
             yield pair | {"vote": None}
         else:
-            yield pair | {"vote": _WINNERS[each["g1_winner"]], "margin": abs(first - second)}
+            yield pair | {"vote": _WINNERS[judged["g1_winner"]], "margin": abs(first - second)}
         return
     for order, game in (("AB", "g1"), ("BA", "g2")):
-        winner, text = each[f"{game}_winner"], each.get(f"{game}_judgment")
+        winner, text = judged[f"{game}_winner"], judged.get(f"{game}_judgment")
         if winner not in list(_WINNERS):
             raise content.refusal(f"{game}_winner", winner, "model_1, model_2, tie or error")
         vote, status = _WINNERS[winner], None
@@ -75,11 +75,11 @@ def _games(content: Content, each: Mapping[str, Any]) -> Iterator[dict[str, Any]
         yield pair | {"vote": vote, "status": status, "order": order}
 
 
-def _about(content: Content, each: Mapping[str, Any]) -> dict[str, Any]:
-    judge, turn = each.get("judge"), each.get("turn")
+def _about(content: Content, judged: Mapping[str, Any]) -> dict[str, Any]:
+    judge, turn = judged.get("judge"), judged.get("turn")
     model, template = judge[:2] if isinstance(judge, list) else (judge, None)
     return {
-        "group": content.name_in(each, "question_id"),
+        "group": content.name_in(judged, "question_id"),
         "turn": None if turn is None else str(turn),
         "judge": model,
         "template": template,

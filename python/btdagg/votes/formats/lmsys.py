@@ -23,7 +23,7 @@ _WORDS = as_words(
         "tie (inconsistent)": "tie",
     }
 )
-_KEPT = ("question_id", *ITEM_NAMES, "model_a", "model_b", "judge", "turn", "language")
+_ITEMS = ("question_id", *ITEM_NAMES)
 # Names under which LMSYS publishes people; other judges are models.
 _PEOPLE = r"^(arena_user_.+|(arena_user|author|expert|human|user)(_\d+)?)$"
 
@@ -35,12 +35,12 @@ def _recognizes(content: Content) -> bool:
 
 def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, None]:
     """Read comparisons of two models, of which A was shown first, or on the left."""
-    table = content.table([*_KEPT, "winner", *_WINNERS])
+    table = content.table()
     if "winner" in table.columns:
         table = voted(table, "winner", {**_WORDS, **options.words})
     else:
         table = _of_flags(table)
-    question = next((name for name in _KEPT[:3] if name in table.columns), "question_id")
+    question = next((name for name in _ITEMS if name in table.columns), "question_id")
     names = {"group": question, "system_a": "model_a", "system_b": "model_b"}
     names |= {name: name for name in ("judge", "turn", "language") if name in table.columns}
     columns = [as_text(table, column).alias(name) for name, column in names.items()]

@@ -32,8 +32,8 @@ def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str |
     pattern = _pattern(options.custom_id) if options.custom_id else None
     rows: list[tuple[Any, ...]] = []
     answers: list[JudgeText] = []
-    for each in content.objects():
-        custom_id = str(each["custom_id"])
+    for reply in content.objects():
+        custom_id = str(reply["custom_id"])
         if _OURS.fullmatch(custom_id):
             raise InputError(
                 f"{content.name}, row {content.row}: a request of btdagg batch write; btdagg batch "
@@ -46,7 +46,7 @@ def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str |
         if match is None or is_other:
             usual = "all ids to name item and order, or none; custom_id says how they are made"
             raise content.refusal("custom_id", custom_id, options.custom_id or usual)
-        body = _body(each)
+        body = _body(reply)
         order = match.groupdict().get("order") or options.constants.get("order", "AB")
         for choice, answer in enumerate(_answers(body, order)):
             answers.append(answer)
@@ -66,10 +66,10 @@ def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str |
     return frame.drop(_MODEL), remark
 
 
-def _pattern(made: str) -> re.Pattern[str]:
+def _pattern(template: str) -> re.Pattern[str]:
     """Return the expression of ids that are made so."""
-    texts = [re.escape(part) for part in _FIELD.split(made)[::2]]
-    names = _FIELD.findall(made)
+    texts = [re.escape(part) for part in _FIELD.split(template)[::2]]
+    names = _FIELD.findall(template)
     groups = [f"(?P<{name}>{_FIELDS.get(name, '.+?')})" for name in names]
     try:
         ids = "".join(a + b for a, b in zip(texts, [*groups, ""], strict=True))
@@ -78,15 +78,15 @@ def _pattern(made: str) -> re.Pattern[str]:
         pattern = None
     if pattern is None or "item" not in names:
         expected = "{item} in it, and no name twice"
-        raise InputError(argument="custom_id", came=made, expected=expected)
+        raise InputError(argument="custom_id", came=template, expected=expected)
     return pattern
 
 
-def _body(each: Mapping[str, Any]) -> dict[str, Any]:
+def _body(reply: Mapping[str, Any]) -> dict[str, Any]:
     """Return the body of a response, empty where the request failed."""
-    response = each.get("response") or {}
+    response = reply.get("response") or {}
     body = response.get("body")
-    good = not each.get("error") and response.get("status_code", 200) == 200
+    good = not reply.get("error") and response.get("status_code", 200) == 200
     return body if good and isinstance(body, dict) else {}
 
 

@@ -12,7 +12,7 @@ import polars as pl
 from btdagg._core import InputError
 from btdagg.votes.formats.content import Content, Format, ImportOptions
 from btdagg.votes.formats.rows import votes_of_scores
-from btdagg.votes.table import NUMBER, Table
+from btdagg.votes.table import Table
 
 _BEST = "select-best"
 _OF_MODELS = ("llm-rubric", "g-eval", "factuality", "answer-relevance", _BEST, "max-score")
@@ -34,13 +34,13 @@ def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, None]
     selected: dict[tuple[str, int, str], list[dict[str, Any]]] = defaultdict(list)
     scored: list[dict[str, Any]] = []
     tests = _tests(results)
-    for result, (group, sample) in zip(content.numbered(results), tests, strict=True):
+    for number, (result, (group, sample)) in enumerate(zip(results, tests, strict=True), 1):
+        content.row = number
         for task, assertion, component in _graded(result):
             kind = _kind(assertion)
             if options.name not in (None, task, _metric(assertion), kind):
                 continue
             row = {
-                NUMBER: content.row,
                 "group": group,
                 "turn": task,
                 "sample": sample,

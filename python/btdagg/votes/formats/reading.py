@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -24,7 +24,8 @@ from btdagg.votes.formats import (
     traces,
 )
 from btdagg.votes.formats.content import Content, Format, ImportOptions, files_in
-from btdagg.votes.formats.rows import FILE, as_labels, as_one, as_ratings, as_votes
+from btdagg.votes.formats.rows import FILE, as_labels, as_ratings, as_votes, finished
+from btdagg.votes.schema import parse
 from btdagg.votes.source import read_table
 from btdagg.votes.table import Table, listing
 from btdagg.votes.votes import Votes, read_votes
@@ -33,9 +34,7 @@ from btdagg.votes.words import as_words
 if TYPE_CHECKING:
     from btdagg.votes.source import Source
 
-Place = str | os.PathLike[str]
-KINDS = ("votes", "ratings", "labels")
-_SEVERAL = 20  # votes, all of which are hardly ties
+_MANY = 20  # votes, all of which are hardly ties
 _FEW = 0.1  # of the votes, where no more can be read
 
 FORMATS = {
@@ -51,8 +50,7 @@ FORMATS = {
         table.FORMAT,
     )
 }
-"""Formats by name, in the order in which they are tried: the more one asks for, the earlier."""
-_USES = sorted({use for format in FORMATS.values() for use in format.uses})
+"""Formats by name, in the order in which they are tried: the more a format needs, the earlier."""
 
 
 @readable
@@ -64,13 +62,13 @@ class Imported:
     ----------
     frame : polars.DataFrame
         Votes (`item`, `vote`), ratings (`item`, `rater`, `vote`) or labels (`item`, `label`), and
-        the columns of docs/data.md that the files tell. `status` is ``ok``, or says why a vote is
+        the columns of docs/data.md that the files have. `status` is ``ok``, or says why a vote is
         missing, and `format` which format a row comes from.
     kind : "votes", "ratings" or "labels"
     formats : tuple of str
         Formats of the files.
     unread : mapping of str to int
-        How many votes are missing, by why, the most frequent first.
+        How many votes are missing, by reason, the most frequent first.
     remarks : tuple of str
         What would let more be read.
     """
@@ -94,14 +92,14 @@ class Imported:
 
 
 def read(
-    files: Place | Iterable[Place] | Source,
+    files: Source,
     format: str | None = None,
     *,
     columns: Mapping[str, str] | None = None,
     words: Mapping[str, object] | None = None,
     flip_where: tuple[str, Sequence[str]] | None = None,
     constants: Mapping[str, str] | None = None,
-    kind: Literal["votes", "ratings", "labels"] | None = None,
+    kind: Literal["votes", "ratings"] | None = None,
     name: str | None = None,
     custom_id: str | None = None,
     answer_pattern: str | None = None,
@@ -110,7 +108,7 @@ def read(
 
     Parameters
     ----------
-    files : path, iterable of paths, or data frame
+    files : path, list of paths, or data frame
         A folder stands for the files in it. Data in memory are what `btdagg.votes.read_table`
         takes: a frame, a mapping of column name to values, or a list of rows as mappings.
     format : str, optional
@@ -118,7 +116,7 @@ def read(
     columns : mapping of str to str, optional
         Columns of a table by the names of docs/data.md, such as ``{"item": "id", "vote":
         "winner"}``. `answer` are texts with a verdict, `score` (with `group` and `system`) scores
-        of responses, `score_a` and `score_b` scores of both.
+        of responses, `score_a` and `score_b` scores of both; with `label` labels are returned.
     words : mapping of str to -1, 0, 1, A, tie, B or None; optional
         What words mean that are no votes, such as ``{"draw": "tie"}``; None is a missing vote. Of
         texts, the words of verdicts, one for each vote.
@@ -126,9 +124,8 @@ def read(
         Column, and its values in rows that call A what was shown second: ``("order", ["BA"])``.
     constants : mapping of str to str, optional
         Columns that have one value in all rows, such as ``{"judge": "gpt-5.4"}``.
-    kind : "votes", "ratings" or "labels", optional
-        What to return: ratings where the votes are people's, votes otherwise. Labels are what most
-        votes of an item say.
+    kind : "votes" or "ratings", optional
+        What to return: ratings where the votes are people's, votes otherwise.
     name : str, optional
         Which annotations, scores or assertions, where a file has several.
     custom_id : str, optional
@@ -147,8 +144,8 @@ def read(
     >>> imported = read("judged.csv", columns={"item": "id", "vote": "winner"})  # doctest: +SKIP
     >>> imported.votes.counts(), imported.unread  # doctest: +SKIP
     """
-    if kind is not None and kind not in KINDS:
-        raise InputError(argument="kind", came=kind, expected=f"one of {', '.join(KINDS)}")
+    if kind not in (None, "votes", "ratings"):
+        raise InputError(argument="kind", came=kind, expected="votes or ratings")
     values = _parsed(constants or {})
     options = ImportOptions(
         columns or {}, as_words(words), flip_where, values, name, kind, custom_id, answer_pattern
@@ -163,66 +160,63 @@ def read(
         for part, remark in _read(FORMATS[title], contents, options):
             parts.append(part.with_columns(**same, format=pl.lit(title)))
             remarks += [remark] if remark else []
-    rows = as_one(parts)
-    asked = kind or ("labels" if "label" in options.columns else None)
-    frame, of_kind, n_repeats = _of_kind(rows, asked)
+    rows, n_repeats = finished(parts), 0
+    people = "rater" in rows
+    if people and "judge" in rows and kind != "votes":
+        raise InputError("some votes are of judges, some of people; import their files apart")
+    if "label" in options.columns and kind is None and not people:
+        frame, kind_read = as_labels(rows), "labels"
+    elif kind == "ratings" or (people and kind is None):
+        if not people and "judge" not in rows:
+            raise InputError("ratings have a rater, which columns or constants name")
+        frame, kind_read = as_ratings(rows), "ratings"
+    else:
+        (frame, n_repeats), kind_read = as_votes(rows), "votes"
     if n_repeats:
         remarks.append(f"left out, since they repeat a sample: {n_repeats} rows")
-    counted = rows if of_kind == "labels" else frame
+    counted = rows if kind_read == "labels" else frame
     missing = Counter(counted.filter(pl.col("vote").is_null())["status"].to_list())
     n_read = counted.height - missing.total()
-    if n_read >= _SEVERAL and not counted.filter(pl.col("vote") != 0).height:
+    if n_read >= _MANY and not counted.filter(pl.col("vote") != 0).height:
         remarks.append(f"all {n_read:,} votes are ties: look at what the words are said to mean")
     if 0 < n_read < _FEW * counted.height:
         remarks.append(f"only {n_read:,} of {counted.height:,} votes could be read")
     unread = dict(missing.most_common())
-    return Imported(frame, of_kind, tuple(by_format), unread, tuple(dict.fromkeys(remarks)))
+    return Imported(frame, kind_read, tuple(by_format), unread, tuple(dict.fromkeys(remarks)))
 
 
 def _contents(files: Any) -> list[Content]:
-    """Return the files that are named, or the one table of data that is in memory."""
+    """Return the files that are named, each once, or the one table of data that is in memory."""
     places = [files] if isinstance(files, str | os.PathLike) else files
-    if isinstance(places, set | Iterator):
-        places = list(places)
     is_list = isinstance(places, list | tuple) and bool(places)
     if not is_list or not isinstance(places[0], str | os.PathLike):
         return [Content("", read_table(places, []))]
-    paths = [path for place in places for path in files_in(place)]
     by_file: dict[str, str] = {}
-    for path in paths:
-        file = os.path.realpath(path)
-        if file in by_file:
-            raise InputError(f"{path} and {by_file[file]} are one file, expected it once")
-        by_file[file] = path
-    return [Content(path) for path in paths]
+    for path in (path for place in places for path in files_in(place)):
+        by_file.setdefault(os.path.realpath(path), path)
+    return [Content(path) for path in by_file.values()]
 
 
-def _parsed(constants: Mapping[str, object]) -> dict[str, Any]:
+def _parsed(constants: Mapping[str, str]) -> dict[str, Any]:
     """Parse constants as the values of columns are parsed."""
-    values: dict[str, Any] = dict(constants)
-    for name, value in constants.items():
-        if name in ("item", "status", "format", *table.VERDICTS):
-            raise InputError(
-                argument="constants", came=name, expected="columns that are the same in all rows"
-            )
-        if name in table.KINDS:
-            row = Table(pl.DataFrame({name: [value]}), "constants")
-            parser = table.KINDS[name](row, name)
-            for is_bad, expected in parser.checks:
-                if row.frame.select(is_bad).item():
-                    raise InputError(argument="constants", came={name: value}, expected=expected)
-            values[name] = row.frame.select(parser.value).item()
-    return values
+    for name in {"item", "status", "format", *table.VERDICTS}.intersection(constants):
+        expected = "columns that are the same in all rows"
+        raise InputError(argument="constants", came=name, expected=expected)
+    row = Table(pl.DataFrame({name: [value] for name, value in constants.items()}), "constants")
+    try:
+        return parse(row, table.KINDS).frame.row(0, named=True) if constants else {}
+    except InputError as error:
+        came = {error.column: error.came}
+        raise InputError(argument="constants", came=came, expected=error.expected) from None
 
 
 def _format_of(content: Content, name: str | None, options: ImportOptions) -> Format:
     """Return the format that is named, or else the one that a file has."""
-    given = [use for use in _USES if getattr(options, use)]
-    # These say what the columns of a table mean.
-    columns = {"columns", "flip_where"}.intersection(given)
+    used = {use for format in FORMATS.values() for use in format.uses if getattr(options, use)}
+    columns = {"columns", "flip_where"} & used  # they say what the columns of a table mean
     if name is None:
-        may = [format for format in FORMATS.values() if columns <= set(format.uses)]
-        fitting = [format for format in may if format.recognizes(content)]
+        fitting = [format for format in FORMATS.values() if columns <= set(format.uses)]
+        fitting = [format for format in fitting if format.recognizes(content)]
         fitting += [table.FORMAT] if columns else []
     elif name in FORMATS:
         fitting = [FORMATS[name]] if name == "table" or FORMATS[name].recognizes(content) else []
@@ -231,18 +225,17 @@ def _format_of(content: Content, name: str | None, options: ImportOptions) -> Fo
     if not fitting:
         keys = content.columns if content.document is None else content.document
         raise InputError(
-            f"{content.name}: not in the format {name or ' or '.join(FORMATS)}; found "
-            f"{listing(sorted(keys))}; columns says which is what, as in item=id,vote=winner",
+            f"{content.name}: not in the format {name or ' or '.join(FORMATS)}; it has "
+            f"{listing(sorted(keys))}; columns={{'item': 'id', 'vote': 'winner'}} says which is "
+            "which",
             argument="columns",
         )
-    for use in given:
-        if use not in fitting[0].uses:
-            others = " or ".join(name for name, other in FORMATS.items() if use in other.uses)
-            raise InputError(
-                f"{content.name}: {use} is not used by the format {fitting[0].name}, but by "
-                f"{others}",
-                argument=use,
-            )
+    for use in sorted(used.difference(fitting[0].uses)):
+        others = " or ".join(name for name, other in FORMATS.items() if use in other.uses)
+        raise InputError(
+            f"{content.name}: {use} is not used by the format {fitting[0].name}, but by {others}",
+            argument=use,
+        )
     return fitting[0]
 
 
@@ -267,22 +260,3 @@ def _read(
         if not frame.height:
             raise InputError(f"{content.name}: no votes; scores need two systems for a prompt")
         yield frame.with_columns(pl.lit(content.name).alias(FILE)), remark
-
-
-def _of_kind(frame: pl.DataFrame, kind: str | None) -> tuple[pl.DataFrame, str, int]:
-    """Return the rows as they are wanted, as what, and how many are left out as repeats."""
-    people = "rater" in frame
-    if people and "judge" in frame and kind != "votes":
-        raise InputError("some votes are of judges, some of people; import their files apart")
-    kind = kind or ("ratings" if people else "votes")
-    if kind == "labels":
-        return as_labels(frame), kind, 0
-    if kind == "ratings":
-        if not people and "judge" not in frame:
-            raise InputError("ratings have a rater, which columns or constants name")
-        return as_ratings(frame), kind, 0
-    if people:
-        judge = pl.coalesce(*(name for name in ("judge", "rater") if name in frame))
-        frame = frame.with_columns(judge=judge).drop("rater")
-    votes, n_repeats = as_votes(frame)
-    return votes, kind, n_repeats

@@ -1,4 +1,4 @@
-"""The one frame that every format is read to, and what is made of it.
+"""The frame that every format is read to, and the votes, ratings or labels that are made of it.
 
 A format gives rows with `vote` from A's point of view, `status` (``ok``, or why there is no vote)
 and either `item`, or `group`, `system_a` and `system_b`, of which the id of the pair is made. All
@@ -7,8 +7,6 @@ other columns are those of docs/data.md, as far as the format has them.
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -18,32 +16,23 @@ import polars as pl
 from btdagg._core import InputError
 from btdagg._util.errors import shown
 from btdagg.judge.answers import AnswerFormat, parse_verdict, vote_of
-from btdagg.methods.majority import majority_vote
 from btdagg.votes.schema import VOTES
-from btdagg.votes.table import Table, refuse_duplicates
-from btdagg.votes.votes import read_votes
-from btdagg.votes.words import blanks
+from btdagg.votes.table import Table, listing, refuse_duplicates, without_repeats
 
-SEPARATOR = "|"
 # Columns of what formats give: which of several answers to a request, and what the file is called.
 CHOICE, FILE = "\0choice", "\0file"
 HUMAN = "human"  # a person without a name
-_TEXTS = (
-    *("item", "judge", "rater", "order", "template", "task", "group", "system_a", "system_b"),
-    *("status", "turn"),
-)
 _FIRST = (
     *("item", "vote", "judge", "rater", "order", "sample", "template", "temperature", "task"),
     *("group", "system_a", "system_b", "confidence", "margin"),
 )
 _LAST = ("status", "format")
 _OF_VOTES = (
-    *("vote", "judge", "rater", "order", "sample", "template", "temperature", "confidence"),
-    *("margin", "status"),
+    *("judge", "rater", "order", "sample", "template", "temperature", "confidence", "margin"),
+    *("status", "turn", FILE),
 )
 _WAY = ("judge", "order", "template", "temperature", "task")
 _OF_SCORES = ("group", "turn", "task", "judge", "rater", "template", "temperature")
-_TAG = re.compile(r"\[\[([^\[\]\n]{1,20})\]\]")
 
 
 class JudgeText(NamedTuple):
@@ -65,8 +54,7 @@ def votes_of_answers(
     """
     parse = lru_cache(maxsize=4096)(parse_verdict)
     rows: list[tuple[int | None, str, float | None]] = []
-    unknown: Counter[str] = Counter()
-    example = None  # an answer without a verdict
+    unparsed = None  # an answer without a verdict
     for answer in answers:
         text = answer.text or ""
         # Short texts repeat, long ones do not.
@@ -74,23 +62,21 @@ def votes_of_answers(
         verdict = read(
             answer.text, expected, finish_reason=answer.finish_reason, refusal=answer.refusal
         )
-        if verdict.status == "unparsed":
-            unknown.update(tag.strip() for tag in _TAG.findall(text)[-1:])
-            example = example or text
         if answer.failed:
             rows.append((None, "failed", None))
-        else:
-            rows.append((vote_of(verdict, answer.order), verdict.status, verdict.confidence))
+            continue
+        rows.append((vote_of(verdict, answer.order), verdict.status, verdict.confidence))
+        if verdict.status == "unparsed":
+            unparsed = unparsed or text
     schema = {"vote": pl.Int8, "status": pl.String, "confidence": pl.Float64}
     frame = pl.DataFrame(rows, schema=schema, orient="row")
-    asked = {word.upper() for word in expected.words}
-    for word, n in unknown.most_common():
-        if word.upper() not in asked:
-            return frame, f"answers that say [[{word}]]: {n}; {blanks([word.lower()])}"
-    if example is None or expected.pattern is not None:
+    if unparsed is None or expected.pattern is not None:
         return frame, None
-    last = example.strip().rpartition("\n")[2][-80:]
-    return frame, f"an unparsed answer ends in {last!r}; answer_pattern says where the verdict is"
+    last = unparsed.strip().rpartition("\n")[2][-80:]
+    return frame, (
+        f"an unparsed answer ends in {last!r}; words says what its verdicts mean, answer_pattern "
+        "where they are"
+    )
 
 
 def votes_of_scores(table: Table) -> pl.DataFrame:
@@ -116,24 +102,15 @@ def votes_of_scores(table: Table) -> pl.DataFrame:
     votes = both.with_columns(
         vote=difference.sign().cast(pl.Int8),
         margin=difference.abs(),
-        status=pl.coalesce(
-            pl.when(pl.col("score").is_null()).then("status"),
-            pl.when(pl.col("score_b").is_null()).then("status_b"),
-        ),
+        status=pl.when(pl.col("score").is_null()).then("status").otherwise("status_b"),
         system_a="system",
     )
     return votes.drop("place", "place_b", "system", "score", "score_b", "status_b")
 
 
-def as_one(parts: list[pl.DataFrame]) -> pl.DataFrame:
-    """Join what was read of several files, and finish it: statuses, sides and ids."""
-    whole = all(part["item"].dtype.is_integer() for part in parts if "item" in part)
-    texts = _TEXTS[1:] if whole else _TEXTS
-    columns = [[pl.col(c).cast(pl.String) for c in texts if c in part] for part in parts]
-    frame = pl.concat(
-        [part.with_columns(own) for part, own in zip(parts, columns, strict=True)],
-        how="diagonal_relaxed",
-    )
+def finished(parts: list[pl.DataFrame]) -> pl.DataFrame:
+    """Join what was read of several files, and give it statuses, sides and ids."""
+    frame = pl.concat(parts, how="diagonal_relaxed")
     if CHOICE in frame:  # of all files, or a sample of one would be that of another
         sample = pl.col("sample").cast(pl.Int64) * (pl.col(CHOICE).max() + 1) + pl.col(CHOICE)
         numbered = pl.when(pl.col(CHOICE).is_null()).then("sample").otherwise(sample)
@@ -150,8 +127,8 @@ def as_one(parts: list[pl.DataFrame]) -> pl.DataFrame:
     if "item" not in frame:
         return _paired(frame)
     if frame["item"].null_count():
-        made = _paired(frame.filter(pl.col("item").is_null()).drop("item"))
-        frame = pl.concat([frame.drop_nulls("item"), made], how="diagonal_relaxed")
+        paired = _paired(frame.filter(pl.col("item").is_null()).drop("item"))
+        frame = pl.concat([frame.drop_nulls("item"), paired], how="diagonal_relaxed")
     return frame
 
 
@@ -168,7 +145,7 @@ def _paired(frame: pl.DataFrame) -> pl.DataFrame:
         columns["order"] = pl.when(swap).then(turned).otherwise("order")
     # A row without a turn has an id without it, whatever the other rows have.
     parts = [name for name in ("group", "turn", "system_a", "system_b") if name in frame.columns]
-    item = pl.concat_str(parts, separator=SEPARATOR, ignore_nulls=True)
+    item = pl.concat_str(parts, separator="|", ignore_nulls=True)
     return frame.with_columns(**columns).with_columns(item=item)
 
 
@@ -177,37 +154,39 @@ def as_votes(frame: pl.DataFrame) -> tuple[pl.DataFrame, int]:
 
     Samples that a format does not number are numbered as they come, after those that it does.
     """
-    is_numbered = "sample" in frame
-    if not is_numbered or frame["sample"].null_count():
+    if "rater" in frame:
+        judge = pl.coalesce(*(name for name in ("judge", "rater") if name in frame))
+        frame = frame.with_columns(judge=judge).drop("rater")
+    has_samples = "sample" in frame
+    if not has_samples or frame["sample"].null_count():
         key = ["item", *(name for name in _WAY if name in frame and frame[name].n_unique() > 1)]
         number = pl.int_range(pl.len()).over(key)
-        if is_numbered:
+        if has_samples:
             last = pl.col("sample").max().over(key).fill_null(-1)
             place = pl.col("sample").is_null().cum_sum().over(key)
             number = pl.coalesce("sample", last + place)
         frame = frame.with_columns(sample=number.cast(pl.Int64))
-    once = _without_repeats(frame) if is_numbered else frame
-    return _ordered(once, _FIRST), frame.height - once.height
+    unique = _without_repeats(frame) if has_samples else frame
+    return _ordered(unique, _FIRST), frame.height - unique.height
 
 
 def _without_repeats(frame: pl.DataFrame) -> pl.DataFrame:
-    """Leave out repeated samples; a missing vote stands back behind one that is not."""
+    """Leave out repeated samples; a missing vote gives way to one that is not."""
     key = [name for name in VOTES.key if name in frame]
     if frame.select(pl.struct(key).is_unique().all()).item():
         return frame
-    earlier = {"\0first": pl.col("vote").first(), "\0in": pl.col(FILE).first()}
-    other = frame.drop_nulls("vote").with_columns(**{c: e.over(key) for c, e in earlier.items()})
-    other = other.filter(pl.col("vote") != pl.col("\0first"))
-    if other.height:
-        row = other.row(0, named=True)
+    votes = frame.drop_nulls("vote")
+    twice = votes.filter(pl.col("vote").n_unique().over(key) > 1)
+    if twice.height:
+        row = twice.row(0, named=True)
         sample = ", ".join(f"{name} {shown(row[name])}" for name in key if row[name] is not None)
-        first, file = row["\0first"], row["\0in"]
+        files = twice.join(twice.head(1), on=key, how="semi", nulls_equal=True)[FILE]
         raise InputError(
-            f"{row[FILE]}: {sample} has vote {row['vote']}, and {first} in {file}; expected one "
-            "vote for a sample"
+            f"{listing(files.unique(maintain_order=True))}: {sample} has two different votes, "
+            "expected one vote for a sample"
         )
-    stands_back = pl.col("vote").is_null() & pl.col("vote").is_not_null().any().over(key)
-    return frame.filter(~stands_back).unique(key, keep="first", maintain_order=True)
+    gives_way = pl.col("vote").is_null() & pl.col("vote").is_not_null().any().over(key)
+    return frame.filter(~gives_way).unique(key, keep="first", maintain_order=True)
 
 
 def as_ratings(frame: pl.DataFrame) -> pl.DataFrame:
@@ -226,46 +205,28 @@ def as_ratings(frame: pl.DataFrame) -> pl.DataFrame:
     if twice.height:
         row = twice.row(0, named=True)
         raise InputError(
-            f"{row[FILE]}: rater {row['rater']!r} has two votes on item {row['item']!r}; the kind "
-            "labels takes what most say, votes every vote",
+            f"{row[FILE]}: rater {row['rater']!r} has two votes on item {row['item']!r}; as votes "
+            "both count",
             argument="kind",
         )
     return _ordered(frame.drop("sample", strict=False), ("item", "rater", "vote", *_FIRST[2:]))
 
 
 def as_labels(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return one label for each item: what most say, a tie where the most votes are shared.
-
-    Columns of the items are kept, those of single votes are not.
-    """
-    ids, counts = read_votes(frame.select("item", "vote")).counts()
-    labels = pl.DataFrame(
-        {
-            "item": pl.Series(ids.tolist(), dtype=frame["item"].dtype),
-            "label": majority_vote(counts),
-            "n_votes": counts.sum(axis=1),
-        }
-    ).with_columns(label=pl.when(pl.col("n_votes") > 0).then("label"))
-    ordered = _ordered(frame, ("task", "group", "system_a", "system_b"))
-    kept = [name for name in ordered.columns if name not in ("item", "format", *_OF_VOTES)]
-    for name in kept:
-        values = pl.col(name).drop_nulls().unique(maintain_order=True)
-        by_item = frame.group_by("item", maintain_order=True).agg(values)
-        for item, (first, second, *_) in by_item.filter(pl.col(name).list.len() > 1).iter_rows():
-            raise InputError(
-                f"item {item!r} has {name} {first!r} and {second!r}, and a label has one"
-            )
-    of_item = frame.group_by("item").agg(pl.col(*kept, "format").drop_nulls().first())
-    return labels.join(of_item, on="item", how="left", maintain_order="left")
+    """Return the label of each item, which its rows agree on, and the columns that are of items."""
+    files = listing(frame[FILE].unique(maintain_order=True))
+    frame = frame.drop(_OF_VOTES, strict=False).rename({"vote": "label"})
+    frame = without_repeats(Table(frame, files), ["item"], "label").frame
+    return frame.select("item", "label", pl.exclude("item", "label", "format"), "format")
 
 
 def _ordered(frame: pl.DataFrame, first: Sequence[str]) -> pl.DataFrame:
     """Return the columns that have a value: first those that each table has, last the format."""
-    names = [name for name in dict.fromkeys((*first, *frame.columns)) if name in frame]
     kept = [
         name
-        for name in names
-        if name not in (*_LAST, "turn", FILE)
+        for name in dict.fromkeys((*first, *frame.columns))
+        if name in frame
+        and name not in (*_LAST, "turn", FILE)
         and (name == "vote" or frame[name].null_count() < frame.height)
     ]
     return frame.select(*kept, *_LAST)

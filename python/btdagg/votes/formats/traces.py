@@ -51,50 +51,47 @@ def _read_langfuse(content: Content, options: ImportOptions) -> tuple[pl.DataFra
 def _rows(
     content: Content, row_of: Callable[[Content, Mapping[str, Any]], dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    if content.is_json:
-        return [row_of(content, each) for each in content.objects()]
-    rows = content.table().frame.iter_rows(named=True)
-    return [row_of(content, each) for each in content.numbered(rows)]
+    return [row_of(content, row) for row in content.objects()]
 
 
-def _of_phoenix(content: Content, each: Mapping[str, Any]) -> dict[str, Any]:
-    result = _object(each.get("result"))
+def _of_phoenix(content: Content, row: Mapping[str, Any]) -> dict[str, Any]:
+    result = _object(row.get("result"))
     label, score = (
-        result.get(key, each.get(f"result.{key}", each.get(key))) for key in ("label", "score")
+        result.get(key, row.get(f"result.{key}", row.get(key))) for key in ("label", "score")
     )
     return {
         "label": label,
         "score": _number(score),
-        "span_id": each["span_id"],
-        "trace_id": each.get("trace_id"),
-        "name": each.get("annotation_name") or each.get("name"),
-        "annotator_kind": each["annotator_kind"],
-        "annotator": each.get("user_id"),
-        "identifier": each.get("identifier") or each.get("id"),
-        "metadata": _object(each.get("metadata")),
+        "span_id": row["span_id"],
+        "trace_id": row.get("trace_id"),
+        "name": row.get("annotation_name") or row.get("name"),
+        "annotator_kind": row["annotator_kind"],
+        "annotator": row.get("user_id"),
+        "identifier": row.get("identifier") or row.get("id"),
+        "metadata": _object(row.get("metadata")),
     }
 
 
-def _of_langfuse(content: Content, given: Mapping[str, Any]) -> dict[str, Any]:
-    each = {key.replace("_", "").lower(): value for key, value in given.items()}
-    subject = _object(each.get("subject"))
+def _of_langfuse(content: Content, row: Mapping[str, Any]) -> dict[str, Any]:
+    row = {key.replace("_", "").lower(): value for key, value in row.items()}
+    subject = _object(row.get("subject"))
     of_trace = subject.get("kind") == "trace"
     trace = subject.get("traceId") or subject.get("trace_id")
-    score, label = _number(each["value"]), each.get("stringvalue")
+    score, label = _number(row["value"]), row.get("stringvalue")
     if label in (None, ""):
-        label = each["value"] if score is None else None
-    if each["source"] not in list(_SOURCES):
-        raise content.refusal("source", each["source"], listing(_SOURCES))
+        label = row["value"] if score is None else None
+    if row["source"] not in list(_SOURCES):
+        raise content.refusal("source", row["source"], listing(_SOURCES))
     return {
-        "trace_id": (subject.get("id") if of_trace else trace) or each.get("traceid"),
-        "span_id": each.get("observationid") or (None if of_trace else subject.get("id")),
-        "name": each["name"],
-        "label": None if label is None or each["datatype"] == "NUMERIC" else str(label),
+        "trace_id": (subject.get("id") if of_trace else trace) or row.get("traceid"),
+        "span_id": row.get("observationid") or (None if of_trace else subject.get("id")),
+        "name": row["name"],
+        "label": None if label is None or row["datatype"] == "NUMERIC" else str(label),
         "score": score,
-        "annotator_kind": _SOURCES[each["source"]],
-        "annotator": each.get("authoruserid"),
-        "identifier": each.get("id"),
-        "metadata": _object(each.get("metadata")),
+        "annotator_kind": _SOURCES[row["source"]],
+        "annotator": row.get("authoruserid"),
+        "identifier": row.get("id"),
+        "metadata": _object(row.get("metadata")),
     }
 
 
@@ -103,7 +100,7 @@ def _votes(
 ) -> pl.DataFrame:
     """Return annotations as rows of judges, or of people where only they annotated."""
     kinds = {row["annotator_kind"] for row in rows if options.name in (None, row["name"])}
-    people = options.kind in ("ratings", "labels") or "LLM" not in kinds
+    people = options.kind == "ratings" or "LLM" not in kinds
     kind = "HUMAN" if people and "HUMAN" in kinds else "LLM" if "LLM" in kinds else "CODE"
     item = options.columns.get("item", item)
     if item not in _ITEMS or set(options.columns) - {"item"}:
@@ -113,7 +110,7 @@ def _votes(
     names = {str(row["name"]) for row in rows if row["annotator_kind"] == kind}
     if options.name is None and len(names) > 1:
         raise InputError(
-            f"{content.name}: annotations are called {listing(sorted(names))}; name picks one",
+            f"{content.name}: annotations are called {listing(sorted(names))}; name chooses which",
             argument="name",
         )
     votes = votes_of(frame_of(rows), name=options.name, kind=kind, item=item, words=words).frame
