@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from btdagg._core import InputError
 from btdagg.judge.errors import ChatError, EndpointError, delay_before
@@ -20,10 +19,7 @@ if TYPE_CHECKING:
     from btdagg.judge.client import ChatRequest
     from btdagg.judge.store import Batch
 
-_T = TypeVar("_T")
-
 _MARK = "btdagg_batch"  # field of a batch's metadata
-_PASSES = ("transient", "limited", "protocol")  # faults that may pass
 _ATTEMPTS = 8
 _PAGES = 50  # of batches, 100 each, that are looked through for one
 _SYSTEM = ("system", "developer")  # roles of instructions, which have a field of their own
@@ -68,37 +64,33 @@ class BatchEndpoint:
     """
 
     has_marks = True  # by which a batch is known for sure
+    _path, _after = "/batches", "after"
 
     def __init__(self, client: ModelClient) -> None:
         self.client = client
         self.name = client.name
         self._draw = random.Random()
+        self._headers = {"Authorization": f"Bearer {client.key}"} if client.key else {}
 
     @staticmethod
-    def of(client: ModelClient) -> BatchEndpoint:
+    def of(client: object) -> BatchEndpoint:
         """Return the endpoint of a client in its provider's format."""
-        return AnthropicBatches(client) if client.provider == "anthropic" else BatchEndpoint(client)
+        if isinstance(client, ModelClient) and client.provider == "anthropic":
+            return AnthropicBatches(client)
+        if isinstance(client, ModelClient) and client.provider == "openai":
+            return BatchEndpoint(client)
+        raise InputError("batches need a ModelClient of openai or anthropic", argument="client")
 
     def line(self, key: str, body: Mapping[str, Any], request: ChatRequest) -> dict[str, Any]:
         """Return a request as files have it; `body` has the settings, `request` the messages."""
-        asked = {**body, "messages": request.messages}
-        return {"custom_id": key, "method": "POST", "url": "/v1/chat/completions", "body": asked}
+        sent = {**body, "messages": request.messages}
+        return {"custom_id": key, "method": "POST", "url": "/v1/chat/completions", "body": sent}
 
     async def upload(self, file: Path) -> str:
         """Send a file of requests; return what the endpoint calls it."""
-
-        async def call() -> str:
-            with file.open("rb") as opened:
-                made = await self._call(
-                    "POST",
-                    "/files",
-                    "id",
-                    data={"purpose": "batch"},
-                    files={"file": (file.name, opened)},
-                )
-            return str(made["id"])
-
-        return await self.patiently(call)
+        files = {"file": (file.name, file.read_bytes())}
+        made = await self._call("POST", "/files", "id", data={"purpose": "batch"}, files=files)
+        return str(made["id"])
 
     async def create(self, batch: Batch) -> str:
         """Make a batch of a file; return what the endpoint calls it.
@@ -109,19 +101,13 @@ class BatchEndpoint:
             If it was not made, or nobody knows.
         """
         key = Path(batch.file).name
-        made = await self._call(
-            "POST",
-            "/batches",
-            "id",
-            json={
-                "input_file_id": batch.input_file,
-                "endpoint": "/v1/chat/completions",
-                "completion_window": "24h",
-                "metadata": {_MARK: key},
-            },
-            headers={"Idempotency-Key": key},
-        )
-        return str(made["id"])
+        content = {
+            "input_file_id": batch.input_file,
+            "endpoint": "/v1/chat/completions",
+            "completion_window": "24h",
+            "metadata": {_MARK: key},
+        }
+        return await self._created(key, json.dumps(content).encode())
 
     async def find(self, batch: Batch, taken: set[str]) -> str | None:
         """Return what the endpoint calls a batch, if it was made; others are `taken`.
@@ -131,35 +117,58 @@ class BatchEndpoint:
         EndpointError
             If it may be one of several.
         """
-        found: list[str] = []
-        after: dict[str, str] = {}
+        names: list[str] = []
+        query: dict[str, Any] = {"limit": 100}
         for _ in range(_PAGES):
-            page = await self.patiently(partial(self._listed, after))
+            page = await self._call("GET", self._path, "data", params=query)
             listed = page["data"] or ()
-            mine = [str(each["id"]) for each in listed if self._is_of(batch, each)]
-            found += [remote for remote in mine if remote not in taken]
-            if (found and self.has_marks) or not listed or not page.get("has_more"):
+            names += [str(other["id"]) for other in listed if self._is_of(batch, other)]
+            names = [name for name in names if name not in taken]
+            if (names and self.has_marks) or not listed or not page.get("has_more"):
                 break
-            after = {"after": listed[-1]["id"]}
-        if len(found) > 1 and not self.has_marks:
+            query[self._after] = listed[-1]["id"]
+        if len(names) > 1 and not self.has_marks:
             raise EndpointError(
-                f"{self.name}: batch {batch.id} may be any of {', '.join(found)}, expected one "
+                f"{self.name}: batch {batch.id} may be any of {', '.join(names)}, expected one "
                 f"batch of {batch.n_requests} requests"
             )
-        return found[0] if found else None
+        return names[0] if names else None
 
-    async def look(self, remote: str) -> RemoteBatch:
-        """Return how far a batch is.
+    async def look(self, remote: str, *, is_patient: bool = True) -> RemoteBatch:
+        """Return how far a batch is; unless patient, also raise a `ChatError` that may pass."""
+        path = f"{self._path}/{remote}"
+        batch = await self._call("GET", path, "id", is_patient=is_patient)
+        return self._state(batch, batch.get("request_counts") or {})
 
-        Raises
-        ------
-        ChatError
-            Also for a fault that may pass.
-        """
-        batch = await self._call("GET", f"/batches/{remote}", "status")
+    async def cancel(self, remote: str) -> None:
+        """Have a batch ended; what is answered by then can be collected."""
+        await self._call("POST", f"{self._path}/{remote}/cancel", "id")
+
+    async def results(self, remote: RemoteBatch) -> dict[str, Result]:
+        """Results of a batch by key, all that there are: what is missing would be bought again."""
+        results: dict[str, Result] = {}
+        for path in remote.files:
+            content = await self._call("GET", path)
+            for number, line in enumerate(content.splitlines(), 1):
+                try:
+                    result = self._result(json.loads(line))
+                except (KeyError, TypeError, AttributeError, ValueError):
+                    file = path.removeprefix("/files/").removesuffix("/content")
+                    raise EndpointError(
+                        f"{self.name}: file {file}: line {number} is no result"
+                    ) from None
+                results.setdefault(result.key, result)
+        if len(results) < remote.done:
+            raise EndpointError(
+                f"{self.name}: {len(results)} results of {remote.done} requests that are done"
+            )
+        return results
+
+    # The format
+
+    def _state(self, batch: Mapping[str, Any], counts: Mapping[str, int]) -> RemoteBatch:
         errors = (batch.get("errors") or {}).get("data") or ()
-        said = "; ".join(f"{each.get('code')}: {each.get('message')}" for each in errors[:3])
-        counts = batch.get("request_counts") or {}
+        said = "; ".join(f"{error.get('code')}: {error.get('message')}" for error in errors[:3])
         files = (batch.get("output_file_id"), batch.get("error_file_id"))
         return RemoteBatch(
             batch["status"],
@@ -170,46 +179,9 @@ class BatchEndpoint:
             self.client.faults.brief(said),
         )
 
-    async def cancel(self, remote: str) -> None:
-        """Have a batch ended; what is answered by then can be collected."""
-        await self.patiently(lambda: self._call("POST", f"/batches/{remote}/cancel", "id"))
-
-    async def results(self, remote: RemoteBatch) -> dict[str, Result]:
-        """Results of a batch by key, all that there are: what is missing would be bought again."""
-        results: dict[str, Result] = {}
-        for file in remote.files:
-            for result in await self.patiently(partial(self._read, file)):
-                results.setdefault(result.key, result)
-        if len(results) < remote.done:
-            raise EndpointError(
-                f"{self.name}: {len(results)} results of {remote.done} requests that are done"
-            )
-        return results
-
-    async def patiently(self, call: Callable[[], Awaitable[_T]]) -> _T:
-        """Call until it works; a fault that does not pass is an error of the endpoint."""
-        attempt = 0
-        while True:
-            try:
-                return await call()
-            except ChatError as fault:
-                attempt += 1
-                if not may_pass(fault) or attempt >= _ATTEMPTS:
-                    raise EndpointError(f"{self.name}: {fault}") from None
-                wait = fault.retry_after
-                await asyncio.sleep(delay_before(attempt, self._draw) if wait is None else wait)
-
-    # The format
-
-    def _headers(self) -> dict[str, str]:
-        return {"Authorization": f"Bearer {self.client.key}"} if self.client.key else {}
-
-    async def _listed(self, query: Mapping[str, str]) -> Any:
-        return await self._call("GET", "/batches", "data", params={"limit": 100, **query})
-
-    def _is_of(self, batch: Batch, listed: Mapping[str, Any]) -> bool:
-        mark = (listed.get("metadata") or {}).get(_MARK)
-        return listed.get("input_file_id") == batch.input_file or mark == Path(batch.file).name
+    def _is_of(self, batch: Batch, other: Mapping[str, Any]) -> bool:
+        mark = (other.get("metadata") or {}).get(_MARK)
+        return other.get("input_file_id") == batch.input_file or mark == Path(batch.file).name
 
     def _result(self, line: Mapping[str, Any]) -> Result:
         response = line.get("response")
@@ -220,50 +192,54 @@ class BatchEndpoint:
 
     # HTTP
 
-    async def _call(self, method: str, path: str, key: str, **options: Any) -> dict[str, Any]:
-        """Make a request; return its reply, which has a key.
+    async def _created(self, key: str, content: bytes) -> str:
+        headers = {"Content-Type": "application/json", "Idempotency-Key": key}
+        made = await self._call(
+            "POST", self._path, "id", is_patient=False, content=content, headers=headers
+        )
+        return str(made["id"])
 
-        Raises
-        ------
-        ChatError
-            If there is none, or it is an error or something else.
+    async def _call(
+        self, method: str, path: str, key: str = "", *, is_patient: bool = True, **options: Any
+    ) -> Any:
+        """Make a request; return its reply, an object that has a key, or bytes without one.
+
+        A fault that does not pass is an error of the endpoint; one that may is waited out, or
+        raised unless patient.
         """
-        try:
-            reply = json.loads(await self._content(method, path, **options))
-        except ValueError:
-            raise ChatError("the reply is no JSON", "protocol", may_cost=True) from None
-        if not isinstance(reply, dict) or key not in reply:
-            raise ChatError(f"expected a reply with {key!r}", "protocol", may_cost=True)
-        return reply
-
-    async def _read(self, path: str) -> list[Result]:
-        content, results = await self._content("GET", path), []
-        for number, line in enumerate(content.splitlines(), 1):
+        attempt = 0
+        while True:
             try:
-                if line.strip():
-                    results.append(self._result(json.loads(line)))
-            except (KeyError, TypeError, AttributeError, ValueError):
-                file = path.removeprefix("/files/").removesuffix("/content")
-                raise EndpointError(
-                    f"{self.name}: file {file}: line {number} is no result"
-                ) from None
-        return results
+                return await self._once(method, path, key, **options)
+            except ChatError as fault:
+                attempt += 1
+                if not is_patient:
+                    raise
+                if not may_pass(fault) or attempt >= _ATTEMPTS:
+                    raise EndpointError(f"{self.name}: {fault}") from None
+                wait = fault.retry_after
+                await asyncio.sleep(delay_before(attempt, self._draw) if wait is None else wait)
 
-    async def _content(self, method: str, path: str, **options: Any) -> bytes:
+    async def _once(self, method: str, path: str, key: str, **options: Any) -> Any:
         import httpx2
 
-        headers = {**self._headers(), **options.pop("headers", {})}
+        options["headers"] = self._headers | options.get("headers", {})
         url = self.client.base_url.rstrip("/") + path
         fault: ChatError | None = None
         try:
-            reply = await self.client.connections.request(method, url, headers=headers, **options)
-            if reply.status_code < 400:
-                return bytes(reply.content)
+            reply = await self.client.connections.request(method, url, **options)
+            if reply.status_code < 400 and not key:
+                return reply.content
             try:
                 body = reply.json()
             except ValueError:
                 body = reply.text
-            fault = self.client.faults.of_status(reply.status_code, body, dict(reply.headers))
+            if reply.status_code >= 400:
+                fault = self.client.faults.of_status(reply.status_code, body, dict(reply.headers))
+            elif isinstance(body, dict) and key in body:
+                return body
+            else:
+                fault = ChatError(f"expected a reply with {key!r}", "protocol", may_cost=True)
         except httpx2.TimeoutException:
             fault = ChatError("time-out", may_cost=True)
         except httpx2.HTTPError as error:
@@ -280,6 +256,11 @@ class AnthropicBatches(BatchEndpoint):
     """
 
     has_marks = False
+    _path, _after = "/v1/messages/batches", "after_id"
+
+    def __init__(self, client: ModelClient) -> None:
+        super().__init__(client)
+        self._headers = {"x-api-key": client.key, "anthropic-version": "2023-06-01"}
 
     def line(self, key: str, body: Mapping[str, Any], request: ChatRequest) -> dict[str, Any]:
         """Return a request as files have it; `body` has the settings, `request` the messages."""
@@ -295,43 +276,24 @@ class AnthropicBatches(BatchEndpoint):
 
     async def create(self, batch: Batch) -> str:
         """Make a batch of a file; return what the endpoint calls it."""
-        lines = Path(batch.file).read_bytes().splitlines()
-        content = b'{"requests": [' + b",".join(lines) + b"]}"
-        headers = {"Content-Type": "application/json", "Idempotency-Key": Path(batch.file).name}
-        made = await self._call(
-            "POST", "/v1/messages/batches", "id", content=content, headers=headers
-        )
-        return str(made["id"])
+        file = Path(batch.file)
+        requests = b",".join(file.read_bytes().splitlines())
+        return await self._created(file.name, b'{"requests": [' + requests + b"]}")
 
-    async def look(self, remote: str) -> RemoteBatch:
-        """Return how far a batch is."""
-        batch = await self._call("GET", f"/v1/messages/batches/{remote}", "processing_status")
-        counts = batch.get("request_counts") or {}
+    def _state(self, batch: Mapping[str, Any], counts: Mapping[str, int]) -> RemoteBatch:
         status = batch["processing_status"]
+        has_ended = status == "ended"
         return RemoteBatch(
             status,
-            status == "ended",
+            has_ended,
             counts.get("succeeded", 0) + counts.get("errored", 0),
             sum(counts.values()),
-            (f"/v1/messages/batches/{remote}/results",) if status == "ended" else (),
+            (f"{self._path}/{batch['id']}/results",) if has_ended else (),
         )
 
-    async def cancel(self, remote: str) -> None:
-        """Have a batch ended; what is answered by then can be collected."""
-        path = f"/v1/messages/batches/{remote}/cancel"
-        await self.patiently(lambda: self._call("POST", path, "id"))
-
-    def _headers(self) -> dict[str, str]:
-        return {"x-api-key": self.client.key, "anthropic-version": "2023-06-01"}
-
-    async def _listed(self, query: Mapping[str, str]) -> Any:
-        after = {"after_id": query["after"]} if query else {}
-        params = {"limit": 100, **after}
-        return await self._call("GET", "/v1/messages/batches", "data", params=params)
-
-    def _is_of(self, batch: Batch, listed: Mapping[str, Any]) -> bool:
-        made = datetime.fromisoformat(str(listed["created_at"]).replace("Z", "+00:00")).timestamp()
-        n_requests = sum((listed.get("request_counts") or {}).values())
+    def _is_of(self, batch: Batch, other: Mapping[str, Any]) -> bool:
+        made = datetime.fromisoformat(str(other["created_at"])).timestamp()
+        n_requests = sum((other.get("request_counts") or {}).values())
         return n_requests == batch.n_requests and made > batch.created - _SKEW
 
     def _result(self, line: Mapping[str, Any]) -> Result:
@@ -345,13 +307,6 @@ class AnthropicBatches(BatchEndpoint):
         return Result(key, _STATUSES.get(kind, 500), error)
 
 
-def with_batches(client: object) -> ModelClient:
-    """Refuse a client whose endpoint has no batches."""
-    if not isinstance(client, ModelClient) or client.provider not in ("openai", "anthropic"):
-        raise InputError("batches need a ModelClient of openai or anthropic as the client")
-    return client
-
-
 def may_pass(fault: ChatError) -> bool:
     """Whether a fault may pass, so that asking again can help."""
-    return fault.kind in _PASSES
+    return fault.kind in ("transient", "limited", "protocol")

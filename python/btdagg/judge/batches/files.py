@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from btdagg._core import InputError
-from btdagg.judge.batches.endpoint import BatchEndpoint, with_batches
+from btdagg.judge.batches.endpoint import BatchEndpoint
 from btdagg.judge.client import ChatRequest, Order, digest_of
 from btdagg.judge.errors import ChatError, EndpointError
 from btdagg.judge.judging import Judging, Work, stretches_of
@@ -51,6 +51,38 @@ class Written:
     stopped: str = ""
 
 
+class _File:
+    """A file of requests that has its name once it is whole."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.path = (folder / f"requests-{uuid.uuid4().hex[:12]}.jsonl").resolve()
+        self._part = self.path.with_name(f".{self.path.name}.part")
+        self._opened = self._part.open("xb")
+        self.samples: list[Claimed] = []
+        self._n_bytes = 0
+
+    def has_room_for(self, line: bytes) -> bool:
+        is_full = len(self.samples) >= MOST_REQUESTS
+        return not self.samples or not (is_full or self._n_bytes + len(line) > MOST_BYTES)
+
+    def add(self, sample: Claimed, line: bytes) -> None:
+        self._opened.write(line)
+        self._n_bytes += len(line)
+        self.samples.append(sample)
+
+    def end(self) -> None:
+        self._opened.flush()
+        os.fsync(self._opened.fileno())
+        self._opened.close()
+        self._part.rename(self.path)
+
+    def drop(self) -> None:
+        self._opened.close()
+        with suppress(OSError):
+            self._part.unlink()
+
+
 class BatchWriter:
     """Writes files of requests for what is neither in the store nor under way.
 
@@ -67,17 +99,15 @@ class BatchWriter:
         folder: Path | None = None,
     ) -> None:
         self._judging, self._owner = judging, owner
-        self._client = client = with_batches(client)
         self._endpoint = BatchEndpoint.of(client)
+        self._client = self._endpoint.client
         self._folder = folder or Path(f"{store.path or 'btdagg'}-batches")
         self._ask = store.ask_of(judging.asked)
-        store.require_endpoint(self._ask, client.name, judging.same_endpoint)
+        store.require_endpoint(self._ask, self._client.name, judging.same_endpoint)
         self._budget = Budget(judging.limits, judging.paid, judging.max_answer_tokens)
         self._written = Written()
         self._settings: dict[str, dict[str, Any]] = {}  # body by response format
-        self._file: IO[bytes] | None = None
-        self._in_file: list[Claimed] = []
-        self._n_bytes = 0
+        self._file: _File | None = None
 
     async def write(self, plan: Iterable[Work], again: Iterable[str] = ()) -> Written:
         """Write requests for the samples of a plan, and for those with a status to ask again.
@@ -95,12 +125,10 @@ class BatchWriter:
             self._end_file()
         except BaseException:
             self._owner.roll_back()
-            left += self._in_file
             if self._file is not None:
-                self._file.close()
-                with suppress(OSError):
-                    os.unlink(self._file.name)
-            self._file, self._in_file, self._n_bytes = None, [], 0
+                left += self._file.samples
+                self._file.drop()
+                self._file = None
             with suppress(StoreError):
                 self._give_back(left)
             raise
@@ -127,32 +155,31 @@ class BatchWriter:
         left.reverse()
         while left:
             sample = left[-1]
-            place = sample.item, sample.order
+            place, work = (sample.item, sample.order), works[sample.item]
+            if work.read is not None:
+                raise InputError("answers that are read in a way of their own are not batched")
             if place not in requests:
-                if works[sample.item].read is not None:
-                    raise InputError("answers that are read in a way of their own are not batched")
-                requests[place] = self._judging.request(works[sample.item], sample.order)
-            _, self._written.stopped = self._budget.reserve(size_of(requests[place].messages))
+                requests[place] = self._judging.request(work, sample.order)
+            request = requests[place]
+            _, self._written.stopped = self._budget.reserve(size_of(request.messages))
             if self._written.stopped:
                 break
-            line = await self._line(sample, requests[place])
-            is_full = len(self._in_file) >= MOST_REQUESTS
-            if self._in_file and (is_full or self._n_bytes + len(line) > MOST_BYTES):
+            self._file = self._file or _File(self._folder)
+            line = await self._line(sample, request, self._file)
+            if not self._file.has_room_for(line):
                 self._end_file()
-                line = await self._line(sample, requests[place])  # its key is of the file
-            self._begun_file().write(line)
-            self._n_bytes += len(line)
-            self._in_file.append(left.pop())
+                self._file = _File(self._folder)
+                line = await self._line(sample, request, self._file)  # its key is of the file
+            self._file.add(left.pop(), line)
         sent = {place: request.messages for place, request in requests.items()}
         self._owner.keep_messages(self._ask, sent)
         self._owner.commit()
 
-    async def _line(self, sample: Claimed, request: ChatRequest) -> bytes:
+    async def _line(self, sample: Claimed, request: ChatRequest, file: _File) -> bytes:
         body = await self._settings_of(request)
         if self._judging.request_seed is not None:
             body = {**body, "seed": self._judging.request_seed + sample.sample}
-        file = _whole(self._begun_file()).name
-        key = key_of_sample(file, sample.item, sample.order, sample.sample)
+        key = key_of_sample(file.path.name, sample.item, sample.order, sample.sample)
         line = self._endpoint.line(key, body, request)
         return json.dumps(line, ensure_ascii=False).encode(errors="replace") + b"\n"
 
@@ -167,27 +194,16 @@ class BatchWriter:
             self._settings[kind] = {k: body[k] for k in body if k not in ("stream", "messages")}
         return self._settings[kind]
 
-    def _begun_file(self) -> IO[bytes]:
-        if self._file is None:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            name = f".requests-{uuid.uuid4().hex[:12]}.jsonl.part"
-            self._file = (self._folder / name).open("xb")
-        return self._file
-
     def _end_file(self) -> None:
         """Give a file its name, and what is in it to a batch."""
         if self._file is None:
             return
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
-        whole = _whole(self._file)
-        Path(self._file.name).rename(whole)
-        prices = self._judging.paid
+        file, prices = self._file, self._judging.paid
+        file.end()
         batch = self._owner.add_batch(
             self._ask,
-            self._in_file,
-            file=str(whole),
+            file.samples,
+            file=str(file.path),
             provider=self._client.provider,
             endpoint=self._client.name,
             answer=json.dumps(asdict(self._judging.prompt.answer)),
@@ -196,15 +212,9 @@ class BatchWriter:
         )
         self._owner.commit()
         self._written.batches.append(batch)
-        self._written.n_requests += len(self._in_file)
-        self._file, self._in_file, self._n_bytes = None, [], 0
+        self._written.n_requests += len(file.samples)
+        self._file = None
 
     def _give_back(self, claimed: list[Claimed]) -> None:
         self._owner.give_back(self._ask, claimed)
         self._owner.commit()
-
-
-def _whole(file: IO[bytes]) -> Path:
-    """Return what a file is called once it is whole."""
-    part = Path(file.name)
-    return (part.parent / part.name[1:].removesuffix(".part")).resolve()

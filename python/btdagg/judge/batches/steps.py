@@ -18,19 +18,12 @@ from pathlib import Path
 
 from btdagg._core import InputError
 from btdagg.judge.answers import AnswerFormat
-from btdagg.judge.batches.endpoint import (
-    BatchEndpoint,
-    RemoteBatch,
-    Result,
-    may_pass,
-    with_batches,
-)
+from btdagg.judge.batches.endpoint import BatchEndpoint, RemoteBatch, Result, may_pass
 from btdagg.judge.batches.files import BatchWriter, key_of_sample
 from btdagg.judge.client import ChatReply
 from btdagg.judge.errors import ChatError, EndpointError
 from btdagg.judge.judging import Judging, Work, read_answer
 from btdagg.judge.prices import Prices
-from btdagg.judge.provider import ModelClient
 from btdagg.judge.runs import JudgeRun, add_to
 from btdagg.judge.sampling import INTERRUPTED
 from btdagg.judge.store import Answered, Batch, Claimed, Owner, VoteStore
@@ -56,15 +49,12 @@ async def judge_by_batches(
 
     `plan` returns what is wanted, anew each time; the others are as in :func:`btdagg.judge.judge`.
     """
-    client = with_batches(client)
-    began = time.monotonic()
+    endpoint, began = BatchEndpoint.of(client), time.monotonic()
     with store.owner() as owner:
-        waiting = _Waiting(owner, BatchEndpoint.of(client), stop or asyncio.Event(), watch)
-        run = waiting.run
-        if judging.prices is not None:
-            run.cost = 0.0
+        run = JudgeRun(cost=None if judging.prices is None else 0.0)
         ask = store.ask_of(judging.asked)
-        await waiting.through(ask)
+        job = _Job(ask, owner, endpoint, run, stop or asyncio.Event(), watch or (lambda _: None))
+        await job.see_through()
         run.statuses.clear()  # they are among those that are there
         writer = BatchWriter(judging, owner, store, client)
         for attempt in range(judging.max_attempts):
@@ -75,81 +65,72 @@ async def judge_by_batches(
                 run.n_items, run.n_wanted = written.n_items, written.n_wanted
                 run.there.update(written.there)
             run.n_batched = written.n_batched
-            if not written.batches:
-                run.stopped = written.stopped
-                break
             n_before = run.statuses.total()
-            await waiting.through(ask)
+            why = await job.see_through() if written.batches else None
             run.stopped = run.stopped or written.stopped
-            if not waiting.n_freed:
+            if not why:
                 break
             if run.statuses.total() == n_before and not run.stopped:
-                why = waiting.why.most_common(1)[0][0]
-                raise EndpointError(f"{client.name}: no request of a batch worked: {why}")
+                reason = why.most_common(1)[0][0]
+                raise EndpointError(f"{endpoint.name}: no request of a batch worked: {reason}")
     run.seconds = time.monotonic() - began
     return run
 
 
-class _Waiting:
-    """Sends what is written, and collects what is sent."""
+@dataclass
+class _Job:
+    """Batches of one ask, from being written to being collected."""
 
-    def __init__(
-        self,
-        owner: Owner,
-        endpoint: BatchEndpoint,
-        stop: asyncio.Event,
-        watch: Callable[[JudgeRun], object] | None,
-    ) -> None:
-        self._owner, self._endpoint, self._stop, self._watch = owner, endpoint, stop, watch
-        self.run = JudgeRun()
-        self.n_freed = 0
-        self.why: Counter[str] = Counter()
+    ask: int
+    owner: Owner
+    endpoint: BatchEndpoint
+    run: JudgeRun
+    stop: asyncio.Event
+    watch: Callable[[JudgeRun], object]
 
-    async def through(self, ask: int) -> None:
-        """See all batches of what is asked through, unless told to stop."""
-        self.n_freed, self.why = 0, Counter()
+    async def see_through(self) -> Counter[str]:
+        """Send and collect all batches, unless told to stop; why samples have no answer."""
+        why: Counter[str] = Counter()
         wait, longest = LOOK_AGAIN
-        while batches := self._open(ask):
-            under_way = [remote for batch in batches if (remote := await self._see_to(batch))]
+        while batches := self._open():
+            under_way = [remote for b in batches if (remote := await self._step(b, why))]
             if not under_way:
                 continue
             done, n = sum(r.done for r in under_way), sum(batch.n_requests for batch in batches)
             self.run.waits_for = f"batches ({done} of {n} requests are done)"
-            if self._watch is not None:
-                self._watch(self.run)
+            self.watch(self.run)
             try:
                 async with asyncio.timeout(wait):
-                    await self._stop.wait()
+                    await self.stop.wait()
             except TimeoutError:
                 wait = min(2 * wait, longest)
                 continue
             self.run.stopped = INTERRUPTED
             break
         self.run.waits_for = ""
+        return why
 
-    def _open(self, ask: int) -> list[Batch]:
-        batches = self._owner.open_batches()
-        self._owner.commit()
-        return [b for b in batches if b.ask == ask and b.endpoint == self._endpoint.name]
+    def _open(self) -> list[Batch]:
+        batches = self.owner.open_batches()
+        self.owner.commit()
+        return [b for b in batches if b.ask == self.ask and b.endpoint == self.endpoint.name]
 
-    async def _see_to(self, batch: Batch) -> RemoteBatch | None:
+    async def _step(self, batch: Batch, why: Counter[str]) -> RemoteBatch | None:
         """Take a batch a step further; how far it is where it has not ended."""
-        sent = await send_batch(batch.id, self._owner, self._endpoint)
+        sent = await send_batch(batch.id, self.owner, self.endpoint)
         if sent is None:
             return RemoteBatch("another process is at it")
-        collected = await collect_batch(sent, self._owner, self._endpoint, is_waiting=True)
+        collected = await collect_batch(sent, self.owner, self.endpoint, is_waiting=True)
         if collected is None:
             return None
         if not collected.remote.has_ended:
             return collected.remote
-        self.n_freed += collected.n_freed
-        self.why.update(collected.why)
+        why.update(collected.why)
         add_to(self.run, collected.run)
-        if self._watch is not None:
-            self._watch(self.run)
+        self.watch(self.run)
         if collected.remote.status == "failed":
-            why = collected.remote.said or "no reason is given"
-            raise EndpointError(f"{self._endpoint.name}: batch {batch.id} failed: {why}")
+            reason = collected.remote.said or "no reason is given"
+            raise EndpointError(f"{self.endpoint.name}: batch {batch.id} failed: {reason}")
         return None
 
 
@@ -217,17 +198,25 @@ async def _made_before(held: Batch, owner: Owner, endpoint: BatchEndpoint) -> st
 
 @dataclass
 class Collected:
-    """What came of a batch: the samples that are in the store now, by status.
+    """What came of a batch: `run` has what is in the store now, `why` the reasons of the rest.
 
-    `n_freed` have no answer, `why` says why, and can be asked for again.
+    Samples of the rest are free: they can be asked for again.
     """
 
     batch: Batch
     remote: RemoteBatch
-    statuses: Counter[str] = field(default_factory=Counter)
-    n_freed: int = 0
     why: Counter[str] = field(default_factory=Counter)
     run: JudgeRun = field(default_factory=JudgeRun)
+
+    @property
+    def statuses(self) -> Counter[str]:
+        """Samples that are in the store now, by status."""
+        return self.run.statuses
+
+    @property
+    def n_freed(self) -> int:
+        """Samples without an answer."""
+        return self.why.total()
 
 
 async def collect_batch(
@@ -242,17 +231,16 @@ async def collect_batch(
     it has been collected.
     """
     assert batch.remote is not None
-    remote = batch.remote
     try:
-        state = await (endpoint.look(remote) if is_waiting else _looked(endpoint, remote))
+        remote = await endpoint.look(batch.remote, is_patient=not is_waiting)
     except ChatError as fault:
         if not may_pass(fault):
             raise EndpointError(f"{endpoint.name}: {fault}") from None
-        return Collected(batch, RemoteBatch(str(fault)))
-    collected = Collected(batch, state)
-    if not state.has_ended:
+        remote = RemoteBatch(str(fault))
+    collected = Collected(batch, remote)
+    if not remote.has_ended:
         return collected
-    results = await endpoint.results(state)
+    results = await endpoint.results(remote)
     held = owner.hold_batch(batch.id)
     if held is None:
         owner.roll_back()
@@ -261,19 +249,14 @@ async def collect_batch(
         answered = _answered(held, owner.claims_of(held), results, endpoint, collected)
         owner.save(held.ask, answered, held.owner)
         owner.know_endpoint(held.ask, held.endpoint)
-        collected.n_freed = owner.close_batch(held, "collected")
+        owner.close_batch(held, "collected")
         owner.commit()
     except BaseException:
         owner.roll_back()
         raise
-    for each in answered:
-        collected.run.add(each.status, each.reason)
-    collected.statuses = collected.run.statuses
+    for sample in answered:
+        collected.run.add(sample.status, sample.reason)
     return collected
-
-
-async def _looked(endpoint: BatchEndpoint, remote: str) -> RemoteBatch:
-    return await endpoint.patiently(lambda: endpoint.look(remote))
 
 
 def _answered(
@@ -285,8 +268,8 @@ def _answered(
 ) -> list[Answered]:
     """Return what is to be kept; the reasons of the rest are counted."""
     file = Path(batch.file).name
-    keys = {key_of_sample(file, each.item, each.order, each.sample): each for each in claims}
-    if results and claims and not keys.keys() & results.keys():
+    keys = [key_of_sample(file, claim.item, claim.order, claim.sample) for claim in claims]
+    if results and claims and results.keys().isdisjoint(keys):
         raise EndpointError(f"{endpoint.name}: batch {batch.remote} holds other requests")
     form, run, prices = AnswerFormat(**json.loads(batch.answer)), collected.run, None
     if batch.price_in is not None and batch.price_out is not None:
@@ -294,42 +277,40 @@ def _answered(
         run.cost = 0.0
     kept: list[Answered] = []
     refused: list[Answered] = []
-    for key, sample in keys.items():
-        result = results.get(key)
-        outcome = _outcome_of(result, endpoint.client, collected.remote)
-        run.n_calls += result is not None and result.status > 0
+    for key, sample in zip(keys, claims, strict=True):
+        result = results.get(
+            key, Result(key, 0, f"no result, the batch is {collected.remote.status}")
+        )
+        run.n_calls += result.status > 0
+        outcome = _outcome_of(result, endpoint)
         if isinstance(outcome, ChatReply):
             reading = read_answer(form, outcome, sample.order)
             run.n_confident += reading.confidence is not None
             run.count_usage(outcome.usage, prices)
-            kept.append(
-                replace(Answered.of_reply(sample, outcome, reading, 1, prices), latency=None)
-            )
+            answer = Answered.of_reply(sample, outcome, reading, 1, prices)
+            kept.append(replace(answer, latency=None))
         elif outcome.kind in ("rejected", "forbidden"):
             refused.append(Answered.of_failure(sample, str(outcome), 1))
         else:
             collected.why[str(outcome)] += 1
     if refused and not kept:  # then it is no fault of the pairs
-        collected.why.update(each.reason for each in refused)
+        collected.why.update(sample.reason for sample in refused)
         return []
     run.n_pair_faults = len(refused)
     return kept + refused
 
 
-def _outcome_of(
-    result: Result | None, client: ModelClient, remote: RemoteBatch
-) -> ChatReply | ChatError:
-    if result is None:
-        return ChatError(f"no result, the batch is {remote.status}")
-    body = result.body if isinstance(result.body, dict) else {}
+def _outcome_of(result: Result, endpoint: BatchEndpoint) -> ChatReply | ChatError:
+    body = result.body
     if not result.status:
-        return ChatError(str(body.get("code") or body.get("message") or "not asked"))
-    if result.status < 400 and body:
-        try:
-            return client.read(body)
-        except ChatError:
-            return ChatError("the result is no chat completion")
-    return client.refused(result.status, result.body)
+        fields = body if isinstance(body, dict) else {"code": body}
+        return ChatError(str(fields.get("code") or fields.get("message") or "not asked"))
+    if result.status >= 400 or not isinstance(body, dict):
+        return endpoint.client.refused(result.status, body)
+    try:
+        return endpoint.client.read(body)
+    except ChatError:
+        return ChatError("the result is no chat completion")
 
 
 async def waited(batch: Batch, owner: Owner, endpoint: BatchEndpoint) -> Collected | None:
