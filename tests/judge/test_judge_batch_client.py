@@ -9,8 +9,7 @@ import time
 import pytest
 
 from btdagg.judge import BatchClient, FunctionClient, Judging, Limits, judge
-from btdagg.judge.client import ChatReply, ChatRequest
-from btdagg.judge.errors import ChatError
+from btdagg.judge.client import ChatError, ChatReply, ChatRequest
 from judging import pairs_of, rows_of
 
 

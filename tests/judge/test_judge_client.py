@@ -10,8 +10,15 @@ from email.utils import formatdate
 import pytest
 
 from btdagg import InputError
-from btdagg.judge.client import ChatReply, ChatRequest, FunctionClient, Usage, split_thinking
-from btdagg.judge.errors import ChatError, delay_before, parse_retry_after
+from btdagg.judge.client import (
+    ChatError,
+    ChatReply,
+    ChatRequest,
+    FunctionClient,
+    Usage,
+    split_thinking,
+)
+from btdagg.judge.errors import delay_before, parse_retry_after
 from btdagg.judge.openai_compatible import usage_of
 from btdagg.judge.prices import Prices
 from btdagg.judge.provider import ModelClient

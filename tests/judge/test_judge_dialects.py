@@ -8,8 +8,7 @@ import pytest
 
 from btdagg import InputError
 from btdagg.judge.answers import parse_verdict
-from btdagg.judge.client import Allowance, ChatRequest
-from btdagg.judge.errors import ChatError
+from btdagg.judge.client import Allowance, ChatError, ChatRequest
 from commands import one_line
 from judge_dialects import DIALECTS, KEY, Answer, Fault
 from judging import pairs_of, rows_of

@@ -8,8 +8,8 @@ import pytest
 
 import virtual_time
 from btdagg import InputError
-from btdagg.judge.client import Allowance, FunctionClient, RateLimits
-from btdagg.judge.errors import ChatError, EndpointError
+from btdagg.judge.client import Allowance, ChatError, FunctionClient, RateLimits
+from btdagg.judge.errors import EndpointError
 from btdagg.judge.judging import Judging
 from btdagg.judge.pacing import Pacing, rate_limits_of, seconds_of
 from btdagg.judge.runs import Limits

@@ -14,8 +14,8 @@ import pytest
 import sqlalchemy as sa
 
 from btdagg import InputError
-from btdagg.judge.client import ChatReply, FunctionClient, Reading, Usage, samples_of
-from btdagg.judge.errors import ChatError, EndpointError
+from btdagg.judge.client import ChatError, ChatReply, FunctionClient, Reading, Usage, samples_of
+from btdagg.judge.errors import EndpointError
 from btdagg.judge.judging import Judging
 from btdagg.judge.prices import Prices, size_of
 from btdagg.judge.provider import ModelClient

@@ -7,8 +7,11 @@ from .answers import (
 from .answers import (
     vote_of as vote_of,
 )
-from .batch_client import (
+from .client import (
     BatchClient as BatchClient,
+)
+from .client import (
+    ChatError as ChatError,
 )
 from .client import (
     ChatReply as ChatReply,
@@ -21,9 +24,6 @@ from .client import (
 )
 from .client import (
     Usage as Usage,
-)
-from .errors import (
-    ChatError as ChatError,
 )
 from .jobs import (
     Estimate as Estimate,

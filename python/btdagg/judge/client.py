@@ -7,6 +7,7 @@ import hashlib
 import inspect
 import json
 import re
+import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -20,6 +21,7 @@ _T = TypeVar("_T")
 
 Order: TypeAlias = Literal["AB", "BA"]
 Messages: TypeAlias = Sequence[Mapping[str, Any]]
+Fault: TypeAlias = Literal["transient", "limited", "rejected", "protocol", "forbidden", "fatal"]
 Status: TypeAlias = Literal["ok", "unparsed", "refused", "truncated", "empty", "failed"]
 
 ORDERS: tuple[Order, ...] = ("AB", "BA")
@@ -125,6 +127,49 @@ class ChatReply:
     limits: RateLimits | None = None
 
 
+class ChatError(Exception):
+    """A request without an answer; the message is one line without any part of a key.
+
+    Attributes
+    ----------
+    kind : str
+        ``transient`` (asking again may help), ``limited`` (it will, later), ``protocol`` (the reply
+        is not one of a chat endpoint: asking again may help, unless nothing else ever came),
+        ``rejected`` and ``forbidden`` (this request will not work, another may), ``fatal`` (none
+        will).
+    retry_after : float or None
+        Seconds that the endpoint asks to wait.
+    limits : RateLimits or None
+        What it says of its limits.
+    may_cost : bool
+        Whether the endpoint may have worked, and billed, before things went wrong.
+    status : int or None
+        Of HTTP.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        kind: Fault = "transient",
+        *,
+        retry_after: float | None = None,
+        may_cost: bool = False,
+        limits: RateLimits | None = None,
+        status: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.kind: Fault = kind
+        self.retry_after = retry_after
+        self.may_cost = may_cost
+        self.limits = limits
+        self.status = status
+
+    @property
+    def is_limit(self) -> bool:
+        """Whether it is a limit to be waited for, and no fault of the call."""
+        return self.kind == "limited" or self.retry_after is not None
+
+
 class Reading(NamedTuple):
     """What an answer says: the vote from A's point of view, None unless `status` is ``ok``."""
 
@@ -155,9 +200,6 @@ class FunctionClient:
         self, function: Callable[[ChatRequest], str | ChatReply | Awaitable[str | ChatReply]]
     ) -> None:
         self._function = function
-        self._is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
-            getattr(function, "__call__", None)  # noqa: B004  an object whose __call__ is async
-        )
 
     def __repr__(self) -> str:
         name = getattr(self._function, "__qualname__", type(self._function).__name__)
@@ -165,35 +207,140 @@ class FunctionClient:
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Call the function."""
-        answer: Any
-        if self._is_async:
-            answer = await self._function(request)  # type: ignore[misc]
-        else:
-            answer = await called_in_thread(self._function, request)
-            if inspect.isawaitable(answer):
-                answer = await answer
-        if isinstance(answer, ChatReply):
-            return answer
-        text, reasoning = split_thinking(str(answer))
-        return ChatReply(text, reasoning, model=request.model)
+        return _reply_of(await _called(self._function, request), request)
 
     async def close(self) -> None:
         """Nothing to let go of."""
 
 
-async def called_in_thread(function: Callable[[_T], Any], argument: _T) -> Any:
-    """Call a function in a thread; StopIteration, which no future takes, becomes RuntimeError."""
+Answers: TypeAlias = Sequence[str | ChatReply | ChatError]
+
+
+class BatchClient:
+    """A function of many requests as a client: calls that come together are one call.
+
+    Parameters
+    ----------
+    function : callable
+        Takes a list of :class:`ChatRequest`, returns for each a text, a :class:`ChatReply` or a
+        :class:`btdagg.judge.ChatError`. One that is not async is called in a thread, never
+        twice at a time. Where it raises ValueError, as for a text that is too long, each half is
+        asked by itself, until it is known whose fault it is.
+    most : int
+        Requests of a call. There are no more than calls at the same time, `Limits.concurrency`.
+    wait : float
+        Seconds without a further request after which those that have come are asked. A fiftieth of
+        what the last call took, where that is longer, as long as fewer have come than it answered:
+        who was answered asks again, and two halves that take turns would take twice as long.
+    """
+
+    def __init__(
+        self,
+        function: Callable[[list[ChatRequest]], Answers | Awaitable[Answers]],
+        *,
+        most: int = 1024,
+        wait: float = 0.02,
+    ) -> None:
+        self._function, self._most, self._wait = function, most, wait
+        self._waiting: list[tuple[ChatRequest, asyncio.Future[ChatReply]]] = []
+        self._came = asyncio.Event()  # of the loop of the task
+        self._task: asyncio.Task[None] | None = None
+        self._answered, self._took = 0, 0.0  # of the last call
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        """Wait for others, and have all asked together."""
+        future: asyncio.Future[ChatReply] = asyncio.get_running_loop().create_future()
+        if self._task is None or self._task.done():
+            self._came = asyncio.Event()
+            self._task = asyncio.create_task(self._ask_all())
+        self._waiting.append((request, future))
+        self._came.set()
+        return await future
+
+    async def close(self) -> None:
+        """Ask nothing more."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _ask_all(self) -> None:
+        batch: list[tuple[ChatRequest, asyncio.Future[ChatReply]]] = []
+        try:
+            while self._waiting:
+                await self._gather()
+                batch, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
+                started = time.monotonic()
+                answers: Sequence[ChatReply | Exception]
+                try:
+                    answers = await self._ask([request for request, _ in batch])
+                except Exception as error:
+                    answers = [error] * len(batch)
+                self._answered, self._took = len(batch), time.monotonic() - started
+                for (_, future), answer in zip(batch, answers, strict=True):
+                    if future.done():  # who asked is gone
+                        continue
+                    if isinstance(answer, ChatReply):
+                        future.set_result(answer)
+                    else:
+                        future.set_exception(answer)
+        finally:  # closed: who is not answered by now will not be
+            for _, future in (*batch, *self._waiting):
+                future.cancel()
+            self._waiting = []
+
+    async def _gather(self) -> None:
+        """Wait until no further request comes, or there are as many as can be."""
+        expected = len(self._waiting) + self._answered
+        while len(self._waiting) < self._most:
+            patience = self._took / 50 if len(self._waiting) < expected else 0.0
+            self._came.clear()
+            try:
+                async with asyncio.timeout(max(self._wait, patience)):
+                    await self._came.wait()
+            except TimeoutError:
+                return
+
+    async def _ask(self, requests: list[ChatRequest]) -> list[ChatReply | Exception]:
+        try:
+            answers = await _called(self._function, requests)
+        except ValueError as error:
+            if len(requests) == 1:
+                return [ChatError(" ".join(str(error).split()), "rejected")]
+            half = len(requests) // 2
+            return [*await self._ask(requests[:half]), *await self._ask(requests[half:])]
+        if len(answers) != len(requests):
+            n = len(requests)
+            raise ChatError(f"{len(answers)} answers to {n} requests", "protocol", may_cost=True)
+        return [
+            answer if isinstance(answer, Exception) else _reply_of(answer, request)
+            for answer, request in zip(answers, requests, strict=True)
+        ]
+
+
+async def _called(function: Callable[[Any], Any], argument: object) -> Any:
+    """Call a function: in a thread unless it is async."""
 
     def call() -> Any:
         try:
             return function(argument)
-        except StopIteration as error:
+        except StopIteration as error:  # which no future takes
             raise RuntimeError("the function raised StopIteration") from error
 
-    return await asyncio.to_thread(call)
+    call_of_object = getattr(function, "__call__", None)  # noqa: B004
+    is_async = any(map(inspect.iscoroutinefunction, (function, call_of_object)))
+    answer = call() if is_async else await asyncio.to_thread(call)
+    return await answer if inspect.isawaitable(answer) else answer
 
 
-_THINKING = re.compile(r"\A\s*<think(?:ing)?>(.*?)</think(?:ing)?>", re.DOTALL)
+def _reply_of(answer: str | ChatReply, request: ChatRequest) -> ChatReply:
+    if isinstance(answer, ChatReply):
+        return answer
+    text, reasoning = split_thinking(str(answer))
+    return ChatReply(text, reasoning, model=request.model)
+
+
+_THINKING = re.compile(r"\A\s*<think(?:ing)?>(.*?)(?:</think(?:ing)?>\s*|\Z)", re.DOTALL)
+_THINKING_UNOPENED = re.compile(r"\A((?:(?!<think).)*?)</think(?:ing)?>\s*", re.DOTALL)
 
 
 def split_thinking(text: str) -> tuple[str, str]:
@@ -202,15 +349,8 @@ def split_thinking(text: str) -> tuple[str, str]:
     Some servers leave out the opening mark, which then is part of the prompt; an answer that was
     cut off while thinking has no closing one, and all of it is thinking.
     """
-    if match := _THINKING.match(text):
-        return text[match.end() :].lstrip(), match[1].strip()
-    for opening, closing in (("<think>", "</think>"), ("<thinking>", "</thinking>")):
-        before, mark, after = text.partition(closing)
-        if mark and opening not in before:
-            return after.lstrip(), before.strip()
-        if text.lstrip().startswith(opening):
-            return "", text.lstrip().removeprefix(opening).strip()
-    return text, ""
+    match = _THINKING.match(text) or ("</think" in text and _THINKING_UNOPENED.match(text))
+    return (text[match.end() :], match[1].strip()) if match else (text, "")
 
 
 def parts_of(content: Any) -> tuple[str, str]:
@@ -260,14 +400,14 @@ class Asked:
     @property
     def prompt(self) -> str:
         """Digest of what is asked: a SHA-256 of everything here but the names."""
-        told = {
+        parts = {
             "template": self.template_digest,
             "method": self.method,
             "temperature": self.temperature,
             "reasoning_effort": self.reasoning_effort,
             **self.settings,
         }
-        return digest_of(told)
+        return digest_of(parts)
 
 
 def digest_of(value: object) -> str:
@@ -294,10 +434,10 @@ def samples_of(n: int, order: str = "both") -> tuple[tuple[Order, int], ...]:
         if n % 2:
             raise InputError(
                 f"n is {n}, expected an even number: half of the votes are asked with A first, "
-                "half "
-                f"with B first; {n + 1}, or one order alone"
+                f"half with B first; {n + 1}, or one order alone",
+                argument="n",
             )
-        return tuple((each, sample) for sample in range(n // 2) for each in ORDERS)
+        return tuple((place, sample) for sample in range(n // 2) for place in ORDERS)
     if order not in ORDERS:
-        raise InputError(f"order is {order!r}, expected both, AB or BA")
+        raise InputError(argument="order", came=order, expected="both, AB or BA")
     return tuple((order, sample) for sample in range(n))

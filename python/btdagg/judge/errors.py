@@ -11,13 +11,10 @@ import re
 import time
 from collections.abc import Iterable, Mapping
 from email.utils import parsedate_to_datetime
-from typing import Literal, TypeAlias
 
 from btdagg._util.errors import InputError
-from btdagg.judge.client import ChatReply, RateLimits
+from btdagg.judge.client import ChatError, ChatReply, Fault
 from btdagg.judge.pacing import rate_limits_of
-
-Kind: TypeAlias = Literal["transient", "limited", "rejected", "protocol", "forbidden", "fatal"]
 
 _FIRST_DELAY, _LONGEST_DELAY = 0.5, 60.0  # seconds
 _LONGEST_MESSAGE = 200
@@ -34,49 +31,6 @@ _REMEDIES = {
 
 class EndpointError(InputError):
     """No further call can work: a wrong key, no such model, an endpoint that is not one."""
-
-
-class ChatError(Exception):
-    """A request without an answer; the message is one line without any part of a key.
-
-    Attributes
-    ----------
-    kind : str
-        ``transient`` (asking again may help), ``limited`` (it will, later), ``protocol`` (the reply
-        is not one of a chat endpoint: asking again may help, unless nothing else ever came),
-        ``rejected`` and ``forbidden`` (this request will not work, another may), ``fatal`` (none
-        will).
-    retry_after : float or None
-        Seconds that the endpoint asks to wait.
-    limits : RateLimits or None
-        What it says of its limits.
-    may_cost : bool
-        Whether the endpoint may have worked, and billed, before things went wrong.
-    status : int or None
-        Of HTTP.
-    """
-
-    def __init__(
-        self,
-        message: str,
-        kind: Kind = "transient",
-        *,
-        retry_after: float | None = None,
-        may_cost: bool = False,
-        limits: RateLimits | None = None,
-        status: int | None = None,
-    ) -> None:
-        super().__init__(message)
-        self.kind: Kind = kind
-        self.retry_after = retry_after
-        self.may_cost = may_cost
-        self.limits = limits
-        self.status = status
-
-    @property
-    def is_limit(self) -> bool:
-        """Whether it is a limit to be waited for, and no fault of the call."""
-        return self.kind == "limited" or self.retry_after is not None
 
 
 def delay_before(attempt: int, draw: random.Random) -> float:
@@ -143,7 +97,7 @@ class Faults:
 
         if isinstance(error, ChatError):
             return error
-        kind: Kind | None = None
+        kind: Fault | None = None
         if isinstance(error, exceptions.ModelQuotaExceededError):
             kind = "fatal"
         elif isinstance(error, exceptions.ModelRateLimitError):
@@ -198,7 +152,7 @@ class Faults:
         headers: Mapping[str, str] | None = None,
         model: str = "",
         *,
-        kind: Kind | None = None,
+        kind: Fault | None = None,
         retry_after: float | None = None,
     ) -> ChatError:
         """Return the fault of a reply that is an error."""
@@ -233,7 +187,7 @@ class Faults:
         )
 
 
-def _kind_of(status: int) -> Kind:
+def _kind_of(status: int) -> Fault:
     if status in (429, 529):
         return "limited"
     if status in (408, 409, 425) or status >= 500:
@@ -268,30 +222,18 @@ def _names_a_filter(error: object) -> bool:
 # Keys that endpoints echo, whole or abbreviated, are not shown
 
 _HIDDEN = "[key]"
-_SHORTEST = 8  # shorter ones are placeholders, such as EMPTY
-_SHORTEST_PART = 3  # of what is left of an abbreviated key before or after dots or stars
+_SHORTEST, _SHORTEST_CUT = 8, 3  # characters of a key's beginning or end, and beside dots or stars
 _KEY_SHAPED = re.compile(r"\b(?:sk|pk|rk|key)-[\w*.-]{6,}")
-_ABBREVIATED = re.compile(r"([\w+/=~-]*)(?:\*{2,}|\.{2,}|…)([\w+/=~-]*)")
+_WORD = re.compile(r"(?P<cut>[*.…])?(?P<word>[\w+/~-]{3,})(?=(?P<dots>[*.…])?)")
 
 
 def _without_echoes(text: str, secrets: list[str]) -> str:
-    """Return a message of an endpoint without beginnings and ends of secrets.
-
-    They are hidden beside dots or stars (``AIza...3456``), or if they have eight characters, and so
-    are other words in the form of a key.
-    """
+    """Return a message without beginnings and ends of secrets, and words in the form of a key."""
 
     def hide(match: re.Match[str]) -> str:
-        head, tail = match[1], match[2]
-        is_part = any(
-            (len(head) >= _SHORTEST_PART and secret.startswith(head))
-            or (len(tail) >= _SHORTEST_PART and secret.endswith(tail))
-            for secret in secrets
-        )
-        return _HIDDEN if is_part else match[0]
+        word = match["word"]
+        least = _SHORTEST_CUT if match["cut"] or match["dots"] else _SHORTEST
+        is_part = any(secret.startswith(word) or secret.endswith(word) for secret in secrets)
+        return f"{match['cut'] or ''}{_HIDDEN}" if is_part and len(word) >= least else match[0]
 
-    text = _ABBREVIATED.sub(hide, text)
-    for secret in secrets:
-        for n in range(len(secret) - 1, _SHORTEST - 1, -1):
-            text = text.replace(secret[:n], _HIDDEN).replace(secret[-n:], _HIDDEN)
-    return _KEY_SHAPED.sub(_HIDDEN, text)
+    return _KEY_SHAPED.sub(_HIDDEN, _WORD.sub(hide, text))

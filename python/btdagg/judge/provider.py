@@ -26,13 +26,14 @@ from btdagg._util.extras import needs
 from btdagg.judge.client import (
     TOO_LONG,
     ChatClient,
+    ChatError,
     ChatReply,
     ChatRequest,
     RateLimits,
     Usage,
     split_thinking,
 )
-from btdagg.judge.errors import ChatError, Faults
+from btdagg.judge.errors import Faults
 from btdagg.judge.pacing import rate_limits_of
 from btdagg.judge.providers import PROVIDERS, SIMULATED, Provider, provider_of
 

@@ -16,8 +16,16 @@ from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import replace
 
-from btdagg.judge.client import ChatClient, ChatReply, ChatRequest, Messages, Reading, Usage
-from btdagg.judge.errors import ChatError, EndpointError, delay_before
+from btdagg.judge.client import (
+    ChatClient,
+    ChatError,
+    ChatReply,
+    ChatRequest,
+    Messages,
+    Reading,
+    Usage,
+)
+from btdagg.judge.errors import EndpointError, delay_before
 from btdagg.judge.judging import Judging
 from btdagg.judge.pacing import AdmittedCall, Pacing
 from btdagg.judge.pairs import Pair

@@ -12,8 +12,7 @@ from hashlib import blake2b
 from random import Random
 from typing import NamedTuple
 
-from btdagg.judge.client import ChatReply, ChatRequest
-from btdagg.judge.errors import ChatError
+from btdagg.judge.client import ChatError, ChatReply, ChatRequest
 
 _RESPONSE = r"<((?:response|translation|answer)_{0})>\n?(.*?)\n?</\1>"
 _FIRST = re.compile(_RESPONSE.format("a"), re.DOTALL)

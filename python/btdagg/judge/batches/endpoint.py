@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from btdagg._core import InputError
-from btdagg.judge.errors import ChatError, EndpointError, delay_before
+from btdagg.judge.client import ChatError
+from btdagg.judge.errors import EndpointError, delay_before
 from btdagg.judge.provider import ModelClient
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from btdagg._core import InputError
 from btdagg.judge.answers import AnswerFormat
 from btdagg.judge.batches.endpoint import BatchEndpoint, RemoteBatch, Result, may_pass
 from btdagg.judge.batches.files import BatchWriter, key_of_sample
-from btdagg.judge.client import ChatReply
-from btdagg.judge.errors import ChatError, EndpointError
+from btdagg.judge.client import ChatError, ChatReply
+from btdagg.judge.errors import EndpointError
 from btdagg.judge.judging import Judging, Work, read_answer
 from btdagg.judge.prices import Prices
 from btdagg.judge.runs import JudgeRun, add_to
