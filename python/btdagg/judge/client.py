@@ -167,7 +167,7 @@ class ChatError(Exception):
     @property
     def is_limit(self) -> bool:
         """Whether it is a limit to be waited for, and no fault of the call."""
-        return self.kind == "limited" or self.retry_after is not None
+        return self.kind == "limited" or (self.retry_after is not None and self.kind != "fatal")
 
 
 class Reading(NamedTuple):

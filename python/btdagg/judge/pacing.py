@@ -15,8 +15,9 @@ import random
 import re
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
@@ -36,7 +37,7 @@ _KEPT_UP = 0.7  # share of a pace at which calls are made, so that it may rise
 _FIRST_PAUSE, _LONGEST_PAUSE, _GROWTH = 0.25, 60.0, 1.5  # seconds
 _MOST_CHANCE = 0.4  # share of calls refused that may be by chance
 _LITTLE = 0.2  # share of a limit left, from which on headers are kept to
-_LOOK_AGAIN = 1.0  # seconds at most between looks at a clock that may have jumped
+_LOOK_AGAIN = 0.5  # seconds at most between looks at whether all stops
 _MOMENT = 1e-6  # seconds that are not worth waiting for
 
 
@@ -193,7 +194,9 @@ class Pacing:
                 if stopping.is_set():
                     return None
                 self._changed.clear()
-                await _first_of(self._changed, stopping, min(seconds, _LOOK_AGAIN))
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(min(seconds, _LOOK_AGAIN)):
+                        await self._changed.wait()
             if stopping.is_set():
                 return None
             now = self._clock()
@@ -279,16 +282,6 @@ class Pacing:
         return now
 
 
-async def _first_of(changed: asyncio.Event, stopping: asyncio.Event, seconds: float) -> None:
-    """Wait for either event, but no longer than that."""
-    waiting = [asyncio.ensure_future(event.wait()) for event in (changed, stopping)]
-    try:
-        await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in waiting:
-            task.cancel()
-
-
 # What the headers of replies say of limits
 
 
@@ -305,23 +298,14 @@ def _allowance(headers: Mapping[str, str], kind: str) -> Allowance | None:
         values = [headers.get(f"anthropic-ratelimit-{kind}-{name}") for name in names]
     try:
         limit, left = (float(value or "nan") for value in values[:2])
-    except ValueError:
+        seconds = seconds_of(values[2])
+        if seconds is None:  # a moment of RFC 3339, by the clock of whoever says it
+            now = parsedate_to_datetime(headers["date"]) if "date" in headers else datetime.now(UTC)
+            seconds = (datetime.fromisoformat(values[2] or "") - now).total_seconds()
+    except (TypeError, ValueError):
         return None
-    seconds = seconds_of(values[2])
-    if seconds is None:
-        seconds = _seconds_until(values[2], headers.get("date"))
-    if seconds is None or not 0 <= left <= limit < math.inf or seconds <= 0 or not limit:
-        return None
-    return Allowance(limit, left, seconds)
-
-
-def _seconds_until(moment: str | None, now: str | None) -> float | None:
-    """Seconds to a moment of RFC 3339, by the clock of whoever says it if that is known."""
-    try:
-        then = datetime.fromisoformat(moment or "").timestamp()
-        return then - (parsedate_to_datetime(now).timestamp() if now else time.time())
-    except (TypeError, ValueError, OverflowError):
-        return None
+    is_known = 0 <= left <= limit < math.inf and seconds > 0 and limit > 0
+    return Allowance(limit, left, seconds) if is_known else None
 
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|h|m|s|d|)")
@@ -331,6 +315,6 @@ _SECONDS = {"ms": 0.001, "": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0
 def seconds_of(text: str | None) -> float | None:
     """Seconds of a duration such as ``120ms``, ``6m0s`` or ``1.5``; None where it is none."""
     parts = _DURATION.findall(text or "")
-    if not parts or "".join(f"{number}{unit}" for number, unit in parts) != (text or "").strip():
+    if not parts or _DURATION.sub("", text or "").strip():
         return None
     return sum(float(number) * _SECONDS[unit] for number, unit in parts)

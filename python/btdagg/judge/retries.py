@@ -23,7 +23,6 @@ from btdagg.judge.client import (
     ChatRequest,
     Messages,
     Reading,
-    Usage,
 )
 from btdagg.judge.errors import EndpointError, delay_before
 from btdagg.judge.judging import Judging
@@ -37,6 +36,7 @@ from btdagg.judge.runs import Budget, JudgeRun, Reserved
 _FAULTS_IN_A_ROW, _LONG = 3, 30.0
 _LOOK_AGAIN = (1.0, 15.0)  # seconds, at first and at most, between looks at one that is away
 _SAID_AFTER = 2.0  # seconds without an answer, after which the last fault is said
+_OF_THE_REQUEST = ("rejected", "forbidden")  # kinds of faults that another request may not have
 _FIRST_SAID_AFTER = 10.0  # where there is no fault either
 
 
@@ -95,7 +95,7 @@ class Asker:
                 return outcome, n_requests
             if outcome.is_limit:
                 continue
-            if outcome.kind in ("rejected", "forbidden"):
+            if outcome.kind in _OF_THE_REQUEST:
                 return outcome, n_requests
             n_faults += 1
             is_telling = (
@@ -150,7 +150,7 @@ class Asker:
                 if outcome is None:
                     return None
                 self._run.n_canaries += 1
-                if isinstance(outcome, ChatReply) or outcome.kind in ("rejected", "forbidden"):
+                if isinstance(outcome, ChatReply) or outcome.kind in _OF_THE_REQUEST:
                     return outcome
                 if outcome.is_limit:
                     continue
@@ -197,65 +197,73 @@ class Asker:
         self, request: ChatRequest, size: int, *, is_repeated: bool = False
     ) -> ChatReply | ChatError | None:
         """Make a request as soon as one may be made; None where the run ends."""
-        admitted = await self._admit(size)
-        if admitted is None:
-            return None
-        self._run.n_calls += 1
-        self._run.n_retries += is_repeated
-        outcome = await self._request(request, size, *admitted)
-        if isinstance(outcome, ChatReply):
-            self._pacing.has_worked = True
-            self._refusals = 0
-        elif outcome.kind == "fatal":
-            self._end(str(outcome))
-            return None
-        elif outcome.kind not in ("rejected", "forbidden"):
-            if not outcome.is_limit:
-                since, _, n_faults = self._troubled or (self._clock(), "", 0)
-                self._troubled = since, str(outcome), n_faults + 1
-            return outcome
-        self._troubled, self._answered_at = None, self._clock()
-        return outcome
-
-    async def _admit(self, size: int) -> tuple[AdmittedCall, Reserved] | None:
-        """Wait for a place; None if there is none any more."""
         reserved = await self._budget.take(size)
         if reserved is None:
             self._halt(self._budget.reached, None)
             return None
+        completion = self._run.completion_tokens / self._answers if self._answers else 0.0
         call = None
         try:
-            call = await self._pacing.admit(self._expected(size), self.stopping)
+            call = await self._pacing.admit(size / BYTES_PER_TOKEN + completion, self.stopping)
         finally:
             if call is None:
                 self._budget.give_back(reserved)
-        return None if call is None else (call, reserved)
+        if call is None:
+            return None
+        self._run.n_calls += 1
+        self._run.n_retries += is_repeated
+        outcome: ChatReply | ChatError | None = None
+        try:
+            outcome = await self._outcome(request)
+        finally:
+            self._settle(outcome, call, reserved)
+        if isinstance(outcome, ChatReply):
+            self._pacing.has_worked = True
+            self._refusals = 0
+        elif outcome.is_limit:
+            self._refused(outcome, call)
+            return outcome
+        elif outcome.kind == "fatal":
+            self._end(str(outcome))
+            return None
+        elif outcome.kind not in _OF_THE_REQUEST:
+            since, _, n_faults = self._troubled or (self._clock(), "", 0)
+            self._troubled = since, str(outcome), n_faults + 1
+            return outcome
+        self._troubled, self._answered_at = None, self._clock()
+        return outcome
 
-    async def _request(
-        self, request: ChatRequest, size: int, call: AdmittedCall, reserved: Reserved
-    ) -> ChatReply | ChatError:
-        fault: ChatError | None = None
-        usage: Usage | None = None
-        limits, may_cost = None, True
+    async def _outcome(self, request: ChatRequest) -> ChatReply | ChatError:
         try:
             async with asyncio.timeout(self._judging.timeout):
-                reply = await self._client.complete(request)
-            usage, limits = reply.usage, reply.limits
-            return reply
-        except ChatError as error:
-            fault, may_cost, limits = error, error.may_cost, error.limits
+                return await self._client.complete(request)
+        except ChatError as fault:
+            return fault
         except TimeoutError:
-            fault = ChatError(f"no complete answer within {self._judging.timeout:g} s")
+            words = f"no complete answer within {self._judging.timeout:g} s"
         except Exception as error:
-            fault = ChatError(f"{type(error).__name__}: {' '.join(str(error).split())}")
-        finally:
-            self._settle(reserved, usage, may_cost, fault is None)
-            if fault is None or not fault.is_limit:
-                tokens = None if usage is None else usage.prompt + usage.completion
-                self._pacing.answered(call, tokens, limits)
-        if fault.is_limit:
-            self._refused(fault, call)
-        return fault
+            words = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        return ChatError(words, may_cost=True)
+
+    def _settle(
+        self, outcome: ChatReply | ChatError | None, call: AdmittedCall, reserved: Reserved
+    ) -> None:
+        """Count what a call used; one that was interrupted has no outcome."""
+        usage = outcome.usage if isinstance(outcome, ChatReply) else None
+        tokens = None if usage is None else usage.prompt + usage.completion
+        if usage is not None and tokens is not None:
+            self._answers += 1
+            cost = self._run.count_usage(usage, self._judging.prices)
+            self._budget.settle(reserved, tokens, cost)
+        else:
+            self._run.n_unknown_usage += isinstance(outcome, ChatReply)
+            # What it used nobody knows; where it may have cost something, all that it could.
+            is_free = isinstance(outcome, ChatError) and not outcome.may_cost
+            self._budget.settle(
+                reserved, *((0, 0.0) if is_free else (reserved.tokens, reserved.cost))
+            )
+        if not (isinstance(outcome, ChatError) and outcome.is_limit):
+            self._pacing.answered(call, tokens, outcome.limits if outcome else None)
 
     def _refused(self, fault: ChatError, call: AdmittedCall) -> None:
         """Note a limit; end the run where it is one that is not waited for."""
@@ -269,28 +277,8 @@ class Asker:
         )
         longest = self._judging.limits.max_wait
         if max(seconds, fault.retry_after or 0.0) > longest:
-            asked = seconds if fault.retry_after is None else fault.retry_after
-            self._end(
-                f"asks to wait {_duration(asked)} ({fault}); max_wait is {_duration(longest)}"
-            )
-
-    def _expected(self, size: int) -> float:
-        """Tokens that a call will have, as far as one can tell."""
-        completion = self._run.completion_tokens / self._answers if self._answers else 0.0
-        return size / BYTES_PER_TOKEN + completion
-
-    def _settle(
-        self, reserved: Reserved, usage: Usage | None, may_cost: bool, is_answer: bool
-    ) -> None:
-        if usage is None:
-            self._run.n_unknown_usage += is_answer
-            # What it used nobody knows; where it may have cost something, all that it could.
-            used = (reserved.tokens, reserved.cost) if may_cost else (0, 0.0)
-            self._budget.settle(reserved, *used)
-            return
-        self._answers += 1
-        cost = self._run.count_usage(usage, self._judging.prices)
-        self._budget.settle(reserved, usage.prompt + usage.completion, cost)
+            wait = _duration(fault.retry_after or seconds)
+            self._end(f"asks to wait {wait} ({fault}); max_wait is {_duration(longest)}")
 
     # Faults
 
