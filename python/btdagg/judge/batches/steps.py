@@ -53,8 +53,10 @@ async def judge_by_batches(
     with store.owner() as owner:
         run = JudgeRun(cost=None if judging.prices is None else 0.0)
         ask = store.ask_of(judging.asked)
-        job = _Job(ask, owner, endpoint, run, stop or asyncio.Event(), watch or (lambda _: None))
-        await job.see_through()
+        rounds = _Rounds(
+            ask, owner, endpoint, run, stop or asyncio.Event(), watch or (lambda _: None)
+        )
+        await rounds.see_through()
         run.statuses.clear()  # they are among those that are there
         writer = BatchWriter(judging, owner, store, client)
         for attempt in range(judging.max_attempts):
@@ -66,7 +68,7 @@ async def judge_by_batches(
                 run.there.update(written.there)
             run.n_batched = written.n_batched
             n_before = run.statuses.total()
-            why = await job.see_through() if written.batches else None
+            why = await rounds.see_through() if written.batches else None
             run.stopped = run.stopped or written.stopped
             if not why:
                 break
@@ -78,7 +80,7 @@ async def judge_by_batches(
 
 
 @dataclass
-class _Job:
+class _Rounds:
     """Batches of one ask, from being written to being collected."""
 
     ask: int
