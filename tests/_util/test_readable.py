@@ -7,7 +7,7 @@ import pytest
 
 import btdagg
 from btdagg._util.readable import readable
-from btdagg.estimates.quantities import MeanEstimate
+from btdagg.estimates.mean import MeanEstimate
 from btdagg.judge import ModelClient, VoteStore
 from gallery import gallery, simulated
 

@@ -168,17 +168,17 @@ def without_an_item(item):
         (
             None,
             ["--items", "30", "--seed", "4"],
-            "seed is 4, and to_label.csv was drawn with seed 0",
+            "--seed is 4, expected 0 as in to_label.csv",
         ),
         (
             None,
             ["--items", "30", "--design", "simple"],
-            "design is 'simple', and to_label.csv was drawn with design 'stratified'",
+            "--design is 'simple', expected 'stratified' as in to_label.csv",
         ),
         (
             None,
             ["--items", "30", "--group", "prompt"],
-            "votes.csv is by group, and to_label.csv is not; expected the same as before",
+            "of votes.csv and to_label.csv one is by group and the other is not",
         ),
         (
             lambda: edited(lambda rows: rows[1:]),

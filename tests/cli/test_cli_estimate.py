@@ -142,7 +142,7 @@ def test_probabilities_are_a_column_of_the_labels(cli, folder):
     assert value == pytest.approx(expected.estimates["A"].value, abs=1e-12)
     labels.with_columns(probability=pl.lit("high")).write_csv("labels.csv")
     said = one_line(*cli("estimate", "votes.csv", "labels.csv"))
-    assert "labels.csv, column probability: item 'q0' has 'high', expected a number above 0" in said
+    assert "labels.csv, column probability: got 'high', expected a number above 0" in said
     labels.with_columns(probability=pl.lit(0.0)).write_csv("labels.csv")
     said = one_line(*cli("estimate", "votes.csv", "labels.csv"))
     assert "probabilities[0] is 0" in said
@@ -154,12 +154,12 @@ def test_probabilities_are_a_column_of_the_labels(cli, folder):
         (["--by", "language"], "votes.csv: no column 'language'"),
         (["--by", "judge"], "column judge: item 'q0' has 'x' and 'y', expected a column that says"),
         (["--by", "vote"], "expected a column that says something of items"),
-        (["--by", "item"], "by is 'item', expected a column that says something of items"),
+        (["--by", "item"], "column item is the name of items, expected a column that says"),
         (["--systems", "task"], "--systems is 'task', expected the two columns"),
         (["--systems", "task,task"], "--systems is 'task,task', expected the two columns"),
         (["--baseline", "m"], "--baseline is for --systems"),
         (["--systems", "task,item", "--by", "task"], "--by is given with --systems"),
-        (["--width", "0"], "width is 0, expected a number above 0 and below 2"),
+        (["--width", "0"], "width is 0.0, expected a number above 0 and below 2"),
         (["-n", "0"], "-n is 0, expected at least 1"),
         (["-f", "task=art"], "task"),
     ],

@@ -30,7 +30,7 @@ def orders_of(monkeypatch, n_units):
         yield order
 
 
-@pytest.mark.parametrize("n", range(3, 8))
+@pytest.mark.parametrize("n", [3, 5, 7])
 @pytest.mark.parametrize("design", DESIGNS)
 def test_probabilities_are_those_of_all_orders_counted_out(monkeypatch, design, n):
     included, pairs = np.zeros(7, dtype=int), np.zeros((7, 7), dtype=int)
@@ -163,35 +163,19 @@ def test_votes_bring_their_names():
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("given", "argument", "expected"),
     [
-        ({"n": 8}, "n is 8, expected at most 7, as many as there are items"),
-        ({"n": 0}, "n is 0, expected an integer of at least 1"),
-        ({"n": 2.5}, "n is 2.5, expected an integer of at least 1"),
-        (
-            {"n": 2, "design": "stratified"},
-            "n is 2, expected at least 3, one of the items of each stratum",
-        ),
-        ({"n": 3, "design": "best"}, "design is 'best', expected simple or stratified"),
-        ({"n": 3, "seed": -1}, "seed is -1, expected an integer of at least 0"),
-        ({"n": 3, "ids": list("abcdeag")}, "ids[5] is 'a', which stands there before"),
-        (
-            {"n": 3, "ids": np.arange(7) / 2},
-            "ids has dtype float64, expected integers or strings",
-        ),
-        ({"n": 3, "ids": list("abc")}, "ids has 3 rows, expected 7 as in counts"),
-        ({"n": 3, "groups": ["x"] * 7}, "groups has 'x' alone, expected at least two groups"),
-        ({"n": 3, "groups": ["x", "y"]}, "groups has 2 rows, expected 7 as in counts"),
-        (
-            {"n": 5, "groups": list("aabbccd")},
-            "n is 5, expected at most 4, as many as there are groups",
-        ),
+        ({"n": 8}, "n", "at most 7, as many as there are items"),
+        ({"n": 2, "design": "stratified"}, "n", "at least 3, one of the items of each stratum"),
+        ({"n": 3, "design": "best"}, "design", "simple or stratified"),
+        ({"n": 3, "ids": list("abcdeag")}, "ids", "each once"),
+        ({"n": 5, "groups": list("aabbccd")}, "n", "at most 4, as many as there are groups"),
     ],
-)  # fmt: skip
-def test_what_cannot_be_chosen_is_said_in_a_line(given, message):
+)
+def test_what_cannot_be_chosen_is_named(given, argument, expected):
     with pytest.raises(btdagg.InputError) as error:
         choose(SMALL, **given)
-    assert str(error.value) == message
+    assert (error.value.argument, error.value.expected) == (argument, expected)
 
 
 def population(rng, n_items=600):

@@ -68,30 +68,24 @@ class NonInferiority:
         return self.outcome == "not worse"
 
     def __str__(self) -> str:
+        lower, upper = f"{self.lower:+.3f}", f"{self.upper:+.3f}"
         verdict, bound = {
-            "not worse": ("B is not worse", f"upper bound {self.upper:+.3f}"),
-            "worse": ("B is worse", f"lower bound {self.lower:+.3f}"),
-            "inconclusive": (
-                "cannot tell whether B is worse",
-                f"bounds {self.lower:+.3f} and {self.upper:+.3f}",
-            ),
+            "not worse": ("B is not worse", f"upper bound {upper}"),
+            "worse": ("B is worse", f"lower bound {lower}"),
+            "inconclusive": ("cannot tell whether B is worse", f"bounds {lower} and {upper}"),
         }[self.outcome]
         sentence = (
             f"{verdict} than A by more than {self.margin:g}: net win rate of A "
             f"{self.estimate:+.3f}, one-sided {100 * self.level:.4g}% {bound} "
-            f"({self.n_labels:,} of {self.n_items:,} items labelled){self._wanted}"
+            f"({self.n_labels:,} of {self.n_items:,} items labelled)"
         )
+        if self.labels_wanted is not None:
+            more = self.labels_wanted - self.n_labels
+            needed = "label is" if more == 1 else "labels are"
+            sentence += f"; about {more:,} more {needed} needed, {self.labels_wanted:,} in all"
+        elif self.outcome == "inconclusive":
+            sentence += "; even with all items labelled it could not be told; add items"
         return "\n".join([sentence, *(f"remark: {text}" for text in self.remarks)])
-
-    @property
-    def _wanted(self) -> str:
-        if self.outcome != "inconclusive":
-            return ""
-        if self.labels_wanted is None:
-            return "; even with all items labelled it could not be told; add items"
-        more = self.labels_wanted - self.n_labels
-        needed = "label is" if more == 1 else "labels are"
-        return f"; about {more:,} more {needed} needed, {self.labels_wanted:,} in all"
 
 
 def not_worse(
@@ -149,10 +143,10 @@ def not_worse(
     """
     margin, level = as_number(margin, "margin"), as_level(level)
     if not 0 <= margin < 1:
-        raise InputError(f"margin is {margin:g}, expected a number from 0 to below 1")
+        raise InputError(argument="margin", came=margin, expected="a number from 0 to below 1")
     if level <= 0.5:
-        raise InputError(f"level is {level:g}, expected a number above 0.5 and below 1")
-    found = estimate(
+        raise InputError(argument="level", came=level, expected="a number above 0.5 and below 1")
+    estimates = estimate(
         counts,
         labels,
         groups=groups,
@@ -162,20 +156,11 @@ def not_worse(
         level=2 * level - 1,
         seed=seed,
     )
-    net = found.estimates[_NET]
-    wanted = None
+    net, n_items, n_labels = estimates.estimates[_NET], estimates.n_items, estimates.n_labels
+    needed = None
     if net.low <= margin <= net.high:
-        wanted = found.labels_to_tell(margin, _NET)
-        if wanted is not None:  # a forecast: those that there are do not tell
-            wanted = min(max(wanted, found.n_labels + 1), found.n_items)
-    return NonInferiority(
-        net.value,
-        net.low,
-        net.high,
-        margin,
-        level,
-        found.n_items,
-        found.n_labels,
-        wanted,
-        found.remarks,
-    )
+        needed = estimates.labels_to_tell(margin, _NET)
+        if needed is not None:  # a forecast: those that there are do not tell
+            needed = min(max(needed, n_labels + 1), n_items)
+    bounds = net.value, net.low, net.high
+    return NonInferiority(*bounds, margin, level, n_items, n_labels, needed, estimates.remarks)

@@ -1,7 +1,8 @@
-"""All items, and estimates for the domains among them."""
+"""All items, and means for the domains among them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,22 +10,19 @@ import numpy as np
 from scipy import stats
 
 from btdagg._util.readable import readable
-from btdagg.estimates.likeness import features_of, unlike_sizes, unlike_votes
 from btdagg.estimates.mean import (
+    Ends,
     LabelledSample,
     Mean,
-    Proxies,
-    corrected_mean,
-    labelled_mean,
-    unknown_mean,
-)
-from btdagg.estimates.quantities import (
-    QUANTITIES,
-    SHARES,
     MeanEstimate,
+    Proxies,
+    Quantities,
+    corrected_mean,
     effective_number,
-    ends_of,
+    is_share,
+    labelled_mean,
     limits_of,
+    unknown_mean,
 )
 
 if TYPE_CHECKING:
@@ -36,6 +34,8 @@ if TYPE_CHECKING:
 _ENOUGH = 50  # labels from which the normal distribution holds
 _FEWEST = 10  # groups whose mean can stand for all
 _FEW = 5  # labelled groups below which intervals are said to be untried
+_UNLIKE = 0.01  # p-value below which labelled items are said to be unlike the others
+_FEWER = 0.05  # share of votes by which one kind of items may have more than the other
 
 
 @readable
@@ -45,6 +45,7 @@ class Domain:
 
     Attributes
     ----------
+    quantities : mapping of str to tuple
     means, alone : dict of str to Mean
         Of each quantity, with the judge and from labels alone.
     proxies : dict of str to Proxies
@@ -58,6 +59,7 @@ class Domain:
         disagree, since their mean varies less from item to item.
     """
 
+    quantities: Quantities
     means: dict[str, Mean]
     alone: dict[str, Mean]
     proxies: dict[str, Proxies]
@@ -73,16 +75,17 @@ class Domain:
 
     @property
     def degrees_of_freedom(self) -> float:
-        """Of Student's t; without end for the normal distribution."""
+        """Of Student's t; infinite for the normal distribution."""
         return np.inf if self.is_published else self.sample.degrees_of_freedom
 
-    def quantile(self, level: float) -> float:
-        """Two-sided quantile at a level."""
-        return float(stats.t.ppf((1 + level) / 2, self.degrees_of_freedom))
+    def ends(self, quantity: str) -> Ends:
+        """Return the least and the greatest value that a quantity can have."""
+        values = self.quantities[quantity]
+        return Ends(min(values), max(values))
 
     def limits(self, quantity: str, mean: Mean, level: float) -> tuple[float, float]:
         """Return the interval of one of the means."""
-        ends, quantile = ends_of(quantity), self.quantile(level)
+        ends, quantile = self.ends(quantity), self._quantile(level)
         if self.sample.n_groups < 2:
             return ends
         if self.is_published and mean.variance > 0:
@@ -93,13 +96,16 @@ class Domain:
         low, high = limits_of(mean.value, np.array([n]), quantile, ends)
         return float(low[0]), float(high[0])
 
+    def _quantile(self, level: float) -> float:
+        return float(stats.t.ppf((1 + level) / 2, self.degrees_of_freedom))
+
     def _effective(self, quantity: str, mean: Mean) -> float:
         """Return the effective number of labels that a mean rests on."""
-        alone, ends = self.alone[quantity], ends_of(quantity)
+        alone, ends = self.alone[quantity], self.ends(quantity)
         if mean.variance == 0:
             return float(self.sample.n_groups)
         n = effective_number(mean.value, mean.variance, ends)
-        if quantity in SHARES and alone.variance > 0:
+        if quantity in self.raters_worth and alone.variance > 0:
             # Groups that are alike by design are no reason to trust a share more than that.
             of_labels = effective_number(alone.value, alone.variance, ends)
             n *= min(self.n_labels * self.raters_worth[quantity] / of_labels, 1.0)
@@ -107,15 +113,14 @@ class Domain:
 
     def estimates(self, level: float) -> dict[str, MeanEstimate]:
         """Return the estimate of every quantity."""
-        found = {}
+        estimates = {}
         for quantity, mean in self.means.items():
             alone = self.alone[quantity]
             both = mean.variance > 0 and alone.variance > 0
             worth = self.n_labels * alone.variance / mean.variance if both else np.nan
-            found[quantity] = self._estimate(
-                quantity, mean, level, worth, self._estimate(quantity, alone, level, self.n_labels)
-            )
-        return found
+            labels_only = self._estimate(quantity, alone, level, self.n_labels)
+            estimates[quantity] = self._estimate(quantity, mean, level, worth, labels_only)
+        return estimates
 
     def _estimate(
         self,
@@ -125,36 +130,30 @@ class Domain:
         worth: float,
         labels_only: MeanEstimate | None = None,
     ) -> MeanEstimate:
-        ends = ends_of(quantity)
+        ends = self.ends(quantity)
         value = min(max(mean.value, ends.least), ends.greatest)
         low, high = self.limits(quantity, mean, level)
         error = float(np.sqrt(mean.variance)) if self.sample.n_groups > 1 else np.nan
         return MeanEstimate(value, low, high, error, worth, mean.weight, labels_only)
 
-    def labels_for(self, width: float, quantity: str, level: float) -> int | None:
-        """Return how many labels would make an interval so wide; see `Estimates.labels_for`."""
-        wanted, low, high = self._limits_by_labels(quantity, level)
-        return _first(wanted, high - low <= width)
-
-    def labels_to_tell(self, bound: float, quantity: str, level: float) -> int | None:
-        """Return how many labels would leave a bound outside; see `Estimates.labels_to_tell`."""
-        wanted, low, high = self._limits_by_labels(quantity, level)
-        return _first(wanted, (low > bound) | (high < bound))
-
-    def _limits_by_labels(
-        self, quantity: str, level: float
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-        """Return numbers of labels up to that of the items, and the ends of their intervals."""
-        mean, n, ends = self.means[quantity], self.n_labels, ends_of(quantity)
-        wanted = np.arange(2, self.n_items + 1)
-        effective = self._effective(quantity, self.alone[quantity]) * wanted / n
+    def fewest_labels(
+        self,
+        quantity: str,
+        level: float,
+        enough: Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.bool_]],
+    ) -> int | None:
+        """Return the least number of labels with low and high ends of the interval that do."""
+        mean, n, ends = self.means[quantity], self.n_labels, self.ends(quantity)
+        numbers = np.arange(2, self.n_items + 1)
+        effective = self._effective(quantity, self.alone[quantity]) * numbers / n
         if mean.variance > 0:
             of_rest = mean.variance - mean.of_labels
-            left = np.maximum(self.n_items - wanted, 1e-9)
-            variances = mean.of_labels * n / wanted + of_rest * (self.n_items - n) / left
+            left = np.maximum(self.n_items - numbers, 1e-9)
+            variances = mean.of_labels * n / numbers + of_rest * (self.n_items - n) / left
             with_judge = self._effective(quantity, mean) * mean.variance / variances
             effective = np.maximum(effective, with_judge)
-        return wanted, *limits_of(mean.value, effective, self.quantile(level), ends)
+        does = enough(*limits_of(mean.value, effective, self._quantile(level), ends))
+        return int(numbers[does.argmax()]) if does.any() else None
 
 
 def _raters_worth(shares: NDArray[np.float64], sample: LabelledSample) -> float:
@@ -165,10 +164,6 @@ def _raters_worth(shares: NDArray[np.float64], sample: LabelledSample) -> float:
     return mean * (1 - mean) / between if within > 0 and between > 0 else 1.0
 
 
-def _first(wanted: NDArray[np.int64], enough: NDArray[np.bool_]) -> int | None:
-    return int(wanted[enough.argmax()]) if enough.any() else None
-
-
 @readable
 @dataclass(frozen=True, eq=False)
 class Population:
@@ -176,11 +171,13 @@ class Population:
 
     Attributes
     ----------
+    quantities : mapping of str to tuple
+        What is estimated; the functions of labels are the only place that knows the labels.
     items : DistinctCounts
     labelled : (n,) array of int
         Numbers of the labelled items, in ascending order.
-    outcomes : (n, 3) array
-        Shares of the raters of each labelled item for B, tie and A: of one rater 0 and 1.
+    outcomes : (n, labels) array
+        Shares of each item's raters for each label, in label order: of one rater 0 and 1.
     groups : (N,) array of int or None
         Group of each item as a number from 0; None where each is one by itself.
     weights : (n,) array or None
@@ -190,6 +187,7 @@ class Population:
         Whether the model was there before the labels.
     """
 
+    quantities: Quantities
     items: DistinctCounts
     labelled: NDArray[np.int64]
     outcomes: NDArray[np.float64]
@@ -199,7 +197,7 @@ class Population:
     is_fixed: bool
 
     def domain(self, inside: NDArray[np.bool_] | None = None) -> Domain:
-        """Estimate the means of the items of a domain, (N,); of all items unless it is given."""
+        """Estimate the means over a domain, an (N,) mask; over all items by default."""
         rows = np.arange(len(self.labelled))
         if inside is not None:
             rows = np.flatnonzero(inside[self.labelled])
@@ -213,21 +211,30 @@ class Population:
         predicted = self.predictions.tables, self.predictions.fold[rows]
         predictions = self._stand_ins(rows, sample, inside, *predicted) if enough else None
         means, alone, proxies, raters_worth = {}, {}, {}, {}
-        for quantity, values in QUANTITIES.items():
+        for quantity, values in self.quantities.items():
             y = self.outcomes[rows] @ np.array(values)
             alone[quantity] = labelled_mean(y, sample) if enough else unknown_mean(y)
             means[quantity] = alone[quantity]
-            if quantity in SHARES:
+            if is_share(values):
                 raters_worth[quantity] = _raters_worth(y, sample)
             if predictions is not None:
                 proxies[quantity] = predictions.of(values)
                 means[quantity] = corrected_mean(y, proxies[quantity], sample)
         n_items = len(self.items.place) if inside is None else int(inside.sum())
-        return Domain(means, alone, proxies, sample, n_items, self.is_published, raters_worth)
+        return Domain(
+            self.quantities,
+            means,
+            alone,
+            proxies,
+            sample,
+            n_items,
+            self.is_published,
+            raters_worth,
+        )
 
     @property
     def is_published(self) -> bool:
-        """Whether the estimator is PPI++ as published, which wants enough labels."""
+        """Whether the estimator is PPI++ as published, which needs enough labels."""
         plain = self.groups is None and self.weights is None
         return self.is_fixed and plain and len(self.labelled) >= _ENOUGH
 
@@ -250,18 +257,17 @@ class Population:
     def remarks(self, whole: Domain) -> list[str]:
         """Say where labelled items are not such as intervals assume."""
         every = np.arange(len(self.labelled))
-        tables = features_of(self.items.rows)[None]
+        tables = _features_of(self.items.rows)[None]
         features = self._stand_ins(every, whole.sample, None, tables, np.zeros_like(every))
-        found = unlike_votes(features, whole.sample)
+        remarks = [] if features is None else _unlike_votes(features, whole.sample)
         if self.groups is not None and self.weights is None:
             size = np.bincount(self.groups)[self.groups]
-            of_sizes = unlike_sizes(size[self.labelled], float(size.mean()), whole.sample)
-            found += [] if of_sizes is None else [of_sizes]
+            remarks += _unlike_sizes(size[self.labelled], float(size.mean()), whole.sample)
         if whole.sample.n_groups < _FEW:
-            found.append(
+            remarks.append(
                 f"labels of fewer than {_FEW} groups: intervals were not tried out with so few"
             )
-        return found
+        return remarks
 
     def _stand_ins(
         self,
@@ -306,3 +312,72 @@ class Population:
             together = number + np.bincount(own, minlength=k)
             spread = np.cov(tables[0].T, fweights=together) * (1 / len(rows) + 1 / len(others))
         return Proxies(tables[fold, own], means[fold], shared, rest, names, spread)
+
+
+def _features_of(rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return margin, share of ties and number of votes of counts, as (k, 3)."""
+    minus, tie, plus = rows.reshape(len(rows), -1, 3).sum(axis=1).T
+    n = minus + tie + plus
+    votes = np.maximum(n, 1)
+    return np.stack([(plus - minus) / votes, tie / votes, n.astype(np.float64)], axis=1)
+
+
+def _unlike_sizes(
+    sizes: NDArray[np.int64], mean_of_all: float, sample: LabelledSample
+) -> list[str]:
+    """Say whether labelled items are of smaller or larger groups than items drawn by chance."""
+    mean = float(sample.weights @ sizes)
+    errors = sample.jackknifed(sample.deviations(sizes.astype(np.float64)))
+    error = float(np.sqrt(errors @ errors))
+    away = abs(mean - mean_of_all)
+    if away < 1e-9 * mean_of_all:
+        return []
+    if error > 0 and 2 * stats.t.sf(away / error, sample.degrees_of_freedom) >= _UNLIKE:
+        return []
+    return [
+        f"labelled items are of groups of {mean:.3g} items on the mean, all items of "
+        f"{mean_of_all:.3g}, as where one item of each group is labelled; such labels need the "
+        "probability by which each item was chosen"
+    ]
+
+
+def _unlike_votes(features: Proxies, sample: LabelledSample) -> list[str]:
+    """Say whether the mean features of labelled items are not those of the others."""
+    mean = sample.weights @ features.labelled
+    of_others = sample.weights @ features.means
+    pvalue = _hotelling(features, sample, mean - of_others)
+    (margin, ties, n), (margin_of_others, ties_of_others, n_of_others) = mean, of_others
+    remarks = []
+    if pvalue < _UNLIKE:
+        remarks.append(
+            f"labelled items are not like the others (p = {pvalue:.1g}): mean margin of "
+            f"votes {margin:+.2f} against {margin_of_others:+.2f}, share of tie votes "
+            f"{ties:.2f} against {ties_of_others:.2f}; intervals hold for items that were "
+            "chosen by chance, or with the probabilities by which they were chosen"
+        )
+    if abs(n - n_of_others) > _FEWER * max(n, n_of_others):
+        remarks.append(
+            f"labelled items have {n:.3g} votes on the mean and the others {n_of_others:.3g}, "
+            "so the judge's probabilities err in different ways; use as many votes of each"
+        )
+    return remarks
+
+
+def _hotelling(features: Proxies, sample: LabelledSample, away: NDArray[np.float64]) -> float:
+    """P-value of a difference of mean margins and shares of ties; 1 where it cannot be tested.
+
+    Hotelling (1931), with variances between groups.
+    """
+    columns = zip(features.labelled.T[:2], features.shared.T[:2], strict=True)
+    between = np.stack(
+        [sample.jackknifed(sample.deviations(own) - shared) for own, shared in columns], axis=1
+    )
+    rest = features.rest[:, :2]
+    covariance = between.T @ between + rest.T @ rest
+    rank = int(np.linalg.matrix_rank(covariance, hermitian=True))
+    degrees = sample.n_groups - rank
+    if rank == 0 or degrees < 1:
+        return 1.0
+    away = away[:2]
+    distance = float(away @ np.linalg.pinv(covariance, hermitian=True) @ away)
+    return float(stats.f.sf(distance * degrees / (rank * (sample.n_groups - 1)), rank, degrees))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from btdagg._core import InputError
 from btdagg._util.display import Drawn
@@ -15,66 +17,52 @@ from btdagg._util.readable import readable
 from btdagg._util.validation import (
     as_groups,
     as_integer,
+    as_losses,
     as_names,
     as_number,
-    as_numbers,
     as_outcomes,
     same_index,
     same_length,
 )
+from btdagg.estimates.items import AllItems, all_items, with_remarks
+from btdagg.estimates.mean import QUANTITIES, MeanEstimate, Quantities
 from btdagg.estimates.population import Domain, Population
 from btdagg.estimates.proxy import DistinctCounts, Predictor, as_any_counts, cross_fitted, fixed
-from btdagg.estimates.quantities import QUANTITIES, MeanEstimate, ends_of
+from btdagg.evaluation.significance import holm, t_pvalues
 from btdagg.model.intervals import as_level
+from btdagg.votes.labels import Labels
+from btdagg.votes.votes import Votes
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from btdagg.estimates.differences import Difference
-    from btdagg.estimates.items import AllItems
     from btdagg.model.prior import Prior
 
 
-def population_of(
-    counts: ArrayLike,
-    labels: ArrayLike,
-    groups: ArrayLike | None,
-    probabilities: ArrayLike | None,
-    model: Predictor | None,
-    prior: Prior | Literal["weak"],
-    seed: int,
-    *told: NDArray[Any],
-    sign: NDArray[np.int8] | None = None,
-) -> Population:
-    """Check what `estimate` takes, and return all items with the predictions of models.
+@readable
+@dataclass(frozen=True)
+class Difference:
+    """A difference of two means, with its interval.
 
-    `told`, (N,) arrays, is what else tells items apart, such as their systems, and `sign` has -1
-    for items to be turned so that all have the same side as A.
+    Attributes
+    ----------
+    value : float
+        The first less the second.
+    low, high : float
+        Its interval, which holds together with those of the other pairs.
+    standard_error : float
+    pvalue : float
+        Of no difference, corrected for the number of pairs.
     """
-    seed = as_integer(seed, "seed", 0)
-    array, outcomes = as_any_counts(counts), as_outcomes(labels)
-    same_length("labels", len(outcomes), "counts", len(array))
-    group = None if groups is None else as_groups(groups, "counts", len(outcomes))
-    labelled = np.flatnonzero(~np.isnan(outcomes[:, 0]))
-    n_groups = len(np.unique(labelled if group is None else group[labelled]))
-    if n_groups < 2:
-        what = "label" if group is None else "group with labels"
-        raise InputError(
-            f"labels has {n_groups} {what}{'' if n_groups == 1 else 's'}, expected at least 2"
-        )
-    weights = None
-    if probabilities is not None:
-        inverse = _inverse(probabilities, outcomes)
-        told, weights = (*told, inverse), inverse[labelled]
-    items, known = DistinctCounts.of(array), outcomes[labelled]
-    if model is None:
-        own = None if group is None else group[labelled]
-        numbers = numbered(own, [values[labelled] for values in told], len(labelled))
-        own_sign = None if sign is None else sign[labelled]
-        predictions = cross_fitted(items, labelled, known, numbers, prior, seed, own_sign)
-    else:
-        predictions = fixed(model, items.rows, len(labelled))
-    return Population(items, labelled, known, group, weights, predictions, model is not None)
+
+    value: float
+    low: float
+    high: float
+    standard_error: float
+    pvalue: float
+
+    def __str__(self) -> str:
+        return f"{self.value:+.3f} ({self.low:+.3f} to {self.high:+.3f}), p {self.pvalue:.2g}"
 
 
 @readable
@@ -115,21 +103,12 @@ class Estimates(Drawn):
         for their number (Holm). Groups with items of both values pair them. Values without two
         labelled groups have none.
         """
-        from btdagg.estimates.differences import differences_of
-
-        return differences_of(self._parts, self.level)
+        return _differences(self._parts, self.level)
 
     def labels_for(self, width: float, quantity: str = "net win rate") -> int | None:
         """How many labels, the present ones included, would make an interval so wide.
 
-        `None` if labelling every item would not be enough.
-
-        Parameters
-        ----------
-        width : float
-            From the low to the high end.
-        quantity : str
-            Key of `estimates`.
+        `None` if labelling every item would not be enough. `width` is from the low to the high end.
 
         Notes
         -----
@@ -137,35 +116,38 @@ class Estimates(Drawn):
         that comes from the items without labels grows as they become fewer. Judges and weights are
         taken to stay as they are.
         """
-        return self._whole.labels_for(as_width(width, quantity), quantity, self.level)
+        width, ends = as_number(width, "width"), self._whole.ends(self._known_quantity(quantity))
+        most = ends.greatest - ends.least
+        if not 0 < width < most:
+            expected = f"a number above 0 and below {most:g}"
+            raise InputError(argument="width", came=width, expected=expected)
+        return self._whole.fewest_labels(
+            quantity, self.level, lambda low, high: high - low <= width
+        )
 
     def labels_to_tell(self, bound: float, quantity: str = "net win rate") -> int | None:
         """How many labels would tell on which side of a bound a quantity is.
 
         They leave the bound outside of the interval, if the estimate stays as it is. `None` if
         labelling every item would not be enough.
-
-        Parameters
-        ----------
-        bound : float
-        quantity : str
-            Key of `estimates`.
         """
-        number = as_number(bound, "bound")
-        return self._whole.labels_to_tell(number, _as_quantity(quantity), self.level)
+        bound = as_number(bound, "bound")
+        return self._whole.fewest_labels(
+            self._known_quantity(quantity),
+            self.level,
+            lambda low, high: (low > bound) | (high < bound),
+        )
+
+    def _known_quantity(self, name: str) -> str:
+        if name not in self.estimates:
+            raise InputError(
+                argument="quantity", came=name, expected=f"one of {', '.join(self.estimates)}"
+            )
+        return name
 
     def __str__(self) -> str:
         lines = [f"{name} {estimate}" for name, estimate in self.estimates.items()]
         return "\n".join([*lines, *(f"remark: {text}" for text in self.remarks)])
-
-
-def as_width(width: float, quantity: str) -> float:
-    """Check the width of an interval: above 0 and below what the quantity can be."""
-    number, ends = as_number(width, "width"), ends_of(_as_quantity(quantity))
-    most = ends.greatest - ends.least
-    if not 0 < number < most:
-        raise InputError(f"width is {number:g}, expected a number above 0 and below {most:g}")
-    return number
 
 
 def estimate(
@@ -242,24 +224,22 @@ def estimate(
     --------
     >>> counts = [[0, 2, 6], [1, 6, 1], [7, 1, 0], [1, 1, 6], [2, 1, 5], [6, 2, 0], [0, 1, 7]] * 9
     >>> labels = [1, 0, -1, 1, None, None, None] * 9
-    >>> found = estimate(counts, labels)
-    >>> 0 < found.estimates["net win rate"].low < found.estimates["net win rate"].high < 1
+    >>> net = estimate(counts, labels).estimates["net win rate"]
+    >>> 0 < net.low < net.high < 1
     True
     """
     level = as_level(level)
-    if hasattr(labels, "unlabelled"):
+    if isinstance(labels, Labels):
         items = _of_tables(counts, labels, groups, probabilities, by)
         return estimate_items(items, model=model, prior=prior, level=level, seed=seed)
     same_index(counts=counts, labels=labels, groups=groups, probabilities=probabilities, by=by)
-    told: list[NDArray[np.int64]] = []
+    names, told = [], []
     if by is not None:
         names, numbers = _values_of(by, len(labels))  # type: ignore[arg-type]
-        told.append(numbers)
+        told = [numbers]
     population = population_of(counts, labels, groups, probabilities, model, prior, seed, *told)
     whole = population.domain()
-    parts: dict[Any, Domain] = {}
-    if by is not None:
-        parts = {name: population.domain(numbers == number) for number, name in enumerate(names)}
+    parts = {name: population.domain(told[0] == place) for place, name in enumerate(names)}
     return Estimates(
         whole.estimates(level),
         {name: part.estimates(level) for name, part in parts.items()},
@@ -275,72 +255,100 @@ def estimate(
 
 def estimate_items(items: AllItems, **options: Any) -> Estimates:
     """Estimate over items of tables; options are those of `estimate` that are no column."""
-    from btdagg.estimates.items import with_remarks
-
-    columns: dict[str, Any] = {
-        "groups": items.groups,
-        "probabilities": items.probabilities,
-        "by": items.by,
-    }
-    return with_remarks(estimate(items.counts, items.outcomes, **columns, **options), items.remarks)
+    columns = {name: getattr(items, name) for name in ("groups", "probabilities", "by")}
+    estimates = estimate(items.counts, items.outcomes, **columns, **options)
+    return with_remarks(estimates, items.remarks)
 
 
-def _of_tables(votes: Any, labels: Any, groups: Any, probabilities: Any, by: Any) -> AllItems:
+def _of_tables(votes: Any, labels: Labels, groups: Any, probabilities: Any, by: Any) -> AllItems:
     """Return the items of tables of votes and labels."""
-    from btdagg.estimates.items import all_items
-    from btdagg.votes.votes import Votes
-
     if not isinstance(votes, Votes):
         raise InputError(
             "labels are a table and counts an array: pass what read_votes returned, or an array of "
-            "labels with NaN where there is none"
+            "labels with NaN where there is none",
+            argument="counts",
         )
-    if groups is not None or probabilities is not None:
-        name = "groups" if groups is not None else "probabilities"
-        raise InputError(f"{name} is given with tables, which have a column for it")
+    for argument, values in (("groups", groups), ("probabilities", probabilities)):
+        if values is not None:
+            raise InputError(
+                f"{argument} is given with tables, which have a column for it", argument=argument
+            )
     if not isinstance(by, str | None):
-        raise InputError(f"by is {by!r}, expected the name of a column of the votes")
+        raise InputError(argument="by", came=by, expected="the name of a column of the votes")
     return all_items(votes, labels, by=by)
+
+
+def population_of(
+    counts: ArrayLike,
+    labels: ArrayLike,
+    groups: ArrayLike | None,
+    probabilities: ArrayLike | None,
+    model: Predictor | None,
+    prior: Prior | Literal["weak"],
+    seed: int,
+    *told: NDArray[Any],
+    sign: NDArray[np.int8] | None = None,
+    quantities: Quantities = QUANTITIES,
+) -> Population:
+    """Check what `estimate` takes, and return all items with the predictions of models.
+
+    `told`, (N,) arrays, is what else tells items apart, such as their systems, and `sign` has -1
+    for items to be turned so that all have the same side as A.
+    """
+    seed = as_integer(seed, "seed", 0)
+    array, outcomes = as_any_counts(counts), as_outcomes(labels)
+    same_length("labels", len(outcomes), "counts", len(array))
+    group = None if groups is None else as_groups(groups, "counts", len(outcomes))
+    labelled = np.flatnonzero(~np.isnan(outcomes[:, 0]))
+    own_group = None if group is None else group[labelled]
+    n_groups = len(np.unique(labelled if own_group is None else own_group))
+    if n_groups < 2:
+        what = "label" if group is None else "group with labels"
+        raise InputError(
+            f"labels has {n_groups} {what}{'' if n_groups == 1 else 's'}, expected at least 2",
+            argument="labels",
+        )
+    weights = None
+    if probabilities is not None:
+        inverse = _inverse(probabilities, outcomes)
+        told, weights = (*told, inverse), inverse[labelled]
+    items, outcomes = DistinctCounts.of(array), outcomes[labelled]
+    if model is None:
+        numbers = numbered(own_group, [values[labelled] for values in told], len(labelled))
+        own_sign = None if sign is None else sign[labelled]
+        predictions = cross_fitted(items, labelled, outcomes, numbers, prior, seed, own_sign)
+    else:
+        predictions = fixed(model, items.rows, len(labelled))
+    is_fixed = model is not None
+    return Population(quantities, items, labelled, outcomes, group, weights, predictions, is_fixed)
 
 
 def _remarks(whole: Domain, population: Population) -> tuple[str, ...]:
     """Return what a reader has to know before using the numbers."""
-    found = population.remarks(whole)
+    remarks = population.remarks(whole)
     still = [name for name, mean in whole.means.items() if mean.variance == 0]
     if still:
-        found.append(
+        remarks.append(
             f"all labelled groups have the same mean of {', '.join(still)}: how groups vary is not "
             "seen, and the interval is as if each group were one label"
         )
     if not whole.proxies:
         n = whole.n_items - whole.n_labels
-        found.append(
+        remarks.append(
             f"{n or 'no'} items are without a label, too few for the judge to add anything"
         )
-    return tuple(found)
-
-
-def _as_quantity(name: str) -> str:
-    if name not in QUANTITIES:
-        raise InputError(f"quantity is {name!r}, expected one of {', '.join(QUANTITIES)}")
-    return name
+    return tuple(remarks)
 
 
 def _inverse(probabilities: ArrayLike, outcomes: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return one over the probability of each item to be labelled."""
-    array = as_numbers(probabilities, "probabilities").astype(np.float64)
-    if array.ndim != 1:
-        raise InputError(f"probabilities has shape {array.shape}, expected ({len(outcomes)},)")
+    array = as_losses(probabilities, "probabilities", "(n,)")
     same_length("probabilities", len(array), "counts", len(outcomes))
-    unlabelled = np.isnan(outcomes[:, 0])
-    good = ((array > 0) & (array <= 1)) | (np.isnan(array) & unlabelled)
+    good = ((array > 0) & (array <= 1)) | (np.isnan(array) & np.isnan(outcomes[:, 0]))
     if not good.all():
         row = int(np.argmin(good))
-        has = "could never have a label" if unlabelled[row] else "has a label"
-        raise InputError(
-            f"probabilities[{row}] is {array[row]:g} and the item {has}, expected a number above "
-            "0 and at most 1"
-        )
+        expected = "a number above 0 and at most 1"
+        raise InputError(argument="probabilities", row=row, came=array[row], expected=expected)
     return np.asarray(1 / array)
 
 
@@ -351,3 +359,78 @@ def _values_of(by: ArrayLike, n_items: int) -> tuple[list[Any], NDArray[np.int64
     names = np.empty(int(numbers.max()) + 1, dtype=values.dtype)
     names[numbers] = values
     return names.tolist(), numbers
+
+
+def _differences(
+    parts: Mapping[Any, Domain], level: float
+) -> dict[tuple[Any, Any], dict[str, Difference]]:
+    """Compare every two domains that each have labels of two groups.
+
+    Intervals are put together from those of the two means, which stay inside and need not be
+    symmetric (MOVER: Zou and Donner, 2008), and allow for their correlation. Degrees of freedom are
+    Satterthwaite's.
+    """
+    parts = {value: part for value, part in parts.items() if part.sample.n_groups > 1}
+    if len(parts) < 2:
+        return {}
+    values, domains = list(parts), list(parts.values())
+    first, second = np.triu_indices(len(parts), 1)
+    level_of_pair = 1 - (1 - level) / len(first)
+    pairs = [(values[i], values[j]) for i, j in zip(first.tolist(), second.tolist(), strict=True)]
+    differences: dict[tuple[Any, Any], dict[str, Difference]] = {pair: {} for pair in pairs}
+    degrees = np.array([part.degrees_of_freedom for part in domains])
+    own_degrees = np.array([part.sample.degrees_of_freedom for part in domains])
+    for quantity in domains[0].quantities:
+        means = [part.means[quantity] for part in domains]
+        value = np.clip([mean.value for mean in means], *domains[0].ends(quantity))
+        limits = np.array(
+            [part.limits(quantity, part.means[quantity], level_of_pair) for part in domains]
+        )
+        down, up = value - limits[:, 0], limits[:, 1] - value
+        covariance = _covariances(domains, quantity)[first, second]
+        variance = np.array([mean.variance for mean in means])
+        product = np.sqrt(variance[first] * variance[second])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            r = np.clip(np.where(product > 0, covariance / product, 0.0), -1.0, 1.0)
+            both = variance[first] + variance[second]
+            spread = variance[first] ** 2 / degrees[first] + variance[second] ** 2 / degrees[second]
+            freedom = np.where(spread > 0, both**2 / spread, np.inf)
+            away = value[first] - value[second]
+            error = np.sqrt(np.maximum(both - 2 * covariance, 0.0))
+        # Without any spread the signs of the groups of the smaller domain are all there is.
+        fewest = np.minimum(own_degrees[first], own_degrees[second])
+        p = holm(t_pvalues(away, error, np.where(error > 0, freedom, fewest)))
+        low, high = (
+            away - _both(down[first], up[second], r),
+            away + _both(up[first], down[second], r),
+        )
+        rows = np.stack([away, low, high, error, p], axis=1).tolist()
+        for pair, row in zip(pairs, rows, strict=True):
+            differences[pair][quantity] = Difference(*row)
+    return differences
+
+
+def _both(
+    half: NDArray[np.float64], other: NDArray[np.float64], r: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Half-width of a difference of two correlated means, from theirs."""
+    return np.sqrt(np.maximum(half**2 + other**2 - 2 * r * half * other, 0.0))
+
+
+def _covariances(parts: list[Domain], quantity: str) -> NDArray[np.float64]:
+    """Covariances of the means of domains, (domains, domains), by the groups that they share."""
+    names, errors, rows = [], [], []
+    for row, part in enumerate(parts):
+        mean = part.means[quantity]
+        own = [(part.sample.names, mean.errors)]
+        if quantity in part.proxies and len(part.proxies[quantity].names):
+            proxies = part.proxies[quantity]
+            own.append((proxies.names, mean.weight * proxies.rest))
+        names += [groups for groups, _ in own]
+        errors += [of_groups for _, of_groups in own]
+        rows += [np.full(len(groups), row) for groups, _ in own]
+    column = np.concatenate(names)
+    size = (len(parts), int(column.max()) + 1)
+    matrix = csr_array((np.concatenate(errors), (np.concatenate(rows), column)), shape=size)
+    covariances: NDArray[np.float64] = (matrix @ matrix.T).toarray()
+    return covariances

@@ -14,8 +14,7 @@ from btdagg._util.folds import deal
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_whole_counts
 from btdagg.model.calibration_set import CalibrationWarning
-from btdagg.model.davidson import DavidsonModel
-from btdagg.model.panel import PanelModel, as_panel_counts
+from btdagg.model.panel import as_panel_counts
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -36,10 +35,10 @@ class Predictor(Protocol):
 
 def as_any_counts(counts: ArrayLike) -> NDArray[np.int64]:
     """Return counts of a judge, (n, 3), or of a panel, (n, judges, 3)."""
-    known = as_panel_counts(counts) if np.ndim(counts) == 3 else as_whole_counts(counts)
-    if not len(known):
-        raise InputError("counts is empty, expected at least one item")
-    return known.astype(np.int64)
+    array = as_panel_counts(counts) if np.ndim(counts) == 3 else as_whole_counts(counts)
+    if not len(array):
+        raise InputError("counts is empty, expected at least one item", argument="counts")
+    return array.astype(np.int64)
 
 
 @readable
@@ -83,23 +82,15 @@ class Predictions:
 
 def fixed(model: Predictor, rows: NDArray[np.int64], n_labels: int) -> Predictions:
     """Predict by a model that was there before the labels."""
-    if not hasattr(model, "predict_proba"):
+    table = np.asarray(model.predict_proba(rows), dtype=np.float64)
+    good = table.shape == (len(rows), 3) and bool((table >= 0).all())
+    if not good or np.abs(table.sum(axis=1) - 1).max() > _ROUNDING:
         raise InputError(
-            f"model is of type {type(model).__name__}, expected a DavidsonModel, a PanelModel or "
-            "something else with predict_proba"
+            "predict_proba of model returned no probabilities of B, tie and A, expected (n, 3) of "
+            "numbers that add up to 1",
+            argument="model",
         )
-    if rows.ndim == 3 and isinstance(model, DavidsonModel):
-        raise InputError("model is of one judge and counts are of several, expected a PanelModel")
-    if rows.ndim == 2 and isinstance(model, PanelModel):
-        raise InputError("model is a panel's and counts are of one judge, expected (N, judges, 3)")
-    found = np.asarray(model.predict_proba(rows), dtype=np.float64)
-    good = found.shape == (len(rows), 3) and bool((found >= 0).all())
-    if not good or np.abs(found.sum(axis=1) - 1).max() > _ROUNDING:
-        raise InputError(
-            f"predict_proba of model returned no probabilities of B, tie and A for {len(rows)} "
-            "distinct rows of counts, expected (n, 3) of numbers that add up to 1"
-        )
-    return Predictions(found[None], np.zeros(n_labels, dtype=np.int64))
+    return Predictions(table[None], np.zeros(n_labels, dtype=np.int64))
 
 
 def cross_fitted(
@@ -113,20 +104,9 @@ def cross_fitted(
 ) -> Predictions:
     """Calibrate on all labels but those of one fold, for each fold of whole groups.
 
-    Parameters
-    ----------
-    items : DistinctCounts
-    labelled : (n,) array of int
-        Numbers of the labelled items.
-    outcomes : (n, 3) array
-        Shares of the raters of each for B, tie and A.
-    groups : (n,) array of int
-        Their groups, as numbers from 0; at least two.
-    prior : Prior or "weak"
-    seed : int
-        Of the folds.
-    sign : (n,) array of -1 and 1, optional
-        -1 for items whose sides are swapped where folds are dealt.
+    `labelled` are the numbers, (n,), of the labelled items, `outcomes`, (n, 3), the shares of their
+    raters for B, tie and A, and `groups` their groups as numbers from 0. Where folds are dealt, the
+    sides of items whose `sign` is -1 are swapped.
     """
     from btdagg.model.calibration import calibrate
     from btdagg.model.panel import calibrate_panel
@@ -147,13 +127,13 @@ def cross_fitted(
         warnings.simplefilter("ignore", CalibrationWarning)
         for number in range(n_folds):
             seen = fold[row] != number
-            given = counts[seen], labels[seen]
+            own = counts[seen], labels[seen]
             model: Predictor
             if is_panel:
                 of_panel = {"weights": weights[seen], "groups": groups[row][seen]}
-                model = calibrate_panel(*given, **of_panel).model
+                model = calibrate_panel(*own, **of_panel).model
             else:
-                model = calibrate(*given, weights=weights[seen], prior=prior).model
+                model = calibrate(*own, weights=weights[seen], prior=prior).model
             tables[number] = model.predict_proba(items.rows)
     return Predictions(tables, fold)
 

@@ -103,8 +103,8 @@ def choose(
     Raises
     ------
     InputError
-        If shapes disagree, a count is invalid, an id comes twice, all items are of one group, or
-        `n` is more than there are, or fewer than there are strata.
+        If shapes disagree, a count is invalid, an id comes twice, or `n` is more than there are, or
+        fewer than there are strata.
 
     Notes
     -----
@@ -132,7 +132,7 @@ def choose(
     True
     """
     if design not in DESIGNS:
-        raise InputError(f"design is {design!r}, expected {' or '.join(DESIGNS)}")
+        raise InputError(argument="design", came=design, expected=" or ".join(DESIGNS))
     seed, n = as_integer(seed, "seed", 0), as_integer(n, "n", 1)
     same_index(counts=counts, ids=ids, groups=groups)
     if isinstance(counts, CountsItself):
@@ -147,20 +147,15 @@ def choose(
         what, units = "groups", as_groups(groups, "counts", len(array))
         keys = np.empty(int(units.max()) + 1, dtype=object)
         keys[units] = np.asarray(groups)
-        if len(keys) < 2:
-            raise InputError(f"groups has {keys[0]!r} alone, expected at least two groups")
         array = np.stack([np.bincount(units, column) for column in array.T], axis=1)
     strata = _strata_of(array) if design == "stratified" else np.full(len(array), WHOLE, object)
     if n > len(array):
-        raise InputError(
-            f"n is {n}, expected at most {len(array)}, as many as there are {what}", argument="n"
-        )
+        expected = f"at most {len(array)}, as many as there are {what}"
+        raise InputError(argument="n", came=n, expected=expected)
     order, stratum, sizes = _drawn(keys, strata, seed)
     if n < len(sizes):
-        raise InputError(
-            f"n is {n}, expected at least {len(sizes)}, one of the {what} of each stratum",
-            argument="n",
-        )
+        expected = f"at least {len(sizes)}, one of the {what} of each stratum"
+        raise InputError(argument="n", came=n, expected=expected)
     drawn = order[:n]
     share = np.bincount(stratum[drawn], minlength=len(sizes)) / sizes
     place = np.full(len(array), len(array))
@@ -178,7 +173,7 @@ def _names_of(ids: ArrayLike, n_items: int) -> NDArray[Any]:
     values, first = np.unique(names.astype(str), return_index=True)
     if len(values) < len(names):
         row = int(np.setdiff1d(np.arange(len(names)), first)[0])
-        raise InputError(f"ids[{row}] is {str(names[row])!r}, which stands there before")
+        raise InputError(argument="ids", row=row, came=names[row], expected="each once")
     return names
 
 

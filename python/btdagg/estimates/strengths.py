@@ -1,17 +1,19 @@
-"""Strengths of systems over all items, from a few labels and a proxy of every item; their tests."""
+"""Davidson strengths of systems over all items, from a few labels and a proxy of every item."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import stats
-from scipy.optimize import brentq
-from scipy.sparse import csr_array, hstack
+from scipy import optimize, stats
+from scipy.sparse import csr_array, diags_array, hstack
+from scipy.sparse.csgraph import connected_components
 
+from btdagg._core import InputError
 from btdagg._util.readable import readable
-from btdagg.estimates.davidson import PairStatistics, SystemPairs
 from btdagg.estimates.mean import LabelledSample, tuned_weights
 from btdagg.evaluation.significance import t_pvalues
 from btdagg.model.intervals import ParameterInterval
@@ -19,13 +21,199 @@ from btdagg.model.intervals import ParameterInterval
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from btdagg.estimates.mean import MeanEstimate
     from btdagg.estimates.population import Population
-    from btdagg.estimates.quantities import MeanEstimate
 
 _N_TUNINGS = 2
+_N_POLISHES = 6
+_LONGEST_STEP, _FAR = 1e-6, 10.0  # of a fit that has come to a minimum, and of one that never will
 _ROUNDING = 1e-24  # of a variance
 _WIDEST = 600.0  # of a logarithm whose exponential is finite
-_ALIKE = "labelled groups are all alike"
+
+
+@readable
+@dataclass(frozen=True, eq=False)
+class SystemPairs:
+    """Pairs of systems that are compared.
+
+    Attributes
+    ----------
+    first, second : (P,) arrays of int
+        Systems of each pair, as numbers from 0; the first is the lower.
+    names : sequence
+        Names of all systems, (S,).
+    """
+
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+    names: Sequence[Any]
+
+    @cached_property
+    def design(self) -> Any:
+        """Half the difference of strengths of each pair, as a sparse (P, S) matrix."""
+        n, rows = len(self.first), np.arange(len(self.first))
+        values = np.repeat([0.5, -0.5], n)
+        places = np.concatenate([rows, rows]), np.concatenate([self.first, self.second])
+        return csr_array((values, places), shape=(n, len(self.names)))
+
+    def expected(self, parameters: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Expected margin (wins of the first less wins of the second) and ties, (P, 2).
+
+        Parameters, (S + 1,), are strengths and the logarithm of the tie parameter: minus infinity
+        where ties cannot be.
+        """
+        half = self.design @ parameters[:-1]
+        total = _log_total(half, parameters[-1])
+        first, second = np.exp(half - total), np.exp(-half - total)
+        return np.stack([first - second, np.exp(parameters[-1] - total)], axis=1)
+
+
+@readable
+@dataclass(frozen=True, eq=False)
+class PairStatistics:
+    """Sufficient statistics of the Davidson model.
+
+    Attributes
+    ----------
+    pairs : SystemPairs
+    n : (P,) array
+        Comparisons of each pair, or their share; not negative.
+    sums : (P, 2) array
+        Sum of margins (win of the first +1, of the second -1), and of ties.
+    source : str
+        What they are of, for errors.
+    """
+
+    pairs: SystemPairs
+    n: NDArray[np.float64]
+    sums: NDArray[np.float64]
+    source: str = "labels"
+
+    def loss(self, parameters: NDArray[np.float64]) -> float:
+        """Negative log-likelihood; see `SystemPairs.expected` for the parameters."""
+        half, eta = self.pairs.design @ parameters[:-1], parameters[-1]
+        of_ties = 0.0 if np.isneginf(eta) else eta * self.sums[:, 1].sum()
+        return float(self.n @ _log_total(half, eta) - self.sums[:, 0] @ half - of_ties)
+
+    def gradient(self, parameters: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Gradient of the loss, (S + 1,)."""
+        away = self.n[:, None] * self.pairs.expected(parameters) - self.sums
+        return np.append(away[:, 0] @ self.pairs.design, away[:, 1].sum())
+
+    def hessian(self, parameters: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Hessian of the loss, (S + 1, S + 1)."""
+        design = self.pairs.design
+        margin, tie = self.pairs.expected(parameters).T
+        n_systems = len(parameters) - 1
+        hessian = np.empty((n_systems + 1, n_systems + 1))
+        of_margins = diags_array(self.n * (1 - tie - margin**2))
+        hessian[:-1, :-1] = (design.T @ of_margins @ design).toarray()
+        hessian[-1, :-1] = hessian[:-1, -1] = -(self.n * margin * tie) @ design
+        hessian[-1, -1] = self.n @ (tie * (1 - tie))
+        return hessian
+
+    def inverse_hessian(self, parameters: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Inverse of the Hessian where strengths sum to 0, and ties may be impossible."""
+        n_systems = len(parameters) - 1
+        free = n_systems + int(np.isfinite(parameters[-1]))
+        anchored = _anchored(self.hessian(parameters)[:free, :free], n_systems)
+        inverse = np.zeros((n_systems + 1, n_systems + 1))
+        inverse[:free, :free] = np.linalg.inv(anchored)
+        inverse[:n_systems, :n_systems] -= 1.0
+        return inverse
+
+    def fit(self) -> NDArray[np.float64]:
+        """Return the parameters of maximum likelihood, with strengths that sum to 0.
+
+        Without ties this is the model of Bradley and Terry, and the logarithm of the tie parameter
+        is minus infinity. Systems that no comparison connects, that won or lost everything, or that
+        only tied, are an `InputError`.
+        """
+        self._check_connected()
+        n_systems = len(self.pairs.names)
+        ties, total = float(self.sums[:, 1].sum()), float(self.n.sum())
+        rounding = 1e-12 * total
+        if ties > total - rounding:
+            raise InputError(
+                f"by the {self.source}, all comparisons are ties, expected wins and losses to tell "
+                "systems by"
+            )
+        free = n_systems + int(ties > rounding)
+
+        def whole(x: NDArray[np.float64]) -> NDArray[np.float64]:
+            return x if free > n_systems else np.append(x, -np.inf)
+
+        def hessian(x: NDArray[np.float64]) -> NDArray[np.float64]:
+            return _anchored(self.hessian(whole(x))[:free, :free] / total, n_systems)
+
+        def gradient(x: NDArray[np.float64]) -> NDArray[np.float64]:
+            gradient = self.gradient(whole(x))[:free] / total
+            gradient[:n_systems] += x[:n_systems].mean() / n_systems
+            return gradient
+
+        def loss(x: NDArray[np.float64]) -> float:
+            return self.loss(whole(x)) / total + float(x[:n_systems].mean()) ** 2 / 2
+
+        options = {"method": "trust-exact", "options": {"gtol": 1e-7}}
+        start = optimize.minimize(loss, np.zeros(free), jac=gradient, hess=hessian, **options).x
+        x, step = start, np.inf
+        for _ in range(_N_POLISHES):
+            try:
+                moved = np.linalg.solve(hessian(x), gradient(x))
+            except np.linalg.LinAlgError:
+                break
+            x, step = x - moved, float(np.abs(moved).max())
+            if not step < _FAR:
+                break
+        # Towards a minimum steps become shorter; towards infinity they do not.
+        if not step < _LONGEST_STEP:
+            raise InputError(self._separation(start[:n_systems]))
+        x[:n_systems] -= x[:n_systems].mean()
+        return whole(x)
+
+    def _check_connected(self) -> None:
+        compared = self.n > 0
+        n = len(self.pairs.names)
+        places = self.pairs.first[compared], self.pairs.second[compared]
+        number, part = connected_components(
+            csr_array((np.ones(int(compared.sum())), places), shape=(n, n)), directed=False
+        )
+        if number > 1:
+            smallest = int(np.argmin(np.bincount(part)))
+            raise InputError(
+                f"by the {self.source}, {self._named(part == smallest)} compared with none of the "
+                "other systems, and strengths have no common scale"
+            )
+
+    def _separation(self, strengths: NDArray[np.float64]) -> str:
+        """Say which systems won or lost everything: a gap without end is above or below them."""
+        order = np.argsort(strengths)
+        gap = int(np.argmax(np.diff(strengths[order]))) + 1
+        is_top = 2 * gap >= len(order)
+        extreme = np.zeros(len(order), dtype=np.bool_)
+        extreme[order[gap:] if is_top else order[:gap]] = True
+        return (
+            f"by the {self.source}, {self._named(extreme)} without a "
+            f"{'loss' if is_top else 'win'} or tie against the other systems, and strengths have "
+            "no finite estimate: label more of these items"
+        )
+
+    def _named(self, which: NDArray[np.bool_]) -> str:
+        names = [repr(self.pairs.names[place]) for place in np.flatnonzero(which).tolist()]
+        shown = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+        return f"system {shown} is" if len(names) == 1 else f"systems {shown} are"
+
+
+def _log_total(half: NDArray[np.float64], eta: float) -> NDArray[np.float64]:
+    total: NDArray[np.float64] = np.logaddexp(np.logaddexp(half, -half), eta)
+    return total
+
+
+def _anchored(hessian: NDArray[np.float64], n_systems: int) -> NDArray[np.float64]:
+    """Add the Hessian of half the square of the mean strength, which makes it positive definite."""
+    anchored = hessian.copy()
+    anchored[:n_systems, :n_systems] += 1 / n_systems**2
+    return anchored
 
 
 @readable
@@ -63,14 +251,8 @@ class Comparisons:
     ) -> Any:
         """Sum the scores of items by group, sparse (groups, S + 1).
 
-        Parameters
-        ----------
-        rows : (k,) array of int
-            Numbers of the items.
-        away : (k, 2) array
-            Expected less seen margin and ties, which may be weighted.
-        groups : (k,) array of int
-        n_groups : int
+        `rows` are the numbers of k items, `groups` their groups, and `away`, (k, 2), their expected
+        less seen margin and ties, which may be weighted.
         """
         shape = n_groups, len(self.pairs.first)
         of_pairs = csr_array((away[:, 0], (groups, self.pair[rows])), shape=shape)
@@ -126,13 +308,17 @@ class Standings:
         """Return the interval of each strength, by Student's t."""
         errors = _errors_of(self.covariance.diagonal())
         halves = stats.t.ppf((1 + level) / 2, degrees_of_freedom) * errors
-        found = []
-        for place, value in enumerate(self.strengths.tolist()):
+        intervals = []
+        for place, (value, half) in enumerate(
+            zip(self.strengths.tolist(), halves.tolist(), strict=False)
+        ):
+            interval = ParameterInterval(value, value - half, value + half)
             if place == self.reference:
-                found.append(ParameterInterval(0.0, 0.0, 0.0, "baseline"))
-            else:
-                found.append(_interval(value, float(halves[place])))
-        return found
+                interval = ParameterInterval(0.0, 0.0, 0.0, "baseline")
+            elif half == 0:
+                interval = ParameterInterval(value, np.nan, np.nan, "labelled groups are all alike")
+            intervals.append(interval)
+        return intervals
 
     def tie_parameter(
         self, ties: MeanEstimate, pairs: SystemPairs, items: NDArray[np.int64]
@@ -141,16 +327,8 @@ class Standings:
 
         Where ties are rare nu is far from normal on any scale and its sandwich variance is a guess,
         while the interval of a share holds. At given strengths nu increases with the share of ties.
-        Those that were found differ by more than the true ones do, by the variance of their
-        differences, which is taken off.
-
-        Parameters
-        ----------
-        ties : MeanEstimate
-            Share of ties over all items.
-        pairs : SystemPairs
-        items : (P,) array
-            Items of each pair.
+        Estimated strengths differ by more than the true ones do, by the variance of their
+        differences, which is subtracted. `items`, (P,), are the numbers of items of each pair.
         """
         value = float(np.exp(self.parameters[-1]))
         design = pairs.design
@@ -165,7 +343,7 @@ class Standings:
 
             if share <= 0:
                 return 0.0
-            return np.inf if share >= 1 else float(np.exp(brentq(away, -_WIDEST, _WIDEST)))
+            return np.inf if share >= 1 else float(np.exp(optimize.brentq(away, -_WIDEST, _WIDEST)))
 
         low, high = nu_of(ties.low), nu_of(ties.high)
         return ParameterInterval(
@@ -183,27 +361,13 @@ class Standings:
 
 def _errors_of(variances: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return standard errors, 0 where a variance is nothing but rounding."""
-    found: NDArray[np.float64] = np.sqrt(np.where(variances > _ROUNDING, variances, 0.0))
-    return found
-
-
-def _interval(value: float, half: float) -> ParameterInterval:
-    if half == 0:
-        return ParameterInterval(value, np.nan, np.nan, _ALIKE)
-    return ParameterInterval(value, value - half, value + half)
+    return np.asarray(np.sqrt(np.where(variances > _ROUNDING, variances, 0.0)))
 
 
 def corrected_strengths(
     population: Population, sample: LabelledSample, comparisons: Comparisons
 ) -> Standings:
     """Return prediction-powered strengths of all systems, and their covariance by groups.
-
-    Parameters
-    ----------
-    population : Population
-    sample : LabelledSample
-        All labelled items.
-    comparisons : Comparisons
 
     Notes
     -----
@@ -263,9 +427,9 @@ class _Corrected:
         # Mean margin and ties of each pair by each model, (folds, pairs, 2).
         where = comparisons.pair[self.others], place[self.others]
         shape = len(comparisons.pairs.first), tables.shape[1]
-        each = np.full(len(self.others), 1 / len(self.others))
-        turned_rows = csr_array((each * sign[self.others], where), shape=shape)
-        rows = csr_array((each, where), shape=shape)
+        share = np.full(len(self.others), 1 / len(self.others))
+        turned_rows = csr_array((share * sign[self.others], where), shape=shape)
+        rows = csr_array((share, where), shape=shape)
         self.means = np.stack(
             [(turned_rows @ tables[..., 0].T).T, (rows @ tables[..., 1].T).T], axis=-1
         )
@@ -286,15 +450,15 @@ class _Corrected:
 
     def statistics(self, weights: NDArray[np.float64]) -> PairStatistics:
         """Corrected statistics where the proxy has some weight in each group of the sample."""
-        own, each = self.sample.weights, weights[self.sample.groups]
-        n = self._by_pair(own * (1 - each))
-        away = self.seen - each[:, None] * self.predicted
+        own, of_item = self.sample.weights, weights[self.sample.groups]
+        n = self._by_pair(own * (1 - of_item))
+        away = self.seen - of_item[:, None] * self.predicted
         sums = np.stack([self._by_pair(own * column) for column in away.T], axis=1)
         source = "labels"
-        if each.any():
+        if of_item.any():
             source = "labels and corrected votes"
-            n = n + each @ own * self.n_others
-            of_fold = np.bincount(self.fold, own * each, len(self.means))
+            n = n + of_item @ own * self.n_others
+            of_fold = np.bincount(self.fold, own * of_item, len(self.means))
             sums = sums + np.einsum("f,fpc->pc", of_fold, self.means)
         return PairStatistics(self.comparisons.pairs, n, sums, source)
 
@@ -310,13 +474,11 @@ class _Corrected:
 
         def deviations(values: NDArray[np.float64]) -> NDArray[np.float64]:
             away = own[:, None] * (expected[self.pair] - values)
-            each = self.comparisons.scores(
+            scores = self.comparisons.scores(
                 self.labelled, away, self.sample.groups, self.sample.n_groups
             ).toarray()
-            found: NDArray[np.float64] = each - np.outer(
-                self.sample.sums(np.ones(len(own))), each.sum(axis=0)
-            )
-            return found
+            shares = self.sample.sums(np.ones(len(own)))
+            return np.asarray(scores - np.outer(shares, scores.sum(axis=0)))
 
         of_labels, of_proxies = deviations(self.seen), deviations(self.predicted)
         n_parameters = len(parameters)

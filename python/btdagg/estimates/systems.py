@@ -10,19 +10,20 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg._util.display import Drawn
 from btdagg._util.readable import readable
-from btdagg._util.validation import as_names, is_missing, same_index, same_length
+from btdagg._util.validation import as_groups, as_names, same_index
 from btdagg.estimates.prediction_powered import population_of
 from btdagg.estimates.proxy import DistinctCounts, Predictions
 from btdagg.estimates.strengths import Comparisons, Standings, corrected_strengths
 from btdagg.evaluation.significance import holm, rank_clusters, statistically_tied
 from btdagg.model.intervals import ParameterInterval, as_level
+from btdagg.votes.labels import Labels
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from btdagg.estimates.mean import MeanEstimate
     from btdagg.estimates.population import Domain, Population
     from btdagg.estimates.proxy import Predictor
-    from btdagg.estimates.quantities import MeanEstimate
     from btdagg.model.prior import Prior
 
 
@@ -97,15 +98,10 @@ class SystemEstimates(Drawn):
     remarks: tuple[str, ...]
 
     def __str__(self) -> str:
-        rows = [("rank", "system", "labels", "win rate", "strength")]
-        for name, one in self.systems.items():
-            rate = "-" if one.win_rate is None else str(one.win_rate)
-            strength = str(one.strength)
-            rows.append((str(one.rank), str(name), str(one.n_labels), rate, strength))
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in rows
+            f"{system.rank} {name}: strength {system.strength}"
+            + ("" if system.win_rate is None else f", win rate {system.win_rate}")
+            for name, system in self.systems.items()
         ]
         lines.append(f"tie parameter {self.tie_parameter}")
         return "\n".join([*lines, *(f"remark: {text}" for text in self.remarks)])
@@ -179,32 +175,26 @@ def estimate_systems(
     >>> counts = [[0, 2, 6], [1, 6, 1], [7, 1, 0], [5, 2, 1], [1, 1, 6], [1, 2, 5]] * 12
     >>> labels = [1, 0, -1, -1, 1, 1, None, None, None, None, None, None] * 6
     >>> a, b = ["x", "x", "y"] * 24, ["y", "z", "z"] * 24
-    >>> found = estimate_systems(counts, labels, a, b)
-    >>> list(found.systems)
+    >>> list(estimate_systems(counts, labels, a, b).systems)
     ['x', 'y', 'z']
     """
     level = as_level(level)
-    if hasattr(labels, "unlabelled"):
+    if isinstance(labels, Labels):
         raise InputError(
-            "labels are a table, expected an array with a label or NaN for every row of counts"
+            "labels are a table, expected an array with a label or NaN for every row of counts",
+            argument="labels",
         )
     columns = {"system_a": system_a, "system_b": system_b, "groups": groups}
     same_index(counts=counts, labels=labels, probabilities=probabilities, **columns)
     names, a, b = _systems_of(system_a, system_b, len(labels))  # type: ignore[arg-type]
     if baseline is not None and baseline not in names:
-        raise InputError(f"baseline is {baseline!r}, expected one of the systems {_listed(names)}")
+        expected = f"one of the systems {_listed(names)}"
+        raise InputError(argument="baseline", came=baseline, expected=expected)
     reference = None if baseline is None else names.index(baseline)
     comparisons = Comparisons.of(a, b, names)
+    pair, sign = comparisons.pair, comparisons.sign
     population = population_of(
-        counts,
-        labels,
-        groups,
-        probabilities,
-        model,
-        prior,
-        0,
-        comparisons.pair,
-        sign=comparisons.sign,
+        counts, labels, groups, probabilities, model, prior, 0, pair, sign=sign
     )
     whole = population.domain()
     fitted = corrected_strengths(population, whole.sample, comparisons).relative_to(reference)
@@ -213,36 +203,31 @@ def estimate_systems(
     pvalues = holm(fitted.pvalues(degrees_of_freedom))
     ranks = rank_clusters(-strengths, pvalues, 1 - level)
     tied = statistically_tied(-strengths, pvalues, 1 - level)
-    known = np.zeros(len(a), dtype=np.bool_)
-    known[population.labelled] = True
+    is_labelled = np.zeros(len(a), dtype=np.bool_)
+    is_labelled[population.labelled] = True
     systems = {}
     order = np.argsort(-strengths, kind="stable")
     for system in order.tolist():
         mine = (a == system) | (b == system)
-        against = mine
-        if reference is not None:
-            against = mine & ((a == reference) | (b == reference))
         rate = None
         if system != reference:
+            against = mine if reference is None else mine & ((a == reference) | (b == reference))
             rate = _turned_domain(population, against, b == system).estimates(level)["win rate"]
         systems[names[system]] = SystemEstimate(
             int(mine.sum()),
-            int((mine & known).sum()),
+            int((mine & is_labelled).sum()),
             rate,
             intervals[system],
             int(ranks[system]),
             bool(tied[system]),
         )
-    ordered = np.ix_(order, order)
+    n_of_pairs = np.bincount(pair)
+    ties = whole.estimates(level)["tie"]
     return SystemEstimates(
         systems,
-        fitted.tie_parameter(
-            whole.estimates(level)["tie"],
-            comparisons.pairs,
-            np.bincount(comparisons.pair).astype(np.int64),
-        ),
-        pvalues[ordered],
-        fitted.covariance[:-1, :-1][ordered],
+        fitted.tie_parameter(ties, comparisons.pairs, n_of_pairs),
+        pvalues[np.ix_(order, order)],
+        fitted.covariance[np.ix_(order, order)],
         fitted.weight,
         baseline,
         whole.n_items,
@@ -257,29 +242,18 @@ def _systems_of(
     system_a: ArrayLike, system_b: ArrayLike, n_items: int
 ) -> tuple[list[Any], NDArray[np.int64], NDArray[np.int64]]:
     """Return names of all systems in order, and the numbers of the two of each item."""
-    columns = []
+    both: list[Any] = []
     for argument, values in (("system_a", system_a), ("system_b", system_b)):
-        names = as_names(values, argument).tolist()
-        same_length(argument, len(names), "counts", n_items)
-        for missing in filter(is_missing, set(names)):
-            row = next(row for row, name in enumerate(names) if name is missing)
-            raise InputError(f"{argument}[{row}] is {missing}, expected a system for every item")
-        columns.append(names)
-    try:
-        systems = sorted({*columns[0], *columns[1]})
-    except TypeError:
-        raise InputError(
-            "system_a and system_b mix values that cannot be compared, expected names of one type"
-        ) from None
-    number = {name: place for place, name in enumerate(systems)}
-    a, b = (np.array([number[name] for name in names], dtype=np.int64) for names in columns)
+        as_groups(values, "counts", n_items, argument)  # there is one for every item
+        both += as_names(values, argument).tolist()
+    objects = np.array(both, dtype=object)
+    numbers = as_groups(objects, "both", len(both), "system_a and system_b")
+    a, b = numbers.reshape(2, -1)
     if (a == b).any():
         row = int(np.argmax(a == b))
-        raise InputError(
-            f"system_b[{row}] is {systems[b[row]]!r} as system_a[{row}] is, expected two systems "
-            "for every item"
-        )
-    return systems, a, b
+        expected = "another system than system_a"
+        raise InputError(argument="system_b", row=row, came=both[row], expected=expected)
+    return sorted(set(both)), a, b
 
 
 def _turned_domain(
@@ -310,27 +284,24 @@ def _remarks(
     systems: dict[Any, SystemEstimate], fitted: Standings, population: Population, whole: Domain
 ) -> tuple[str, ...]:
     """Return what a reader has to know before using the numbers."""
-    found = population.remarks(whole)
-    bare = [name for name, one in systems.items() if one.n_labels < 2]
+    remarks = population.remarks(whole)
+    bare = [name for name, system in systems.items() if system.n_labels < 2]
     if bare:
-        found.append(
+        remarks.append(
             f"fewer than 2 labels of {_listed(bare)}: the strength rests on the judge, whose bias "
             "is seen on other systems alone"
         )
-    unknown = [
-        name
-        for name, one in systems.items()
-        if one.win_rate is not None and np.isnan(one.win_rate.standard_error)
-    ]
+    rates = {name: system.win_rate for name, system in systems.items()}
+    unknown = [name for name, rate in rates.items() if rate and np.isnan(rate.standard_error)]
     if unknown:
-        found.append(
-            f"no interval of the win rate of {_listed(unknown)}: it wants labels of two groups"
+        remarks.append(
+            f"no interval of the win rate of {_listed(unknown)}: it needs labels of two groups"
         )
     if not fitted.has_ties:
-        found.append("there are no ties: strengths are of the Bradley-Terry model")
+        remarks.append("there are no ties: strengths are of the Bradley-Terry model")
     if not whole.proxies:
-        found.append("too few items are without a label: the judge adds nothing")
-    return tuple(found)
+        remarks.append("too few items are without a label: the judge adds nothing")
+    return tuple(remarks)
 
 
 def _listed(names: list[Any]) -> str:

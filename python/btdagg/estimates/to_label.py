@@ -10,7 +10,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.validation import as_integer
-from btdagg.estimates.items import every_value, values_of
+from btdagg.estimates.items import facts_of
 from btdagg.estimates.sample_design import ChosenItems, Design, choose
 from btdagg.votes.schema import LABELS, Spec, fractions, names, parse, whole_numbers
 from btdagg.votes.table import Table, counts_of, refuse_duplicates, require
@@ -55,23 +55,17 @@ class Drawing:
     def __init__(self, votes: Votes, group: str | None = None) -> None:
         import polars as pl
 
-        if group is not None:
-            require(votes, [group])
-        if group == "item":
-            raise InputError("group is 'item', expected a column of which items share values")
         self.source, self._group = votes.source, group
-        has_task = "task" in votes.columns
+        columns = [] if group is None else [group]
+        require(votes, columns)
         parts, counts = [], []
-        for _, part in votes.partition(["task"] if has_task else []):
-            rows = part.tally()
-            told: dict[str, Any] = {}
-            if has_task:
-                told["task"] = [part.values("task").to_list()[0]] * rows.height
-            if group is not None:
-                items = rows["item"]
-                told["group"] = every_value(values_of(part, items, group), group, items, part)
-            parts.append(rows.select("item").with_columns(**_texts(told)))
-            counts.append(counts_of(rows))
+        for key, part in votes.partition(["task"] if "task" in votes.columns else []):
+            tally = part.tally()
+            rows = facts_of(part, tally["item"], columns, required=columns)
+            rows.columns = ["item", *("group" for _ in columns)]
+            task = [pl.lit(text or None, pl.String).alias("task") for text in key]
+            parts.append(rows.select("item", *task, *rows.columns[1:]))
+            counts.append(counts_of(tally))
         self.items: pl.DataFrame = pl.concat(parts)
         self.counts: NDArray[np.int64] = np.concatenate(counts)
 
@@ -102,22 +96,18 @@ class Drawing:
         before = parse_drawn(after)
         for column in ("task", "group"):
             if (column in self.items.columns) != (column in before.columns):
-                has, lacks = self.source, before.source
-                if column in before.columns:
-                    has, lacks = lacks, has
                 raise InputError(
-                    f"{has} is by {column}, and {lacks} is not; expected the same as before"
+                    f"of {self.source} and {before.source} one is by {column} and the other is "
+                    "not, expected the same as before"
                 )
         drawn_by = cast("Design", _single(before, "design", design))
         drawn_with = int(_single(before, "seed", seed))
         place = self._places(before)
-        units = self._chosen(1, "simple", drawn_with).units[place]
-        n_before, what = len(np.unique(units)), "items" if self._group is None else "groups"
+        n_before = len(np.unique(self._chosen(1, "simple", drawn_with).units[place]))
         if n <= n_before:
-            raise InputError(
-                f"n is {n}, expected more than the {n_before} {what} that {before.source} has",
-                argument="n",
-            )
+            what = "items" if self._group is None else "groups"
+            expected = f"more than the {n_before} {what} that {before.source} has"
+            raise InputError(argument="n", came=n, expected=expected)
         self._refuse_another_draw(before, place, self._chosen(n_before, drawn_by, drawn_with))
         chosen = self._chosen(n, drawn_by, drawn_with)
         new = chosen.rows[~np.isin(chosen.rows, place)]
@@ -211,8 +201,8 @@ def with_design(labels: Labels, drawn: Table) -> tuple[Labels, int]:
 
     def joined(frame: pl.DataFrame) -> pl.DataFrame:
         keys = frame.select(*_keys(frame, key))
-        found = keys.join(table, on=key, how="left", maintain_order="left", nulls_equal=True)
-        return found.select(told)
+        rows = keys.join(table, on=key, how="left", maintain_order="left", nulls_equal=True)
+        return rows.select(told)
 
     if table.select(key).is_duplicated().any():
         raise InputError(f"{drawn.source} has tasks, and {labels.source} does not name them")
@@ -231,18 +221,17 @@ def with_design(labels: Labels, drawn: Table) -> tuple[Labels, int]:
     ), table.height - len(chances)
 
 
-def _single(before: Table, column: str, given: object) -> Any:
-    """Return the one value of a column, which is that of an option if it is given."""
+def _single(before: Table, column: str, option: object) -> Any:
+    """Return the one value of a column, which is that of an option unless it is None."""
     values = before.frame[column].unique(maintain_order=True).to_list()
     if len(values) > 1 or values[0] is None:
         raise InputError(
             f"{before.source}, column {column}: {values[0]!r} and {values[-1]!r}, expected one "
             "value"
         )
-    if given is not None and given != values[0]:
-        raise InputError(
-            f"{column} is {given!r}, and {before.source} was drawn with {column} {values[0]!r}"
-        )
+    if option is not None and option != values[0]:
+        expected = f"{values[0]!r} as in {before.source}"
+        raise InputError(argument=column, came=option, expected=expected)
     return values[0]
 
 
@@ -250,9 +239,3 @@ def _keys(frame: pl.DataFrame, key: Sequence[str]) -> list[pl.Expr]:
     import polars as pl
 
     return [pl.col(name).cast(pl.String).str.strip_chars() for name in key]
-
-
-def _texts(columns: dict[str, Any]) -> dict[str, pl.Series]:
-    import polars as pl
-
-    return {name: pl.Series(list(values), dtype=pl.String) for name, values in columns.items()}

@@ -217,7 +217,7 @@ def _metric(
     quantity: str,
     level: float,
 ) -> Metric:
-    from btdagg.estimates.quantities import QUANTITIES
+    from btdagg.estimates.mean import QUANTITIES
     from btdagg.model.intervals import as_level
 
     as_level(level)

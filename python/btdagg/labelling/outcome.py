@@ -9,7 +9,7 @@ import numpy as np
 import btdagg
 from btdagg._util.files import write_table
 from btdagg._util.spreadsheets import guarded
-from btdagg.estimates.items import all_items, group_of_one
+from btdagg.estimates.items import all_items
 from btdagg.estimates.prediction_powered import estimate_items
 from btdagg.labelling.agreement import agreement
 from btdagg.report.wording import counted
@@ -121,7 +121,7 @@ class Outcome:
         known = dict(self._design.select("item", "group").iter_rows())
         if not any(known.values()):
             return None
-        return [known[item] or group_of_one(item) for item in map(str, items)]
+        return [known[item] or f" {item}" for item in map(str, items)]
 
     def lines(self, answers: Sequence[Answer]) -> list[str]:
         """Say what the labels come to, with the estimate if the planned ones are all there."""

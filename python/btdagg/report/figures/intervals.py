@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from btdagg.estimates import Estimates, SystemEstimates
-    from btdagg.estimates.quantities import MeanEstimate
+    from btdagg.estimates.mean import MeanEstimate
     from btdagg.evaluation.bias import PositionalBias
 
 Points = Mapping[str, Mapping[str, "Interval | None"]]

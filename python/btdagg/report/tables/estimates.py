@@ -11,8 +11,8 @@ from btdagg.report.wording import MISSING, counted, fixed, pvalue
 
 if TYPE_CHECKING:
     from btdagg.estimates import Estimates, SystemEstimates
-    from btdagg.estimates.differences import Difference
-    from btdagg.estimates.quantities import MeanEstimate
+    from btdagg.estimates.mean import MeanEstimate
+    from btdagg.estimates.prediction_powered import Difference
     from btdagg.estimates.systems import SystemEstimate
     from btdagg.model.intervals import ParameterInterval
 
