@@ -98,10 +98,15 @@ fn judged(n_items: usize, first: usize) -> CalibrationSet {
 
 fn posteriors(c: &mut Criterion) {
     let set = judged(50, 0);
-    let neighbours: Vec<(CalibrationSet, f64)> =
-        (1..15).map(|i| (judged(400, 1000 * i), 400.0)).collect();
-    let prior = Prior::learn(&neighbours, N_VOTES).expect("neighbours");
-    c.bench_function("prior of 14 neighbours", |b| b.iter(|| Prior::learn(&neighbours, N_VOTES)));
+    let neighbours: Vec<CalibrationSet> = (1..15).map(|i| judged(400, 1000 * i)).collect();
+    let learn = || {
+        let learned = neighbours.iter().flat_map(|set| {
+            Prior::of_neighbour(set, 400.0, N_VOTES, 1024 / 14).expect("labels").parameters()
+        });
+        Prior::new(&learned.collect::<Vec<_>>()).expect("parameters within the bounds")
+    };
+    let prior = learn();
+    c.bench_function("prior of 14 neighbours", |b| b.iter(learn));
     for (name, prior) in [("weak prior", None), ("neighbours", Some((&prior, 0.1)))] {
         c.bench_function(&format!("posterior of 50 labels, {name}"), |b| {
             b.iter(|| {

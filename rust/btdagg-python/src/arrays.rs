@@ -11,7 +11,7 @@ use numpy::{
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
-use crate::call::{InputError, raise};
+use crate::call::raise;
 
 /// The values of a matrix row by row, copied where its memory has another order.
 ///
@@ -91,17 +91,21 @@ pub fn copy_strings(
     for row in start..start + len {
         let item = items.get_item(row)?;
         let item = item.cast::<PyString>().map_err(|_| {
-            let kind = item.get_type();
-            InputError::new_err(format!(
-                "items[{row}] is {item} of {kind}, expected a str as before"
-            ))
+            let came = format!("is {item} of {}", item.get_type());
+            raise(Error::input("items", came, "a str as before").at(&[row]))
         })?;
         text.push_str(item.to_str().map_err(|_| {
-            InputError::new_err(format!("items[{row}] is no valid text, it has a lone surrogate"))
+            let expected = "a text without lone surrogates";
+            raise(Error::input("items", "is no valid text", expected).at(&[row]))
         })?);
         ends.push(text.len());
     }
     Ok((text, ends))
+}
+
+/// Rows of three numbers as counts.
+pub fn cells_of(counts: &[u64]) -> impl ExactSizeIterator<Item = Counts> {
+    counts.as_chunks().0.iter().map(|&[minus, tie, plus]| Counts::new(minus, tie, plus))
 }
 
 /// Counts as Python's integers.
@@ -123,9 +127,8 @@ macro_rules! count_arrays {
                 $(if came.is_equiv_to(&dtype::<$t>(py)) {
                     return Ok(Self::$variant(counts.extract()?));
                 })*
-                Err(InputError::new_err(format!(
-                    "counts has dtype {came}, expected an integer or float type in native byte order"
-                )))
+                let expected = "an integer or float type in native byte order";
+                Err(raise(Error::input("counts", format!("has dtype {came}"), expected)))
             }
         }
 
@@ -169,12 +172,10 @@ pub fn borrow_counts<'py>(counts: &Bound<'py, PyUntypedArray>) -> PyResult<Count
     let shape = counts.shape();
     if !matches!(shape, [_, 3]) {
         let shape = shape.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        return Err(InputError::new_err(format!("counts has shape ({shape}), expected (n, 3)")));
+        return Err(raise(Error::input("counts", format!("has shape ({shape})"), "(n, 3)")));
     }
     if !counts.is_aligned() {
-        return Err(InputError::new_err(
-            "counts is not aligned in memory, expected an aligned array",
-        ));
+        return Err(raise(Error::input("counts", "is not aligned in memory", "an aligned array")));
     }
     CountArray::borrow(counts)
 }

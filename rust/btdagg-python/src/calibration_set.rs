@@ -1,9 +1,9 @@
-use btdagg::{Bounds, CalibrationSetBuilder, Parameters};
+use btdagg::{Bounds, CalibrationSetBuilder, Error, Parameters};
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArray};
 use pyo3::prelude::*;
 
 use crate::arrays::{borrow_counts, by_rows};
-use crate::call::{InputError, run};
+use crate::call::{raise, run};
 
 /// Labelled counts reduced to their distinct rows: the DRPS and its gradient.
 #[pyclass(frozen, module = "btdagg._core")]
@@ -62,9 +62,9 @@ impl CalibrationSet {
         n_threads: usize,
     ) -> PyResult<(f64, Bound<'py, PyArray1<f64>>)> {
         let &[beta, eta0, gamma] = theta.as_slice()? else {
-            return Err(InputError::new_err("theta wants three numbers: beta, eta0, gamma"));
+            return Err(raise(Error::input("theta", "has another length", "beta, eta0, gamma")));
         };
-        let theta = parameters([beta, eta0, gamma]);
+        let theta = Parameters { beta, eta0, gamma };
         let loss = run(py, n_threads, |execution| self.0.loss(theta, execution))?;
         Ok((loss.drps, PyArray1::from_slice(py, &loss.gradient)))
     }
@@ -77,8 +77,16 @@ impl CalibrationSet {
         upper: [f64; 3],
         n_threads: usize,
     ) -> PyResult<Fit> {
-        let bounds = Bounds { lower: parameters(lower), upper: parameters(upper) };
-        run(py, n_threads, |execution| self.0.fit(&bounds, execution)).map(Fit)
+        let bounds = Bounds { lower: Parameters::of(lower), upper: Parameters::of(upper) };
+        let fit = run(py, n_threads, |execution| self.0.fit(&bounds, execution))?;
+        Ok(Fit {
+            parameters: fit.parameters.vector().into(),
+            drps: fit.drps,
+            converged: fit.converged,
+            at_bounds: fit.at_bounds.into(),
+            neutral: fit.neutral.into(),
+            n_starts: fit.n_starts,
+        })
     }
 
     /// Number of items with a weight above 0.
@@ -119,49 +127,18 @@ impl CalibrationSet {
 }
 
 /// Where a fit ended.
-#[pyclass(frozen, module = "btdagg._core")]
-pub struct Fit(btdagg::Fit);
-
-#[pymethods]
-impl Fit {
+#[pyclass(frozen, get_all, module = "btdagg._core")]
+pub struct Fit {
     /// Parameters beta, eta0 and gamma of least DRPS.
-    #[getter]
-    fn parameters(&self) -> (f64, f64, f64) {
-        let Parameters { beta, eta0, gamma } = self.0.parameters;
-        (beta, eta0, gamma)
-    }
-
+    parameters: (f64, f64, f64),
     /// Mean DRPS there.
-    #[getter]
-    fn drps(&self) -> f64 {
-        self.0.drps
-    }
-
+    drps: f64,
     /// Whether it is an optimum.
-    #[getter]
-    fn converged(&self) -> bool {
-        self.0.converged
-    }
-
+    converged: bool,
     /// Whether each of the three is at one of its bounds.
-    #[getter]
-    fn at_bounds(&self) -> (bool, bool, bool) {
-        self.0.at_bounds.into()
-    }
-
+    at_bounds: (bool, bool, bool),
     /// Whether each of the three is left neutral, since the items cannot identify it.
-    #[getter]
-    fn neutral(&self) -> (bool, bool, bool) {
-        self.0.neutral.into()
-    }
-
+    neutral: (bool, bool, bool),
     /// Number of starts that were followed downhill.
-    #[getter]
-    fn n_starts(&self) -> usize {
-        self.0.n_starts
-    }
-}
-
-fn parameters([beta, eta0, gamma]: [f64; 3]) -> Parameters {
-    Parameters { beta, eta0, gamma }
+    n_starts: usize,
 }

@@ -4,10 +4,11 @@ use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use btdagg::{Error, Execution};
+use btdagg::{Error, Execution, Input};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyMemoryError};
 use pyo3::import_exception;
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
 
 /// How long Ctrl-C may wait.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
@@ -21,7 +22,7 @@ pub fn run<T: Send>(
     kernel: impl FnOnce(Execution<'_>) -> Result<T, Error> + Send,
 ) -> PyResult<T> {
     let n_threads = NonZeroUsize::new(n_threads)
-        .ok_or_else(|| InputError::new_err("n_threads is 0, expected at least 1"))?;
+        .ok_or_else(|| raise(Error::value("n_threads", 0, "at least 1")))?;
     let signal = Mutex::new(None);
     let last_look = Mutex::new(Instant::now());
     let should_stop = || {
@@ -52,6 +53,30 @@ pub fn run<T: Send>(
 pub fn raise(error: Error) -> PyErr {
     match error {
         Error::Memory => PyMemoryError::new_err(error.to_string()),
-        error => InputError::new_err(error.to_string()),
+        Error::Input(ref input) => {
+            Python::attach(|py| input_error(py, &error.to_string(), input)).unwrap_or_else(|e| e)
+        }
+        _ => InputError::new_err(error.to_string()),
     }
+}
+
+/// Python's error with the same message and fields.
+fn input_error(py: Python<'_>, message: &str, input: &Input) -> PyResult<PyErr> {
+    let fields = PyDict::new(py);
+    fields.set_item("argument", &input.argument)?;
+    fields.set_item("expected", &input.expected)?;
+    match input.place[..] {
+        [] => {}
+        [row] => fields.set_item("row", row)?,
+        _ => fields.set_item("row", PyTuple::new(py, &input.place)?)?,
+    }
+    if let Some((_, value)) = input.came.split_once("is ") {
+        match (value.parse::<i128>(), value.parse::<f64>()) {
+            (Ok(number), _) => fields.set_item("came", number)?,
+            (_, Ok(number)) => fields.set_item("came", number)?,
+            _ => fields.set_item("came", value)?,
+        }
+    }
+    let error = py.get_type::<InputError>().call((message,), Some(&fields))?;
+    Ok(PyErr::from_value(error))
 }

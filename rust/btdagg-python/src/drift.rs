@@ -1,12 +1,12 @@
 use std::sync::{Mutex, PoisonError};
 
-use btdagg::drift::{self, TestState};
+use btdagg::drift;
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 
 use crate::arrays::written;
-use crate::call::{InputError, raise, run};
+use crate::call::{raise, run};
 
 /// What a test holds: items by level, items seen, seed, shares of the bets, capital, peak.
 type Parts = (Vec<u64>, u64, u64, Vec<f64>, f64, f64);
@@ -34,7 +34,7 @@ impl ConformalTest {
                 let mut test = self.0.lock().unwrap_or_else(PoisonError::into_inner);
                 for (peak, &level) in peaks.iter_mut().zip(levels) {
                     test.observe(usize::try_from(level).unwrap_or(usize::MAX))?;
-                    *peak = test.log_peak();
+                    *peak = test.log_peak;
                 }
                 Ok(())
             })
@@ -44,13 +44,13 @@ impl ConformalTest {
     /// Natural logarithm of the capital, and its peak.
     fn log_capital(&self, py: Python<'_>) -> (f64, f64) {
         let test = self.0.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner);
-        (test.log_capital(), test.log_peak())
+        (test.log_capital, test.log_peak)
     }
 
     /// All that the test holds.
     fn state(&self, py: Python<'_>) -> Parts {
-        let TestState { pool, n_seen, seed, shares, log_capital, log_peak } =
-            self.0.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner).state();
+        let drift::ConformalTest { pool, n_seen, seed, shares, log_capital, log_peak } =
+            self.0.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner).clone();
         (pool, n_seen, seed, shares, log_capital, log_peak)
     }
 
@@ -58,10 +58,7 @@ impl ConformalTest {
     #[staticmethod]
     fn from_state(parts: Parts) -> PyResult<Self> {
         let (pool, n_seen, seed, shares, log_capital, log_peak) = parts;
-        if pool.is_empty() {
-            return Err(InputError::new_err("pool is empty, expected at least one level"));
-        }
-        let state = TestState { pool, n_seen, seed, shares, log_capital, log_peak };
-        drift::ConformalTest::from_state(state).map(|test| Self(Mutex::new(test))).map_err(raise)
+        let test = drift::ConformalTest { pool, n_seen, seed, shares, log_capital, log_peak };
+        test.checked().map(|test| Self(Mutex::new(test))).map_err(raise)
     }
 }

@@ -1,9 +1,9 @@
-use btdagg::{CountValue, Counts, Provenance};
+use btdagg::{CountValue, Counts, Error, Provenance};
 use numpy::{PyArray1, PyArray2, PyUntypedArray};
 use pyo3::prelude::*;
 
 use crate::arrays::{borrow_counts, rows_of};
-use crate::call::{InputError, raise};
+use crate::call::raise;
 
 /// The Davidson model of the core: five numbers and what they say of counts.
 #[pyclass(frozen, module = "btdagg._core")]
@@ -81,17 +81,13 @@ pub fn exceeds(counts: &Bound<'_, PyUntypedArray>, n_votes: u64) -> PyResult<boo
     with_rows!(borrowed, rows => Ok(provenance.is_exceeded_by(&rows)))
 }
 
-const TWO_POW_64: f64 = 18_446_744_073_709_551_616.0;
-
 /// One count from whatever Python number it is.
-pub fn count(value: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
+pub fn count(value: &Bound<'_, PyAny>, name: &'static str) -> PyResult<u64> {
     if let Ok(count) = value.extract::<u64>() {
         return Ok(count);
     }
     let number = value.extract::<f64>().ok();
-    number.and_then(CountValue::to_count).ok_or_else(|| {
-        let too_large = number.is_some_and(|number| number.is_finite() && number >= TWO_POW_64);
-        let limit = if too_large { " below 2**64" } else { "" };
-        InputError::new_err(format!("{name} is {value}, expected a non-negative integer{limit}"))
-    })
+    number
+        .and_then(CountValue::to_count)
+        .ok_or_else(|| raise(Error::value(name, value, "a non-negative integer below 2**64")))
 }

@@ -1,8 +1,8 @@
-use btdagg::{Bounds, Counts, Parameters};
+use btdagg::{Bounds, Parameters};
 use numpy::{PyArray2, PyReadonlyArray2};
 use pyo3::prelude::*;
 
-use crate::arrays::array_of_rows;
+use crate::arrays::{array_of_rows, by_rows, cells_of, collected};
 use crate::calibration_set::CalibrationSet;
 use crate::call::{raise, run};
 
@@ -16,8 +16,7 @@ impl Prior {
     #[new]
     fn new(thetas: PyReadonlyArray2<'_, f64>) -> PyResult<Self> {
         let rows = thetas.as_slice()?.as_chunks().0.iter();
-        let thetas: Vec<Parameters> =
-            rows.map(|&[beta, eta0, gamma]| Parameters { beta, eta0, gamma }).collect();
+        let thetas: Vec<Parameters> = rows.copied().map(Parameters::of).collect();
         btdagg::Prior::new(&thetas).map(Self).map_err(raise)
     }
 
@@ -38,7 +37,7 @@ impl Prior {
     /// Beta, eta0 and gamma, (n, 3).
     #[getter]
     fn parameters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        array_of_rows(py, self.0.parameters().into_iter().map(vector))
+        array_of_rows(py, self.0.parameters().into_iter().map(Parameters::vector))
     }
 }
 
@@ -72,7 +71,7 @@ impl Posterior {
     /// Parameters beta, eta0 and gamma of the model closest to it.
     #[getter]
     fn parameters(&self) -> (f64, f64, f64) {
-        vector(self.0.parameters).into()
+        self.0.parameters.vector().into()
     }
 
     /// What is held by neighbours, by the weak prior and by votes that say nothing.
@@ -87,7 +86,7 @@ impl Posterior {
         counts: PyReadonlyArray2<'py, u64>,
         n_threads: usize,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let (py, rows) = (counts.py(), rows_of(&counts)?);
+        let (py, rows) = (counts.py(), collected(cells_of(&by_rows(&counts)))?);
         let found = run(py, n_threads, |execution| self.0.decisions(&rows, execution))?;
         array_of_rows(py, found.into_iter())
     }
@@ -98,15 +97,10 @@ impl Posterior {
         counts: PyReadonlyArray2<'py, u64>,
         n_threads: usize,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let (py, rows) = (counts.py(), rows_of(&counts)?);
+        let (py, rows) = (counts.py(), collected(cells_of(&by_rows(&counts)))?);
         let found = run(py, n_threads, |execution| self.0.probabilities(&rows, execution))?;
         array_of_rows(py, found.into_iter())
     }
-}
-
-fn rows_of(counts: &PyReadonlyArray2<'_, u64>) -> PyResult<Vec<Counts>> {
-    let rows = counts.as_slice()?.as_chunks().0.iter();
-    Ok(rows.map(|&[minus, tie, plus]| Counts::new(minus, tie, plus)).collect())
 }
 
 /// Ends of the profile intervals of beta, eta0 and gamma around the fit next to some.
@@ -118,11 +112,6 @@ pub fn profile(
     n_labels: f64,
     critical: f64,
 ) -> PyResult<[[f64; 2]; 3]> {
-    let (set, [beta, eta0, gamma]) = (&set.0, near);
-    let near = Parameters { beta, eta0, gamma };
+    let (set, near) = (&set.0, Parameters::of(near));
     run(py, 1, |_| set.profile(&Bounds::default(), near, n_labels, critical))
-}
-
-const fn vector(p: Parameters) -> [f64; 3] {
-    [p.beta, p.eta0, p.gamma]
 }

@@ -1,8 +1,8 @@
-use btdagg::{Bounds, Cell, Counts, Error, Fit, Label, Parameters};
+use btdagg::{Bounds, Cell, Fit, Label, Parameters};
 use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
-use crate::arrays::{array_of, array_of_rows, by_rows, collected, written};
+use crate::arrays::{array_of, array_of_rows, by_rows, cells_of, collected, written};
 use crate::call::{raise, run};
 
 /// Parameters, DRPS, convergence and bounds hit, as arrays.
@@ -29,12 +29,12 @@ impl Refits {
         upper: [f64; 3],
     ) -> PyResult<Self> {
         let counts = by_rows(&counts);
-        let cells = cells_of(&counts)
-            .zip(labels.as_slice()?)
-            .enumerate()
-            .map(|(row, (counts, &label))| Ok(Cell { counts, label: label_of(label, row)? }));
+        let cells =
+            cells_of(&counts).zip(labels.as_slice()?).enumerate().map(|(row, (counts, &label))| {
+                Ok(Cell { counts, label: Label::parse(label, "labels", row).map_err(raise)? })
+            });
         let cells = collected(cells)?.into_iter().collect::<PyResult<Vec<Cell>>>()?;
-        let bounds = Bounds { lower: parameters(lower), upper: parameters(upper) };
+        let bounds = Bounds { lower: Parameters::of(lower), upper: Parameters::of(upper) };
         btdagg::Refits::new(&cells, alpha, kappa, &bounds).map(Self).map_err(raise)
     }
 
@@ -51,7 +51,7 @@ impl Refits {
         let mut fits = collected((0..n_refits).map(|_| Fit::default()))?;
         run(py, n_threads, |execution| self.0.fit_into(weights, &mut fits, execution))?;
         Ok((
-            array_of_rows(py, fits.iter().map(|fit| vector(fit.parameters)))?,
+            array_of_rows(py, fits.iter().map(|fit| fit.parameters.vector()))?,
             array_of(py, fits.iter().map(|fit| fit.drps))?,
             array_of(py, fits.iter().map(|fit| fit.converged))?,
             array_of_rows(py, fits.iter().map(|fit| fit.at_bounds))?,
@@ -69,29 +69,11 @@ pub fn decide_under<'py>(
     n_threads: usize,
 ) -> PyResult<Bound<'py, PyArray2<i8>>> {
     let py = thetas.py();
-    let sets = collected(by_rows(&thetas).as_chunks().0.iter().copied().map(parameters))?;
+    let sets = collected(by_rows(&thetas).as_chunks().0.iter().copied().map(Parameters::of))?;
     let counts = collected(cells_of(&by_rows(&counts)))?;
     written(py, (sets.len(), counts.len()), |out| {
         run(py, n_threads, |execution| {
             btdagg::decide_under(&sets, (alpha, kappa), &counts, out, execution)
         })
     })
-}
-
-fn cells_of(counts: &[u64]) -> impl ExactSizeIterator<Item = Counts> {
-    counts.as_chunks().0.iter().map(|&[minus, tie, plus]| Counts::new(minus, tie, plus))
-}
-
-fn label_of(label: i8, row: usize) -> PyResult<Label> {
-    let name = "labels";
-    Label::try_from(label)
-        .map_err(|value| raise(Error::Label { name, row, value: value.to_string() }))
-}
-
-const fn parameters([beta, eta0, gamma]: [f64; 3]) -> Parameters {
-    Parameters { beta, eta0, gamma }
-}
-
-const fn vector(p: Parameters) -> [f64; 3] {
-    [p.beta, p.eta0, p.gamma]
 }

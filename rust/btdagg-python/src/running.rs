@@ -1,5 +1,4 @@
-use btdagg::running::{Id, Keys, Late, Planes, Texts, Votes};
-use btdagg::{Counts, Error};
+use btdagg::running::{Ids, Keys, Late, Planes, State, Texts, Votes};
 use numpy::{PyArray1, PyArray2, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
@@ -29,45 +28,22 @@ impl Items<'_> {
 type Column<'py, T> = Option<PyReadonlyArray1<'py, T>>;
 
 /// Ids as Python gets them: an array of integers, or a list of texts.
-#[derive(IntoPyObject)]
-enum Ids<'py> {
-    Integers(Bound<'py, PyArray1<i64>>),
-    Texts(Vec<String>),
-}
-
-/// Ids that are handed out, one after the other.
-struct Listed {
-    integers: Vec<i64>,
-    texts: Vec<String>,
-    are_texts: bool,
-}
-
-impl Listed {
-    fn of(tally: &btdagg::running::RunningTally) -> Self {
-        Self { integers: Vec::new(), texts: Vec::new(), are_texts: tally.has_texts() }
-    }
-
-    fn push(&mut self, id: Id<'_>) {
-        match id {
-            Id::Integer(id) => self.integers.push(id),
-            Id::Text(text) => self.texts.push(String::from_utf8_lossy(text).into_owned()),
-        }
-    }
-
-    fn into_python(self, py: Python<'_>) -> PyResult<Ids<'_>> {
-        if self.are_texts {
-            return Ok(Ids::Texts(self.texts));
-        }
-        Ok(Ids::Integers(array_of(py, self.integers.into_iter())?))
-    }
+fn listed(py: Python<'_>, ids: Ids) -> PyResult<Bound<'_, PyAny>> {
+    Ok(match ids {
+        Ids::Integers(ids) => array_of(py, ids.into_iter())?.into_any(),
+        Ids::Texts(ids) => PyList::new(py, ids)?.into_any(),
+    })
 }
 
 /// What a tally holds: ids, whether each was reported, planes by item and lane, lanes.
 type Parts<'py> =
-    (Ids<'py>, Bound<'py, PyArray1<bool>>, Bound<'py, PyArray1<u64>>, Vec<(u32, u32)>);
+    (Bound<'py, PyAny>, Bound<'py, PyArray1<bool>>, Bound<'py, PyArray1<u64>>, Vec<(u32, u32)>);
+
+/// Ids and counts.
+type Counted<'py> = (Bound<'py, PyAny>, Bound<'py, PyArray2<i64>>);
 
 /// Ids, labels and counts of items that are settled.
-type Settled<'py> = (Ids<'py>, Bound<'py, PyArray1<i8>>, Bound<'py, PyArray2<i64>>);
+type Settled<'py> = (Bound<'py, PyAny>, Bound<'py, PyArray1<i8>>, Bound<'py, PyArray2<i64>>);
 
 /// Votes of items by sample; ids are integers or texts. Its owner locks it.
 #[pyclass(module = "btdagg._core")]
@@ -119,51 +95,31 @@ impl RunningTally {
     ) -> PyResult<Bound<'py, PyArray2<i64>>> {
         let keys = items.keys()?;
         if keys.is_empty() || matches!(keys, Keys::Texts(_)) != self.0.has_texts() {
-            return Err(raise(Error::IdKind));
+            return Err(raise(btdagg::running::other_kind()));
         }
         let counts = |row| signed(self.0.counts(&keys, row).unwrap_or_default());
         array_of_rows(py, (0..keys.len()).map(counts))
     }
 
     /// Ids in ascending order and their (n, 3) counts.
-    fn counts<'py>(&self, py: Python<'py>) -> PyResult<(Ids<'py>, Bound<'py, PyArray2<i64>>)> {
-        let (mut ids, mut counts) = (Listed::of(&self.0), Vec::new());
-        run(py, 1, |_| {
-            self.0.for_each(|id, of_item| {
-                ids.push(id);
-                counts.push(signed(of_item));
-            })
-        })?;
-        Ok((ids.into_python(py)?, array_of_rows(py, counts.into_iter())?))
+    fn counts<'py>(&self, py: Python<'py>) -> PyResult<Counted<'py>> {
+        let (ids, counts) = run(py, 1, |_| self.0.all_counts())?;
+        Ok((listed(py, ids)?, array_of_rows(py, counts.into_iter().map(signed))?))
     }
 
     /// Ids, labels and counts of the items that are settled and were not reported before.
     fn settle<'py>(&mut self, py: Python<'py>, rule: &StoppingRule) -> PyResult<Settled<'py>> {
-        let (mut ids, mut labels, mut counts) = (Listed::of(&self.0), Vec::new(), Vec::new());
-        run(py, 1, |_| {
-            self.0.settle(&rule.0, |id, of_item: Counts, label| {
-                ids.push(id);
-                labels.push(label.value());
-                counts.push(signed(of_item));
-            })
-        })?;
-        let counts = array_of_rows(py, counts.into_iter())?;
-        Ok((ids.into_python(py)?, array_of(py, labels.into_iter())?, counts))
+        let (ids, labels, counts) = run(py, 1, |_| self.0.settle(&rule.0))?;
+        let counts = array_of_rows(py, counts.into_iter().map(signed))?;
+        Ok((listed(py, ids)?, array_of(py, labels.into_iter().map(i8::from))?, counts))
     }
 
     /// All that the tally holds.
     fn export<'py>(&self, py: Python<'py>) -> PyResult<Parts<'py>> {
-        let (mut ids, mut reported, mut planes) = (Listed::of(&self.0), Vec::new(), Vec::new());
-        run(py, 1, |_| {
-            self.0.export(|id, is_reported, own| {
-                ids.push(id);
-                reported.push(is_reported);
-                planes.extend_from_slice(own.as_flattened());
-            })
-        })?;
-        let (reported, planes) =
-            (array_of(py, reported.into_iter())?, array_of(py, planes.into_iter())?);
-        Ok((ids.into_python(py)?, reported, planes, self.0.lanes().to_vec()))
+        let State { ids, reported, planes } = run(py, 1, |_| self.0.export())?;
+        let planes = array_of(py, planes.as_flattened().iter().copied())?;
+        let reported = array_of(py, reported.into_iter())?;
+        Ok((listed(py, ids)?, reported, planes, self.0.lanes().to_vec()))
     }
 
     /// Takes over what `export` gave of another tally.

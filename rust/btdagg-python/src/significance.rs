@@ -1,12 +1,14 @@
 use std::num::NonZeroU64;
 
+use btdagg::Error;
 use btdagg::significance::{Alternative, Grouping, Losses, Method, PermutationTest};
 use numpy::ndarray::Array2;
-use numpy::{IntoPyArray, PyArray2, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use numpy::{IntoPyArray, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::arrays::by_rows;
-use crate::call::{InputError, run};
+use crate::call::{raise, run};
 
 /// Settings of a permutation test, checked once.
 #[pyclass(frozen, module = "btdagg._core", name = "PermutationTest")]
@@ -28,9 +30,8 @@ impl Test {
             "less" => Alternative::Less,
             "greater" => Alternative::Greater,
             other => {
-                return Err(InputError::new_err(format!(
-                    "alternative is '{other}', expected 'two-sided', 'less' or 'greater'"
-                )));
+                let expected = "'two-sided', 'less' or 'greater'";
+                return Err(raise(Error::value("alternative", format!("'{other}'"), expected)));
             }
         };
         let method = match method {
@@ -38,13 +39,12 @@ impl Test {
             "exact" => Method::Exact,
             "monte-carlo" => Method::MonteCarlo,
             other => {
-                return Err(InputError::new_err(format!(
-                    "method is '{other}', expected 'auto', 'exact' or 'monte-carlo'"
-                )));
+                let expected = "'auto', 'exact' or 'monte-carlo'";
+                return Err(raise(Error::value("method", format!("'{other}'"), expected)));
             }
         };
         let n_resamples = NonZeroU64::new(n_resamples)
-            .ok_or_else(|| InputError::new_err("n_resamples is 0, expected at least 1"))?;
+            .ok_or_else(|| raise(Error::value("n_resamples", 0, "at least 1")))?;
         Ok(Self(PermutationTest { alternative, method, n_resamples, seed, stream }))
     }
 
@@ -74,9 +74,7 @@ impl Test {
         groups: Option<PyReadonlyArray1<'py, i64>>,
         n_threads: usize,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let &[n_methods, n_items] = losses.shape() else {
-            return Err(InputError::new_err("losses expected two dimensions"));
-        };
+        let (n_methods, n_items) = losses.as_array().dim();
         let losses = &*by_rows(&losses);
         let grouping = grouping(groups.as_ref())?;
         let p_values = run(py, n_threads, |execution| {
@@ -84,7 +82,7 @@ impl Test {
             self.0.pairwise(&methods, grouping.as_ref(), execution)
         })?;
         let matrix = Array2::from_shape_vec((n_methods, n_methods), p_values);
-        Ok(matrix.map_err(|error| InputError::new_err(error.to_string()))?.into_pyarray(py))
+        Ok(matrix.map_err(|error| PyValueError::new_err(error.to_string()))?.into_pyarray(py))
     }
 }
 

@@ -1,10 +1,10 @@
-use btdagg::Counts;
 use btdagg::stopping::{self, Criterion};
+use btdagg::{Counts, Error};
 use numpy::{PyArray1, PyArray2, PyUntypedArray};
 use pyo3::prelude::*;
 
 use crate::arrays::rows_of;
-use crate::call::{InputError, raise, run};
+use crate::call::{raise, run};
 use crate::model::{Model, count};
 
 /// A mirror-symmetric mixture of Dirichlet-multinomials.
@@ -52,9 +52,8 @@ impl StoppingRule {
             "risk-bounded" => Criterion::RiskBounded { epsilon: value },
             "cost-optimal" => Criterion::CostOptimal { price: value },
             other => {
-                return Err(InputError::new_err(format!(
-                    "kind is '{other}', expected 'lossless', 'risk-bounded' or 'cost-optimal'"
-                )));
+                let expected = "'lossless', 'risk-bounded' or 'cost-optimal'";
+                return Err(raise(Error::value("kind", other, expected)));
             }
         };
         let predictive = predictive.map(|predictive| &predictive.0);

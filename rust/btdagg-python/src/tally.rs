@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 
 use crate::arrays::{array_of, array_of_rows, copy_strings, signed};
-use crate::call::{InputError, run};
+use crate::call::run;
 
 /// Rows between two looks at Ctrl-C. Strings are copied out of Python a block at a time, so that
 /// the GIL is free while they are tallied.
@@ -23,7 +23,6 @@ pub fn tally_integers<'py>(
     votes: PyReadonlyArray1<'py, i8>,
 ) -> Tallied<'py, Bound<'py, PyArray1<i64>>> {
     let (items, votes) = (items.as_slice()?, votes.as_slice()?);
-    same_length(items.len(), votes.len())?;
     let mut tally = Tally::new();
     for (block, (items, votes)) in items.chunks(BLOCK).zip(votes.chunks(BLOCK)).enumerate() {
         py.check_signals()?;
@@ -44,7 +43,6 @@ pub fn tally_strings<'py>(
     votes: PyReadonlyArray1<'py, i8>,
 ) -> Tallied<'py, Vec<String>> {
     let votes = votes.as_slice()?;
-    same_length(items.len(), votes.len())?;
     let mut tally = Tally::<String>::new();
     for (block, votes) in votes.chunks(BLOCK).enumerate() {
         py.check_signals()?;
@@ -61,17 +59,13 @@ pub fn tally_strings<'py>(
     Ok((tally.items().to_vec(), counts))
 }
 
-fn same_length(items: usize, votes: usize) -> PyResult<()> {
-    if items == votes {
-        return Ok(());
-    }
-    Err(InputError::new_err(format!("votes has {votes} rows, expected {items} as in items")))
-}
-
 /// The error of a block, its row counted from the first row of all.
 fn counted_from(start: usize) -> impl Fn(Error) -> Error {
     move |error| match error {
-        Error::Label { name, row, value } => Error::Label { name, row: start + row, value },
+        Error::Input(input) => {
+            let place: Vec<usize> = input.place.iter().map(|row| start + row).collect();
+            Error::Input(input).at(&place)
+        }
         other => other,
     }
 }

@@ -2,23 +2,21 @@
 
 use crate::Error;
 use crate::counts::{CountRow, Rows};
+use crate::error::same_length;
 use crate::parallel::{BLOCK, Execution, Watch, for_each_part};
 use crate::table::{Quantity, Table};
 
 /// Writes the quantity of each row of counts to `out`.
 ///
 /// # Errors
-/// [`Error::Length`], [`Error::Count`] for the first bad row, [`Error::Interrupted`].
+/// [`Error::Input`] for the first bad row, [`Error::Interrupted`].
 pub(crate) fn map<Q: Quantity, R: Rows + ?Sized>(
     quantity: &Q,
     rows: &R,
     out: &mut [Q::Value],
     execution: Execution<'_>,
 ) -> Result<(), Error> {
-    if rows.len() != out.len() {
-        let (got, wanted) = (out.len(), rows.len());
-        return Err(Error::Length { name: "out", got, wanted, other: "counts" });
-    }
+    same_length("out", out.len(), rows.len(), "counts")?;
     for_each_part(out, BLOCK, execution, |start, part, watch| {
         map_part(quantity, rows, start, part, watch)
     })

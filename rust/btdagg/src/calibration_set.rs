@@ -91,7 +91,7 @@ impl CalibrationSet {
     /// votes per item and labels that it was fitted to.
     ///
     /// # Errors
-    /// [`Error::Parameter`] if the fit's parameters are not finite.
+    /// [`Error::Input`] if the fit's parameters are not finite.
     pub fn model(&self, fit: &Fit) -> Result<Model, Error> {
         let Parameters { beta, eta0, gamma } = fit.parameters;
         let provenance = Provenance {
@@ -110,7 +110,7 @@ impl CalibrationSet {
     /// it makes up for the bounds of nu.
     ///
     /// # Errors
-    /// [`Error::Bounds`] if a bound is not finite or a lower one exceeds its upper one;
+    /// [`Error::Input`] if a bound is not finite or a lower one exceeds its upper one;
     /// [`Error::Interrupted`].
     pub fn fit(&self, bounds: &Bounds, execution: Execution<'_>) -> Result<Fit, Error> {
         fit_rows(&self.rows, &Region::new(bounds)?, None, execution)

@@ -1,4 +1,4 @@
-use crate::quantities::{Decisions, Probabilities};
+use crate::quantities::{Decisions, OfProbabilities};
 use crate::table::Table;
 use crate::{Counts, Label, Model};
 
@@ -54,7 +54,7 @@ impl Model {
         let bits = u64::BITS - max_count.leading_zeros();
         CompiledModel {
             decisions: Table::fill_up_to(&Decisions::<Label>::of_model(self), bits),
-            probabilities: Table::fill_up_to(&Probabilities(self), bits),
+            probabilities: Table::fill_up_to(&OfProbabilities(self, |p| p), bits),
             model: self.clone(),
         }
     }

@@ -101,12 +101,15 @@ macro_rules! float_counts {
 }
 float_counts!(f32 f64);
 
+/// What is expected of a count.
+const COUNT: &str = "a non-negative integer below 2**64";
+
 /// One row: [`Counts`], or three numbers in label order.
 pub trait CountRow: Copy + Send + Sync + sealed::Sealed {
     /// The counts; `row` goes into the error.
     ///
     /// # Errors
-    /// [`Error::Count`] for the first number that is no count.
+    /// [`Error::Input`] for the first number that is no count.
     fn counts(self, row: usize) -> Result<Counts, Error>;
 
     /// The bits that are set in any count of a block; all where a number is none.
@@ -142,7 +145,10 @@ impl<T: CountValue> sealed::Sealed for [T; 3] {}
 impl<T: CountValue> CountRow for [T; 3] {
     fn counts(self, row: usize) -> Result<Counts, Error> {
         let count = |column: usize, value: T| {
-            value.to_count().ok_or_else(|| Error::Count { row, column, value: value.to_string() })
+            value.to_count().ok_or_else(|| {
+                let came = format!("({}) is {value}", ["minus", "tie", "plus"][column]);
+                Error::input("counts", came, COUNT).at(&[row, column])
+            })
         };
         let [minus, tie, plus] = self;
         Ok(Counts::new(count(0, minus)?, count(1, tie)?, count(2, plus)?))
@@ -250,6 +256,6 @@ mod tests {
     #[test]
     fn a_bad_count_is_named() {
         let error = [1_i64, 2, -4].counts(7).unwrap_err();
-        assert_eq!(error, Error::Count { row: 7, column: 2, value: "-4".into() });
+        assert!(error.to_string().starts_with("counts[7, 2] (plus) is -4, expected"));
     }
 }

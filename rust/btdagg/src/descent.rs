@@ -2,8 +2,7 @@
 
 use crate::Error;
 use crate::expansion::Expansion;
-use crate::region::Region;
-use crate::region::Vector;
+use crate::region::{Region, Vector};
 
 const MAX_STEPS: usize = 200;
 

@@ -27,19 +27,6 @@ pub const N_BETS: usize = SLOPES.len() * JUMPS.len();
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConformalTest {
     /// Items so far, reference and stream, by level.
-    pool: Vec<u64>,
-    n_seen: u64,
-    seed: u64,
-    /// Share of each bet in the capital, jump by jump.
-    shares: Vec<f64>,
-    log_capital: f64,
-    log_peak: f64,
-}
-
-/// All that a [`ConformalTest`] holds.
-#[derive(Debug, Clone, PartialEq)]
-pub struct TestState {
-    /// Items so far, reference and stream, by level.
     pub pool: Vec<u64>,
     /// Items of the stream.
     pub n_seen: u64,
@@ -47,7 +34,7 @@ pub struct TestState {
     pub seed: u64,
     /// Share of each bet in the capital.
     pub shares: Vec<f64>,
-    /// Natural logarithm of the capital.
+    /// Natural logarithm of the capital: of the evidence against the stream being as before.
     pub log_capital: f64,
     /// Its largest value so far.
     pub log_peak: f64,
@@ -66,11 +53,11 @@ impl ConformalTest {
     /// Takes the next item of the stream.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] for a level that the reference has no place for.
+    /// [`Error::Input`] for a level that the reference has no place for.
     pub fn observe(&mut self, level: usize) -> Result<(), Error> {
         let Some(&equal) = self.pool.get(level) else {
             let most = self.pool.len().saturating_sub(1);
-            return Err(Error::OutOfRange { name: "level", value: level, least: 0, most });
+            return Err(Error::value("level", level, format!("an integer from 0 to {most}")));
         };
         let above: u64 = self.pool.iter().skip(level + 1).sum();
         let all: u64 = self.pool.iter().sum::<u64>() + 1;
@@ -100,47 +87,29 @@ impl ConformalTest {
         self.log_peak = self.log_peak.max(self.log_capital);
     }
 
-    /// Natural logarithm of the capital: of the evidence against the stream being as before.
-    #[must_use]
-    pub const fn log_capital(&self) -> f64 {
-        self.log_capital
-    }
-
-    /// The largest it has been.
-    #[must_use]
-    pub const fn log_peak(&self) -> f64 {
-        self.log_peak
-    }
-
-    /// All that the test holds.
-    #[must_use]
-    pub fn state(&self) -> TestState {
-        let Self { pool, n_seen, seed, shares, log_capital, log_peak } = self.clone();
-        TestState { pool, n_seen, seed, shares, log_capital, log_peak }
-    }
-
-    /// The test that held this.
+    /// Checks a test that was put together from its parts.
     ///
     /// # Errors
-    /// [`Error::State`] if it contradicts itself.
-    pub fn from_state(state: TestState) -> Result<Self, Error> {
-        let TestState { pool, n_seen, seed, shares, log_capital, log_peak } = state;
+    /// [`Error::Input`] if they contradict each other.
+    pub fn checked(self) -> Result<Self, Error> {
+        let Self { ref pool, n_seen, ref shares, log_capital, log_peak, .. } = self;
+        let contradiction = |expected| Err(Error::input("state", "contradicts itself", expected));
         let total: f64 = shares.iter().sum();
         let whole = shares.len() == N_BETS
             && shares.iter().all(|share| (0.0..=1.0).contains(share))
             && (total - 1.0).abs() < 1e-6;
         if !whole {
-            return Err(Error::State { expected: "shares of the bets that sum to 1" });
+            return contradiction("shares of the bets that sum to 1");
         }
         // Counts that are exact as floats, which those of a real state are.
         let all = pool.iter().try_fold(0_u64, |sum, &count| sum.checked_add(count));
         if all.is_none_or(|all| all < n_seen || all > 1 << 53) {
-            return Err(Error::State { expected: "as many items as were seen" });
+            return contradiction("as many items as were seen");
         }
         if !(log_capital.is_finite() && log_peak.is_finite() && log_peak >= log_capital.max(0.0)) {
-            return Err(Error::State { expected: "a peak that is no lower than the capital" });
+            return contradiction("a peak that is no lower than the capital");
         }
-        Ok(Self { pool, n_seen, seed, shares, log_capital, log_peak })
+        Ok(self)
     }
 }
 
@@ -163,7 +132,7 @@ mod tests {
             .map(|i| {
                 let mut next = test.clone();
                 next.bet((f64::from(i) + 0.5) / f64::from(n));
-                next.log_capital().exp() / f64::from(n)
+                next.log_capital.exp() / f64::from(n)
             })
             .sum();
         assert!((mean - 1.0).abs() < 1e-12, "{mean}");
@@ -175,8 +144,8 @@ mod tests {
         for item in 0..60 {
             test.observe(2 + item % 2).unwrap();
         }
-        assert!(test.log_capital() > 5.0, "{}", test.log_capital());
-        let mut again = ConformalTest::from_state(test.state()).unwrap();
+        assert!(test.log_capital > 5.0, "{}", test.log_capital);
+        let mut again = test.clone().checked().unwrap();
         for level in [0, 3, 2] {
             test.observe(level).unwrap();
             again.observe(level).unwrap();
@@ -184,8 +153,8 @@ mod tests {
         assert_eq!(again, test);
         let error = test.observe(4).unwrap_err();
         assert_eq!(error.to_string(), "level is 4, expected an integer from 0 to 3");
-        let broken = TestState { shares: vec![0.5; 3], ..test.state() };
-        let error = ConformalTest::from_state(broken).unwrap_err().to_string();
+        let broken = ConformalTest { shares: vec![0.5; 3], ..test.clone() };
+        let error = broken.checked().unwrap_err().to_string();
         assert_eq!(error, "state contradicts itself, expected shares of the bets that sum to 1");
     }
 }

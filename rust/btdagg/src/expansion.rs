@@ -1,6 +1,6 @@
 //! The loss to second order, and the Newton step to where that is least.
 
-use crate::region::{Vector, parameters};
+use crate::region::Vector;
 use crate::rows::{Row, WeightedRows};
 use crate::{Error, Execution, Parameters, davidson};
 
@@ -11,7 +11,7 @@ impl WeightedRows {
         theta: Vector,
         execution: Execution<'_>,
     ) -> Result<Expansion, Error> {
-        let parameters = parameters(theta);
+        let parameters = Parameters::of(theta);
         let add = |sum: &mut Expansion, row: &Row| sum.add_row(row, parameters);
         let sum = self.sum(execution, add, |total, block| {
             total.add(block.value, block.gradient, &block.hessian);

@@ -8,7 +8,7 @@
 use crate::descent::Descent;
 use crate::loss_table::LossTable;
 use crate::parallel::Watch;
-use crate::region::{Region, parameters};
+use crate::region::Region;
 use crate::rows::WeightedRows;
 use crate::{Error, Execution, Parameters};
 
@@ -114,7 +114,7 @@ fn lowest(
     let Some(best) = bottoms.into_iter().min_by(|a, b| a.value().total_cmp(&b.value())) else {
         return Ok(Fit::default());
     };
-    let parameters = parameters(best.theta());
+    let parameters = Parameters::of(best.theta());
     Ok(Fit {
         parameters,
         drps: rows.loss(parameters, execution)?.drps,

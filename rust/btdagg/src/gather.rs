@@ -4,6 +4,7 @@ use rustc_hash::FxBuildHasher;
 
 use crate::batch::bits_of;
 use crate::counts::{CountRow, Counts, Rows};
+use crate::error::same_length;
 use crate::memory::reserved;
 use crate::model::check_smoothing;
 use crate::parallel::{BLOCK, Watch};
@@ -38,7 +39,7 @@ impl CalibrationSetBuilder {
     /// Adds items with one label each (−1, 0, +1) and, if given, a weight each.
     ///
     /// # Errors
-    /// [`Error::Length`]; [`Error::Count`], [`Error::Label`] or [`Error::Weight`] for the first
+    /// [`Error::Input`] for the first
     /// bad row; [`Error::Interrupted`]. What the builder holds afterwards is unspecified.
     pub fn add<R: Rows + ?Sized>(
         &mut self,
@@ -47,8 +48,9 @@ impl CalibrationSetBuilder {
         weights: Option<&[f64]>,
         execution: Execution<'_>,
     ) -> Result<(), Error> {
-        same_length("labels", labels.len(), rows.len())?;
-        same_length("weights", weights.map_or(rows.len(), <[f64]>::len), rows.len())?;
+        same_length("labels", labels.len(), rows.len(), "counts")?;
+        let n_weights = weights.map_or(rows.len(), <[f64]>::len);
+        same_length("weights", n_weights, rows.len(), "counts")?;
         let column = |row: usize| Label::parse(labels[row], "labels", row).map(Label::column);
         match weights {
             None => self.gather(rows, execution, |row, sums| {
@@ -73,7 +75,7 @@ impl CalibrationSetBuilder {
         weights: &[[f64; 3]],
         execution: Execution<'_>,
     ) -> Result<(), Error> {
-        same_length("weights", weights.len(), rows.len())?;
+        same_length("weights", weights.len(), rows.len(), "counts")?;
         self.gather(rows, execution, |row, sums| {
             let weights = &weights[row];
             for (sum, &weight) in sums.iter_mut().zip(weights) {
@@ -128,8 +130,8 @@ impl CalibrationSetBuilder {
     /// The distinct rows, ready for the loss.
     ///
     /// # Errors
-    /// [`Error::Smoothing`]; [`Error::NoWeight`] if no item has a weight;
-    /// [`Error::WeightOverflow`] if the weights of one row have no finite sum.
+    /// [`Error::Input`] if no item has a weight;
+    /// [`Error::Input`] if the weights of one row have no finite sum.
     pub fn build(self, alpha: f64, kappa: f64) -> Result<CalibrationSet, Error> {
         check_smoothing(alpha, kappa)?;
         let n = 1_u64 << DENSE_BITS;
@@ -174,7 +176,7 @@ impl CalibrationSetBuilder {
 fn rescale(rows: &mut [(Counts, LabelWeights)]) -> Result<(), Error> {
     let largest = rows.iter().flat_map(|(_, weights)| weights).copied().fold(0.0, f64::max);
     if largest.is_infinite() {
-        return Err(Error::WeightOverflow);
+        return Err(Error::weight_overflow());
     }
     // Two factors, since that of the smallest float is beyond the largest.
     let exponent = if largest > 0.0 { largest.log2().floor() } else { 0.0 };
@@ -189,16 +191,12 @@ fn any_weight(weights: &LabelWeights) -> bool {
     weights.iter().any(|&weight| weight > 0.0)
 }
 
-fn check_weight(weight: f64, row: usize) -> Result<f64, Error> {
+pub(crate) fn check_weight(weight: f64, row: usize) -> Result<f64, Error> {
     if weight.is_finite() && weight >= 0.0 {
         Ok(weight)
     } else {
-        Err(Error::Weight { row, value: weight })
+        Err(Error::value("weights", weight, "a finite number of at least 0").at(&[row]))
     }
-}
-
-fn same_length(name: &'static str, got: usize, wanted: usize) -> Result<(), Error> {
-    if got == wanted { Ok(()) } else { Err(Error::Length { name, got, wanted, other: "counts" }) }
 }
 
 #[cfg(test)]
@@ -217,7 +215,7 @@ mod tests {
         assert_eq!(add(&rows, &[0], None), "labels has 1 rows, expected 2 as in counts");
         assert_eq!(
             add(&rows, &[0, 0], None),
-            "counts[1, 1] (tie) is -4, expected a non-negative integer"
+            "counts[1, 1] (tie) is -4, expected a non-negative integer below 2**64"
         );
         assert_eq!(add(&rows[..1], &[2], None), "labels[0] is 2, expected -1, 0 or 1");
         assert_eq!(
@@ -227,8 +225,8 @@ mod tests {
         let mut heavy = CalibrationSetBuilder::new();
         let weights = [f64::MAX; 2];
         heavy.add(&[[1_u8, 1, 1]; 2][..], &[0; 2], Some(&weights), Execution::single()).unwrap();
-        assert_eq!(heavy.build(1.0, 1.0).unwrap_err(), Error::WeightOverflow);
+        assert_eq!(heavy.build(1.0, 1.0).unwrap_err(), Error::weight_overflow());
         let empty = CalibrationSetBuilder::new().build(1.0, 1.0).unwrap_err();
-        assert_eq!(empty, Error::NoWeight);
+        assert_eq!(empty, Error::no_weight());
     }
 }

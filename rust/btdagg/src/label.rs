@@ -32,6 +32,11 @@ impl Label {
         }
     }
 
+    /// The column in few bits.
+    pub(crate) const fn column_bits(self) -> u8 {
+        (self as i8 + 1).cast_unsigned()
+    }
+
     /// The label after A and B have changed places.
     #[must_use]
     pub const fn mirrored(self) -> Self {
@@ -45,9 +50,9 @@ impl Label {
     /// Labels from −1, 0 and +1; `name` and the position go into the error.
     ///
     /// # Errors
-    /// [`Error::Label`] for any other value.
-    pub(crate) fn parse(value: i8, name: &'static str, row: usize) -> Result<Self, Error> {
-        Self::try_from(value).map_err(|value| Error::Label { name, row, value: value.to_string() })
+    /// [`Error::Input`] for any other value.
+    pub fn parse(value: i8, name: &'static str, row: usize) -> Result<Self, Error> {
+        Self::try_from(value).map_err(|value| Error::value(name, value, "-1, 0 or 1").at(&[row]))
     }
 }
 

@@ -1,7 +1,6 @@
 //! Finer points where a grid is too coarse for a posterior.
 
-use crate::region::Region;
-use crate::region::Vector;
+use crate::region::{Region, Vector};
 
 /// Steps from the middle of a lattice to its edge, and the length of one in standard deviations.
 const STEPS: i32 = 4;

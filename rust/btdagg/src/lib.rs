@@ -90,7 +90,7 @@ mod weak_prior;
 pub use calibration_set::CalibrationSet;
 pub use compiled::CompiledModel;
 pub use counts::{CountRow, CountValue, Counts, Rows};
-pub use error::Error;
+pub use error::{Error, Input};
 pub use fit::Fit;
 pub use gather::CalibrationSetBuilder;
 pub use label::Label;

@@ -7,8 +7,7 @@
 use crate::Error;
 use crate::grid::Grid;
 use crate::memory::filled;
-use crate::region::Region;
-use crate::region::Vector;
+use crate::region::{Region, Vector};
 use crate::rows::{Row, WeightedRows};
 
 /// Numbers that a table may hold. Of more rows, which have no narrow basins, it holds as many evenly

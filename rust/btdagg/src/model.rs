@@ -17,6 +17,18 @@ pub struct Parameters {
 }
 
 impl Parameters {
+    /// Of beta, eta0 and gamma.
+    #[must_use]
+    pub const fn of([beta, eta0, gamma]: [f64; 3]) -> Self {
+        Self { beta, eta0, gamma }
+    }
+
+    /// Beta, eta0 and gamma.
+    #[must_use]
+    pub const fn vector(self) -> [f64; 3] {
+        [self.beta, self.eta0, self.gamma]
+    }
+
     pub(crate) fn margin_logit(&self, s: f64) -> f64 {
         davidson::margin_logit(self.beta, s)
     }
@@ -50,11 +62,11 @@ impl Model {
     /// A model with both smoothing constants 1.
     ///
     /// # Errors
-    /// [`Error::Parameter`] if a parameter is not finite.
+    /// [`Error::Input`] if a parameter is not finite.
     pub fn new(beta: f64, eta0: f64, gamma: f64) -> Result<Self, Error> {
         for (name, value) in [("beta", beta), ("eta0", eta0), ("gamma", gamma)] {
             if !value.is_finite() {
-                return Err(Error::Parameter { name, value });
+                return Err(Error::not_finite(name, value));
             }
         }
         let parameters = Parameters { beta, eta0, gamma };
@@ -64,7 +76,7 @@ impl Model {
     /// The same model with other smoothing constants.
     ///
     /// # Errors
-    /// [`Error::Smoothing`] if one is not finite and positive.
+    /// [`Error::Input`] if one is not finite and positive.
     pub fn with_smoothing(self, alpha: f64, kappa: f64) -> Result<Self, Error> {
         check_smoothing(alpha, kappa)?;
         Ok(Self { alpha, kappa, ..self })
@@ -177,11 +189,11 @@ impl Model {
 }
 
 /// # Errors
-/// [`Error::Smoothing`] if a constant is not finite and positive.
+/// [`Error::Input`] if a constant is not finite and positive.
 pub(crate) fn check_smoothing(alpha: f64, kappa: f64) -> Result<(), Error> {
     for (name, value) in [("alpha", alpha), ("kappa", kappa)] {
         if !(value.is_finite() && value > 0.0) {
-            return Err(Error::Smoothing { name, value });
+            return Err(Error::value(name, value, "a finite number above 0"));
         }
     }
     Ok(())
@@ -242,7 +254,7 @@ mod tests {
             let execution = Execution::threads(n_threads.try_into().unwrap());
             let mut out = vec![[0.0; 3]; rows.len()];
             let error = model.probabilities_into(&rows[..], &mut out, execution).unwrap_err();
-            assert_eq!(error, Error::Count { row: 20_000, column: 1, value: "-7".into() });
+            assert!(error.to_string().starts_with("counts[20000, 1] (tie) is -7, expected"));
         }
     }
 

@@ -15,33 +15,13 @@ use crate::{Error, Prior};
 /// Labels that a neighbour counts for at the most.
 const CAP: f64 = 400.0;
 
-/// Parameters that a prior holds, and each neighbour at the least.
-const PARTICLES: usize = 1024;
-const LEAST: usize = 32;
-
 impl Prior {
-    /// Learned from the labelled items of neighbours, each with what its weights are worth in
-    /// labels. Items with more than `n_votes` votes count as all the ways of keeping so many of
-    /// them at random.
+    /// So many equally likely parameters, learned from the items of a neighbour, whose weights are
+    /// worth so many labels. Items with more than `n_votes` votes count as all the ways of keeping
+    /// so many of them at random.
     ///
     /// # Errors
-    /// [`Error::NoWeight`] if there are no neighbours.
-    pub fn learn(neighbours: &[(CalibrationSet, f64)], n_votes: u64) -> Result<Self, Error> {
-        if neighbours.is_empty() {
-            return Err(Error::NoWeight);
-        }
-        let n = (PARTICLES / neighbours.len()).max(LEAST);
-        let mut thetas = Vec::with_capacity(n * neighbours.len());
-        for (set, n_labels) in neighbours {
-            thetas.extend(Self::of_neighbour(set, *n_labels, n_votes, n)?.thetas);
-        }
-        Ok(Self { thetas })
-    }
-
-    /// So many parameters of one neighbour: those that [`learn`](Self::learn) has of each.
-    ///
-    /// # Errors
-    /// [`Error::NoWeight`] if the neighbour has no labels.
+    /// [`Error::Input`] if the neighbour has no labels.
     pub fn of_neighbour(
         set: &CalibrationSet,
         n_labels: f64,
@@ -72,7 +52,7 @@ impl CalibrationSet {
     /// keeping so many of them, by how likely each is where they are drawn at random.
     ///
     /// # Errors
-    /// [`Error::NoWeight`], if no item has a weight.
+    /// [`Error::Input`], if no item has a weight.
     pub fn thinned(&self, n_votes: u64) -> Result<Self, Error> {
         if self.max_votes() <= n_votes {
             return Ok(self.clone());
@@ -175,14 +155,10 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_share_the_parameters_evenly() {
-        let of = |i: u64| (set(&[[0, 1, 7], [8, 0, i % 9], [2, 4, 2]], &[1, -1, 0]), 3.0);
-        let sets: Vec<(CalibrationSet, f64)> = (1..=40).map(of).collect();
-        assert_eq!(Prior::learn(&sets[..1], 8).unwrap().parameters().len(), 1024);
-        assert_eq!(Prior::learn(&sets, 8).unwrap().parameters().len(), 40 * 32);
-        assert_eq!(Prior::learn(&[], 8).unwrap_err(), Error::NoWeight);
-        assert_eq!(Prior::learn(&sets, 8).unwrap(), Prior::learn(&sets, 8).unwrap());
-        let learned = Prior::learn(&sets[..3], 8).unwrap();
+    fn a_prior_is_learned_and_made_of_its_parameters() {
+        let set = set(&[[0, 1, 7], [8, 0, 1], [2, 4, 2]], &[1, -1, 0]);
+        let learned = Prior::of_neighbour(&set, 3.0, 8, 1024).unwrap();
+        assert_eq!(learned.parameters().len(), 1024);
         assert_eq!(Prior::new(&learned.parameters()).unwrap(), learned);
         let outside = Parameters { beta: 7.0, eta0: 0.0, gamma: 0.0 };
         assert!(Prior::new(&[outside]).is_err());

@@ -1,10 +1,11 @@
 //! A panel's decisions: the votes of several judges, each with a beta and a gamma of its own.
 
 use crate::counts::{CountRow, Counts, Rows};
+use crate::error::same_length;
 use crate::features::{self, Features};
 use crate::model::check_smoothing;
 use crate::parallel::{BLOCK, Execution, for_each_part};
-use crate::{Error, Label, Provenance, davidson};
+use crate::{Error, Label, Provenance};
 
 /// Sums of a few products are off by a few roundings; risks that differ by no more are equal.
 const ROUNDING: f64 = 8.0 * f64::EPSILON;
@@ -64,21 +65,20 @@ impl Panel {
     /// A panel with both smoothing constants 1.
     ///
     /// # Errors
-    /// [`Error::NoItems`] without judges; [`Error::Parameter`] if a number is not finite;
-    /// [`Error::Criterion`] if a beta is negative.
+    /// [`Error::Input`] without judges; [`Error::Input`] if a number is not finite;
+    /// [`Error::Input`] if a beta is negative.
     pub fn new(judges: Vec<Judge>, eta0: f64) -> Result<Self, Error> {
         if judges.is_empty() {
-            return Err(Error::NoItems { name: "judges" });
+            return Err(Error::input("judges", "is empty", "at least one item"));
         }
         let numbers = judges.iter().flat_map(|j| [("beta", j.beta), ("gamma", j.gamma)]);
         for (name, value) in numbers.chain([("eta0", eta0)]) {
             if !value.is_finite() {
-                return Err(Error::Parameter { name, value });
+                return Err(Error::not_finite(name, value));
             }
         }
         if let Some(judge) = judges.iter().find(|judge| judge.beta < 0.0) {
-            let expected = "a number of at least 0";
-            return Err(Error::Criterion { name: "beta", value: judge.beta, expected });
+            return Err(Error::value("beta", judge.beta, "a number of at least 0"));
         }
         Ok(Self { judges, eta0, alpha: 1.0, kappa: 1.0, provenance: None })
     }
@@ -86,7 +86,7 @@ impl Panel {
     /// The same panel with other smoothing constants.
     ///
     /// # Errors
-    /// [`Error::Smoothing`] if one is not finite and positive.
+    /// [`Error::Input`] if one is not finite and positive.
     pub fn with_smoothing(self, alpha: f64, kappa: f64) -> Result<Self, Error> {
         check_smoothing(alpha, kappa)?;
         Ok(Self { alpha, kappa, ..self })
@@ -113,7 +113,7 @@ impl Panel {
     /// The label of least expected absolute error of one item; equal risks give a tie.
     ///
     /// # Errors
-    /// [`Error::Length`] if there are not the counts of each judge.
+    /// [`Error::Input`] if there are not the counts of each judge.
     pub fn decide(&self, counts: &[Counts]) -> Result<Label, Error> {
         let mut out = [0_i8];
         self.decide_into(counts, &mut out, Execution::single())?;
@@ -133,7 +133,7 @@ impl Panel {
     /// Decision of every item, whose judges' counts are consecutive rows.
     ///
     /// # Errors
-    /// [`Error::Length`] if there are not as many rows as items times judges; [`Error::Count`] for
+    /// [`Error::Input`] if there are not as many rows as items times judges; [`Error::Input`] for
     /// the first bad row; [`Error::Interrupted`].
     pub fn decide_into<R: Rows + ?Sized>(
         &self,
@@ -170,22 +170,6 @@ impl Panel {
         })
     }
 
-    /// Expected absolute errors of −1, 0 and +1 of every item; see
-    /// [`decide_into`](Self::decide_into).
-    ///
-    /// # Errors
-    /// As [`decide_into`](Self::decide_into).
-    pub fn risks_into<R: Rows + ?Sized>(
-        &self,
-        rows: &R,
-        out: &mut [[f64; 3]],
-        execution: Execution<'_>,
-    ) -> Result<(), Error> {
-        self.probabilities_into(rows, out, execution)?;
-        out.iter_mut().for_each(|row| *row = davidson::risks(*row));
-        Ok(())
-    }
-
     fn map<R: Rows + ?Sized, V: Send>(
         &self,
         rows: &R,
@@ -195,9 +179,7 @@ impl Panel {
     ) -> Result<(), Error> {
         let n_judges = self.judges.len();
         let (got, wanted) = (rows.len(), out.len() * n_judges);
-        if got != wanted {
-            return Err(Error::Length { name: "counts", got, wanted, other: "items and judges" });
-        }
+        same_length("counts", got, wanted, "items and judges")?;
         for_each_part(out, BLOCK, execution, |start, part, mut watch| {
             let (mut buffer, mut features) = (Vec::new(), Vec::with_capacity(n_judges));
             let mut row = start * n_judges;

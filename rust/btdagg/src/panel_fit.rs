@@ -1,6 +1,7 @@
 //! The fit of a panel: the votes of several judges, each with a beta and a gamma of its own.
 
 use crate::Error;
+use crate::error::same_length;
 use crate::memory::{collected, reserved};
 
 /// Steps of a descent at the most.
@@ -45,7 +46,7 @@ impl PanelSet {
     /// Gathers items: the features are those of the judges, item by item.
     ///
     /// # Errors
-    /// [`Error::Length`] if there are not as many; [`Error::NoWeight`]; [`Error::Memory`].
+    /// [`Error::Input`] if there are not as many; [`Error::Input`]; [`Error::Memory`].
     pub fn new(
         s: &[f64],
         t: &[f64],
@@ -59,12 +60,10 @@ impl PanelSet {
             ("t", t.len() / n_judges.max(1)),
             ("weights", weights.len()),
         ] {
-            if got != wanted {
-                return Err(Error::Length { name, got, wanted, other: "labels" });
-            }
+            same_length(name, got, wanted, "labels")?;
         }
         if n_judges == 0 || weights.iter().sum::<f64>() <= 0.0 {
-            return Err(Error::NoWeight);
+            return Err(Error::no_weight());
         }
         let mut features = reserved(wanted * (2 * n_judges + 1))?;
         for (s, t) in s.chunks_exact(n_judges).zip(t.chunks_exact(n_judges)) {
@@ -89,7 +88,7 @@ impl PanelSet {
     /// The penalty is a matrix over all parameters, row by row.
     ///
     /// # Errors
-    /// [`Error::Length`] if something is not as wide as the parameters.
+    /// [`Error::Input`] if something is not as wide as the parameters.
     pub fn fit(
         &self,
         start: &[f64],
@@ -104,9 +103,7 @@ impl PanelSet {
             ("lower", lower.len(), n),
             ("upper", upper.len(), n),
         ] {
-            if got != wanted {
-                return Err(Error::Length { name, got, wanted, other: "the parameters" });
-            }
+            same_length(name, got, wanted, "the parameters")?;
         }
         let inside = |i: usize, x: f64| x.max(lower[i]).min(upper[i]);
         let mut x: Vec<f64> = start.iter().enumerate().map(|(i, x)| inside(i, *x)).collect();
@@ -278,7 +275,7 @@ mod tests {
     fn what_is_not_as_long_as_it_should_be_is_refused() {
         let error = PanelSet::new(&[1.0], &[1.0], &[1, 0], &[1.0, 1.0], 1).unwrap_err();
         assert_eq!(error.to_string(), "s has 1 rows, expected 2 as in labels");
-        assert_eq!(PanelSet::new(&[1.0], &[1.0], &[1], &[0.0], 1).unwrap_err(), Error::NoWeight);
+        assert_eq!(PanelSet::new(&[1.0], &[1.0], &[1], &[0.0], 1).unwrap_err(), Error::no_weight());
         assert!(set().fit(&[0.0; 4], &[0.0; 25], &[0.0; 5], &[0.0; 5]).is_err());
     }
 }

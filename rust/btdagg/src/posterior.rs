@@ -11,6 +11,7 @@ use crate::calibration_set::CalibrationSet;
 use crate::counts::Counts;
 use crate::davidson::{self, Lead};
 use crate::descent::Descent;
+use crate::error::same_length;
 use crate::features::{self, Features};
 use crate::grid::Grid;
 use crate::lattice::{Lattice, Spread};
@@ -19,8 +20,7 @@ use crate::parallel::for_each_part;
 use crate::points::{Points, log_sum_exp, softmax};
 use crate::prior::Prior;
 use crate::profile::matched_rate;
-use crate::region::Vector;
-use crate::region::{Region, parameters};
+use crate::region::{Region, Vector};
 use crate::rows::{LabelWeights, Row, WeightedRows};
 use crate::vectors::ln_gamma;
 use crate::weak_prior::{Densities, Thresholds};
@@ -133,13 +133,12 @@ impl Posteriors {
     /// With a prior goes the share that the weak one has beside it.
     ///
     /// # Errors
-    /// [`Error::Criterion`] if that share is not from 0 to 1.
+    /// [`Error::Input`] if that share is not from 0 to 1.
     pub fn new(set: &CalibrationSet, prior: Option<(&Prior, f64)>) -> Result<Self, Error> {
         if let Some((_, share)) = prior
             && !(0.0..=1.0).contains(&share)
         {
-            let expected = "a number from 0 to 1";
-            return Err(Error::Criterion { name: "weak_share", value: share, expected });
+            return Err(Error::value("weak_share", share, "a number from 0 to 1"));
         }
         let rows = set.rows.rows().to_vec();
         let region = Region::new(&Bounds::default())?;
@@ -177,23 +176,20 @@ impl Posteriors {
     /// none, and then how often each row occurs.
     ///
     /// # Errors
-    /// [`Error::Length`]; [`Error::NoWeight`] if no row has a label or occurs.
+    /// [`Error::Input`] if no row has a label or occurs.
     pub fn posterior(
         &self,
         labels: &[LabelWeights],
         occurrences: Option<&[f64]>,
     ) -> Result<Posterior, Error> {
         for got in [Some(labels.len()), occurrences.map(<[f64]>::len)].into_iter().flatten() {
-            let wanted = self.rows.len();
-            if got != wanted {
-                return Err(Error::Length { name: "labels", got, wanted, other: "the rows" });
-            }
+            same_length("labels", got, self.rows.len(), "the rows")?;
         }
         let labelled: Vec<f64> = labels.iter().map(|weights| weights.iter().sum()).collect();
         let n_labels: f64 = labelled.iter().sum();
         let occurrences = occurrences.unwrap_or(&labelled);
         if occurrences.iter().all(|weight| *weight <= 0.0) {
-            return Err(Error::NoWeight);
+            return Err(Error::no_weight());
         }
         let (log_weak, mut parts) = match &self.neighbours {
             Some((points, weak_share)) if n_labels < ENOUGH => {
@@ -229,7 +225,7 @@ impl Posteriors {
         let held = |back: usize| shares.len().checked_sub(back).map_or(0.0, |place| shares[place]);
         let shares = [held(3), held(2), held(1)];
         Ok(Posterior {
-            parameters: parameters(theta),
+            parameters: Parameters::of(theta),
             shares,
             matched_rate,
             parts,
@@ -406,7 +402,8 @@ impl Posterior {
         let mut points: Vec<(Parameters, f64)> = Vec::new();
         for (part, share) in self.parts.iter().zip(shares) {
             let weights = softmax(gibbs(&part.log_prior, &part.losses, rate));
-            let held = part.thetas.iter().zip(weights).map(|(x, w)| (parameters(*x), share * w));
+            let held =
+                part.thetas.iter().zip(weights).map(|(x, w)| (Parameters::of(*x), share * w));
             points.extend(held.filter(|(_, weight)| *weight > NEGLIGIBLE));
         }
         let total: f64 = points.iter().map(|(_, weight)| weight).sum();
@@ -510,7 +507,7 @@ mod tests {
     #[test]
     fn the_model_is_near_the_mean_and_chances_sum_to_one() {
         let model = Model::new(1.4, 2.2, 0.9).unwrap();
-        let prior = Prior::learn(&[(set_of(&model, 300), 300.0)], 8).unwrap();
+        let prior = Prior::of_neighbour(&set_of(&model, 300), 300.0, 8, 1024).unwrap();
         for n in [1, 3, 10, 60] {
             let set = set_of(&model, n);
             for prior in [None, Some((&prior, 0.1))] {
@@ -541,13 +538,13 @@ mod tests {
         let elsewhere = Model::new(0.3, -3.0, -1.0).unwrap();
         let set = set_of(&here, 40);
         let share = |model: &Model| {
-            let prior = Prior::learn(&[(set_of(model, 400), 400.0)], 8).unwrap();
+            let prior = Prior::of_neighbour(&set_of(model, 400), 400.0, 8, 1024).unwrap();
             let all = Posteriors::new(&set, Some((&prior, 0.1))).unwrap();
             all.posterior(&set.labels(), None).unwrap().shares[0]
         };
         assert!(share(&here) > 0.95 && share(&elsewhere) < 0.05);
         // Of no label the neighbours hold all, and of a thousand nothing.
-        let prior = Prior::learn(&[(set_of(&here, 400), 400.0)], 8).unwrap();
+        let prior = Prior::of_neighbour(&set_of(&here, 400), 400.0, 8, 1024).unwrap();
         let held = |set: &CalibrationSet, n_labels: f64| {
             let all = Posteriors::new(set, Some((&prior, 0.1))).unwrap();
             let occurrences: Vec<f64> = set.labels().iter().map(|w| w.iter().sum()).collect();
@@ -559,12 +556,12 @@ mod tests {
     #[test]
     fn what_does_not_fit_together_is_refused() {
         let set = set_of(&Model::new(1.4, 2.2, 0.9).unwrap(), 20);
-        let prior = Prior::learn(&[(set.clone(), 20.0)], 8).unwrap();
+        let prior = Prior::of_neighbour(&set, 20.0, 8, 1024).unwrap();
         let error = Posteriors::new(&set, Some((&prior, 1.5))).unwrap_err().to_string();
         assert_eq!(error, "weak_share is 1.5, expected a number from 0 to 1");
         let all = Posteriors::new(&set, None).unwrap();
-        assert!(matches!(all.posterior(&[[1.0; 3]], None), Err(Error::Length { .. })));
+        assert!(matches!(all.posterior(&[[1.0; 3]], None), Err(Error::Input(_))));
         let none = vec![[0.0; 3]; set.n_distinct()];
-        assert_eq!(all.posterior(&none, None).unwrap_err(), Error::NoWeight);
+        assert_eq!(all.posterior(&none, None).unwrap_err(), Error::no_weight());
     }
 }

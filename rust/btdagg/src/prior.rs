@@ -1,4 +1,4 @@
-use crate::region::{Region, Vector, parameters, vector};
+use crate::region::{Region, Vector};
 use crate::{Bounds, Error, Parameters};
 
 /// Parameters that are equally likely before the first label.
@@ -11,27 +11,27 @@ impl Prior {
     /// Of equally likely parameters.
     ///
     /// # Errors
-    /// [`Error::NoWeight`] if there are none; [`Error::Parameter`] if one lies outside the default
+    /// [`Error::Input`] if there are none; [`Error::Input`] if one lies outside the default
     /// bounds.
     pub fn new(thetas: &[Parameters]) -> Result<Self, Error> {
         if thetas.is_empty() {
-            return Err(Error::NoWeight);
+            return Err(Error::no_weight());
         }
         let region = Region::new(&Bounds::default())?;
-        for theta in thetas.iter().copied().map(vector) {
+        for theta in thetas.iter().copied().map(Parameters::vector) {
             let near = region.nearest(theta);
             for (i, name) in ["beta", "eta0", "gamma"].into_iter().enumerate() {
                 if near[i] != theta[i] {
-                    return Err(Error::Parameter { name, value: theta[i] });
+                    return Err(Error::value(name, theta[i], "a number within the bounds"));
                 }
             }
         }
-        Ok(Self { thetas: thetas.iter().copied().map(vector).collect() })
+        Ok(Self { thetas: thetas.iter().copied().map(Parameters::vector).collect() })
     }
 
     /// The parameters.
     #[must_use]
     pub fn parameters(&self) -> Vec<Parameters> {
-        self.thetas.iter().copied().map(parameters).collect()
+        self.thetas.iter().copied().map(Parameters::of).collect()
     }
 }

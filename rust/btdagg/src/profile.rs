@@ -9,8 +9,7 @@ use crate::calibration_set::CalibrationSet;
 use crate::descent::Descent;
 use crate::expansion::Expansion;
 use crate::points::probabilities;
-use crate::region::Vector;
-use crate::region::{Region, parameters, vector};
+use crate::region::{Region, Vector};
 use crate::rows::{Row, WeightedRows};
 use crate::{Bounds, Error, Execution, Parameters};
 
@@ -31,7 +30,7 @@ impl CalibrationSet {
     /// the bound.
     ///
     /// # Errors
-    /// [`Error::Bounds`].
+    /// [`Error::Input`].
     pub fn profile(
         &self,
         bounds: &Bounds,
@@ -40,7 +39,7 @@ impl CalibrationSet {
         critical: f64,
     ) -> Result<[[f64; 2]; 3], Error> {
         let region = Region::new(bounds)?;
-        let (best, least) = bottom(&self.rows, &region, [vector(near)])?;
+        let (best, least) = bottom(&self.rows, &region, [near.vector()])?;
         let profile = Profile { rows: &self.rows, region, best, least, n_labels };
         let mut ends = [[0.0; 2]; 3];
         for (i, ends) in ends.iter_mut().enumerate() {
@@ -172,7 +171,7 @@ struct Local {
 /// Expected second derivatives of the DRPS under a model, and the expected outer product of its
 /// gradient, summed over rows by the weights of their labels.
 fn information(rows: impl Iterator<Item = Row>, theta: Vector) -> (Matrix, Matrix) {
-    let theta = parameters(theta);
+    let theta = Parameters::of(theta);
     let mut curvature = Expansion::default();
     let mut variance = [[0.0; 3]; 3];
     for row in rows {
@@ -254,7 +253,7 @@ mod tests {
         let bounds = Bounds::default();
         let best = set.fit(&bounds, Execution::single()).unwrap();
         let ends = set.profile(&bounds, best.parameters, 120.0, critical).unwrap();
-        let theta = vector(best.parameters);
+        let theta = best.parameters.vector();
         let region = Region::new(&bounds).unwrap();
         for (i, [low, high]) in ends.into_iter().enumerate() {
             assert!(low <= theta[i] && theta[i] <= high, "{i}: {low} {high}");
@@ -271,7 +270,7 @@ mod tests {
                     _ => (lower.gamma, upper.gamma) = (end, end),
                 }
                 let fit = set.fit(&held, Execution::single()).unwrap();
-                let there = vector(fit.parameters);
+                let there = fit.parameters.vector();
                 let (curvature, variance) = information(set.rows.rows().iter().copied(), there);
                 let mut direction = [0.0; 3];
                 direction[i] = 1.0;
@@ -303,7 +302,8 @@ mod tests {
             builder.add(&rows[..], &labels, None, Execution::single()).unwrap();
             let set = builder.build(1.0, 1.0).unwrap();
             for near in [[1.0, 1.0, 0.5], [5.0, 6.9, 10.0], [1e-3, -9.2, -10.0]] {
-                let ends = set.profile(&Bounds::default(), parameters(near), 3.0, 12.7).unwrap();
+                let ends =
+                    set.profile(&Bounds::default(), Parameters::of(near), 3.0, 12.7).unwrap();
                 assert!(ends.iter().all(|[low, high]| low <= high), "{ends:?}");
             }
         }

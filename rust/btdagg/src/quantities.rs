@@ -27,10 +27,10 @@ impl Quantity for FeatureValues<'_> {
     }
 }
 
-/// Probabilities of −1, 0 and +1.
-pub(crate) struct Probabilities<'a>(pub(crate) &'a Model);
+/// Something of the probabilities of −1, 0 and +1.
+pub(crate) struct OfProbabilities<'a, F>(pub(crate) &'a Model, pub(crate) F);
 
-impl Quantity for Probabilities<'_> {
+impl<F: Fn([f64; 3]) -> [f64; 3] + Sync> Quantity for OfProbabilities<'_, F> {
     type Side = f64;
     type Tie = TieLogit;
     type Value = [f64; 3];
@@ -44,28 +44,7 @@ impl Quantity for Probabilities<'_> {
     }
 
     fn value(&self, u: f64, eta: TieLogit) -> [f64; 3] {
-        davidson::probabilities(u, eta)
-    }
-}
-
-/// Risks of −1, 0 and +1.
-pub(crate) struct Risks<'a>(pub(crate) Probabilities<'a>);
-
-impl Quantity for Risks<'_> {
-    type Side = f64;
-    type Tie = TieLogit;
-    type Value = [f64; 3];
-
-    fn side(&self, minus: u64, plus: u64) -> f64 {
-        self.0.side(minus, plus)
-    }
-
-    fn tie(&self, tie: u64, decisive: f64) -> TieLogit {
-        self.0.tie(tie, decisive)
-    }
-
-    fn value(&self, u: f64, eta: TieLogit) -> [f64; 3] {
-        davidson::risks(self.0.value(u, eta))
+        (self.1)(davidson::probabilities(u, eta))
     }
 }
 
@@ -100,7 +79,7 @@ impl Model {
     /// Margin and tie feature of every row, as `[s, t]`.
     ///
     /// # Errors
-    /// [`Error::Length`], [`Error::Count`] for the first bad row, [`Error::Interrupted`].
+    /// [`Error::Input`] for the first bad row, [`Error::Interrupted`].
     pub fn features_into<R: Rows + ?Sized>(
         &self,
         rows: &R,
@@ -120,7 +99,7 @@ impl Model {
         out: &mut [[f64; 3]],
         execution: Execution<'_>,
     ) -> Result<(), Error> {
-        batch::map(&Probabilities(self), rows, out, execution)
+        batch::map(&OfProbabilities(self, |p| p), rows, out, execution)
     }
 
     /// Risks of every row.
@@ -133,7 +112,7 @@ impl Model {
         out: &mut [[f64; 3]],
         execution: Execution<'_>,
     ) -> Result<(), Error> {
-        batch::map(&Risks(Probabilities(self)), rows, out, execution)
+        batch::map(&OfProbabilities(self, davidson::risks), rows, out, execution)
     }
 
     /// Decision of every row, as [`Label`] or as −1, 0, +1 (`i8`).

@@ -4,8 +4,10 @@
 
 use crate::counts::Counts;
 use crate::davidson::{self, Lead};
+use crate::error::same_length;
 use crate::features::{self, Features};
 use crate::fit::fit_rows;
+use crate::gather::check_weight;
 use crate::loss_table::LossTable;
 use crate::memory::collected;
 use crate::model::check_smoothing;
@@ -55,13 +57,13 @@ impl Refits {
     /// Prepares the fits.
     ///
     /// # Errors
-    /// [`Error::Smoothing`]; [`Error::Bounds`]; [`Error::NoWeight`] if there is no cell;
+    /// [`Error::Input`] if there is no cell;
     /// [`Error::Memory`].
     pub fn new(cells: &[Cell], alpha: f64, kappa: f64, bounds: &Bounds) -> Result<Self, Error> {
         check_smoothing(alpha, kappa)?;
         let region = Region::new(bounds)?;
         if cells.is_empty() {
-            return Err(Error::NoWeight);
+            return Err(Error::no_weight());
         }
         // Swapping A and B together with the label leaves a score as it is.
         let upright = |cell: &Cell| {
@@ -104,8 +106,8 @@ impl Refits {
     /// weights alone.
     ///
     /// # Errors
-    /// [`Error::Length`]; [`Error::Weight`] if a weight is negative or not finite, where `row` is
-    /// that of the flat weights; [`Error::NoWeight`] if a fit has none; [`Error::Memory`];
+    /// [`Error::Input`] if a weight is negative or not finite, where `row` is
+    /// that of the flat weights; [`Error::Input`] if a fit has none; [`Error::Memory`];
     /// [`Error::Interrupted`].
     pub fn fit_into(
         &self,
@@ -114,9 +116,7 @@ impl Refits {
         execution: Execution<'_>,
     ) -> Result<(), Error> {
         let (got, wanted) = (weights.len(), out.len() * self.n_cells());
-        if got != wanted {
-            return Err(Error::Length { name: "weights", got, wanted, other: "the refits" });
-        }
+        same_length("weights", got, wanted, "the refits")?;
         for_each_part(out, 1, execution, |start, part, watch| {
             let lines = weights.chunks(self.n_cells()).skip(start);
             for (number, (weights, out)) in lines.zip(part).enumerate() {
@@ -133,10 +133,7 @@ impl Refits {
     fn weighted(&self, weights: &[f64], first: usize) -> Result<WeightedRows, Error> {
         let mut rows = collected(self.rows.iter().copied())?;
         for (i, (&weight, &(row, column))) in weights.iter().zip(&self.places).enumerate() {
-            if !(weight.is_finite() && weight >= 0.0) {
-                return Err(Error::Weight { row: first + i, value: weight });
-            }
-            rows[row].weights[column] += weight;
+            rows[row].weights[column] += check_weight(weight, first + i)?;
         }
         rows.retain(|row| row.weights.iter().any(|&weight| weight > 0.0));
         WeightedRows::new(rows)
@@ -147,7 +144,7 @@ impl Refits {
 /// where the parameters are not.
 ///
 /// # Errors
-/// [`Error::Smoothing`]; [`Error::Parameter`]; [`Error::Length`] if `out` has not a decision for
+/// [`Error::Input`] if `out` has not a decision for
 /// each row of each set; [`Error::Memory`]; [`Error::Interrupted`].
 pub fn decide_under(
     parameters: &[Parameters],
@@ -161,9 +158,7 @@ pub fn decide_under(
         Model::new(beta, eta0, gamma)?;
     }
     let (got, wanted) = (out.len(), counts.len() * parameters.len());
-    if got != wanted {
-        return Err(Error::Length { name: "out", got, wanted, other: "rows and parameters" });
-    }
+    same_length("out", got, wanted, "rows and parameters")?;
     if counts.is_empty() {
         return Ok(());
     }
@@ -310,7 +305,7 @@ mod tests {
         );
         assert!(fit(&[0.0; 5], single).contains("expected at least one"));
         assert_eq!(fit(&[1.0; 5], single.stop_when(&|| true)), "interrupted");
-        assert_eq!(Refits::new(&[], 1.0, 1.0, &Bounds::default()).unwrap_err(), Error::NoWeight);
+        assert_eq!(Refits::new(&[], 1.0, 1.0, &Bounds::default()).unwrap_err(), Error::no_weight());
     }
 
     #[test]

@@ -39,11 +39,12 @@ pub(crate) struct Region {
 
 impl Region {
     pub(crate) fn new(bounds: &Bounds) -> Result<Self, Error> {
-        let (lower, upper) = (vector(bounds.lower), vector(bounds.upper));
+        let (lower, upper) = (bounds.lower.vector(), bounds.upper.vector());
         for (name, (lower, upper)) in ["beta", "eta0", "gamma"].iter().zip(lower.iter().zip(upper))
         {
             if !(lower.is_finite() && upper.is_finite() && *lower <= upper) {
-                return Err(Error::Bounds { name, lower: *lower, upper });
+                let came = format!("of {name} are [{lower}, {upper}]");
+                return Err(Error::input("bounds", came, "two finite numbers in ascending order"));
             }
         }
         Ok(Self { lower, upper })
@@ -52,7 +53,7 @@ impl Region {
     /// The default box.
     fn usual() -> Self {
         let Bounds { lower, upper } = Bounds::default();
-        Self { lower: vector(lower), upper: vector(upper) }
+        Self { lower: lower.vector(), upper: upper.vector() }
     }
 
     /// Whether it reaches beyond the default box, so that its grid is coarser.
@@ -103,7 +104,7 @@ impl Region {
 
     /// Which of the three are at one of their bounds, where these leave them a choice.
     pub(crate) fn at_bounds(&self, parameters: Parameters) -> [bool; 3] {
-        let (theta, lower, upper) = (vector(parameters), self.lower, self.upper);
+        let (theta, lower, upper) = (parameters.vector(), self.lower, self.upper);
         std::array::from_fn(|i| {
             let is_at = |bound: f64| (theta[i] - bound).abs() <= ROUNDING * bound.abs().max(1.0);
             lower[i] < upper[i] && (is_at(lower[i]) || is_at(upper[i]))
@@ -130,12 +131,4 @@ impl Region {
 fn spaced(from: f64, to: f64, n: usize) -> Vec<f64> {
     let share = |i: usize| i as f64 / (n - 1) as f64;
     (0..n).map(|i| from * (1.0 - share(i)) + to * share(i)).collect()
-}
-
-pub(crate) const fn vector(p: Parameters) -> Vector {
-    [p.beta, p.eta0, p.gamma]
-}
-
-pub(crate) const fn parameters([beta, eta0, gamma]: Vector) -> Parameters {
-    Parameters { beta, eta0, gamma }
 }

@@ -38,14 +38,14 @@ pub(crate) struct WeightedRows {
 
 impl WeightedRows {
     /// # Errors
-    /// [`Error::NoWeight`] if there is no row; [`Error::WeightOverflow`].
+    /// [`Error::Input`] if there is no row; [`Error::Input`].
     pub(crate) fn new(rows: Vec<Row>) -> Result<Self, Error> {
         let total_weight: f64 = rows.iter().flat_map(|row| row.weights).sum();
         if rows.is_empty() {
-            return Err(Error::NoWeight);
+            return Err(Error::no_weight());
         }
         if total_weight.is_infinite() {
-            return Err(Error::WeightOverflow);
+            return Err(Error::weight_overflow());
         }
         Ok(Self { rows, total_weight })
     }

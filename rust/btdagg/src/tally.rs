@@ -4,6 +4,7 @@ use std::hash::Hash;
 
 use rustc_hash::FxBuildHasher;
 
+use crate::error::same_length;
 use crate::{Counts, Error, Label};
 
 /// Long votes, one at a time or many, gathered into counts by item.
@@ -74,7 +75,7 @@ impl<K: Eq + Hash + Clone> Tally<K> {
     /// Counts one vote (−1, 0, +1) for each item.
     ///
     /// # Errors
-    /// [`Error::Length`]; [`Error::Label`] for the first vote that is none, where the votes before
+    /// [`Error::Input`] for the first vote that is none, where the votes before
     /// it are counted.
     pub fn add_all<'a, Q>(
         &mut self,
@@ -86,10 +87,7 @@ impl<K: Eq + Hash + Clone> Tally<K> {
         Q: Eq + Hash + ToOwned<Owned = K> + ?Sized + 'a,
     {
         let items = items.into_iter();
-        if items.len() != votes.len() {
-            let (got, wanted) = (votes.len(), items.len());
-            return Err(Error::Length { name: "votes", got, wanted, other: "items" });
-        }
+        same_length("votes", votes.len(), items.len(), "items")?;
         for (row, (item, &vote)) in items.zip(votes).enumerate() {
             self.add(item, Label::parse(vote, "votes", row)?);
         }

@@ -138,9 +138,10 @@ fn mean_vote(counts: &Counts) -> f64 {
 mod tests {
     use super::*;
     use crate::Bounds;
+    use crate::Parameters;
     use crate::features::features;
     use crate::points::probabilities;
-    use crate::region::{Region, parameters};
+    use crate::region::Region;
     use crate::rows::Row;
 
     #[test]
@@ -177,7 +178,7 @@ mod tests {
                     .zip(labels)
                     .zip(occurrences)
                     .map(|((row, label), share)| {
-                        let [minus, _, plus] = probabilities(row, parameters(*theta));
+                        let [minus, _, plus] = probabilities(row, Parameters::of(*theta));
                         let over = if label == 1 { 1.0 - plus } else { plus };
                         share / 6.0 * (minus * minus + over * over)
                     })

@@ -29,12 +29,17 @@ impl<'a> Texts<'a> {
     /// Texts of the data: where the first begins, and where each ends.
     ///
     /// # Errors
-    /// [`Error::TextEnd`] for the first end that is not within the data or before another.
+    /// [`Error::Input`] for the first end that is not within the data or before another.
     pub fn new(data: &'a [u8], start: i64, ends: &'a [i64]) -> Result<Self, Error> {
         let (mut least, most) = (0, data.len());
         for &value in std::iter::once(&start).chain(ends) {
             if value < least || usize::try_from(value).map_or(true, |end| end > most) {
-                return Err(Error::TextEnd { value, least, most });
+                let came = format!("has a text that ends at {value}");
+                return Err(Error::input(
+                    "items",
+                    came,
+                    format!("a number from {least} to {most}"),
+                ));
             }
             least = value;
         }
@@ -121,7 +126,7 @@ fn hash_of(text: &[u8]) -> u64 {
 /// Ids in the order in which they were first seen, each found by its hash: open addressing, at most
 /// half of the slots taken. Of integers the hash is all that is kept.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Ids {
+pub(super) struct Index {
     /// Upper half: upper half of the hash. Lower half: place + 1, or 0 where the slot is free.
     slots: Vec<u64>,
     hashes: Vec<u64>,
@@ -132,7 +137,7 @@ pub(super) struct Ids {
 
 const UPPER: u64 = 0xFFFF_FFFF_0000_0000;
 
-impl Ids {
+impl Index {
     pub(super) const fn len(&self) -> usize {
         self.hashes.len()
     }
@@ -230,7 +235,7 @@ mod tests {
 
     #[test]
     fn ids_keep_their_places_while_the_index_grows() {
-        let (mut integers, mut texts) = (Ids::default(), Ids::default());
+        let (mut integers, mut texts) = (Index::default(), Index::default());
         for round in 0..2 {
             for number in 0..5000_i64 {
                 let key = [number * 4096 - 7];
@@ -253,7 +258,7 @@ mod tests {
 
     #[test]
     fn equal_hashes_are_told_apart() {
-        let mut ids = Ids::default();
+        let mut ids = Index::default();
         let places = ["", "a", "b", "a", ""].map(|text| {
             let end = [i64::try_from(text.len()).unwrap()];
             let keys = Keys::Texts(Texts::new(text.as_bytes(), 0, &end).unwrap());

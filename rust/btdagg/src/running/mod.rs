@@ -21,4 +21,4 @@ mod ids;
 mod tally;
 
 pub use ids::{Keys, Texts};
-pub use tally::{Id, Late, MAX_SAMPLES, Planes, RunningTally, Votes};
+pub use tally::{Ids, Late, MAX_SAMPLES, Planes, RunningTally, State, Votes, other_kind};

@@ -1,7 +1,8 @@
 use rustc_hash::FxHashMap;
 
-use super::ids::{Ids, Keys, integer};
-use crate::memory::{filled, reserved};
+use super::ids::{Index, Keys, integer};
+use crate::error::same_length;
+use crate::memory::{collected, filled, reserved};
 use crate::parallel::{Watch, for_each_part};
 use crate::stopping::StoppingRule;
 use crate::{Counts, Error, Execution, Label};
@@ -42,9 +43,7 @@ impl Votes<'_> {
             ("channels", self.channels.map(<[u32]>::len)),
         ];
         for (name, got) in lengths {
-            if let Some(got) = got.filter(|&got| got != n_items) {
-                return Err(Error::Length { name, got, wanted: n_items, other: "items" });
-            }
+            same_length(name, got.unwrap_or(n_items), n_items, "items")?;
         }
         Ok(())
     }
@@ -69,13 +68,24 @@ pub enum Late {
     Drop,
 }
 
-/// An id as it is handed out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Id<'a> {
-    /// An integer.
-    Integer(i64),
-    /// A text as UTF-8.
-    Text(&'a [u8]),
+/// Ids of items in ascending order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ids {
+    /// Integers.
+    Integers(Vec<i64>),
+    /// Texts.
+    Texts(Vec<String>),
+}
+
+/// All that a tally holds, by item in ascending order of ids.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct State {
+    /// The items.
+    pub ids: Ids,
+    /// Whether each was reported as settled.
+    pub reported: Vec<bool>,
+    /// Of each item what it has in every lane.
+    pub planes: Vec<Planes>,
 }
 
 /// Votes of items by sample, in any order and from many sources.
@@ -93,7 +103,7 @@ pub struct RunningTally {
 
 #[derive(Debug, Clone, Default)]
 struct Shard {
-    ids: Ids,
+    ids: Index,
     /// By lane and place; a lane ends with the last place that has votes in it.
     lanes: Vec<Vec<Planes>>,
     /// By place: whether the item was reported as settled. Ends with the last that was.
@@ -150,8 +160,8 @@ impl RunningTally {
     /// Where this fails the tally is as it was, unless memory ran out on the way.
     ///
     /// # Errors
-    /// [`Error::IdKind`]; [`Error::Length`]; [`Error::Label`], [`Error::Sample`] or [`Error::Late`]
-    /// for the first bad row; [`Error::TooManyChannels`]; [`Error::Memory`]; [`Error::Interrupted`],
+    /// [`Error::Input`]
+    /// for the first bad row; [`Error::Input`]; [`Error::Memory`]; [`Error::Interrupted`],
     /// asked before the first vote is added.
     pub fn add(
         &mut self,
@@ -179,7 +189,7 @@ impl RunningTally {
         execution: Execution<'_>,
     ) -> Result<Vec<bool>, Error> {
         if keys.are_texts() != self.has_texts {
-            return Err(Error::IdKind);
+            return Err(other_kind());
         }
         votes.check_lengths(keys.len())?;
         let may_be_late = self.shards.iter().any(|shard| !shard.reported.is_empty());
@@ -193,16 +203,19 @@ impl RunningTally {
                 watch.poll()?;
             }
             if !(-1..=1).contains(&vote) {
-                return Err(Error::Label { name: "votes", row, value: vote.to_string() });
+                Label::parse(vote, "votes", row)?;
             }
             let sample = votes.sample(row);
             if sample >= MAX_SAMPLES {
-                return Err(Error::Sample { row, value: sample, most: MAX_SAMPLES - 1 });
+                let expected = format!("an integer from 0 to {}", MAX_SAMPLES - 1);
+                return Err(Error::value("samples", sample, expected).at(&[row]));
             }
             let block = self.block(votes.channel(row), sample);
             if may_be_late && self.is_late(keys, votes, row, known.get(&block).copied()) {
                 if late == Late::Refuse {
-                    return Err(Error::Late { row, item: keys.shown(row) });
+                    let came = format!("is {}, which is settled", keys.shown(row));
+                    let expected = "votes of open items; late='drop' leaves them out";
+                    return Err(Error::input("items", came, expected).at(&[row]));
                 }
                 dropped[row] = true;
             } else if last != Some(block) {
@@ -230,7 +243,7 @@ impl RunningTally {
 
     fn set_lanes(&mut self, lanes: Vec<(u32, u32)>) -> Result<(), Error> {
         if lanes.len() > usize::from(u16::MAX) {
-            return Err(Error::TooManyChannels { most: u16::MAX });
+            return Err(too_many_channels());
         }
         self.lanes = lanes;
         Ok(())
@@ -271,7 +284,7 @@ impl RunningTally {
             if last.0 != Some(block) {
                 // `check` has seen to it that every block has a lane and its number fits.
                 let lane = u16::try_from(lanes[&block]);
-                let lane = lane.map_err(|_| Error::TooManyChannels { most: u16::MAX })?;
+                let lane = lane.map_err(|_| too_many_channels())?;
                 last = (Some(block), lane);
             }
             let end = &mut ends[shard_of(hash)];
@@ -329,42 +342,40 @@ impl RunningTally {
         Some(shard.counts(place, self.deduplicates))
     }
 
-    /// Calls `take` for every item in ascending order of ids.
+    /// All items and their counts.
     ///
     /// # Errors
     /// [`Error::Memory`].
-    pub fn for_each(&self, mut take: impl FnMut(Id<'_>, Counts)) -> Result<(), Error> {
-        for (shard, place) in self.sorted(|_, _| true)? {
-            take(self.id(shard, place), self.shards[shard].counts(place, self.deduplicates));
-        }
-        Ok(())
+    pub fn all_counts(&self) -> Result<(Ids, Vec<Counts>), Error> {
+        let items = self.sorted(|_, _| true)?;
+        let counts =
+            |&(shard, place): &(usize, usize)| self.shards[shard].counts(place, self.deduplicates);
+        Ok((self.ids(&items), collected(items.iter().map(counts))?))
     }
 
-    /// Calls `take` for every item in ascending order that was not reported yet and is settled,
-    /// with its label; from then on it counts as reported.
+    /// The items that were not reported yet and are settled, with their labels and counts; from
+    /// then on they count as reported.
     ///
     /// Settled is an item at whose counts the rule stops, or that has more votes than the rule's
     /// `n`; the latter the model decides by all of them.
     ///
     /// # Errors
     /// [`Error::Memory`].
-    pub fn settle(
-        &mut self,
-        rule: &StoppingRule,
-        mut take: impl FnMut(Id<'_>, Counts, Label),
-    ) -> Result<(), Error> {
+    pub fn settle(&mut self, rule: &StoppingRule) -> Result<(Ids, Vec<Label>, Vec<Counts>), Error> {
         let settled = |shard: &Shard, place: usize| {
             !shard.is_reported(place)
                 && rule.stops(shard.counts(place, self.deduplicates)).unwrap_or(true)
         };
-        for (number, place) in self.sorted(settled)? {
+        let items = self.sorted(settled)?;
+        let (mut labels, mut all_counts) = (reserved(items.len())?, reserved(items.len())?);
+        for &(number, place) in &items {
             let shard = &mut self.shards[number];
             *at(&mut shard.reported, place).ok_or(Error::Memory)? = true;
             let counts = shard.counts(place, self.deduplicates);
-            let label = rule.decide(counts).unwrap_or_else(|_| rule.model().decide(counts));
-            take(self.id(number, place), counts, label);
+            labels.push(rule.decide(counts).unwrap_or_else(|_| rule.model().decide(counts)));
+            all_counts.push(counts);
         }
-        Ok(())
+        Ok((self.ids(&items), labels, all_counts))
     }
 
     /// Channel and number of 64 samples of every lane that holds votes.
@@ -373,29 +384,29 @@ impl RunningTally {
         &self.lanes
     }
 
-    /// Everything that is held, by item in ascending order: the id, whether it was reported, and
-    /// its planes by lane.
+    /// Everything that is held.
     ///
     /// # Errors
     /// [`Error::Memory`].
-    pub fn export(&self, mut take: impl FnMut(Id<'_>, bool, &[Planes])) -> Result<(), Error> {
-        let mut planes = reserved(self.lanes.len())?;
-        for (number, place) in self.sorted(|_, _| true)? {
+    pub fn export(&self) -> Result<State, Error> {
+        let items = self.sorted(|_, _| true)?;
+        let mut planes = reserved(items.len() * self.lanes.len())?;
+        let mut reported = reserved(items.len())?;
+        for &(number, place) in &items {
             let shard = &self.shards[number];
             let own = |lane| shard.lanes.get(lane).and_then(|lane: &Vec<Planes>| lane.get(place));
-            planes.clear();
             planes.extend((0..self.lanes.len()).map(|lane| own(lane).copied().unwrap_or_default()));
-            take(self.id(number, place), shard.is_reported(place), &planes);
+            reported.push(shard.is_reported(place));
         }
-        Ok(())
+        Ok(State { ids: self.ids(&items), reported, planes })
     }
 
     /// Takes over what [`export`](Self::export) gave of another tally: the union of their samples
     /// or, without samples, the sum. `planes` are item by item, lane by lane.
     ///
     /// # Errors
-    /// [`Error::IdKind`]; [`Error::State`] if lengths disagree, there is no such lane or a text is
-    /// none; [`Error::TooManyChannels`]; [`Error::Memory`].
+    /// [`Error::Input`] if lengths disagree, there is no such lane or a text is
+    /// none; [`Error::Input`]; [`Error::Memory`].
     pub fn absorb(
         &mut self,
         lanes: &[(u32, u32)],
@@ -404,16 +415,17 @@ impl RunningTally {
         planes: &[Planes],
     ) -> Result<(), Error> {
         if keys.are_texts() != self.has_texts {
-            return Err(Error::IdKind);
+            return Err(other_kind());
         }
+        let contradiction = |expected| Err(Error::input("state", "contradicts itself", expected));
         if reported.len() != keys.len() || planes.len() != keys.len() * lanes.len() {
-            return Err(Error::State { expected: "as many planes and marks as items and lanes" });
+            return contradiction("as many planes and marks as items and lanes");
         }
         if lanes.iter().any(|lane| lane.1 >= MAX_BLOCKS) {
-            return Err(Error::State { expected: "lanes of samples below the largest" });
+            return contradiction("lanes of samples below the largest");
         }
         if !(0..keys.len()).all(|row| std::str::from_utf8(keys.text(row)).is_ok()) {
-            return Err(Error::State { expected: "texts in UTF-8" });
+            return contradiction("texts in UTF-8");
         }
         let (mut own_lanes, mut numbers) = (self.lanes.clone(), numbered(&self.lanes));
         let here: Vec<usize> =
@@ -441,12 +453,13 @@ impl RunningTally {
         Ok(())
     }
 
-    fn id(&self, shard: usize, place: usize) -> Id<'_> {
-        let ids = &self.shards[shard].ids;
+    fn ids(&self, items: &[(usize, usize)]) -> Ids {
+        let items = items.iter().map(|&(shard, place)| (&self.shards[shard].ids, place));
         if self.has_texts {
-            Id::Text(ids.text(place))
+            let text = |(ids, place): (&Index, _)| String::from_utf8_lossy(ids.text(place)).into();
+            Ids::Texts(items.map(text).collect())
         } else {
-            Id::Integer(integer(ids.hash(place)))
+            Ids::Integers(items.map(|(ids, place)| integer(ids.hash(place))).collect())
         }
     }
 
@@ -483,6 +496,17 @@ impl Shard {
         }
         sum
     }
+}
+
+/// Ids of another kind than those of a tally.
+#[must_use]
+pub fn other_kind() -> Error {
+    Error::input("items", "are of another kind than before", "integers or strings as before")
+}
+
+fn too_many_channels() -> Error {
+    let came = format!("make with judges and orders more than {} channels of 64", u16::MAX);
+    Error::input("samples", came, "fewer")
 }
 
 /// The votes of samples that came with one label alone.
@@ -551,7 +575,7 @@ mod tests {
             let mut tally = RunningTally::new(true, keys.are_texts());
             assert_eq!(tally.add(&keys, &votes, Late::Refuse, Execution::single()), Ok(0));
             let mut all = Vec::new();
-            tally.export(|_, _, planes| all.extend_from_slice(planes)).unwrap();
+            all.extend(tally.export().unwrap().planes);
             if !keys.are_texts() {
                 all.rotate_left(2); // -6 is first
             }
@@ -563,7 +587,9 @@ mod tests {
             let late = Votes { votes: &[0, 0], ..votes };
             let error = other.add(&keys, &late, Late::Refuse, Execution::single()).unwrap_err();
             let item = if keys.are_texts() { "'a'" } else { "5" };
-            assert_eq!(error, Error::Late { row: 0, item: item.into() });
+            assert!(
+                error.to_string().starts_with(&format!("items[0] is {item}, which is settled"))
+            );
             assert_eq!(other.add(&keys, &late, Late::Drop, Execution::single()), Ok(1));
             assert_eq!(other.add(&keys, &votes, Late::Refuse, Execution::single()), Ok(0));
             assert_eq!(other.counts(&keys, 0), Some(Counts::new(0, 0, 1)));

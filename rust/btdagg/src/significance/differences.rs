@@ -9,6 +9,7 @@ use super::exact::Null;
 use super::halves::as_f64;
 use super::permutation::PermutationResult;
 use crate::Error;
+use crate::error::same_length;
 use crate::memory::{collected, filled};
 
 /// Numbers that are added side by side.
@@ -28,7 +29,7 @@ impl<'a> Losses<'a> {
     /// Losses that errors call `name`.
     ///
     /// # Errors
-    /// [`Error::NoItems`]; [`Error::NotFinite`] for the first loss that is not.
+    /// [`Error::Input`] for the first loss that is not.
     pub fn new(name: &'static str, values: &'a [f64]) -> Result<Self, Error> {
         Self::checked(name, None, values)
     }
@@ -36,17 +37,14 @@ impl<'a> Losses<'a> {
     /// Losses of several methods, a row each, that errors call `name`.
     ///
     /// # Errors
-    /// As [`new`](Self::new), and [`Error::Length`] if `values` are not rows of `n_items`.
+    /// As [`new`](Self::new), and [`Error::Input`] if `values` are not rows of `n_items`.
     pub fn rows(name: &'static str, values: &'a [f64], n_items: usize) -> Result<Vec<Self>, Error> {
         if n_items == 0 {
-            return Err(Error::NoItems { name });
+            return Err(no_items(name));
         }
         let rows = values.chunks(n_items).enumerate();
         rows.map(|(method, row)| {
-            if row.len() != n_items {
-                let got = row.len();
-                return Err(Error::Length { name, got, wanted: n_items, other: "items" });
-            }
+            same_length(name, row.len(), n_items, "items")?;
             Self::checked(name, Some(method), row)
         })
         .collect()
@@ -58,7 +56,7 @@ impl<'a> Losses<'a> {
         values: &'a [f64],
     ) -> Result<Self, Error> {
         if values.is_empty() {
-            return Err(Error::NoItems { name });
+            return Err(no_items(name));
         }
         let size = sum(values, f64::abs);
         let losses = Self { values, name, method, size };
@@ -66,7 +64,7 @@ impl<'a> Losses<'a> {
             return Ok(losses); // for then all its terms are
         }
         match values.iter().enumerate().find(|(_, value)| !value.is_finite()) {
-            Some((row, &value)) => Err(Error::NotFinite { place: losses.place(row), value }),
+            Some((row, &value)) => Err(Error::not_finite(name, value).at(&losses.place(Some(row)))),
             None => Ok(losses),
         }
     }
@@ -75,16 +73,28 @@ impl<'a> Losses<'a> {
         self.values
     }
 
-    /// What errors call these losses.
-    pub(super) fn name(&self) -> String {
-        self.method.map_or(self.name.into(), |method| format!("{}[{method}]", self.name))
+    /// Where errors say these losses are, or one of them.
+    fn place(&self, row: Option<usize>) -> Vec<usize> {
+        self.method.into_iter().chain(row).collect()
     }
 
-    /// What errors call one of them.
-    pub(super) fn place(&self, row: usize) -> String {
-        let name = self.name;
-        self.method.map_or(format!("{name}[{row}]"), |method| format!("{name}[{method}, {row}]"))
+    /// An error about these losses and others, or about a pair of them.
+    pub(super) fn error_with(
+        &self,
+        other: &Self,
+        row: Option<usize>,
+        came: impl Fn(String) -> String,
+        expected: &'static str,
+    ) -> Error {
+        let place = other.place(row);
+        let place = if place.is_empty() { String::new() } else { format!("{place:?}") };
+        let came = came(format!("{}{place}", other.name));
+        Error::input(self.name, came, expected).at(&self.place(row))
     }
+}
+
+fn no_items(name: &'static str) -> Error {
+    Error::input(name, "is empty", "at least one item")
 }
 
 /// Which items belong together: their differences change sign together.
@@ -144,20 +154,15 @@ impl Differences {
         grouping: Option<&Grouping>,
     ) -> Result<Self, Error> {
         let n_items = a.values.len();
-        if b.values.len() != n_items {
-            let got = b.values.len();
-            return Err(Error::Length { name: b.name, got, wanted: n_items, other: a.name });
-        }
+        same_length(b.name, b.values.len(), n_items, a.name)?;
         let losses_size = a.size + b.size;
         if !losses_size.is_finite() {
-            return Err(Error::Huge { a: a.name(), b: b.name() });
+            let came = |b| format!("and {b} sum to more than the largest float");
+            return Err(a.error_with(b, None, came, "smaller losses"));
         }
         let mut units = collected(a.values.iter().zip(b.values).map(|(a, b)| a - b))?;
         if let Some(grouping) = grouping {
-            if grouping.group.len() != n_items {
-                let got = grouping.group.len();
-                return Err(Error::Length { name: "groups", got, wanted: n_items, other: a.name });
-            }
+            same_length("groups", grouping.group.len(), n_items, a.name)?;
             units = grouping.sums(&units)?;
         }
         let (sum, size) = (sum(&units, |value| value), sum(&units, f64::abs));

@@ -28,8 +28,8 @@ impl PermutationTest {
     /// Tests the differences between two methods' losses of the same items.
     ///
     /// # Errors
-    /// [`Error::Length`] if lengths disagree; [`Error::Huge`] if losses are too large to be
-    /// summed; [`Error::NotIntegers`] or [`Error::TooManySums`] if the exact p-value is asked for
+    /// [`Error::Input`] if lengths disagree; [`Error::Input`] if losses are too large to be
+    /// summed; [`Error::Input`] if the exact p-value is asked for
     /// and there is none; [`Error::Memory`]; [`Error::Interrupted`].
     pub fn paired(
         &self,
@@ -65,18 +65,22 @@ impl PermutationTest {
                 Some(wide) => wide.p_value(self.alternative, watch)?,
                 None if self.method == Method::Auto => return Ok(None),
                 None => {
-                    let place = match grouping.and_then(|grouping| grouping.first_item(unit)) {
-                        Some(item) => {
-                            format!("{} - {} over the group of item {item}", a.name(), b.name())
-                        }
-                        None => format!("{} - {}", a.place(unit), b.place(unit)),
-                    };
-                    return Err(Error::NotIntegers { place, value });
+                    let first = grouping.and_then(|grouping| grouping.first_item(unit));
+                    let over = first
+                        .map_or(String::new(), |item| format!(" over the group of item {item}"));
+                    let row = if first.is_some() { None } else { Some(unit) };
+                    let came = |b| format!("- {b}{over} is {value}");
+                    let expected = "integers up to 2^51 in sum for an exact test; Monte Carlo \
+                                    takes others";
+                    return Err(a.error_with(b, row, came, expected));
                 }
             },
         };
         if found.is_none() && self.method == Method::Exact {
-            return Err(Error::TooManySums { n_units: differences.units().len() });
+            let n_units = differences.units().len();
+            let came = format!("of {n_units} items or groups have too many different sums");
+            let expected = "smaller integers for an exact test; Monte Carlo takes these";
+            return Err(Error::input("differences", came, expected));
         }
         Ok(found)
     }

@@ -12,7 +12,7 @@ impl PermutationTest {
     /// where `i < j`, and the same is below the diagonal. That is meant for two-sided tests.
     ///
     /// # Errors
-    /// [`Error::FewMethods`], and those of [`paired`](Self::paired) for the first such pair.
+    /// [`Error::Input`], and those of [`paired`](Self::paired) for the first such pair.
     pub fn pairwise(
         &self,
         methods: &[Losses<'_>],
@@ -20,7 +20,8 @@ impl PermutationTest {
         execution: Execution<'_>,
     ) -> Result<Vec<f64>, Error> {
         if methods.len() < 2 {
-            return Err(Error::FewMethods { got: methods.len() });
+            let came = format!("has {} methods", methods.len());
+            return Err(Error::input("losses", came, "at least two"));
         }
         let n = methods.len();
         let with_place = || methods.iter().enumerate();

@@ -52,14 +52,13 @@ pub(crate) fn mirrored_sum(minus: f64, tie: f64, plus: f64) -> f64 {
 
 /// Number of votes of an item and between two looks, checked.
 pub(crate) fn check(n: usize, step: usize) -> Result<(), Error> {
-    if !(1..=MAX_VOTES).contains(&n) {
-        return Err(Error::OutOfRange { name: "n", value: n, least: 1, most: MAX_VOTES });
-    }
-    if !(1..=n).contains(&step) {
-        return Err(Error::OutOfRange { name: "step", value: step, least: 1, most: n });
+    for (name, value, most) in [("n", n, MAX_VOTES), ("step", step, n)] {
+        if !(1..=most).contains(&value) {
+            return Err(Error::value(name, value, format!("an integer from 1 to {most}")));
+        }
     }
     if !n.is_multiple_of(step) {
-        return Err(Error::NotAMultiple { n, step });
+        return Err(Error::value("n", n, format!("a multiple of the step {step}")));
     }
     Ok(())
 }

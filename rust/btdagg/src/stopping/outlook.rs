@@ -2,9 +2,9 @@
 
 use super::Predictive;
 use super::lattice::{counts_of, mirrored_sum};
-use crate::quantities::{Decisions, Probabilities, Risks};
+use crate::quantities::{Decisions, OfProbabilities};
 use crate::table::Quantity;
-use crate::{Counts, Label, Model, features};
+use crate::{Counts, Label, Model, davidson, features};
 
 /// Chances and errors joint with one sequence of votes to a place of the lattice: divided by the
 /// chance of that sequence they are conditional on it. All add up over the votes that may come.
@@ -38,7 +38,7 @@ impl Outlook {
         predictive: &'a Predictive,
     ) -> impl Iterator<Item = Self> + 'a {
         let chances = predictive.sequence_chances(n, counts_of(n));
-        let risks = on_last_layer(Risks(Probabilities(model)), n);
+        let risks = on_last_layer(OfProbabilities(model, davidson::risks), n);
         full_decisions(model, n).zip(risks).zip(chances).map(|((label, risks), chance)| {
             let mut labels = [0.0; 3];
             labels[label.column()] = chance;

@@ -17,20 +17,20 @@ impl Predictive {
     /// Components as weight and Dirichlet parameters in label order; weights are scaled to sum 1.
     ///
     /// # Errors
-    /// [`Error::NoItems`] without a component, [`Error::Component`] for a weight that is not finite
+    /// [`Error::Input`] without a component, [`Error::Input`] for a weight that is not finite
     /// and positive or a parameter that is not within 0.001 and 1000.
     pub fn new(components: &[(f64, [f64; 3])]) -> Result<Self, Error> {
         if components.is_empty() {
-            return Err(Error::NoItems { name: "components" });
+            return Err(Error::input("components", "is empty", "at least one item"));
         }
         for (row, &(weight, alpha)) in components.iter().enumerate() {
+            let wrong = |came, expected| Error::input("components", came, expected).at(&[row]);
             if !(weight.is_finite() && weight > 0.0) {
-                let (what, expected) = ("weight", "a finite number above 0");
-                return Err(Error::Component { row, what, value: weight, expected });
+                return Err(wrong(format!("has weight {weight}"), "a finite number above 0"));
             }
             if let Some(value) = alpha.into_iter().find(|a| !(BOUNDS.0..=BOUNDS.1).contains(a)) {
-                let (what, expected) = ("Dirichlet parameter", "a number from 0.001 to 1000");
-                return Err(Error::Component { row, what, value, expected });
+                let came = format!("has Dirichlet parameter {value}");
+                return Err(wrong(came, "a number from 0.001 to 1000"));
             }
         }
         let largest = components.iter().map(|&(weight, _)| weight).fold(0.0, f64::max);
@@ -67,12 +67,12 @@ impl Predictive {
     /// ```
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] for [`MAX_VOTES`] votes or more.
+    /// [`Error::Input`] for [`MAX_VOTES`] votes or more.
     pub fn next(&self, counts: [usize; 3]) -> Result<[f64; 3], Error> {
         let total = counts.iter().fold(0_usize, |sum, &count| sum.saturating_add(count));
         if total >= MAX_VOTES {
-            let (name, most) = ("minus + tie + plus", MAX_VOTES - 1);
-            return Err(Error::OutOfRange { name, value: total, least: 0, most });
+            let expected = format!("an integer from 0 to {}", MAX_VOTES - 1);
+            return Err(Error::value("minus + tie + plus", total, expected));
         }
         let [minus, tie, plus] = counts;
         let next = [[minus + 1, tie, plus], [minus, tie + 1, plus], [minus, tie, plus + 1]];

@@ -4,6 +4,7 @@ use super::lattice::{check, counts_of, layer, place, pull, within};
 use super::outlook::{Outlook, full_decisions, to_counts};
 use super::{Forecast, Predictive};
 use crate::counts::{CountRow, Counts, Rows};
+use crate::error::same_length;
 use crate::parallel::{BLOCK, Execution, for_each_part};
 use crate::{Error, Label, Model};
 
@@ -51,9 +52,9 @@ impl StoppingRule {
     /// forecasts.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] for `n` or `step`, [`Error::NotAMultiple`] if the one is not a
-    /// multiple of the other, [`Error::Criterion`] for an epsilon or price out of range,
-    /// [`Error::NoPredictive`].
+    /// [`Error::Input`] for `n` or `step`, [`Error::Input`] if the one is not a
+    /// multiple of the other, [`Error::Input`] for an epsilon or price out of range,
+    /// [`Error::Input`].
     pub fn new(
         model: Model,
         n: usize,
@@ -64,12 +65,10 @@ impl StoppingRule {
         check(n, step)?;
         match criterion {
             Criterion::RiskBounded { epsilon } if !(epsilon > 0.0 && epsilon < 0.5) => {
-                let expected = "a number above 0 and below 0.5";
-                return Err(Error::Criterion { name: "epsilon", value: epsilon, expected });
+                return Err(Error::value("epsilon", epsilon, "a number above 0 and below 0.5"));
             }
             Criterion::CostOptimal { price } if !(price >= 0.0 && price.is_finite()) => {
-                let expected = "a finite number of at least 0";
-                return Err(Error::Criterion { name: "price", value: price, expected });
+                return Err(Error::value("price", price, "a finite number of at least 0"));
             }
             _ => {}
         }
@@ -79,7 +78,7 @@ impl StoppingRule {
                 Ok(Self::foreseen(model, n, step, criterion, &full))
             }
             (None, Criterion::Lossless) => Ok(Self::unforeseen(model, n, step)),
-            (None, _) => Err(Error::NoPredictive),
+            (None, _) => Err(no_predictive()),
         }
     }
 
@@ -90,7 +89,7 @@ impl StoppingRule {
     /// worth the same price or more.
     ///
     /// # Errors
-    /// As [`new`](Self::new); [`Error::Criterion`] if `budget` is negative or no number.
+    /// As [`new`](Self::new); [`Error::Input`] if `budget` is negative or no number.
     pub fn within_budget(
         model: &Model,
         n: usize,
@@ -100,8 +99,7 @@ impl StoppingRule {
     ) -> Result<(Self, f64), Error> {
         check(n, step)?;
         if budget.is_nan() || budget < 0.0 {
-            let expected = "a number of at least 0";
-            return Err(Error::Criterion { name: "budget", value: budget, expected });
+            return Err(Error::value("budget", budget, "a number of at least 0"));
         }
         let full: Vec<Outlook> = Outlook::full(model, n, predictive).collect();
         let at =
@@ -162,7 +160,7 @@ impl StoppingRule {
             outlook.followed = [0.0, 0.0, outlook.errors[label.column()]];
         }
         let mut decided: Vec<u8> = vec![OPEN; layer(n)];
-        decided.extend(full.iter().map(|outlook| STOP | to_column(outlook.likeliest())));
+        decided.extend(full.iter().map(|outlook| STOP | outlook.likeliest().column_bits()));
         for total in (0..n).rev() {
             let may_stop = total.is_multiple_of(step);
             let mut cells = decided.iter_mut().skip(layer(total));
@@ -201,7 +199,7 @@ impl StoppingRule {
     /// Whether an item with these votes is settled.
     ///
     /// # Errors
-    /// [`Error::Beyond`] for more than `n` votes.
+    /// [`Error::Input`] for more than `n` votes.
     pub fn stops(&self, counts: Counts) -> Result<bool, Error> {
         self.look_up(counts).map(|(cell, _)| cell & STOP != 0)
     }
@@ -255,7 +253,7 @@ impl StoppingRule {
     /// which label.
     ///
     /// # Errors
-    /// [`Error::Label`] for the first of those votes that is none; [`Error::Length`] if the item
+    /// [`Error::Input`] for the first of those votes that is none; [`Error::Input`] if the item
     /// does not stop by the last of them, where there are fewer than the rule's `n`.
     pub fn follow(&self, votes: &[i8]) -> Result<(usize, Label), Error> {
         let mut counts = Counts::default();
@@ -270,7 +268,8 @@ impl StoppingRule {
                 Label::Plus => counts.plus += 1,
             }
         }
-        Err(Error::Length { name: "votes", got: votes.len(), wanted: self.n, other: "the rule" })
+        let came = format!("has {} rows", votes.len());
+        Err(Error::input("votes", came, format!("{} as in the rule", self.n)))
     }
 
     fn asks(&self) -> &[u8] {
@@ -298,7 +297,7 @@ impl StoppingRule {
     /// Whether each row of counts is settled.
     ///
     /// # Errors
-    /// [`Error::Length`]; [`Error::Count`] or [`Error::Beyond`] for the first bad row;
+    /// [`Error::Input`] for the first bad row;
     /// [`Error::Interrupted`].
     pub fn stops_into<R: Rows + ?Sized>(
         &self,
@@ -328,7 +327,7 @@ impl StoppingRule {
     /// What is expected from each row of counts on, as votes left, chance of a change and error.
     ///
     /// # Errors
-    /// As [`stops_into`](Self::stops_into); [`Error::NoPredictive`].
+    /// As [`stops_into`](Self::stops_into); [`Error::Input`].
     pub fn forecasts_into<R: Rows + ?Sized>(
         &self,
         rows: &R,
@@ -336,7 +335,7 @@ impl StoppingRule {
         execution: Execution<'_>,
     ) -> Result<(), Error> {
         if self.forecasts.is_empty() {
-            return Err(Error::NoPredictive);
+            return Err(no_predictive());
         }
         self.map(rows, out, execution, |_, votes| {
             let Forecast { votes_left, change, error } = self.forecasts[place(votes)];
@@ -365,10 +364,7 @@ impl StoppingRule {
         execution: Execution<'_>,
         value: impl Fn(u8, [usize; 3]) -> V + Sync,
     ) -> Result<(), Error> {
-        if rows.len() != out.len() {
-            let (got, wanted) = (out.len(), rows.len());
-            return Err(Error::Length { name: "out", got, wanted, other: "counts" });
-        }
+        same_length("out", out.len(), rows.len(), "counts")?;
         for_each_part(out, BLOCK, execution, |start, part, mut watch| {
             let mut buffer = Vec::new();
             let mut row = start;
@@ -408,7 +404,13 @@ impl StoppingRule {
 
 fn beyond(counts: Counts, row: usize, n: usize) -> Error {
     let total = [counts.minus, counts.tie, counts.plus].map(u128::from).iter().sum::<u128>();
-    Error::Beyond { row, total: total.to_string(), n }
+    let expected = format!("at most {n}, the n of the rule");
+    Error::input("counts", format!("has {total} votes"), expected).at(&[row])
+}
+
+fn no_predictive() -> Error {
+    let expected = "the distribution of the votes: this rule or its forecasts depend on it";
+    Error::value("votes", "None", expected)
 }
 
 /// Decides one place, whose sum over the next votes is given: what is expected if the rule is
@@ -433,10 +435,10 @@ fn follow(sum: &mut Outlook, criterion: Criterion, may_stop: bool) -> u8 {
         };
     if stops {
         sum.followed = [0.0, others, loss];
-        return STOP | to_column(label);
+        return STOP | label.column_bits();
     }
     sum.followed[0] += chance;
-    to_column(label)
+    label.column_bits()
 }
 
 /// The cells of all counts, from those by place.
@@ -460,12 +462,4 @@ fn cells(n: usize, by_place: &[u8]) -> Vec<u8> {
 #[inline]
 const fn cell([minus, tie, plus]: [usize; 3], n: usize) -> usize {
     (minus * (n + 1) + tie) * (n + 1) + plus
-}
-
-fn to_column(label: Label) -> u8 {
-    match label {
-        Label::Minus => 0,
-        Label::Tie => 1,
-        Label::Plus => 2,
-    }
 }
