@@ -8,7 +8,7 @@ import pytest
 from btdagg import DavidsonModel
 from btdagg.cli import run
 from btdagg.datasets import simulate
-from btdagg.online import StoppingRule, excess_by_labels, fit_votes, plan, plan_model, plan_rule
+from btdagg.online import StoppingRule, fit_votes, plan
 
 SAMPLE = simulate("wmt-zh-en", 150, 8, seed=1)
 MODEL = DavidsonModel(beta=0.9, eta0=-0.5, gamma=0.1)
@@ -63,28 +63,19 @@ def test_a_plan_is_what_the_library_finds_and_the_rule_is_written(cli, options, 
         "epsilon": rule.epsilon,
         "price": rule.price,
     }
-    expected = plan_rule(rule, SAMPLE.counts, SAMPLE.labels, n_items=500, price=0.002)
-    assert found["expected"] == vars(expected)
-    assert expected.votes == rule.expected_votes
-    assert expected.calls == 500 * rule.expected_votes
-    job = {
-        "n_items": 500,
-        "price": 0.002,
-        "vote_worth": 0.01 if rule.price is None else rule.price,
-        "epsilon": rule.epsilon or 0.05,
-        "step": rule.step,
-    }
+    assert found["expected"]["votes"] == rule.expected_votes
+    assert found["expected"]["calls"] == 500 * rule.expected_votes
     by_hand = plan(
         SAMPLE.counts,
         SAMPLE.labels,
         n_votes=sorted({row["n"] for row in found["budgets"]}),
-        **job,
+        n_items=500,
+        price=0.002,
+        rule=rule,
+        prior="weak",
     )
-    of_model = plan_model(MODEL, SAMPLE.counts, SAMPLE.labels, n=8, **job)
-    rows = [*(row for row in by_hand.budgets if row.n < 8), *of_model]
-    assert found["budgets"] == [vars(row) for row in rows]
-    by_labels = excess_by_labels(SAMPLE.counts, SAMPLE.labels, n=8, prior="weak")
-    assert found["labels"] == [{"n_labels": n, "excess_mae": e} for n, e in by_labels]
+    assert found["budgets"] == [vars(row) for row in by_hand.budgets]
+    assert found["labels"] == [{"n_labels": n, "excess_mae": e} for n, e in by_hand.labels]
     assert found["budgets"][-1]["n"] == 8
     assert all(row["n"] % rule.step == 0 for row in found["budgets"])
     assert (found["n_labels"], found["output"]) == (150, "rule.json")
@@ -159,10 +150,9 @@ def test_the_table_has_the_rule_that_is_written(cli, options):
     _, out, _ = cli(*PLAN, *options, "--json")
     found = json.loads(out)
     (row,) = (row for row in found["budgets"] if (row["n"], row["rule"]) == (8, "cost-optimal"))
-    best = plan_model(MODEL, SAMPLE.counts, SAMPLE.labels, n=8, n_items=1000, vote_worth=0.0)
-    (expected,) = (one for one in best if one.rule == "cost-optimal")
+    best = StoppingRule.cost_optimal(MODEL, 8, VOTES, price=0.0)
     assert found["rule"]["price"] == 0
-    assert row["votes"] == expected.votes
+    assert row["votes"] == best.expected_votes
 
 
 @pytest.mark.parametrize(

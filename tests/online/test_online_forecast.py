@@ -95,11 +95,9 @@ def test_a_plan_forecasts_labels_with_its_prior():
     prior = prior_of(["rb2-focus", "rb2-math"], n=300)
     pair = sample.counts, sample.labels
     excess = {
-        name: online.excess_by_labels(*pair, n=8, n_labels=[10], prior=known)[0][1]
-        for name, known in (("none", None), ("weak", "weak"), ("neighbours", prior))
+        name: online.plan(*pair, n_items=9, n_votes=[8], n_labels=[10], prior=one).labels[0][1]
+        for name, one in (("none", None), ("weak", "weak"), ("neighbours", prior))
     }
-    by_plan = online.plan(*pair, n_items=9, n_votes=[8], n_labels=[10]).labels[0][1]
-    assert excess["none"] == by_plan
     assert excess["neighbours"] < excess["weak"] < excess["none"]
 
 
@@ -136,6 +134,7 @@ def test_votes_that_come_in_pairs_are_stopped_in_pairs():
 def test_a_prior_of_other_smoothing_is_used_as_it_is():
     task = simulate("rb2-math", 60, 8, seed=4)
     soft = prior_of(TASKS[1:3], n=100, alpha=0.5)
-    found = online.excess_by_labels(task.counts, task.labels, n=4, n_labels=[10], prior=soft)
-    assert found[0][0] == 10
-    assert -0.2 < found[0][1] < 1
+    job = {"n_items": 9, "n_votes": [4], "n_labels": [10]}
+    ((size, excess),) = online.plan(task.counts, task.labels, prior=soft, **job).labels
+    assert size == 10
+    assert -0.2 < excess < 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -163,23 +163,18 @@ def plan(
         say_differences(fitted.provenance.other_values(Provenance.of(table).as_dict()))
     with differences_said():
         rule = kind.learn(fitted, n_votes, items.counts, items.labels, step=step)
-        found = online.plan_rule(
-            rule, items.counts, items.labels, n_items=n_items, price=vote_price or 0.0
-        )
-    job: dict[str, Any] = {
-        "n_items": n_items,
-        "price": vote_price or 0.0,
-        "vote_worth": 0.01 if rule.price is None else rule.price,
-        "epsilon": 0.05 if epsilon is None else epsilon,
-        "step": step,
-    }
-    planned = online.plan(items.counts, items.labels, n_votes=_curve(n_votes, step), **job)
-    # At that number the rows are of the model that decides, as is the line above the table.
-    plain = replace(fitted, provenance=None)  # differences are said above
-    of_model = online.plan_model(plain, items.counts, items.labels, n=n_votes, **job)
-    fewer = [row for row in planned.budgets if row.n != n_votes]
-    labels_for = online.excess_by_labels(items.counts, items.labels, n=n_votes, prior=known)
-    planned = online.Plan((*fewer, *of_model), labels_for)
+    planned = online.plan(
+        items.counts,
+        items.labels,
+        n_items=n_items,
+        n_votes=_curve(n_votes, step),
+        price=vote_price or 0.0,
+        rule=rule,
+        prior=known,
+    )
+    row = next(row for row in planned.budgets if (row.n, row.rule) == (n_votes, rule.kind))
+    calls = n_items * row.votes  # of the job alone, without its labelled items
+    found = replace(row, calls=calls, price=calls * (vote_price or 0.0))
     if output is not None:
         rule.save(output)
     remarks = [*what_is_pooled(table, "plans for"), *items.remarks]

@@ -3,11 +3,8 @@ from .drift import DriftReport as DriftReport
 from .plans import Forecast as Forecast
 from .plans import Plan as Plan
 from .plans import PlannedBudget as PlannedBudget
-from .plans import excess_by_labels as excess_by_labels
 from .plans import forecast as forecast
 from .plans import plan as plan
-from .plans import plan_model as plan_model
-from .plans import plan_rule as plan_rule
 from .predictive import VoteDistribution as VoteDistribution
 from .predictive import fit_votes as fit_votes
 from .rule import StoppingRule as StoppingRule

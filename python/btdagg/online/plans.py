@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     from btdagg.model.davidson import DavidsonModel
 
-RULES = ("all votes", "lossless", "risk-bounded", "cost-optimal")
-
 
 @readable
 @dataclass(frozen=True)
@@ -81,22 +79,12 @@ class Plan(Drawn):
     budgets: tuple[PlannedBudget, ...]
     labels: tuple[tuple[int, float], ...]
 
-    def curve(self, rule: str = "all votes") -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return votes per item and expected error under a rule, each ascending by `n`."""
-        if rule not in RULES:
-            raise InputError(f"rule is {rule!r}, expected one of {', '.join(RULES)}")
-        rows = [row for row in self.budgets if row.rule == rule]
-        return np.array([row.votes for row in rows]), np.array([row.mae for row in rows])
-
     def cheapest(self, mae: float) -> PlannedBudget:
         """Return the budget with the fewest calls and an expected error of at most `mae`."""
-        bound = as_number(mae, "mae")
-        within = [row for row in self.budgets if row.mae <= bound]
+        within = [row for row in self.budgets if row.mae <= mae]
         if not within:
             least = min(row.mae for row in self.budgets)
-            raise InputError(
-                f"mae is {bound}, expected at least {least:.4f}, the least of the plan"
-            )
+            raise InputError(argument="mae", came=mae, expected=f"at least {least:.4f}")
         return min(within, key=lambda row: row.calls)
 
     def __str__(self) -> str:
@@ -120,9 +108,9 @@ def plan(
     n_votes: Sequence[int] = (2, 4, 6, 8, 12, 16, 20),
     n_labels: Sequence[int] = (25, 50, 100, 200),
     price: float = 1.0,
-    vote_worth: float = 0.01,
-    epsilon: float = 0.05,
     step: int = 1,
+    rule: StoppingRule | None = None,
+    prior: Prior | Literal["weak"] | None = None,
     seed: int = 0,
 ) -> Plan:
     """Forecast a job from the votes and labels of a few items, the pilot.
@@ -145,12 +133,13 @@ def plan(
         Numbers of labels to compare; the calls include votes for the middle one.
     price : float
         Of one vote, in any currency.
-    vote_worth : float
-        Price of a vote in units of absolute error, for the cost-optimal rule; 0 or more.
-    epsilon : float
-        Of the risk-bounded rule.
     step : int
         2 if votes come in pairs, one in each order.
+    rule : StoppingRule, optional
+        Its epsilon, price and step are those of the plan (else 0.05, 0.01 and `step`), and its
+        model decides at its `n` votes, in place of one fitted to unlimited labels.
+    prior : Prior or "weak", optional
+        With which few labels are calibrated, as for `btdagg.calibrate`.
     seed : int
         Seed of the simulated calibration sets.
 
@@ -164,42 +153,19 @@ def plan(
     same_index(counts=counts, labels=labels)
     votes = fit_votes(whole, gold)
     n_items, seed = as_integer(n_items, "n_items", 1), as_integer(seed, "seed", 0)
-    step = as_integer(step, "step", 1)
+    step = as_integer(step, "step", 1) if rule is None else rule.step
     sizes, budgets = _numbers(n_labels, "n_labels", 2), _numbers(n_votes, "n_votes", 1, 128)
-    per_vote, worth = _at_least_0(price, "price"), _at_least_0(vote_worth, "vote_worth")
-    job = _Job(n_items, sizes[len(sizes) // 2], per_vote, worth, epsilon, step)
-    rows = [row for n in budgets for row in _budgets(*_at(votes, n), votes, n, job)]
-    return Plan(tuple(rows), tuple(_by_labels(votes, budgets[-1], sizes, seed, None)))
-
-
-def plan_model(
-    model: DavidsonModel,
-    counts: ArrayLike,
-    labels: ArrayLike,
-    *,
-    n: int,
-    n_items: int,
-    n_labels: int = 100,
-    price: float = 1.0,
-    vote_worth: float = 0.01,
-    epsilon: float = 0.05,
-    step: int = 1,
-) -> tuple[PlannedBudget, ...]:
-    """Forecast a job that a given model decides, at one number of votes, under each rule.
-
-    `n` is the votes per item that the model is calibrated for, and the calls include those of
-    `n_labels` labelled items. The other arguments are those of `plan`.
-    """
-    votes, n = fit_votes(counts, labels), as_integer(n, "n", 1, 128)
-    job = _Job(
-        as_integer(n_items, "n_items", 1),
-        as_integer(n_labels, "n_labels", 0),
-        _at_least_0(price, "price"),
-        _at_least_0(vote_worth, "vote_worth"),
-        epsilon,
-        as_integer(step, "step", 1),
-    )
-    return tuple(_budgets(model, _error(model, *_joint(votes, n)), votes, n, job))
+    worth = 0.01 if rule is None or rule.price is None else rule.price
+    epsilon = 0.05 if rule is None or rule.epsilon is None else rule.epsilon
+    n_labelled, per_vote = sizes[len(sizes) // 2], _at_least_0(price, "price")
+    job = _Job(n_items, n_labelled, per_vote, worth, epsilon, step)
+    rows: list[PlannedBudget] = []
+    for n in budgets:
+        # Differences in provenance were warned of when the rule was made.
+        own = None if rule is None or rule.n != n else replace(rule.model, provenance=None)
+        decides = own or _fitted(votes, n)
+        rows += _budgets(decides, votes, n, job)
+    return Plan(tuple(rows), _by_labels(votes, budgets[-1], sizes, seed, prior))
 
 
 class _Job(NamedTuple):
@@ -214,82 +180,38 @@ class _Job(NamedTuple):
 
 
 def _budgets(
-    model: DavidsonModel, mae: float, votes: VoteDistribution, n: int, job: _Job
+    model: DavidsonModel, votes: VoteDistribution, n: int, job: _Job
 ) -> Iterator[PlannedBudget]:
-    """Forecast n votes under each rule, of a model with that error."""
+    """Forecast n votes under each rule."""
+    mae = _error(model, *_joint(votes, n))
     full = StoppingRule.lossless(model, n, votes, step=job.step)
     rules = (
         full,
         StoppingRule.risk_bounded(model, n, votes, epsilon=job.epsilon, step=job.step),
         StoppingRule.cost_optimal(model, n, votes, price=job.vote_worth, step=job.step),
     )
-    found = [("all votes", float(n), mae, 0.0)]
+    rows = [("all votes", float(n), mae, 0.0)]
     # The rules' own error is the model's; what a rule adds to it is taken over.
-    found += [
+    rows += [
         (r.kind, r.expected_votes, mae + r.expected_mae - full.expected_mae, r.change_rate)
         for r in rules
     ]
-    for name, expected, error, change in found:
+    for name, expected, error, change in rows:
         calls = job.n_items * expected + job.n_labels * n
         yield PlannedBudget(n, name, expected, error, change, calls, calls * job.price)
-
-
-def plan_rule(
-    rule: StoppingRule,
-    counts: ArrayLike,
-    labels: ArrayLike,
-    *,
-    n_items: int,
-    price: float = 1.0,
-) -> PlannedBudget:
-    """Forecast a job under a rule from the votes and labels of a few items.
-
-    A rule without `votes` is forecast with those of the pilot. The other arguments are those of
-    `plan`; calls are those for the items of the job only.
-    """
-    votes = fit_votes(counts, labels)
-    n_items, per_vote = as_integer(n_items, "n_items", 1), _at_least_0(price, "price")
-    if rule.votes is None:
-        rule = replace(rule, votes=votes)
-    full = StoppingRule.lossless(rule.model, rule.n, rule.votes, step=rule.step)
-    mae = _error(rule.model, *_joint(votes, rule.n)) + rule.expected_mae - full.expected_mae
-    expected, calls = rule.expected_votes, n_items * rule.expected_votes
-    return PlannedBudget(
-        rule.n, rule.kind, expected, mae, rule.change_rate, calls, calls * per_vote
-    )
-
-
-def excess_by_labels(
-    counts: ArrayLike,
-    labels: ArrayLike,
-    *,
-    n: int,
-    n_labels: Sequence[int] = (25, 50, 100, 200),
-    prior: Prior | Literal["weak"] | None = None,
-    seed: int = 0,
-) -> tuple[tuple[int, float], ...]:
-    """Forecast how much error few labels cost if models are calibrated with a prior.
-
-    Takes the pilot as `plan` does, and a `prior` as `btdagg.calibrate` does; `n` is votes per item.
-    Returns what `Plan.labels` has: numbers of labels, and by how much the expected error then
-    exceeds that with unlimited labels.
-    """
-    sizes, budget = _numbers(n_labels, "n_labels", 2), as_integer(n, "n", 1, 128)
-    seed = as_integer(seed, "seed", 0)
-    return tuple(_by_labels(fit_votes(counts, labels), budget, sizes, seed, prior))
 
 
 def _at_least_0(value: float, name: str) -> float:
     number = as_number(value, name)
     if number < 0:
-        raise InputError(f"{name} is {value!r}, expected a number of at least 0")
+        raise InputError(argument=name, came=value, expected="a number of at least 0")
     return number
 
 
 def _numbers(values: Sequence[int], name: str, least: int, most: int = 2**31) -> list[int]:
     """Return the different numbers of a sequence, ascending."""
     if not len(values):
-        raise InputError(f"{name} is {values!r}, expected at least one number")
+        raise InputError(argument=name, came=values, expected="at least one number")
     return sorted({as_integer(value, name, least, most) for value in values})
 
 
@@ -303,13 +225,12 @@ def _joint(votes: VoteDistribution, n: int) -> tuple[NDArray[np.int64], NDArray[
     return counts, np.stack(chances, axis=1)
 
 
-def _at(votes: VoteDistribution, n: int) -> tuple[DavidsonModel, float]:
-    """Return the model of n votes that many labels would give, and its expected error."""
+def _fitted(votes: VoteDistribution, n: int) -> DavidsonModel:
+    """Return the model of n votes that many labels would give."""
     counts, joint = _joint(votes, n)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        model = calibrate(counts, None, weights=joint).model
-    return model, _error(model, counts, joint)
+        return calibrate(counts, None, weights=joint).model
 
 
 def _error(model: DavidsonModel, counts: NDArray[np.int64], joint: NDArray[np.float64]) -> float:
@@ -324,13 +245,13 @@ def _by_labels(
     seed: int,
     prior: Prior | Literal["weak"] | None,
     n_sets: int = 40,
-) -> list[tuple[int, float]]:
+) -> tuple[tuple[int, float], ...]:
     """How much calibrating on few labels costs, on average over simulated sets."""
     counts, joint = _joint(votes, n)
     flat = joint.ravel() / joint.sum()
-    _, least = _at(votes, n)
+    least = _error(_fitted(votes, n), counts, joint)
     alpha, kappa = (1.0, 1.0) if prior is None or prior == "weak" else (prior.alpha, prior.kappa)
-    found = []
+    excess = []
     for size in sizes:
         rng = np.random.default_rng([seed, size])
         drawn = rng.choice(len(flat), size=(n_sets, size), p=flat)
@@ -338,11 +259,11 @@ def _by_labels(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CalibrationWarning)
             for rows in drawn:
-                known = counts[rows // 3], rows % 3 - 1
-                model = calibrate(*known, prior=prior, alpha=alpha, kappa=kappa).model
+                sample = counts[rows // 3], rows % 3 - 1
+                model = calibrate(*sample, prior=prior, alpha=alpha, kappa=kappa).model
                 errors.append(_error(model, counts, joint))
-        found.append((size, float(np.mean(errors)) - least))
-    return found
+        excess.append((size, float(np.mean(errors)) - least))
+    return tuple(excess)
 
 
 # Items of a neighbour that are looked at: more would change nothing that can be seen.
@@ -521,13 +442,13 @@ def _seen_on(
     if len(labels) <= size:
         return None
     counts = np.stack([(votes == vote).sum(axis=1) for vote in (-1, 0, 1)], axis=1)
-    known = (counts[:size], labels[:size]) if size else (counts, None)
+    sample = (counts[:size], labels[:size]) if size else (counts, None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        model = calibrate(*known, prior=rest, alpha=prior.alpha, kappa=prior.kappa).model
-    followed = StoppingRule.lossless(model, n, step=step).follow(votes[size:])
-    error = np.abs(followed.labels - labels[size:]).mean()
-    return float(error), float(followed.n_votes.mean())
+        model = calibrate(*sample, prior=rest, alpha=prior.alpha, kappa=prior.kappa).model
+    stopped = StoppingRule.lossless(model, n, step=step).follow(votes[size:])
+    error = np.abs(stopped.labels - labels[size:]).mean()
+    return float(error), float(stopped.n_votes.mean())
 
 
 def _drawn(
