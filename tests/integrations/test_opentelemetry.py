@@ -1,5 +1,6 @@
-"""Events, as the SDK's in-memory exporters get them."""
+"""Events and spans, as the SDK's in-memory exporters get them."""
 
+import asyncio
 import datetime as dt
 import os
 
@@ -8,6 +9,9 @@ import pytest
 
 from btdagg import DavidsonModel, InputError
 from btdagg.integrations.annotations import annotations_of, frame_of
+from btdagg.judge import FunctionClient, judge
+from judge_endpoints import completion, error
+from judging import pairs_of
 
 pytestmark = pytest.mark.integration
 
@@ -35,6 +39,35 @@ def logs(ours):
     provider.add_log_record_processor(SimpleLogRecordProcessor(exporter))
     yield provider, lambda: [each.log_record for each in exporter.get_finished_logs()]
     provider.shutdown()
+
+
+@pytest.fixture
+def spans(ours):
+    """A provider with the item, order and sample of calls, and what it has exported."""
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    provider, exporter = TracerProvider(), InMemorySpanExporter()
+    provider.add_span_processor(ours.JudgeSpans())
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    yield provider, exporter.get_finished_spans
+    provider.shutdown()
+
+
+SAMPLES = [
+    (f"q{item}", order, sample) for item in (0, 1) for order in ("AB", "BA") for sample in (0, 1)
+]
+
+
+def samples_of(spans):
+    names = ("btdagg.item", "btdagg.order", "btdagg.sample")
+    return [tuple(span.attributes[name] for name in names) for span in spans]
+
+
+def votes_on(folder, **judging):
+    """Four votes on each of two pairs."""
+    return asyncio.run(judge(pairs_of(2), store=folder / "votes.db", n=4, **judging))
 
 
 def annotation(**other):
@@ -94,3 +127,37 @@ def test_an_id_that_is_none_is_an_error_that_names_the_row(ours, logs):
         with pytest.raises(InputError, match=f"annotations, row 2, {message}"):
             ours.emit(frame_of(rows), logger_provider=provider)
     assert exported() == []
+
+
+def test_the_span_of_a_call_has_its_item_order_and_sample(spans, endpoint, tmp_path):
+    from pydantic_ai import Agent, InstrumentationSettings
+
+    provider, exported = spans
+    answers = iter([(503, error("busy"))])
+    server = endpoint(lambda _: next(answers, (200, completion())))
+    Agent.instrument_all(InstrumentationSettings(tracer_provider=provider, include_content=False))
+    try:
+        run = votes_on(tmp_path, model="gpt-5.4", base_url=server.url)
+    finally:
+        Agent.instrument_all(False)
+    assert (run.n_votes, run.n_retries) == (8, 1)
+    calls = exported()
+    assert {call.name for call in calls} == {"chat gpt-5.4"}
+    assert len(calls) == 9
+    assert sum(not call.status.is_ok for call in calls) == 1
+    assert sorted({*samples_of(calls)}) == SAMPLES
+
+
+def test_spans_within_a_function_that_judges_have_them_too(spans, tmp_path):
+    provider, exported = spans
+    tracer = provider.get_tracer("tests")
+
+    def answer(request):
+        with tracer.start_as_current_span("think"):
+            return "[[A]]"
+
+    votes_on(tmp_path, model="a function", client=FunctionClient(answer))
+    tracer.start_span("later").end()
+    *calls, later = exported()
+    assert sorted(samples_of(calls)) == SAMPLES
+    assert not later.attributes

@@ -1,7 +1,6 @@
-"""Decisions as OpenTelemetry events.
+"""Decisions as OpenTelemetry events, and what the spans of judge calls are about.
 
-Names are those of the semantic conventions for generative AI, which are in development. Judge calls
-become spans by pydantic-ai's own instrumentation.
+Names are those of the semantic conventions for generative AI, which are in development.
 """
 
 from __future__ import annotations
@@ -13,15 +12,18 @@ from typing import TYPE_CHECKING, Any
 from btdagg._core import InputError
 from btdagg._util.extras import needs
 from btdagg.integrations.annotations import ERROR, rows_of
+from btdagg.judge.client import current_request
 
 with needs("opentelemetry", "telemetry"):
     from opentelemetry import context, trace
     from opentelemetry._logs import LogRecord, get_logger
+    from opentelemetry.sdk.trace import SpanProcessor
     from opentelemetry.trace import NonRecordingSpan, SpanContext
     from opentelemetry.trace import TraceFlags as Flags
 
 if TYPE_CHECKING:
     from opentelemetry._logs import LoggerProvider
+    from opentelemetry.sdk.trace import Span
 
     from btdagg.votes.source import Source
 
@@ -36,6 +38,23 @@ _EVALUATION = {
     "label": "gen_ai.evaluation.score.label",
     "explanation": "gen_ai.evaluation.explanation",
 }
+
+
+class JudgeSpans(SpanProcessor):  # type: ignore[misc]
+    """Gives the spans of judge calls the item, order and sample that they are about.
+
+    Add it to a tracer provider. Every span that begins during a call of `btdagg.judge` gets the
+    attributes ``btdagg.item``, ``btdagg.order`` and ``btdagg.sample``: those of pydantic-ai's
+    instrumentation and of HTTP libraries, and those that a function begins which is the judge.
+    Batches make no calls for single votes.
+    """
+
+    def on_start(self, span: Span, parent_context: context.Context | None = None) -> None:
+        """Set the attributes."""
+        request = current_request.get(None)
+        if request is not None and request.sample is not None:
+            for name in ("item", "order", "sample"):
+                span.set_attribute(f"btdagg.{name}", getattr(request, name))
 
 
 def emit(annotations: Source, *, logger_provider: LoggerProvider | None = None) -> None:

@@ -9,6 +9,7 @@ import json
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
@@ -55,6 +56,10 @@ class ChatRequest:
     item: str = ""
     order: Order | None = None
     sample: int | None = None
+
+
+# What is being asked, for those who watch calls, such as `btdagg.integrations.opentelemetry`.
+current_request: ContextVar[ChatRequest] = ContextVar("current_request")
 
 
 @dataclass(frozen=True, slots=True)

@@ -278,18 +278,19 @@ class ModelClient:
     async def _request(self, request: ChatRequest) -> ModelResponse:
         from pydantic_ai.direct import model_request, model_request_stream
 
-        model = self._model(request)
         settings, parameters = self._settings(request)
-        messages = _messages_of(request.messages, is_marked=self.provider == "anthropic")
+        asking: dict[str, Any] = {
+            "model": self._model(request),
+            "messages": _messages_of(request.messages, is_marked=self.provider == "anthropic"),
+            "model_settings": settings,
+            "model_request_parameters": parameters,
+            "instrument": None if _exchange.get().is_sent else False,  # no span if nothing is sent
+        }
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of settings that are not sent: `_check` says so
             if not self._stream:
-                return await model_request(
-                    model, messages, model_settings=settings, model_request_parameters=parameters
-                )
-            async with model_request_stream(
-                model, messages, model_settings=settings, model_request_parameters=parameters
-            ) as stream:
+                return await model_request(**asking)
+            async with model_request_stream(**asking) as stream:
                 async for _ in stream:
                     pass
                 return stream.get()

@@ -23,6 +23,7 @@ from btdagg.judge.client import (
     ChatRequest,
     Messages,
     Reading,
+    current_request,
 )
 from btdagg.judge.errors import EndpointError, delay_before
 from btdagg.judge.judging import Judging
@@ -234,6 +235,7 @@ class Asker:
         return outcome
 
     async def _outcome(self, request: ChatRequest) -> ChatReply | ChatError:
+        current_request.set(request)
         try:
             async with asyncio.timeout(self._judging.timeout):
                 return await self._client.complete(request)
