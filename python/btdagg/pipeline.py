@@ -164,7 +164,7 @@ class Pipeline:
         unsettled = open_pairs(self._others, self.judging, self.rule, store)
         frame = self.pairs.frame
         wanted = pl.concat([part.frame["item"] for part in (self._full, unsettled)])
-        return self.pairs.renumbered(frame.filter(pl.col("item").is_in(wanted.implode())))
+        return self.pairs.with_data(frame.filter(pl.col("item").is_in(wanted.implode())))
 
     async def run(
         self,
@@ -370,7 +370,7 @@ def _with_tasks(pairs: Pairs) -> Pairs:
         return pairs
     tasks = text(pairs, "task")
     refuse(pairs, tasks.is_null(), "task", "the name of a task, as other pairs have")
-    return pairs.renumbered(pairs.frame.with_columns(tasks.alias("task")))
+    return pairs.with_data(pairs.frame.with_columns(tasks.alias("task")))
 
 
 def _parted(pairs: Pairs, gold: Labels) -> tuple[Pairs, Pairs]:
@@ -384,7 +384,7 @@ def _parted(pairs: Pairs, gold: Labels) -> tuple[Pairs, Pairs]:
         )
     labelled = pl.col("item").cast(pl.String).is_in(text(gold, "item").implode())
     parts = (pairs.frame.filter(labelled), pairs.frame.filter(~labelled))
-    return pairs.renumbered(parts[0]), pairs.renumbered(parts[1])
+    return pairs.with_data(parts[0]), pairs.with_data(parts[1])
 
 
 def _with_rules(pairs: Pairs, labelling: Labelling) -> tuple[Pairs, RuleOf]:
@@ -402,4 +402,4 @@ def _with_rules(pairs: Pairs, labelling: Labelling) -> tuple[Pairs, RuleOf]:
     judged = pairs.frame.filter(pl.col("task").is_in(list(rules)))
     if n_rest := len(pairs) - judged.height:
         labelling.notes.append(f"{n_rest} pairs are not judged, since no label is of their task")
-    return pairs.renumbered(judged), rule_of
+    return pairs.with_data(judged), rule_of

@@ -662,8 +662,6 @@ def test_what_is_wrong_with_arguments_is_said(options, argument, message):
         (("tie", "tie", "x", "x"), "model_2", "another one than model_1"),
         (("A", "tie"), "g1_winner", "model_1, model_2, tie or error"),
         ({"uid": 1, "model": "m", "judge": "j", "games": []}, "games", "a list of two"),
-        ({"id": 1, "name": "n", "value": 1, "source": "X", "dataType": "NUMERIC", "traceId": 1},
-         "source", "ANNOTATION, EVAL, API"),
     ],
 )  # fmt: skip
 def test_records_that_are_none_are_named_by_row(row, column, expected):

@@ -205,18 +205,11 @@ def test_items_go_by_id_and_item_id_too(kind):
     assert chosen.frame["item"].to_list() == [3, 4]
 
 
-@pytest.mark.parametrize(
-    ("columns", "message"),
-    [
-        (["item"], "columns is ['item'], expected a mapping such as {'item': 'qid'}"),
-        ({"item": 1}, "columns is {'item': 1}, expected names in quotes"),
-        ({"item": "a", "Item": "b"}, "columns has 'item' twice, expected each name once"),
-    ],
-)
-def test_columns_that_are_no_names_are_refused(columns, message):
+@pytest.mark.parametrize("columns", [["item"], {"item": 1}])
+def test_columns_that_are_no_names_are_refused(columns):
     with pytest.raises(InputError) as error:
         btdagg.read_votes({"a": [1], "b": [2], "vote": [1]}, columns=columns)
-    assert str(error.value) == message
+    assert (error.value.argument, error.value.came) == ("columns", columns)
 
 
 @pytest.mark.parametrize("kind", READERS)

@@ -89,7 +89,7 @@ def import_(
     name: Annotated[
         str | None,
         typer.Option(
-            help="Which scores, annotations or assertions, where a file has several.",
+            help="Which scorer or assertions, where a file has several.",
             show_default=False,
         ),
     ] = None,

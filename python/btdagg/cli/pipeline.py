@@ -198,7 +198,7 @@ def _with_prompts(votes: Votes, pairs: Pairs) -> Votes:
     prompts = pairs.frame.select(
         pl.col("item").cast(rows["item"].dtype), pl.col("prompt").rank("dense")
     )
-    return votes.renumbered(rows.join(prompts, on="item", how="left", maintain_order="left"))
+    return votes.with_data(rows.join(prompts, on="item", how="left", maintain_order="left"))
 
 
 def _files(tasks: Sequence[str], has_rules: bool) -> list[str]:

@@ -221,7 +221,7 @@ def among_gold_ties(votes: Votes, labels: Labels) -> Votes:
     rows = rows.join(ties, left_on=names, right_on=names, how="semi", nulls_equal=True)
     if not rows.height:
         raise InputError(f"{labels.source}: no item with votes has a label that is a tie")
-    return votes.renumbered(rows.sort(NUMBER))
+    return votes.with_data(rows.sort(NUMBER))
 
 
 def names_of(keys: Iterable[Key]) -> list[str]:

@@ -340,7 +340,7 @@ def _read(table: Table, words: Mapping[str, object] | None) -> Table:
 
 
 def _without_words(table: Table) -> Table:
-    return table.renumbered(table.data.drop(_WORD, _VOTE))
+    return table.with_data(table.data.drop(_WORD, _VOTE))
 
 
 def _as_json(metadata: Mapping[str, Any] | None) -> str | None:

@@ -129,7 +129,7 @@ def read_pairs(source: Source, *, columns: Mapping[str, str] | None = None) -> P
             values = text(table, column or name)
             blank = values.is_null() | (values.str.strip_chars() == "")
             refuse(table, blank, column or name, "the text of a response")
-    parsed = parse(table.renumbered(table.numbered().rename(renamed)), PAIRS.kinds)
+    parsed = parse(table.with_data(table.numbered().rename(renamed)), PAIRS.kinds)
     pairs = Pairs(parsed.data, parsed.source, files=parsed.files)
     refuse_duplicates(pairs, PAIRS.key_of(pairs))
     return pairs

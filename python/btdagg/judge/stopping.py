@@ -140,7 +140,7 @@ def open_pairs(
     """Return the pairs that a rule has not settled, given the votes of a store."""
     by_rule = ByRule(judging, rule, store)
     is_open = [not by_rule.is_settled(pair, stored) for pair, stored in by_rule.states(pairs)]
-    return pairs.renumbered(pairs.frame.filter(is_open))
+    return pairs.with_data(pairs.frame.filter(is_open))
 
 
 class ByRule:

@@ -211,8 +211,8 @@ def _by_value(
         rows = neighbours.numbered()
         frames_beside = [rows.with_columns(value.alias(_VALUE)) for value in values]
         valued = pl.concat(frames_beside).filter(pl.col(_VALUE).is_not_null())
-        options["neighbours"] = neighbours.renumbered(valued)
-    found = evaluate(votes.renumbered(pl.concat(frames)), labels, n_votes=n_votes, **options)
+        options["neighbours"] = neighbours.with_data(valued)
+    found = evaluate(votes.with_data(pl.concat(frames)), labels, n_votes=n_votes, **options)
     return Scores(
         by,
         tuple(replace(cell, key=cell.key[:-1], value=cell.key[-1]) for cell in found.cells),

@@ -102,7 +102,7 @@ def read_ratings(source: Source, *, columns: Mapping[str, str] | None = None) ->
     """
     table = with_item(read_table(source, [], columns=columns))
     if "vote" not in table.columns and "label" in table.columns:
-        table = table.renumbered(table.data.rename({"label": "vote"}))
+        table = table.with_data(table.data.rename({"label": "vote"}))
     rows = parse(read_table(table, RATINGS.required), RATINGS.kinds)
     ratings = Ratings(rows.data, rows.source, files=rows.files)
     return without_repeats(ratings, RATINGS.key_of(ratings), "vote")

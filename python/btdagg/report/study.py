@@ -273,4 +273,4 @@ def with_several(votes: Votes, by: Sequence[str], column: str) -> Votes | None:
         return None
     import polars as pl
 
-    return votes.renumbered(pl.concat(parts))
+    return votes.with_data(pl.concat(parts))

@@ -152,7 +152,7 @@ def _by_majority(rows: Table) -> Table:
     columns = [name for name in frame.columns if name not in ("rater", *key)]
     first = [majority.alias(name) if name == "label" else pl.col(name).first() for name in columns]
     first.append(pl.concat_list(side / label.count() for side in (minus, tie, plus)).alias(_SHARES))
-    return rows.renumbered(frame.group_by(key, maintain_order=True).agg(first))
+    return rows.with_data(frame.group_by(key, maintain_order=True).agg(first))
 
 
 def merged_remarks(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Self
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.validation import as_counts, as_integer
+from btdagg.votes.table import listing
 
 if TYPE_CHECKING:
     from btdagg.votes import Table, Votes
@@ -72,27 +74,26 @@ class Provenance:
         return cls(judge=judge, template=template, temperature=temperature, task=task)
 
     @classmethod
-    def from_dict(cls, found: object) -> Self:
+    def from_dict(cls, values: object) -> Self:
         """Return the provenance from the fields of `as_dict`."""
         names = [field.name for field in fields(cls)]
-        if not isinstance(found, Mapping) or not set(found) <= set(names):
-            raise InputError(argument="provenance", came=found, expected=f"any of {names}")
-        return cls(**found)
+        if not isinstance(values, Mapping) or not set(values) <= set(names):
+            raise InputError(argument="provenance", came=values, expected=f"any of {names}")
+        return cls(**values)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the known values by name, as plain values."""
-        known = {field.name: getattr(self, field.name) for field in fields(self)}
+        """Return the values that are not empty by name, as plain values."""
+        values = {name: value for name, value in vars(self).items() if value not in (None, ())}
         return {
             name: list(value) if isinstance(value, tuple) else value
-            for name, value in known.items()
-            if value is not None and value != ()
+            for name, value in values.items()
         }
 
     def __str__(self) -> str:
         numbers = {"votes an item": self.n_votes, "labels": self.n_labels}
         parts = [f"{number} {what}" for what, number in numbers.items() if number is not None]
         texts = {name: getattr(self, name) for name in COLUMNS}
-        parts += [f"{name} {_listing(values)}" for name, values in texts.items() if values]
+        parts += [f"{name} {listing(values, _LISTED)}" for name, values in texts.items() if values]
         return ", ".join(parts) or "not known"
 
     def differences(
@@ -138,15 +139,16 @@ class Provenance:
 
     def other_values(self, columns: Mapping[str, object]) -> tuple[str, ...]:
         """Return a text for each column with values that the model was not fitted to."""
-        found = []
+        texts = []
         for name in COLUMNS:
-            known = getattr(self, name)
-            others = [v for v in _texts(name, columns.get(name, ())) if v not in known]
-            if known and others:
-                found.append(
-                    f"{name} is {_listing(others)}, and the model was fitted for {_listing(known)}"
+            fitted = getattr(self, name)
+            others = [v for v in _texts(name, columns.get(name, ())) if v not in fitted]
+            if fitted and others:
+                texts.append(
+                    f"{name} is {listing(others, _LISTED)}, and the model was fitted for "
+                    f"{listing(fitted, _LISTED)}"
                 )
-        return tuple(found)
+        return tuple(texts)
 
     def _fitted_for(self) -> str:
         return f"the model was fitted for {self.n_votes} an item"
@@ -165,19 +167,17 @@ def _is_ours(module: str) -> bool:
     return module.partition(".")[0] == __name__.partition(".")[0]
 
 
-def _texts(name: str, given: object) -> tuple[str, ...]:
-    several = given if isinstance(given, list | tuple | set | frozenset) else (given,)
-    return tuple(dict.fromkeys(_text(name, value) for value in several))
+def _texts(name: str, value: object) -> tuple[str, ...]:
+    values = value if isinstance(value, list | tuple | set | frozenset) else (value,)
+    return tuple(dict.fromkeys(_text(name, value) for value in values))
 
 
 def _text(name: str, value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float | np.number):
         raise InputError(f"{name} of provenance is {value!r}, expected text")
     if name == "temperature":
-        try:
+        with suppress(ValueError):
             return f"{float(value):g}"
-        except ValueError:
-            pass
     return str(value)
 
 
@@ -191,11 +191,4 @@ def _most_rows(votes: Votes | None, n_votes: int | None) -> int:
     """Return the largest number of votes on an item, missing ones included, up to `n_votes`."""
     if votes is None or "vote" not in votes.columns:
         return 0
-    most: Any = votes.most_rows
-    return min(most or 0, most or 0 if n_votes is None else n_votes)
-
-
-def _listing(values: Iterable[str]) -> str:
-    several = list(values)
-    more = len(several) - _LISTED
-    return ", ".join(several[:_LISTED]) + (f" and {more} more" if more > 0 else "")
+    return votes.most_rows if n_votes is None else min(votes.most_rows, n_votes)

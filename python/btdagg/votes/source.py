@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import csv
+import glob
 import gzip
 import io
 import json
@@ -16,7 +17,6 @@ import sys
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -27,7 +27,6 @@ from btdagg._util.spreadsheets import unguarded
 from btdagg.votes.table import NUMBER, Table, listing, require
 
 if TYPE_CHECKING:
-    import narwhals as nw
     import polars as pl
     from narwhals.typing import IntoFrame
 
@@ -106,17 +105,17 @@ def read_table(
 
 def with_item(table: Table) -> Table:
     """Return a table with its column `id` or `item_id` renamed to `item`, if it has no `item`."""
-    found = [column for column in ITEM_NAMES if column in table.columns]
-    if "item" in table.columns or not found:
+    names = [column for column in ITEM_NAMES if column in table.columns]
+    if "item" in table.columns or not names:
         return table
-    if len(found) > 1:
-        both = " and ".join(map(repr, found))
+    if len(names) > 1:
+        both = " and ".join(map(repr, names))
         raise InputError(
             f"{table.source}: columns {both} may both be the item; say which, as in "
-            f"columns={{'item': {found[0]!r}}}",
+            f"columns={{'item': {names[0]!r}}}",
             argument="columns",
         )
-    return table.renumbered(table.data.rename({found[0]: "item"}))
+    return table.with_data(table.data.rename({names[0]: "item"}))
 
 
 def _renamed(table: Table, columns: Mapping[str, str] | None) -> Table:
@@ -124,21 +123,16 @@ def _renamed(table: Table, columns: Mapping[str, str] | None) -> Table:
 
     if columns is None:
         return table
-    if not isinstance(columns, Mapping):
+    try:
+        names = {name.strip().lower(): old.strip().lower() for name, old in columns.items()}
+    except AttributeError:
         expected = "a mapping such as {'item': 'qid'}"
-        raise InputError(argument="columns", came=columns, expected=expected)
-    names: dict[str, str] = {}
-    for key, value in columns.items():
-        if not isinstance(key, str) or not isinstance(value, str):
-            raise InputError(argument="columns", came={key: value}, expected="names in quotes")
-        if (name := key.strip().lower()) in names:
-            raise InputError(f"columns has {name!r} twice, expected each name once")
-        names[name] = value.strip().lower()
+        raise InputError(argument="columns", came=columns, expected=expected) from None
     require(table, names.values())
     first = {column: name for name, column in reversed(names.items())}
     copies = [pl.col(first[column]).alias(name) for name, column in names.items()]
     replaced = [name for name in names if name in table.columns and name not in first]
-    return table.renumbered(table.data.drop(replaced).rename(first).with_columns(copies))
+    return table.with_data(table.data.drop(replaced).rename(first).with_columns(copies))
 
 
 def _read(source: Any, name: str | None) -> Table:
@@ -148,33 +142,38 @@ def _read(source: Any, name: str | None) -> Table:
 
     if isinstance(source, (str, os.PathLike)):
         return _read_place(os.fspath(source), name)
-    if isinstance(source, (list, tuple)) and not source:
-        raise InputError(f"{name or 'list'}: no rows")
-    if isinstance(source, (list, tuple)) and all(isinstance(p, (str, os.PathLike)) for p in source):
-        return _scan_parquet([os.fspath(path) for path in source], name or "files")
-    if isinstance(source, (list, tuple)) and all(isinstance(row, Mapping) for row in source):
-        source = _columns_of_rows(source)
-    columns = _read_mapping(source) if isinstance(source, Mapping) else _read_frame(source)
-    name = name or "data frame"
-    _refuse_unlike([column.name for column in columns], name)
-    lengths = [f"{column.name} {len(column)}" for column in columns]
-    if len(set(map(len, columns))) > 1:
-        raise InputError(f"{name}: columns differ in length: {listing(lengths)}")
-    return _tidy(_frame(columns), name)
+    if isinstance(source, (list, tuple)):
+        if not source:
+            raise InputError(f"{name or 'list'}: no rows")
+        if all(isinstance(path, (str, os.PathLike)) for path in source):
+            return _scan_parquet([os.fspath(path) for path in source], name or "files")
+        if all(isinstance(row, Mapping) for row in source):
+            source = _columns_of_rows(source)
+    columns = source if isinstance(source, Mapping) else _columns_of_frame(source)
+    series = [_series(str(title), values) for title, values in columns.items()]
+    return _tidy(_frame(series, name := name or "data frame"), name)
 
 
-def _frame(columns: Iterable[pl.Series]) -> pl.DataFrame:
+def _frame(columns: Iterable[pl.Series], source: str) -> pl.DataFrame:
     import polars as pl
 
-    return pl.DataFrame([column.alias(column.name.strip().lower()) for column in columns])
+    columns = list(columns)
+    names = _lower([column.name for column in columns], source)
+    try:
+        pairs = zip(names, columns, strict=True)
+        return pl.DataFrame([column.alias(name) for name, column in pairs])
+    except pl.exceptions.ShapeError:
+        lengths = listing(f"{column.name} {len(column)}" for column in columns)
+        raise InputError(f"{source}: columns differ in length: {lengths}") from None
 
 
-def _refuse_unlike(names: Sequence[str], source: str) -> None:
-    """Refuse two columns that have one name, blanks and case apart."""
-    counted = Counter(name.strip().lower() for name in names)
-    for title, n in counted.items():
+def _lower(titles: Sequence[str], source: str) -> list[str]:
+    """Return names of columns without blanks around them and in lower case, all different."""
+    names = [title.strip().lower() for title in titles]
+    for name, n in Counter(names).items():
         if n > 1:
-            raise InputError(f"{source}: two columns are called {title!r}")
+            raise InputError(f"{source}: two columns are called {name!r}")
+    return names
 
 
 def _tidy(
@@ -230,32 +229,28 @@ def _read_place(place: str, name: str | None) -> Table:
 
         with VoteStore(place, create=False) as store:
             return _tidy(votes_frame(store), store.name)
-    if os.path.isdir(place):
-        files = sorted(map(str, Path(place).rglob("*.parquet")))
-        if not files:
+    kind = suffix_of(place)
+    if os.path.isdir(place) or (kind == ".parquet" and not os.path.exists(place)):
+        pattern = os.path.join(glob.escape(place), "**", "*.parquet")
+        files = sorted(glob.glob(pattern if os.path.isdir(place) else place, recursive=True))
+        if files:
+            return _scan_parquet(files, name)
+        if os.path.isdir(place):
             raise InputError(f"{name}: cannot be read: a folder without .parquet files")
-        return _scan_parquet(files, name)
-    if (
-        suffix_of(place) == ".parquet"
-        and not os.path.exists(place)
-        and (files := sorted(glob(place, recursive=True)))
-    ):
-        return _scan_parquet(files, name)
-    if place != STANDARD_INPUT and suffix_of(place) not in _KINDS:
+    if place != STANDARD_INPUT and kind not in _KINDS:
         raise InputError(f"{name}: cannot read this kind of file, expected {listing(_KINDS)}")
-    if suffix_of(place) == ".parquet" and os.path.isfile(place) and os.path.getsize(place):
+    if kind == ".parquet" and os.path.isfile(place) and os.path.getsize(place):
         return _scan_parquet([place], name)
     content = content_of(place, name)
     if not content or content.isspace():
         raise InputError(f"{name}: empty file")
-    kind = _kind_of_content(content) if place == STANDARD_INPUT else suffix_of(place)
+    if place == STANDARD_INPUT:
+        kind = _kind_of_content(content)
     if kind == ".parquet":
         return _scan_parquet([io.BytesIO(content)], name)
     if kind in (".csv", ".tsv"):
         return _read_csv(content, name, "," if kind == ".csv" else "\t")
-    frame = _read_jsonl(content, name)
-    _refuse_unlike(frame.columns, name)
-    return _tidy(_frame(frame), name)
+    return _tidy(_frame(_read_jsonl(content, name), name), name)
 
 
 def content_of(place: str, name: str) -> bytes:
@@ -308,9 +303,7 @@ def _read_csv(content: bytes, name: str, separator: str) -> Table:
         decoded(content, name)
         _blank_rows(lines.decode(), separator, name)
         raise InputError(f"{name}: a quote inside a value, or one that is not closed") from None
-    header = [cell or "" for cell in frame.row(0)]
-    _refuse_unlike(header, name)
-    names = [title.strip().lower() for title in header]
+    names = _lower([cell or "" for cell in frame.row(0)], name)
     frame = frame[1:].rename(dict(zip(frame.columns, names, strict=True)))
     if tuple(names[:5]) == LABEL_COLUMNS:
         typed = pl.col("rater", "note").map_elements(unguarded, pl.String)
@@ -351,16 +344,14 @@ def _blank_rows(lines: str, separator: str, name: str) -> list[int]:
     return blank
 
 
-def _read_jsonl(content: bytes, name: str) -> pl.DataFrame:
+def _read_jsonl(content: bytes, name: str) -> Iterable[pl.Series]:
     """Read JSON lines: by the engine where it gives what Python's reader would."""
-    import polars as pl
-
     lines = content.removeprefix(codecs.BOM_UTF8)
     frame = _jsonl_by_engine(lines)
     if frame is not None:
         return frame
     rows = [json_object(line, name, number) for number, line in enumerate(lines_of(lines), start=1)]
-    return pl.DataFrame([_series(key, values) for key, values in _columns_of_rows(rows).items()])
+    return [_series(key, values) for key, values in _columns_of_rows(rows).items()]
 
 
 def lines_of(content: bytes) -> Iterator[bytes]:
@@ -395,7 +386,7 @@ def _jsonl_by_engine(lines: bytes) -> pl.DataFrame | None:
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return None
     texts, wide = frame.select(pl.col(pl.String)), frame.select(pl.col(pl.Float64).abs() >= 2**53)
-    n_values, n_texts = (each.height * each.width - _n_nulls(each) for each in (frame, texts))
+    n_values, n_texts = (part.height * part.width - _n_nulls(part) for part in (frame, texts))
     n_colons = lines.count(b":")
     if n_colons != n_values and not any(c.str.contains("null", literal=True).any() for c in texts):
         n_values += lines.count(b"null")
@@ -437,8 +428,8 @@ def _scan_parquet(files: Sequence[Any], name: str) -> Table:
     import polars as pl
 
     rows = pl.scan_parquet(list(files), glob=False, hive_partitioning=False)
-    several = files if len(files) > 1 else ()
-    alone = [pl.scan_parquet(file, glob=False).select(pl.len()) for file in several]
+    parts = files if len(files) > 1 else ()
+    alone = [pl.scan_parquet(file, glob=False).select(pl.len()) for file in parts]
     try:
         titles = rows.collect_schema().names()
         heights = [n_rows.collect().item() for n_rows in alone]
@@ -446,15 +437,14 @@ def _scan_parquet(files: Sequence[Any], name: str) -> Table:
         raise InputError(f"{name}: no such file: {str(error).rpartition(' ')[2]}") from None
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
         raise InputError(f"{name}: not a Parquet file, or a damaged one") from None
-    _refuse_unlike(titles, name)
-    rows = rows.rename({title: title.strip().lower() for title in titles})
-    return _tidy(rows, name, tuple(zip(several, heights, strict=True)))
+    rows = rows.rename(dict(zip(titles, _lower(titles, name), strict=True)))
+    return _tidy(rows, name, tuple(zip(parts, heights, strict=True)))
 
 
 # Data frames, mappings and Python values
 
 
-def _read_frame(source: Any) -> list[pl.Series]:
+def _columns_of_frame(source: Any) -> dict[str, Any]:
     import narwhals as nw
     import polars as pl
 
@@ -466,16 +456,16 @@ def _read_frame(source: Any) -> list[pl.Series]:
         # Data sets of Hugging Face have the methods.
         for method in ("to_polars", "to_arrow"):
             if callable(read := getattr(source, method, None)):
-                return _read_frame(read())
+                return _columns_of_frame(read())
         if hasattr(source, "__arrow_c_stream__"):
-            return _read_frame(pl.DataFrame(source))
+            return _columns_of_frame(pl.DataFrame(source))
         raise InputError(
             f"source: got {type(source).__name__}, expected a path, a mapping of column name to "
             "values, a list of rows as mappings, or a data frame (pandas, polars, PyArrow, DuckDB, "
             "Hugging Face)"
         ) from None
     eager = frame.collect("polars") if isinstance(frame, nw.LazyFrame) else frame
-    return [_from_series(column) for column in eager.iter_columns()]
+    return {column.name: column for column in eager.iter_columns()}
 
 
 def _columns_of_rows(rows: Sequence[Mapping[str, object]]) -> dict[str, list[object]]:
@@ -484,39 +474,24 @@ def _columns_of_rows(rows: Sequence[Mapping[str, object]]) -> dict[str, list[obj
     return {name: [row.get(name) for row in rows] for name in names}
 
 
-def _read_mapping(source: Mapping[str, Iterable[object]]) -> list[pl.Series]:
+def _series(name: str, values: Any) -> pl.Series:
+    """Make a polars column of any column; where kinds of Python values are mixed, all are text."""
     import narwhals as nw
-
-    columns = []
-    for name, values in source.items():
-        column = nw.from_native(values, series_only=True, pass_through=True)
-        if isinstance(column, nw.Series):
-            columns.append(_from_series(column).alias(str(name)))
-        elif isinstance(column, (str, bytes)) or not isinstance(column, Iterable):
-            got = shown(column)
-            raise InputError(f"data frame, column {name}: got {got}, expected a list of values")
-        else:
-            columns.append(_series(str(name), column))
-    return columns
-
-
-def _from_series(column: nw.Series[Any]) -> pl.Series:
-    if not column.implementation.is_pandas_like():
-        return column.to_polars()
-    # By way of Python values: polars takes a pandas column through PyArrow, which need not be
-    # there and refuses a column that mixes text and numbers.
-    values = column.to_list()
-    if column.null_count():
-        nulls = column.is_null().to_list()
-        values = [None if null else value for value, null in zip(values, nulls, strict=True)]
-    return _series(str(column.name), values)
-
-
-def _series(name: str, values: Iterable[object]) -> pl.Series:
-    """Make a polars column of Python or NumPy values; where kinds are mixed, all are text."""
     import numpy as np
     import polars as pl
 
+    column = nw.from_native(values, series_only=True, pass_through=True)
+    if isinstance(column, nw.Series) and not column.implementation.is_pandas_like():
+        return column.to_polars().alias(name)
+    if isinstance(column, nw.Series):
+        # By way of Python values: polars takes a pandas column through PyArrow, which need not be
+        # there and refuses a column that mixes text and numbers.
+        nulls = column.is_null().to_list()
+        pairs = zip(column.to_list(), nulls, strict=True)
+        values = [None if is_null else value for value, is_null in pairs]
+    elif isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        got = shown(values)
+        raise InputError(f"data frame, column {name}: got {got}, expected a list of values")
     values = values.tolist() if isinstance(values, np.ndarray) else list(values)
     kinds = set(map(type, values))
     if any(issubclass(kind, np.generic) for kind in kinds):

@@ -23,11 +23,10 @@ if TYPE_CHECKING:
 
 AnyTable = TypeVar("AnyTable", bound="Table")
 
-MAX_LISTED = 10
-
 # The number that a row has in its source, from 1, and its place among the rows that are left. No
 # column of a source is called that.
 NUMBER, PLACE = "\0row", "\0place"
+_FIRST = "\0first"
 
 
 @readable
@@ -95,17 +94,16 @@ class Table:
         """Return the frame with the numbers of its rows, to select or reorder rows."""
         return self.collect(self.rows)
 
-    def renumbered(self, frame: pl.DataFrame | pl.LazyFrame) -> Self:
-        """Return the table with rows selected from `numbered` or `rows`."""
-        return replace(self, data=frame)
+    def with_data(self, data: pl.DataFrame | pl.LazyFrame) -> Self:
+        """Return the table with other data, such as rows selected from `numbered` or `rows`."""
+        return replace(self, data=data)
 
     def values(self, column: str) -> pl.Series:
         """Return the distinct values of a column as text, in order of first appearance."""
         import polars as pl
 
         rows = self.data.lazy().select(as_text(self, column)).with_row_index(PLACE)
-        found = rows.group_by(column).agg(pl.col(PLACE).min()).sort(PLACE)
-        return self.collect(found)[column]
+        return self.collect(rows.group_by(column).agg(pl.col(PLACE).min()).sort(PLACE))[column]
 
     def filter(self, where: Mapping[str, object]) -> Self:
         """Keep the rows that have one of the given values in every named column.
@@ -124,8 +122,8 @@ class Table:
         import polars as pl
 
         keep, columns = pl.lit(True), []
-        for name, wanted in where.items():
-            column, values = str(name).strip().lower(), _texts_of(wanted)
+        for name, value in where.items():
+            column, values = str(name).strip().lower(), _texts_of(value)
             present = self.values(column).fill_null("").unique(maintain_order=True).to_list()
             absent = sorted(set(values).difference(present))
             if absent:
@@ -143,7 +141,7 @@ class Table:
     def _kept(self, keep: pl.Expr, columns: Sequence[str]) -> Self:
         """Return the rows for which an expression of some columns holds."""
         rows = self.rows.filter(keep)
-        return self.renumbered(self.collect(rows) if self.in_memory else rows)
+        return self.with_data(self.collect(rows) if self.in_memory else rows)
 
     @property
     def height(self) -> int:
@@ -163,7 +161,7 @@ class Table:
         require(self, by)
         if not by:
             return [((), self)]
-        parts = map(self.renumbered, self.numbered().partition_by(list(by), maintain_order=True))
+        parts = map(self.with_data, self.numbered().partition_by(list(by), maintain_order=True))
         return [(tuple(text(part, column)[0] or "" for column in by), part) for part in parts]
 
     def where(self, *numbers: int) -> str:
@@ -192,8 +190,8 @@ def require(table: Table, columns: Iterable[str]) -> None:
     """Raise an :class:`InputError` unless the table has all these columns."""
     for column in columns:
         if column not in table.columns:
-            found = listing(table.columns)
-            raise InputError(f"{table.source}: no column {column!r}; found {found}")
+            names = listing(table.columns)
+            raise InputError(f"{table.source}: no column {column!r}; found {names}")
 
 
 def as_text(table: Table, column: str) -> pl.Expr:
@@ -235,10 +233,12 @@ def refuse_duplicates(
     table: Table, key: Sequence[str], remedy: str = "", argument: str | None = None
 ) -> None:
     """Raise an :class:`InputError` naming the first row that repeats the key of an earlier one."""
-    frame = table.numbered()
-    repeats = _repeats(frame, key).arg_true()
-    if len(repeats):
-        raise InputError(_both_have(table, frame, key, repeats[0]) + remedy, argument=argument)
+    import polars as pl
+
+    rows = _with_first(table.numbered(), key)
+    repeats = rows.filter(pl.col(_FIRST) != pl.col(NUMBER)).head(1)
+    if repeats.height:
+        raise InputError(_both_have(table, repeats, key) + remedy, argument=argument)
 
 
 def without_repeats(table: AnyTable, key: Sequence[str], column: str) -> AnyTable:
@@ -246,54 +246,41 @@ def without_repeats(table: AnyTable, key: Sequence[str], column: str) -> AnyTabl
     import polars as pl
 
     frame = table.numbered()
-    if not _repeats(frame, key).any():
+    if frame.select(pl.struct(key).is_unique().all()).item():
         return table
-    known = frame.drop_nulls(column)
-    values = known[column]
-    differ = known.select(pl.col(column) != pl.col(column).first().over(key)).to_series()
-    if differ.any():
-        row = differ.arg_true()[0]
-        first = values[_first_of(known, key, row)]
-        raise InputError(
-            f"{_both_have(table, known, key, row)}, with {column}s {first} and {values[row]}"
-        )
+    rows = _with_first(frame.drop_nulls(column), key)
+    first = pl.col(column).first().over(key)
+    differing = rows.with_columns(first.alias(PLACE)).filter(pl.col(column) != pl.col(PLACE))
+    if differing.height:
+        values = f"{differing[PLACE][0]} and {differing[column][0]}"
+        raise InputError(f"{_both_have(table, differing, key)}, with {column}s {values}")
     present_first = pl.exclude(key).sort_by(pl.col(column).is_null(), maintain_order=True)
     kept = frame.group_by(key, maintain_order=True).agg(present_first.first())
-    return table.renumbered(kept.select(frame.columns))
+    return table.with_data(kept.select(frame.columns))
 
 
-def _repeats(frame: pl.DataFrame, key: Sequence[str]) -> pl.Series:
-    """Whether each row has the key of an earlier one."""
+def _with_first(frame: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
+    """Add the number of the first row that has the key of a row."""
     import polars as pl
 
-    return ~frame.select(pl.struct(key).is_first_distinct()).to_series()
+    return frame.with_columns(pl.col(NUMBER).first().over(key).alias(_FIRST))
 
 
-def _first_of(frame: pl.DataFrame, key: Sequence[str], row: int) -> int:
-    """Return the first row that has the key of a row."""
-    same = (frame[column].eq_missing(frame[column][row]) for column in key)
-    first: Any = next(same)
-    for each in same:
-        first &= each
-    return int(first.arg_max())
+def _both_have(table: Table, rows: pl.DataFrame, key: Sequence[str]) -> str:
+    """Say which earlier row has the key of the first of these rows, and what that is."""
+    same = ", ".join(f"{column} {shown(rows[column][0])}" for column in key)
+    return f"{table.where(rows[_FIRST][0], rows[NUMBER][0])}: both have {same}"
 
 
-def _both_have(table: Table, frame: pl.DataFrame, key: Sequence[str], row: int) -> str:
-    """Say which earlier row has the key of a row, and what that is."""
-    same = ", ".join(f"{column} {shown(frame[column][row])}" for column in key)
-    numbers = frame[NUMBER][_first_of(frame, key, row)], frame[NUMBER][row]
-    return f"{table.where(*numbers)}: both have {same}"
-
-
-def listing(values: Iterable[str]) -> str:
-    """Join the first ten values with commas."""
+def listing(values: Iterable[str], most: int = 10) -> str:
+    """Join the first values with commas."""
     values = [value or "''" for value in values]
-    more = len(values) - MAX_LISTED
-    return ", ".join(values[:MAX_LISTED]) + (f" and {more} more" if more > 0 else "")
+    more = len(values) - most
+    return ", ".join(values[:most]) + (f" and {more} more" if more > 0 else "")
 
 
-def _texts_of(wanted: object) -> list[str]:
-    values = wanted if isinstance(wanted, list | tuple | set | frozenset) else [wanted]
+def _texts_of(value: object) -> list[str]:
+    values = value if isinstance(value, list | tuple | set | frozenset) else [value]
     return [
         "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
         for value in values

@@ -501,7 +501,7 @@ def _without_repeats(votes: Votes) -> Votes:
     wanted = VOTES.key_of(votes)
     suspects = votes.rows.select(*wanted, "vote", NUMBER)
     suspects = suspects.join(repeated.lazy(), on=key, how="semi", nulls_equal=True)
-    close = votes.renumbered(votes.collect(suspects).sort(NUMBER))
+    close = votes.with_data(votes.collect(suspects).sort(NUMBER))
     kept = without_repeats(close, wanted, "vote").numbered()
     if kept.height == close.height:
         return known
@@ -509,7 +509,7 @@ def _without_repeats(votes: Votes) -> Votes:
     if left_out["vote"].null_count():  # the place of a missing vote is that of the one beside it
         return without_repeats(votes, wanted, "vote")
     numbers = left_out[NUMBER].implode()
-    return votes.renumbered(votes.rows.filter(~pl.col(NUMBER).is_in(numbers)))
+    return votes.with_data(votes.rows.filter(~pl.col(NUMBER).is_in(numbers)))
 
 
 def require_single(votes: object) -> None:

@@ -99,7 +99,7 @@ def in_own_words(
         shown_as = as_text(table, "order").str.strip_chars().str.to_uppercase()
         vote = pl.when(is_of_side & (shown_as == "BA")).then(-vote).otherwise(vote)
     table = table.with_columns([vote.alias("vote")])
-    return table.renumbered(table.data.drop(VOTE))
+    return table.with_data(table.data.drop(VOTE))
 
 
 def _word(value: object) -> str:

@@ -28,7 +28,7 @@ from btdagg.votes.source import (
 from btdagg.votes.table import Table, listing
 
 _LINES = (".jsonl", ".ndjson")
-_LISTS = ("data", "scores", "annotations", "rows")  # keys under which servers return their lists
+_LISTS = ("data", "rows")  # keys under which servers return their lists
 _SUFFIXES = (".jsonl", ".ndjson", ".json", ".eval", ".csv", ".tsv")
 
 
@@ -41,7 +41,6 @@ class ImportOptions:
     flip_where: tuple[str, Sequence[str]] | None = None
     constants: Mapping[str, str] = field(default_factory=dict)
     name: str | None = None
-    kind: str | None = None
     custom_id: str | None = None
     answer_pattern: str | None = None
 

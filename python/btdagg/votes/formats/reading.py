@@ -21,7 +21,6 @@ from btdagg.votes.formats import (
     openai_batch,
     promptfoo,
     table,
-    traces,
 )
 from btdagg.votes.formats.content import Content, Format, ImportOptions, files_in
 from btdagg.votes.formats.rows import FILE, as_labels, as_ratings, as_votes, finished
@@ -46,7 +45,6 @@ FORMATS = {
         *fastchat.FORMATS,
         lmsys.FORMAT,
         promptfoo.FORMAT,
-        *traces.FORMATS,
         table.FORMAT,
     )
 }
@@ -127,7 +125,7 @@ def read(
     kind : "votes" or "ratings", optional
         What to return: ratings where the votes are people's, votes otherwise.
     name : str, optional
-        Which annotations, scores or assertions, where a file has several.
+        Which scorer or assertions, where a file has several.
     custom_id : str, optional
         How the ids of requests in a batch are made, such as ``"{item}-{order}-{sample}"``.
     answer_pattern : str, optional
@@ -148,7 +146,7 @@ def read(
         raise InputError(argument="kind", came=kind, expected="votes or ratings")
     values = _parsed(constants or {})
     options = ImportOptions(
-        columns or {}, as_words(words), flip_where, values, name, kind, custom_id, answer_pattern
+        columns or {}, as_words(words), flip_where, values, name, custom_id, answer_pattern
     )
     by_format: dict[str, list[Content]] = {}
     for content in _contents(files):

@@ -74,7 +74,7 @@ def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str |
     rows = parse(rows, kinds)
     if verdict == "score":
         prompts = rows.data if "group" in names else rows.data.rename({"item": "group"})
-        return votes_of_scores(rows.renumbered(prompts.drop("item", strict=False))), remark
+        return votes_of_scores(rows.with_data(prompts.drop("item", strict=False))), remark
     frame = rows.frame
     if verdict == "score_a":
         difference = pl.col("score_a") - pl.col("score_b")
