@@ -8,10 +8,17 @@ import pytest
 
 import virtual_time
 from btdagg import InputError
-from btdagg.judge.client import Allowance, ChatError, FunctionClient, RateLimits
+from btdagg.judge.client import (
+    Allowance,
+    ChatError,
+    FunctionClient,
+    RateLimits,
+    rate_limits_of,
+    seconds_of,
+)
 from btdagg.judge.errors import EndpointError
 from btdagg.judge.judging import Judging
-from btdagg.judge.pacing import Pacing, rate_limits_of, seconds_of
+from btdagg.judge.pacing import Pacing
 from btdagg.judge.runs import Limits
 from btdagg.judge.sampling import sample
 from btdagg.judge.store import VoteStore

@@ -138,19 +138,6 @@ def test_a_prompt_that_it_cannot_read_ends_the_run(folder, cli):
 
 
 @pytest.mark.parametrize(
-    ("option", "said"),
-    [
-        (["--base-url", "http://x.example"], "base_url is 'http://x.example'"),
-        ({"key_variable": "KEY"}, "key_variable is 'KEY'"),
-    ],
-)
-def test_it_has_no_endpoint(folder, cli, option, said):
-    option = config(**option) if isinstance(option, dict) else option
-    given = ["judge", "sums/pairs.jsonl", "-m", "simulated", *option]
-    assert one_line(*cli(*given)) == f"{said}, and model is simulated, which asks no endpoint"
-
-
-@pytest.mark.parametrize(
     "word", ["Choice: A Paris", "[[1]]", '[[TIE]] "TIE"', "<sample_1>x</sample_1>"]
 )
 @pytest.mark.parametrize("keys", [{"structured": True}, {"allow_tie": False}, {}])

@@ -6,11 +6,14 @@ import asyncio
 import hashlib
 import inspect
 import json
+import math
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from itertools import islice
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
@@ -96,6 +99,41 @@ class RateLimits:
 
     requests: Allowance | None = None
     tokens: Allowance | None = None
+
+
+def rate_limits_of(headers: Mapping[str, str]) -> RateLimits | None:
+    """Read ``x-ratelimit-*`` headers, or Anthropic's; None where none can be read."""
+    limits = RateLimits(*(_allowance(headers, kind) for kind in ("requests", "tokens")))
+    return None if limits == RateLimits() else limits
+
+
+def _allowance(headers: Mapping[str, str], kind: str) -> Allowance | None:
+    names = ("limit", "remaining", "reset")
+    values = [headers.get(f"x-ratelimit-{name}-{kind}") for name in names]
+    if not any(values):
+        values = [headers.get(f"anthropic-ratelimit-{kind}-{name}") for name in names]
+    try:
+        limit, left = (float(value or "nan") for value in values[:2])
+        seconds = seconds_of(values[2])
+        if seconds is None:  # a moment of RFC 3339, by the clock of whoever says it
+            now = parsedate_to_datetime(headers["date"]) if "date" in headers else datetime.now(UTC)
+            seconds = (datetime.fromisoformat(values[2] or "") - now).total_seconds()
+    except (TypeError, ValueError):
+        return None
+    is_known = 0 <= left <= limit < math.inf and seconds > 0 and limit > 0
+    return Allowance(limit, left, seconds) if is_known else None
+
+
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|h|m|s|d|)")
+_SECONDS = {"ms": 0.001, "": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def seconds_of(text: str | None) -> float | None:
+    """Seconds of a duration such as ``120ms``, ``6m0s`` or ``1.5``; None where it is none."""
+    parts = _DURATION.findall(text or "")
+    if not parts or _DURATION.sub("", text or "").strip():
+        return None
+    return sum(float(number) * _SECONDS[unit] for number, unit in parts)
 
 
 @readable

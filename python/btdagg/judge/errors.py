@@ -13,8 +13,7 @@ from collections.abc import Iterable, Mapping
 from email.utils import parsedate_to_datetime
 
 from btdagg._util.errors import InputError
-from btdagg.judge.client import ChatError, ChatReply, Fault
-from btdagg.judge.pacing import rate_limits_of
+from btdagg.judge.client import ChatError, ChatReply, Fault, rate_limits_of
 
 _FIRST_DELAY, _LONGEST_DELAY = 0.5, 60.0  # seconds
 _LONGEST_MESSAGE = 200

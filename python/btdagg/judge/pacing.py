@@ -12,13 +12,10 @@ from __future__ import annotations
 import asyncio
 import math
 import random
-import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
 from btdagg.judge.client import Allowance, RateLimits
@@ -280,41 +277,3 @@ class Pacing:
                 if allowance is not None:
                     rate.hint(now, allowance)
         return now
-
-
-# What the headers of replies say of limits
-
-
-def rate_limits_of(headers: Mapping[str, str]) -> RateLimits | None:
-    """Read ``x-ratelimit-*`` headers, or Anthropic's; None where none can be read."""
-    limits = RateLimits(*(_allowance(headers, kind) for kind in ("requests", "tokens")))
-    return None if limits == RateLimits() else limits
-
-
-def _allowance(headers: Mapping[str, str], kind: str) -> Allowance | None:
-    names = ("limit", "remaining", "reset")
-    values = [headers.get(f"x-ratelimit-{name}-{kind}") for name in names]
-    if not any(values):
-        values = [headers.get(f"anthropic-ratelimit-{kind}-{name}") for name in names]
-    try:
-        limit, left = (float(value or "nan") for value in values[:2])
-        seconds = seconds_of(values[2])
-        if seconds is None:  # a moment of RFC 3339, by the clock of whoever says it
-            now = parsedate_to_datetime(headers["date"]) if "date" in headers else datetime.now(UTC)
-            seconds = (datetime.fromisoformat(values[2] or "") - now).total_seconds()
-    except (TypeError, ValueError):
-        return None
-    is_known = 0 <= left <= limit < math.inf and seconds > 0 and limit > 0
-    return Allowance(limit, left, seconds) if is_known else None
-
-
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|h|m|s|d|)")
-_SECONDS = {"ms": 0.001, "": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-
-
-def seconds_of(text: str | None) -> float | None:
-    """Seconds of a duration such as ``120ms``, ``6m0s`` or ``1.5``; None where it is none."""
-    parts = _DURATION.findall(text or "")
-    if not parts or _DURATION.sub("", text or "").strip():
-        return None
-    return sum(float(number) * _SECONDS[unit] for number, unit in parts)

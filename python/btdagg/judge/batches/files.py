@@ -188,9 +188,10 @@ class BatchWriter:
         kind = json.dumps(request.response_format)
         if kind not in self._settings:
             try:
-                body = await self._client.body_of(request)
+                await self._client.check(request)
             except ChatError as fault:
                 raise EndpointError(f"{self._client.name}: {fault}") from None
+            body = await self._client.body_of(request)
             self._settings[kind] = {k: body[k] for k in body if k not in ("stream", "messages")}
         return self._settings[kind]
 
