@@ -13,7 +13,7 @@ import pytest
 import btdagg
 from btdagg._util.extras import MissingExtraError
 from btdagg.estimates import estimate
-from btdagg.report import ReportFigure, ReportTable, Row, renderers
+from btdagg.report import ReportFigure, ReportTable, renderers
 from commands import WITHOUT
 from gallery import gallery, simulated, tables_of
 from pages import ROOT
@@ -26,7 +26,6 @@ SHOWN = (
 DRAWN = (
     "model", "calibration", "with a prior", "comparison", "random splits", "scores",
     "scores at one number", "labels swept", "estimates", "estimates by", "systems", "plan",
-    "forecast",
 )  # fmt: skip
 HARMLESS = {"p", "strong", "div", "table", "thead", "tbody", "tr", "th", "td"}
 OF_FIGURES = {"figure", "img", "figcaption", "strong"}
@@ -152,13 +151,6 @@ def test_names_of_users_are_escaped():
     found = Elements(figure._repr_html_())
     assert found.tags == OF_FIGURES
     assert {name for name, _ in found.attributes} == {"style", "alt", "src"}
-
-
-def test_a_long_table_is_cut_and_says_so():
-    rows = [Row((str(number),), {"value": "x"}) for number in range(250)]
-    html = ReportTable.of_rows("t", "T", "A note.", ("row",), rows)._repr_html_()
-    assert html.count("<tr>") == 101
-    assert "<p>A note. 150 more rows.</p>" in html
 
 
 def test_a_picture_takes_options(results):

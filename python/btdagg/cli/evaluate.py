@@ -39,7 +39,7 @@ from btdagg.methods import AGGREGATORS, Davidson, by_name
 from btdagg.methods.base import needs_of
 from btdagg.paper.questions import QUESTIONS
 from btdagg.report.sections import write_estimates, write_protocols, write_scores
-from btdagg.report.study import Study, with_several
+from btdagg.report.study import Study, varying
 from btdagg.votes.join import with_task
 from btdagg.votes.schema import checked, fractions
 from btdagg.votes.votes import column_of_decisions
@@ -218,7 +218,7 @@ def compare(
             out.print(win_rate_line(overall), soft_wrap=True)
     if report is not None:
         title = f"Evaluation of {Path(table.source).name}"
-        with open_report(report, title, context, reads, force, study.sizes_used) as folder:
+        with open_report(report, title, context, reads, force) as folder:
             write_scores(folder, evaluation)
             if not is_whole:
                 raise KeyboardInterrupt
@@ -261,8 +261,8 @@ def _varied(everything: Votes, filters: Sequence[str] | None) -> dict[str, Votes
         others = [text for text in filters or () if text.partition("=")[0].strip() != column]
         votes = filtered(everything, others)
         by = [name for name in USUAL if name in votes.columns and name != column]
-        if not votes.are_counts and (several := with_several(votes, by, column)):
-            varied[column] = several
+        if not votes.are_counts and (rows := varying(votes, by, column)):
+            varied[column] = rows
     return varied
 
 

@@ -175,7 +175,7 @@ def run(
         if not json:
             print_table(evaluation)
         title = f"{judging.asked.judge} on {pairs.name}"
-        with open_report(page, title, context, reads, force, study.sizes_used) as report:
+        with open_report(page, title, context, reads, force) as report:
             write_scores(report, evaluation)
             if overall is not None:
                 write_estimates(report, overall)

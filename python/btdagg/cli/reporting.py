@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -51,9 +51,8 @@ def open_report(
     context: typer.Context,
     reads: Sequence[str],
     force: bool,
-    more: Mapping[str, object] | None = None,
 ) -> ReportFolder:
-    """Open a report with the command, its options and the versions as its settings, and more."""
+    """Open a report with the command, its options and the versions as its settings."""
     from btdagg.report.folder import ReportFolder
 
     usual = {option.name: option.default for option in context.command.params}
@@ -64,7 +63,6 @@ def open_report(
             for name, value in context.params.items()
             if not (value is None or value is False or value == "") or value != usual.get(name)
         },
-        **(more or {}),
         "Python": platform.python_version(),
         **{name: version(name) for name in ("numpy", "polars", "scipy")},
     }

@@ -1,9 +1,7 @@
 from .figure import ReportFigure as ReportFigure
-from .figures import calibration_figures as calibration_figures
-from .figures import vote_figures as vote_figures
+from .figures import sweep_figures as sweep_figures
 from .folder import ReportFolder as ReportFolder
 from .table import ReportTable as ReportTable
 from .table import Row as Row
-from .tables import calibration_sweep_table as calibration_sweep_table
 from .tables import score_tables as score_tables
-from .tables import vote_sweep_table as vote_sweep_table
+from .tables import sweep_table as sweep_table

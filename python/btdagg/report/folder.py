@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -16,7 +16,8 @@ from btdagg._core import InputError
 from btdagg._util.files import is_draft, remove_drafts
 from btdagg._util.outputs import OutputFolder
 from btdagg.report.decision_map import decision_map, decision_map_script
-from btdagg.report.markup import asset, file_stem, script_hash, template
+from btdagg.report.markup import asset, script_hash, template
+from btdagg.report.wording import stem as file_stem
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -29,7 +30,6 @@ _MARKER = "report.json"
 _PAGE = "index.html"
 _OWN_FILE = re.compile(r"(?:tables|figures)/\w[\w.-]*")
 _FORMATS = {"md": "Markdown", "csv": "CSV", "tex": "LaTeX", "svg": "SVG", "png": "PNG"}
-_ENDS = {"table": ("md", "csv", "tex"), "figure": ("svg", "png")}
 _ROWS_OPEN = 80  # of a table from which it is folded up
 
 
@@ -55,10 +55,6 @@ class _Section:
     folded: bool = False
     remarks: list[str] = field(default_factory=list)
     exhibits: list[_Exhibit] = field(default_factory=list)
-
-    @property
-    def paragraphs(self) -> list[str]:
-        return [part.strip() for part in re.split(r"\n\s*\n", self.text) if part.strip()]
 
     @property
     def families(self) -> list[list[_Exhibit]]:
@@ -124,53 +120,61 @@ class ReportFolder:
         self._files = claim(self.path, reads=reads, force=force)
         self._title, self._subtitle, self._settings = title, subtitle, dict(settings or {})
         self._sections: list[_Section] = []
-        self._remarks: list[str] = []
         self._skipped: list[tuple[str, str]] = []
         self._models: dict[str, DavidsonModel] = {}
         self._n_votes = 20
         self._collected: dict[str, str | bytes] = {}
 
-    def __repr__(self) -> str:
-        return f"ReportFolder({str(self.path)!r}, {self._title!r})"
-
     def section(self, name: str, title: str, text: str = "", *, folded: bool = False) -> None:
-        """Begin a section, to which everything that follows is added.
+        """Begin a section, to which everything that follows is added; one without is left out.
 
         Parameters
         ----------
         name : str
             Name in ``report.json``.
         title, text : str
-            Plain text; an empty line ends a paragraph.
+            Plain text.
         folded : bool
             Whether the page shows the title alone until it is opened.
         """
         self._sections.append(_Section(name, title, text, folded))
 
     def add(self, *exhibits: ReportTable | ReportFigure) -> None:
-        """Add tables and figures, as files and in the current section of the page.
-
-        Raises
-        ------
-        InputError
-            If no section was begun.
-        """
-        if not self._sections:
-            raise InputError("no section was begun, expected section() before add()")
+        """Add tables and figures, as files and in the current section of the page."""
+        section = self._section
         for exhibit in exhibits:
             body, contents = exhibit.rendered()
-            stem = self._stem(exhibit.kind, exhibit.name)
+            stem = base = file_stem(exhibit.name)
+            number = 1
+            while f"{exhibit.kind}s/{stem}.{next(iter(contents))}" in self._collected:
+                number += 1
+                stem = f"{base}-{number}"
             files = {f"{exhibit.kind}s/{stem}.{end}": text for end, text in contents.items()}
             self._collected |= files
-            self._sections[-1].exhibits.append(_Exhibit(exhibit, stem, body, list(files)))
+            section.exhibits.append(_Exhibit(exhibit, stem, body, list(files)))
 
     def remark(self, text: str) -> None:
-        """Add a remark to the current section, or to the top of the page if there is none."""
-        (self._sections[-1].remarks if self._sections else self._remarks).append(text)
+        """Add a remark to the current section."""
+        self._section.remarks.append(text)
 
     def skipped(self, what: str, reason: str) -> None:
         """Record something that is not in the report, and why."""
         self._skipped.append((what, reason))
+
+    @contextmanager
+    def skipping(self, what: str = "") -> Iterator[None]:
+        """Record what fails with an `InputError` as skipped, under the current section's title."""
+        title = self._section.title
+        try:
+            yield
+        except InputError as error:
+            self.skipped(f"{title}: {what}" if what else title, str(error))
+
+    @property
+    def _section(self) -> _Section:
+        if not self._sections:
+            raise InputError("no section was begun, expected section() before add()")
+        return self._sections[-1]
 
     def show_models(self, models: Mapping[str, DavidsonModel], n_votes: int = 20) -> None:
         """Offer fitted models in the decision map, which starts with the first of them.
@@ -184,16 +188,6 @@ class ReportFolder:
         """
         self._models, self._n_votes = dict(models), n_votes
 
-    def complete(self) -> None:
-        """Write the report, marked as complete, and remove other files of an earlier report."""
-        self._write("complete")
-        earlier = filter(_OWN_FILE.fullmatch, self._files.earlier)
-        self._files.remove(set(earlier).difference(self._collected))
-
-    def interrupted(self, reason: str) -> None:
-        """Write what there is of the report, marked as interrupted, with the reason."""
-        self._write("interrupted", reason)
-
     def __enter__(self) -> Self:
         return self
 
@@ -204,39 +198,24 @@ class ReportFolder:
         traceback: TracebackType | None,
     ) -> None:
         if error is None:
-            self.complete()
+            self._write("complete")
+            earlier = filter(_OWN_FILE.fullmatch, self._files.earlier)
+            self._files.remove(set(earlier).difference(self._collected))
             return
         by_hand = isinstance(error, KeyboardInterrupt)
+        reason = "stopped by hand" if by_hand else str(error) or type(error).__name__
         with suppress(OSError):  # a full disk, say, which is the error that is on its way
-            self.interrupted("stopped by hand" if by_hand else str(error) or type(error).__name__)
-
-    def _stem(self, kind: str, name: str) -> str:
-        """A stem whose files no other exhibit has, and that may be replaced.
-
-        Case does not tell stems apart, since there are file systems that ignore it.
-        """
-        taken = {file.casefold() for file in self._collected}
-        stem = base = file_stem(name)
-        number = 1
-        while any(
-            file.casefold() in taken or not self._files.is_free(file)
-            for file in (f"{kind}s/{stem}.{end}" for end in _ENDS[kind])
-        ):
-            number += 1
-            stem = f"{base}-{number}"
-        return stem
+            self._write("interrupted", reason)
 
     def _write(self, status: str, reason: str = "") -> None:
         """Replace tables and figures, then the marker, then the page, which name them."""
-        for file, content in self._collected.items():
-            self._replace(file, content)
+        sections = [section for section in self._sections if section.exhibits or section.remarks]
         shared = {
             "status": status,
             "reason": reason,
             "title": self._title,
             "subtitle": self._subtitle,
             "settings": self._settings,
-            "remarks": self._remarks,
         }
         described = {
             "format": "btdagg.report",
@@ -253,18 +232,17 @@ class ReportFolder:
                         for exhibit in section.exhibits
                     ],
                 }
-                for section in self._sections
+                for section in sections
             ],
             "skipped": [{"what": what, "reason": why} for what, why in self._skipped],
             "models": {name: json.loads(m.to_json()) for name, m in self._models.items()},
             "files": list(self._collected),
         }
-        self._replace(_MARKER, json.dumps(described, indent=2, default=str) + "\n")
         # Of scripts the browser runs this one alone, and it fetches nothing.
         script = f'"use strict";\n{asset("choices.js")}{decision_map_script()}'
         page = template("page.html.jinja").render(
             **shared,
-            sections=self._sections,
+            sections=sections,
             skipped=self._skipped,
             version=__version__,
             policy=f"default-src 'none'; script-src {script_hash(script)}; "
@@ -274,24 +252,17 @@ class ReportFolder:
             decision_map=decision_map(self._models, self._n_votes),
             script=script,
         )
-        self._replace(_PAGE, page)
-
-    def _replace(self, file: str, content: str | bytes) -> None:
-        """Replace a file; half a character, as broken names have, is no reason to lose the rest."""
-        data = content.encode(errors="replace") if isinstance(content, str) else content
-        self._files.write(file, data)
+        description = json.dumps(described, indent=2, default=str) + "\n"
+        for file, content in {**self._collected, _MARKER: description, _PAGE: page}.items():
+            # Half a character, as broken names have, is no reason to lose the rest.
+            data = content.encode(errors="replace") if isinstance(content, str) else content
+            self._files.write(file, data)
 
 
 def claim(
     path: Path, *, reads: Sequence[str | os.PathLike[str]] = (), force: bool = False
 ) -> OutputFolder:
-    """Check that a report may be written to a folder, without changing anything.
-
-    Raises
-    ------
-    InputError
-        See `ReportFolder`.
-    """
+    """Check that a report may be written to a folder, without changing anything."""
     files = OutputFolder(path, reads=reads, force=force)
     ours = any(name in (_MARKER, _PAGE) or _OWN_FILE.fullmatch(name) for name in files.earlier)
     others = not (force or ours) and path.is_dir()

@@ -1,4 +1,4 @@
-"""Text from anywhere as HTML, as JSON within a script, and as the name of a file."""
+"""Text from anywhere as HTML and as JSON within a script."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import hashlib
 import html
 import json
 import re
-import unicodedata
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
@@ -17,8 +16,6 @@ from btdagg.report.wording import printable, shown
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
-
-_LONGEST = 60  # characters of a stem: with four bytes each, less than any file system's 255
 
 
 def escaped(text: object) -> str:
@@ -36,12 +33,6 @@ def script_hash(script: str) -> str:
     """What a content security policy names a script, or a style, by."""
     digest = hashlib.sha256(script.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
-
-
-def file_stem(name: str) -> str:
-    """Name of a file without its ending: letters, digits, dots, dashes and underscores."""
-    text = unicodedata.normalize("NFC", shown(name, ""))
-    return re.sub(r"[^\w.-]+", "-", text)[:_LONGEST].strip("-.") or "unnamed"
 
 
 def asset(name: str) -> str:
@@ -79,12 +70,4 @@ def _readable(value: object) -> object:
 
 def _plain(value: object) -> str:
     """A setting as text."""
-    if value is None:
-        return "not given"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, dict):
-        return ", ".join(f"{name}: {_plain(part)}" for name, part in value.items()) or "none"
-    if isinstance(value, list | tuple):
-        return ", ".join(map(_plain, value)) or "none"
-    return str(value)
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

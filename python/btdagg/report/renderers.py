@@ -115,7 +115,7 @@ def _scores(result: Scores) -> Parts:
 def _comparison(result: Comparison) -> Parts:
     scores = Scores((), (Cell((), result),))
     yield tables.answers_table(scores)
-    yield from tables.score_tables(scores)
+    yield from tables.score_tables(scores, ranked=result.tested is not None)
 
 
 @parts_of.register
@@ -173,8 +173,7 @@ def _curves(result: Scores, choice: str | None) -> ReportFigure:
             for key, cell in result.at_most_votes().items()
         }
         return figures.condition_figure(", ".join(result.by) or "all", by)
-    swept = any(cell.n_labels is not None for cell in result.cells)
-    drawn = (figures.calibration_figures if swept else figures.vote_figures)(result)
+    drawn = figures.sweep_figures(result)
     by_choice = {figure.choice: figure for figure in drawn}
     if len(drawn) == 1 and choice is None:
         return drawn[0]
@@ -187,4 +186,3 @@ draw.register(Comparison, lambda result: figures.confusion_figure("all items", r
 draw.register(Estimates, lambda result: figures.estimates_figure(result))
 draw.register(SystemEstimates, lambda result: figures.systems_figure(result))
 draw.register(Plan, lambda result: figures.plan_figure(result))
-draw.register(Forecast, lambda result: figures.forecast_figure(result))

@@ -2,186 +2,140 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias
 
 from btdagg._core import InputError
 from btdagg.evaluation import evaluate, positional_bias, sweep_calibration
 from btdagg.evaluation.engine import quiet_fit
 from btdagg.evaluation.parts import names_of
-from btdagg.methods import Aggregator
 from btdagg.methods.base import needs_of
 from btdagg.report import figures, tables
-from btdagg.report.table import ReportTable
 from btdagg.report.wording import key_of, stem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from btdagg.estimates import Estimates, SystemEstimates
-    from btdagg.evaluation import Comparison, LabelledItems, Scores
+    from btdagg.evaluation import Comparison, Scores
     from btdagg.evaluation.cells import Cell
-    from btdagg.model.davidson import DavidsonModel
+    from btdagg.methods import Aggregator, Davidson
     from btdagg.report.figure import ReportFigure
     from btdagg.report.folder import ReportFolder
     from btdagg.report.study import Study
-
-Part = TypeVar("Part")
-Result = TypeVar("Result")
+    from btdagg.report.table import ReportTable
 
 MOST_MAPPED = 20
 """Votes of the map of behaviours, as in the paper, where there are more."""
 
-
-@dataclass(frozen=True)
-class Skipped:
-    """Something that a section does not have, and why."""
-
-    what: str
-    reason: str
-
-
-Exhibits: TypeAlias = "Iterator[ReportTable | ReportFigure]"
-Made: TypeAlias = "Iterator[ReportTable | ReportFigure | Skipped]"
+Exhibit: TypeAlias = "ReportTable | ReportFigure"
+Exhibits: TypeAlias = "Iterator[Exhibit]"
 
 
 @dataclass(frozen=True)
 class Question:
-    """What a section answers: its title, what it is for, and what makes its tables and figures.
+    """What a section answers: its title, what it is for, and what adds its tables and figures.
 
-    What makes them raises an `InputError` where the votes allow none; one that fails while others
-    do not is yielded as `Skipped`.
+    `answer` raises an `InputError` where the votes allow none.
     """
 
     name: str
     title: str
     text: str
-    answer: Callable[[Study], Made]
+    answer: Callable[[Study, ReportFolder], None]
 
 
-def each(
-    parts: Mapping[str, Part], make: Callable[[Part], Result]
-) -> tuple[dict[str, Result], list[Skipped]]:
-    """Make something of each part; one that cannot be made leaves the others.
-
-    If all fail for one reason, that is an `InputError`.
-    """
-    made: dict[str, Result] = {}
-    skipped: list[Skipped] = []
-    for name, part in parts.items():
-        try:
-            made[name] = make(part)
-        except InputError as error:
-            skipped.append(Skipped(name, str(error)))
-    if not made and len({fault.reason for fault in skipped}) == 1:
-        raise InputError(skipped[0].reason)
-    return made, skipped
-
-
-def or_skipped(what: str, made: Made) -> Made:
-    """Make exhibits; what fails leaves the others of the section."""
-    try:
-        yield from made
-    except InputError as error:
-        yield Skipped(what, str(error))
-
-
-def left_out(study: Study, found: Scores) -> Iterator[Skipped]:
-    """What a protocol skipped, but for the parts that nothing could be made of."""
-    for key, reason in found.skipped:
+def skip_left_out(
+    study: Study, report: ReportFolder, scores: Scores, what: Sequence[str] = ()
+) -> None:
+    """Record what a protocol skipped, but for the parts that nothing could be made of."""
+    for key, reason in scores.skipped:
         if not any(key[: len(part)] == part for part in study.refused):
-            yield Skipped(key_of(key), reason)
+            with report.skipping(", ".join((*what, key_of(key)))):
+                raise InputError(reason)
 
 
-def _vote_sweep(study: Study) -> Made:
+def _vote_sweep(study: Study, report: ReportFolder) -> None:
     budgets = study.budgets()
-    if study.votes.are_counts or len(budgets) < 2:
+    if len(budgets) < 2:
         raise InputError("this needs single votes, at several numbers of votes")
-    found = study.run(
-        "number of votes",
-        evaluate,
-        study.votes,
-        n_votes=budgets,
-        protocol=study.protocol.untested,
-    )
-    yield from left_out(study, found)
-    yield from figures.vote_figures(found)
-    yield tables.vote_sweep_table(found)
+    untested = study.protocol.untested
+    scores = study.run("number of votes", evaluate, study.votes, n_votes=budgets, protocol=untested)
+    _add_sweep(study, report, scores)
 
 
-def _calibration_sweep(study: Study) -> Made:
+def _calibration_sweep(study: Study, report: ReportFolder) -> None:
     sizes = study.calibration_sizes()
     if len(sizes) < 2:
         raise InputError("there are too few labelled items for two sizes of a calibration set")
-    found = study.run(
+    scores = study.run(
         "number of labels", sweep_calibration, study.votes, sizes, n_votes=study.most_votes
     )
-    yield from left_out(study, found)
-    yield from figures.calibration_figures(found)
-    yield tables.calibration_sweep_table(found)
+    _add_sweep(study, report, scores)
 
 
-def _parameters(study: Study) -> Made:
-    written = study.calibrations()
-    if not written:
+def _add_sweep(study: Study, report: ReportFolder, scores: Scores) -> None:
+    skip_left_out(study, report, scores)
+    report.add(*figures.sweep_figures(scores), tables.sweep_table(scores))
+
+
+def _parameters(study: Study, report: ReportFolder) -> None:
+    calibrations = {
+        name: fitted.calibration
+        for name, fitted in _fits(study.scores).items()
+        if fitted.calibration is not None
+    }
+    if not calibrations:
         raise InputError("no method calibrates a model")
-    yield _headed(tables.calibrations_table(written), study.columns)
+    report.add(_headed(tables.calibrations_table(calibrations), study.columns))
 
 
-def _labels(study: Study) -> Made:
-    gold = study.gold_items
-    yield figures.gold_figure(gold)
-    yield _headed(tables.gold_table(gold), ("task",) if "task" in study.columns else study.columns)
-    compared = {name: main_methods(study, cell) for name, cell in study.cells().items()}
+def _labels(study: Study, report: ReportFolder) -> None:
+    compared = {name: main_methods(cell.comparison) for name, cell in _cells(study.scores).items()}
     for name, comparison in compared.items():
-        yield figures.confusion_figure(name, comparison)
-        yield figures.distribution_figure(name, comparison)
-    yield _headed(tables.distribution_table(compared), study.columns)
-    yield _headed(tables.confusion_table(compared), study.columns)
+        report.add(figures.confusion_figure(name, comparison))
+        report.add(figures.distribution_figure(name, comparison))
+    for table in (tables.distribution_table(compared), tables.confusion_table(compared)):
+        report.add(_headed(table, study.columns))
 
 
-def main_methods(study: Study, cell: Cell) -> Comparison:
+def main_methods(compared: Comparison) -> Comparison:
     """The model that is written and majority vote, of all methods of a comparison."""
-    names = [method.name for method in study.main_methods]
-    methods = tuple(method for method in cell.comparison.methods if method.name in names)
-    return replace(cell.comparison, methods=methods, tested=None, new_items=None)
+    of_interest = (compared.calibrated, compared.baseline)
+    places = sorted({place for place in of_interest if place is not None}) or [0]
+    methods = tuple(compared.methods[place] for place in places)
+    return replace(compared, methods=methods, tested=None, new_items=None)
 
 
-def _orders(study: Study) -> Made:
+def _orders(study: Study, report: ReportFolder) -> None:
     votes = study.votes
     if votes.are_counts or "order" not in votes.columns:
         raise InputError("the votes have no column order")
     by = [column for column in ("judge",) if column in votes.columns]
-    bias = positional_bias(votes, by=by)
-    yield tables.positional_bias_table(bias, by)
-    yield from or_skipped("figure of positional bias", map(figures.positional_bias_figure, [bias]))
+    biases = positional_bias(votes, by=by)
+    report.add(tables.positional_bias_table(biases, by))
+    if any(bias.interval for bias in biases):
+        report.add(figures.positional_bias_figure(biases))
 
 
-def _behaviour(study: Study) -> Made:
-    written = {name: cell.fitted for name, cell in study.cells().items()}
-
-    def drawn(part: tuple[str, LabelledItems]) -> ReportFigure:
-        name, items = part
-        known = written.get(name)
-        by_name: dict[str, Aggregator] = {} if known is None else {known.name: known}
-        # What neighbours a method has is for an evaluation to say.
-        for method in study.own_methods:
-            if method.name not in by_name and not needs_of(method).neighbours:
-                by_name[method.name] = quiet_fit(method, items.rows, items.labels)
-        most = int(items.evidence.counts.sum(axis=1).max())
-        return figures.behaviour_figure(by_name, min(most, MOST_MAPPED))
-
-    found, skipped = each({name: (name, items) for name, items in study.items.items()}, drawn)
-    yield from skipped
-    for name, figure in found.items():
-        yield named_after(figure, name) if name and len(found) > 1 else figure
+def _behaviour(study: Study, report: ReportFolder) -> None:
+    fits = _fits(study.scores)
+    for name, items in study.items.items():
+        with report.skipping(name):
+            by_name: dict[str, Aggregator] = {}
+            if name in fits:
+                by_name[fits[name].name] = fits[name]
+            # What neighbours a method has is for an evaluation to say.
+            for method in study.own_methods:
+                if method.name not in by_name and not needs_of(method).neighbours:
+                    by_name[method.name] = quiet_fit(method, items.rows, items.labels)
+            most = int(items.evidence.counts.sum(axis=1).max())
+            figure = figures.behaviour_figure(by_name, min(most, MOST_MAPPED))
+            report.add(named_after(figure, *([name] if len(study.items) > 1 else [])))
 
 
-def named_after(exhibit: ReportTable | ReportFigure, *whose: str) -> ReportTable | ReportFigure:
+def named_after(exhibit: Exhibit, *whose: str) -> Exhibit:
     """Name an exhibit after the judge or part that it is of, of which a selector shows one."""
     if not whose:
         return exhibit
@@ -197,6 +151,17 @@ def named_after(exhibit: ReportTable | ReportFigure, *whose: str) -> ReportTable
 def _headed(table: ReportTable, columns: Sequence[str]) -> ReportTable:
     """Head the first column, which names the parts, by the columns that the evaluation goes by."""
     return replace(table, header=(", ".join(columns) or "items", *table.header[1:]))
+
+
+def _cells(scores: Scores | None) -> dict[str, Cell]:
+    """Scores of every part at the largest number of votes, by name."""
+    most = {} if scores is None else scores.at_most_votes()
+    return dict(zip(names_of(most), most.values(), strict=True))
+
+
+def _fits(scores: Scores | None) -> dict[str, Davidson]:
+    """What was fitted to all labels of each part, by its name."""
+    return {name: cell.fitted for name, cell in _cells(scores).items() if cell.fitted is not None}
 
 
 QUESTIONS = (
@@ -241,35 +206,30 @@ QUESTIONS = (
 )
 """In the order in which they stand in the report."""
 
-_READ = (
-    "One line for each judge and task. The sections below answer further questions; open those "
-    "that you have."
-)
 
-
-_ESTIMATED = (
-    "What share of all items A wins, B wins or both tie. Labels of some items, and the votes of "
-    "all: the labelled items measure how the judge errs, the votes make the intervals narrower."
-)
-
-_RANKED = (
-    "How strong each system is, by labels of some of its items and the votes of all. Strengths "
-    "allow for opponents, win rates do not."
-)
-
-
-def write_scores(report: ReportFolder, evaluation: Scores) -> None:
+def write_scores(report: ReportFolder, scores: Scores) -> None:
     """Write what to use, and below it which method is best and whether the difference is real."""
-    report.section("scores", "What to use", _READ)
-    for remark in evaluation.remarks:
+    report.section(
+        "scores",
+        "What to use",
+        "One line for each judge and task. The sections below answer further questions; open those "
+        "that you have.",
+    )
+    for remark in scores.remarks:
         report.remark(remark)
-    report.add(tables.answers_table(evaluation), tables.methods_table(evaluation))
-    several = len(evaluation.cells[0].comparison.methods) > 1
-    details = list(tables.score_tables(evaluation, _ranks if several else None))
-    if several:
-        details.append(tables.pvalue_table(evaluation))
+    report.add(tables.answers_table(scores), tables.methods_table(scores))
+    ranked = len(scores.cells[0].comparison.methods) > 1
+    details = [*tables.score_tables(scores, ranked=ranked)]
+    if ranked:
+        details.append(tables.pvalue_table(scores))
     report.add(*(replace(table, folded=True) for table in details))
-    report.show_models(_models(evaluation), _most_votes(evaluation))
+    fits = {
+        ": ".join(filter(None, (fitted.name, name))): fitted.calibration
+        for name, fitted in _fits(scores).items()
+        if fitted.calibration is not None
+    }
+    most = max((fit.max_votes for fit in fits.values()), default=0)
+    report.show_models({name: fit.model for name, fit in fits.items()}, most or MOST_MAPPED)
 
 
 def write_protocols(
@@ -279,66 +239,36 @@ def write_protocols(
     for key, reason in study.refused.items():
         report.skipped(key_of(key), reason)
     for question in questions:
-        title, begun = question.title, False
-        try:
-            for found in question.answer(study):
-                if isinstance(found, Skipped):
-                    report.skipped(f"{title}: {found.what}", found.reason)
-                    continue
-                if not begun:
-                    report.section(question.name, title, question.text, folded=True)
-                    begun = True
-                try:
-                    report.add(found)
-                except InputError as error:
-                    report.skipped(f"{title}: {found.title}", str(error))
-        except InputError as error:
-            report.skipped(f"{title}: the rest" if begun else title, str(error))
+        report.section(question.name, question.title, question.text, folded=True)
+        with report.skipping():
+            question.answer(study, report)
 
 
-def _ranks(comparison: Comparison, score: Literal["mae", "accuracy"]) -> NDArray[np.int64]:
-    ranking = comparison.mae_ranking if score == "mae" else comparison.accuracy_ranking
-    return ranking.ranks
-
-
-def _most_votes(evaluation: Scores) -> int:
-    fits = [cell.fitted.calibration for cell in evaluation.cells if cell.fitted is not None]
-    return max((fit.max_votes for fit in fits if fit is not None), default=0) or MOST_MAPPED
-
-
-def _models(evaluation: Scores) -> dict[str, DavidsonModel]:
-    """Models fitted to all labels of a part at its largest number of votes, as they are written."""
-    most = evaluation.at_most_votes()
-    return {
-        ": ".join(filter(None, (cell.fitted.name, name))): cell.fitted.calibration.model
-        for name, cell in zip(names_of(most), most.values(), strict=True)
-        if cell.fitted is not None and cell.fitted.calibration is not None
-    }
-
-
-def write_estimates(report: ReportFolder, found: Estimates, by: str | None = None) -> None:
+def write_estimates(report: ReportFolder, estimates: Estimates, by: str | None = None) -> None:
     """Write shares and win rates over all items, with the judge and without."""
-    report.section("estimates", "How often A wins", _ESTIMATED)
-    for remark in found.remarks:
+    report.section(
+        "estimates",
+        "How often A wins",
+        "What share of all items A wins, B wins or both tie. Labels of some items, and the votes "
+        "of all: the labelled items measure how the judge errs, the votes make the intervals "
+        "narrower.",
+    )
+    for remark in estimates.remarks:
         report.remark(remark)
-    differences = None if by is None else tables.differences_table(found, by)
-    exhibits = (figures.estimates_figure(found, by), tables.estimates_table(found, by), differences)
-    _add(report, "How often A wins", filter(None, exhibits))
+    report.add(figures.estimates_figure(estimates, by), tables.estimates_table(estimates, by))
+    differences = None if by is None else tables.differences_table(estimates, by)
+    if differences is not None:
+        report.add(differences)
 
 
-def write_systems(report: ReportFolder, found: SystemEstimates) -> None:
+def write_systems(report: ReportFolder, systems: SystemEstimates) -> None:
     """Write how strong systems are, and how often each wins, with the judge and without."""
-    title = "Which system is best"
-    report.section("systems", title, _RANKED)
-    for remark in found.remarks:
+    report.section(
+        "systems",
+        "Which system is best",
+        "How strong each system is, by labels of some of its items and the votes of all. Strengths "
+        "allow for opponents, win rates do not.",
+    )
+    for remark in systems.remarks:
         report.remark(remark)
-    _add(report, title, [tables.systems_table(found), figures.systems_figure(found)])
-
-
-def _add(report: ReportFolder, title: str, exhibits: Iterable[ReportFigure | ReportTable]) -> None:
-    """Add tables and figures; one that cannot be written is skipped."""
-    for exhibit in exhibits:
-        try:
-            report.add(exhibit)
-        except InputError as error:
-            report.skipped(f"{title}: {exhibit.title}", str(error))
+    report.add(tables.systems_table(systems), figures.systems_figure(systems))

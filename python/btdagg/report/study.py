@@ -12,26 +12,23 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.readable import readable
-from btdagg.evaluation.comparison import evaluate, numbers_of_votes
+from btdagg.evaluation.comparison import numbers_of_votes
 from btdagg.evaluation.items import LabelledItems
 from btdagg.evaluation.parts import Key, Part, grouping, labelled_parts, names_of
 from btdagg.evaluation.protocol import CROSS_FITTED, Protocol
-from btdagg.evaluation.splitters import CrossFit
 from btdagg.evaluation.summary import refuse_fields
-from btdagg.methods import Aggregator, MajorityVote
-from btdagg.methods.base import is_written, needs_of
+from btdagg.methods import Aggregator
+from btdagg.methods.base import needs_of
 from btdagg.methods.registry import aggregators_or_usual
 from btdagg.votes import Votes
 from btdagg.votes.join import with_task
 from btdagg.votes.table import text
 
 if TYPE_CHECKING:
-    from btdagg.evaluation.cells import Cell
     from btdagg.evaluation.scores import Scores
-    from btdagg.model.calibration import Calibration
     from btdagg.votes import Labels
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 Step: TypeAlias = Callable[[], object]
 Start: TypeAlias = Callable[[int], Step]
 Progress: TypeAlias = Callable[[str], AbstractContextManager[Start]]
@@ -70,13 +67,7 @@ class Study:
         of the items go of the smallest part that allows two of them.
     progress : callable
     scores : Scores, optional
-        The evaluation itself, of which the sections tell more; `scored` makes it unless given.
-
-    Raises
-    ------
-    InputError
-        If a column that the evaluation goes by, or an ablation varies, is named like a field of the
-        results.
+        The evaluation itself, of which the sections tell more.
     """
 
     votes: Votes
@@ -108,12 +99,12 @@ class Study:
     def run(
         self,
         what: str,
-        evaluate: Callable[..., Found],
+        evaluate: Callable[..., Result],
         votes: object,
         /,
         *more: object,
         **options: object,
-    ) -> Found:
+    ) -> Result:
         """Run a function of `btdagg.evaluation` on some votes and the labels, showing progress."""
         # A sweep fits thousands of times.
         quick = tuple(method for method in self.own_methods if not needs_of(method).time)
@@ -131,38 +122,6 @@ class Study:
     def columns(self) -> tuple[str, ...]:
         """Columns that the evaluation goes by."""
         return grouping(with_task(self.votes, self.labels), self.by)
-
-    @property
-    def is_cross_fitted(self) -> bool:
-        """Whether items are decided by models calibrated on nearly all labels."""
-        return isinstance(self.protocol.splitter, CrossFit)
-
-    @property
-    def main_methods(self) -> tuple[Aggregator, ...]:
-        """The method whose model is written, the first that is calibrated, and majority vote."""
-        written = [method for method in self.methods if is_written(method)][:1]
-        majority = [method for method in self.methods if isinstance(method, MajorityVote)]
-        return (*written, *majority) or self.methods[:1]
-
-    def scored(self) -> Scores:
-        """The scores of all methods, at the numbers of votes that were asked for."""
-        if self.scores is not None:
-            return self.scores
-        options: dict[str, object] = {"n_votes": self.n_votes, "aggregators": self.aggregators}
-        return self.run("evaluating", evaluate, self.votes, **options)
-
-    def cells(self) -> dict[str, Cell]:
-        """Scores of every part at the largest number of votes, by name."""
-        most = self.scored().at_most_votes()
-        return dict(zip(names_of(most), most.values(), strict=True))
-
-    def calibrations(self) -> dict[str, Calibration]:
-        """The model of every part that is written, by name."""
-        return {
-            name: cell.fitted.calibration
-            for name, cell in self.cells().items()
-            if cell.fitted is not None and cell.fitted.calibration is not None
-        }
 
     @property
     def most_votes(self) -> int | None:
@@ -207,28 +166,6 @@ class Study:
         """`parts` by name."""
         return dict(zip(names_of(self.parts), self.parts.values(), strict=True))
 
-    @property
-    def gold_items(self) -> dict[str, LabelledItems]:
-        """Labelled items by task, of the judge that has most of them; all parts without tasks."""
-        if "task" not in self.columns:
-            return self.items
-        largest: dict[str, LabelledItems] = {}
-        for of_task in self.tasks().values():
-            for task, items in of_task.items():
-                if len(items) > len(largest.get(task, ())):
-                    largest[task] = items
-        return largest
-
-    def tasks(self) -> dict[Key, dict[str, LabelledItems]]:
-        """Labelled items by task, for each value of the other columns."""
-        if "task" not in self.columns:
-            raise InputError("this needs votes on several tasks, and a column task")
-        place = self.columns.index("task")
-        tasks: dict[Key, dict[str, LabelledItems]] = {}
-        for key, items in self.parts.items():
-            tasks.setdefault((*key[:place], *key[place + 1 :]), {})[key[place]] = items
-        return tasks
-
     def budgets(self) -> list[int]:
         """Numbers of votes for a sweep, even ones where votes have an order."""
         if self.votes.are_counts:
@@ -240,17 +177,6 @@ class Study:
             points = points[np.linspace(0, len(points) - 1, _POINTS).round().astype(int)]
         return [int(point) for point in points]
 
-    @property
-    def sizes_used(self) -> dict[str, object]:
-        """Numbers of items and of labels that the results are of, for how a report was made."""
-        if not self._labelled[0]:
-            return {}
-        return {
-            "labelled items": {name or "all": len(items) for name, items in self.items.items()},
-            "labels in the sweep": self.calibration_sizes(),
-            "votes in the sweep": self.budgets(),
-        }
-
     def calibration_sizes(self) -> list[int]:
         """Numbers of labels for a sweep."""
         if self.sizes is not None:
@@ -260,8 +186,8 @@ class Study:
         return [size for size in _SIZES if size <= fewest]
 
 
-def with_several(votes: Votes, by: Sequence[str], column: str) -> Votes | None:
-    """Votes of those values of `by` within which the column has several values; None if none."""
+def varying(votes: Votes, by: Sequence[str], column: str) -> Votes | None:
+    """Votes of those values of `by` within which the values of the column differ; None if none."""
     if column not in votes.columns:
         return None
     parts = [

@@ -134,23 +134,16 @@ def without_frame(axis: Axes) -> None:
     axis.tick_params(length=0)
 
 
-def grid_of(n_panels: int, most: int) -> tuple[int, int]:
-    """Rows and columns of panels, at most so many side by side and rows about equally long."""
-    n_rows = -(-n_panels // most)
-    return n_rows, -(-n_panels // n_rows)
-
-
-def square_panels(
-    titles: Iterable[str], more: float, *, sharey: bool = False
-) -> tuple[Figure, list[Axes]]:
+def square_panels(titles: Iterable[str], more: float) -> tuple[Figure, list[Axes]]:
     """Figure of square panels with these titles, in rows, and so many inches besides."""
     from matplotlib.figure import Figure
 
     names = list(titles)
-    n_rows, beside = grid_of(len(names), BESIDE)
+    n_rows = -(-len(names) // BESIDE)
+    beside = -(-len(names) // n_rows)
     height = more + (2.05 if any("\n" in name for name in names) else 1.9) * n_rows
     figure = Figure(figsize=(WIDTH * max(beside, 2) / BESIDE, height), layout="constrained")
-    axes = figure.subplots(n_rows, beside, sharey=sharey, squeeze=False).ravel()
+    axes = figure.subplots(n_rows, beside, sharey=True, squeeze=False).ravel()
     for axis, name in zip(axes, names, strict=False):
         axis.set_title(name)
     for axis in axes[len(names) :]:

@@ -6,7 +6,7 @@ import csv
 import io
 import math
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
@@ -18,8 +18,6 @@ from btdagg.report.wording import MISSING, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-
-_MOST_ROWS = 100  # that a notebook shows
 
 _MARKDOWN = str.maketrans(
     {
@@ -223,16 +221,13 @@ class ReportTable:
 
     def _repr_html_(self) -> str | None:
         """Return title, table and note for a notebook; None without jinja2, where it has a repr."""
-        few = replace(self, rows=self.rows[:_MOST_ROWS])
         try:
-            table = few.html()
+            table = self.html()
         except MissingExtraError:
             return None
-        left_out = len(self.rows) - len(few.rows)
-        note = f"{self.note} {left_out:,} more rows." if left_out else self.note
         return (
             f"<p><strong>{escaped(self.title)}</strong></p>\n"
-            f'<div style="overflow-x: auto">{table}</div>\n<p>{escaped(note)}</p>'
+            f'<div style="overflow-x: auto">{table}</div>\n<p>{escaped(self.note)}</p>'
         )
 
     def _written(self, write: Callable[[str], str], bold: str) -> list[list[str]]:

@@ -13,7 +13,6 @@ from btdagg.methods.base import voting_behaviour
 from btdagg.report.figure import ReportFigure
 from btdagg.report.style import (
     LABEL_COLOURS,
-    LABEL_INK,
     abridged,
     square_panels,
     without_frame,
@@ -24,7 +23,6 @@ from btdagg.report.wording import LABEL_NAMES
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from numpy.typing import NDArray
 
     from btdagg.methods import Aggregator
 
@@ -77,7 +75,7 @@ def behaviour_figure(aggregators: Mapping[str, Aggregator], n_votes: int) -> Rep
 def _draw(maps: Mapping[str, Map]) -> Figure:
     from matplotlib.patches import Patch
 
-    figure, axes = square_panels(wrapped(maps, _LETTERS).values(), 0.6, sharey=True)
+    figure, axes = square_panels(wrapped(maps, _LETTERS).values(), 0.6)
     for axis, decided in zip(axes, maps.values(), strict=True):
         draw_map(axis, decided)
     figure.supxlabel("votes for A", fontsize="medium")
@@ -89,25 +87,19 @@ def _draw(maps: Mapping[str, Map]) -> Figure:
 
 
 def draw_map(axis: Axes, decided: Map) -> None:
-    """Draw one map of `voting_behaviour`, with the name of each label on its region."""
+    """Draw one map of `voting_behaviour`."""
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
 
     n = len(decided) - 1
     square = np.array([[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]])
-    for label, name, colour, ink in zip(
-        (-1, 0, 1), LABEL_NAMES, LABEL_COLOURS, LABEL_INK, strict=True
-    ):
+    for label, colour in zip((-1, 0, 1), LABEL_COLOURS, strict=True):
         cells = np.argwhere(decided.filled(9) == label)
         if not len(cells):
             continue
         # One path for all cells: a file with one for each is ten times as large.
         squares = Path.make_compound_path(*(Path(square + cell) for cell in cells))
         axis.add_patch(PathPatch(squares, facecolor=colour, edgecolor="white", linewidth=0.3))
-        middle = _room(cells, n // 14 or int(n > 7))
-        if middle is not None:
-            a, b = middle + 0.5
-            axis.text(a, b, name, ha="center", va="center", color=ink)
     axis.set_xlim(0, n + 1)
     axis.set_ylim(0, n + 1)
     places = sorted({0, n // 2, n})
@@ -116,18 +108,3 @@ def draw_map(axis: Axes, decided: Map) -> None:
     axis.set_yticks(ticks, names)
     axis.set_aspect("equal")
     without_frame(axis)
-
-
-def _room(cells: NDArray[np.intp], margin: int) -> NDArray[np.intp] | None:
-    """Cell near the middle of a region that has so many cells of it on every side, if any."""
-    region = {tuple(cell) for cell in cells.tolist()}
-    around = range(-margin, margin + 1)
-    inner = [
-        cell
-        for cell in cells
-        if all((cell[0] + i, cell[1] + j) in region for i in around for j in around)
-    ]
-    if not inner:
-        return None
-    distances = np.abs(np.array(inner) - cells.mean(axis=0)).sum(axis=1)
-    return np.asarray(inner[int(distances.argmin())])

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from btdagg._core import InputError
 from btdagg.report.figure import ReportFigure
@@ -14,7 +14,6 @@ from btdagg.report.style import (
     MethodStyle,
     abridged,
     draw_legend,
-    grid_of,
     method_styles,
     series_styles,
     wrapped,
@@ -27,144 +26,81 @@ if TYPE_CHECKING:
 
     from btdagg.evaluation import Scores
     from btdagg.evaluation.cells import Sweep
-    from btdagg.online import Forecast, Plan
+    from btdagg.online import Plan
 
 Key = tuple[str, ...]
-Score = Literal["mae", "accuracy"]
 
-_NAMES = {"mae": "mean absolute error", "accuracy": "pairwise accuracy"}
+_SCORES = {"mae": "mean absolute error", "accuracy": "pairwise accuracy"}
 _IN_TITLE = 30
-_ROWS = 6  # of panels in a figure
-_BESIDE = 3
+_TICKS = 8
 _LEAST = 0.05  # of an axis of scores from end to end
 
 
-def vote_figures(found: Scores) -> tuple[ReportFigure, ...]:
-    """Draw MAE and accuracy against the number of votes: one figure, a row of panels per task.
+def sweep_figures(scores: Scores) -> tuple[ReportFigure, ...]:
+    """Draw MAE and accuracy against the number of votes, or of labels: a row of panels per task.
 
     Parameters
     ----------
-    found : Scores
-        From `evaluate` at several numbers of votes. Where it goes by more than the task there is
-        a figure for each of the other values.
-
-    Raises
-    ------
-    InputError
-        If there is no sweep.
+    scores : Scores
+        From `evaluate` at several numbers of votes, or from `sweep_calibration`. Where it goes by
+        more than the task there is a figure for each of the other values.
     """
-    return _figures(found, "votes", "the number of votes", "", _draw_votes, _ROWS)
-
-
-def calibration_figures(found: Scores) -> tuple[ReportFigure, ...]:
-    """Draw MAE against the number of labels calibrated on, with a panel for each task.
-
-    Parameters
-    ----------
-    found : Scores
-        From `sweep_calibration`. Where it goes by more than the task there is a figure for each of
-        the other values.
-
-    Raises
-    ------
-    InputError
-        If there is no sweep.
-    """
-    more = " The items evaluated on are the same for every number."
-    most = _ROWS * _BESIDE
-    points = "the number of labels calibrated on"
-    return _figures(found, "calibration", points, more, _draw_calibration, most)
-
-
-def _figures(
-    found: Scores,
-    name: str,
-    points: str,
-    more: str,
-    draw: Callable[[Sequence[str], Sequence[Sweep]], Figure],
-    most: int,
-) -> tuple[ReportFigure, ...]:
-    """Make a figure for each value of what is no task, with at most so many sweeps."""
-    if not found.cells:
+    if not scores.cells:
         raise InputError("there is no sweep: nothing could be evaluated")
-    place = found.by.index("task") if "task" in found.by else len(found.by)
-    groups: dict[Key, list[Sweep]] = {}
-    for sweep in found.sweeps:
-        groups.setdefault((*sweep.key[:place], *sweep.key[place + 1 :]), []).append(sweep)
-    figures = []
-    for key, of_key in groups.items():
-        for first in range(0, len(of_key), most):
-            sweeps = of_key[first : first + most]
-            page = (f"page {first // most + 1}",) if len(of_key) > most else ()
-            several = len(groups) > 1 or len(of_key) > most
-            compared = [cell.comparison for s in sweeps for cell in s.cells]
-            cross_fitted = compared[0].methods[0].of_new_items is not None
-            whose = "for new items" if cross_fitted else "of the mean"
-            figure = ReportFigure(
-                stem(name, *key, *page),
-                ", ".join((f"Error against {points}", *key, *page)),
-                f"Means over {basis_of(compared).over} with 95% intervals {whose}.{more}"
-                + abridged(_methods(sweeps), IN_LEGEND, 1)
-                + not_evaluated(key for key, _ in found.skipped),
-                partial(draw, found.by, sweeps),
-                family=name if several else "",
-                choice=", ".join((*key, *page)),
-            )
-            figures.append(figure)
-    return tuple(figures)
+    name, points, label, more = "votes", "votes", "votes per item", ""
+    if scores.cells[0].n_labels is not None:
+        name, points, label = "calibration", "labels calibrated on", "labels calibrated on"
+        more = " The items evaluated on are the same for every number."
+    place = scores.by.index("task") if "task" in scores.by else len(scores.by)
+    groups: dict[Key, dict[str, Sweep]] = {}
+    for sweep in scores.sweeps:
+        group, panel = (*sweep.key[:place], *sweep.key[place + 1 :]), sweep.key[place : place + 1]
+        groups.setdefault(group, {})[panel[0] if panel else key_of(sweep.key)] = sweep
+    return tuple(
+        ReportFigure(
+            stem(name, *key),
+            ", ".join((f"Error against the number of {points}", *key)),
+            _note(sweeps.values())
+            + more
+            + abridged(_methods(sweeps.values()), IN_LEGEND, 1)
+            + not_evaluated(key for key, _ in scores.skipped),
+            partial(_draw, sweeps, label),
+            family=name if len(groups) > 1 else "",
+            choice=", ".join(key),
+        )
+        for key, sweeps in groups.items()
+    )
 
 
-def _methods(sweeps: Sequence[Sweep]) -> list[str]:
+def _note(sweeps: Iterable[Sweep]) -> str:
+    compared = [cell.comparison for sweep in sweeps for cell in sweep.cells]
+    cross_fitted = compared[0].methods[0].of_new_items is not None
+    whose = "for new items" if cross_fitted else "of the mean"
+    return f"Means over {basis_of(compared).over} with 95% intervals {whose}."
+
+
+def _methods(sweeps: Iterable[Sweep]) -> list[str]:
     return list(dict.fromkeys(curve.name for sweep in sweeps for curve in sweep.curves))
 
 
-def _panel_titles(by: Sequence[str], sweeps: Sequence[Sweep]) -> list[str]:
-    """The task, where there is one; else all of the key."""
-    place = by.index("task") if "task" in by else None
-    names = [key_of(s.key) if place is None else s.key[place] for s in sweeps]
-    shown = wrapped(names, _IN_TITLE)
-    return [shown[name] if by else "" for name in names]
-
-
-def _draw_votes(by: Sequence[str], sweeps: Sequence[Sweep]) -> Figure:
+def _draw(sweeps: Mapping[str, Sweep], label: str) -> Figure:
     from matplotlib.figure import Figure
 
-    styles = method_styles(_methods(sweeps))
+    styles = method_styles(_methods(sweeps.values()))
     height = 2.5 if len(sweeps) == 1 else 1.75 * len(sweeps)
     size = (WIDTH, height + 0.25 * -(-len(styles) // 4))
     figure = Figure(figsize=size, layout="constrained")
     panels = figure.subplots(len(sweeps), 2, squeeze=False, sharex=True)
-    for (left, right), sweep, title in zip(panels, sweeps, _panel_titles(by, sweeps), strict=True):
-        for axis, score in ((left, "mae"), (right, "accuracy")):
+    titles = wrapped(sweeps, _IN_TITLE)
+    for axes, (name, sweep) in zip(panels, sweeps.items(), strict=True):
+        for axis, (score, written) in zip(axes, _SCORES.items(), strict=True):
             _lines(axis, sweep, score, styles)
-            axis.set_ylabel(_NAMES[score])
-            axis.set_xticks(_some(sweep.points))
-        left.set_title(title, loc="left")
+            axis.set_ylabel(written)
+            step = -(-len(sweep.points) // _TICKS)
+            axis.set_xticks(sweep.points[::-1][::step])
+        axes[0].set_title(titles[name], loc="left")
     for axis in panels[-1]:
-        axis.set_xlabel("votes per item")
-    draw_legend(figure, styles)
-    return figure
-
-
-def _draw_calibration(by: Sequence[str], sweeps: Sequence[Sweep]) -> Figure:
-    from matplotlib.figure import Figure
-
-    styles = method_styles(_methods(sweeps))
-    n_rows, beside = grid_of(len(sweeps), _BESIDE)
-    size = (WIDTH if beside > 1 else WIDTH / 2, 0.3 + 1.9 * n_rows)
-    figure = Figure(figsize=size, layout="constrained")
-    panels = figure.subplots(n_rows, beside, squeeze=False).ravel()
-    titles = _panel_titles(by, sweeps)
-    for place, (axis, sweep, title) in enumerate(zip(panels, sweeps, titles, strict=False)):
-        _lines(axis, sweep, "mae", styles)
-        axis.set_title(title)
-        axis.set_xticks(_some(sweep.points, 5))
-        if place % beside == 0:
-            axis.set_ylabel(_NAMES["mae"])
-        if place + beside >= len(sweeps):
-            axis.set_xlabel("labels calibrated on")
-    for axis in panels[len(sweeps) :]:
-        axis.set_visible(False)
+        axis.set_xlabel(label)
     draw_legend(figure, styles)
     return figure
 
@@ -196,22 +132,11 @@ def _lines(axis: Axes, sweep: Sweep, score: str, styles: Mapping[str, MethodStyl
     axis.locator_params(axis="y", nbins=5)
 
 
-def _some(points: Sequence[int], most: int = 8) -> list[int]:
-    """Evenly spaced ticks, the last point among them."""
-    step = -(-len(points) // most)
-    return list(points[::-1][::step][::-1])
-
-
-Points = Sequence[tuple[float, float]]
-"""Votes per item, and the error expected."""
-
-
-def plan_figure(found: Plan) -> ReportFigure:
+def plan_figure(plan: Plan) -> ReportFigure:
     """Draw the expected error of a job against the votes that its items get, by rule."""
-    rules = list(dict.fromkeys(row.rule for row in found.budgets))
-    lines = {
-        rule: [(row.votes, row.mae) for row in found.budgets if row.rule == rule] for rule in rules
-    }
+    lines: dict[str, list[tuple[float, float]]] = {}
+    for row in plan.budgets:
+        lines.setdefault(row.rule, []).append((row.votes, row.mae))
     return ReportFigure(
         "plan",
         "Expected error by votes",
@@ -221,22 +146,7 @@ def plan_figure(found: Plan) -> ReportFigure:
     )
 
 
-def forecast_figure(found: Forecast) -> ReportFigure:
-    """Draw the forecast error of a new task against its votes, by number of labels."""
-    sizes = list(dict.fromkeys(row.n_labels for row in found.rows))
-    lines = {
-        f"{size} labels": [(row.n, row.mae) for row in found.rows if row.n_labels == size]
-        for size in sizes
-    }
-    return ReportFigure(
-        "forecast",
-        "Error of a new task by votes and labels",
-        "Mean over tasks of the mean absolute error, against votes per item.",
-        partial(_draw_plan, lines),
-    )
-
-
-def _draw_plan(lines: Mapping[str, Points]) -> Figure:
+def _draw_plan(lines: Mapping[str, Sequence[tuple[float, float]]]) -> Figure:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(min(WIDTH, 4.6), 2.8), layout="constrained")

@@ -24,7 +24,7 @@ from btdagg.report.wording import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from btdagg.evaluation import Comparison, LabelledItems
+    from btdagg.evaluation import Comparison
     from btdagg.evaluation.bias import PositionalBias
 
 
@@ -91,24 +91,6 @@ def distribution_table(comparisons: Mapping[str, Comparison]) -> ReportTable:
         "Label distributions",
         f"Items of the evaluation set by label: means over {over}.",
         ("task", "labels"),
-        rows(),
-    )
-
-
-def gold_table(tasks: Mapping[str, LabelledItems]) -> ReportTable:
-    """Tabulate the gold labels of every task."""
-
-    def rows() -> Iterator[Row]:
-        for task, items in tasks.items():
-            counts = np.bincount(items.labels + 1, minlength=3)
-            cells, records = _by_label(counts, counts / len(items), {"task": task})
-            yield Row((task,), {"items": f"{len(items):,}", **cells}, records)
-
-    return ReportTable.of_rows(
-        "gold-labels",
-        "Gold labels",
-        "Labelled items that have votes, by gold label.",
-        ("task",),
         rows(),
     )
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Literal, TypeAlias
-
-import numpy as np
 
 from btdagg._core import InputError
 from btdagg.evaluation.summary import (
@@ -31,9 +29,7 @@ from btdagg.report.wording import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from btdagg.evaluation import Comparison, Scores
+    from btdagg.evaluation import Scores
     from btdagg.evaluation.cells import Cell
     from btdagg.evaluation.parts import Key
     from btdagg.evaluation.summary import Line
@@ -54,11 +50,9 @@ def best_lines(lines: Sequence[Line], score: Literal["mae", "accuracy"] = "mae")
 
 
 Score = Literal["mae", "accuracy"]
-Ranks: TypeAlias = "Callable[[Comparison, Score], NDArray[np.int_]]"
-"""Rank clusters of the methods of a comparison, by a score; 1 is the best."""
 
 
-def score_tables(scores: Scores, ranks: Ranks | None = None) -> tuple[ReportTable, ReportTable]:
+def score_tables(scores: Scores, *, ranked: bool = False) -> tuple[ReportTable, ReportTable]:
     """Tabulate MAE and pairwise accuracy: tasks in columns, methods in rows by judge and votes.
 
     Parameters
@@ -67,19 +61,19 @@ def score_tables(scores: Scores, ranks: Ranks | None = None) -> tuple[ReportTabl
         What goes in columns is the task, where votes are grouped by it, or else the first column
         that they are grouped by. Where there is more than one, their mean is the last column, split
         by split, all counting alike.
-    ranks : callable, optional
-        Gives the rank cluster of each method of a comparison. Those of rank 1 are bold; without
-        it, the best mean. In the last column it is always the best mean.
+    ranked : bool
+        Whether methods that the test ranks first are bold, instead of the best mean. In the last
+        column it is always the best mean.
 
     Returns
     -------
     tuple of ReportTable
         ``mae`` and ``accuracy``.
     """
-    return _score_table(scores, "mae", ranks), _score_table(scores, "accuracy", ranks)
+    return _score_table(scores, "mae", ranked), _score_table(scores, "accuracy", ranked)
 
 
-def _score_table(scores: Scores, score: Score, ranks: Ranks | None) -> ReportTable:
+def _score_table(scores: Scores, score: Score, ranked: bool) -> ReportTable:
     place = scores.by.index("task") if "task" in scores.by else 0
 
     def parted(key: Key) -> tuple[str, Key]:
@@ -100,7 +94,7 @@ def _score_table(scores: Scores, score: Score, ranks: Ranks | None) -> ReportTab
         cells = ((b, n, of) for b, by_votes in blocks.items() for n, of in by_votes.items())
         for block, n_votes, of_block in cells:
             shown = {
-                column: _shown(of_block[column], score, ranks)
+                column: _shown(of_block[column], score, ranked)
                 for column in columns
                 if column in of_block
             }
@@ -122,7 +116,7 @@ def _score_table(scores: Scores, score: Score, ranks: Ranks | None) -> ReportTab
 
     better, best = ("lower", "lowest") if score == "mae" else ("higher", "highest")
     bold = f"the {best} mean"
-    if ranks is not None:
+    if ranked:
         beside = f" (in the column of averages, {bold})" if means else ""
         bold = (
             f"rank 1, which the test does not tell apart from the best, whatever the means{beside}"
@@ -143,19 +137,16 @@ Shown: TypeAlias = tuple[Entry, dict[str, object]]
 """A mean with its interval, and what its record has besides the key."""
 
 
-def _shown(cell: Cell, score: Score, ranks: Ranks | None) -> list[Shown]:
+def _shown(cell: Cell, score: Score, ranked: bool) -> list[Shown]:
     """What is shown of each method of a cell."""
     lines, names = lines_of(cell), (score, "n_items", "n_calibration", "n_splits")
-    if ranks is None:
+    if not ranked:
         best = best_lines(lines, score)
         return [_entry(line, score, best, names) for line in lines]
-    clusters = np.asarray(ranks(cell.comparison, score)).tolist()
-    best = [line for line, rank in zip(lines, clusters, strict=True) if rank == 1]
-    shown = (_entry(line, score, best, names) for line in lines)
-    return [
-        (entry, {**fields, "rank": rank})
-        for (entry, fields), rank in zip(shown, clusters, strict=True)
-    ]
+    ranks = [line.rank if score == "mae" else line.accuracy_rank for line in lines]
+    best = [line for line, rank in zip(lines, ranks, strict=True) if rank == 1]
+    shown = [_entry(line, score, best, names) for line in lines]
+    return [(entry, {**of, "rank": rank}) for (entry, of), rank in zip(shown, ranks, strict=True)]
 
 
 def _averaged(cells: Sequence[Cell], score: Score, *, whole: bool) -> list[Shown]:
@@ -213,25 +204,20 @@ def pvalue_table(scores: Scores) -> ReportTable:
     )
 
 
-def vote_sweep_table(sweep: Scores) -> ReportTable:
-    """Tabulate MAE by the number of votes; the records have accuracy too."""
-    return _sweep_table(sweep, "votes", "n_votes", "Error by the number of votes", "")
+def sweep_table(scores: Scores) -> ReportTable:
+    """Tabulate MAE by the number of votes, or of labels calibrated on; records have accuracy too.
 
-
-def calibration_sweep_table(sweep: Scores) -> ReportTable:
-    """Tabulate MAE by the number of labels calibrated on; the records have accuracy too."""
-    return _sweep_table(
-        sweep,
-        "calibration",
-        "n_labels",
-        "Error by the number of labels calibrated on",
-        " The items evaluated on are the same for every number.",
-    )
-
-
-def _sweep_table(scores: Scores, name: str, point_name: str, title: str, more: str) -> ReportTable:
+    Parameters
+    ----------
+    scores : Scores
+        From `evaluate` at several numbers of votes, or from `sweep_calibration`.
+    """
     if not scores.cells:
         raise InputError("there is no sweep: nothing could be evaluated")
+    name, point_name, by, more = "votes", "n_votes", "votes", ""
+    if scores.cells[0].n_labels is not None:
+        name, point_name, by = "calibration", "n_labels", "labels calibrated on"
+        more = " The items evaluated on are the same for every number."
     names = (point_name, "method", "mae", "accuracy", "n_items", "n_calibration", "n_evaluation")
 
     def rows() -> Iterator[Row]:
@@ -251,7 +237,7 @@ def _sweep_table(scores: Scores, name: str, point_name: str, title: str, more: s
     over, error = basis_of_scores(scores)
     return ReportTable.of_rows(
         f"sweep-{name}",
-        title,
+        f"Error by the number of {by}",
         f"{LOWER_IS_BETTER}: means over {over}; {error}.{more} Bold: the lowest of the methods."
         + not_evaluated(key for key, _ in scores.skipped),
         (*scores.by, "method"),
