@@ -16,7 +16,7 @@ from btdagg.judge.jobs import judge, opened
 from btdagg.judge.pacing import Pacing
 from btdagg.judge.pairs import Pair, Pairs, read_pairs
 from btdagg.judge.runs import JudgeRun, total_of
-from btdagg.judge.stopping import RuleOf, StoppedRun, differences, judge_by_rule, open_pairs
+from btdagg.judge.stopping import RuleOf, differences, judge_by_rule, open_pairs, refuse_other_n
 from btdagg.judge.store import VoteStore, votes_frame
 from btdagg.model.calibration import Calibration, calibrate
 from btdagg.model.calibration_set import CalibrationWarning
@@ -59,10 +59,9 @@ class Labelling:
     Attributes
     ----------
     run : JudgeRun
-        What was asked. Where `run.stopped` is not empty the pipeline ended early: what there is of
-        the rest is here, and `decided` is None. Running it again goes on.
-    stopped : StoppedRun or None
-        Of the pairs that a stopping rule was for.
+        What was asked, and in `run.settled` what a stopping rule saved on the pairs without a
+        label. Where `run.stopped` is not empty the pipeline ended early, and `decided` is None.
+        Running it again goes on.
     votes : Votes or None
         The votes of the pairs that have all `n`: under a rule, those with a label.
     all_votes : Votes or None
@@ -81,7 +80,6 @@ class Labelling:
     """
 
     run: JudgeRun
-    stopped: StoppedRun | None = None
     votes: Votes | None = None
     all_votes: Votes | None = None
     fitted: dict[str, Fitted] = field(default_factory=dict)
@@ -149,6 +147,7 @@ class Pipeline:
         if self.rule is not None:
             self._full, self._others = _parted(self.pairs, self.labels)
         if isinstance(self.rule, StoppingRule):
+            refuse_other_n(self.rule, judging)
             warn_of(differences(self.pairs, judging, self.rule))
         self.tasks = _tasks(self.pairs, self.labels)
 
@@ -197,8 +196,7 @@ class Pipeline:
             left = run.left_of(judging.limits)
             if left is not None:
                 rest = replace(judging, limits=left)
-                labelling.stopped = await judge_by_rule(others, rest, rules, **job)
-                labelling.run = total_of([run, labelling.stopped.run])
+                labelling.run = total_of([run, await judge_by_rule(others, rest, rules, **job)])
             elif len(open_pairs(others, judging, rules, store)):
                 run.stopped = "the caps are used up by the pairs with a label"
             if labelling.run.stopped:

@@ -151,7 +151,7 @@ def test_judge_warns_where_it_is_not_what_the_rule_is_for(cli, folder, monkeypat
     assert [line for line in err.splitlines() if "warning" in line] == [
         "warning: task is ties, and the model was fitted for math"
     ]
-    _, _, err = cli(*ask, "--model", "g", *config(judge="h"), "--temperature", "1")
+    _, _, err = cli(*ask, "--model", "g", *config(judge="h", temperature=1))
     assert [line for line in err.splitlines() if "warning" in line] == [
         "warning: judge is h, and the model was fitted for g",
         "warning: temperature is 1, and the model was fitted for 0.5",

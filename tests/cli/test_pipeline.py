@@ -104,7 +104,7 @@ def test_a_learned_rule_asks_less_of_pairs_without_a_label(tmp_path, order):
     assert set(rows["order"]) == ({"AB", "BA"} if order == "both" else {"AB"})
     per_item = dict(rows.group_by("item").len().iter_rows())
     assert {per_item[f"q{k}"] for k in range(15)} == {8}
-    assert sum(per_item[f"q{k}"] for k in range(15, 30)) == found.stopped.n_samples < 15 * 8
+    assert sum(per_item[f"q{k}"] for k in range(15, 30)) == found.run.settled.n_samples < 15 * 8
     counts = found.decided["minus", "tie", "plus"].to_numpy()
     assert rule.stops(counts).all()
     assert found.decided["label"].to_list() == rule.decide(counts).tolist()
@@ -114,7 +114,7 @@ def test_a_given_rule_is_for_the_pairs_without_a_label(tmp_path):
     rule = StoppingRule.lossless(DavidsonModel(1.2, 0.3, 0.8), N, step=2)
     found = label(tmp_path / "v.db", Answers(), rule=rule)
     assert found.fitted[""].rule is rule
-    assert found.stopped.n_items == 15
+    assert found.run.settled.n_items == 15
     assert len(found.votes.counts()[0]) == 15
     with VoteStore(tmp_path / "v.db") as store:
         asked = Pipeline(PAIRS, labels_of(15), JUDGING, rule=rule).pairs_to_ask(store)

@@ -160,7 +160,7 @@ def test_tasks_are_decided_one_by_one(cli, folder, judge_server):
 def test_no_page_shows_the_password_of_a_store(cli, folder, judge_server, postgres, form):
     place = postgres.database(f"shown_{len(form)}")
     place = f"{place}?password=hush" if form == "query" else place.replace("://btdagg@", form, 1)
-    options = ["--labels", "labels.csv", "--model", "m", "-o", "out", "--store", place]
+    options = ["--labels", "labels.csv", "--model", "m", "-o", "out", *config(store=place)]
     status, _, err = cli(
         "run", "pairs.jsonl", *options, "--base-url", judge_server().url, "-n", "2"
     )
@@ -202,17 +202,17 @@ def test_a_file_of_votes_is_no_store(cli, folder, options, said):
     ("options", "said"),
     [
         (["-n", "5"], "n is 5, expected an even number"),
-        ({"prices": {"prompt": 1}}, "prices has prompt, expected prompt, completion, cached"),
+        ({"prices": {"prompt": 1}}, "{config}: prices.completion: Field required"),
         ({"max_cost": 1}, "a cap on cost needs prices"),
         ({"confidence": "high"}, "confidence is 'high', expected none, logprobs or verbal"),
         (["--store", "no/v.db"], "no/v.db: no folder no"),
-        (["--concurrency", "0"], "--concurrency is 0, expected an integer of at least 1"),
+        ({"concurrency": 0}, "concurrency is 0, expected an integer of at least 1"),
     ],
 )
 def test_what_cannot_be(cli, folder, options, said):
     options = config(**options) if isinstance(options, dict) else options
     line = one_line(*cli("judge", "pairs.jsonl", "--model", "m", *options))
-    assert line.startswith(said)
+    assert line.startswith(said.format(config=options[1]))
 
 
 def test_endpoints_that_cannot_work_leave_nothing_behind(cli, folder, judge_server):

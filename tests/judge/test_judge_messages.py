@@ -61,10 +61,12 @@ def test_the_line_of_progress_has_room_on_the_terminal(folder, endpoint, columns
         return 200, completion()
 
     server = endpoint(answer)
-    printed = on_terminal(*options(server.url, "-c", "1"), columns=columns, streams=["stderr"])
+    printed = on_terminal(
+        *options(server.url, *config(concurrency=1)), columns=columns, streams=["stderr"]
+    )
     lines = [plain(line) for line in printed.replace("\n", "\r").split("\r")]
     assert any("waiting" in line for line in lines)
-    assert max(len(line) for line in lines if " votes, " in line) < columns
+    assert max(len(line) for line in lines if " votes " in line) < columns
 
 
 def test_a_format_of_answers_that_is_refused_with_a_500_falls_back(cli, folder, endpoint):

@@ -295,15 +295,11 @@ def test_methods_on_the_command_line(judge_server, cli):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--method", "few-shot"], "--method few-shot wants --labels, for its examples"),
-        (["--labels", "labels.csv"], "--labels and examples are for --method few-shot"),
-        (
-            ["--method", "few-shot", {"examples": 0}, "--labels", "labels.csv"],
-            "examples is 0, expected at least 1",
-        ),
+        (["--method", "few-shot"], "--method few-shot needs --labels, for its examples"),
+        (["--labels", "labels.csv"], "--labels are for --stop and for --method few-shot"),
         ([{"values": {"tone": "dry"}}], "template response: no {tone} to fill in; it has prompt"),
         (
-            ["-t", "translation", {"values": {"source_language": "English"}}],
+            [{"template": "translation", "values": {"source_language": "English"}}],
             "template translation: pairs.jsonl has nothing for {target_language}; "
             "there are prompt, first, second",
         ),

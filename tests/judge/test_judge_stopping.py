@@ -65,20 +65,20 @@ def judging_of(**options):
 
 
 def go(pairs, rule, judge_, place, **options):
-    """Run a job; what came of it, and the votes by item in the order of `samples_of`."""
+    """Run a job; what run of it, and the votes by item in the order of `samples_of`."""
 
-    async def run():
+    async def main():
         with VoteStore(place) as store:
-            came = await judge_by_rule(
+            run = await judge_by_rule(
                 pairs,
                 judging_of(**options),
                 rule,
                 store=store,
                 client=FunctionClient(judge_),
             )
-            return came, store.samples_of(judging_of().asked, [pair.item for pair in pairs])
+            return run, store.samples_of(judging_of().asked, [pair.item for pair in pairs])
 
-    return asyncio.run(run())
+    return asyncio.run(main())
 
 
 def counts_of(samples):
@@ -88,17 +88,23 @@ def counts_of(samples):
 
 @pytest.mark.parametrize("kind", RULES)
 def test_items_stop_where_the_rule_would_stop_votes_one_after_the_other(kind, tmp_path):
-    rule, pairs, asked = RULES[kind], pairs_of(60), Judge(60)
-    came, samples = go(pairs, rule, asked, tmp_path / "v.db", limits=Limits(concurrency=1))
+    rule, pairs, asked = RULES[kind], pairs_of(24), Judge(24)
+    run, samples = go(pairs, rule, asked, tmp_path / "v.db", limits=Limits(concurrency=1))
     in_turn = np.array([[asked.votes[pair.item, *key] for key in samples_of(N)] for pair in pairs])
     followed = rule.follow(in_turn)
     assert [len(samples[pair.item]) for pair in pairs] == followed.n_votes.tolist()
     counts = [counts_of(samples[pair.item]) for pair in pairs]
     assert rule.decide(counts).tolist() == followed.labels.tolist()
-    assert (came.n_items, came.n_settled) == (60, 60)
-    assert came.n_samples == followed.n_votes.sum() == asked.n_calls < came.n_full == 60 * N
-    assert came.run.statuses == {"ok": asked.n_calls}
-    assert came.run.is_complete
+    assert (run.settled.n_items, run.settled.n_settled) == (24, 24)
+    assert (
+        run.settled.n_samples
+        == followed.n_votes.sum()
+        == asked.n_calls
+        < run.settled.n_full
+        == 24 * N
+    )
+    assert run.statuses == {"ok": asked.n_calls}
+    assert run.is_complete
     for there in samples.values():
         orders = Counter(order for order, _ in there)
         assert orders["AB"] == orders["BA"]
@@ -106,10 +112,10 @@ def test_items_stop_where_the_rule_would_stop_votes_one_after_the_other(kind, tm
 
 def test_samples_without_a_vote_are_made_up_for_as_long_as_there_are_some(tmp_path):
     rule, pairs, asked = RULES["lossless"], pairs_of(60), Judge(60, silent=0.3)
-    came, samples = go(pairs, rule, asked, tmp_path / "v.db")
-    assert came.run.statuses["unparsed"] > 20
+    run, samples = go(pairs, rule, asked, tmp_path / "v.db")
+    assert run.statuses["unparsed"] > 20
     settled = rule.stops([counts_of(samples[pair.item]) for pair in pairs])
-    assert settled.sum() == came.n_settled < 60
+    assert settled.sum() == run.settled.n_settled < 60
     for pair, stops in zip(pairs, settled, strict=True):
         there = samples[pair.item]
         assert stops or len(there) == N
@@ -117,56 +123,56 @@ def test_samples_without_a_vote_are_made_up_for_as_long_as_there_are_some(tmp_pa
         assert abs(with_vote["AB"] - with_vote["BA"]) <= 1 or len(there) == N
     again = Judge(60, silent=0.3)
     later, _ = go(pairs, rule, again, tmp_path / "v.db")
-    assert again.n_calls == later.run.n_calls == 0
-    assert later.run.there == came.run.statuses
+    assert again.n_calls == later.n_calls == 0
+    assert later.there == run.statuses
 
 
 def test_a_job_goes_on_where_it_left_off(tmp_path):
-    rule, pairs, place = RULES["risk-bounded"], pairs_of(40), tmp_path / "v.db"
-    whole = Judge(40)
+    rule, pairs, place = RULES["risk-bounded"], pairs_of(20), tmp_path / "v.db"
+    whole = Judge(20)
     expected, samples = go(pairs, rule, whole, tmp_path / "w.db", limits=Limits(concurrency=1))
-    asked = Judge(40)
-    first, _ = go(pairs, rule, asked, place, limits=Limits(concurrency=1, max_calls=100))
-    assert asked.n_calls == first.run.n_calls == 100
-    assert re.match(r"the cap of \d+ calls is reached; .* left of it after", first.run.stopped)
+    asked = Judge(20)
+    first, _ = go(pairs, rule, asked, place, limits=Limits(concurrency=1, max_calls=50))
+    assert asked.n_calls == first.n_calls == 50
+    assert re.match(r"the cap of \d+ calls is reached; .* left of it after", first.stopped)
     second, same = go(pairs, rule, asked, place, limits=Limits(concurrency=1))
     assert asked.n_calls == whole.n_calls
     assert same == samples
-    assert second.n_samples == expected.n_samples
-    assert second.run.there == {"ok": 100}
+    assert second.settled.n_samples == expected.settled.n_samples
+    assert second.there == {"ok": 50}
 
 
 def test_caps_hold_over_all_rounds(tmp_path):
     for most in (1, 80):
         asked = Judge(40)
-        came, _ = go(
+        run, _ = go(
             pairs_of(40),
             RULES["lossless"],
             asked,
             tmp_path / f"{most}.db",
             limits=Limits(max_calls=most),
         )
-        assert asked.n_calls == came.run.n_calls == most
-        assert came.run.stopped
-        assert not came.run.is_complete
+        assert asked.n_calls == run.n_calls == most
+        assert run.stopped
+        assert not run.is_complete
 
 
 def test_what_failed_is_asked_for_again_once(tmp_path):
     rule, pairs, place = RULES["lossless"], pairs_of(10), tmp_path / "v.db"
     silent = Judge(10, silent=0.5)
     first, _ = go(pairs, rule, silent, place)
-    assert first.run.statuses["unparsed"] > 0
-    came, _ = go(pairs, rule, Judge(10, silent=0.5, seed=3), place, again=("unparsed",))
-    assert came.run.n_calls > 0
-    came, _ = go(pairs, rule, lambda _: "Verdict: [[TIE]]", place, again=("unparsed",))
-    assert came.n_settled == 10
+    assert first.statuses["unparsed"] > 0
+    run, _ = go(pairs, rule, Judge(10, silent=0.5, seed=3), place, again=("unparsed",))
+    assert run.n_calls > 0
+    run, _ = go(pairs, rule, lambda _: "Verdict: [[TIE]]", place, again=("unparsed",))
+    assert run.settled.n_settled == 10
 
 
 def test_a_rule_can_depend_on_the_pair(tmp_path):
     pairs, asked = pairs_of(20), Judge(20)
     never = StoppingRule.cost_optimal(MODEL, N, VOTES, price=1.0, step=2)
     assert never.votes_to_ask_one(0, 0, 0) == 0
-    came, samples = go(
+    run, samples = go(
         pairs,
         lambda pair: never if pair.item == "q3" else RULES["lossless"],
         asked,
@@ -174,7 +180,7 @@ def test_a_rule_can_depend_on_the_pair(tmp_path):
     )
     assert "q3" not in samples
     assert len(samples) == 19
-    assert came.n_settled == 20
+    assert run.settled.n_settled == 20
 
 
 def test_samples_that_are_asked_for_again_are_counted_once(tmp_path):
@@ -184,29 +190,29 @@ def test_samples_that_are_asked_for_again_are_counted_once(tmp_path):
     again = Judge(30, silent=0.5, seed=9)
     second, samples = go(pairs, rule, again, place, again=("unparsed",))
     statuses = Counter(status for there in samples.values() for status, _ in there.values())
-    assert second.run.statuses + second.run.there == statuses
-    assert second.n_samples == second.run.n_wanted == statuses.total()
-    assert second.run.is_done
-    assert second.run.n_calls >= second.run.statuses.total() > 0
-    assert second.run.there["ok"] == first.run.statuses["ok"]
+    assert second.statuses + second.there == statuses
+    assert second.settled.n_samples == second.n_wanted == statuses.total()
+    assert second.is_done
+    assert second.n_calls >= second.statuses.total() > 0
+    assert second.there["ok"] == first.statuses["ok"]
 
 
 def test_open_pairs_are_those_that_are_not_settled(tmp_path):
-    rule, pairs, place = RULES["lossless"], pairs_of(20), tmp_path / "v.db"
-    go(pairs, rule, Judge(20), place, limits=Limits(concurrency=1, max_calls=100))
+    rule, pairs, place = RULES["lossless"], pairs_of(10), tmp_path / "v.db"
+    go(pairs, rule, Judge(10), place, limits=Limits(concurrency=1, max_calls=45))
     with VoteStore(place) as store:
         left = open_pairs(pairs, judging_of(), rule, store)
         there = store.samples_of(judging_of().asked, [pair.item for pair in pairs])
     settled = {item for item, samples in there.items() if rule.stops_one(*counts_of(samples))}
     assert {pair.item for pair in left} == {pair.item for pair in pairs} - settled
-    assert 0 < len(left) < 20
+    assert 0 < len(left) < 10
 
 
 @pytest.mark.parametrize(
     ("rule", "options", "message"),
     [
         (StoppingRule.lossless(MODEL, 6, step=2), {},
-         "the rule is for n = 6 votes, expected 8 as are judged"),
+         "n is 8, expected the 6 of the stopping rule"),
         (StoppingRule.lossless(MODEL, N), {},
          "the rule has step 1, expected an even one: votes come in pairs of both orders"),
     ],
@@ -241,7 +247,7 @@ def test_another_judge_than_the_model_of_the_rule_was_fitted_to_is_warned_of(tmp
             asking = judge_by_rule(pairs_of(2), judging, rule, store=store, client=client)
             return asyncio.run(asking)
 
-    assert ask("same.db", Judging("m", n=N, limits=Limits(2))).n_settled == 2
+    assert ask("same.db", Judging("m", n=N, limits=Limits(2))).settled.n_settled == 2
     with pytest.warns(ProvenanceWarning) as caught:
         ask("other.db", Judging("m", judge="x", temperature=None, n=N, limits=Limits(2)))
     assert [str(warning.message) for warning in caught] == [

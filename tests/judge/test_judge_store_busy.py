@@ -10,7 +10,7 @@ import pytest
 
 from btdagg.judge import judge
 from judge_endpoints import completion
-from judging import pairs_of, start, statuses_of
+from judging import config, pairs_of, start, statuses_of
 
 
 @contextmanager
@@ -64,7 +64,7 @@ def test_the_event_loop_goes_on(tmp_path, server):
 def test_a_second_interruption_does_not_wait_for_the_store(tmp_path, server):
     pairs_of(20).frame.write_ndjson(tmp_path / "pairs.jsonl")
     asking = ("judge", "pairs.jsonl", "--model", "m", "--base-url", server.url, "-s", "v.db")
-    process = start(tmp_path, *asking, "-c", "2")
+    process = start(tmp_path, *asking, *config(concurrency=2))
     while len(server.requests) < 10:
         time.sleep(0.02)
     with written_by_another(tmp_path / "v.db"):

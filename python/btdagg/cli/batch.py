@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -11,24 +12,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from btdagg._core import InputError
 from btdagg._util.addresses import without_credentials
-from btdagg._util.validation import as_number
+from btdagg._util.errors import InputError
 from btdagg.cli.common import Json, note, out, print_json, tables_of
 from btdagg.cli.judge_output import INCOMPLETE, say_estimate
 from btdagg.cli.judge_settings import (
     Config,
     JudgeFlags,
     PairsFile,
+    Store,
     headers_of,
     read_config,
+    store_of,
     with_judge_flags,
 )
 
 if TYPE_CHECKING:
     from btdagg.judge.batches.endpoint import BatchEndpoint
     from btdagg.judge.batches.steps import Collected
-    from btdagg.judge.store import Batch, Owner, VoteStore
+    from btdagg.judge.store import Batch, Owner
 
 batch = typer.Typer(
     name="batch",
@@ -41,15 +43,6 @@ batch = typer.Typer(
     rich_markup_mode="markdown",
 )
 
-Store = Annotated[
-    str,
-    typer.Option(
-        "--store",
-        "-s",
-        help="File of the votes, or postgresql://user@host/database.",
-        rich_help_panel="Output",
-    ),
-]
 Numbers = Annotated[
     list[int] | None,
     typer.Argument(metavar="[BATCH]...", help="Numbers of batches.", show_default="all"),
@@ -58,24 +51,9 @@ _FAULT = 2  # exit status, as of any other error
 
 
 @batch.command()
-@partial(with_judge_flags, without=("stop", "batch", "concurrency"))
-def write(
-    pairs: PairsFile,
-    flags: JudgeFlags,
-    store: Store = "votes.db",
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Folder for the files.",
-            show_default="beside the store",
-            rich_help_panel="Output",
-        ),
-    ] = None,
-    json: Json = False,
-) -> int:
-    """Write files of requests for the votes that the store does not have.
+@partial(with_judge_flags, without=("stop", "batch"))
+def write(pairs: PairsFile, flags: JudgeFlags, store: Store = None, json: Json = False) -> int:
+    """Write files of requests, beside the store, for the votes that the store does not have.
 
     What is in a file is not asked for by anything else, until it is collected or cancelled.
 
@@ -86,68 +64,62 @@ def write(
     from btdagg.judge.store import VoteStore
 
     settings = replace(flags, batch=True).settings()
-    if settings.stop is not None:
+    if settings.rule is not None:
         raise InputError("--stop is for judge and run, which ask in rounds (--batch)")
-    judging = settings.judging
-    (raw,) = tables_of(settings.columns, pairs)
-    several = read_pairs(raw)
-    judging.prompt.check(several)
+    judging, place = settings.judging, store_of(store, settings.store)
+    pairs_read = read_pairs(*tables_of(settings.columns, pairs))
+    judging.prompt.check(pairs_read)
     if flags.dry_run:
-        say_estimate(judging, lambda _: several, store, json)
+        say_estimate(judging, lambda _: pairs_read, place, json)
         return 0
-    with VoteStore(store, keep_exchanges=not settings.drop_exchanges) as opened:
+    with VoteStore(place, keep_exchanges=not settings.drop_exchanges) as opened:
         with opened.owner() as owner:
-            writer = BatchWriter(judging, owner, opened, settings.client(), output)
-            found = asyncio.run(writer.write(judging.plan(several), judging.again))
-        made = [each for each in opened.batches() if each.id in found.batches]
+            writer = BatchWriter(judging, owner, opened, settings.client())
+            written = asyncio.run(writer.write(judging.plan(pairs_read), judging.again))
+        batches = [batch for batch in opened.batches() if batch.id in written.batches]
     if json:
-        told = {**vars(found), "there": dict(found.there)}
-        print_json({**told, "batches": [asdict(each) for each in made]})
-    for each in made:
-        if not json:
-            out.print(f"batch {each.id}: {each.n_requests} requests, {each.file}", soft_wrap=True)
-    if not made and not json:
-        out.print("nothing to ask for")
-    others = found.n_batched + found.n_elsewhere
+        values = {**vars(written), "there": dict(written.there)}
+        print_json({**values, "batches": [asdict(batch) for batch in batches]})
+    else:
+        for batch in batches:
+            out.print(
+                f"batch {batch.id}: {batch.n_requests} requests, {batch.file}", soft_wrap=True
+            )
+        if not batches:
+            out.print("nothing to ask for")
     note(
-        f"{found.there.total()} of {found.n_wanted} samples are in the store, {others} are under "
-        "way elsewhere"
+        f"{written.there.total()} of {written.n_wanted} samples are in the store, "
+        f"{written.n_batched + written.n_elsewhere} are under way elsewhere"
     )
-    if found.stopped:
-        note(f"stopped early: {found.stopped}")
+    if written.stopped:
+        note(f"stopped early: {written.stopped}")
         return INCOMPLETE
     return 0
 
 
 @batch.command()
-def send(
-    batches: Numbers = None,
-    store: Store = "votes.db",
-    config: Config = None,
-) -> int:
+def send(batches: Numbers = None, store: Store = None, config: Config = None) -> int:
     """Send batches that are written. One that was sent is not sent again, whatever happened since.
 
     Example: btdagg batch send
     """
     from btdagg.judge.batches.steps import send_batch
 
-    async def step(each: Batch, owner: Owner, endpoint: BatchEndpoint) -> bool:
-        before = each.state
-        sent = await send_batch(each.id, owner, endpoint)
+    async def step(batch: Batch, owner: Owner, endpoint: BatchEndpoint) -> bool | None:
+        sent = await send_batch(batch.id, owner, endpoint)
         if sent is None:
-            note(f"batch {each.id}: another process is at it")
-            return False
-        again = " before" if before == "sent" else ""
-        out.print(f"batch {each.id}: sent{again} as {sent.remote}", soft_wrap=True)
+            return None
+        before = " before" if batch.state == "sent" else ""
+        out.print(f"batch {batch.id}: sent{before} as {sent.remote}", soft_wrap=True)
         return True
 
-    return _each(batches, store, step, config)
+    return _each_batch(batches, store, step, config)
 
 
 @batch.command()
 def collect(
     batches: Numbers = None,
-    store: Store = "votes.db",
+    store: Store = None,
     wait: Annotated[bool, typer.Option("--wait", help="Until all have ended.")] = False,
     config: Config = None,
     json: Json = False,
@@ -161,47 +133,47 @@ def collect(
     """
     from btdagg.judge.batches.steps import collect_batch, waited
 
-    told: list[dict[str, Any]] = []
+    values: list[dict[str, Any]] = []
 
-    async def step(each: Batch, owner: Owner, endpoint: BatchEndpoint) -> bool:
-        if each.remote is None:
-            note(f"batch {each.id} is not sent: btdagg batch send {each.id}")
+    async def step(batch: Batch, owner: Owner, endpoint: BatchEndpoint) -> bool | None:
+        if batch.remote is None:
+            note(f"batch {batch.id} is not sent: btdagg batch send {batch.id}")
             return False
-        found = await (waited if wait else collect_batch)(each, owner, endpoint)
-        if found is None:
-            note(f"batch {each.id}: another process is at it")
-            return False
+        collected = await (waited if wait else collect_batch)(batch, owner, endpoint)
+        if collected is None:
+            return None
         if json:
-            told.append(_as_dict(found))
+            values.append(_as_dict(collected))
         else:
-            _say(found)
-        return found.remote.has_ended
+            _say(collected)
+        return collected.remote.has_ended
 
-    status = _each(batches, store, step, config)
+    status = _each_batch(batches, store, step, config)
     if json:
-        print_json(told)
+        print_json(values)
     return status
 
 
 @batch.command("list")
-def list_batches(store: Store = "votes.db", json: Json = False) -> int:
+def list_batches(store: Store = None, json: Json = False) -> int:
     """List batches that are not collected.
 
     Example: btdagg batch list
     """
     from btdagg.judge.store import VoteStore
 
-    with VoteStore(store, create=False) as opened:
-        found = opened.batches()
+    with VoteStore(store_of(store), create=False) as opened:
+        batches = opened.batches()
     if json:
-        print_json([asdict(each) for each in found])
+        print_json([asdict(batch) for batch in batches])
         return 0
-    for each in found:
-        where = f"{each.remote} at {each.endpoint}" if each.remote else each.file
+    for batch in batches:
+        where = f"{batch.remote} at {batch.endpoint}" if batch.remote else batch.file
         out.print(
-            f"batch {each.id}: {each.state}, {each.n_requests} requests, {where}", soft_wrap=True
+            f"batch {batch.id}: {batch.state}, {batch.n_requests} requests, {where}",
+            soft_wrap=True,
         )
-    if not found:
+    if not batches:
         out.print("no batch is under way")
     return 0
 
@@ -209,11 +181,12 @@ def list_batches(store: Store = "votes.db", json: Json = False) -> int:
 @batch.command()
 def cancel(
     batches: Annotated[list[int], typer.Argument(metavar="BATCH...", help="Numbers of batches.")],
-    store: Store = "votes.db",
+    store: Store = None,
     forget: Annotated[
         bool,
         typer.Option(
-            "--forget", help="Free what is in it without a word to the endpoint, whatever it costs."
+            "--forget",
+            help="Free the samples without telling the endpoint: it may still answer, and charge.",
         ),
     ] = False,
     config: Config = None,
@@ -223,47 +196,31 @@ def cancel(
     Example: btdagg batch cancel 3
     """
     from btdagg.judge.batches.steps import cancel_batch, forget_batch
-    from btdagg.judge.store import VoteStore
 
-    async def step(each: Batch, owner: Owner, endpoint: BatchEndpoint) -> bool:
-        freed = await cancel_batch(each.id, owner, endpoint)
-        if freed is None:
-            note(f"batch {each.id}: another process is at it")
-        elif freed:
-            out.print(f"batch {each.id}: {freed} samples are free")
+    async def step(batch: Batch, owner: Owner, endpoint: BatchEndpoint) -> bool | None:
+        if forget:
+            freed = forget_batch(batch.id, owner)
         else:
-            out.print(f"batch {each.id}: ends at the endpoint; btdagg batch collect {each.id}")
-        return freed is not None
+            freed = await cancel_batch(batch.id, owner, endpoint)
+        if freed is None:
+            return None
+        ends = f"ends at the endpoint; btdagg batch collect {batch.id}"
+        out.print(f"batch {batch.id}: {f'{freed} samples are free' if freed else ends}")
+        return True
 
-    if not forget:
-        return _each(batches, store, step, config)
-    with VoteStore(store, create=False) as opened, opened.owner() as owner:
-        for each in _chosen(opened, batches):
-            freed = forget_batch(each.id, owner)
-            if freed is None:
-                note(f"batch {each.id}: another process is at it")
-                return INCOMPLETE
-            out.print(f"batch {each.id}: {freed} samples are free")
-    return 0
+    return _each_batch(batches, store, step, config)
 
 
-def _chosen(opened: VoteStore, numbers: list[int] | None) -> list[Batch]:
-    """Return the batches of these numbers; all that are not done with unless some are given."""
-    found = opened.batches()
-    if unknown := set(numbers or ()) - {each.id for each in found}:
-        raise InputError(f"{opened.name}: no batch {min(unknown)} is under way: btdagg batch list")
-    return [each for each in found if not numbers or each.id in numbers]
-
-
-def _each(
+def _each_batch(
     numbers: list[int] | None,
-    store: str,
-    step: Callable[[Batch, Owner, BatchEndpoint], Any],
+    store: str | None,
+    step: Callable[[Batch, Owner, BatchEndpoint], Awaitable[bool | None]],
     config: Path | None,
 ) -> int:
-    """Take a step with each of some batches; return the exit status.
+    """Take a step with some batches, or all; return the exit status.
 
-    What the endpoint has against one of them is said, and keeps no other one back.
+    A step returns whether it is done, None where another process is at the batch. What the endpoint
+    has against one batch is printed, and keeps no other one back.
     """
     from btdagg.judge.batches.endpoint import BatchEndpoint
     from btdagg.judge.errors import EndpointError
@@ -272,78 +229,87 @@ def _each(
     from btdagg.judge.store import VoteStore
 
     keys = read_config(config)
-    timeout = as_number(keys.get("timeout", Judging.timeout), "timeout")
-    if timeout <= 0:
-        raise InputError(f"timeout is {timeout:g}, expected more than 0", argument="timeout")
 
-    async def take(each: Batch, owner: Owner) -> int:
-        own = keys if _is_for(keys, each) else {}
+    async def take(batch: Batch, owner: Owner) -> int:
+        own = keys if _is_for(keys, batch) else {}
         client = ModelClient(
-            each.provider,
-            own.get("base_url") or each.endpoint,
+            batch.provider,
+            own.get("base_url") or batch.endpoint,
             key_variable=own.get("key_variable"),
             headers=headers_of(own.get("headers", {})),
-            timeout=timeout,
+            timeout=keys.get("timeout", Judging.timeout),
         )
         try:
-            return 0 if await step(each, owner, BatchEndpoint.of(client)) else INCOMPLETE
+            done = await step(batch, owner, BatchEndpoint.of(client))
         except EndpointError as error:
             owner.roll_back()
-            freed = f"if it is lost, btdagg batch cancel --forget {each.id} frees what is in it"
-            note(f"batch {each.id}: {error}; {freed}")
+            freed = f"if it is lost, btdagg batch cancel --forget {batch.id} frees what is in it"
+            note(f"batch {batch.id}: {error}; {freed}")
             return _FAULT
         finally:
             await client.close()
+        if done is None:
+            note(f"batch {batch.id}: another process is at it")
+        return 0 if done else INCOMPLETE
 
-    async def all_of_them(opened: VoteStore, owner: Owner) -> list[int]:
-        return [await take(each, owner) for each in _chosen(opened, numbers)]
+    async def take_all(batches: list[Batch], owner: Owner) -> list[int]:
+        return [await take(batch, owner) for batch in batches]
 
-    with VoteStore(store, create=False) as opened:
-        if not numbers and not opened.batches():
+    with VoteStore(store_of(store, keys.get("store")), create=False) as opened:
+        batches = opened.batches()
+        if unknown := set(numbers or ()) - {batch.id for batch in batches}:
+            raise InputError(
+                f"{opened.name}: no batch {min(unknown)} is under way: btdagg batch list"
+            )
+        batches = [batch for batch in batches if not numbers or batch.id in numbers]
+        if not batches:
             out.print("no batch is under way")
             return 0
         with opened.owner() as owner:
-            statuses = asyncio.run(all_of_them(opened, owner))
+            statuses = asyncio.run(take_all(batches, owner))
     return _FAULT if _FAULT in statuses else max(statuses)
 
 
-def _is_for(keys: Mapping[str, Any], each: Batch) -> bool:
+def _is_for(keys: Mapping[str, Any], batch: Batch) -> bool:
     """Whether the endpoint of a file's keys is that of a batch; no other one sees its key."""
     from btdagg.judge.providers import provider_of
 
     if keys.get("base_url"):
-        return without_credentials(keys["base_url"]) == each.endpoint
-    return not keys.get("model") or provider_of(keys["model"])[0] == each.provider
+        return without_credentials(keys["base_url"]) == batch.endpoint
+    return not keys.get("model") or provider_of(keys["model"])[0] == batch.provider
 
 
-def _say(found: Collected) -> None:
-    n, remote = found.batch.id, found.remote
+def _say(collected: Collected) -> None:
+    n, remote, run = collected.batch.id, collected.remote, collected.run
     if not remote.has_ended:
         out.print(f"batch {n}: {remote.status}, {remote.done} of {remote.total} requests are done")
         return
-    by_status = ", ".join(f"{k} {status}" for status, k in found.statuses.most_common())
-    cost = "" if found.run.cost is None else f", cost {found.run.cost:.4g}"
+    by_status = ", ".join(f"{k} {status}" for status, k in collected.statuses.most_common())
+    cost = "" if run.cost is None else f", cost {run.cost:.4g}"
     out.print(
-        f"batch {n}: {remote.status}, {by_status or 'no answers'}; {found.run.prompt_tokens} "
-        f"tokens sent, {found.run.completion_tokens} received{cost}",
+        f"batch {n}: {remote.status}, {by_status or 'no answers'}; {run.prompt_tokens} "
+        f"tokens sent, {run.completion_tokens} received{cost}",
         soft_wrap=True,
     )
-    if found.run.reasons:
-        why = "; ".join(f"{k} {reason}" for reason, k in found.run.reasons.most_common(3))
-        note(f"batch {n}: without a vote: {why}")
-    if found.n_freed:
-        why = "; ".join(f"{k} {reason}" for reason, k in found.why.most_common(3))
-        note(f"batch {n}: {found.n_freed} samples without an answer are free again: {why}")
+    if run.reasons:
+        note(f"batch {n}: without a vote: {_most_common(run.reasons)}")
+    if collected.n_freed:
+        why = _most_common(collected.why)
+        note(f"batch {n}: {collected.n_freed} samples without an answer are free again: {why}")
     if remote.said:
         note(f"batch {n}: {remote.said}")
 
 
-def _as_dict(found: Collected) -> dict[str, Any]:
+def _most_common(reasons: Counter[str]) -> str:
+    return "; ".join(f"{k} {reason}" for reason, k in reasons.most_common(3))
+
+
+def _as_dict(collected: Collected) -> dict[str, Any]:
     return {
-        "batch": found.batch.id,
-        **asdict(found.remote),
-        "statuses": dict(found.statuses),
-        "n_freed": found.n_freed,
-        "why": dict(found.why),
-        "run": found.run.as_dict(),
+        "batch": collected.batch.id,
+        **asdict(collected.remote),
+        "statuses": dict(collected.statuses),
+        "n_freed": collected.n_freed,
+        "why": dict(collected.why),
+        "run": collected.run.as_dict(),
     }

@@ -11,30 +11,26 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, TypeVar
 
-from rich.cells import cell_len, set_cell_size
-
 from btdagg._util.addresses import shown_address
 from btdagg.cli.common import err, note, out, print_json
 from btdagg.report.wording import visible
 
 if TYPE_CHECKING:
     from btdagg.cli.judge_settings import JudgeSettings
-    from btdagg.judge.jobs import Estimate
     from btdagg.judge.judging import Judging
     from btdagg.judge.methods import Decisions
     from btdagg.judge.pairs import Pairs
     from btdagg.judge.runs import JudgeRun
-    from btdagg.judge.stopping import StoppedRun
     from btdagg.judge.store import VoteStore
     from btdagg.online import StoppingRule
     from btdagg.online.rule import RuleKind
-    from btdagg.pipeline import Labelling
 
 T = TypeVar("T")
 
 INTERRUPTED = 130
 INCOMPLETE = 3  # exit status where a run ended early, or too many votes are missing
 _MISSING = 0.05  # share of the votes wanted that may be missing, none of them for a failure
+_EVERY = 15.0  # seconds between lines of progress, where there is no terminal for a bar
 
 
 def say_estimate(
@@ -46,60 +42,53 @@ def say_estimate(
 
     try:
         with VoteStore(store, create=False) as opened:
-            wanted = pairs_to_ask(opened)
-            found = estimate(wanted, asking, opened)
-            _print_estimate(found, json, asking.prices is not None)
+            pairs = pairs_to_ask(opened)
+            job = estimate(pairs, asking, opened)
     except NoStoreError:
-        wanted = pairs_to_ask(None)
-        _print_estimate(estimate(wanted, asking), json, asking.prices is not None)
-    return wanted
+        pairs = pairs_to_ask(None)
+        job = estimate(pairs, asking)
+    if json:
+        print_json(asdict(job))
+        return pairs
+    out.print(
+        f"{job.n_items} pairs, {job.n_wanted} votes; {job.n_there} are in the store, "
+        f"{job.n_calls} calls to make"
+    )
+    out.print(f"about {job.prompt_tokens} tokens to send")
+    if job.completion_tokens is None:
+        note("the length of answers is not known yet; max_answer_tokens limits it")
+    else:
+        out.print(f"about {job.completion_tokens} tokens to receive")
+    if job.cost is not None:
+        out.print(f"cost about {job.cost:.4g}")
+    elif asking.prices is None:
+        note("for the cost, set prices = {prompt = ..., completion = ...} (per million tokens)")
+    return pairs
 
 
 def say_rule(rule: StoppingRule | RuleKind, n_settled: int) -> None:
     """Print how many fewer votes than estimated a rule asks for."""
-    from btdagg.online.rule import RuleKind
+    from btdagg.online import StoppingRule
 
-    others = f"{n_settled} pairs are settled already; " if n_settled else ""
-    told = f"{others}the estimate counts all votes of the other pairs; the rule "
-    if isinstance(rule, RuleKind) or rule.votes is None:
-        note(f"{told}asks for fewer")
-        return
-    note(f"{told}is expected to ask for {rule.expected_votes:.2f} of {rule.n} a pair")
-
-
-def _print_estimate(found: Estimate, json: bool, has_prices: bool) -> None:
-    if json:
-        print_json(asdict(found))
-        return
-    out.print(
-        f"{found.n_items} pairs, {found.n_wanted} votes; {found.n_there} are in the store, "
-        f"{found.n_calls} calls to make"
-    )
-    out.print(f"about {found.prompt_tokens} tokens to send")
-    if found.completion_tokens is None:
-        note("the length of answers is not known yet; max_answer_tokens limits it")
-    else:
-        out.print(f"about {found.completion_tokens} tokens to receive")
-    if found.cost is not None:
-        out.print(f"cost about {found.cost:.4g}")
-    elif not has_prices:
-        note("for the cost, set prices = {prompt = ..., completion = ...} (per million tokens)")
+    fewer = "asks for fewer"
+    if isinstance(rule, StoppingRule) and rule.votes is not None:
+        fewer = f"is expected to ask for {rule.expected_votes:.2f} of {rule.n} a pair"
+    settled = f"{n_settled} pairs are settled already; " if n_settled else ""
+    note(f"{settled}the estimate counts all votes of the other pairs; the rule {fewer}")
 
 
-def say_run(run: JudgeRun, store: str, json: bool, allowed: float | None) -> int:
-    """Print the result of a run; return the exit status.
-
-    `allowed` is the share of the votes wanted that may be missing; unless given, none may have
-    failed, and 5% may be missing for other reasons.
-    """
+def say_run(run: JudgeRun, settings: JudgeSettings, store: str, json: bool = False) -> int:
+    """Print the result of a run, and what a stopping rule saved; return the exit status."""
+    allowed = settings.allow_missing
     if json:
         print_json(run.as_dict())
     else:
-        cost = "" if run.cost is None else f", cost {run.cost:.4g}"
-        if run.reported_cost is not None:
-            cost += f", cost reported {run.reported_cost:.4g}"
+        by_status = ", ".join(f"{n} {s}" for s, n in (run.statuses + run.there).most_common())
+        costs = {"cost": run.cost, "cost reported": run.reported_cost}
+        cost = "".join(f", {name} {x:.4g}" for name, x in costs.items() if x is not None)
         out.print(
-            f"{run.statuses['ok']} new votes, {run.there['ok']} there before: {_by_status(run)}"
+            f"{run.statuses['ok']} new votes, {run.there['ok']} there before: "
+            f"{by_status or 'nothing wanted'}"
         )
         out.print(
             f"{run.n_calls} calls ({run.n_retries} repeated), {_tokens(run)}{cost}; "
@@ -109,69 +98,50 @@ def say_run(run: JudgeRun, store: str, json: bool, allowed: float | None) -> int
     if run.n_batched:
         note(f"{run.n_batched} samples are in batches under way: btdagg batch list")
     if run.n_without_vote:
-        of_pairs = (
-            f" ({run.n_pair_faults} since the endpoint refuses their pair)"
-            if run.n_pair_faults
-            else ""
-        )
         why = "".join(
             f", most often for this reason: {reason}" for reason, _ in run.reasons.most_common(1)
         )
-        note(
-            f"{run.n_without_vote} samples are without a vote{of_pairs}{why}; --retry all asks for "
-            "them again"
-        )
-    if not run.stopped and (missing := _too_many_missing(run, allowed)):
-        note(f"{missing}: exit status {INCOMPLETE}")
+        note(f"{run.n_without_vote} samples are without a vote{why}; --retry all asks again")
     if run.stopped:
         goes_on = "" if run.is_useless else ", the same command continues"
         note(f"stopped early: {run.stopped}; all votes so far are kept{goes_on}")
+    elif missing := _too_many_missing(run, allowed):
+        note(f"{missing}: exit status {INCOMPLETE}")
+    settled = run.settled
+    if settled is not None and settled.n_items and not json:
+        per_pair, full = (n / settled.n_items for n in (settled.n_samples, settled.n_full))
+        # A run that is not finished has saved nothing yet.
+        fewer = "" if run.stopped else f", {1 - per_pair / full:.0%} fewer"
+        out.print(
+            f"stopped: {settled.n_settled} of {settled.n_items} pairs settled, {per_pair:.2f} of "
+            f"{full:g} votes a pair{fewer}"
+        )
     return status_of(run, allowed)
 
 
-def say_stopped(
-    run: JudgeRun, stopped: StoppedRun | None, store: str, json: bool, allowed: float | None
-) -> int:
-    """Print the result of a job, and what its rule saved; return the exit status."""
-    saved = {} if stopped is None else saved_as_dict(stopped)
-    if json:
-        print_json({**run.as_dict(), **saved})
-        return status_of(run, allowed)
-    status = say_run(run, store, json, allowed)
-    if stopped is not None:
-        say_saved(stopped)
-    return status
-
-
-def say_labelling(found: Labelling, store: str, json: bool, allowed: float | None) -> int:
-    """Print the result of a pipeline's votes; return the exit status."""
-    for remark in found.notes:
-        note(remark)
-    return say_stopped(found.run, found.stopped, store, json, allowed)
-
-
-def say_decisions(decisions: Decisions, store: str, json: bool, allowed: float | None) -> int:
+def say_decisions(decisions: Decisions, settings: JudgeSettings, store: str, json: bool) -> int:
     """Print the result of a method; return the exit status."""
     if json:
-        told = {**vars(decisions), "runs": [run.as_dict() for run in decisions.runs]}
-        del told["decided"]
-        print_json({**told, "n_decided": len(decisions.decided)})
-        return max(status_of(run, allowed) for run in decisions.runs)
-    status = max(say_run(run, store, json, allowed) for run in decisions.runs)
-    line = f"{len(decisions.decided)} items decided: {', '.join(decisions.columns)}"
+        values = {**vars(decisions), "runs": [run.as_dict() for run in decisions.runs]}
+        print_json({**values, "decided": None, "n_decided": len(decisions.decided)})
+        return max(status_of(run, settings.allow_missing) for run in decisions.runs)
+    status = max(say_run(run, settings, store) for run in decisions.runs)
+    out.print(
+        f"{len(decisions.decided)} items decided: {', '.join(decisions.columns)}", soft_wrap=True
+    )
     if n_examples := len(decisions.examples):
-        line += (
-            f"; {n_examples} of these are examples of the prompt: the store has no decision of "
-            "them, and evaluations leave them out"
-        )
-    out.print(line, soft_wrap=True)
+        note(f"{n_examples} items are examples of the prompt, and get no decision")
     if decisions.undecided and not status:
         note(f"{len(decisions.undecided)} items are not decided, because an answer is missing")
     return status
 
 
 def status_of(run: JudgeRun, allowed: float | None) -> int:
-    """Return the exit status of a run."""
+    """Return the exit status of a run.
+
+    `allowed` is the share of the votes wanted that may be missing; unless given, none may have
+    failed, and 5% may be missing for other reasons.
+    """
     if run.stopped:
         return INTERRUPTED if run.stopped == "interrupted" else INCOMPLETE
     return INCOMPLETE if _too_many_missing(run, allowed) else 0
@@ -196,36 +166,7 @@ def _tokens(run: JudgeRun) -> str:
     return f"{run.prompt_tokens} tokens sent{cached}, {run.completion_tokens} received{unknown}"
 
 
-def _by_status(run: JudgeRun) -> str:
-    both = run.statuses + run.there
-    return ", ".join(f"{n} {status}" for status, n in both.most_common()) or "nothing wanted"
-
-
-def say_saved(stopped: StoppedRun) -> None:
-    """Print how many votes a rule has saved."""
-    if not stopped.n_items:
-        return
-    per_pair = stopped.n_samples / stopped.n_items
-    full = stopped.n_full / stopped.n_items
-    # A run that is not finished has saved nothing yet.
-    fewer = "" if stopped.run.stopped else f", {1 - per_pair / full:.0%} fewer"
-    out.print(
-        f"stopped: {stopped.n_settled} of {stopped.n_items} pairs settled, {per_pair:.2f} of "
-        f"{full:g} votes a pair{fewer}"
-    )
-
-
-def saved_as_dict(stopped: StoppedRun) -> dict[str, int]:
-    """Return what `say_saved` prints as plain values."""
-    return {
-        "n_items": stopped.n_items,
-        "n_settled": stopped.n_settled,
-        "n_samples": stopped.n_samples,
-        "n_full": stopped.n_full,
-    }
-
-
-_EVERY = 0.5 if err.is_terminal else 15.0  # seconds between lines of progress
+# While it runs
 
 
 def run_asking(asking: Callable[..., Awaitable[T]], total: int, settings: JudgeSettings) -> T:
@@ -255,63 +196,55 @@ async def _asking(asking: Callable[..., Awaitable[T]], total: int, settings: Jud
     with suppress(NotImplementedError, RuntimeError):  # Windows; not the main thread
         loop.add_signal_handler(signal.SIGINT, interrupt)
         loop.add_signal_handler(signal.SIGTERM, interrupt)
+    progress = _Progress(total)
     try:
-        return await asking(client=client, stop=stop, watch=_Progress(total))
+        with progress.bar:
+            return await asking(client=client, stop=stop, watch=progress)
     finally:
         await client.close()
 
 
 class _Progress:
-    """Writes a line now and then; on a terminal it replaces the one before."""
+    """A bar on a terminal; elsewhere a line now and then."""
 
     def __init__(self, total: int) -> None:
-        self._total = total
-        self._began = self._last = time.monotonic()
-        self._n_before = self._n_earlier = 0
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self.bar = Progress(
+            TextColumn("{task.completed}/{task.total} votes"),
+            BarColumn(bar_width=10),
+            TimeRemainingColumn(compact=True),
+            TextColumn("{task.description}", markup=False),
+            console=err,
+            transient=True,
+            disable=not err.is_terminal,
+        )
+        self._task = self.bar.add_task("", total=total)
+        self._total, self._n_earlier = total, 0
         self._run: JudgeRun | None = None
-        self._said = ""  # what is waited for
+        self._last, self._waited_for = time.monotonic(), ""
 
     def __call__(self, run: JudgeRun) -> None:
         if run is not self._run:  # of a job that has several
-            if self._run is not None:
-                self._n_earlier += self._run.n_votes
-            self._run, self._n_before = run, 0
-        waits_anew = run.waits_for.partition(" (")[0] != self._said
-        if time.monotonic() - self._last < (_EVERY if not waits_anew else min(_EVERY, 1.0)):
+            self._n_earlier += 0 if self._run is None else self._run.n_votes
+            self._run = run
+        n_votes = self._n_earlier + run.n_votes
+        state = visible(", ".join(_state(run)))
+        self.bar.update(self._task, completed=n_votes, description=state)
+        waits_for = run.waits_for.partition(" (")[0]
+        if err.is_terminal or time.monotonic() - self._last < (
+            _EVERY if waits_for == self._waited_for else 1.0
+        ):
             return
-        self._said = run.waits_for.partition(" (")[0]
-        line = visible(", ".join(self._parts(run)))
-        if not err.is_terminal:
-            print(line, file=sys.stderr)
-            return
-        # The last column stays free: a terminal that goes on to the next line keeps what is there.
-        print(set_cell_size(_cut(line, err.width - 1), err.width - 1), end="\r", file=sys.stderr)
-
-    def _parts(self, run: JudgeRun) -> list[str]:
-        now = time.monotonic()
-        new = run.statuses["ok"]
-        rate = (new - self._n_before) / (now - self._last)
-        self._last, self._n_before = now, new
-        done = self._n_earlier + run.n_votes
-        parts = [f"{done}/{self._total} votes", f"{rate:.1f}/s"]
-        parts += [f"{n} {status}" for status, n in sorted(run.statuses.items()) if status != "ok"]
-        if run.cost is not None:
-            parts.append(f"cost {run.cost:.4g}")
-        if run.waits_for:
-            seconds = f" for {_duration(run.waits_seconds)}" if run.waits_seconds else ""
-            parts.append(f"waiting{seconds}: {run.waits_for}")
-        elif rate > 0 and self._total > done:
-            left = (self._total - done) * (now - self._began) / max(new, 1)
-            parts.append(f"{_duration(left)} to go")
-        return parts
+        self._last, self._waited_for = time.monotonic(), waits_for
+        print(f"{n_votes}/{self._total} votes{', ' if state else ''}{state}", file=sys.stderr)
 
 
-def _cut(line: str, width: int) -> str:
-    return line if cell_len(line) <= width else f"{set_cell_size(line, max(width - 3, 0))}..."
-
-
-def _duration(seconds: float) -> str:
-    minutes = round(seconds / 60)
-    if minutes < 1:
-        return f"{seconds:.0f} s"
-    return f"{minutes} min" if minutes < 120 else f"{minutes / 60:.1f} h"
+def _state(run: JudgeRun) -> list[str]:
+    parts = [f"{n} {status}" for status, n in sorted(run.statuses.items()) if status != "ok"]
+    if run.cost is not None:
+        parts.append(f"cost {run.cost:.4g}")
+    if run.waits_for:
+        seconds = f" for {run.waits_seconds:.0f} s" if run.waits_seconds else ""
+        parts.append(f"waiting{seconds}: {run.waits_for}")
+    return parts

@@ -30,15 +30,7 @@ from btdagg.cli.common import (
     tables_of,
 )
 from btdagg.cli.estimate import estimates_as_json, over_all_items, win_rate_line
-from btdagg.cli.judge_output import (
-    run_asking,
-    saved_as_dict,
-    say_estimate,
-    say_rule,
-    say_run,
-    say_saved,
-    status_of,
-)
+from btdagg.cli.judge_output import run_asking, say_estimate, say_rule, say_run, status_of
 from btdagg.cli.judge_settings import JudgeFlags, PairsFile, with_judge_flags
 from btdagg.cli.prior import PriorOption, methods_with_priors, prior_of_tasks, priors_of
 from btdagg.cli.reporting import open_report, refuse_report, say_where
@@ -76,20 +68,10 @@ def run(
         typer.Option(
             "--output",
             "-o",
-            help="Folder for the results and, unless you give --store, for the votes.",
+            help="Folder for the results, and for the votes unless the settings name a store.",
             rich_help_panel="Output",
         ),
     ] = Path("out"),
-    store: Annotated[
-        str | None,
-        typer.Option(
-            "--store",
-            "-s",
-            help="Vote store, as for btdagg judge.",
-            show_default="in the folder",
-            rich_help_panel="Output",
-        ),
-    ] = None,
     prior: PriorOption = None,
     force: Force = False,
     json: Json = False,
@@ -122,7 +104,7 @@ def run(
     names = _files(pipeline.tasks, rule is not None)
     refuse_report(page, reads, force)
     folder = OutputFolder(output, reads=reads, force=force).claim(names)
-    place = store or str(output / "votes.db")
+    place = settings.store or str(output / "votes.db")
     if flags.dry_run:
         wanted = say_estimate(judging, pipeline.pairs_to_ask, place, json)
         if rule is not None:
@@ -131,34 +113,29 @@ def run(
     output.mkdir(parents=True, exist_ok=True)
     with VoteStore(place, keep_exchanges=not settings.drop_exchanges) as opened:
         total = judging.n * len(pipeline.pairs)
-        found = run_asking(partial(pipeline.run, store=opened), total, settings)
-        for remark in (*found.notes, *priors_of(found.fitted, prior)):
+        done = run_asking(partial(pipeline.run, store=opened), total, settings)
+        for remark in (*done.notes, *priors_of(done.fitted, prior)):
             note(remark)
-        if found.decided is None or found.votes is None or found.all_votes is None:
-            return say_run(found.run, place, json, settings.allow_missing)
+        if done.decided is None or done.votes is None or done.all_votes is None:
+            return say_run(done.run, settings, place, json)
         everything = votes_frame(opened)
-    status = status_of(found.run, settings.allow_missing)
     if not json:
-        say_run(found.run, place, False, settings.allow_missing)
-        if found.stopped is not None:
-            say_saved(found.stopped)
+        say_run(done.run, settings, place)
     with folder.replacing(_VOTES) as file:
         write_table(everything, file, ".parquet")
     with folder.replacing(_DECIDED) as file:
-        write_table(found.decided, file, ".csv")
+        write_table(done.decided, file, ".csv")
     results: dict[str, Any] = {
-        "n_items": found.decided.height,
-        "models": _save_fitted(found.fitted, folder, pipeline.tasks),
-        "not_decided": found.not_decided,
+        "n_items": done.decided.height,
+        "models": _save_fitted(done.fitted, folder, pipeline.tasks),
+        "not_decided": done.not_decided,
         "labels": str(output / _DECIDED),
         "evaluation": None,
     }
-    if found.stopped is not None:
-        results["stopped"] = saved_as_dict(found.stopped)
     # Under a rule only the labelled pairs have all votes, as the model that is scored wants them.
-    votes = _with_prompts(found.votes, pipeline.pairs)
+    votes = _with_prompts(done.votes, pipeline.pairs)
     protocol = Protocol(CrossFit(), GroupTest())
-    methods = methods_with_priors(None, prior, True, len(found.fitted))
+    methods = methods_with_priors(None, prior, True, len(done.fitted))
     study = Study(votes, gold, aggregators=methods, protocol=protocol, progress=progress_bar)
     try:
         with progress_bar("evaluating") as progress:
@@ -168,7 +145,7 @@ def run(
     except btdagg.InputError as error:
         note(f"not evaluated: {error}")
     else:
-        overall = over_all_items(found.all_votes, gold, as_many=rule is not None)
+        overall = over_all_items(done.all_votes, gold, as_many=rule is not None)
         results["evaluation"] = evaluation_as_json(evaluation)
         results["evaluation"]["estimates"] = overall and estimates_as_json(overall)
         folder.write(_EVALUATION, dumps(results["evaluation"], indent=2) + "\n")
@@ -184,8 +161,8 @@ def run(
         if not json and overall is not None:
             out.print(win_rate_line(overall), soft_wrap=True)
     if json:
-        print_json({**results, "run": found.run.as_dict()})
-    return status
+        print_json({**results, "run": done.run.as_dict()})
+    return status_of(done.run, settings.allow_missing)
 
 
 def _with_prompts(votes: Votes, pairs: Pairs) -> Votes:
@@ -225,16 +202,16 @@ def _save_fitted(
 
     `tasks` are those that were expected, so that file names do not depend on which could be fitted.
     """
-    told = {}
+    written = {}
     names = _names_of_files([*tasks, *fitted])
-    for task, one in fitted.items():
+    for task, fit in fitted.items():
         model, rule = names[task]
-        folder.write(model, one.model.to_json() + "\n")
-        told[task] = {"file": str(folder.path / model), "n_labels": one.calibration.n_labels}
-        if one.rule is not None:
-            folder.write(rule, one.rule.to_json() + "\n")
-            told[task]["rule"] = str(folder.path / rule)
-    return told
+        folder.write(model, fit.model.to_json() + "\n")
+        written[task] = {"file": str(folder.path / model), "n_labels": fit.calibration.n_labels}
+        if fit.rule is not None:
+            folder.write(rule, fit.rule.to_json() + "\n")
+            written[task]["rule"] = str(folder.path / rule)
+    return written
 
 
 def _ends_of_names(task: str) -> Iterator[str]:

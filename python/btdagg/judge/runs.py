@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from btdagg._core import InputError
@@ -160,6 +160,24 @@ class Budget:
         self._changed.set()
 
 
+@dataclass(frozen=True)
+class Settled:
+    """What a stopping rule has saved.
+
+    Attributes
+    ----------
+    n_items, n_settled : int
+        Pairs, and those among them that the rule has settled.
+    n_samples, n_full : int
+        Samples of these pairs in the store, and as many as there would be without the rule.
+    """
+
+    n_items: int
+    n_settled: int
+    n_samples: int
+    n_full: int
+
+
 @readable
 @dataclass
 class JudgeRun:
@@ -197,6 +215,8 @@ class JudgeRun:
         Why the run ended early; empty where it did not.
     is_useless : bool
         Whether it was stopped since the answers hold no votes; `stopped` says what may help.
+    settled : Settled or None
+        What a stopping rule has saved, if there was one.
     seconds : float
     waits_for, waits_seconds : str, float
         What a run that is under way waits for, such as a limit of the endpoint; and how long yet.
@@ -225,6 +245,7 @@ class JudgeRun:
     charged_cost: float = 0.0
     stopped: str = ""
     is_useless: bool = False
+    settled: Settled | None = None
     seconds: float = 0.0
     waits_for: str = ""
     waits_seconds: float = 0.0
@@ -293,6 +314,7 @@ class JudgeRun:
             "statuses": dict(self.statuses),
             "reasons": dict(self.reasons),
             "there": dict(self.there),
+            "settled": self.settled and asdict(self.settled),
             "n_votes": self.n_votes,
             "n_without_vote": self.n_without_vote,
             "is_done": self.is_done,
@@ -321,7 +343,8 @@ def add_to(total: JudgeRun, run: JudgeRun) -> None:
 def total_of(runs: Sequence[JudgeRun]) -> JudgeRun:
     """Return several runs, of which the last may have ended early, as one."""
     last = runs[-1]
-    total = JudgeRun(stopped=last.stopped, is_useless=last.is_useless, n_batched=last.n_batched)
+    kept = ("stopped", "is_useless", "n_batched", "settled")
+    total = JudgeRun(**{name: getattr(last, name) for name in kept})
     for run in runs:
         add_to(total, run)
     return total

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from btdagg._core import InputError
@@ -19,7 +19,7 @@ from btdagg.judge.jobs import is_missing, judge
 from btdagg.judge.judging import SAMPLING, Judging, Work
 from btdagg.judge.pacing import Pacing
 from btdagg.judge.pairs import Pair, Pairs
-from btdagg.judge.runs import JudgeRun, Limits, total_of
+from btdagg.judge.runs import JudgeRun, Limits, Settled, total_of
 from btdagg.judge.store import VoteStore
 from btdagg.online import StoppingRule
 from btdagg.votes.provenance import Provenance, warn_of
@@ -28,27 +28,6 @@ _ITEMS_AT_A_TIME = 500
 
 RuleOf = Callable[[Pair], StoppingRule]
 _Samples = dict[tuple[Order, int], tuple[Status | None, int | None]]
-
-
-@dataclass(frozen=True)
-class StoppedRun:
-    """What came of a job under a stopping rule.
-
-    Attributes
-    ----------
-    run : JudgeRun
-        All rounds together.
-    n_items, n_settled : int
-        Pairs, and those among them that the rule has settled.
-    n_samples, n_full : int
-        Samples of these pairs in the store, and as many as there would be without the rule.
-    """
-
-    run: JudgeRun
-    n_items: int
-    n_settled: int
-    n_samples: int
-    n_full: int
 
 
 async def judge_by_rule(
@@ -61,7 +40,7 @@ async def judge_by_rule(
     stop: asyncio.Event | None = None,
     watch: Callable[[JudgeRun], object] | None = None,
     endpoint: Pacing | None = None,
-) -> StoppedRun:
+) -> JudgeRun:
     """Ask for votes on pairs until a rule has settled each, as far as the store has fewer.
 
     An item that is settled gets its label from the rule (`StoppingRule.decide`), not from the
@@ -78,6 +57,11 @@ async def judge_by_rule(
         votes of one order as of the other.
     store, client, stop, watch, endpoint
         See :func:`btdagg.judge.judge`; `watch` is told of each round by itself.
+
+    Returns
+    -------
+    JudgeRun
+        All rounds together; `settled` says what the rule saved.
 
     Raises
     ------
@@ -115,7 +99,21 @@ async def judge_by_rule(
     n_settled, after = by_rule.summary(pairs)
     total.statuses, total.there = after - before, after & before
     total.n_items, total.n_wanted = len(pairs), after.total() + total.n_batched
-    return StoppedRun(total, len(pairs), n_settled, after.total(), judging.n * len(pairs))
+    total.settled = Settled(len(pairs), n_settled, after.total(), judging.n * len(pairs))
+    return total
+
+
+def refuse_other_n(rule: StoppingRule, judging: Judging) -> None:
+    """Refuse a rule that is not for the votes that are judged."""
+    if rule.n != judging.n:
+        raise InputError(
+            argument="n", came=judging.n, expected=f"the {rule.n} of the stopping rule"
+        )
+    if judging.order == "both" and rule.step % 2:
+        raise InputError(
+            f"the rule has step {rule.step}, expected an even one: votes come in pairs of both "
+            "orders"
+        )
 
 
 def differences(pairs: Pairs, judging: Judging, rule: StoppingRule) -> tuple[str, ...]:
@@ -198,15 +196,7 @@ class ByRule:
 
     def _rule(self, pair: Pair) -> StoppingRule:
         rule = self.rule_of(pair)
-        if rule.n != self.judging.n:
-            raise InputError(
-                f"the rule is for n = {rule.n} votes, expected {self.judging.n} as are judged"
-            )
-        if self.judging.order == "both" and rule.step % 2:
-            raise InputError(
-                f"the rule has step {rule.step}, expected an even one: votes come in pairs of both "
-                "orders"
-            )
+        refuse_other_n(rule, self.judging)
         return rule
 
     def _wanted(self, pair: Pair, stored: _Samples) -> tuple[tuple[Order, int], ...]:

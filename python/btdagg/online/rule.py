@@ -362,7 +362,7 @@ class RuleKind:
                 return cls(name, float(number))
         except ValueError:
             pass
-        raise InputError(f"stop is {text!r}, expected {WANTED}")
+        raise InputError(f"stop is {text!r}, expected {WANTED}", argument="stop")
 
     def refuse_out_of_range(self, n: int, step: int) -> None:
         """Check that the number makes a rule, before anything is paid for."""
