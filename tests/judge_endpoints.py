@@ -31,7 +31,7 @@ class Endpoint:
     """
 
     def __init__(self, answer, tls=None, port=0):
-        self.requests, self.headers = [], []
+        self.requests, self.headers, self.is_stopped = [], [], False
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -42,6 +42,9 @@ class Endpoint:
 
             def do_POST(self):
                 asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                if outer.is_stopped:  # connections outlive the server
+                    self.close_connection = True
+                    return
                 outer.requests.append(asked)
                 outer.headers.append({k.lower(): v for k, v in self.headers.items()})
                 status, body, *headers = answer(asked)
@@ -73,5 +76,6 @@ class Endpoint:
         self._thread.start()
 
     def stop(self):
+        self.is_stopped = True
         self._server.shutdown()
         self._server.server_close()

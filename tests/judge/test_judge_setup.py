@@ -157,7 +157,9 @@ def test_options_are_sent_as_endpoints_want_them(cli, folder, endpoint):
         assert asked["thinking"] == {"type": "enabled", "budget_tokens": 64}
         assert asked["provider"] == {"sort": "price"}
         assert [message["role"] for message in asked["messages"]] == ["user"]
-    assert "top_p is 2.0, expected more than 0" in one_line(*judge(cli, server.url, *config(top_p=2)))
+    assert "top_p is 2.0, expected more than 0" in one_line(
+        *judge(cli, server.url, *config(top_p=2))
+    )
     developer = endpoint(lambda _: (200, completion()))
     assert judge(cli, developer.url, *config(system_role="developer", judge="d"))[0] == 0
     roles = {
