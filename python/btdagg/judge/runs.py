@@ -161,7 +161,7 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class Settled:
+class Savings:
     """What a stopping rule has saved.
 
     Attributes
@@ -215,7 +215,7 @@ class JudgeRun:
         Why the run ended early; empty where it did not.
     is_useless : bool
         Whether it was stopped since the answers hold no votes; `stopped` says what may help.
-    settled : Settled or None
+    settled : Savings or None
         What a stopping rule has saved, if there was one.
     seconds : float
     waits_for, waits_seconds : str, float
@@ -245,7 +245,7 @@ class JudgeRun:
     charged_cost: float = 0.0
     stopped: str = ""
     is_useless: bool = False
-    settled: Settled | None = None
+    settled: Savings | None = None
     seconds: float = 0.0
     waits_for: str = ""
     waits_seconds: float = 0.0

@@ -19,7 +19,7 @@ from btdagg.judge.jobs import is_missing, judge
 from btdagg.judge.judging import SAMPLING, Judging, Work
 from btdagg.judge.pacing import Pacing
 from btdagg.judge.pairs import Pair, Pairs
-from btdagg.judge.runs import JudgeRun, Limits, Settled, total_of
+from btdagg.judge.runs import JudgeRun, Limits, Savings, total_of
 from btdagg.judge.store import VoteStore
 from btdagg.online import StoppingRule
 from btdagg.votes.provenance import Provenance, warn_of
@@ -99,7 +99,7 @@ async def judge_by_rule(
     n_settled, after = by_rule.summary(pairs)
     total.statuses, total.there = after - before, after & before
     total.n_items, total.n_wanted = len(pairs), after.total() + total.n_batched
-    total.settled = Settled(len(pairs), n_settled, after.total(), judging.n * len(pairs))
+    total.settled = Savings(len(pairs), n_settled, after.total(), judging.n * len(pairs))
     return total
 
 
