@@ -309,49 +309,49 @@ def test_many_judges_and_samples():
             lambda t: t.add([1, 2], [0, 1], [0, -1]),
             r"samples\[1\] is -1, expected an integer from 0 to 4095",
         ),
-        (lambda t: t.add([1], [0], [0.5]), "samples has dtype float64, expected integers"),
-        (lambda t: t.add([1], [0]), "samples is None, expected the number of each vote's sample"),
+        (lambda t: t.add([1], [0], [0.5]), "samples is float64 of shape .*, expected integers"),
+        (
+            lambda t: t.add([1], [0]),
+            "samples is nothing, expected the number of each vote's sample",
+        ),
         (lambda t: t.add([1.5], [0], [0]), "items has dtype float64, expected integers or strings"),
-        (lambda t: t.add([[1]], [0], [0]), r"items has shape \(1, 1\), expected one dimension"),
-        (lambda t: t.add(["x"], [0], [0]), "items are strings, expected integers as before"),
         (
             lambda t: t.add(["x", 1], [0, 0], [0, 0]),
             r"items\[1\] is 1 of <class 'int'>, expected a str as before",
         ),
         (
             lambda t: t.add(np.array([1, 2**63], dtype=np.uint64), [0, 0], [0, 0]),
-            r"items\[1\] is 9223372036854775808, expected an integer below 2\*\*63",
+            r"items is 9223372036854775808, expected integers below 2\*\*63",
         ),
         (
             lambda t: t.add(pa.array(["x", None]), [0, 0], [0, 0]),
-            r"items\[1\] is null, expected an integer or a string",
+            r"items\[1\] is nothing, expected an integer or a string",
         ),
         (
             lambda t: t.add(pa.array([1.5]), [0], [0]),
-            "items has type double, expected integers or str",
+            "items is DataType.*, expected integers or str",
         ),
         (lambda t: t.add(np.array(["\ud800"]), [0], [0]), r"items\[0\] is no valid text"),
         (
             lambda t: t.add([1], [0], [0], judges=["a", "b"]),
             "judges has 2 rows, expected 1 as in items",
         ),
-        (lambda t: t.add([1], [0], [0], orders=[3]), r"orders\[0\] is 3, expected a string"),
+        (lambda t: t.add([1], [0], [0], orders=[3]), r"orders is \[3\], expected strings"),
         (lambda t: t.add_one(1, 2, 0), r"votes\[0\] is 2, expected -1, 0 or 1"),
         (
             lambda t: t.merge(OnlineTally(late="drop")),
             "late of other is 'drop', expected 'refuse' as",
         ),
-        (lambda t: t.counts_one(1.5), "items has dtype float64, expected integers or strings"),
-        (lambda t: t.counts_one("x"), "items are strings, expected integers as before"),
-        (lambda t: t.decide(), "model is None, expected a DavidsonModel to decide by"),
-        (lambda t: t.settle(), "rule is None, expected a StoppingRule to settle items by"),
+        (lambda t: t.counts_one("x"), "items are of another kind than before, expected"),
+        (lambda t: t.decide(), "model is nothing, expected a DavidsonModel to decide by"),
+        (lambda t: t.settle(), "rule is nothing, expected a StoppingRule to settle by"),
         (
             lambda t: t.merge(OnlineTally(MODEL)),
             "model of other is Davidson.*, expected None as here",
         ),
         (
             lambda t: t.merge(tally_of([(1, "", "", 0, 1)], str)),
-            "items are strings, expected integers as before",
+            "items are of another kind than before, expected",
         ),
         (
             lambda t: t.merge(OnlineTally(deduplicate=False)),
@@ -359,19 +359,12 @@ def test_many_judges_and_samples():
         ),
         (
             lambda _: OnlineTally(deduplicate=False).add([1], [0], [0]),
-            "samples is given, expected None where deduplicate is False",
-        ),
-        (lambda _: OnlineTally("x"), "model is 'x', expected a DavidsonModel"),
-        (lambda _: OnlineTally(rule="x"), "rule is 'x', expected a StoppingRule"),
-        (lambda tally: tally.merge(3), "other is 3, expected an OnlineTally"),
-        (
-            lambda tally: tally.add([2], [1], [0], n_threads=-1),
-            "n_threads is -1, expected an integer of at least 1",
+            r"samples is \[0\], expected the number of .* None with deduplicate=False",
         ),
         (lambda _: OnlineTally(late="x"), "late is 'x', expected 'refuse' or 'drop'"),
         (
             lambda _: OnlineTally(DavidsonModel(1, 1, 1), RULE),
-            r"model is Davidson.*, expected that of the rule, DavidsonModel\(beta=1.2",
+            r"model is Davidson.*, expected the rule's, DavidsonModel\(beta=1.2",
         ),
     ],
 )
@@ -389,18 +382,16 @@ def test_states_that_are_none(tmp_path):
     tally.save(path)
     assert OnlineTally.load(path, model=MODEL, rule=RULE).to_bytes() == tally.to_bytes()
     other = DavidsonModel(beta=1, eta0=0, gamma=0)
-    with pytest.raises(
-        InputError, match=r"tally.state: state of another model, Davidson.*, expected"
-    ):
+    with pytest.raises(InputError, match=r"tally.state: model is Davidson.*, expected Davidson"):
         OnlineTally.load(path, model=other)
-    with pytest.raises(InputError, match=r"tally.state: state of another rule, StoppingRule"):
+    with pytest.raises(InputError, match=r"tally.state: rule is StoppingRule"):
         OnlineTally.load(path, rule=StoppingRule.lossless(MODEL, 5))
     whole = path.read_bytes()
-    for size in range(0, len(whole), 37):
+    for size in range(0, len(whole), 137):
         path.write_bytes(whole[:size])
         with pytest.raises(InputError, match=r"tally.state: no btdagg tally, or a damaged one: "):
             OnlineTally.load(path)
-    for place in range(0, len(whole), 11):
+    for place in range(0, len(whole), 41):
         damaged = bytearray(whole)
         damaged[place] ^= 0xFF
         try:

@@ -5,25 +5,26 @@ from __future__ import annotations
 import io
 import json
 import os
+from importlib.util import find_spec
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from btdagg import _core
 from btdagg._core import InputError
 from btdagg._util.files import FileFormat, read_whole, replace_file
+from btdagg._util.ids import as_id_array
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
     as_integer,
     as_labels,
+    as_names,
     as_numbers,
     same_index,
     same_length,
-    unmasked,
 )
 from btdagg.model.davidson import DavidsonModel
-from btdagg.online.item_ids import Ids, as_ids
 from btdagg.online.rule import StoppingRule
 
 if TYPE_CHECKING:
@@ -31,6 +32,15 @@ if TYPE_CHECKING:
 
 _FILE = FileFormat("btdagg.tally", "tally")
 _MAX_SAMPLE = 4095
+
+# Integers, or texts as UTF-8 bytes, where the first begins, and where each ends.
+_Ids: TypeAlias = "NDArray[np.int64] | tuple[NDArray[np.uint8], int, NDArray[np.int64]]"
+# Judge, order and number of the 64 samples of each lane.
+_Lanes: TypeAlias = "list[tuple[str, str, int]]"
+# Ids, whether each was reported, bits by item, lane and label, and the lanes.
+_State: TypeAlias = (
+    "tuple[NDArray[np.int64] | list[str], NDArray[np.bool_], NDArray[np.uint64], _Lanes]"
+)
 
 
 @readable
@@ -103,12 +113,8 @@ class OnlineTally:
         deduplicate: bool = True,
         late: Literal["refuse", "drop"] = "refuse",
     ) -> None:
-        if not isinstance(model, DavidsonModel | None):
-            raise InputError(argument="model", came=model, expected="a DavidsonModel")
-        if not isinstance(rule, StoppingRule | None):
-            raise InputError(argument="rule", came=rule, expected="a StoppingRule")
         if rule is not None and model not in (None, rule.model):
-            raise InputError(f"model is {model!r}, expected that of the rule, {rule.model!r}")
+            raise InputError(argument="model", came=model, expected=f"the rule's, {rule.model!r}")
         if late not in ("refuse", "drop"):
             raise InputError(argument="late", came=late, expected="'refuse' or 'drop'")
         self.rule = rule
@@ -125,8 +131,8 @@ class OnlineTally:
             return 0 if self._kernel is None else len(self._kernel)
 
     def __repr__(self) -> str:
-        by = "" if self.model is None else f", by {self.model if self.rule is None else self.rule}"
-        return f"<OnlineTally of {len(self)} items{by}>"
+        by = self.rule or self.model
+        return f"<OnlineTally of {len(self)} items{'' if by is None else f', by {by}'}>"
 
     def add(
         self,
@@ -159,21 +165,21 @@ class OnlineTally:
             If lengths disagree, a value is out of range, ids are of another kind than before, or a
             vote is late; the message names the row.
         """
-        ids, cast = as_ids(items), as_labels(votes, "votes")
+        ids, cast = _as_ids(items), as_labels(votes, "votes")
         n_rows = len(ids[2]) if isinstance(ids, tuple) else len(ids)
         same_length("votes", len(cast), "items", n_rows)
         same_index(items=items, votes=votes, samples=samples, judges=judges, orders=orders)
         numbers = self._samples(samples, n_rows)
+        if not n_rows:
+            return  # which says nothing of the kind of ids
         n_threads = as_integer(n_threads, "n_threads", 1)
         with self._lock:
-            known = dict(self._channels)
-            channels = _number_channels(judges, orders, n_rows, known)
-            if not n_rows:
-                return  # which says nothing of the kind of ids
-            kernel = self._of_kind(has_texts=isinstance(ids, tuple))
+            channels = dict(self._channels)
+            codes = _number_channels(judges, orders, n_rows, channels)
+            kernel = self._kernel or self._new(ids)
             drops = self.late == "drop"
-            self.n_late += kernel.add(ids, cast, numbers, channels, drops, n_threads)
-            self._kernel, self._channels = kernel, known
+            self.n_late += kernel.add(ids, cast, numbers, codes, drops, n_threads)
+            self._kernel, self._channels = kernel, channels
 
     def add_one(
         self,
@@ -198,23 +204,16 @@ class OnlineTally:
             If the other's model, rule, kind of ids, `deduplicate` or `late` is another; this tally
             is then as it was.
         """
-        if not isinstance(other, OnlineTally):
-            raise InputError(argument="other", came=other, expected="an OnlineTally")
         for name in ("model", "rule", "deduplicate", "late"):
             mine, theirs = getattr(self, name), getattr(other, name)
             if mine != theirs:
-                raise InputError(f"{name} of other is {theirs!r}, expected {mine!r} as here")
-        with other._lock:
-            parts = None if other._kernel is None else other._kernel.export()
-            names, n_late = list(other._channels), other.n_late
+                expected = f"{mine!r} as here"
+                raise InputError(argument=f"{name} of other", came=theirs, expected=expected)
+        state, n_late = other._exported(), other.n_late
         with self._lock:
-            if parts is not None:
-                ids, reported, planes, lanes = parts
-                kernel = self._of_kind(has_texts=isinstance(ids, list))
-                known = self._channels
-                lanes = [(known.setdefault(names[n], len(known)), block) for n, block in lanes]
-                kernel.absorb(as_ids(ids), reported, planes, lanes)
-                self._kernel = kernel
+            if state is not None:
+                ids, *rest = state
+                self._absorb(_as_ids(ids), *rest)
             self.n_late += n_late
 
     def counts(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
@@ -226,17 +225,11 @@ class OnlineTally:
         return _as_array(ids), counts
 
     def counts_one(self, item: int | str) -> tuple[int, int, int]:
-        """Counts of one item in label order; zeros for an unknown item.
-
-        Raises
-        ------
-        InputError
-            If the id is no integer or string, or of another kind than the others.
-        """
-        ids = as_ids([item])
+        """Counts of one item in label order; zeros for an unknown item."""
+        ids = _as_ids([item])
         with self._lock:
-            minus, tie, plus = self._of_kind(has_texts=isinstance(ids, tuple)).counts_of(ids)[0]
-        return int(minus), int(tie), int(plus)
+            minus, tie, plus = (self._kernel or self._new(ids)).counts_of(ids)[0].tolist()
+        return minus, tie, plus
 
     def decide(self) -> tuple[NDArray[Any], NDArray[np.int8]]:
         """Ids in ascending order and their labels, from the rule if there is one, or the model."""
@@ -257,7 +250,7 @@ class OnlineTally:
     def settle(self) -> Settled:
         """Report the items that have become settled since the last call."""
         if self.rule is None:
-            raise InputError("rule is None, expected a StoppingRule to settle items by")
+            raise InputError(argument="rule", came=None, expected="a StoppingRule to settle by")
         with self._lock:
             if self._kernel is None:
                 ids: Any = np.empty(0, dtype=np.int64)
@@ -267,32 +260,27 @@ class OnlineTally:
 
     def conflicts(self) -> list[Conflict]:
         """List the samples that came with different votes, by item in ascending order."""
-        with self._lock:
-            if self._kernel is None or not self.deduplicate:
-                return []
-            ids, _, planes, lanes = self._kernel.export()
-            names = list(self._channels)
-        by_label = planes.reshape(-1, len(lanes), 3)
-        minus, tie, plus = by_label[:, :, 0], by_label[:, :, 1], by_label[:, :, 2]
+        state = self._exported() if self.deduplicate else None
+        if state is None:
+            return []
+        ids, _, by_label, lanes = state
+        minus, tie, plus = np.moveaxis(by_label, 2, 0)
         differ = (minus & tie) | (minus & plus) | (tie & plus)
         conflicts = []
         for row, lane in np.argwhere(differ).tolist():
-            channel, block = lanes[lane]
-            bits = [int(plane) for plane in by_label[row, lane]]
+            judge, order, block = lanes[lane]
+            item = ids[row] if isinstance(ids, list) else int(ids[row])
             for bit in range(64):
                 if int(differ[row, lane]) >> bit & 1:
-                    votes = tuple(
-                        v for v, plane in zip((-1, 0, 1), bits, strict=True) if plane >> bit & 1
-                    )
-                    item = ids[row] if isinstance(ids, list) else int(ids[row])
-                    conflicts.append(Conflict(item, *names[channel], 64 * block + bit, votes))
-        return sorted(conflicts, key=lambda conflict: conflict[:4])
+                    columns = np.flatnonzero(by_label[row, lane] >> np.uint64(bit) & np.uint64(1))
+                    votes = tuple((columns - 1).tolist())
+                    conflicts.append(Conflict(item, judge, order, 64 * block + bit, votes))
+        return conflicts
 
     def to_bytes(self) -> bytes:
         """Return the state as bytes, which are the same for the same votes in any order."""
         with self._lock:
-            names = list(self._channels)
-            parts = None if self._kernel is None else self._kernel.export()
+            state = self._exported()
             header: dict[str, Any] = {
                 "rule": None if self.rule is None else self.rule.to_json(),
                 "model": None if self.model is None else self.model.to_json(),
@@ -302,13 +290,8 @@ class OnlineTally:
                 "lanes": None,
             }
         arrays: dict[str, NDArray[Any]] = {}
-        if parts is not None:
-            ids, arrays["reported"], planes, lanes = parts
-            # In order, so that equal tallies are alike.
-            named = [(*names[channel], block) for channel, block in lanes]
-            order = sorted(range(len(lanes)), key=named.__getitem__)
-            header["lanes"] = [named[lane] for lane in order]
-            arrays["planes"] = planes.reshape(-1, len(lanes), 3)[:, order]
+        if state is not None:
+            ids, arrays["reported"], arrays["planes"], header["lanes"] = state
             if isinstance(ids, list):
                 arrays["text"], arrays["ends"] = _core.pack_texts(ids)
             else:
@@ -358,22 +341,15 @@ class OnlineTally:
             for name, expected in (("rule", rule), ("model", model)):
                 own = getattr(tally, name)
                 if expected is not None and expected != own:
-                    raise InputError(f"state of another {name}, {own!r}, expected {expected!r}")
+                    raise InputError(argument=name, came=own, expected=repr(expected))
             tally.n_late = int(fields["n_late"])
             if fields["lanes"] is not None:
-                tally._restore(fields["lanes"], arrays)
+                texts = (arrays["text"], 0, arrays["ends"]) if "text" in arrays else None
+                ids = arrays["ids"] if texts is None else texts
+                tally._absorb(ids, arrays["reported"], arrays["planes"], fields["lanes"])
             return tally
 
         return _FILE.value(header, source, restored)
-
-    def _restore(self, named: list[tuple[str, str, int]], arrays: dict[str, NDArray[Any]]) -> None:
-        known = self._channels
-        lanes = [(known.setdefault((j, order), len(known)), block) for j, order, block in named]
-        has_texts = "text" in arrays
-        ids: Ids = (arrays["text"], 0, arrays["ends"]) if has_texts else arrays["ids"]
-        self._kernel = self._of_kind(has_texts=has_texts)
-        planes = np.ascontiguousarray(arrays["planes"]).ravel()
-        self._kernel.absorb(ids, arrays["reported"], planes, lanes)
 
     def __reduce__(self) -> tuple[Any, tuple[bytes]]:
         return OnlineTally.from_bytes, (self.to_bytes(),)
@@ -393,42 +369,53 @@ class OnlineTally:
         """Read a state that `save` wrote; see `from_bytes`."""
         return cls.from_bytes(read_whole(path), model=model, rule=rule, source=str(path))
 
+    def _exported(self) -> _State | None:
+        """All that is held: lanes in order, so that equal tallies are alike."""
+        with self._lock:
+            if self._kernel is None:
+                return None
+            names = list(self._channels)
+            ids, reported, planes, lanes = self._kernel.export()
+        named = [(*names[channel], block) for channel, block in lanes]
+        order = sorted(range(len(named)), key=named.__getitem__)
+        by_lane = planes.reshape(-1, len(named), 3)[:, order]
+        return ids, reported, by_lane, [named[lane] for lane in order]
+
+    def _absorb(
+        self, ids: _Ids, reported: NDArray[np.bool_], planes: NDArray[np.uint64], named: _Lanes
+    ) -> None:
+        channels, kernel = self._channels, self._kernel or self._new(ids)
+        lanes = [
+            (channels.setdefault((judge, order), len(channels)), block)
+            for judge, order, block in named
+        ]
+        kernel.absorb(ids, reported, np.ascontiguousarray(planes).ravel(), lanes)
+        self._kernel = kernel
+
+    def _new(self, ids: _Ids) -> _core.RunningTally:
+        return _core.RunningTally(self.deduplicate, isinstance(ids, tuple))
+
     def _model(self) -> DavidsonModel:
         if self.model is None:
-            raise InputError("model is None, expected a DavidsonModel to decide by")
+            raise InputError(argument="model", came=None, expected="a DavidsonModel to decide by")
         return self.model
 
     def _samples(self, samples: ArrayLike | None, n_rows: int) -> NDArray[np.uint32] | None:
-        if self.deduplicate and samples is None:
-            raise InputError(
-                "samples is None, expected the number of each vote's sample; deduplicate=False "
-                "counts every row"
-            )
+        if self.deduplicate == (samples is None):
+            expected = "the number of each vote's sample, or None with deduplicate=False"
+            raise InputError(argument="samples", came=samples, expected=expected)
         if samples is None:
             return None
-        if not self.deduplicate:
-            raise InputError("samples is given, expected None where deduplicate is False")
         array = as_numbers(samples, "samples")
-        if array.ndim != 1:
-            raise InputError(f"samples has shape {array.shape}, expected one dimension")
+        if array.ndim != 1 or (array.dtype.kind not in "iu" and array.size):
+            came = f"{array.dtype} of shape {array.shape}"
+            raise InputError(f"samples is {came}, expected integers", argument="samples")
         same_length("samples", len(array), "items", n_rows)
-        if array.dtype.kind not in "iu" and array.size:
-            raise InputError(f"samples has dtype {array.dtype}, expected integers")
-        if array.size and (array.min() < 0 or array.max() > _MAX_SAMPLE):
-            row = int(np.argmax((array < 0) | (array > _MAX_SAMPLE)))
-            expected = f"an integer from 0 to {_MAX_SAMPLE}"
+        wrong = (array < 0) | (array > _MAX_SAMPLE)
+        if wrong.any():
+            row, expected = int(np.argmax(wrong)), f"an integer from 0 to {_MAX_SAMPLE}"
             raise InputError(argument="samples", row=row, came=int(array[row]), expected=expected)
         return np.ascontiguousarray(array, dtype=np.uint32)
-
-    def _of_kind(self, *, has_texts: bool) -> _core.RunningTally:
-        """Return the kernel for ids of this kind, a new one where there is none yet."""
-        if self._kernel is None:
-            return _core.RunningTally(self.deduplicate, has_texts)
-        if self._kernel.has_texts != has_texts:
-            kinds = ["integers", "strings"]
-            came, expected = kinds[has_texts], kinds[self._kernel.has_texts]
-            raise InputError(f"items are {came}, expected {expected} as before")
-        return self._kernel
 
 
 def _as_array(ids: NDArray[np.int64] | list[str]) -> NDArray[Any]:
@@ -436,24 +423,24 @@ def _as_array(ids: NDArray[np.int64] | list[str]) -> NDArray[Any]:
 
 
 def _number_channels(
-    judges: ArrayLike | str, orders: ArrayLike | str, n_rows: int, known: dict[tuple[str, str], int]
+    judges: ArrayLike | str,
+    orders: ArrayLike | str,
+    n_rows: int,
+    channels: dict[tuple[str, str], int],
 ) -> NDArray[np.uint32] | None:
     """Return the number of each row's judge and order, or None where it is 0 throughout.
 
-    Pairs that are not `known` are added to it.
+    New pairs are added to `channels`.
     """
     columns = []
     for name, values in (("judges", judges), ("orders", orders)):
         if isinstance(values, str):
             columns.append((np.zeros(n_rows, dtype=np.int64), [values]))
             continue
-        array = np.asarray(unmasked(values, name))
-        if array.ndim != 1:
-            raise InputError(f"{name} has shape {array.shape}, expected one dimension")
+        array = as_names(values, name)
         same_length(name, len(array), "items", n_rows)
-        for row, value in enumerate(array.astype(object)):
-            if not isinstance(value, str):
-                raise InputError(argument=name, row=row, came=value, expected="a string")
+        if not all(isinstance(value, str) for value in array.tolist()):
+            raise InputError(argument=name, came=values, expected="strings")
         names, codes = np.unique(array.astype(str), return_inverse=True)
         columns.append((codes, names.tolist()))
     (judge, judge_names), (order, order_names) = columns
@@ -462,7 +449,50 @@ def _number_channels(
     for pair in pairs.tolist():
         of_judge, of_order = divmod(pair, len(order_names))
         channel = judge_names[of_judge], order_names[of_order]
-        numbers.append(known.setdefault(channel, len(known)))
-    if not any(numbers):
-        return None
-    return np.array(numbers, dtype=np.uint32)[inverse]
+        numbers.append(channels.setdefault(channel, len(channels)))
+    return np.array(numbers, dtype=np.uint32)[inverse] if any(numbers) else None
+
+
+def _as_ids(items: Any) -> _Ids:
+    """Return ids as the core takes them; large Arrow strings are read in place."""
+    library = type(items).__module__.partition(".")[0]
+    if library == "polars":
+        if items.dtype.is_integer():
+            items, library = items.to_numpy(), ""
+        elif find_spec("pyarrow") is None:
+            items, library = items.to_list(), ""
+        else:
+            items, library = items.rechunk().to_arrow(), "pyarrow"
+    if library == "pyarrow":
+        return _of_arrow(items)
+    array = as_id_array(items.to_numpy() if library == "pandas" else items, unsigned=False)
+    if array.dtype.kind in "OTU":
+        data, ends = _core.pack_texts(array.tolist())
+        return data, 0, ends
+    if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
+        raise InputError(argument="items", came=array.max(), expected="integers below 2**63")
+    return np.ascontiguousarray(array, dtype=np.int64)
+
+
+def _of_arrow(items: Any) -> _Ids:
+    import pyarrow as pa
+
+    if isinstance(items, pa.ChunkedArray):
+        items = items.combine_chunks()
+    if items.null_count:
+        row = int(np.flatnonzero(items.is_null().to_numpy(zero_copy_only=False))[0])
+        raise InputError(argument="items", row=row, came=None, expected="an integer or a string")
+    if pa.types.is_integer(items.type):
+        return _as_ids(items.to_numpy(zero_copy_only=False))
+    if pa.types.is_dictionary(items.type):
+        items = items.dictionary_decode()
+    if pa.types.is_string(items.type) or pa.types.is_string_view(items.type):
+        items = items.cast(pa.large_string())
+    if not pa.types.is_large_string(items.type):
+        raise InputError(argument="items", came=items.type, expected="integers or strings")
+    if not len(items):
+        return np.empty(0, dtype=np.uint8), 0, np.empty(0, dtype=np.int64)
+    _, offsets, data = items.buffers()
+    bounds = np.frombuffer(offsets, dtype=np.int64)[items.offset : items.offset + len(items) + 1]
+    texts = np.frombuffer(data if data is not None else b"", dtype=np.uint8)
+    return texts, int(bounds[0]), bounds[1:]
