@@ -527,7 +527,7 @@ def test_threads_and_memory_layouts_change_nothing():
         ),
         (
             lambda: StoppingRule.risk_bounded(MODEL, 8, None),
-            "votes is None, expected a VoteDistribution, as fit_votes gives it",
+            "votes is nothing, expected a VoteDistribution",
         ),
         (
             lambda: plan([[1, 2, 3]], [1], n_items=1, price=-1),
@@ -539,7 +539,7 @@ def test_threads_and_memory_layouts_change_nothing():
         ),
         (
             lambda: StoppingRule.cost_optimal(MODEL, 8, VOTES),
-            "want exactly one of price and budget",
+            "price is nothing, expected a price or a budget",
         ),
         (
             lambda: StoppingRule.cost_optimal(MODEL, 8, VOTES, budget=-1),
@@ -547,7 +547,7 @@ def test_threads_and_memory_layouts_change_nothing():
         ),
         (
             lambda: StoppingRule.lossless(MODEL, 8).expected_votes,
-            "votes is None, expected the distribution of the votes for a forecast",
+            "votes is nothing, expected the distribution of the votes for a forecast",
         ),
         (
             lambda: StoppingRule.lossless(MODEL, 8).stops([[1, 2, 3], [4, 4, 1]]),

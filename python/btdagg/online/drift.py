@@ -164,10 +164,11 @@ class DriftMonitor(SavedAsJson):
         self.level = as_level(level)
         first = _as_votes(reference, "reference", None)
         if not len(first):
-            raise InputError("reference is empty, expected at least one item")
-        self.n_votes = tuple(int(n) for n in first[0].sum(axis=-1).ravel())
-        if not all(1 <= n <= _MOST_VOTES for n in self.n_votes):
-            raise InputError(f"reference[0] has {self._shown()} votes, expected 1 to {_MOST_VOTES}")
+            raise InputError("reference is empty, expected at least one item", argument="reference")
+        self.n_votes = tuple(
+            as_integer(n, "votes of reference[0]", 1, _MOST_VOTES)
+            for n in first[0].sum(axis=-1).tolist()
+        )
         self._same_votes(first, "reference")
         self._n_reference, self._n_items = len(first), 0
         self._open = None if groups is None else _Open()
@@ -178,10 +179,11 @@ class DriftMonitor(SavedAsJson):
         scores = self._summed(first, 0)
         if groups is not None:
             group = as_groups(groups, "reference", len(first))
-            sums, known = _by_group(scores, np.argsort(group, kind="stable"), np.bincount(group))
-            scores = _means(sums, known)
+            by_group = _by_group(scores, np.argsort(group, kind="stable"), np.bincount(group))
+            scores = _means(*by_group)
         for number, values in enumerate(scores):
-            pool = np.bincount(self._levels(values, number), minlength=self._n_levels[number])
+            n_levels = _GROUP_LEVELS if self._open else len(_grid(self.n_votes, number))
+            pool = np.bincount(self._levels(values, number), minlength=n_levels)
             self._tests.append(_core.ConformalTest(pool.tolist(), 3 * seed + number))
 
     def __repr__(self) -> str:
@@ -210,10 +212,8 @@ class DriftMonitor(SavedAsJson):
         votes = _as_votes(counts, "counts", len(self.n_votes))
         self._same_votes(votes, "counts")
         if (groups is None) != (self._open is None):
-            has, lacks = ("reference", "counts") if groups is None else ("counts", "reference")
-            raise InputError(
-                f"the {has} has groups and the {lacks} has none, expected both or neither"
-            )
+            expected = "groups of the reference and of the stream, or of neither"
+            raise InputError(argument="groups", came=groups, expected=expected)
         names = None
         if groups is not None:
             as_groups(groups, "counts", len(votes))  # checks them
@@ -227,8 +227,8 @@ class DriftMonitor(SavedAsJson):
             peaks = self._tests[number].observe(self._levels(values, number))
             if self._moved_at[number] is None and (peaks >= bound).any():
                 # Items without a value, such as a decisiveness where all votes are ties, count.
-                known = np.flatnonzero(~np.isnan(values))
-                self._moved_at[number] = int(ends[known[int(np.argmax(peaks >= bound))]])
+                tested = np.flatnonzero(~np.isnan(values))
+                self._moved_at[number] = int(ends[tested[int(np.argmax(peaks >= bound))]])
         self._n_items += len(votes)
         return self.report()
 
@@ -241,22 +241,21 @@ class DriftMonitor(SavedAsJson):
             return scores, np.empty(0, dtype=np.int64)
         starts = np.flatnonzero([True, *(a != b for a, b in itertools.pairwise(names))])
         sizes = np.diff([*starts, len(names)])
-        sums, known = _by_group(scores, np.arange(len(names)), sizes)
+        sums, numbers = _by_group(scores, np.arange(len(names)), sizes)
         ends = self._n_items + starts[1:]
         if self._open.name == names[0]:
             sums[:, 0] += self._open.sums
-            known[:, 0] += self._open.known
+            numbers[:, 0] += self._open.numbers
         elif self._open.name is not None:
             sums = np.column_stack([self._open.sums, sums])
-            known = np.column_stack([self._open.known, known])
+            numbers = np.column_stack([self._open.numbers, numbers])
             ends = np.array([self._n_items, *ends])
-        self._open = _Open(names[-1], sums[:, -1].tolist(), known[:, -1].tolist())
-        return _means(sums[:, :-1], known[:, :-1]), ends
+        self._open = _Open(names[-1], sums[:, -1].tolist(), numbers[:, -1].tolist())
+        return _means(sums[:, :-1], numbers[:, :-1]), ends
 
     def report(self) -> DriftReport:
         """Return what was found so far."""
-        with np.errstate(invalid="ignore"):
-            means = self._sums / np.where(self._totals, self._totals, np.nan)
+        means = _means(self._sums, self._totals)
         facets = []
         for number, name in enumerate(FACETS):
             log_evidence, peak = self._tests[number].log_capital()
@@ -281,29 +280,26 @@ class DriftMonitor(SavedAsJson):
 
     def _levels(self, values: NDArray[np.float64], facet: int) -> NDArray[np.int64]:
         """Levels of the items or groups that have a value."""
-        known = values[~np.isnan(values)]
+        values = values[~np.isnan(values)]
         if self._open is None:
-            return np.searchsorted(_grid(self.n_votes, facet), known).astype(np.int64)
+            return np.searchsorted(_grid(self.n_votes, facet), values).astype(np.int64)
         if FACETS[facet] == "side bias":
-            known = (known + 1) / 2
+            values = (values + 1) / 2
         # Rounded twice, so that the order in which floats were added up decides nothing.
-        return np.rint(np.round(known * (_GROUP_LEVELS - 1), 6)).astype(np.int64)
-
-    @property
-    def _n_levels(self) -> list[int]:
-        if self._open is not None:
-            return [_GROUP_LEVELS] * len(FACETS)
-        return [len(_grid(self.n_votes, number)) for number in range(len(FACETS))]
+        return np.rint(np.round(values * (_GROUP_LEVELS - 1), 6)).astype(np.int64)
 
     def _same_votes(self, votes: NDArray[np.int64], name: str) -> None:
         totals = votes.sum(axis=-1)
         wrong = (totals != self.n_votes).any(axis=1)
         if wrong.any():
             row = int(wrong.argmax())
-            got = " and ".join(map(str, totals[row]))
+            came = " and ".join(map(str, totals[row]))
+            expected = f"{self._shown()} as in the first of the reference"
             raise InputError(
-                f"{name}[{row}] has {got} votes, expected {self._shown()} as in the first of the "
-                "reference: count the same number of votes for every item"
+                f"{name}[{row}] has {came} votes, expected {expected}: count the same number of "
+                "votes for every item",
+                argument=name,
+                row=row,
             )
 
     def _shown(self) -> str:
@@ -328,23 +324,13 @@ class DriftMonitor(SavedAsJson):
         """Return the monitor from the fields of `as_dict`."""
         monitor = cls.__new__(cls)
         monitor.level = as_level(fields["level"])
-        monitor.n_votes = tuple(as_integer(n, "n_votes", 1, _MOST_VOTES) for n in fields["n_votes"])
-        monitor._n_reference = as_integer(fields["n_reference"], "n_reference", 1)
-        monitor._n_items = as_integer(fields["n_items"], "n_items", 0)
+        monitor.n_votes = tuple(fields["n_votes"])
+        monitor._n_reference, monitor._n_items = fields["n_reference"], fields["n_items"]
         monitor._sums = np.array(fields["sums"], dtype=np.float64)
         monitor._totals = np.array(fields["totals"], dtype=np.int64)
         monitor._moved_at = list(fields["moved_at"])
         monitor._open = _Open(**fields["open"]) if "open" in fields else None
         monitor._tests = [_core.ConformalTest.from_state(tuple(test)) for test in fields["tests"]]
-        sizes = [len(test.state()[0]) for test in monitor._tests]
-        if (
-            len(monitor.n_votes) not in (1, 2)
-            or not monitor._sums.shape == monitor._totals.shape == (2, len(FACETS))
-            or len(monitor._moved_at) != len(FACETS)
-            or sizes != monitor._n_levels
-            or not np.isfinite(monitor._sums).all()
-        ):
-            raise ValueError("its parts do not belong together")
         return monitor
 
     def to_json(self) -> str:
@@ -364,7 +350,7 @@ class _Open(NamedTuple):
 
     name: str | None = None
     sums: Sequence[float] = (0.0, 0.0, 0.0)
-    known: Sequence[int] = (0, 0, 0)
+    numbers: Sequence[int] = (0, 0, 0)
 
 
 def _by_group(
@@ -373,39 +359,35 @@ def _by_group(
     """Sums of scores and numbers of items that have one, (3, groups), of items put in order."""
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     values = scores[:, order]
-    known = ~np.isnan(values)
+    present = ~np.isnan(values)
     return (
-        np.add.reduceat(np.where(known, values, 0.0), starts, axis=1),
-        np.add.reduceat(known.astype(np.int64), starts, axis=1),
+        np.add.reduceat(np.where(present, values, 0.0), starts, axis=1),
+        np.add.reduceat(present.astype(np.int64), starts, axis=1),
     )
 
 
-def _means(sums: NDArray[np.float64], known: NDArray[np.int64]) -> NDArray[np.float64]:
+def _means(sums: NDArray[np.float64], numbers: NDArray[np.int64]) -> NDArray[np.float64]:
     with np.errstate(invalid="ignore"):
-        return np.asarray(sums / np.where(known, known, np.nan))
+        return np.asarray(sums / np.where(numbers, numbers, np.nan))
 
 
 def _as_votes(counts: ArrayLike, name: str, n_orders: int | None) -> NDArray[np.int64]:
     """Votes as (n, orders, 3)."""
     array = as_numbers(in_label_order(counts, name), name)
-    if n_orders is not None and array.ndim == (1 if n_orders == 1 else 2):
-        array = array[None]
+    if array.ndim == n_orders:
+        array = array[None]  # one item
+    votes = array[:, None] if array.ndim == 2 else array
     shapes = {1: "(n, 3)", 2: "(n, 2, 3)"}
-    ordered = array.ndim == 3 and array.shape[1:] == (2, 3)
-    plain = array.ndim == 2 and array.shape[1] == 3
-    fits = (plain and n_orders in (1, None)) or (ordered and n_orders in (2, None))
-    if not fits:
-        wanted = " or ".join(shapes.values()) if n_orders is None else shapes[n_orders]
-        raise InputError(f"{name} has shape {array.shape}, expected {wanted}")
-    votes = array if ordered else array[:, None]
+    if n_orders is not None:
+        shapes = {n_orders: shapes[n_orders]}
+    if votes.ndim != 3 or votes.shape[1] not in shapes or votes.shape[2] != 3:
+        expected = " or ".join(shapes.values())
+        raise InputError(f"{name} has shape {array.shape}, expected {expected}", argument=name)
     with np.errstate(invalid="ignore"):
-        good = (votes >= 0) & (votes % 1 == 0) & (votes <= 2**31)
+        good = ((votes >= 0) & (votes % 1 == 0) & (votes <= 2**31)).all(axis=(1, 2))
     if not good.all():
-        row = int(np.argwhere(~good)[0][0])
-        limit = " of at most 2**31" if (votes[row] > 2**31).any() else ""
-        raise InputError(
-            f"{name}[{row}] is {array[row].tolist()}, expected non-negative integers{limit}"
-        )
+        row, expected = int(good.argmin()), "non-negative integers of at most 2**31"
+        raise InputError(argument=name, row=row, came=array[row].tolist(), expected=expected)
     return votes.astype(np.int64)
 
 

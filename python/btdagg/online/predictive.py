@@ -152,7 +152,7 @@ def fit_votes(counts: ArrayLike, labels: ArrayLike) -> VoteDistribution:
     same_length("labels", len(gold), "counts", len(whole))
     same_index(counts=counts, labels=labels)
     if not len(gold):
-        raise InputError("labels is empty, expected at least one item")
+        raise InputError("labels is empty, expected at least one item", argument="labels")
     # Either side first, so that swapping A and B changes no bit.
     tied = whole[gold == 0]
     tied[:, ::2] = np.sort(tied[:, ::2], axis=1)
@@ -184,8 +184,8 @@ def _fit_dirichlet(counts: NDArray[np.float64], design: NDArray[np.float64]) -> 
 
     start = np.zeros(len(design))
     bounds = [_LOG_BOUNDS] * len(design)
-    found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds)
-    return [float(a) for a in np.exp(found.x @ design)]
+    optimum = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds)
+    return [float(a) for a in np.exp(optimum.x @ design)]
 
 
 def _log_chances(counts: NDArray[np.float64], alpha: NDArray[np.float64]) -> NDArray[np.float64]:
