@@ -319,11 +319,11 @@ def test_raters_are_compared_with_a_judge_at_several_numbers_of_votes(cli, folde
         (("paper", "votes", "votes.csv", "--splits", "1"), "--splits is 1, expected at least 2"),
         (
             ("paper", "raters", "ratings.csv", "counts.csv", "-n", "4"),
-            "counts.csv: -n wants single votes, and these are counts",
+            "counts.csv: -n needs single votes, and these are counts",
         ),
         (
             ("evaluate", "--prior", "none", "counts.csv", "labels.csv", "-n", "4"),
-            "counts.csv: -n wants single votes, and these are counts",
+            "counts.csv: -n needs single votes, and these are counts",
         ),
         (
             ("evaluate", "--prior", "none", "votes.csv", "labels.csv", "-n", "3000000000"),

@@ -406,7 +406,7 @@ def test_counts_are_evaluated_like_votes():
     assert_same_scores(cell, MATH.counts, MATH.labels)
     with pytest.raises(InputError) as error:
         evaluate(counts, read_labels(MATH.label_columns()), n_votes=[4])
-    assert str(error.value) == "data frame: n_votes wants single votes, and these are counts"
+    assert str(error.value) == "data frame: n_votes needs single votes, and these are counts"
 
 
 def test_aggregators_and_progress_are_handed_on():

@@ -532,7 +532,7 @@ def test_evidence_reaches_the_aggregators_of_an_evaluation():
         .comparison.methods[0]
         .mae.any()
     )
-    with pytest.raises(InputError, match="confidence wants single votes, and these are counts"):
+    with pytest.raises(InputError, match="confidence needs single votes, and these are counts"):
         evaluate(wide, labels, confidence="margin")
 
 

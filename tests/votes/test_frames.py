@@ -98,7 +98,6 @@ CASES = {
     "compare": compared,
     "StoppingRule.stops": by_rule("stops"),
     "fit_votes": lambda counts, labels: online.fit_votes(counts, labels).components,
-    "plan_rule": lambda counts, labels: online.plan_rule(RULE, counts, labels, n_items=9),
     "DriftMonitor": lambda counts, labels: online.DriftMonitor(counts).report().facets,
     "reference.features": lambda counts, labels: reference.features(counts),
     "isotonic, fit": fitted(AGGREGATORS["isotonic"]),

@@ -14,7 +14,6 @@ from btdagg.judge.client import samples_of
 from btdagg.judge.store import Answered, VoteStore
 from btdagg.methods import by_name
 from btdagg.votes import source
-from btdagg.votes import votes as votes_module
 from judging import ASKED
 
 SAMPLE = simulate("rb2-math", 60, 8, seed=4)
@@ -119,8 +118,6 @@ def test_votes_of_parquet_files_are_tallied_where_they_are(parts, monkeypatch):
     assert votes.n_missing == 0
     assert votes.height == whole.height
     assert votes.most_rows == 8
-    # Items are looked at in blocks where votes have to be sorted.
-    monkeypatch.setattr(votes_module, "_BLOCK", 37)
     for n_votes in (1, 3, 5, 99):
         assert counted(votes, n_votes) == counted(in_memory, n_votes)
 
@@ -356,5 +353,5 @@ def test_what_has_no_order_in_common_is_refused():
         calibrate(votes, labels, weights=np.ones(60))
     wide = dict(zip(("minus", "tie", "plus"), SAMPLE.counts.T, strict=True))
     counts = read_votes({"item": SAMPLE.items, **wide})
-    with pytest.raises(InputError, match=r"n_votes wants single votes, and these are counts$"):
+    with pytest.raises(InputError, match=r"n_votes needs single votes, and these are counts$"):
         counts.counts(3)

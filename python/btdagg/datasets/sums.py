@@ -31,21 +31,21 @@ def simulated_pairs(
     pairs: dict[str, list[str]] = {"item": [], "prompt": [], "a": [], "b": []}
     labels = []
     for number in range(n_items):
-        asked = [(random.randint(11, 99), random.randint(11, 99)) for _ in range(_SUMS)]
+        sums = [(random.randint(11, 99), random.randint(11, 99)) for _ in range(_SUMS)]
         wrong = [random.choice(_ERRORS) for _ in range(2)]
         openings = random.sample(_OPENINGS, 2)
         pairs["item"].append(f"sum-{number}")
-        pairs["prompt"].append("Add up: " + ", ".join(f"{left} + {right}" for left, right in asked))
+        pairs["prompt"].append("Add up: " + ", ".join(f"{left} + {right}" for left, right in sums))
         for side, opening, n_wrong in zip("ab", openings, wrong, strict=True):
-            pairs[side].append("\n".join((opening, *_added_up(asked, n_wrong, random))))
+            pairs[side].append("\n".join((opening, *_added_up(sums, n_wrong, random))))
         labels.append((wrong[1] > wrong[0]) - (wrong[1] < wrong[0]))
     return pairs, {"item": pairs["item"], "label": labels}
 
 
-def _added_up(asked: list[tuple[int, int]], n_wrong: int, random: Random) -> list[str]:
-    places = set(random.sample(range(len(asked)), n_wrong))
-    errors = [random.choice((-10, -1, 1, 10)) * (place in places) for place in range(len(asked))]
+def _added_up(sums: list[tuple[int, int]], n_wrong: int, random: Random) -> list[str]:
+    places = set(random.sample(range(len(sums)), n_wrong))
+    errors = [random.choice((-10, -1, 1, 10)) * (place in places) for place in range(len(sums))]
     return [
         f"{left} + {right} = {left + right + error}"
-        for (left, right), error in zip(asked, errors, strict=True)
+        for (left, right), error in zip(sums, errors, strict=True)
     ]

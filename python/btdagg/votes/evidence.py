@@ -68,7 +68,7 @@ class Evidence:
         Confidences of the votes, if there are any.
     decisions : mapping of str to (n,) array of float64
         Decisions made elsewhere, such as by a generative aggregator: -1, 0, 1 or NaN per item.
-    ids : (n,) array or None
+    ids : (n,) array
         Names of the items in messages; by default their row numbers.
     no_confidences : str
         Why a column of confidences is not usable; the error of an aggregator that needs them.
@@ -79,34 +79,33 @@ class Evidence:
     counts: NDArray[Any]
     confidences: Confidences | None = None
     decisions: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
-    ids: NDArray[Any] | None = None
+    ids: NDArray[Any] = None  # type: ignore[assignment]  # row numbers
     no_confidences: str = ""
     by_judge: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "counts", as_counts(self.counts))
-        if self.confidences is not None:
-            for name, values in vars(self.confidences).items():
-                if np.shape(values) != (len(self), 3):
-                    raise InputError(
-                        f"confidences.{name} has shape {np.shape(values)}, expected "
-                        f"({len(self)}, 3) as counts",
-                        argument="confidences",
-                    )
+        counts = as_counts(self.counts)
+        for name, values in {} if self.confidences is None else vars(self.confidences).items():
+            if np.shape(values) != (len(counts), 3):
+                raise InputError(
+                    f"confidences.{name} has shape {np.shape(values)}, expected ({len(counts)}, 3) "
+                    "as counts",
+                    argument="confidences",
+                )
         decisions = {
             name: as_partial_labels(decided, f"decisions of {name}")
             for name, decided in self.decisions.items()
         }
-        for name, decided in decisions.items():
-            same_length(f"decisions of {name}", len(decided), "counts", len(self))
-        object.__setattr__(self, "decisions", decisions)
         by_judge = {name: as_counts(counts) for name, counts in self.by_judge.items()}
-        for name, counts in by_judge.items():
-            same_length(f"counts of judge {name!r}", len(counts), "counts", len(self))
-        object.__setattr__(self, "by_judge", by_judge)
-        ids = np.arange(len(self)) if self.ids is None else np.asarray(unmasked(self.ids, "ids"))
-        same_length("ids", len(ids), "counts", len(self))
-        object.__setattr__(self, "ids", ids)
+        ids = np.arange(len(counts)) if self.ids is None else np.asarray(unmasked(self.ids, "ids"))
+        columns = {
+            **{f"decisions of {name}": decided for name, decided in decisions.items()},
+            **{f"counts of judge {name!r}": own for name, own in by_judge.items()},
+            "ids": ids,
+        }
+        for name, column in columns.items():
+            same_length(name, len(column), "counts", len(counts))
+        self.__dict__.update(counts=counts, decisions=decisions, by_judge=by_judge, ids=ids)
 
     @classmethod
     def of(cls, counts: ArrayLike | Evidence) -> Evidence:
@@ -132,60 +131,49 @@ class Evidence:
             self.counts[chosen],
             None if self.confidences is None else self.confidences[chosen],
             {name: decided[chosen] for name, decided in self.decisions.items()},
-            self._ids[chosen],
+            self.ids[chosen],
             self.no_confidences,
             {name: counts[chosen] for name, counts in self.by_judge.items()},
         )
-
-    @property
-    def _ids(self) -> NDArray[Any]:
-        assert self.ids is not None  # it is set from the start
-        return self.ids
-
-    def _name(self, row: int) -> str:
-        """Item of a row, for an error message."""
-        return repr(self._ids[row : row + 1].tolist()[0])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """Return the counts."""
         return np.array(self.counts, dtype=dtype, copy=copy)
 
-    def require_confidences(self, wanted_by: str) -> Confidences:
-        """Return the confidences, which every vote must have."""
+    def require_confidences(self, method: str) -> Confidences:
+        """Return the confidences, which every vote must have for a method."""
+        needs = f"{method} needs a confidence of every vote"
         if self.confidences is None:
             if self.no_confidences:
-                raise InputError(f"{wanted_by}: {self.no_confidences}")
+                raise InputError(f"{method}: {self.no_confidences}")
             raise InputError(
-                f"{wanted_by} needs a confidence of every vote, and there are none: name their "
-                "column",
-                argument="confidence",
+                f"{needs}, and there are none: name their column", argument="confidence"
             )
         absent = np.isnan(self.confidences.total)
         if absent.any():
             row, column = np.argwhere(absent)[0]
-            raise InputError(
-                f"{wanted_by} needs a confidence of every vote: item {self._name(row)} has a vote "
-                f"({_SIDES[column]}) without one"
-            )
+            item = self.ids[row : row + 1].tolist()[0]
+            raise InputError(f"{needs}: item {item!r} has a vote ({_SIDES[column]}) without one")
         return self.confidences
 
     def require_judge(self, name: str) -> NDArray[Any]:
         """Return the counts of a judge of a panel, (n, 3)."""
-        if name not in self.by_judge:
-            found = ", ".join(self.by_judge) or "none"
-            raise InputError(f"there are no counts of judge {name!r}; found {found}")
-        return self.by_judge[name]
+        return _named(self.by_judge, "counts of judge", name)
 
     def require_decisions(self, name: str) -> NDArray[np.int8]:
         """Return the decisions of that name, which every item must have: (n,) array of -1, 0, 1."""
-        if name not in self.decisions:
-            found = ", ".join(self.decisions) or "none"
-            raise InputError(f"there are no decisions of {name!r}; found {found}")
-        decided = self.decisions[name]
+        decided = _named(self.decisions, "decisions of", name)
         absent = np.isnan(decided)
         if absent.any():
+            (item, *_) = self.ids[absent].tolist()
             raise InputError(
-                f"{name!r} has no decision of item {self._name(int(np.argmax(absent)))}, as of "
-                f"{absent.sum()} of {len(self)} items"
+                f"{name!r} has no decision of item {item!r}, as of {absent.sum()} of {len(self)} "
+                "items"
             )
         return decided.astype(np.int8)
+
+
+def _named(arrays: Mapping[str, NDArray[Any]], what: str, name: str) -> NDArray[Any]:
+    if name not in arrays:
+        raise InputError(f"there are no {what} {name!r}; found {', '.join(arrays) or 'none'}")
+    return arrays[name]

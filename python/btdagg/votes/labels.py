@@ -172,5 +172,6 @@ def mean_remarks(shares: NDArray[np.float64]) -> tuple[str, ...]:
 
 
 def _split(rows: Table) -> Labels:
-    known = rows.frame["label"].is_not_null()
-    return Labels(rows.frame.filter(known), rows.source, unlabelled=rows.frame.filter(~known))
+    has_label = rows.frame["label"].is_not_null()
+    unlabelled = rows.frame.filter(~has_label)
+    return Labels(rows.frame.filter(has_label), rows.source, unlabelled=unlabelled)

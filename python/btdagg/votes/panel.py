@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,6 @@ from btdagg._core import InputError
 from btdagg._util.readable import readable
 from btdagg._util.validation import names_of_judges
 from btdagg.votes.join import join, with_task
-from btdagg.votes.labels import Labels
 from btdagg.votes.table import require
 from btdagg.votes.votes import Votes
 
@@ -85,7 +84,8 @@ def panel_counts(
                 f"{votes.source}: {column} {name!r} is not of the panel ({', '.join(names)})"
             )
     of_judges = {name: parts[name].counts(n_votes) for name in names if name in parts}
-    row = {item: row for row, item in enumerate(_distinct(ids for ids, _ in of_judges.values()))}
+    items = dict.fromkeys(item for ids, _ in of_judges.values() for item in ids.tolist())
+    row = {item: row for row, item in enumerate(items)}
     stacked = np.zeros((len(row), len(names), 3), dtype=np.int64)
     for name, (ids, counts) in of_judges.items():
         stacked[[row[item] for item in ids.tolist()], names.index(name)] = counts
@@ -93,18 +93,12 @@ def panel_counts(
     return PanelCounts(np.array(list(row), dtype=np.int64 if integers else object), stacked, names)
 
 
-def _distinct(ids: Iterable[NDArray[Any]]) -> dict[Any, None]:
-    return dict.fromkeys(item for several in ids for item in several.tolist())
-
-
 def labelled_panel(
-    votes: object, labels: object, *, judges: Sequence[str] | None = None
+    votes: object, labels: Any, *, judges: Sequence[str] | None = None
 ) -> LabelledPanel:
     """Join counts by judge with the labels of their items."""
     if not isinstance(votes, Votes):
         raise InputError(f"votes is a {type(votes).__name__}, expected what read_votes returns")
-    if not isinstance(labels, Labels):
-        raise InputError(f"labels is a {type(labels).__name__}, expected what read_labels returns")
     votes = with_task(votes, labels)
     ids, counts, names = panel_counts(votes, judges=judges)
     items = join(votes, labels, (ids, counts)).labelled()

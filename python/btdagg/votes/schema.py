@@ -178,10 +178,10 @@ def whole_numbers(table: Table, column: str) -> Parser:
     import polars as pl
 
     number = _numbers(as_text(table, column))
-    wanted = "a whole number of at least 0"
+    expected = "a whole number of at least 0"
     checks = [
-        (~(_is_whole(number) & (number >= 0)).fill_null(False), wanted),
-        (~(number.abs() < _TOO_LARGE), f"{wanted} and below 2**53"),
+        (~(_is_whole(number) & (number >= 0)).fill_null(False), expected),
+        (~(number.abs() < _TOO_LARGE), f"{expected} and below 2**53"),
     ]
     value = number.cast(pl.Int64, strict=False)
     kind = table.schema[column]
@@ -218,8 +218,8 @@ def orders(table: Table, column: str) -> Parser:
     words = as_text(table, column)
     value = words.str.strip_chars().str.to_uppercase()
     is_plain = ((words == "AB") | (words == "BA")).fill_null(False)
-    known = ((value == "AB") | (value == "BA")).fill_null(False)
-    return Parser(words, is_plain, pl.when(known).then(value), [(~known, "AB or BA")])
+    is_order = ((value == "AB") | (value == "BA")).fill_null(False)
+    return Parser(words, is_plain, pl.when(is_order).then(value), [(~is_order, "AB or BA")])
 
 
 def _is_trimmed(words: pl.Expr) -> pl.Expr:
@@ -227,8 +227,8 @@ def _is_trimmed(words: pl.Expr) -> pl.Expr:
     return words.str.strip_chars().str.len_bytes() == words.str.len_bytes()
 
 
-def _measured(number: pl.Expr, good: pl.Expr, wanted: str) -> Parser:
-    return Parser(number, good.fill_null(True), number, [(~good, wanted)])
+def _measured(number: pl.Expr, good: pl.Expr, expected: str) -> Parser:
+    return Parser(number, good.fill_null(True), number, [(~good, expected)])
 
 
 def _floats(table: Table, column: str) -> pl.Expr:

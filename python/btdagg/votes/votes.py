@@ -43,7 +43,7 @@ from btdagg.votes.table import (
 from btdagg.votes.words import in_own_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     import polars as pl
     from numpy.typing import ArrayLike, NDArray
@@ -57,7 +57,6 @@ _SEEN, N_ROWS = "\0samples", "\0rows"
 # Columns whose values are checked by themselves, wherever they stand.
 _BY_VALUE = ("item", "judge", "template", "task")
 _N_BITS = 63  # of an Int64, without its sign
-_BLOCK = 2**25  # rows of files that are in memory at a time where votes have to be sorted
 _SIDES = {"minus": -1, "tie": 0, "plus": 1}
 _WITHOUT_VOTES = ("greedy", "few_shot")  # decided by calls of their own, not on the votes
 
@@ -81,13 +80,12 @@ class Votes(Table, CountsItself):
     """
 
     # Sums of the votes by item and whatever else is of their key, and the data they are sums of.
-    known_sums: tuple[Any, pl.DataFrame] | None = field(default=None, repr=False, kw_only=True)
+    summed: tuple[Any, pl.DataFrame] | None = field(default=None, repr=False, kw_only=True)
 
     @property
     def sums(self) -> pl.DataFrame | None:
         """Sums of these rows, if they are known: columns of the key, counts, `PLACE`, `N_ROWS`."""
-        known = self.known_sums
-        return known[1] if known is not None and known[0] is self.data else None
+        return self.summed[1] if self.summed is not None and self.summed[0] is self.data else None
 
     @property
     def are_counts(self) -> bool:
@@ -139,7 +137,7 @@ class Votes(Table, CountsItself):
         part = super()._kept(keep, columns)
         if self.sums is None or not set(columns) <= set(self._key_of_sums):
             return part
-        return replace(part, known_sums=(part.data, self.sums.filter(keep)))
+        return replace(part, summed=(part.data, self.sums.filter(keep)))
 
     def tally(self, n_votes: int | None = None) -> pl.DataFrame:
         """Count the votes of each item as `counts` does: columns `item`, `minus`, `tie`, `plus`."""
@@ -230,17 +228,18 @@ class Votes(Table, CountsItself):
         """Join counts and labels by item, and by task if both have one, as `btdagg.align` does."""
         return join(self, labels, self.counts(n_votes)).labelled()
 
-    def refuse_of_counts(self, **wanted: object) -> None:
+    def refuse_of_counts(self, **arguments: object) -> None:
         """Raise an :class:`InputError` if something that only single votes have is not None."""
-        for name, value in wanted.items():
+        for name, value in arguments.items():
             if value is not None and self.are_counts:
                 raise InputError(
-                    f"{self.source}: {name} wants single votes, and these are counts", argument=name
+                    f"{self.source}: {name} needs single votes, and these are counts", argument=name
                 )
 
     def _tally(self, data: pl.LazyFrame, n_votes: int | None) -> pl.DataFrame:
         """Sums of every item, in the order in which items are first seen."""
         import polars as pl
+        import polars.selectors as cs
 
         self.refuse_of_counts(n_votes=n_votes)
         if self.are_counts:
@@ -257,27 +256,15 @@ class Votes(Table, CountsItself):
                 rows = self.sums.lazy().group_by("item").agg(sums)
             return self.collect(rows.sort(PLACE))
         n_votes = None if n_votes is None else as_integer(n_votes, "n_votes", 1)
-        parts = []
-        for block in self._blocks(data.with_row_index(PLACE)):
-            chosen = block if n_votes is None else _first(block, n_votes)
-            items = block.group_by("item").agg(pl.col(PLACE).min())
-            sums_of = _sums_of(chosen.lazy(), with_confidences).collect().drop(PLACE)
-            parts.append(items.join(sums_of, on="item", how="left"))
-        tallied = pl.concat(parts).sort(PLACE)
+        names = ("item", "vote", "sample", "order", PLACE, _CONFIDENCE)
+        needed = data.with_row_index(PLACE).select(cs.by_name(*names, require_all=False))
+        votes = self.collect(needed)
+        chosen = votes if n_votes is None else _first(votes, n_votes)
+        items = votes.group_by("item").agg(pl.col(PLACE).min())
+        sums_of = _sums_of(chosen.lazy(), with_confidences).collect().drop(PLACE)
+        tallied = items.join(sums_of, on="item", how="left").sort(PLACE)
         least = [column for column in tallied.columns if column.startswith("least ")]
         return tallied.with_columns(pl.col(least).fill_null(float("inf"))).fill_null(0)
-
-    def _blocks(self, rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
-        """Rows in memory, all those of an item in one block."""
-        import polars as pl
-
-        wanted = ("item", "vote", "sample", "order", PLACE, _CONFIDENCE)
-        names = rows.collect_schema().names()
-        rows = rows.select(name for name in wanted if name in names)
-        n_blocks = 1 if self.in_memory else -(-self.height // _BLOCK)
-        for block in range(n_blocks):
-            part = rows if n_blocks == 1 else rows.filter(pl.col("item").hash() % n_blocks == block)
-            yield self.collect(part)
 
     def _decisions(self, column: str, items: pl.Series) -> NDArray[np.float64]:
         """Decisions that a column holds: (n,) array of -1, 0, 1, NaN for an item without one."""
@@ -450,18 +437,22 @@ def _with_sums(votes: Votes) -> Votes:
     summed = summed.with_columns(
         pl.lit(value[0], value.dtype).alias(column) for column, value in same.items()
     )
-    return replace(votes, known_sums=(votes.data, summed))
+    return replace(votes, summed=(votes.data, summed))
 
 
 def _keeping_sums(votes: Votes, same: Votes) -> Votes:
     """Return votes with the sums of others, which differ in columns that are not summed."""
-    return same if votes.sums is None else replace(same, known_sums=(same.data, votes.sums))
+    return same if votes.sums is None else replace(same, summed=(same.data, votes.sums))
 
 
 def _counts_of(table: Table) -> Votes:
     import polars as pl
 
-    sides = {_count_column(table, side): side for side in COUNT_COLUMNS}
+    sides = {
+        other if other in table.columns and side not in table.columns else side: side
+        for side, other in COUNT_COLUMNS.items()
+    }
+    require(table, sides)
     kinds = {name: COUNTS.kinds[name] for name in ("item", "task", "judge")}
     parsed = parse(table, kinds | dict.fromkeys(sides, schema.whole_numbers))
     # One row an item: in memory, as whatever is computed of them is.
@@ -469,17 +460,6 @@ def _counts_of(table: Table) -> Votes:
     counts = Votes(rows.rename(sides), table.source, files=table.files)
     refuse_duplicates(counts, COUNTS.key_of(counts))
     return counts
-
-
-def _count_column(table: Table, name: str) -> str:
-    """Return which of its two names a count column has in the table."""
-    other = COUNT_COLUMNS[name]
-    if other not in table.columns:
-        require(table, [name])
-        return name
-    if name in table.columns:
-        raise InputError(f"{table.source}: columns {name!r} and {other!r} mean the same")
-    return other
 
 
 def _without_repeats(votes: Votes) -> Votes:
@@ -495,19 +475,19 @@ def _without_repeats(votes: Votes) -> Votes:
     assert sums is not None  # where there is a column of samples
     key = votes._key_of_sums
     repeated = sums.filter(pl.col(_SEEN) != pl.col(N_ROWS)).select(key)
-    known = replace(votes, known_sums=(votes.data, sums.drop(_SEEN)))
+    without_bits = replace(votes, summed=(votes.data, sums.drop(_SEEN)))
     if not repeated.height:
-        return known
-    wanted = VOTES.key_of(votes)
-    suspects = votes.rows.select(*wanted, "vote", NUMBER)
+        return without_bits
+    whole_key = VOTES.key_of(votes)
+    suspects = votes.rows.select(*whole_key, "vote", NUMBER)
     suspects = suspects.join(repeated.lazy(), on=key, how="semi", nulls_equal=True)
     close = votes.with_data(votes.collect(suspects).sort(NUMBER))
-    kept = without_repeats(close, wanted, "vote").numbered()
+    kept = without_repeats(close, whole_key, "vote").numbered()
     if kept.height == close.height:
-        return known
+        return without_bits
     left_out = close.numbered().join(kept, on=NUMBER, how="anti")
     if left_out["vote"].null_count():  # the place of a missing vote is that of the one beside it
-        return without_repeats(votes, wanted, "vote")
+        return without_repeats(votes, whole_key, "vote")
     numbers = left_out[NUMBER].implode()
     return votes.with_data(votes.rows.filter(~pl.col(NUMBER).is_in(numbers)))
 
@@ -604,13 +584,13 @@ def tally(items: ArrayLike, votes: ArrayLike) -> tuple[NDArray[Any], NDArray[np.
     >>> ids.tolist(), counts.tolist()
     (['x', 'y'], [[1, 0, 1], [0, 1, 0]])
     """
-    given, cast = as_id_array(items, unsigned=True), as_labels(votes, "votes")
-    same_length("votes", len(cast), "items", len(given))
+    of_votes, cast = as_id_array(items, unsigned=True), as_labels(votes, "votes")
+    same_length("votes", len(cast), "items", len(of_votes))
     same_index(items=items, votes=votes)
-    if given.dtype.kind in "iu":
+    if of_votes.dtype.kind in "iu":
         # Of 64 bits either way: unsigned ids keep their bits on the way in and out.
-        signed = np.ascontiguousarray(given.astype(f"{given.dtype.kind}8", copy=False))
+        signed = np.ascontiguousarray(of_votes.astype(f"{of_votes.dtype.kind}8", copy=False))
         ids, counts = _core.tally_integers(signed.view(np.int64), cast)
-        return ids.view(signed.dtype).astype(given.dtype, copy=False), counts
-    names, counts = _core.tally_strings(given.tolist(), cast)
-    return np.array(names, dtype=given.dtype if given.dtype.kind == "U" else object), counts
+        return ids.view(signed.dtype).astype(of_votes.dtype, copy=False), counts
+    names, counts = _core.tally_strings(of_votes.tolist(), cast)
+    return np.array(names, dtype=of_votes.dtype if of_votes.dtype.kind == "U" else object), counts
