@@ -9,9 +9,9 @@ import pytest
 
 from btdagg import InputError
 from btdagg.judge.pairs import read_pairs
-from btdagg.labelling.agreement import agreement
 from btdagg.labelling.assignment import Assignment
 from btdagg.labelling.markup import differences, markdown, plain
+from btdagg.labelling.outcome import agreement
 from btdagg.labelling.store import Answer, LabelStore
 from labelling import HOSTILE, pairs_file, session_of
 

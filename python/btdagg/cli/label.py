@@ -122,17 +122,14 @@ def label(
     with needs("label", "labelling"):
         import krippendorff  # noqa: F401  # before all that takes time
         import sqlalchemy  # noqa: F401
+    from btdagg.judge.pairs import read_pairs
     from btdagg.labelling import (
         Assignment,
-        LabelServer,
         LabelStore,
         Outcome,
         Session,
         serve_labels,
     )
-
-    server = LabelServer(host, port, behind_proxy, os.environ.get(TOKEN))
-    from btdagg.judge.pairs import read_pairs
     from btdagg.votes import read_votes
 
     raw = tables_of(columns, pairs, *(each for each in (drawn, votes) if each is not None))
@@ -157,7 +154,15 @@ def label(
         write()
         if not export:
             say = partial(out.print, soft_wrap=True)
-            serve_labels(session, server, write, lambda address: say(f"open {address}"))
+            serve_labels(
+                session,
+                write,
+                lambda address: say(f"open {address}"),
+                host=host,
+                port=port,
+                behind_proxy=behind_proxy,
+                token=os.environ.get(TOKEN),
+            )
             write()
         answers = opened.answers()
         for line in outcome.lines([each for each in answers if each.item in assignment]):

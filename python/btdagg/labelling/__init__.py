@@ -5,14 +5,13 @@ from btdagg._util.extras import needs
 with needs("label", "labelling"):
     from btdagg.labelling.assignment import Assignment
     from btdagg.labelling.outcome import Outcome
-    from btdagg.labelling.server import LabelServer, serve_labels
+    from btdagg.labelling.server import serve_labels
     from btdagg.labelling.session import Session
     from btdagg.labelling.store import Answer, LabelStore
 
 __all__ = [
     "Answer",
     "Assignment",
-    "LabelServer",
     "LabelStore",
     "Outcome",
     "Session",

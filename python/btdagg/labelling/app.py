@@ -19,8 +19,6 @@ from btdagg.report.markup import asset, script_hash
 if TYPE_CHECKING:
     from btdagg.labelling.session import Session
 
-_LARGEST = 1 << 16  # bytes of a body
-
 _HEADERS = {
     "cache-control": "no-store",
     "content-security-policy": (
@@ -133,11 +131,6 @@ def _at_the_door(request: Request, access: Access) -> Response | None:
         scheme = "https" if access.is_secure else "http"
         if request.headers.get("origin", "").lower() != f"{scheme}://{host}":
             return PlainTextResponse("the request comes from another page", 403)
-        if "transfer-encoding" in request.headers:  # a length beside it does not count
-            return PlainTextResponse("expected a body with a Content-Length, not in chunks", 411)
-        length = request.headers.get("content-length", "")
-        if not length.isdigit() or int(length[:20]) > _LARGEST:
-            return PlainTextResponse(f"expected a body of at most {_LARGEST} bytes", 413)
     token = request.query_params.get("token")
     if request.scope["path"] == "/" and token:
         if not is_token(token):

@@ -1,9 +1,13 @@
-"""What labels come to: a table, and the win rate once the planned labels are there."""
+"""What labels come to: a table, agreement, and the win rate once the planned labels are there."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
 
+import krippendorff
 import numpy as np
 
 import btdagg
@@ -11,7 +15,6 @@ from btdagg._util.files import write_table
 from btdagg._util.spreadsheets import guarded
 from btdagg.estimates.items import all_items
 from btdagg.estimates.prediction_powered import estimate_items
-from btdagg.labelling.agreement import agreement
 from btdagg.report.wording import counted
 from btdagg.votes.source import LABEL_COLUMNS
 
@@ -27,6 +30,47 @@ if TYPE_CHECKING:
     from btdagg.votes import Votes
 
 _TYPED = ("rater", "note")  # what raters wrote themselves
+
+
+class Agreement(NamedTuple):
+    """Agreement of raters on the items that two or more of them labelled; skips do not count.
+
+    Attributes
+    ----------
+    alpha : float
+        Krippendorff's alpha for ordinal labels: 1 if raters agree, 0 if they do as by chance. NaN
+        if no item has two labels, or all labels are the same.
+    n_items : int
+        Items with two labels or more.
+    disputed : list of (str, dict of str to int)
+        Items on which raters disagree, with their labels; those with an A and a B first.
+    """
+
+    alpha: float
+    n_items: int
+    disputed: list[tuple[str, dict[str, int]]]
+
+
+def agreement(answers: Iterable[Answer]) -> Agreement:
+    """Measure how far raters agree; there is at most one answer of a rater to an item."""
+    labels_of: dict[str, dict[str, int]] = defaultdict(dict)
+    for answer in answers:
+        if answer.label is not None:
+            labels_of[answer.item][answer.rater] = answer.label
+    shared = {item: labels for item, labels in labels_of.items() if len(labels) > 1}
+    spread = {item: max(of.values()) - min(of.values()) for item, of in shared.items()}
+    disputed = sorted((item for item in shared if spread[item]), key=lambda item: -spread[item])
+    return Agreement(_alpha(shared), len(shared), [(item, shared[item]) for item in disputed])
+
+
+def _alpha(shared: dict[str, dict[str, int]]) -> float:
+    if len({label for labels in shared.values() for label in labels.values()}) < 2:
+        return math.nan  # alpha is 0 / 0
+    raters = sorted({rater for labels in shared.values() for rater in labels})
+    table = np.array(
+        [[labels.get(rater, math.nan) for labels in shared.values()] for rater in raters]
+    )
+    return float(krippendorff.alpha(reliability_data=table, level_of_measurement="ordinal"))
 
 
 class Outcome:
@@ -57,20 +101,19 @@ class Outcome:
         import polars as pl
 
         place = {item: row for row, item in enumerate(self._assignment.items)}
-        last = len(place)
-        rows = sorted(answers, key=lambda each: (place.get(each.item, last), each.item, each.rater))
+        rows = sorted(
+            answers,
+            key=lambda answer: (place.get(answer.item, len(place)), answer.item, answer.rater),
+        )
         kinds = (pl.String, pl.String, pl.Int8, pl.Float64, pl.String)
         schema = dict(zip(LABEL_COLUMNS, kinds, strict=True))
-        found = pl.DataFrame(
-            [[getattr(each, name) for name in LABEL_COLUMNS] for each in rows], schema, orient="row"
-        )
-        found = found.with_columns(pl.col("seconds").round(1))
+        values = [[getattr(answer, name) for name in LABEL_COLUMNS] for answer in rows]
+        table = pl.DataFrame(values, schema, orient="row").with_columns(pl.col("seconds").round(1))
         if self._design is not None:
-            found = found.join(self._design, on="item", how="left", maintain_order="left")
-        ids = self._assignment.pairs.frame["item"].dtype
+            table = table.join(self._design, on="item", how="left", maintain_order="left")
+        ids = table["item"].cast(self._assignment.pairs.frame["item"].dtype, strict=False)
         # Others than those of the pairs may be among them.
-        whole = found["item"].cast(ids, strict=False)
-        return found if whole.null_count() else found.with_columns(whole)
+        return table if ids.null_count() else table.with_columns(ids)
 
     def save(self, answers: Sequence[Answer], path: Path) -> None:
         """Write the table; in CSV no text of a rater runs as a formula, and is read as it was."""
@@ -84,7 +127,7 @@ class Outcome:
 
     def is_complete(self, answers: Sequence[Answer]) -> bool:
         """Whether somebody has answered each item of the assignment."""
-        return set(self._assignment.items) <= {each.item for each in answers}
+        return set(self._assignment.items) <= {answer.item for answer in answers}
 
     def estimate(self, answers: Sequence[Answer]) -> Estimates:
         """Estimate over all items from the answers to the assignment, by the mean of raters.
@@ -94,73 +137,72 @@ class Outcome:
         InputError
             If there are too few labels.
         """
-        planned = [each for each in answers if each.item in self._assignment]
+        planned = [answer for answer in answers if answer.item in self._assignment]
         labels = btdagg.read_labels(self.table(planned).drop("seconds", "note"))
         if self._votes is not None:
             return estimate_items(all_items(self._votes, labels))
         ids = self._assignment.pairs.frame["item"].to_list()
         place = {item: row for row, item in enumerate(ids)}
         rows = [place[item] for item in labels.ids]
-        known = np.full((len(ids), 3), np.nan)
-        known[rows] = labels.shares
-        given = None
+        outcomes = np.full((len(ids), 3), np.nan)
+        outcomes[rows] = labels.shares
+        probabilities = None
         if "probability" in labels.columns:
-            given = np.full(len(ids), np.nan)
-            given[rows] = labels.frame["probability"].cast(float).to_numpy()
+            probabilities = np.full(len(ids), np.nan)
+            probabilities[rows] = labels.frame["probability"].cast(float).to_numpy()
         return btdagg.estimate(
             np.zeros((len(ids), 3), dtype=np.int64),
-            known,
+            outcomes,
             groups=self._groups(ids),
-            probabilities=given,
+            probabilities=probabilities,
         )
 
     def _groups(self, items: Sequence[object]) -> list[str] | None:
-        """The group of each item, one by itself where none is known; None if none is."""
+        """The group of each item, one by itself where it has none; None if no item has one."""
         if self._design is None or "group" not in self._design.columns:
             return None
-        known = dict(self._design.select("item", "group").iter_rows())
-        if not any(known.values()):
+        groups = dict(self._design.select("item", "group").iter_rows())
+        if not any(groups.values()):
             return None
-        return [known[item] or f" {item}" for item in map(str, items)]
+        # No group begins with a blank.
+        return [groups[item] or f" {item}" for item in map(str, items)]
 
     def lines(self, answers: Sequence[Answer]) -> list[str]:
         """Say what the labels come to, with the estimate if the planned ones are all there."""
-        n_labels = sum(each.label is not None for each in answers)
-        n_skips = len(answers) - n_labels
-        raters = sorted({each.rater for each in answers})
-        said = [
-            f"{counted(n_labels, 'label')} and {counted(n_skips, 'skip')} by "
-            f"{counted(len(raters), 'rater')} on "
-            f"{counted(len({each.item for each in answers}), 'item')}"
+        n_skips = sum(answer.label is None for answer in answers)
+        lines = [
+            f"{counted(len(answers) - n_skips, 'label')} and {counted(n_skips, 'skip')} by "
+            f"{counted(len({answer.rater for answer in answers}), 'rater')} on "
+            f"{counted(len({answer.item for answer in answers}), 'item')}"
         ]
-        found = agreement(answers)
-        if found.n_items:
-            alpha = "no alpha" if np.isnan(found.alpha) else f"alpha {found.alpha:.2f}"
-            said.append(
-                f"agreement on {counted(found.n_items, 'item')} with two labels or more: {alpha} "
-                f"(Krippendorff, ordinal); raters disagree on {len(found.disputed)}"
-                f"{', which count by their mean' if found.disputed else ''}"
+        shared = agreement(answers)
+        if shared.n_items:
+            alpha = "no alpha" if math.isnan(shared.alpha) else f"alpha {shared.alpha:.2f}"
+            lines.append(
+                f"agreement on {counted(shared.n_items, 'item')} with two labels or more: {alpha} "
+                f"(Krippendorff, ordinal); raters disagree on {len(shared.disputed)}"
+                f"{', which count by their mean' if shared.disputed else ''}"
             )
         if answers and self.is_complete(answers):
-            said += self._estimated(answers)
-        return said
+            lines += self._estimated(answers)
+        return lines
 
     def _estimated(self, answers: Sequence[Answer]) -> list[str]:
         try:
-            found = self.estimate(answers)
+            estimates = self.estimate(answers)
         except btdagg.InputError as error:
             return [f"no win rate yet: {error}"]
-        rate, net = found.estimates["win rate"], found.estimates["net win rate"]
+        rate, net = estimates.estimates["win rate"], estimates.estimates["net win rate"]
         by = "the labels" if self._votes is None else "the labels and the votes"
-        said = [
-            f"win rate of A, ties as half, over {counted(found.n_items, 'item')} by {by}: "
+        lines = [
+            f"win rate of A, ties as half, over {counted(estimates.n_items, 'item')} by {by}: "
             f"{rate.value:.3f} ({rate.low:.3f} to {rate.high:.3f})"
         ]
-        if found.n_labels < found.n_items:
-            more = found.labels_for((net.high - net.low) / 2)
-            said.append(
+        if estimates.n_labels < estimates.n_items:
+            more = estimates.labels_for((net.high - net.low) / 2)
+            lines.append(
                 f"an interval half as wide takes about {more:,} labels"
                 if more is not None
                 else "even with a label on every item the interval is more than half as wide"
             )
-        return said if self._votes is None else [*said, *found.remarks]
+        return lines if self._votes is None else [*lines, *estimates.remarks]

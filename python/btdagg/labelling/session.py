@@ -7,15 +7,14 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from btdagg._core import InputError
-from btdagg.labelling.agreement import agreement
 from btdagg.labelling.assignment import texts_digest
 from btdagg.labelling.markup import differences, markdown, plain
+from btdagg.labelling.outcome import Outcome, agreement
 from btdagg.labelling.store import Answer, LabelStore
 from btdagg.report.wording import LABEL_NAMES, shown
 
 if TYPE_CHECKING:
     from btdagg.labelling.assignment import Assignment
-    from btdagg.labelling.outcome import Outcome
 
 _LONGEST_NAME = 80
 _MOST_SECONDS = 86_400.0
@@ -129,10 +128,10 @@ class Session:
             made = markdown(text) if text else ""
             source = plain(text) if text else ""
             shown[name] = {"markdown": made, "plain": None if source == made else source}
-        answer = self._store.answer(item, rater)
-        if answer is None:
+        answers = self._store.answers(rater, item)
+        if not answers:
             return {**shown, "answer": None, "seconds": 0.0, "note": ""}
-        choice = "skip"
+        answer, choice = answers[0], "skip"
         if answer.label is not None:
             choice = ("second", "tie", "first")[
                 1 + (answer.label if answer.sides == "AB" else -answer.label)

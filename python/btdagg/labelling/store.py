@@ -124,17 +124,12 @@ class LabelStore(Database):
         with self.plainly(), self._engine.begin() as connection:
             connection.execute(statement, [asdict(answer) for answer in answers])
 
-    def answers(self, rater: str | None = None) -> list[Answer]:
-        """All answers by item and rater, or those of one rater."""
+    def answers(self, rater: str | None = None, item: str | None = None) -> list[Answer]:
+        """All answers by item and rater, or those of one rater, or to one item."""
         query = sa.select(_labels).order_by(_labels.c.item, _labels.c.rater)
-        if rater is not None:
-            query = query.where(_labels.c.rater == rater)
+        for column, value in ((_labels.c.rater, rater), (_labels.c.item, item)):
+            query = query if value is None else query.where(column == value)
         return [Answer(*row) for row in self._rows(query)]
-
-    def answer(self, item: str, rater: str) -> Answer | None:
-        """What a rater said of an item, if anything."""
-        query = sa.select(_labels).where(_labels.c.item == item, _labels.c.rater == rater)
-        return next((Answer(*row) for row in self._rows(query)), None)
 
     def brief(self, rater: str) -> list[tuple[str, int | None, float]]:
         """Item, label and seconds of everything that a rater answered."""
