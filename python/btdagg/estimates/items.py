@@ -10,10 +10,10 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.readable import readable
-from btdagg.votes.join import labels_of, matching, with_task
+from btdagg.votes.join import JoinedItems, join, with_task
 from btdagg.votes.labels import Labels, mean_remarks
 from btdagg.votes.panel import panel_counts
-from btdagg.votes.table import counts_of, require
+from btdagg.votes.table import require
 from btdagg.votes.votes import Votes
 
 if TYPE_CHECKING:
@@ -98,16 +98,15 @@ def all_items(
     if panel is not None and judges is None:
         require(votes, [panel])
         judges = votes.values(panel).drop_nulls().unique().sort().to_list()
-    tables, tallies = [], []
+    tables, tallies, n_without_votes = [], [], 0
     for key, part in votes.partition(["task"] if "task" in votes.columns else []):
-        if panel is None:
-            tally = part.tally(n_votes)
-            items, counts = tally["item"], counts_of(tally)
-        else:
-            of_judges = panel_counts(part, judges=judges, column=panel, n_votes=n_votes)
-            items, counts = pl.Series("item", of_judges.ids.tolist()), of_judges.counts
-        tables.append(_labelled(items, part, labels, "".join(key), columns))
-        tallies.append(counts)
+        counted: Any = part.counts(n_votes)
+        if panel is not None:
+            counted = panel_counts(part, judges=judges, column=panel, n_votes=n_votes)[:2]
+        joined = join(part, labels, counted)
+        tables.append(_facts(joined, part, labels.source, "".join(key), columns))
+        tallies.append(joined.counts)
+        n_without_votes += joined.n_without_votes
     rows = pl.concat(tables, how="vertical_relaxed")
     outcomes = rows.select(_SHARES).fill_null(float("nan")).to_numpy()
     n_labelled = int((~np.isnan(outcomes[:, 0])).sum())
@@ -116,7 +115,6 @@ def all_items(
     n_without_group = rows["group"].null_count()
     alone = pl.format(" {} {}", "task", "item")  # no group begins with a blank
     remarks = [*mean_remarks(outcomes[~np.isnan(outcomes[:, 0])])]
-    n_without_votes = max(len(labels_of(labels, votes).ids) - n_labelled, 0)
     if n_without_votes:
         remarks.append(f"{n_without_votes} labels of {labels.source} are of items without votes")
     if 0 < n_without_group < len(rows):
@@ -136,32 +134,26 @@ def all_items(
     )
 
 
-def _labelled(
-    items: pl.Series, votes: Votes, labels: Labels, task: str, columns: Sequence[str]
+def _facts(
+    joined: JoinedItems, votes: Votes, source: str, task: str, columns: Sequence[str]
 ) -> pl.DataFrame:
     """Return items of one task with what votes and labels say of them."""
     import polars as pl
 
-    of_labels = labels.frame.vstack(labels.unlabelled)
-    if "task" in labels.columns and "task" in votes.columns:
-        of_labels = of_labels.filter(pl.col("task") == task)
-    own = Labels(of_labels, labels.source, unlabelled=of_labels.clear())
-    here, there = matching(items, own)
-    facts = pl.DataFrame(own.shares[there], list(_SHARES)).with_columns(row=here)
-    for name, values in (
-        ("group", own.frame["group"] if "group" in own.columns else pl.lit(None, pl.String)),
-        (
-            "probability",
-            _numbers(own) if "probability" in own.columns else pl.lit(None, pl.Float64),
-        ),
-    ):
-        values = values[there] if isinstance(values, pl.Series) else values
-        facts = facts.with_columns(values.alias(name))
+    told, empty = joined.told, pl.lit(None)
     own_group = ["group"] if "group" in votes.columns else []
-    of_votes = facts_of(votes, items, [*own_group, *columns], required=columns)
-    rows = of_votes.rename({name: f"{name} of votes" for name in of_votes.columns[1:]})
-    rows = rows.with_columns(pl.col("item").cast(pl.String), task=pl.lit(task))
-    rows = rows.with_row_index("row").join(facts, on="row", how="left", maintain_order="left")
+    items = pl.Series("item", joined.ids.tolist())
+    rows = facts_of(votes, items, [*own_group, *columns], required=columns)
+    rows = rows.rename({name: f"{name} of votes" for name in rows.columns[1:]})
+    rows = rows.with_columns(
+        pl.col("item").cast(pl.String),
+        *pl.DataFrame(joined.shares, list(_SHARES)),
+        task=pl.lit(task),
+        group=told["group"] if "group" in told else empty.cast(pl.String),
+        probability=_numbers(told["probability"], source)
+        if "probability" in told
+        else empty.cast(pl.Float64),
+    )
     return rows.with_columns(pl.coalesce("group", *(f"{name} of votes" for name in own_group)))
 
 
@@ -199,16 +191,15 @@ def facts_of(
     return rows
 
 
-def _numbers(labels: Labels) -> pl.Series:
+def _numbers(values: pl.Series, source: str) -> pl.Series:
     """Return the probabilities that labels have, null where there is none."""
     import polars as pl
 
-    values = labels.frame["probability"]
     numbers = values.cast(pl.Float64, strict=False)
     bad = values.filter(numbers.is_null() & values.is_not_null())
     if len(bad):
         expected = "a number above 0 and at most 1"
-        raise InputError(source=labels.source, column="probability", came=bad[0], expected=expected)
+        raise InputError(source=source, column="probability", came=bad[0], expected=expected)
     return numbers
 
 

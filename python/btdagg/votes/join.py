@@ -264,24 +264,3 @@ def _why_no_label(votes: Table | None, labels: Labels, ids: NDArray[Any]) -> str
         f"no item has both votes and a label: votes begin with {voted}, labels of {labels.source} "
         f"with item {labels.frame['item'][0]!r}"
     )
-
-
-def matching(items: pl.Series, labels: Labels) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return where items that have a row among the labels stand, and where that row does."""
-    import polars as pl
-
-    labelled = labels.frame["item"]
-    as_text = items.dtype.is_integer() != labelled.dtype.is_integer()
-    voted = _keys(items, as_text)
-    if voted["key"].is_duplicated().any():
-        raise InputError("ids has an item twice, expected each once")
-    gold = _keys(labelled, as_text).rename({"row": "label"})
-    twice = gold.filter(pl.col("key").is_duplicated())
-    if twice.height:
-        raise InputError(
-            f"{labels.source}: item {twice['key'][0]!r} has labels in several tasks; filter by "
-            "task first"
-        )
-    both = voted.join(gold, on="key", maintain_order="left")
-    rows, matched = (both[name].to_numpy().astype(np.intp) for name in ("row", "label"))
-    return rows, matched
