@@ -118,11 +118,17 @@ async def decide_by(
     if limits is not None and not any(run.stopped for run in runs):
         runs.append(await ask(replace(asking, limits=limits)))
     decided: dict[str, int] = {}
+    has_more_samples = False
+    wanted = set(samples_of(judging.n, judging.order))
     for batch in batched(pairs, _ITEMS_AT_A_TIME):
-        votes = store.votes_of(asking.asked, [pair.item for pair in batch])
-        decided |= _medians(votes, asking.n)
+        items = [pair.item for pair in batch]
+        decided |= _medians(store.votes_of(asking.asked, items), asking.n)
+        stored = store.samples_of(judging.asked, items).values()
+        has_more_samples |= any(not wanted.issuperset(samples) for samples in stored)
     undecided = tuple(pair.item for pair in pairs if pair.item not in decided)
-    columns = _columns(method, judging, store, pairs)
+    columns = (method.replace("-", "_"),)
+    if isinstance(asking.method, _Aggregation):
+        columns = (*(() if has_more_samples else columns), f"{method}_{judging.n}")
     # The prompt shows their labels to all other items: no method is to be scored on them.
     shown = {pair.item for pair, _ in examples} if method == "few-shot" else set()
     written = {item: label for item, label in decided.items() if item not in shown}
@@ -140,12 +146,10 @@ def asking_of(
 ) -> Judging:
     """Return what a method asks besides its samples."""
     once = replace(judging, temperature=0.0)
-    if method == "greedy":
-        return replace(once, n=2, order="both", method=_Greedy())
-    if method == "few-shot":
-        shots = FewShot(judging.prompt, examples)
-        return replace(once, n=2, order="both", method=_WithExamples(shots))
-    if method not in ("gsa", "usc"):
+    if method in ("greedy", "few-shot"):
+        shots = None if method == "greedy" else FewShot(judging.prompt, examples)
+        return replace(once, n=2, order="both", method=_Greedy(shots))
+    if method not in METHODS:
         raise InputError(argument="method", came=method, expected=f"one of {', '.join(METHODS)}")
     if store is None or not store.keep_exchanges:
         raise InputError(
@@ -156,29 +160,21 @@ def asking_of(
 
 @dataclass(frozen=True)
 class _Greedy:
-    """Two answers at temperature 0, one in each order."""
+    """Two answers at temperature 0, one in each order, perhaps with examples in the prompt."""
 
-    def asked(self, judging: Judging) -> Asked:
-        return replace(SAMPLING.asked(judging), method="greedy")
-
-    def plan(self, judging: Judging, pairs: Iterable[Pair]) -> Iterator[Work]:
-        return SAMPLING.plan(judging, pairs)
-
-
-@dataclass(frozen=True)
-class _WithExamples:
-    """Two answers at temperature 0, one in each order, with labelled examples in the prompt."""
-
-    shots: FewShot
+    shots: FewShot | None = None
 
     def asked(self, judging: Judging) -> Asked:
         asked = SAMPLING.asked(judging)
+        if self.shots is None:
+            return replace(asked, method="greedy")
         return replace(asked, method="few-shot", template_digest=self.shots.digest)
 
     def plan(self, judging: Judging, pairs: Iterable[Pair]) -> Iterator[Work]:
         for pair in pairs:
             for work in SAMPLING.plan(judging, [pair]):
-                yield replace(work, messages=partial(self.shots.render, pair))
+                render = work.messages if self.shots is None else partial(self.shots.render, pair)
+                yield replace(work, messages=render)
 
 
 @dataclass(frozen=True)
@@ -241,17 +237,6 @@ def _medians(votes: dict[str, list[int]], n: int) -> dict[str, int]:
         [[votes[item].count(label) for label in (-1, 0, 1)] for item in items], dtype=np.int64
     ).reshape(-1, 3)
     return dict(zip(items, map(int, rounded_median(counts)), strict=True))
-
-
-def _columns(method: str, judging: Judging, store: VoteStore, pairs: Pairs) -> tuple[str, ...]:
-    if method in ("greedy", "few-shot"):
-        return (method.replace("-", "_"),)
-    wanted = set(samples_of(judging.n, judging.order))
-    for batch in batched(pairs, _ITEMS_AT_A_TIME):
-        stored = store.samples_of(judging.asked, [pair.item for pair in batch])
-        if any(not wanted.issuperset(samples) for samples in stored.values()):
-            return (f"{method}_{judging.n}",)
-    return (method, f"{method}_{judging.n}")
 
 
 # Generative aggregation: a further call over the answers of an item

@@ -32,6 +32,7 @@ _OF_THE_TEMPLATE = ("answer", "ties")
 _PLACE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 _NAME = re.compile(r"[a-z_]\w*( \w+)*", re.IGNORECASE)
 _VERSION = 1  # of what is hashed
+_PARTS = ("system", "user", "ties", "forced")
 
 
 @readable
@@ -70,9 +71,15 @@ class PromptTemplate:
     answer: AnswerFormat = field(default_factory=AnswerFormat)
 
     def __post_init__(self) -> None:
-        for part in (self.system, self.user, self.ties, self.forced):
-            for name in _names(part, self.name):
-                _refuse_unfair(name, self.name)
+        for part in _PARTS:
+            for name in _names(getattr(self, part), self.name):
+                if name in ("a", "b") or name.endswith(("_a", "_b")):
+                    raise InputError(
+                        f"template {self.name}: {{{name}}} does not follow the order in which "
+                        "responses are shown; there are {first} and {second}"
+                    )
+                if name in ("label", "vote", "item"):
+                    raise InputError(f"template {self.name}: {{{name}}} is not for judges")
         for name in ("first", "second"):
             if name not in self.placeholders:
                 raise InputError(f"template {self.name}: no {{{name}}}, the response shown there")
@@ -111,14 +118,11 @@ class PromptTemplate:
         `kind` is "tag", "line" or "json"; with `allow_tie` False the judge has to choose between
         the two, and `confidence` says whether to ask for one.
         """
-        answer = self.answer
-        if kind is not None:
-            answer = replace(answer, kind=kind)
-        if confidence is not None:
-            answer = replace(answer, confidence=confidence)
-        if allow_tie is not None and allow_tie != (answer.tie is not None):
-            answer = replace(answer, tie=AnswerFormat.tie if allow_tie else None)
-        return replace(self, answer=answer)
+        changed: dict[str, Any] = {"kind": kind, "confidence": confidence}
+        changed = {name: value for name, value in changed.items() if value is not None}
+        if allow_tie is not None and allow_tie != (self.answer.tie is not None):
+            changed["tie"] = AnswerFormat.tie if allow_tie else None
+        return replace(self, answer=replace(self.answer, **changed))
 
     def with_values(self, values: Mapping[str, str]) -> Self:
         """Return the same template with values filled in that are the same for all pairs."""
@@ -128,34 +132,26 @@ class PromptTemplate:
                 raise InputError(
                     f"template {self.name}: no {{{name}}} to fill in; it has {listing(free)}"
                 )
-        quoted = {name: _quoted(str(value)) for name, value in values.items()}
-        return replace(
-            self,
-            system=_filled(self.system, quoted),
-            user=_filled(self.user, quoted),
-            ties=_filled(self.ties, quoted),
-            forced=_filled(self.forced, quoted),
-        )
+        quoted = {
+            name: str(value).replace("{", "{{").replace("}", "}}") for name, value in values.items()
+        }
+        parts = {part: _filled(getattr(self, part), quoted) for part in _PARTS}
+        return replace(self, **parts)
 
     def check(self, pairs: Pairs) -> None:
         """Refuse pairs that have no column for a placeholder, or one of them nothing in it."""
-        known: list[str] = [name for name in ("prompt", "reference") if name in pairs.columns]
-        known += ["first", "second", *pairs.fields]
+        names = [name for name in ("prompt", "reference") if name in pairs.columns]
+        names += ["first", "second", *pairs.fields]
         for name in sorted(self.placeholders - {"first", "second"}):
-            if name not in known:
+            if name not in names:
                 raise InputError(
                     f"template {self.name}: {pairs.source} has nothing for {{{name}}}; "
-                    f"there are {listing(known)}"
+                    f"there are {listing(names)}"
                 )
             absent = pairs.frame[name].is_null().arg_true()
             if len(absent):
-                raise InputError(
-                    source=pairs.source,
-                    row=absent[0] + 1,
-                    column=name,
-                    came=None,
-                    expected=f"a value for template {self.name}",
-                )
+                place = {"source": pairs.source, "row": absent[0] + 1, "column": name}
+                raise InputError(**place, came=None, expected=f"a value for template {self.name}")
 
     def render(self, pair: Pair, order: str = "AB", *, answer: str | None = None) -> Messages:
         """Return the messages, with `role` and `content`, that ask about a pair.
@@ -278,35 +274,13 @@ def _inserted(text: str, values: Mapping[str, str]) -> str:
     )
 
 
-def _quoted(text: str) -> str:
-    return text.replace("{", "{{").replace("}", "}}")
-
-
-def _refuse_unfair(name: str, template: str) -> None:
-    if name in ("a", "b") or name.endswith(("_a", "_b")):
-        raise InputError(
-            f"template {template}: {{{name}}} does not follow the order in which responses are "
-            "shown; there are {first} and {second}"
-        )
-    if name in ("label", "vote", "item"):
-        raise InputError(f"template {template}: {{{name}}} is not for judges")
-
-
 def _builtin(name: str) -> PromptTemplate:
     text = files("btdagg.judge").joinpath("templates", f"{name}.toml").read_text(encoding="utf-8")
     return _from_toml(tomllib.loads(text), name)
 
 
-TEMPLATES: Mapping[str, PromptTemplate] = {
-    name: _builtin(name)
-    for name in (
-        "translation",
-        "translation-brief",
-        "translation-rater",
-        "translation-overall",
-        "response",
-    )
-}
+_BUILTIN = ("translation", *(f"translation-{k}" for k in ("brief", "rater", "overall")), "response")
+TEMPLATES: Mapping[str, PromptTemplate] = {name: _builtin(name) for name in _BUILTIN}
 """The templates of the package by name."""
 
 
@@ -388,11 +362,10 @@ def labelled_pairs(
     from btdagg.votes import Labels, read_labels
 
     labels = labels if isinstance(labels, Labels) else read_labels(labels)
-    label_of: dict[str, int] = {}
-    for item, label in zip(map(str, labels.ids.tolist()), labels.labels.tolist(), strict=True):
-        if item in label_of:
-            raise InputError(f"{labels.source}: item {item!r} has labels in several tasks")
-        label_of[item] = label
+    items = [str(item) for item in labels.ids.tolist()]
+    label_of = dict(zip(items, labels.labels.tolist(), strict=True))
+    if len(label_of) < len(items):
+        raise InputError(f"{labels.source}: an item has labels in several tasks")
     labelled = [(pair, label_of[pair.item]) for pair in pairs if pair.item in label_of]
     if not labelled:
         begins = f"item {next(iter(label_of))!r}" if label_of else "no item"
