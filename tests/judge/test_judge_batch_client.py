@@ -40,7 +40,7 @@ def test_who_was_answered_is_waited_for():
 
     def answer(requests):
         sizes.append(len(requests))
-        time.sleep({1: 0.1, 2: 4.0}.get(len(sizes), 0.0))
+        time.sleep({1: 0.1, 2: 2.0}.get(len(sizes), 0.0))
         return ["[[A]]"] * len(requests)
 
     async def asks(client, n_calls, pause):

@@ -43,22 +43,22 @@ def of_short_pairs(asked):
     return Fault(400, TOO_LONG) if len(asked.text) > 5000 else Answer()
 
 
-@pytest.mark.parametrize("first", [0, 25, 50])
-def test_ten_pairs_that_are_too_long_cost_no_other_vote(tmp_path, dialect, first):
-    long = range(first, first + 10)
+@pytest.mark.parametrize("first", [0, 10])
+def test_pairs_that_are_too_long_cost_no_other_vote(tmp_path, dialect, first):
+    long = range(first, first + 4)
     client = dialect.client(of_short_pairs)
     place = tmp_path / "v.db"
-    done = run_on(place, client, plan_with_long_pairs(60, long))
+    done = run_on(place, client, plan_with_long_pairs(14, long))
     assert done.stopped == ""
-    assert done.statuses == {"ok": 200, "failed": 40}
-    assert done.n_pair_faults == 40
-    assert done.n_calls == len(client.asked) == 240 + done.n_canaries
+    assert done.statuses == {"ok": 40, "failed": 16}
+    assert done.n_pair_faults == 16
+    assert done.n_calls == len(client.asked) == 56 + done.n_canaries
     assert done.n_canaries <= 2
     failed = [row for row in rows_of(place) if row["status"] == "failed"]
     assert {row["item"] for row in failed} == {f"q{number}" for number in long}
     assert {row["reason"] for row in failed} == {f"HTTP 400: {TOO_LONG}"}
     # They are marked, so nobody asks for them again unless told to.
-    again = run_on(place, dialect.client(of_short_pairs), plan_with_long_pairs(60, long))
+    again = run_on(place, dialect.client(of_short_pairs), plan_with_long_pairs(14, long))
     assert again.n_calls == 0
 
 
@@ -110,12 +110,7 @@ def test_refusals_and_cut_answers_have_their_status_and_usage_is_kept(tmp_path, 
         item = asked.text.split()[0]
         return Answer("[[A]]", finish.get(item, "stop"), "hm", 100, 50, 40, 64)
 
-    judging = Judging("m")
-
-    def read_as_btdagg_does(reply, order):
-        return judging.read(reply, order)
-
-    plan = [replace(work, read=read_as_btdagg_does) for work in plan_of(5)]
+    plan = [replace(work, read=Judging("m").read) for work in plan_of(5)]
     place = tmp_path / "v.db"
     done = run_on(place, dialect.client(answer), plan)
     assert done.statuses == {"ok": 8, "refused": 8, "truncated": 4}

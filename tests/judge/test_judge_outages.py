@@ -41,12 +41,12 @@ class Failing:
 
 
 def test_an_outage_in_mid_run_is_waited_for(cli, folder, endpoint):
-    server = endpoint(Failing(503, 30, 2))
+    server = endpoint(Failing(503, 10, 1))
     keys = config(max_attempts=3, concurrency=4)
-    found, out, err = cli(*options(server.url, "-n", "8", *keys, "--json"))
+    found, out, err = cli(*options(server.url, "-n", "4", *keys, "--json"))
     run = json.loads(out)
-    assert (found, run["statuses"], run["is_complete"]) == (0, {"ok": 80}, True), err
-    assert run["n_calls"] < 80 + 4 * 3 + 10  # one at a time looks whether it is back
+    assert (found, run["statuses"], run["is_complete"]) == (0, {"ok": 40}, True), err
+    assert run["n_calls"] < 40 + 4 * 3 + 10  # one at a time looks whether it is back
 
 
 @pytest.mark.soak
@@ -67,28 +67,27 @@ def test_while_nobody_listens_it_waits(folder, endpoint):
 
 
 def test_it_waits_as_long_as_is_said_and_goes_on_later(cli, folder, endpoint):
-    server = endpoint(Failing(500, 10, 1000))
+    server = endpoint(Failing(500, 6, 1000))
     began = time.monotonic()
-    found, _, err = cli(*options(server.url, "-n", "4", *config(max_wait=3, concurrency=2)))
+    found, _, err = cli(*options(server.url, "-n", "4", *config(max_wait=1, concurrency=2)))
     assert time.monotonic() - began < 30
     assert found == 2
     assert "HTTP 500: away" in err
-    assert "max_wait is 3 s" in err
+    assert "max_wait is 1 s" in err
     assert set(statuses_of(folder / "v.db")) == {"ok"}
     server = endpoint(lambda _: (200, completion()))
     assert cli(*options(server.url, "-n", "4", *config(same_endpoint=True)))[0] == 0
     assert statuses_of(folder / "v.db") == {"ok": 40}
 
 
-@pytest.mark.parametrize("concurrency", [1, 8])
-def test_a_fault_of_some_requests_is_no_outage(cli, folder, endpoint, concurrency):
+def test_a_fault_of_some_requests_is_no_outage(cli, folder, endpoint):
     def answer(asked):
         if "What is 5 + 5?" in asked["messages"][-1]["content"]:
             return 500, error("crashed")
         return 200, completion()
 
     server = endpoint(answer)
-    keys = {"n": 2, "concurrency": concurrency, "max_attempts": 4}
+    keys = {"n": 2, "concurrency": 8, "max_attempts": 4}
     found, out, err = cli(*options(server.url, *config(**keys)))
     assert "18 ok, 2 failed" in out
     # A vote that failed is no vote: the job is not done, now and when it is run again.
@@ -98,11 +97,9 @@ def test_a_fault_of_some_requests_is_no_outage(cli, folder, endpoint, concurrenc
     assert {row["item"] for row in rows_of(folder / "v.db") if row["status"] == "failed"} == {"q5"}
 
 
-@pytest.mark.parametrize("kind", ["500", "page", "cut", "nobody"])
+@pytest.mark.parametrize("kind", ["500", "page", "nobody"])
 def test_what_never_was_right_is_said_after_a_few_requests(cli, folder, endpoint, kind):
     def answer(asked):
-        if kind == "cut":
-            return 200, iter([b"{"])
         return (500, error("no model m")) if kind == "500" else (200, b"<html></html>")
 
     server = endpoint(answer)

@@ -196,7 +196,6 @@ def test_headers_are_kept_to_before_anything_is_refused():
         async def work():
             while log.count(None) < 160:
                 call = await pacing.admit(1, asyncio.Event())
-                pass
                 refused = bucket.refuses(loop.time())
                 log.append(refused)
                 left = math.floor(bucket.left)
@@ -229,6 +228,16 @@ def test_what_headers_say():
     assert rate_limits_of(said | {"x-ratelimit-remaining-tokens": "many"}) is None
     assert rate_limits_of({}) is None
     assert Allowance(60, 15, 45).per_second == 1
+    said = {
+        "date": "Sun, 06 Nov 1994 08:49:00 GMT",
+        "anthropic-ratelimit-requests-limit": "50",
+        "anthropic-ratelimit-requests-remaining": "49",
+        "anthropic-ratelimit-requests-reset": "1994-11-06T08:49:30Z",
+        "anthropic-ratelimit-tokens-limit": "80000",
+        "anthropic-ratelimit-tokens-remaining": "60000",
+        "anthropic-ratelimit-tokens-reset": "soon",
+    }
+    assert rate_limits_of(said) == RateLimits(Allowance(50, 49, 30), None)
 
 
 # The engine

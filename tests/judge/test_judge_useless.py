@@ -12,7 +12,7 @@ from btdagg.judge.retries import Usefulness
 from judging import config, pairs_of
 
 
-def judged(tmp_path, answer, n_items=1000, **options):
+def judged(tmp_path, answer, n_items=300, **options):
     async def answers(request):
         await asyncio.sleep(0.001)
         return answer(request)
@@ -27,7 +27,7 @@ def judged(tmp_path, answer, n_items=1000, **options):
     return asyncio.run(main())
 
 
-def test_of_four_thousand_truncated_answers_few_are_bought(tmp_path):
+def test_of_many_truncated_answers_few_are_bought(tmp_path):
     run = judged(tmp_path, lambda _: ChatReply("Well,", finish_reason="length"))
     assert run.n_calls <= 64
     assert run.is_useless
@@ -46,10 +46,10 @@ def test_a_judge_that_is_cut_off_now_and_then_loses_nothing_else(tmp_path):
 
     run = judged(tmp_path, answer)
     assert run.is_done
-    assert run.statuses.total() == 4000
-    assert 700 < run.statuses["truncated"] < 900
+    assert run.statuses.total() == 1200
+    assert 180 < run.statuses["truncated"] < 300
     assert not run.is_complete
-    assert run.missing_share == run.statuses["truncated"] / 4000
+    assert run.missing_share == run.statuses["truncated"] / 1200
 
 
 @pytest.mark.parametrize(

@@ -494,8 +494,9 @@ def _in_paragraph(paragraph: str, words: _Words) -> _Statement | None:
         statements.append(_Statement(_exactly(value, words), _unknown(value)))
     if last is not None and _is_doubted(paragraph, last, words):
         return _Statement(None, "negated, conditional or quoted in passing")
-    for line in _TAG.sub(lambda tag: tag[1] or tag[3], paragraph).split("\n"):
-        if label := _LABEL.match(line[:_LONGEST_LINE]):
+    for line in paragraph.split("\n"):
+        label = _LABEL.match(line[:_LONGEST_LINE])
+        if label is not None and not _TAG.search(line):
             choice = _leading(label["value"], words)
             if choice or label["verdict"]:
                 statements.append(_Statement(choice, _unknown(label["value"])))
