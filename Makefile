@@ -40,7 +40,7 @@ demo-judge: $(VENV)/.judge
 # Where there is no Rust on the machine the build fetches one for itself, and Cargo's own tests,
 # which need it installed, are left out.
 test: $(VENV)/.test
-	@if command -v cargo >/dev/null; then cargo test --workspace --locked; \
+	@if command -v cargo >/dev/null; then cargo test --workspace --locked --quiet; \
 	else echo "cargo is not installed: the tests of the Rust crate are left out"; fi
 	$(PYTEST)
 
@@ -64,7 +64,8 @@ wheel: $(VENV)-wheel/.installed
 lint: $(VENV)/.lint
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	cd examples/rust_service && cargo fmt --check && cargo clippy --locked -- -D warnings
+	for folder in benches examples/rust_service; do (cd $$folder && cargo fmt --check \
+	  && cargo clippy --all-targets --locked -- -D warnings) || exit 1; done
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -80,14 +81,15 @@ lint: $(VENV)/.lint
 # Each prints a table; with --smoke it shows that it runs.
 BENCHES := peers tables local_minima few_labels panel forecast significance evaluation new_items \
 	estimates choose refits online inspect_epochs judge serve labelling sql importing
+KERNELS := cargo bench --locked --manifest-path benches/Cargo.toml --target-dir target
 
 bench: $(VENV)/.test
-	cargo bench --locked -p btdagg
+	$(KERNELS)
 	@set -e; for name in $(BENCHES); do \
 	  echo "benches/$$name.py"; OPENBLAS_NUM_THREADS=1 $(BIN)/python benches/$$name.py; done
 
 bench-smoke: $(VENV)/.test
-	cargo bench --locked -p btdagg -- --test
+	$(KERNELS) -- --test
 	@set -e; for name in $(BENCHES); do \
 	  echo "benches/$$name.py --smoke"; OPENBLAS_NUM_THREADS=1 $(BIN)/python benches/$$name.py --smoke; done
 
@@ -116,26 +118,24 @@ $(VENV)/.figures: EXTRAS = cli,report
 $(VENV)/.docs: EXTRAS = docs
 $(VENV)/.demo $(VENV)/.judge $(VENV)/.test $(VENV)/.integrations $(VENV)/.lint \
 $(VENV)/.figures $(VENV)/.docs: $(SOURCES) | $(VENV)/.created
-	$(BIN)/python -m pip install --quiet --editable ".[$(EXTRAS)]"
+	$(INSTALL) --reinstall-package btdagg --editable ".[$(EXTRAS)]"
 	@touch $@
 
-# Phoenix's server wants another graphql-core than MLflow's, so each has an environment. Compiling all
-# that it brings takes longer than what a server compiles as it starts.
-$(VENV)-phoenix/.installed:
-	$(PYTHON) -m venv $(VENV)-phoenix
-	$(VENV)-phoenix/bin/python -m pip install --quiet --no-compile "arize-phoenix>=20"
+# Phoenix's server needs another graphql-core than MLflow's, so each has an environment.
+$(VENV)-phoenix/.installed: | $(VENV)-phoenix/.created
+	$(INSTALL) "arize-phoenix>=20"
 	@touch $@
 
-$(VENV)-wheel/.installed:
-	$(PYTHON) -m venv $(VENV)-wheel
-	$(VENV)-wheel/bin/python -m pip install --quiet --no-compile "maturin>=1.12,<2" cargo-zigbuild ziglang \
-	  "auditwheel>=6" "abi3audit>=0.0.20" "twine>=6"
+$(VENV)-wheel/.installed: | $(VENV)-wheel/.created
+	$(INSTALL) "maturin>=1.12,<2" cargo-zigbuild ziglang "auditwheel>=6" "abi3audit>=0.0.20" "twine>=6"
 	@touch $@
 
-# Stamped only once pip works: Debian's Python without python3-venv leaves half an environment.
-$(VENV)/.created:
-	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
-	$(BIN)/python -m pip --version >/dev/null
+# uv installs all that the tests need in ten seconds, where pip takes two minutes. Stamped only once
+# it is there: Debian's Python without python3-venv leaves half an environment.
+INSTALL = $(@D)/bin/uv pip install --quiet --python $(@D)/bin/python
+$(VENV)/.created $(VENV)-phoenix/.created $(VENV)-wheel/.created:
+	$(PYTHON) -m venv $(@D) || { rm -rf $(@D); exit 1; }
+	$(@D)/bin/python -m pip install --quiet uv
 	@touch $@
 
 clean:

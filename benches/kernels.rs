@@ -1,4 +1,4 @@
-//! Kernels of the core on one thread: `cargo bench -p btdagg`.
+//! Kernels of the core on one thread: `cargo bench` in this folder.
 #![allow(
     missing_docs,
     clippy::expect_used,
