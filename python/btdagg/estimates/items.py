@@ -10,7 +10,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.readable import readable
-from btdagg.votes.join import JoinedItems, join, with_task
+from btdagg.votes.join import join, labels_of, with_task
 from btdagg.votes.labels import Labels, mean_remarks
 from btdagg.votes.panel import panel_counts
 from btdagg.votes.table import require
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 
 Remarked = TypeVar("Remarked", bound=Any)
-
-_SHARES = ("share of B", "share of tie", "share of A")
 
 
 @readable
@@ -98,23 +96,32 @@ def all_items(
     if panel is not None and judges is None:
         require(votes, [panel])
         judges = votes.values(panel).drop_nulls().unique().sort().to_list()
-    tables, tallies, n_without_votes = [], [], 0
+    of_votes = [*(["group"] if "group" in votes.columns else []), *columns]
+    tables, counts, shares = [], [], []
     for key, part in votes.partition(["task"] if "task" in votes.columns else []):
-        counted: Any = part.counts(n_votes)
-        if panel is not None:
-            counted = panel_counts(part, judges=judges, column=panel, n_votes=n_votes)[:2]
-        joined = join(part, labels, counted)
-        tables.append(_facts(joined, part, labels.source, "".join(key), columns))
-        tallies.append(joined.counts)
-        n_without_votes += joined.n_without_votes
-    rows = pl.concat(tables, how="vertical_relaxed")
-    outcomes = rows.select(_SHARES).fill_null(float("nan")).to_numpy()
+        counted = (
+            part.counts(n_votes)
+            if panel is None
+            else panel_counts(part, judges=judges, column=panel, n_votes=n_votes)[:2]
+        )
+        items = join(part, labels, counted)
+        facts = facts_of(part, items.ids, of_votes, required=columns)
+        facts = facts.rename({name: f"{name} of votes" for name in facts.columns[1:]})
+        told = [name for name in ("group", "probability") if name in items.told.columns]
+        task = pl.lit("".join(key)).alias("task")
+        tables.append(facts.hstack(items.told.select(told)).with_columns(task))
+        counts.append(items.counts)
+        shares.append(items.shares)
+    rows, outcomes = pl.concat(tables), np.concatenate(shares)
     n_labelled = int((~np.isnan(outcomes[:, 0])).sum())
     if n_labelled == 0:
         votes.labelled(labels, n_votes)  # says what the items of either begin with
+    groups = [name for name in ("group", "group of votes") if name in rows.columns]
+    rows = rows.with_columns(group=pl.coalesce(*groups, pl.lit(None, pl.String)))
     n_without_group = rows["group"].null_count()
     alone = pl.format(" {} {}", "task", "item")  # no group begins with a blank
     remarks = [*mean_remarks(outcomes[~np.isnan(outcomes[:, 0])])]
+    n_without_votes = max(len(labels_of(labels, votes).ids) - n_labelled, 0)
     if n_without_votes:
         remarks.append(f"{n_without_votes} labels of {labels.source} are of items without votes")
     if 0 < n_without_group < len(rows):
@@ -122,48 +129,26 @@ def all_items(
             f"{n_without_group} items have no group and are taken as one by themselves; rows of "
             "the labels with a group and an empty label tell it"
         )
-    has_groups, has_probabilities = n_without_group < len(rows), "probability" in labels.columns
     return AllItems(
-        np.concatenate(tallies),
+        np.concatenate(counts),
         outcomes,
-        _objects(rows.select(pl.coalesce("group", alone)))[:, 0] if has_groups else None,
-        rows["probability"].fill_null(float("nan")).to_numpy() if has_probabilities else None,
+        _objects(rows.select(pl.coalesce("group", alone)))[:, 0]
+        if n_without_group < len(rows)
+        else None,
+        _numbers(rows["probability"], labels.source) if "probability" in rows.columns else None,
         None if by is None else _objects(rows.select(f"{by} of votes"))[:, 0],
         None if systems is None else _objects(rows.select(f"{name} of votes" for name in systems)),
         tuple(remarks),
     )
 
 
-def _facts(
-    joined: JoinedItems, votes: Votes, source: str, task: str, columns: Sequence[str]
-) -> pl.DataFrame:
-    """Return items of one task with what votes and labels say of them."""
-    import polars as pl
-
-    told, empty = joined.told, pl.lit(None)
-    own_group = ["group"] if "group" in votes.columns else []
-    items = pl.Series("item", joined.ids.tolist())
-    rows = facts_of(votes, items, [*own_group, *columns], required=columns)
-    rows = rows.rename({name: f"{name} of votes" for name in rows.columns[1:]})
-    rows = rows.with_columns(
-        pl.col("item").cast(pl.String),
-        *pl.DataFrame(joined.shares, list(_SHARES)),
-        task=pl.lit(task),
-        group=told["group"] if "group" in told else empty.cast(pl.String),
-        probability=_numbers(told["probability"], source)
-        if "probability" in told
-        else empty.cast(pl.Float64),
-    )
-    return rows.with_columns(pl.coalesce("group", *(f"{name} of votes" for name in own_group)))
-
-
 def facts_of(
-    votes: Votes, items: pl.Series, columns: Sequence[str], required: Sequence[str] = ()
+    votes: Votes, ids: NDArray[Any], columns: Sequence[str], required: Sequence[str] = ()
 ) -> pl.DataFrame:
     """Return what columns of the votes, one value for each item, say of items: text or null."""
     import polars as pl
 
-    rows = items.alias("item").to_frame()
+    rows = pl.DataFrame({"item": ids.tolist()})
     for name in dict.fromkeys(columns):
         if name == "item":
             raise InputError(
@@ -191,16 +176,16 @@ def facts_of(
     return rows
 
 
-def _numbers(values: pl.Series, source: str) -> pl.Series:
-    """Return the probabilities that labels have, null where there is none."""
+def _numbers(values: pl.Series, source: str) -> NDArray[np.float64]:
+    """Return probabilities, NaN where there is none."""
     import polars as pl
 
     numbers = values.cast(pl.Float64, strict=False)
     bad = values.filter(numbers.is_null() & values.is_not_null())
     if len(bad):
         expected = "a number above 0 and at most 1"
-        raise InputError(source=source, column="probability", came=bad[0], expected=expected)
-    return numbers
+        raise InputError(source=source, column=values.name, came=bad[0], expected=expected)
+    return numbers.fill_null(float("nan")).to_numpy()
 
 
 def _objects(rows: pl.DataFrame) -> NDArray[np.object_]:

@@ -13,7 +13,7 @@ from btdagg._util.validation import as_integer
 from btdagg.estimates.items import facts_of
 from btdagg.estimates.sample_design import ChosenItems, Design, choose
 from btdagg.votes.schema import LABELS, Spec, fractions, names, parse, whole_numbers
-from btdagg.votes.table import Table, counts_of, refuse_duplicates, require
+from btdagg.votes.table import Table, refuse_duplicates, require
 from btdagg.votes.votes import Votes
 
 if TYPE_CHECKING:
@@ -60,12 +60,12 @@ class Drawing:
         require(votes, columns)
         parts, counts = [], []
         for key, part in votes.partition(["task"] if "task" in votes.columns else []):
-            tally = part.tally()
-            rows = facts_of(part, tally["item"], columns, required=columns)
+            ids, of_items = part.counts()
+            rows = facts_of(part, ids, columns, required=columns)
             rows.columns = ["item", *("group" for _ in columns)]
             task = [pl.lit(text or None, pl.String).alias("task") for text in key]
             parts.append(rows.select("item", *task, *rows.columns[1:]))
-            counts.append(counts_of(tally))
+            counts.append(of_items)
         self.items: pl.DataFrame = pl.concat(parts)
         self.counts: NDArray[np.int64] = np.concatenate(counts)
 
