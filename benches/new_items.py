@@ -24,8 +24,8 @@ import numpy as np
 import btdagg
 from btdagg.evaluation import CROSS_FITTED, Protocol, RandomSplits, SplitTest
 from btdagg.evaluation.engine import cross_scores
-from btdagg.evaluation.items import LabelledItems
-from btdagg.evaluation.new_items import NewItems
+from btdagg.evaluation.new_items import Losses, NewItems
+from btdagg.evaluation.parts import LabelledItems
 
 CELLS = [
     ("claude-sonnet-4.6", "factuality"),
@@ -117,15 +117,11 @@ def level_and_power(items: LabelledItems, n_prompts: int, n_sets: int) -> list[f
         first = np.array([rng.multivariate_hypergeometric(row, row.sum() // 2) for row in counts])
         halves = [LabelledItems(c, known.labels, known.groups) for c in (first, counts - first)]
         two = [cross_scores([half], usual()[:1], CROSS_FITTED)[0][0].new_items for half in halves]
-        both = NewItems(
-            np.concatenate([one.errors for one in two]),
-            np.concatenate([one.wrong for one in two]),
-            np.concatenate([one.refit_errors for one in two]),
-            np.concatenate([one.refit_wrong for one in two]),
-            two[0].groups,
-            np.concatenate([one.own_errors for one in two]),
-            np.concatenate([one.own_wrong for one in two]),
-        )
+        losses = {}
+        for score, (*_, worst) in two[0].losses.items():
+            pairs = zip(*(half.losses[score][:3] for half in two), strict=True)
+            losses[score] = Losses(*map(np.concatenate, pairs), worst)
+        both = NewItems(losses, two[0].groups)
         ((found,),) = cross_scores([known], usual(), CROSS_FITTED)
         ((paper,),) = cross_scores([known], usual(), splits)
         below.append(
@@ -168,8 +164,9 @@ def with_few_votes(judge: str, n_votes: int, n_labels: int, n_sets: int) -> list
         truth = float((chances * away).sum())
         ((found,),) = cross_scores([LabelledItems(known, gold)], usual(), CROSS_FITTED)
         after = found.new_items
-        for one in (replace(after, own_errors=None, own_wrong=None), after):
-            low, high = one.difference(0, 1)[1:]
+        before = {score: losses._replace(own=None) for score, losses in after.losses.items()}
+        for new_items in (replace(after, losses=before), after):
+            low, high = new_items.difference(0, 1)[1:]
             covers = low - 1e-12 <= truth <= high + 1e-12
             measured.append([covers, low > 0 and truth <= 1e-12, high - low])
     return np.mean(np.reshape(measured, (n_sets, 6)), axis=0).tolist()

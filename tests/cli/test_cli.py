@@ -19,7 +19,7 @@ from btdagg.cli import main
 from btdagg.cli.app import COMMANDS
 from btdagg.datasets import REGIMES, Thurstone, simulate
 from btdagg.evaluation import Protocol, RandomSplits, SplitTest, evaluate
-from btdagg.evaluation.summary import averages, lines
+from btdagg.evaluation.scores import averages, lines
 from commands import one_line
 
 pytestmark = pytest.mark.usefixtures("figures_not_drawn")

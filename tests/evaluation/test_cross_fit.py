@@ -22,7 +22,8 @@ from btdagg.evaluation import (
 )
 from btdagg.evaluation.comparison import _sharing
 from btdagg.evaluation.engine import cross_scores
-from btdagg.evaluation.items import LabelledItems
+from btdagg.evaluation.new_items import Losses
+from btdagg.evaluation.parts import LabelledItems
 from btdagg.methods import Davidson, Decided, Isotonic, MajorityVote
 from btdagg.paper import transfer_matrix
 from btdagg.votes import Evidence
@@ -72,11 +73,11 @@ def test_an_item_s_loss_is_of_models_that_did_not_see_its_group():
     for known, left in splitter.draw(90, GROUPS):
         model = btdagg.calibrate(COUNTS[known], LABELS[known]).model
         errors[left] += np.abs(model.decide(COUNTS[left]) - LABELS[left])
-    assert found.new_items.errors[0].tolist() == (errors / 2).tolist()
+    assert found.new_items.losses["mae"].of_items[0].tolist() == (errors / 2).tolist()
     majority = np.abs(btdagg.majority_vote(COUNTS) - LABELS)
-    assert found.new_items.errors[1].tolist() == majority.tolist()
+    assert found.new_items.losses["mae"].of_items[1].tolist() == majority.tolist()
     assert found.methods[0].mae_interval.mean == pytest.approx(errors.mean() / 2)
-    assert found.new_items.refit_errors[1].tolist() == [majority.mean()] * 3
+    assert found.new_items.losses["mae"].of_refits[1].tolist() == [majority.mean()] * 3
     assert found.n_calibration == 72
 
 
@@ -94,12 +95,18 @@ def test_refits_under_weights_are_fits_to_the_items_drawn():
         assert risks[rows, labels + 1] == pytest.approx(risks.min(axis=1), abs=1e-6)
 
 
+def new_items(errors, refits, groups, own=None):
+    """Absolute errors of methods on items, as `NewItems`."""
+    return NewItems({"mae": Losses(errors, refits, own, 2.0)}, groups)
+
+
 def test_intervals_and_the_test_are_student_s_over_groups_with_the_models_variance():
     rng = np.random.default_rng(4)
     groups = np.array([0, 0, 0, 1, 1, 2, 3, 3, 3, 3])
     errors, wrong = rng.integers(0, 3, (2, 10)) / 1.0, rng.integers(0, 2, (2, 10)) / 1.0
     refits, refit_wrong = rng.random((2, 5)), rng.random((2, 5))
-    found = NewItems(errors, wrong, refits, refit_wrong, groups)
+    mae, accuracy = Losses(errors, refits, None, 2.0), Losses(wrong, refit_wrong)
+    found = NewItems({"mae": mae, "accuracy": accuracy}, groups)
 
     def by_hand(losses, of_refits):
         mean = losses.mean()
@@ -132,7 +139,7 @@ def test_a_certain_difference_has_the_pvalue_of_its_signs_and_an_interval_with_a
     better = np.tile([0.2, 0.4], n_groups)
     errors = np.stack([better, better + np.tile([0.0, 1.0], n_groups)])
     refits = np.repeat([[0.3], [0.8]], 5, axis=1)
-    found = NewItems(errors, errors > 0.5, refits, refits, groups)
+    found = new_items(errors, refits, groups)
     signs = paired_permutation_test(*np.rint(5 * errors).astype(int), groups=groups)
     assert found.pvalues()[0, 1] == pytest.approx(signs.pvalue, rel=1e-9)
     assert signs.pvalue == pytest.approx(2.0 ** (1 - n_groups), rel=1e-9)
@@ -170,7 +177,7 @@ def test_a_method_without_refits_of_its_own_is_fitted_to_the_items_drawn():
     drawn = np.repeat(np.arange(90), weights[3])
     method = Isotonic().fit(COUNTS[drawn], LABELS[drawn])
     errors = np.abs(method.decide(COUNTS) - LABELS)
-    assert found.new_items.refit_errors[0][3] == errors.mean()
+    assert found.new_items.losses["mae"].of_refits[0][3] == errors.mean()
 
 
 @pytest.mark.soak
@@ -199,15 +206,15 @@ def test_a_difference_reaches_to_what_the_written_models_do_on_their_own_labels(
     rng = np.random.default_rng(6)
     errors, own = (rng.integers(0, 3, size=(2, 50)).astype(float) for _ in range(2))
     refits = rng.normal(1, 0.02, size=(2, 30))
-    given = (errors, errors > 0, refits, refits, np.arange(50))
-    alone, found = NewItems(*given), NewItems(*given, own, own > 0)
+    groups = np.arange(50)
+    alone, found = new_items(errors, refits, groups), new_items(errors, refits, groups, own)
     ends = stats.ttest_1samp(own[0] - own[1], 0).confidence_interval(0.95)
     mean, low, high = alone.difference(0, 1)
     both = (mean, min(low, ends.low), max(high, ends.high))
     assert found.difference(0, 1) == pytest.approx(both)
     for shift in np.linspace(-1, 1, 21):  # significant where the interval says so, and not else
         moved = np.stack([np.zeros(50), np.full(50, shift)])
-        one = NewItems(errors + moved, *given[1:], own + 0.5 * moved, own > 0)
+        one = new_items(errors + moved, refits, groups, own + 0.5 * moved)
         low, high = one.difference(0, 1)[1:]
         assert (one.pvalues()[0, 1] < 0.05) == (low > 0 or high < 0)
 
@@ -223,7 +230,10 @@ def test_models_that_decide_all_items_alike_share_a_rank():
     model = btdagg.calibrate(counts, gold).model
     assert (model.decide(counts) == btdagg.majority_vote(counts)).all()
     found = compare(counts, gold, protocol=CROSS_FITTED)
-    assert found.new_items.errors[0].mean() > found.new_items.errors[1].mean()
+    assert (
+        found.new_items.losses["mae"].of_items[0].mean()
+        > found.new_items.losses["mae"].of_items[1].mean()
+    )
     assert found.mae_ranking.ranks.tolist() == [1, 1]
     assert found.mae_ranking.pvalues[0, 1] == 1
     _, low, high = found.new_items.difference(0, 1)
@@ -306,7 +316,7 @@ def test_intervals_to_the_best_allow_for_the_choice():
     rng = np.random.default_rng(5)
     errors = rng.integers(0, 3, size=(4, 80)).astype(float)
     refits = rng.normal(1, 0.02, size=(4, 30))
-    found = NewItems(errors, errors > 0, refits, refits, np.arange(80))
+    found = new_items(errors, refits, np.arange(80))
     quantile = stats.t.ppf(1 - 0.05 / 3, 79)
     for one, interval in enumerate(found.to_best()):
         low, high = [], []
@@ -322,10 +332,10 @@ def test_intervals_to_the_best_allow_for_the_choice():
     held = []
     for _ in range(600):
         errors = rng.integers(0, 3, size=(4, 40)).astype(float)
-        one = NewItems(errors, errors > 0, np.ones((4, 2)), np.ones((4, 2)), np.arange(40))
+        one = new_items(errors, np.ones((4, 2)), np.arange(40))
         held.append(all(interval.low <= 0 <= interval.high for interval in one.to_best()))
     assert np.mean(held) > 0.95 - 3 * (0.05 * 0.95 / 600) ** 0.5
-    alone = NewItems(errors[:1], errors[:1] > 0, refits[:1], refits[:1], np.arange(40))
+    alone = new_items(errors[:1], refits[:1], np.arange(40))
     assert alone.to_best() == [(0, 0, 0)]
 
 
@@ -406,7 +416,7 @@ def test_refits_of_one_task_decide_another():
         drawn = np.repeat(np.arange(40), times)
         model = btdagg.calibrate(first.evidence.counts[drawn], first.labels[drawn]).model
         errors.append(np.abs(model.decide(second.evidence.counts) - second.labels).mean())
-    np.testing.assert_allclose(found.new_items[0][1].refit_errors[0], errors, atol=0.05)
+    np.testing.assert_allclose(found.new_items[0][1].losses["mae"].of_refits[0], errors, atol=0.05)
     change = found.change_interval("a", "b")
     assert change.mean == pytest.approx(
         found.mae_interval("a", "b").mean - found.mae_interval("b", "b").mean

@@ -152,10 +152,8 @@ CALLS = [
 def test_sweeps_say_what_is_wrong():
     votes, labels = made(templates=("p",))
     votes, labels = read_votes(table(votes)), read_labels(table(labels))
-    with pytest.raises(InputError, match=r"^n_votes is 4, expected a sequence of numbers$"):
+    with pytest.raises(InputError, match=r"^n_votes is 4, expected a sequence of at least one"):
         evaluate(votes, labels, n_votes=4)
-    with pytest.raises(InputError, match=r"^sizes is empty, expected at least one number$"):
-        sweep_calibration(votes, labels, [])
     with pytest.raises(InputError, match=r"^sizes is 0, expected an integer of at least 1$"):
         sweep_calibration(votes, labels, [10, 0])
     with pytest.raises(InputError, match=r"^calibrating on 60 of 60 items leaves none"):

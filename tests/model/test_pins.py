@@ -22,7 +22,7 @@ from btdagg.evaluation import (
     positional_bias,
     sweep_calibration,
 )
-from btdagg.evaluation.summary import averages, lines
+from btdagg.evaluation.scores import averages, lines
 from btdagg.methods import Davidson, MajorityVote, by_name
 from btdagg.paper import (
     ablate,
@@ -50,7 +50,11 @@ def of_comparison(found):
         "n": [found.n_items, found.n_calibration, found.gold_tie_share],
         "mae": {method.name: method.mae.tolist() for method in found.methods},
         "accuracy": {method.name: method.accuracy.tolist() for method in found.methods},
-        "tie_share": {method.name: method.tie_share.tolist() for method in found.methods},
+        "tie_share": {
+            method.name: (m.sum(axis=1)[:, 1] / m.sum(axis=(1, 2))).tolist()
+            for method in found.methods
+            for m in [method.matrices]
+        },
         "constant": {
             method.name: ((method.matrices.sum(axis=1) > 0).sum(axis=1) == 1).tolist()
             for method in found.methods
@@ -60,7 +64,10 @@ def of_comparison(found):
 
 def of_ranking(found):
     return {
-        "pvalues": [found.tested.mae.tolist(), found.tested.accuracy.tolist()],
+        "pvalues": [
+            found.tested.pvalues["mae"].tolist(),
+            found.tested.pvalues["accuracy"].tolist(),
+        ],
         "ranks": [
             ranking.ranks.tolist() for ranking in (found.mae_ranking, found.accuracy_ranking)
         ],

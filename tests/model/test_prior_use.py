@@ -12,8 +12,7 @@ import pytest
 import btdagg
 from btdagg.datasets import simulate
 from btdagg.evaluation import Protocol, RandomSplits, evaluate
-from btdagg.evaluation.items import LabelledItems
-from btdagg.evaluation.parts import Neighbourhood
+from btdagg.evaluation.parts import LabelledItems, Neighbourhood
 from btdagg.methods import Davidson, MajorityVote, Neighbours, Threshold
 from btdagg.model.posterior import refitted
 

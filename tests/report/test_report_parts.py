@@ -25,7 +25,6 @@ from btdagg.paper import ablate, compare_orders
 from btdagg.report import sections
 from btdagg.report.study import Study
 from btdagg.report.tables import answers_table
-from commands import one_line
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning"),
@@ -194,15 +193,6 @@ def test_ties_alone_leave_the_table_of_positional_bias(cli):
     assert "order" in names
     assert {"tables/positional-bias", "tables/orders"} <= stems
     assert "figures/positional-bias" not in stems
-
-
-def test_a_column_that_is_named_like_a_field_is_a_line_and_leaves_no_report(cli, folder):
-    written({"t": 30}).rename({"template": "mae"}).write_csv("votes.csv")
-    assert one_line(*cli(*EVALUATE, "--by", "mae")) == (
-        "column 'mae' has the name of a field of the results, which would be lost; rename the "
-        "column"
-    )
-    assert not (folder / "out").exists()
 
 
 def test_keys_that_would_have_one_name_are_told_apart():

@@ -22,7 +22,7 @@ from btdagg.evaluation import (
 )
 from btdagg.evaluation.cells import MethodScores
 from btdagg.evaluation.intervals import mean_interval
-from btdagg.evaluation.summary import averages, lines
+from btdagg.evaluation.scores import averages, lines
 from btdagg.methods import Davidson, MajorityVote, RoundedMedian
 from btdagg.paper import (
     ablate,
@@ -41,7 +41,6 @@ from btdagg.paper.tables import (
     transfer_table,
 )
 from btdagg.paper.transfer import Transfer
-from btdagg.report.study import Study
 from btdagg.report.style import wrapped
 from btdagg.report.table import Entry, ReportTable
 from btdagg.report.tables import (
@@ -330,40 +329,14 @@ def test_a_task_that_is_called_average_is_not_the_average():
     assert keys == {("average of all", "")}
 
 
-@pytest.mark.parametrize("column", ["method", "rank"])
-def test_a_column_that_is_named_like_a_field_is_refused(simulated, column):
+def test_a_column_that_is_named_like_a_field_is_refused(simulated):
     votes, labels = simulated
-    votes = read_votes(votes.filter({"judge": "j"}).frame.with_columns(pl.lit("x").alias(column)))
+    votes = read_votes(votes.filter({"judge": "j"}).frame.with_columns(pl.lit("x").alias("mae")))
     found = evaluate(
-        votes, labels, by=("task", column), protocol=Protocol(RandomSplits(n_splits=2, share=0.3))
+        votes, labels, by=("task", "mae"), protocol=Protocol(RandomSplits(n_splits=2, share=0.3))
     )
-    message = f"column '{column}' has the name of a field of the results"
-    with pytest.raises(InputError, match=message):
-        Study(votes, labels, by=("task", column))
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match="column 'mae' has the name of a field of the results"):
         lines(found)[0].as_dict(found.by)
-    if column != "rank":
-        with pytest.raises(InputError, match=message):
-            score_tables(found)
-
-
-def test_no_column_can_have_a_name_that_a_table_of_an_evaluation_uses(simulated, evaluation):
-    found = [
-        *score_tables(evaluation, ranked=True),
-        pvalue_table(evaluation),
-        sweep_table(
-            evaluate(
-                *simulated, n_votes=[2], protocol=Protocol(RandomSplits(n_splits=2, share=0.3))
-            )
-        ),
-        sweep_table(
-            sweep_calibration(*simulated, [9], protocol=Protocol(RandomSplits(n_splits=2)))
-        ),
-    ]
-    names = {name for table in found for record in table.records for name in record}
-    for name in names - {"task", "judge"}:
-        with pytest.raises(InputError, match=f"column '{name}' has the name of a field"):
-            Study(*simulated, by=(name,))
 
 
 # The others

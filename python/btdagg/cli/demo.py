@@ -17,7 +17,7 @@ from btdagg.cli.common import Force, Json, at_least, is_given, out, print_json, 
 from btdagg.cli.score_table import evaluation_as_json, print_table
 from btdagg.datasets import REGIMES, Thurstone, simulate, simulated_pairs
 from btdagg.evaluation import Protocol, RandomSplits, Scores, evaluate
-from btdagg.evaluation.summary import averages, lines
+from btdagg.evaluation.scores import averages, lines
 
 _BUDGETS = (4, 8)
 _VOTES, _LABELS = "demo_votes.csv", "demo_labels.csv"

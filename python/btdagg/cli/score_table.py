@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from btdagg.cli.common import note, out
 from btdagg.evaluation import Interval
-from btdagg.evaluation.summary import averages, lines
+from btdagg.evaluation.scores import averages, lines
 from btdagg.report.table import Entry
 from btdagg.report.wording import votes_of
 

@@ -233,7 +233,8 @@ def estimate(
         items = _of_tables(counts, labels, groups, probabilities, by)
         return estimate_items(items, model=model, prior=prior, level=level, seed=seed)
     same_index(counts=counts, labels=labels, groups=groups, probabilities=probabilities, by=by)
-    names, told = [], []
+    names: list[Any] = []
+    told: list[NDArray[np.int64]] = []
     if by is not None:
         names, numbers = _values_of(by, len(labels))  # type: ignore[arg-type]
         told = [numbers]

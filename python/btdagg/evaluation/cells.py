@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from btdagg._core import InputError
 from btdagg._util.display import Drawn
 from btdagg._util.readable import readable
 from btdagg.evaluation.intervals import Interval, mean_interval
+from btdagg.evaluation.protocol import Loss, Score, absolute_error
 from btdagg.evaluation.significance import (
     combine_pvalues,
     holm,
@@ -46,18 +47,20 @@ class MethodScores:
         MAE and accuracy on new items, where the method was cross-fitted.
     n_items : int, optional
         Items, where each was decided in several splits.
+    loss : callable
+        Whose mean is the MAE; see `Protocol`.
     """
 
     name: str
     matrices: NDArray[np.int64]
     of_new_items: tuple[Interval, Interval] | None = None
     n_items: int | None = None
+    loss: Loss = absolute_error
 
     @cached_property
     def mae(self) -> NDArray[np.float64]:
         """Mean absolute error, (n_splits,)."""
-        errors = _absolute_errors(self.matrices.shape[1])
-        return np.asarray((self.matrices * errors).sum(axis=(1, 2)) / self._n_items)
+        return np.asarray((self.matrices * self.losses).sum(axis=(1, 2)) / self._n_items)
 
     @cached_property
     def accuracy(self) -> NDArray[np.float64]:
@@ -65,9 +68,9 @@ class MethodScores:
         return np.asarray(np.trace(self.matrices, axis1=1, axis2=2) / self._n_items)
 
     @property
-    def tie_share(self) -> NDArray[np.float64]:
-        """Share of items decided a tie, (n_splits,)."""
-        return np.asarray(self.matrices[:, :, 1].sum(axis=1) / self._n_items)
+    def losses(self) -> NDArray[Any]:
+        """Loss by gold label (rows) and predicted label (columns)."""
+        return self.loss(*np.indices(self.matrices.shape[1:]))
 
     @property
     def mean_mae(self) -> float:
@@ -124,11 +127,6 @@ class MethodScores:
         return np.asarray(self.matrices.sum(axis=(1, 2)))
 
 
-def _absolute_errors(n_labels: int) -> NDArray[np.int64]:
-    """Absolute error by gold label and predicted label."""
-    return np.abs(np.subtract.outer(np.arange(n_labels), np.arange(n_labels)))
-
-
 @readable
 @dataclass(frozen=True, eq=False)
 class Ranking:
@@ -156,17 +154,16 @@ class Tested(NamedTuple):
     Attributes
     ----------
     test : SplitTest or GroupTest
-    mae, accuracy : (n_splits, m, m) arrays
-        P-values of absolute errors, and of wrong labels.
+    pvalues : dict of str to (n_splits, m, m) array
+        P-values of the losses behind ``"mae"`` and ``"accuracy"``.
     """
 
     test: SplitTest | GroupTest
-    mae: NDArray[np.float64]
-    accuracy: NDArray[np.float64]
+    pvalues: dict[Score, NDArray[np.float64]]
 
-    def ranking(self, losses: list[float], pvalues: NDArray[np.float64]) -> Ranking:
+    def ranking(self, score: Score, losses: list[float]) -> Ranking:
         """Rank methods by their mean losses, of which lower ones are better."""
-        combined = combine_pvalues(pvalues, rule=self.test.rule)
+        combined = combine_pvalues(self.pvalues[score], rule=self.test.rule)
         if self.test.correction == "holm":
             combined = holm(combined)
         ranks = rank_clusters(losses, combined, self.test.tau)
@@ -226,7 +223,7 @@ class Comparison(Drawn):
     @property
     def best_constant(self) -> tuple[int, float]:
         """The label that errs least as the answer to every item, by its place, and its MAE."""
-        errors = self.gold @ _absolute_errors(len(self.gold))
+        errors = self.gold @ self.methods[0].losses
         best = int(errors.argmin())
         return best, float(errors[best])
 
@@ -244,13 +241,13 @@ class Comparison(Drawn):
     def mae_ranking(self) -> Ranking:
         """Methods ranked by mean absolute error."""
         losses = [method.mean_mae for method in self.methods]
-        return self._tested.ranking(losses, self._tested.mae)
+        return self._tested.ranking("mae", losses)
 
     @cached_property
     def accuracy_ranking(self) -> Ranking:
         """Methods ranked by pairwise accuracy."""
         losses = [-method.mean_accuracy for method in self.methods]
-        return self._tested.ranking(losses, self._tested.accuracy)
+        return self._tested.ranking("accuracy", losses)
 
     @property
     def _tested(self) -> Tested:
@@ -305,43 +302,26 @@ class Cell:
 @readable
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Scores of one aggregator at each of k points, split by split.
-
-    Attributes
-    ----------
-    name : str
-        The aggregator.
-    points : tuple of MethodScores
-    """
+    """Scores of one aggregator at each of k points: `mae` and `accuracy` are (k, n_splits)."""
 
     name: str
     points: tuple[MethodScores, ...]
 
     @property
     def mae(self) -> NDArray[np.float64]:
-        """Mean absolute error on the evaluation set: (k, n_splits) array."""
+        """Mean absolute error on the evaluation set of each split."""
         return np.stack([point.mae for point in self.points])
 
     @property
     def accuracy(self) -> NDArray[np.float64]:
-        """Pairwise accuracy on the evaluation set: (k, n_splits) array."""
+        """Pairwise accuracy on the evaluation set of each split."""
         return np.stack([point.accuracy for point in self.points])
-
-    @property
-    def mae_intervals(self) -> tuple[Interval, ...]:
-        """Mean MAE over splits with its 95% interval, at each point."""
-        return tuple(point.mae_interval for point in self.points)
-
-    @property
-    def accuracy_intervals(self) -> tuple[Interval, ...]:
-        """Mean pairwise accuracy over splits with its 95% interval, at each point."""
-        return tuple(point.accuracy_interval for point in self.points)
 
 
 @readable
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """Cells of one key as curves over the number of votes, or of labels.
+    """Cells of one key, over the number of votes or of labels.
 
     Attributes
     ----------

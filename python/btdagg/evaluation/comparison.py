@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypedDict, Unpack, cast
 
@@ -12,9 +13,14 @@ from btdagg._core import InputError
 from btdagg._util.validation import as_integer
 from btdagg.evaluation.cells import Cell
 from btdagg.evaluation.engine import cross_scores, quiet_fit, with_neighbours
-from btdagg.evaluation.items import LabelledItems
-from btdagg.evaluation.parts import Part, neighbourhood, parts_of, require_columns
-from btdagg.evaluation.protocol import CROSS_FITTED, SPLITS, Protocol
+from btdagg.evaluation.parts import (
+    LabelledItems,
+    Part,
+    neighbourhood,
+    parts_of,
+    require_columns,
+)
+from btdagg.evaluation.protocol import CROSS_FITTED, SPLITS, Protocol, RandomSplits
 from btdagg.evaluation.scores import Scores
 from btdagg.methods import Aggregator, Davidson
 from btdagg.methods.base import decisions_of, is_written, needs_of
@@ -198,11 +204,14 @@ def sweep_calibration(
     """
     n_votes = None if n_votes is None else as_integer(n_votes, "n_votes", 1)
     ascending = sorted(_distinct(sizes, "sizes"))
-    nested = options.get("protocol", SPLITS).splitter.nested(ascending)
-    points = [
-        Point(n_votes, size, Protocol(splitter, None))
-        for size, splitter in zip(ascending, nested, strict=True)
-    ]
+    protocol = options.get("protocol", SPLITS).untested
+    splits = protocol.splitter
+    if not isinstance(splits, RandomSplits):
+        splits = RandomSplits(seed=splits.seed)
+    points = []
+    for size in ascending:
+        splitter = replace(splits, share=None, size=size, reserve=ascending[-1])
+        points.append(Point(n_votes, size, replace(protocol, splitter=splitter)))
     return evaluate_at(points, votes, labels, options)
 
 
@@ -324,10 +333,9 @@ def numbers_of_votes(n_votes: Sequence[int] | None) -> list[int | None]:
 
 def _distinct(numbers: Sequence[int], name: str) -> list[int]:
     """Return the different numbers of a sequence of positive ones, of which there has to be one."""
-    if not isinstance(numbers, Iterable) or isinstance(numbers, str):
-        raise InputError(f"{name} is {numbers!r}, expected a sequence of numbers")
-    if not len(numbers):
-        raise InputError(f"{name} is empty, expected at least one number")
+    if not isinstance(numbers, Iterable) or isinstance(numbers, str) or not len(numbers):
+        expected = "a sequence of at least one number"
+        raise InputError(argument=name, came=numbers, expected=expected)
     return list(dict.fromkeys(as_integer(number, name, 1) for number in numbers))
 
 

@@ -11,9 +11,8 @@ import numpy as np
 
 from btdagg._util.validation import as_groups, as_labels, same_length
 from btdagg.evaluation.cells import Comparison, MethodScores, Tested
-from btdagg.evaluation.new_items import NewItems
-from btdagg.evaluation.protocol import GroupTest
-from btdagg.evaluation.splitters import CrossFit, RandomSplits
+from btdagg.evaluation.new_items import Losses, NewItems
+from btdagg.evaluation.protocol import CrossFit, GroupTest, RandomSplits
 from btdagg.methods import Aggregator, MajorityVote
 from btdagg.methods.base import Refittable, is_written, needs_of
 from btdagg.model.calibration_set import CalibrationWarning
@@ -21,18 +20,14 @@ from btdagg.model.calibration_set import CalibrationWarning
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from btdagg.evaluation.items import LabelledItems
-    from btdagg.evaluation.parts import Neighbourhood
-    from btdagg.evaluation.protocol import Protocol
+    from btdagg.evaluation.parts import LabelledItems, Neighbourhood
+    from btdagg.evaluation.protocol import Protocol, Score
     from btdagg.methods import Neighbours
     from btdagg.model.prior import Prior
     from btdagg.votes.evidence import Evidence
 
 Fitted = TypeVar("Fitted", bound=Aggregator)
 _Refits: TypeAlias = "Callable[[LabelledItems], NDArray[np.int8]]"
-
-_LABELS = np.array([-1, 0, 1])
-"""What is decided, in label order. Scores know labels by their places alone."""
 
 
 def cross_scores(
@@ -48,23 +43,10 @@ def cross_scores(
 
     In split k every part has a calibration and an evaluation set of its own.
 
-    Parameters
-    ----------
-    parts : sequence of LabelledItems
-        One, unless calibrations are to be used elsewhere.
-    methods : sequence of Aggregator
-    protocol : Protocol
-    observe : callable, optional
-        Called with the aggregators fitted to each part in each split.
-    progress : callable, optional
-        Called after each split.
-    neighbourhoods : sequence of Neighbourhood, optional
-        Of each part, for the methods that want neighbours.
-
-    Returns
-    -------
-    list of lists of Comparison
-        By the part that was calibrated on, and the part that was decided.
+    There is one part, unless calibrations are to be used elsewhere; comparisons are by the part
+    that was calibrated on, and the part that was decided. `observe` is called with the aggregators
+    fitted to each part in each split, and `progress` after each split. Methods that need neighbours
+    get them from the `neighbourhoods` of the parts.
     """
     decisions: list[list[list[_SplitDecisions]]] = [[[] for _ in parts] for _ in parts]
     by_name = not isinstance(protocol.splitter, RandomSplits)  # the paper's go by the rows
@@ -110,7 +92,9 @@ def cross_scores(
         refits = [_refitted(method, source, weights) for method in refitted]
         compared.append(
             [
-                _counted(part, methods, protocol, decided, _new_items(part, refits, decided))
+                _counted(
+                    part, methods, protocol, decided, _new_items(part, refits, decided, protocol)
+                )
                 for part, decided in zip(parts, row, strict=True)
             ]
         )
@@ -118,7 +102,7 @@ def cross_scores(
 
 
 def with_neighbours(methods: Sequence[Aggregator], prior: Prior | None) -> list[Aggregator]:
-    """Return the methods, of which those that want neighbours have them."""
+    """Return the methods, of which those that need neighbours have them."""
     return [
         cast("Neighbours", method).among(prior)
         if prior is not None and needs_of(method).neighbours
@@ -160,33 +144,37 @@ def _counted(
 ) -> Comparison:
     """Compare what the methods decided of a part with its gold labels, and with one another."""
     gold = [part.labels[split.items] for split in decided]
-    k = len(_LABELS)
+    labels, k = np.array(protocol.labels), len(protocol.labels)
     matrices = np.empty((len(methods), len(decided), k, k), dtype=np.int64)
-    for number, (split, labels) in enumerate(zip(decided, gold, strict=True)):
-        codes = k * np.searchsorted(_LABELS, labels) + np.searchsorted(_LABELS, split.labels)
+    for number, (split, own) in enumerate(zip(decided, gold, strict=True)):
+        codes = k * np.searchsorted(labels, own) + np.searchsorted(labels, split.labels)
         for place, of_method in enumerate(codes):
             matrices[place, number] = np.bincount(of_method, minlength=k * k).reshape(k, k)
     tested = None
     if isinstance(protocol.test, GroupTest):
         assert new_items is not None  # as the protocol has seen to
-        pvalues = tuple(new_items.pvalues(score)[None] for score in ("mae", "accuracy"))
-        tested = Tested(protocol.test, *pvalues)
+        tested = Tested(
+            protocol.test, {score: new_items.pvalues(score)[None] for score in protocol.losses}
+        )
     elif protocol.test is not None:
-        losses = [np.abs(split.labels - own) for split, own in zip(decided, gold, strict=True)]
         shared = None
         if part.groups is not None:
             group = as_groups(part.groups, "items", len(part))
             shared = [group[split.items] for split in decided]
-        pvalues = protocol.test.pvalues(losses, shared, protocol.splitter.seed)
-        tested = Tested(protocol.test, *pvalues)
+        pvalues = {}
+        for score, loss in protocol.losses.items():
+            losses = [loss(own, split.labels) for split, own in zip(decided, gold, strict=True)]
+            pvalues[score] = protocol.test.pvalues(losses, shared, protocol.splitter.seed)
+        tested = Tested(protocol.test, pvalues)
     scores = [
-        MethodScores(method.name, of_method)
-        if new_items is None
-        else MethodScores(
+        MethodScores(
             method.name,
             of_method,
-            (new_items.interval(place), new_items.interval(place, "accuracy")),
-            len(part),
+            None
+            if new_items is None
+            else (new_items.interval(place), new_items.interval(place, "accuracy")),
+            None if new_items is None else len(part),
+            protocol.loss,
         )
         for place, (method, of_method) in enumerate(zip(methods, matrices, strict=True))
     ]
@@ -203,28 +191,28 @@ def _counted(
 
 
 def _new_items(
-    part: LabelledItems, refits: Sequence[_Refits], decided: Sequence[_SplitDecisions]
+    part: LabelledItems,
+    refits: Sequence[_Refits],
+    decided: Sequence[_SplitDecisions],
+    protocol: Protocol,
 ) -> NewItems:
     """Gather the losses of every item, and those of models fitted to resampled groups."""
-    errors = np.zeros((len(refits), len(part)))
-    wrong, n_decided = np.zeros_like(errors), np.zeros(len(part))
-    for split in decided:
-        off = np.abs(split.labels - part.labels[split.items])
-        errors[:, split.items] += off
-        wrong[:, split.items] += off > 0
-        n_decided[split.items] += 1
-    off = np.abs(np.stack([decide(part) for decide in refits]) - part.labels)
-    own, of_refits = off[:, 0].astype(np.float64), off[:, 1:]  # the written models are first
-    return NewItems(
-        errors / n_decided,
-        wrong / n_decided,
-        of_refits.mean(axis=2),
-        (of_refits > 0).mean(axis=2),
-        part.units,
-        own,
-        np.minimum(own, 1.0),
-        float(np.ptp(_LABELS)),
-    )
+    by_refits = np.stack([decide(part) for decide in refits])
+    labels = np.array(protocol.labels)
+    losses: dict[Score, Losses] = {}
+    for score, loss in protocol.losses.items():
+        total, n_decided = np.zeros((len(refits), len(part))), np.zeros(len(part))
+        for split in decided:
+            total[:, split.items] += loss(part.labels[split.items], split.labels)
+            n_decided[split.items] += 1
+        of_refits = loss(part.labels, by_refits)
+        losses[score] = Losses(
+            total / n_decided,
+            of_refits[:, 1:].mean(axis=2),
+            of_refits[:, 0].astype(np.float64),  # the written models are first
+            float(loss(labels[:, None], labels).max()),
+        )
+    return NewItems(losses, part.units)
 
 
 def _refitted(

@@ -2,22 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from scipy import stats
 
 from btdagg._util.readable import readable
 from btdagg.evaluation.intervals import Interval
+from btdagg.evaluation.protocol import Score
 from btdagg.evaluation.significance import ROUNDING, t_pvalues
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-Score: TypeAlias = Literal["mae", "accuracy"]
-
 _LEVEL = 0.95
+
+
+@readable
+class Losses(NamedTuple):
+    """Losses behind one score.
+
+    Attributes
+    ----------
+    of_items : (m, n) array
+        Loss of each of m methods on each of n items, averaged over the repetitions. The models that
+        decide an item were fitted without its group.
+    of_refits : (m, n_refits) array
+        Means over all items for models fitted to resampled groups.
+    own : (m, n) array, optional
+        Losses of the models that are fitted to all items, which are the ones that are written.
+    worst : float
+        The largest loss that there can be.
+    """
+
+    of_items: NDArray[np.float64]
+    of_refits: NDArray[np.float64]
+    own: NDArray[np.float64] | None = None
+    worst: float = 1.0
 
 
 @readable
@@ -27,19 +51,10 @@ class NewItems:
 
     Attributes
     ----------
-    errors : (m, n) array
-        Absolute error of each of m methods on each of n items, averaged over the repetitions. The
-        models that decide an item were fitted without its group.
-    wrong : (m, n) array
-        Share of the repetitions in which the item got a wrong label.
-    refit_errors, refit_wrong : (m, n_refits) arrays
-        Means over all items for models fitted to resampled groups.
+    losses : mapping of str to Losses
+        Those behind ``"mae"`` and ``"accuracy"``.
     groups : (n,) array
         Group of each item, as a number from 0.
-    own_errors, own_wrong : (m, n) arrays, optional
-        Losses of the models that are fitted to all items, which are the ones that are written.
-    worst : float
-        The largest absolute error that there can be.
 
     Notes
     -----
@@ -65,27 +80,25 @@ class NewItems:
     decisions that jump.
     """
 
-    errors: NDArray[np.float64]
-    wrong: NDArray[np.float64]
-    refit_errors: NDArray[np.float64]
-    refit_wrong: NDArray[np.float64]
+    losses: Mapping[Score, Losses]
     groups: NDArray[np.int64]
-    own_errors: NDArray[np.float64] | None = None
-    own_wrong: NDArray[np.float64] | None = None
-    worst: float = 2.0
 
     @cached_property
     def n_groups(self) -> int:
         """Number of groups."""
         return int(self.groups.max()) + 1
 
+    @property
+    def n_methods(self) -> int:
+        """Number of methods."""
+        return len(self.losses["mae"].of_items)
+
     def interval(self, method: int, score: Score = "mae") -> Interval:
         """Mean absolute error or accuracy of a method, by its number, with its 95% interval."""
-        losses, refits, _ = self._losses(score)
-        mean, error = self._standard_error(losses[method], refits[method])
+        losses = self.losses[score]
+        mean, error = self._standard_error(losses.of_items[method], losses.of_refits[method])
         half = self._t * error
-        worst = self.worst if score == "mae" else 1.0
-        interval = Interval(mean, max(mean - half, 0.0), min(mean + half, worst))
+        interval = Interval(mean, max(mean - half, 0.0), min(mean + half, losses.worst))
         return Interval(*(1 - end for end in _turned(interval))) if score != "mae" else interval
 
     def difference(self, method: int, other: int, score: Score = "mae") -> Interval:
@@ -94,10 +107,13 @@ class NewItems:
 
     def beside(self, other: NewItems) -> NewItems:
         """Return these methods and others, of which each has losses of the same items."""
-        names = ("errors", "wrong", "refit_errors", "refit_wrong")
-        both = [np.concatenate([getattr(self, name), getattr(other, name)]) for name in names]
-        errors, wrong, refit_errors, refit_wrong = both
-        return NewItems(errors, wrong, refit_errors, refit_wrong, self.groups, worst=self.worst)
+        both: dict[Score, Losses] = {}
+        for score, own in self.losses.items():
+            others = other.losses[score]
+            of_items = np.concatenate([own.of_items, others.of_items])
+            of_refits = np.concatenate([own.of_refits, others.of_refits])
+            both[score] = Losses(of_items, of_refits, None, own.worst)
+        return NewItems(both, self.groups)
 
     def to_best(self, score: Score = "mae") -> list[Interval]:
         """Score of each method less the best of the others, with intervals that hold together.
@@ -111,9 +127,7 @@ class NewItems:
         Annals of Statistics 12 (1984); one-sided quantiles after Bonferroni, since the differences
         depend on each other in any way.
         """
-        from scipy import stats
-
-        m = len(self.errors)
+        m = self.n_methods
         if m < 2:
             return [Interval(0.0, 0.0, 0.0)] * m
         quantile = float(stats.t.ppf(1 - (1 - _LEVEL) / (m - 1), self.n_groups - 1))
@@ -127,7 +141,7 @@ class NewItems:
 
     def pvalues(self, score: Score = "mae") -> NDArray[np.float64]:
         """P-values of every two methods, (m, m): the test that the intervals of differences are."""
-        m = len(self.errors)
+        m = self.n_methods
         pvalues = np.ones((m, m))
         for method in range(m):
             for other in range(method):
@@ -140,23 +154,13 @@ class NewItems:
 
     @cached_property
     def _t(self) -> float:
-        from scipy import stats
-
         return float(stats.t.ppf((1 + _LEVEL) / 2, self.n_groups - 1))
-
-    def _losses(
-        self, score: Score
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64] | None]:
-        """Losses by item, mean losses of refits, and the written models' own losses."""
-        if score == "mae":
-            return self.errors, self.refit_errors, self.own_errors
-        return self.wrong, self.refit_wrong, self.own_wrong
 
     def _means_and_errors(self, method: int, other: int, score: Score) -> list[tuple[float, float]]:
         """Mean difference and its standard error: of cross-fitted losses, and of the own ones."""
-        losses, refits, own = self._losses(score)
-        of_refits = refits[method] - refits[other]
-        pairs = [self._standard_error(losses[method] - losses[other], of_refits)]
+        of_items, of_refits, own, _ = self.losses[score]
+        refits = of_refits[method] - of_refits[other]
+        pairs = [self._standard_error(of_items[method] - of_items[other], refits)]
         if own is not None:
             pairs.append(self._standard_error(own[method] - own[other], np.zeros(2)))
         return pairs
@@ -164,7 +168,7 @@ class NewItems:
     def _difference(self, method: int, other: int, score: Score, quantile: float) -> Interval:
         """Mean difference of cross-fitted losses, and the ends of its interval."""
         pairs = self._means_and_errors(method, other, score)
-        worst = self.worst if score == "mae" else 1.0
+        worst = self.losses[score].worst
         lows, highs = zip(*(self._ends(*pair, quantile, worst) for pair in pairs), strict=True)
         return Interval(pairs[0][0], min(lows), max(highs))
 

@@ -11,10 +11,8 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg._util.readable import readable
 from btdagg.evaluation.comparison import Options, Point, Start, evaluate_at, numbers_of_votes
-from btdagg.evaluation.items import LabelledItems
-from btdagg.evaluation.parts import USUAL, Part
-from btdagg.evaluation.protocol import GroupTest, Protocol
-from btdagg.evaluation.splitters import CrossFit
+from btdagg.evaluation.parts import USUAL, LabelledItems, Part
+from btdagg.evaluation.protocol import CrossFit, GroupTest, Protocol
 from btdagg.methods import Aggregator, Davidson, MajorityVote, Panel
 from btdagg.methods.panel import OneJudge
 from btdagg.votes import Labels, Votes

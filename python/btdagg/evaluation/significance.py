@@ -249,10 +249,9 @@ def combine_pvalues(pvalues: ArrayLike, *, rule: Rule = "twice-median") -> NDArr
     p-values via averaging, Biometrika 107 (2020).
     """
     if rule not in get_args(Rule):
-        raise InputError(f"rule is {rule!r}, expected one of {', '.join(get_args(Rule))}")
+        expected = f"one of {', '.join(get_args(Rule))}"
+        raise InputError(argument="rule", came=rule, expected=expected)
     array = as_probabilities(pvalues, "pvalues")
-    if not array.ndim:
-        raise InputError(f"pvalues is {array}, expected an array with a p-value of each split")
     if len(array) == 1:
         return np.array(array[0])
     if rule == "mean":
@@ -287,11 +286,10 @@ def holm(pvalues: ArrayLike) -> NDArray[np.float64]:
         corrected = np.empty_like(array)
         corrected[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
         return corrected
-    matrix = _symmetric(array)
-    above = np.triu_indices(len(matrix), 1)
-    corrected = np.ones_like(matrix)
-    if len(matrix) > 1:
-        corrected[above] = corrected.T[above] = holm(matrix[above])
+    above = np.triu_indices(len(array), 1)
+    corrected = np.ones_like(array)
+    if len(array) > 1:
+        corrected[above] = corrected.T[above] = holm(array[above])
     return corrected
 
 
@@ -379,22 +377,8 @@ def _significant(
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Scores, and which pairs of methods differ significantly."""
     mean = as_losses(scores, "scores", "(methods,)")
-    if not np.isfinite(mean).all():
-        row = int(np.argmin(np.isfinite(mean)))
-        raise InputError(f"scores[{row}] is {mean[row]}, expected a finite number")
-    matrix = _symmetric(as_probabilities(pvalues, "pvalues"))
-    same_length("pvalues", len(matrix), "scores", len(mean))
+    matrix = as_probabilities(pvalues, "pvalues")
+    if matrix.shape != (len(mean), len(mean)):
+        expected = f"a symmetric matrix of the {len(mean)} methods"
+        raise InputError(argument="pvalues", came=matrix.shape, expected=expected)
     return mean, matrix < as_level(tau, "tau")
-
-
-def _symmetric(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Check that p-values are a symmetric matrix."""
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise InputError(f"pvalues has shape {matrix.shape}, expected (methods, methods)")
-    if (matrix != matrix.T).any():
-        row, column = np.argwhere(matrix != matrix.T)[0]
-        raise InputError(
-            f"pvalues[{row}, {column}] is {matrix[row, column]} and pvalues[{column}, {row}] is "
-            f"{matrix[column, row]}, expected them equal"
-        )
-    return matrix

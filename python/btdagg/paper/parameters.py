@@ -12,7 +12,7 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg._util.readable import readable
 from btdagg.evaluation.engine import cross_scores
-from btdagg.evaluation.items import LabelledItems
+from btdagg.evaluation.parts import LabelledItems
 from btdagg.evaluation.protocol import FEW_SPLITS, Protocol
 from btdagg.methods import Aggregator, Davidson
 from btdagg.methods.majority import majority_vote

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from btdagg._core import InputError
-from btdagg.evaluation.protocol import Protocol
-from btdagg.evaluation.splitters import CrossFit
+from btdagg.evaluation.protocol import Protocol, RandomSplits
 from btdagg.methods import Davidson
 from btdagg.paper import figures, tables
 from btdagg.paper.conditions import ablate, compare_orders
@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 
 
 def _spread(study: Study, report: ReportFolder) -> None:
-    if isinstance(study.protocol.splitter, CrossFit):
+    splitter = study.protocol.splitter
+    if not isinstance(splitter, RandomSplits):
         raise InputError("this needs random splits")
-    few = Protocol(study.protocol.splitter.times(20), None)
+    few = Protocol(replace(splitter, n_splits=20), None)
     fitted = {}
     for name, items in study.items.items():
         with report.skipping(name):

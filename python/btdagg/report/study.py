@@ -13,10 +13,8 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg._util.readable import readable
 from btdagg.evaluation.comparison import numbers_of_votes
-from btdagg.evaluation.items import LabelledItems
-from btdagg.evaluation.parts import Key, Part, grouping, labelled_parts, names_of
+from btdagg.evaluation.parts import Key, LabelledItems, Part, grouping, labelled_parts, names_of
 from btdagg.evaluation.protocol import CROSS_FITTED, Protocol
-from btdagg.evaluation.summary import refuse_fields
 from btdagg.methods import Aggregator
 from btdagg.methods.base import needs_of
 from btdagg.methods.registry import aggregators_or_usual
@@ -82,9 +80,6 @@ class Study:
     neighbours: Votes | None = None
     progress: Progress = silent
     scores: Scores | None = None
-
-    def __post_init__(self) -> None:
-        refuse_fields((*(self.by or ()), *self.varied))
 
     @property
     def methods(self) -> tuple[Aggregator, ...]:

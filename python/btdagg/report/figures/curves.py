@@ -110,7 +110,9 @@ def _lines(axis: Axes, sweep: Sweep, score: str, styles: Mapping[str, MethodStyl
         style = styles[curve.name]
         # Where markers coincide those below show around those above.
         size = 6.5 - 2.5 * place / max(1, len(sweep.curves) - 1)
-        means, low, high = zip(*getattr(curve, f"{score}_intervals"), strict=True)
+        means, low, high = zip(
+            *(getattr(point, f"{score}_interval") for point in curve.points), strict=True
+        )
         axis.plot(
             sweep.points,
             means,

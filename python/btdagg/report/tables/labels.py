@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from btdagg.evaluation.summary import record, spread
+from btdagg.evaluation.scores import record, spread
 from btdagg.report.table import Entry, ReportTable, Row
 from btdagg.report.tables.scores import where
 from btdagg.report.wording import (

@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from btdagg._core import InputError
-from btdagg.evaluation.summary import (
+from btdagg.evaluation.scores import (
     average,
     averages,
     lines,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from btdagg.evaluation import Scores
     from btdagg.evaluation.cells import Cell
     from btdagg.evaluation.parts import Key
-    from btdagg.evaluation.summary import Line
+    from btdagg.evaluation.scores import Line
 
 LOWER_IS_BETTER = "Mean absolute error, lower is better"
 
