@@ -1,7 +1,4 @@
-"""Labelled counts, one row for all items that have the same counts and label.
-
-It is what a database or another machine tells of any number of items, which themselves stay there.
-"""
+"""Labelled counts, one row for all items that have the same counts and label, as a database has."""
 
 from __future__ import annotations
 
@@ -79,15 +76,6 @@ def read_histogram(source: Source, *, columns: Mapping[str, str] | None = None) 
         without one) and `number`; optional are `task` and `judge`. Equal rows add up.
     columns : mapping of str to str, optional
         Names of columns in the source by the names above, such as ``{"number": "n"}``.
-
-    Returns
-    -------
-    Histogram
-
-    Raises
-    ------
-    InputError
-        If the source cannot be read, or a value is not of its column's kind.
 
     Examples
     --------

@@ -21,24 +21,20 @@ if TYPE_CHECKING:
 @readable
 @dataclass(frozen=True, eq=False)
 class LabelledCounts:
-    """Counts of the items that have both votes and a label, all in the same order.
+    """Counts of the items that have both votes and a label, in the order of the votes.
 
     Attributes
     ----------
     ids : (n,) array of int64, or of object holding str
-        The items, in the order of the votes.
     counts : (n, 3) array
         Votes per item in label order: minus, tie, plus; of the type that was given.
     rows : (n,) array
         Row of each item in the input.
     labels : (n,) array of int8
-        Labels -1, 0, 1.
     groups : (n,) array of object holding str, or None
         Group of each item, if the labels have groups.
-    n_unlabelled : int
-        Number of items left out because they have votes but no label.
-    n_without_votes : int
-        Number of labels left out because their item has no votes.
+    n_unlabelled, n_without_votes : int
+        Numbers of items left out because they have no label, and of labels without votes.
     remarks : tuple of str
         On how many of the items raters disagree, and what their label is.
     """
@@ -64,11 +60,10 @@ class JoinedItems:
     counts : (n, ...) array or Evidence
         As they were counted.
     shares : (n, 3) array of float64
-        Shares of the raters of an item that gave each label, in label order: of one rater 0 and 1;
-        NaN where there is no label.
+        Shares of an item's raters that gave each label, in label order; NaN without a label.
     told : polars.DataFrame
-        The columns of the labels, such as `label`, `group` and `probability`; nulls of items that
-        the labels do not name. An item without a label may have a group.
+        The columns of the labels, such as `label`, `group` and `probability`; null where the labels
+        do not name the item.
     n_without_votes : int
         Number of labels, of the tasks of the votes, whose item has no votes.
     """
@@ -110,13 +105,7 @@ def join(votes: Table | None, labels: Labels, counted: tuple[NDArray[Any], Any])
         Where they have tasks, items are joined with the labels of these tasks.
     labels : Labels
     counted : tuple of (ids, counts)
-        What `Votes.counts`, `Votes.evidence` or `panel_counts` return of the votes: (n,) ids and
-        anything of n rows.
-
-    Raises
-    ------
-    InputError
-        If an item is there twice.
+        As `Votes.counts`, `Votes.evidence` or `panel_counts` return them.
 
     Examples
     --------

@@ -41,8 +41,6 @@ class Labels(Table):
     frame : polars.DataFrame
         The items that have a label. Columns `item` (text or Int64) and `label` (Int8); where the
         source has them `group` and `task` (text); and every other column as it came.
-    source : str
-        Name of these labels in errors.
     unlabelled : polars.DataFrame
         The same columns of the items that have none.
     """
@@ -103,10 +101,6 @@ def read_labels(source: Source, *, columns: Mapping[str, str] | None = None) -> 
         its first row.
     columns : mapping of str to str, optional
         Names of columns in the source by the names above, such as ``{"label": "gold"}``.
-
-    Returns
-    -------
-    Labels
 
     Raises
     ------

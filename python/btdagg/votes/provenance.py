@@ -40,11 +40,6 @@ class Provenance:
         Where the votes come from, as in their columns; stored as tuples of str. Numbers are
         normalized: 0.5 and ``"0.50"`` are the same temperature.
 
-    Raises
-    ------
-    InputError
-        If a number is not an integer of at least 0, or a value is neither text nor number.
-
     Examples
     --------
     >>> provenance = Provenance(n_votes=2, judge="gpt-5.4", temperature=0.5)
@@ -109,10 +104,8 @@ class Provenance:
         Parameters
         ----------
         counts : (n, 3) array of integers
-            The items.
         votes : Votes, optional
             The votes of these items, whose judge, template, temperature and task are compared.
-            Missing votes are no difference.
         n_votes : int, optional
             Number of votes used per item, if not all.
         fewer : bool

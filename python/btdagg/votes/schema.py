@@ -28,11 +28,10 @@ class Parser(NamedTuple):
     plain : expression
         Its values, where `is_plain` holds in every row.
     is_plain : expression
-        Whether `plain` is the value of a row.
     value : expression
         Its values, where it does not.
     checks : sequence of (expression, str)
-        Which rows are bad then, and what is wanted of them.
+        Which rows are bad then, and what is expected of them.
     """
 
     plain: pl.Expr
@@ -87,7 +86,7 @@ def checked(table: Table, kinds: Mapping[str, Kind]) -> list[pl.Expr]:
 
 
 def all_plain(parsers: Mapping[str, Parser]) -> list[pl.Expr]:
-    """Return, by column, whether all of its rows are as they are wanted."""
+    """Return, by column, whether all of its rows are plain."""
     return [parser.is_plain.all().alias(name) for name, parser in parsers.items()]
 
 

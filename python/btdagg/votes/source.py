@@ -62,12 +62,11 @@ def read_table(
     ----------
     source : path, list of paths, data frame, mapping of column to values, list of rows, or Table
         A path ends in .csv, .tsv, .jsonl or .ndjson, each optionally followed by .gz, or in
-        .parquet. Several Parquet files with the same columns make one table: a list, a folder, or a
-        pattern such as ``votes/*.parquet``; they are read block by block when something is
-        computed. ``-`` is standard input, whose format its first bytes tell. A vote store is an
-        SQLite file, or the URL of a database. A data frame is any that narwhals supports (pandas,
-        polars, PyArrow, DuckDB, also lazy), a data set of Hugging Face, or an Arrow stream.
-        Blank lines of .csv and .tsv files are skipped, but messages count them as rows.
+        .parquet. Parquet files with the same columns make one table, as a list, a folder or a
+        pattern such as ``votes/*.parquet``, and are read when something is computed. ``-`` is
+        standard input. A vote store is an SQLite file, or the URL of a database. A data frame is
+        any that narwhals supports (pandas, polars, PyArrow, DuckDB, also lazy), a data set of
+        Hugging Face, or an Arrow stream. Messages count blank lines of .csv and .tsv files as rows.
     required : sequence of str
         Names of columns, lower-case. Without `item`, a column `id` or `item_id` is used.
     columns : mapping of str to str, optional
@@ -85,8 +84,6 @@ def read_table(
     ------
     InputError
         If the source cannot be read, has no rows, or lacks a column.
-    MissingExtraError
-        If polars or narwhals is not installed.
     """
     table = source if isinstance(source, Table) else _read(source, name)
     table = _renamed(table, columns)
@@ -373,9 +370,9 @@ def _jsonl_by_engine(lines: bytes) -> pl.DataFrame | None:
     """Columns of JSON lines that are as regular as machines write them; None for any others.
 
     The engine skips blank lines, goes by the columns of the first rows, takes the first of two
-    equal keys, reads half of a surrogate pair as NUL and gives a number among texts another
-    spelling. None of that is there where no character is escaped, there is a colon for every value
-    and for no more, and there are two quotes for every key and every text.
+    equal keys, reads half of a surrogate pair as NUL and respells a number among texts. None of
+    that occurs where nothing is escaped, each value has its colon, and each key and text two
+    quotes.
     """
     import polars as pl
 

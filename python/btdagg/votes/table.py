@@ -111,8 +111,8 @@ class Table:
         Parameters
         ----------
         where : mapping of column name, in any case, to a value, or to several in a list or set
-            Values are compared as text: 0.0 and ``"0.0"`` match the same rows, in columns of
-            numbers and of text. An empty text matches null.
+            Values are compared as text: 0.0 and ``"0.0"`` match the same rows. An empty text
+            matches null.
 
         Raises
         ------

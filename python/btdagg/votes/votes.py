@@ -66,7 +66,7 @@ _WITHOUT_VOTES = ("greedy", "few_shot")  # decided by calls of their own, not on
 class Votes(Table, CountsItself):
     """Votes on items: one row per vote, or one row per item with counts of its votes.
 
-    Arrays of counts can be had from them, and whoever takes counts takes them as well.
+    Whatever takes counts takes them as well.
 
     Attributes
     ----------
@@ -163,7 +163,7 @@ class Votes(Table, CountsItself):
         Raises
         ------
         InputError
-            If `n_votes` is not positive, or is given for counts, or an item is in two tasks.
+            If `n_votes` is not positive, or the rows are counts; if an item is in two tasks.
         """
         rows = self.tally(n_votes)
         return ids_of(rows["item"]), counts_of(rows)
@@ -182,26 +182,17 @@ class Votes(Table, CountsItself):
         n_votes : int, optional
             Count only the first so many votes of each item; see `counts`.
         confidence : str, optional
-            Column of the confidences of votes, numbers of at least 0; by default `confidence`, if
-            it is there, whose numbers are at most 1. Bad values in the default column are an error
-            only for methods that use confidences.
+            Column of the confidences of votes, numbers of at least 0; by default `confidence`, from
+            0 to 1, whose bad values are an error only for methods that use confidences.
         decisions : sequence of str
-            Columns of decisions made elsewhere, such as by a generative aggregator: words of a
-            vote, the same in all rows of an item, or empty. With `n_votes` the column ``gsa_4``
-            holds the decisions of ``gsa`` on four votes.
+            Columns of decisions made elsewhere, such as by a generative aggregator: a vote or
+            nothing, the same in all rows of an item. With `n_votes` the column ``gsa_4`` holds the
+            decisions of ``gsa`` on four votes.
 
         Returns
         -------
         ids : (n,) array
-            As of `counts`.
         evidence : Evidence
-            Decisions go by the names given, without the number of votes.
-
-        Raises
-        ------
-        InputError
-            If there is no such column, a value of it is bad, or two rows of an item hold different
-            decisions; and where `counts` does.
         """
         self.refuse_of_counts(confidence=confidence)
         data, no_confidences, column = self.data.lazy(), "", confidence
@@ -334,9 +325,8 @@ def read_votes(
     Raises
     ------
     InputError
-        If the source cannot be read; if a value is not of its column's kind (the message has the
-        row, the column, the value and what is expected); if one sample has two different votes; if
-        counts have an item (of one task and judge) twice.
+        If the source cannot be read, a value is not of its column's kind, one sample has two
+        different votes, or counts have an item (of one task and judge) twice.
 
     Notes
     -----
@@ -382,10 +372,10 @@ def _votes_of(table: Table) -> Votes:
 
 
 def _summed(table: Table) -> Votes | None:
-    """Sum up files as they are checked; None if a value is not as it is wanted.
+    """Sum up files as they are checked; None if a value has to be parsed.
 
-    Most of the time goes into reading and grouping the rows. An id or a name is looked at once for
-    each group, instead of once for each row.
+    Most of the time goes into reading and grouping the rows, so an id or a name is looked at once
+    for each group instead of once for each row.
     """
     import polars as pl
 
@@ -410,11 +400,10 @@ def _summed(table: Table) -> Votes | None:
 
 
 def _with_sums(votes: Votes) -> Votes:
-    """Sum up the votes by their key; samples of a group set bits of one word.
+    """Sum up the votes by their key while they are read.
 
-    Votes are summed while they are read: most of the time goes into grouping rows by text. So a
-    column that is the same in all rows is not grouped by, and repeats are found by a sum of powers
-    of two instead of grouping by sample.
+    Most of the time goes into grouping rows by text. So a column that is the same in all rows is
+    not grouped by, and repeated samples are found by the bits of one word instead of grouping.
     """
     import polars as pl
 
@@ -465,9 +454,8 @@ def _counts_of(table: Table) -> Votes:
 def _without_repeats(votes: Votes) -> Votes:
     """Leave out repeated samples, and refuse those whose votes differ.
 
-    No two samples of an item are alike where as many bits are set as there are samples. Only the
-    others are looked at closely. Samples from 63 on share bits with those below, so that more are
-    looked at than are repeated.
+    Where as many bits are set as there are samples, no two are alike: only the other groups are
+    looked at. Samples from 63 on share bits with those below, so some are looked at in vain.
     """
     import polars as pl
 

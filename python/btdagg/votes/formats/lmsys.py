@@ -1,16 +1,148 @@
-"""Pairs of LMSYS: votes of people in the arena, MT-Bench's human judgments, human preferences."""
+"""What LMSYS publishes: judgments of MT-Bench (FastChat) and Arena-Hard, and votes of people."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
 import polars as pl
 
+from btdagg.judge.answers import AnswerFormat, parse_verdict, vote_of
 from btdagg.votes import schema
 from btdagg.votes.formats.content import Content, Format, ImportOptions
-from btdagg.votes.formats.rows import HUMAN
+from btdagg.votes.formats.rows import HUMAN, votes_of_scores
 from btdagg.votes.schema import parse
 from btdagg.votes.source import ITEM_NAMES
 from btdagg.votes.table import Table, as_text, refuse
 from btdagg.votes.words import VOTE, as_words, voted
+
+# MT-Bench
+
+_GAME_WINNERS = {"model_1": 1, "model_2": -1, "tie": 0, "error": None}
+_NO_ANSWER = "$ERROR$"  # what FastChat keeps in place of an answer
+_TAGS = AnswerFormat(tie="C")
+
+
+def _has_games(content: Content) -> bool:
+    return {"question_id", "model_1", "model_2", "g1_winner"} <= content.columns
+
+
+def _has_scores(content: Content) -> bool:
+    return {"question_id", "model", "judge", "score", "judgment"} <= content.columns
+
+
+def _read_games(content: Content, _: ImportOptions) -> tuple[pl.DataFrame, None]:
+    """Read two votes of each pair, one in each order; one where scores were compared."""
+    rows = [row for judged in content.objects() for row in _games(content, judged)]
+    return pl.DataFrame(rows, infer_schema_length=None), None
+
+
+def _read_scores(content: Content, _: ImportOptions) -> tuple[pl.DataFrame, None]:
+    """Read scores of answers, and compare every two models."""
+    rows = []
+    for judged in content.objects():
+        score = content.number_in(judged, "score")
+        failed = _NO_ANSWER in str(judged.get("judgment"))
+        rows.append(
+            {
+                **_about(content, judged),
+                "system": content.name_in(judged, "model"),
+                "score": None if score is None or score < 0 else score,
+                "status": "failed" if failed else "unparsed",
+            }
+        )
+    scores = pl.DataFrame(rows, infer_schema_length=None, schema_overrides={"score": pl.Float64})
+    return votes_of_scores(Table(scores, content.name)), None
+
+
+def _games(content: Content, judged: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    pair = {
+        **_about(content, judged),
+        "system_a": content.name_in(judged, "model_1"),
+        "system_b": content.name_in(judged, "model_2"),
+    }
+    if pair["system_a"] == pair["system_b"]:
+        raise content.refusal("model_2", judged["model_2"], "another one than model_1")
+    if "m1_score" in judged:  # answers were scored alone: one comparison, not two
+        first, second = (content.number_in(judged, key) for key in ("m1_score", "m2_score"))
+        if first is None or second is None or min(first, second) < 0:
+            yield pair | {"vote": None}
+        else:
+            yield pair | {"vote": _GAME_WINNERS[judged["g1_winner"]], "margin": abs(first - second)}
+        return
+    for order, game in (("AB", "g1"), ("BA", "g2")):
+        winner, text = judged[f"{game}_winner"], judged.get(f"{game}_judgment")
+        if winner not in list(_GAME_WINNERS):
+            raise content.refusal(f"{game}_winner", winner, "model_1, model_2, tie or error")
+        vote, status = _GAME_WINNERS[winner], None
+        if vote is None:
+            vote = vote_of(parse_verdict(text, _TAGS), order)
+            status = "failed" if _NO_ANSWER in str(text) else "unparsed"
+        yield pair | {"vote": vote, "status": status, "order": order}
+
+
+def _about(content: Content, judged: Mapping[str, Any]) -> dict[str, Any]:
+    judge, turn = judged.get("judge"), judged.get("turn")
+    model, template = judge[:2] if isinstance(judge, list) else (judge, None)
+    return {
+        "group": content.name_in(judged, "question_id"),
+        "turn": None if turn is None else str(turn),
+        "judge": model,
+        "template": template,
+    }
+
+
+# Arena-Hard
+
+_SCORE = re.compile(r"\[*\s*([AB])\s*(>>|>|=|<|<<)\s*([AB])\s*\]*")
+
+
+def _has_arena_games(content: Content) -> bool:
+    columns = content.columns
+    return {"model", "judge", "games"} <= columns and bool(columns & {"uid", "question_id"})
+
+
+def _read_arena_hard(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str | None]:
+    """Read two votes of each question: the baseline is shown first, then the model."""
+    rows: list[dict[str, Any]] = []
+    unnamed = False
+    for row in content.objects():
+        model = content.name_in(row, "model")
+        question = content.name_in(row, "uid" if "uid" in row else "question_id")
+        if not isinstance(row["games"], list) or len(row["games"]) != 2:
+            raise content.refusal("games", row["games"], "a list of two")
+        baseline = row.get("baseline") or options.constants.get("baseline")
+        unnamed = unnamed or not baseline
+        for order, game in zip(("AB", "BA"), row["games"], strict=True):
+            vote, margin = _arena_vote(game)
+            rows.append(
+                {
+                    "group": question,
+                    "system_a": str(baseline or "baseline"),
+                    "system_b": model,
+                    "vote": vote if vote is None or order == "AB" else -vote,
+                    "margin": margin,
+                    "status": "failed" if game is None else "unparsed",
+                    "order": order,
+                    "judge": row.get("judge"),
+                    "task": row.get("category"),
+                }
+            )
+    remark = "the files do not name the baseline; the constant baseline does" if unnamed else None
+    return pl.DataFrame(rows, infer_schema_length=None), remark
+
+
+def _arena_vote(game: Any) -> tuple[int | None, float | None]:
+    """Return the vote, from the point of view of what was shown as A, and the margin."""
+    score = _SCORE.fullmatch(str((game or {}).get("score")).strip())
+    if score is None or score[1] == score[3]:
+        return None, None
+    lead = (score[2].count(">") - score[2].count("<")) * (1 if score[1] == "A" else -1)
+    return (lead > 0) - (lead < 0), float(abs(lead))
+
+
+# People
 
 _WINNERS = ("winner_model_a", "winner_model_b", "winner_tie")
 _WORDS = as_words(
@@ -28,12 +160,12 @@ _ITEMS = ("question_id", *ITEM_NAMES)
 _PEOPLE = r"^(arena_user_.+|(arena_user|author|expert|human|user)(_\d+)?)$"
 
 
-def _recognizes(content: Content) -> bool:
+def _has_pairs(content: Content) -> bool:
     columns = content.columns
     return {"model_a", "model_b"} <= columns and ("winner" in columns or set(_WINNERS) <= columns)
 
 
-def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, None]:
+def _read_pairs(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, None]:
     """Read comparisons of two models, of which A was shown first, or on the left."""
     table = content.table()
     if "winner" in table.columns:
@@ -62,4 +194,9 @@ def _of_flags(table: Table) -> Table:
     return table.with_columns([(flags[0] - flags[1]).cast(pl.Int8).alias(VOTE)])
 
 
-FORMAT = Format("lmsys", _recognizes, _read, ("words",))
+FORMATS = (
+    Format("arena-hard", _has_arena_games, _read_arena_hard),
+    Format("fastchat", _has_games, _read_games),
+    Format("fastchat-scores", _has_scores, _read_scores),
+    Format("lmsys", _has_pairs, _read_pairs, ("words",)),
+)

@@ -14,7 +14,7 @@ from btdagg.votes.formats.content import Content, Format, ImportOptions
 from btdagg.votes.formats.rows import votes_of_scores
 from btdagg.votes.table import Table
 
-_BEST = "select-best"
+_BEST, _KIND = "select-best", "\0kind"
 _OF_MODELS = ("llm-rubric", "g-eval", "factuality", "answer-relevance", _BEST, "max-score")
 
 
@@ -31,45 +31,55 @@ def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, None]
     results = _results(document)
     systems = _systems(results)
     grader = _grader((document.get("config") or {}).get("defaultTest"))
-    selected: dict[tuple[str, int, str], list[dict[str, Any]]] = defaultdict(list)
-    scored: list[dict[str, Any]] = []
-    tests = _tests(results)
-    for number, (result, (group, sample)) in enumerate(zip(results, tests, strict=True), 1):
-        content.row = number
+    rows: list[dict[str, Any]] = []
+    for number, (result, (group, sample)) in enumerate(zip(results, _tests(results), strict=True)):
+        content.row = number + 1
         for task, assertion, component in _graded(result):
             kind = _kind(assertion)
             if options.name not in (None, task, _metric(assertion), kind):
                 continue
-            row = {
-                "group": group,
-                "turn": task,
-                "sample": sample,
-                "task": task,
-                "system": systems[result.get("promptIdx", 0)],
-                "judge": _grader(assertion) or _grader(result.get("testCase")) or grader,
-                "status": "failed" if component is None else None,
-            }
+            graded = {"score": None} | (component or {})
             if kind == _BEST:
-                row |= {"place": result.get("promptIdx", 0), "best": (component or {}).get("pass")}
-                selected[group, sample, task].append(row)
-            else:
-                score = content.number_in({"score": None} | (component or {}), "score")
-                scored.append(row | {"score": score})
-    parts = []
-    if selected:
-        parts.append(pl.DataFrame(list(_selections(selected)), infer_schema_length=None))
-    if scored:
+                graded["score"] = float(bool(graded.get("pass")))
+            rows.append(
+                {
+                    "group": group,
+                    "turn": task,
+                    "sample": sample,
+                    "task": task,
+                    "system": systems[result.get("promptIdx", 0)],
+                    "judge": _grader(assertion) or _grader(result.get("testCase")) or grader,
+                    "status": "failed" if component is None or kind == _BEST else None,
+                    "score": content.number_in(graded, "score"),
+                    _KIND: kind,
+                }
+            )
+    votes = pl.DataFrame()
+    if rows:
         kinds = {"score": pl.Float64}
-        scores = pl.DataFrame(scored, infer_schema_length=None, schema_overrides=kinds)
-        parts.append(votes_of_scores(Table(scores, content.name)))
-    frame = pl.concat(parts, how="diagonal_relaxed") if parts else pl.DataFrame()
-    if not frame.height:
+        scores = pl.DataFrame(rows, infer_schema_length=None, schema_overrides=kinds)
+        # The output that was selected scores 1; without it nobody said which is better.
+        n_best = pl.col("score").sum().over("group", "sample", "task")
+        score = pl.when((pl.col(_KIND) != _BEST) | (n_best == 1)).then("score")
+        votes = votes_of_scores(Table(scores.with_columns(score), content.name))
+    if not votes.height:
         named = f" of {options.name!r}" if options.name is not None else ""
         raise InputError(
             f"{content.name}: no two outputs of a test have results{named} of select-best, or "
             "scores of a model, such as llm-rubric"
         )
-    return frame, None
+    place = {name: place for place, name in systems.items()}
+    first, second = (
+        pl.col(side).replace_strict(place, return_dtype=pl.Int64)
+        for side in ("system_a", "system_b")
+    )
+    shown = pl.when(first < second).then(pl.lit("AB")).otherwise(pl.lit("BA"))
+    is_best = pl.col(_KIND) == _BEST
+    # Two outputs that were not selected are no tie; outputs are shown in the order of columns.
+    votes = votes.filter(~is_best | pl.col("vote").ne_missing(0)).with_columns(
+        order=pl.when(is_best).then(shown), margin=pl.when(~is_best).then("margin")
+    )
+    return votes.drop(_KIND), None
 
 
 def _results(document: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -158,28 +168,6 @@ def _grader(config: Any) -> str | None:
     if isinstance(provider, dict):
         provider = provider.get("id")
     return None if provider is None else str(provider)
-
-
-def _selections(by_test: Mapping[Any, list[dict[str, Any]]]) -> Iterator[dict[str, Any]]:
-    """Yield what a selection says: the best output wins against every other of its test."""
-    for rows in by_test.values():
-        rows = sorted(rows, key=lambda row: row["place"])
-        winners = [row for row in rows if row["best"]]
-        for number, first in enumerate(rows):
-            for second in rows[number + 1 :]:
-                vote = None
-                if len(winners) == 1:
-                    if winners[0] not in (first, second):
-                        continue  # nobody said which of two others is better
-                    vote = 1 if winners[0] is first else -1
-                yield {
-                    **{name: first[name] for name in ("group", "turn", "sample", "task", "judge")},
-                    "system_a": first["system"],
-                    "system_b": second["system"],
-                    "order": "AB",  # outputs are shown in the order of their columns
-                    "vote": vote,
-                    "status": "failed",
-                }
 
 
 FORMAT = Format("promptfoo", _recognizes, _read, ("name",))

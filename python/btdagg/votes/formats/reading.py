@@ -13,15 +13,7 @@ import polars as pl
 
 from btdagg._core import InputError
 from btdagg._util.readable import readable
-from btdagg.votes.formats import (
-    arena_hard,
-    fastchat,
-    inspect_logs,
-    lmsys,
-    openai_batch,
-    promptfoo,
-    table,
-)
+from btdagg.votes.formats import inspect_logs, lmsys, openai_batch, promptfoo, table
 from btdagg.votes.formats.content import Content, Format, ImportOptions, files_in
 from btdagg.votes.formats.rows import FILE, as_labels, as_ratings, as_votes, finished
 from btdagg.votes.schema import parse
@@ -41,9 +33,7 @@ FORMATS = {
     for format in (
         inspect_logs.FORMAT,
         openai_batch.FORMAT,
-        arena_hard.FORMAT,
-        *fastchat.FORMATS,
-        lmsys.FORMAT,
+        *lmsys.FORMATS,
         promptfoo.FORMAT,
         table.FORMAT,
     )
@@ -61,10 +51,9 @@ class Imported:
     frame : polars.DataFrame
         Votes (`item`, `vote`), ratings (`item`, `rater`, `vote`) or labels (`item`, `label`), and
         the columns of docs/data.md that the files have. `status` is ``ok``, or says why a vote is
-        missing, and `format` which format a row comes from.
+        missing.
     kind : "votes", "ratings" or "labels"
     formats : tuple of str
-        Formats of the files.
     unread : mapping of str to int
         How many votes are missing, by reason, the most frequent first.
     remarks : tuple of str
