@@ -8,15 +8,7 @@ import sqlalchemy as sa
 
 import btdagg
 from btdagg.judge.client import Asked, samples_of
-from btdagg.judge.store import (
-    Answered,
-    StoreError,
-    VoteStore,
-    export,
-    schema,
-    summaries,
-    votes_frame,
-)
+from btdagg.judge.store import Answered, StoreError, VoteStore, schema, summaries, votes_frame
 from judging import ASKED
 
 
@@ -28,16 +20,13 @@ def fill(store, asked=ASKED, items=("q1", "q2"), *, n=4, vote=1, status="ok", **
         claimed, _, _ = owner.claim(ask, {item: samples_of(n) for item in items})
         answered = [
             Answered(
-                each.item,
-                each.order,
-                each.sample,
-                status,
-                (vote if each.order == "AB" else -vote) if status == "ok" else None,
+                *(claim.item, claim.order, claim.sample, status),
+                (vote if claim.order == "AB" else -vote) if status == "ok" else None,
                 1,
                 reason="" if status == "ok" else "no verdict",
                 **fields,
             )
-            for each in claimed
+            for claim in claimed
         ]
         owner.save(ask, answered)
         owner.commit()
@@ -59,66 +48,61 @@ def test_a_store_of_another_version(store_place):
         fill(store)
         with store._engine.begin() as connection:
             connection.execute(schema.about.update().values(version=7))
-    said = refused(store_place)
-    assert "a vote store of version 7, expected 2; use the btdagg that made it" in said
+    assert "a vote store of version 7, expected 2" in refused(store_place)
 
 
 def test_what_is_no_store(tmp_path):
     page = tmp_path / "page.db"
     page.write_text("<!doctype html> this is no database, but long enough to be read as one" * 50)
-    assert refused(page) == f"{page}: not an SQLite database"
-    assert refused(tmp_path) == f"{tmp_path}: a folder, expected a file"
-    absent = tmp_path / "no" / "votes.db"
-    assert refused(absent) == f"{absent}: no folder {tmp_path / 'no'}"
+    assert refused(page) == f"{page}: file is not a database"
+    for place in (tmp_path, tmp_path / "no" / "votes.db"):
+        assert refused(place) == f"{place}: unable to open database file"
     assert refused(tmp_path / "v.db", create=False) == f"{tmp_path / 'v.db'}: no such file"
     assert not (tmp_path / "v.db").exists()
     other = tmp_path / "other.db"
     sqlite3.connect(other).execute("CREATE TABLE t (x)").connection.close()
     assert refused(other, create=False) == f"{other}: no vote store there"
-    assert (
-        refused(":memory:")
-        == "store is no path, expected a file: votes in memory would not be kept"
-    )
-    assert refused("mysql://u:secret@h/d") == (
-        "store has the scheme 'mysql', expected a path (SQLite) or postgresql://user@host/database"
-    )
+    assert "secret" not in refused("mysql://u:secret@h/d")
 
 
 def test_a_server_that_is_not_there_is_named_without_the_password():
-    said = refused("postgresql://me:hunter2-hunter2@127.0.0.1:9/votes")
-    assert said.startswith("postgresql+psycopg://me:***@127.0.0.1:9/votes: ")
-    assert "hunter2" not in said
+    message = refused("postgresql://me:hunter2-hunter2@127.0.0.1:9/votes")
+    assert message.startswith("postgresql+psycopg://me:***@127.0.0.1:9/votes: ")
+    assert "hunter2" not in message
 
 
 # Claims
+
+
+def keys_of(claimed):
+    return [(claim.order, claim.sample) for claim in claimed]
 
 
 def test_what_one_claims_no_other_gets_until_it_is_gone(store_place):
     wanted = {"q1": samples_of(4)}
     with VoteStore(store_place) as store:
         ask = store.ask_of(ASKED)
-        with store.owner() as one, store.owner() as other:
-            claimed, elsewhere, there = one.claim(ask, {"q1": samples_of(2)})
-            one.commit()
-            assert (len(claimed), elsewhere, there) == (2, {}, {})
-            claimed, elsewhere, there = other.claim(ask, wanted)
+        with store.owner() as first, store.owner() as other:
+            claimed, elsewhere, stored = first.claim(ask, {"q1": samples_of(2)})
+            first.commit()
+            assert (len(claimed), elsewhere, stored) == (2, {}, {})
+            claimed, elsewhere, _ = other.claim(ask, wanted)
             other.commit()
-            assert [(each.order, each.sample) for each in claimed] == [("AB", 1), ("BA", 1)]
+            assert keys_of(claimed) == [("AB", 1), ("BA", 1)]
             assert elsewhere == {"q1": [("AB", 0), ("BA", 0)]}
-            one.leave()
-            claimed, elsewhere, there = other.claim(ask, wanted)
+            first.leave()
+            claimed, elsewhere, _ = other.claim(ask, wanted)
             other.commit()
-            assert [(each.order, each.sample) for each in claimed] == [("AB", 0), ("BA", 0)]
-            assert elsewhere == {}
+            assert (keys_of(claimed), elsewhere) == ([("AB", 0), ("BA", 0)], {})
             # What was taken from it, the first can no longer write.
             with pytest.raises(StoreError, match="another process has taken over our claims"):
-                one.save(ask, [Answered("q1", "AB", 0, "ok", 1, 1)])
-            one.roll_back()
+                first.save(ask, [Answered("q1", "AB", 0, "ok", 1, 1)])
+            first.roll_back()
             with store.reading() as connection:
                 query = sa.select(schema.votes.c.status)
                 assert set(connection.execute(query).scalars()) == {None}
-            one._locks.hold(one.id)  # for it to leave once more
-            one.commit()
+            first._locks.hold(first.id)  # for it to leave once more
+            first.commit()
 
 
 def test_claims_are_given_back(store_place):
@@ -126,9 +110,8 @@ def test_claims_are_given_back(store_place):
         ask = fill(store, n=2, status="unparsed")
         with store.owner() as owner:
             wanted = {"q1": samples_of(4)}
-            claimed, _, there = owner.claim(ask, wanted, again=("unparsed",))
-            assert len(claimed) == 4
-            assert there == {}
+            claimed, _, stored = owner.claim(ask, wanted, again=("unparsed",))
+            assert (len(claimed), stored) == (4, {})
             owner.give_back(ask, claimed)
             owner.commit()
         with store.reading() as connection:
@@ -148,7 +131,7 @@ def test_what_another_has_taken_over_is_not_written(store_place):
         with pytest.raises(StoreError, match="another process has taken over our claims"):
             owner.save(ask, answered)
         owner.roll_back()
-        owner.save(ask, [each for each in answered if (each.order, each.sample) != ("AB", 1)])
+        owner.save(ask, [a for a in answered if (a.order, a.sample) != ("AB", 1)])
         owner.commit()
 
 
@@ -161,42 +144,30 @@ def test_summaries(store_place):
         fill(store, items=["q3"], status="unparsed", n=2, prompt_tokens=10, latency=4.0)
         fill(store, Asked("other", "plain", "digest of plain"), items=["q1"], vote=0, n=2)
         first, second = summaries(store)
-    assert (first.judge, first.n_items, first.n_votes) == ("sim", 3, 8)
-    assert first.statuses == {"ok": 8, "unparsed": 2}
-    assert (first.minus, first.tie, first.plus) == (4, 0, 4)
-    assert (first.first, first.second, first.positional_bias) == (8, 0, 1.0)
-    assert (first.n_ab, first.n_ba, first.tie_rate) == (4, 4, 0.0)
-    assert (first.prompt_tokens, first.completion_tokens, first.cost) == (100, 40, 4.0)
-    assert first.latency == pytest.approx(2.4)
-    assert (second.judge, second.tie_rate, second.positional_bias) == ("other", 1.0, None)
-    assert second.cost is None
+    expected = {"judge": "sim", "n_items": 3, "n_votes": 8, "statuses": {"ok": 8, "unparsed": 2}}
+    expected |= {"minus": 4, "tie": 0, "plus": 4, "first": 8, "second": 0, "positional_bias": 1.0}
+    expected |= {"n_ab": 4, "n_ba": 4, "tie_rate": 0.0, "cost": 4.0}
+    expected |= {"prompt_tokens": 100, "completion_tokens": 40}
+    assert first.items() >= expected.items()
+    assert first["latency"] == pytest.approx(2.4)
+    assert (second["judge"], second["tie_rate"], second["positional_bias"]) == ("other", 1.0, None)
+    assert second["cost"] is None
 
 
-@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
-def test_what_is_exported_is_read_as_votes(tmp_path, store_place, suffix):
+def test_what_is_exported_is_read_as_votes(tmp_path, store_place):
     with VoteStore(store_place) as store:
         fill(store)
         fill(store, items=["q3"], status="refused", n=2)
         store.write_decisions(ASKED, "gsa_4", {"q1": -1, "q2": 0})
         store.write_decisions(ASKED, "gsa_4", {"q2": 1})
         frame = votes_frame(store)
-    export(frame, tmp_path / f"votes{suffix}")
-    assert [path.name for path in tmp_path.iterdir() if "part" in path.name] == []
-    votes = btdagg.read_votes(tmp_path / f"votes{suffix}")
+    frame.write_csv(tmp_path / "votes.csv")
+    votes = btdagg.read_votes(tmp_path / "votes.csv")
     assert votes.n_missing == 2
     ids, evidence = votes.evidence(4, decisions=["gsa"])
     assert ids.tolist() == ["q1", "q2", "q3"]
     assert evidence.counts.tolist() == [[2, 0, 2], [2, 0, 2], [0, 0, 0]]
     assert evidence.decisions["gsa"].tolist()[:2] == [-1, 1]
-    with pytest.raises(
-        btdagg.InputError, match=r"expected a name in .csv, .tsv, .jsonl, .ndjson, .parquet"
-    ):
-        export(frame, tmp_path / "votes.xlsx")
-    absent = tmp_path / "absent" / f"votes{suffix}"
-    with pytest.raises(btdagg.InputError) as error:
-        export(frame, absent)
-    assert str(error.value).startswith(f"{absent}: cannot be written: No such file or directory")
-    assert ".part" not in str(error.value)
 
 
 def test_prompts_that_go_by_one_name_are_told_apart(store_place):
@@ -224,18 +195,17 @@ def test_exchanges_are_kept_or_dropped(store_place):
 
 
 def test_the_prompt_tells_what_is_asked_apart():
-    def asked(**fields):
-        given = {"judge": "j", "template": "t", "template_digest": "d", **fields}
-        return Asked(**given).prompt
+    def prompt_of(**fields):
+        return Asked(**{"judge": "j", "template": "t", "template_digest": "d", **fields}).prompt
 
     different = [
-        asked(),
-        asked(template_digest="e"),
-        asked(method="greedy"),
-        asked(temperature=0.0),
-        asked(temperature=None),
-        asked(reasoning_effort="low"),
-        asked(settings={"extra": {"top_p": 0.9}}),
+        {},
+        {"template_digest": "e"},
+        {"method": "greedy"},
+        {"temperature": 0.0},
+        {"temperature": None},
+        {"reasoning_effort": "low"},
+        {"settings": {"extra": {"top_p": 0.9}}},
     ]
-    assert len(set(different)) == len(different)
-    assert asked(template="another name") == asked()
+    assert len({prompt_of(**fields) for fields in different}) == len(different)
+    assert prompt_of(template="another name") == prompt_of()

@@ -70,11 +70,11 @@ READING = [
 ]
 
 
-@pytest.mark.parametrize(("folders", "files"), [(0o555, 0o444), (0o777, 0o444)])
-def test_a_store_that_may_not_be_written_is_read(cli, store, folders, files):
+@pytest.mark.parametrize("folders", [0o555, 0o777])
+def test_a_store_that_may_not_be_written_is_read(cli, store, folders):
     wanted = [cli(*command)[1] for command in READING]
     for file in store.parent.iterdir():
-        file.chmod(files)
+        file.chmod(0o444)
     store.parent.chmod(folders)
     before = {file: file.read_bytes() for file in store.parent.iterdir()}
     with as_nobody():
@@ -90,7 +90,7 @@ def test_a_store_that_may_not_be_written_is_refused_for_asking(cli, store):
     store.parent.chmod(0o555)
     with as_nobody():
         message = one_line(*cli("judge", "pairs.jsonl", *MODEL, "-s", "v.db"))
-    assert message.startswith("v.db: it cannot be ")
+    assert message == "v.db: attempt to write a readonly database"
 
 
 def test_a_store_that_is_being_written_is_read(cli, store):
@@ -105,12 +105,7 @@ def test_a_store_that_is_being_written_is_read(cli, store):
 
 @pytest.mark.parametrize("mode", ["delete", "wal"])
 @pytest.mark.parametrize(
-    "command",
-    [
-        ["votes", "mine.db"],
-        ["judge", "pairs.jsonl", *MODEL, "-s", "mine.db"],
-        ["judge", "pairs.jsonl", *MODEL, "-s", "mine.db", "--dry-run"],
-    ],
+    "command", [["votes", "mine.db"], ["judge", "pairs.jsonl", *MODEL, "-s", "mine.db"]]
 )
 def test_a_database_of_something_else_is_not_changed(cli, folder, mode, command):
     pairs_of(6).frame.write_ndjson("pairs.jsonl")
@@ -120,10 +115,8 @@ def test_a_database_of_something_else_is_not_changed(cli, folder, mode, command)
         connection.execute("INSERT INTO mine VALUES (1)")
         connection.commit()
     before = Path("mine.db").read_bytes()
-    status, _, err = cli(*command)
-    if "--dry-run" not in command:
-        assert status == 2
-        assert re.search("no vote store there|an SQLite database of something else", err)
+    line = one_line(*cli(*command))
+    assert re.search("no vote store there|an SQLite database of something else", line)
     assert Path("mine.db").read_bytes() == before
     assert [file.name for file in folder.glob("mine.db*")] == ["mine.db"]
 

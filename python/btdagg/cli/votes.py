@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import btdagg
+from btdagg._util.files import write_table
 from btdagg.cli.common import (
     Columns,
     Filters,
@@ -194,47 +195,45 @@ def _show_store(store: str, *, json: bool = False) -> None:
     from btdagg.judge.store import VoteStore, summaries
 
     with VoteStore(store, create=False) as opened:
-        found = summaries(opened)
+        summed = summaries(opened)
     if json:
-        print_json([summary.as_dict() for summary in found])
+        print_json(summed)
         return
-    if not found:
+    if not summed:
         out.print("no votes yet")
         return
     rows = []
-    for each in found:
+    for row in summed:
+        formats = {"temperature": "g", "tie_rate": ".1%", "positional_bias": "+.3f"}
+        formats |= {"cost": ".4g", "latency": ".2f"}
+        shown = {
+            name: "" if row[name] is None else format(row[name], form)
+            for name, form in formats.items()
+        }
         cells = (
-            each.judge,
-            each.template,
-            each.method,
-            "" if each.temperature is None else f"{each.temperature:g}",
-            str(each.n_items),
-            str(each.n_votes),
-            str(sum(each.statuses.values()) - each.n_votes),
-            "" if each.tie_rate is None else f"{each.tie_rate:.1%}",
-            "" if each.positional_bias is None else f"{each.positional_bias:+.3f}",
-            str(each.prompt_tokens + each.completion_tokens),
-            "" if each.cost is None else f"{each.cost:.4g}",
-            "" if each.latency is None else f"{each.latency:.2f}",
+            *(row["judge"], row["template"], row["method"], shown["temperature"]),
+            *(str(row["n_items"]), str(row["n_votes"])),
+            str(sum(row["statuses"].values()) - row["n_votes"]),
+            *(shown["tie_rate"], shown["positional_bias"]),
+            str(row["prompt_tokens"] + row["completion_tokens"]),
+            *(shown["cost"], shown["latency"]),
         )
         rows.append([Entry(cell) for cell in cells])
     out.print_rows(_HEADER, rows, n_labels=3)
-    for each in found:
-        without = {name: n for name, n in each.statuses.items() if name != "ok"}
+    for row in summed:
+        without = {name: n for name, n in row["statuses"].items() if name != "ok"}
+        way = f"{row['judge']}, {row['template']}"
         if without:
             listed = ", ".join(f"{n} {name}" for name, n in without.items())
-            note(f"{each.judge}, {each.template}, {each.method}: samples without a vote: {listed}")
-        if each.method == "sample" and each.n_ab != each.n_ba:
-            note(
-                f"{each.judge}, {each.template}: {each.n_ab} votes with A first, {each.n_ba} with "
-                "B first"
-            )
+            note(f"{way}, {row['method']}: samples without a vote: {listed}")
+        if row["method"] == "sample" and row["n_ab"] != row["n_ba"]:
+            note(f"{way}: {row['n_ab']} votes with A first, {row['n_ba']} with B first")
 
 
 def _export_store(store: str, file: Path, *, methods: list[str], exchanges: bool = False) -> None:
     """Write the votes of a store to a file and say how many."""
     from btdagg.judge.methods import METHODS
-    from btdagg.judge.store import VoteStore, export, votes_frame
+    from btdagg.judge.store import VoteStore, votes_frame
 
     wanted = [method.strip() for method in methods]
     for method in wanted:
@@ -244,7 +243,7 @@ def _export_store(store: str, file: Path, *, methods: list[str], exchanges: bool
             )
     with VoteStore(store, create=False) as opened:
         frame = votes_frame(opened, methods=wanted, exchanges=exchanges)
-    export(frame, file)
+    write_table(frame, file, file.suffix)
     missing = frame["vote"].null_count()
     out.print(
         f"wrote {file}: {frame.height - missing} votes, {missing} samples without one",

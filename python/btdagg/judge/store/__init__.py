@@ -4,9 +4,8 @@ from btdagg._util.extras import needs
 
 with needs("judge", "the vote store"):
     from btdagg.judge.store.database import NoStoreError, StoreError
-    from btdagg.judge.store.export import Summary, export, summaries, votes_frame
     from btdagg.judge.store.owner import BATCHED, Answered, Batch, Claimed, Owner
-    from btdagg.judge.store.store import VoteStore
+    from btdagg.judge.store.store import VoteStore, summaries, votes_frame
 
 __all__ = [
     "BATCHED",
@@ -16,9 +15,7 @@ __all__ = [
     "NoStoreError",
     "Owner",
     "StoreError",
-    "Summary",
     "VoteStore",
-    "export",
     "summaries",
     "votes_frame",
 ]

@@ -8,7 +8,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Self
 from urllib.parse import quote
@@ -16,10 +16,10 @@ from urllib.parse import quote
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, Connection, Engine
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 
-from btdagg._core import InputError
 from btdagg._util.addresses import shown_address
+from btdagg._util.errors import InputError
 from btdagg._util.extras import needs
 from btdagg.judge.client import batched
 from btdagg.judge.store import schema
@@ -29,7 +29,6 @@ _CREATING = 0x63726561  # advisory lock: one makes the tables
 _BUSY_SECONDS = 60  # for which a writer waits for others
 _TRY_MS = 250  # of which SQLite itself waits so long at a time: within, nothing can interrupt it
 _SETTINGS = re.compile(r"(^|\s)password\s*=|^postgres(ql)?:", re.IGNORECASE)
-_DAMAGED = "the file is damaged"
 _thread = threading.local()
 
 
@@ -60,13 +59,13 @@ class Database:
         self.path = None
         if url.get_backend_name() == "sqlite":
             self.name = self.path = url.database or ""
-            _require_place(self.path, create)
-        self._engine = self._made(url, create)
+            if not create and not os.path.exists(self.path):
+                raise NoStoreError(f"{self.path}: no such file")
+        self._engine = self._engine_of(url, create)
         self.insert: Any = sqlite.insert if self.path is not None else postgresql.insert
         try:
-            if create and not self._is_made():
-                with self.plainly(), self._engine.begin() as connection:
-                    self._make(connection)
+            if create:
+                self._make()
             with self.reading() as connection:
                 if not sa.inspect(connection).has_table(schema.about.name):
                     raise NoStoreError(f"{self.name}: no vote store there")
@@ -110,12 +109,14 @@ class Database:
         """Turn errors of the database into one line."""
         try:
             yield
-        except DBAPIError as error:
-            raise StoreError(f"{self.name}: {_in_words(error)}") from None
-        except UnicodeDecodeError:  # of the words of SQLite, which quote what is in the file
-            raise StoreError(f"{self.name}: {_DAMAGED}") from None
+        except (DBAPIError, UnicodeDecodeError) as error:  # SQLite quotes what is in a damaged file
+            words = " ".join(str(getattr(error, "orig", error)).split())
+            if getattr(getattr(error, "orig", None), "sqlstate", None) == "53100":
+                words = "database or disk is full"
+            more = next((more for cause, more in _MORE.items() if cause in words), "")
+            raise StoreError(f"{self.name}: {words}{more}") from None
 
-    def _made(self, url: URL, create: bool) -> Engine:
+    def _engine_of(self, url: URL, create: bool) -> Engine:
         if self.path is None:
             return sa.create_engine(url)
         options: dict[str, Any] = {"timeout": _BUSY_SECONDS}
@@ -131,24 +132,27 @@ class Database:
         sa.event.listen(engine, "begin", _begin)
         return engine
 
-    def _is_made(self) -> bool:
-        if self.path is not None:  # nothing may be changed by looking at what is somebody else's
-            names = _table_names(self.path)
-            if names and schema.about.name not in names:
+    def _make(self) -> None:
+        """Make the tables, unless they are there. What is somebody else's is not changed."""
+        with self.reading() as connection:
+            tables = sa.inspect(connection).get_table_names()
+        if schema.about.name in tables:
+            return
+        if self.path is not None:
+            if tables:
                 raise StoreError(
                     f"{self.name}: an SQLite database of something else, expected a vote store or "
                     "a new file"
                 )
-        with self.reading() as connection:
-            return sa.inspect(connection).has_table(schema.about.name)
-
-    def _make(self, connection: Connection) -> None:
-        """Make the tables, unless another process has."""
-        if self.path is None:
-            self.lock(connection, _CREATING)
-        if not sa.inspect(connection).has_table(schema.about.name):
-            schema.metadata.create_all(connection)
-            connection.execute(schema.about.insert(), {"version": schema.VERSION})
+            with self.plainly(), self._engine.connect() as connection:
+                raw = connection.connection.driver_connection
+                raw.execute("PRAGMA journal_mode = WAL")
+        with self.plainly(), self._engine.begin() as connection:
+            if self.path is None:
+                self.lock(connection, _CREATING)
+            if not sa.inspect(connection).has_table(schema.about.name):  # made meanwhile
+                schema.metadata.create_all(connection)
+                connection.execute(schema.about.insert(), {"version": schema.VERSION})
 
 
 def in_parts(
@@ -164,55 +168,25 @@ def in_parts(
 
 def url_of(place: str) -> URL:
     """Return the URL of a database, from a path or URL."""
-    if "://" not in place:
-        if _SETTINGS.search(place):  # else the password would become the name of a file
-            raise StoreError(
-                "store looks like the settings of a database; expected a path (SQLite) or "
-                "postgresql://user@host/database"
-            )
+    if "://" not in place and not _SETTINGS.search(place):  # else a password would name a file
         return URL.create("sqlite", database=place)
+    scheme = place.partition("://")[0]
+    if scheme in ("postgresql", "postgres", "postgresql+psycopg"):
+        with needs("postgres", "a PostgreSQL store"):
+            import psycopg  # noqa: F401
     try:
         url = sa.make_url(place)
-        if url.drivername in ("postgresql", "postgres"):
-            url = url.set(drivername="postgresql+psycopg")
-        backend = url.get_backend_name()
-        if backend == "postgresql":
-            with needs("postgres", "a PostgreSQL store"):
-                url.get_dialect().import_dbapi()
-    except (ArgumentError, NoSuchModuleError, ValueError):
-        backend = ""
-    if backend not in ("sqlite", "postgresql"):
-        scheme = place.partition("://")[0]
+    except (ArgumentError, ValueError):  # the message may hold a password
+        scheme = ""
+    if scheme == "sqlite":
+        return url
+    if scheme not in ("postgresql", "postgres", "postgresql+psycopg"):
         raise StoreError(
-            f"store has the scheme {scheme!r}, expected a path (SQLite) or "
-            "postgresql://user@host/database"
+            "store has an address of another kind, expected a path (SQLite) or "
+            "postgresql://user@host/database",
+            argument="store",
         )
-    return url
-
-
-def _require_place(path: str, create: bool) -> None:
-    """Refuse a path where no database can be."""
-    if not path or path == ":memory:":
-        raise StoreError("store is no path, expected a file: votes in memory would not be kept")
-    if os.path.isdir(path):
-        raise StoreError(f"{path}: a folder, expected a file")
-    if not os.path.exists(path):
-        folder = os.path.dirname(path) or "."
-        if not create:
-            raise NoStoreError(f"{path}: no such file")
-        if not os.path.isdir(folder):
-            raise StoreError(f"{path}: no folder {folder}")
-
-
-def _table_names(path: str) -> set[str]:
-    """Names of a file's tables; empty where there is no file, or SQLite cannot read it."""
-    if not os.path.exists(path):
-        return set()
-    try:
-        with closing(sqlite3.connect(_unchanged(os.path.realpath(path)), uri=True)) as connection:
-            return {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-    except (sqlite3.Error, UnicodeDecodeError):
-        return set()
+    return url.set(drivername="postgresql+psycopg")
 
 
 def _readable(path: str) -> str:
@@ -232,7 +206,6 @@ def _unchanged(path: str) -> str:
 
 
 def _prepare_to_write(connection: Any, _: object) -> None:
-    connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")  # on disk, not just in the log's buffer
     connection.execute(f"PRAGMA busy_timeout = {_TRY_MS}")
 
@@ -259,27 +232,10 @@ def _begin(connection: Connection) -> None:
                 raise
 
 
-# What the database says
-
-
-_WORDS = {
-    "database or disk is full": "the disk is full; every vote counted so far is kept: make room "
-    "and run the same command again",
-    "attempt to write a readonly database": "it cannot be written, expected write permission",
-    "unable to open database file": "it cannot be opened, expected a file and a folder that may be "
-    "written",
-    "file is not a database": "not an SQLite database",
-    "database is locked": f"another process has kept it locked for {_BUSY_SECONDS} seconds",
-    "disk I/O error": "input/output error (is the disk full?); every vote counted so far is kept",
-    "database disk image is malformed": _DAMAGED,
-    "malformed database schema": _DAMAGED,
-    "Could not decode to UTF-8": _DAMAGED,
+# What is added to what the database says
+_MORE = {
+    "database or disk is full": "; every vote counted so far is kept: make room and run the same "
+    "command again",
+    "disk I/O error": " (is the disk full?); every vote counted so far is kept",
+    "database is locked": f": another process has kept it so for {_BUSY_SECONDS} seconds",
 }
-
-
-def _in_words(error: DBAPIError) -> str:
-    """Say on one line, in our words where we have some, what the database says."""
-    told = " ".join(str(error.orig).split())
-    if getattr(error.orig, "sqlstate", None) == "53100":
-        told = "database or disk is full"
-    return next((ours for words, ours in _WORDS.items() if words in told), told)

@@ -84,26 +84,20 @@ class Answered:
         """What is kept of a reply to a sample after so many requests."""
         usage = reply.usage
         cost = None if usage is None else usage.cost if prices is None else prices.cost(usage)
-        if cost is not None and not math.isfinite(cost):
-            cost = None
         return cls(
-            claimed.item,
-            claimed.order,
-            claimed.sample,
-            reading.status,
-            reading.vote,
+            *(claimed.item, claimed.order, claimed.sample, reading.status, reading.vote),
             claimed.attempts + attempts,
-            reading.confidence,
-            _clean(reading.reason),
-            _tokens(usage.prompt) if usage else None,
-            _tokens(usage.completion) if usage else None,
-            _tokens(usage.reasoning) if usage else None,
-            cost,
-            reply.latency,
-            _clean(reply.model),
-            _clean(reply.finish_reason),
-            _clean(reply.reasoning),
-            _clean(reply.text),
+            confidence=reading.confidence,
+            reason=_clean(reading.reason),
+            prompt_tokens=_tokens(usage and usage.prompt),
+            completion_tokens=_tokens(usage and usage.completion),
+            reasoning_tokens=_tokens(usage and usage.reasoning),
+            cost=None if cost is None or not math.isfinite(cost) else cost,
+            latency=reply.latency,
+            model=_clean(reply.model),
+            finish_reason=_clean(reply.finish_reason),
+            reasoning=_clean(reply.reasoning),
+            answer=_clean(reply.text),
         )
 
     @classmethod
@@ -114,12 +108,9 @@ class Answered:
 
 
 def _tokens(value: Any) -> int | None:
-    """Return a number of tokens that every database takes; None for what is none, such as 1.5."""
-    try:
-        number = int(value)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return number if number == value and 0 <= number < 2**31 else None
+    """Return a number of tokens that every database takes; None for any other, such as 1.5."""
+    is_taken = isinstance(value, int | float) and 0 <= value < 2**31 and value == int(value)
+    return int(value) if is_taken else None
 
 
 def _clean(text: str) -> str:
@@ -189,7 +180,6 @@ class Owner:
     def know_items(self, items: Sequence[tuple[str, str, str | None]]) -> None:
         """Write down items with the digest of their texts, and the task where there is one.
 
-        An empty digest says that the texts are not known: the first that come are then its texts.
         An item with other texts is refused.
         """
         if not items:
@@ -199,17 +189,12 @@ class Owner:
             # In order, so that two processes do not wait for each other's rows.
             in_order = sorted(items, key=itemgetter(0))
             rows = [dict(zip(("item", "digest", "task"), row, strict=True)) for row in in_order]
-            insert = self._db.insert(table)
-            unknown = sa.and_(table.c.digest == "", insert.excluded.digest != "")
-            update = insert.on_conflict_do_update(
-                index_elements=["item"], set_={"digest": insert.excluded.digest}, where=unknown
-            )
-            self._connection.execute(update, rows)
+            self._connection.execute(self._db.insert(table).on_conflict_do_nothing(), rows)
             query = sa.select(table.c.item, table.c.digest)
-            named = [item for item, _, _ in items]
-            stored = dict(in_parts(self._connection, query, table.c.item, named))
+            ids = [item for item, _, _ in items]
+            stored = dict(in_parts(self._connection, query, table.c.item, ids))
         for item, digest, _ in items:
-            if digest and stored[item] != digest:
+            if stored[item] != digest:
                 raise StoreError(
                     f"{self._db.name}: item {item!r} is there with other texts; give it another "
                     "id, or use another store"
@@ -228,7 +213,7 @@ class Owner:
         """
         votes = schema.votes
         claimed: list[Claimed] = []
-        taken: list[Claimed] = []
+        taken: dict[int | None, list[Claimed]] = defaultdict(list)  # by owner
         elsewhere: dict[str, list[tuple[Order, int]]] = defaultdict(list)
         stored: dict[str, int] = defaultdict(int)
         key = votes.c.item, votes.c.order, votes.c.sample
@@ -243,8 +228,8 @@ class Owner:
             if any(owner is not None for _, owner, _ in rows.values()):
                 owners = sa.select(schema.batches.c.owner)
                 self._batches = set(self._connection.execute(owners).scalars())
-            for item, samples_of_it in wanted.items():
-                for order, sample in samples_of_it:
+            for item, keys in wanted.items():
+                for order, sample in keys:
                     if (item, order, sample) not in rows:
                         claimed.append(Claimed(item, order, sample, 0))
                         continue
@@ -256,14 +241,16 @@ class Owner:
                     elif owner is not None and not self._is_dead(owner):
                         elsewhere[item].append((order, sample))
                     elif owner is not None or status is None or status in again:
-                        taken.append(Claimed(item, order, sample, attempts))
+                        taken[owner].append(Claimed(item, order, sample, attempts))
                     else:
                         stored[status] += 1
             if claimed:
                 new = {"ask": ask, "owner": self.id, "reason": ""}
                 self._connection.execute(votes.insert(), [asdict(c) | new for c in claimed])
-            self._execute(votes.update().values(owner=self.id), ask, taken)
-        return claimed + taken, elsewhere, stored
+            for owner, of_owner in taken.items():
+                self._change(votes.update().values(owner=self.id), ask, of_owner, owner)
+                claimed += of_owner
+        return claimed, elsewhere, stored
 
     def save(self, ask: int, answered: Sequence[Answered], owner: int | None = None) -> None:
         """Write what came of samples that this owner claimed, or a batch.
@@ -276,7 +263,7 @@ class Owner:
         values = [name for name in Answered.__dataclass_fields__ if name not in _KEY + _EXCHANGE]
         finish = schema.votes.update().values(owner=None, finished=time.time())
         with self._db.plainly():
-            self._require_ours(finish, ask, answered, self.id if owner is None else owner, values)
+            self._change(finish, ask, answered, self.id if owner is None else owner, values)
             if self._keep_exchanges:
                 insert = self._db.insert(schema.exchanges)
                 update = insert.on_conflict_do_update(
@@ -284,7 +271,7 @@ class Owner:
                     set_={name: insert.excluded[name] for name in _EXCHANGE},
                 )
                 kept = _KEY + _EXCHANGE
-                rows = [{k: getattr(each, k) for k in kept} | {"ask": ask} for each in answered]
+                rows = [{k: getattr(row, k) for k in kept} | {"ask": ask} for row in answered]
                 self._connection.execute(update, rows)
 
     def know_endpoint(self, ask: int, endpoint: str) -> None:
@@ -308,11 +295,11 @@ class Owner:
 
     def give_back(self, ask: int, claimed: Iterable[Claimed]) -> None:
         """Give back claims that were not asked for."""
-        claimed, votes = list(claimed), schema.votes
+        rows, votes = list(claimed), schema.votes
         with self._db.plainly():
             never_asked = votes.delete().where(votes.c.status.is_(None))
-            self._execute(never_asked, ask, claimed, self.id)
-            self._execute(votes.update().values(owner=None), ask, claimed, self.id)
+            self._execute(never_asked, ask, rows, self.id)
+            self._execute(votes.update().values(owner=None), ask, rows, self.id)
 
     # Batches
 
@@ -334,7 +321,7 @@ class Owner:
         with self._db.plainly():
             owner = self._insert(schema.owners, started=time.time())
             batch = self._insert(schema.batches, owner=owner, ask=ask, **created, **columns)
-            self._require_ours(schema.votes.update().values(owner=owner), ask, claimed, self.id)
+            self._change(schema.votes.update().values(owner=owner), ask, claimed, self.id)
         return batch
 
     def hold_batch(self, batch: int) -> Batch | None:
@@ -409,41 +396,42 @@ class Owner:
         assert key is not None
         return int(key[0])
 
+    def _change(
+        self,
+        statement: Any,
+        ask: int,
+        samples: Sequence[Claimed | Answered],
+        owner: int | None,
+        values: Collection[str] = (),
+    ) -> None:
+        """Change the rows of samples, of which all have to be the owner's."""
+        if self._execute(statement, ask, samples, owner, values) != len(samples):
+            raise StoreError(f"{self._db.name}: another process has taken over our claims")
+
     def _execute(
         self,
         statement: Any,
         ask: int,
         samples: Sequence[Claimed | Answered],
-        owner: int | None = None,
+        owner: int | None,
         values: Collection[str] = (),
     ) -> int:
-        """Change the rows of samples, of an owner if one is named; return how many there are."""
+        """Change those rows of samples that are an owner's; return how many."""
         if not samples:
             return 0
         votes = schema.votes
         key = {f"of_{name}": votes.c[name] for name in _KEY}
         statement = statement.where(
-            votes.c.ask == ask, *(c == sa.bindparam(name) for name, c in key.items())
+            votes.c.ask == ask,
+            votes.c.owner.is_(None) if owner is None else votes.c.owner == owner,
+            *(column == sa.bindparam(name) for name, column in key.items()),
         )
-        if owner is not None:
-            statement = statement.where(votes.c.owner == owner)
         rows = [
-            {name: getattr(each, c.name) for name, c in key.items()}
-            | {name: getattr(each, name) for name in values}
-            for each in samples
+            {name: getattr(sample, column.name) for name, column in key.items()}
+            | {name: getattr(sample, name) for name in values}
+            for sample in samples
         ]
         return int(self._connection.execute(statement, rows).rowcount)
-
-    def _require_ours(
-        self,
-        statement: Any,
-        ask: int,
-        samples: Sequence[Claimed | Answered],
-        owner: int,
-        values: Collection[str] = (),
-    ) -> None:
-        if self._execute(statement, ask, samples, owner, values) != len(samples):
-            raise StoreError(f"{self._db.name}: another process has taken over our claims")
 
 
 class _SessionLocks:

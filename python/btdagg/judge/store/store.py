@@ -1,20 +1,33 @@
-"""The vote store: what was asked, what is under way, what came back."""
+"""The vote store: what was asked, and what came of it, as samples, as a table and summed up."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from btdagg.judge.client import Asked, Order, Status
+from btdagg.judge.client import ORDERS, STATUSES, Asked, Order, Status
 from btdagg.judge.store import schema
 from btdagg.judge.store.database import Database, StoreError, in_parts
 from btdagg.judge.store.owner import OPEN, Batch, Owner, batches_of
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_ROWS = 10_000  # fetched at a time
+_WAY = ("judge", "template", "temperature", "reasoning_effort", "method")
+_VOTE = (
+    *("item", "order", "sample", "vote", "status", "confidence", "reason", "attempts"),
+    *("prompt_tokens", "completion_tokens", "reasoning_tokens", "cost", "latency", "finished"),
+)
+_EXCHANGE = ("model", "finish_reason", "messages", "reasoning", "answer")
+_SUMS = ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cost", "latency")
 
 
 class VoteStore(Database):
@@ -185,3 +198,153 @@ def _of(asked: Asked, *columns: sa.Column[Any]) -> sa.Select[Any]:
     votes = schema.votes
     query = sa.select(votes.c.item, *columns).select_from(votes).join(schema.asks)
     return query.where(_is_asked(asked))
+
+
+# As a table, and summed up
+
+
+def votes_frame(
+    store: VoteStore,
+    *,
+    methods: Collection[str] = ("sample",),
+    exchanges: bool = False,
+    asked: Asked | None = None,
+) -> pl.DataFrame:
+    """Votes of a store, one row per sample, as `read_votes` takes them.
+
+    Parameters
+    ----------
+    methods : collection of str
+        Votes of these methods. What other methods decided is in columns of their own, such as
+        ``gsa_8``, the same in every row of an item, judge and template.
+    exchanges : bool
+        Whether to add what was sent and answered.
+    asked : Asked, optional
+        Only votes that were asked for like this, by whatever method.
+
+    Returns
+    -------
+    polars.DataFrame
+        Columns `item`, `task` where it is known, `judge`, `template`, `temperature`,
+        `reasoning_effort` and `method`, and those of docs/store.md. `vote` is null where there is
+        none. Where one judge was asked in ways that go by the same name, the name of the template
+        is followed by a part of the prompt's digest.
+    """
+    import polars as pl
+
+    votes, asks, items = schema.votes, schema.asks, schema.items
+    source: Any = votes.join(asks).outerjoin(items, items.c.item == votes.c.item)
+    columns = [votes.c.ask, items.c.task, *(votes.c[name] for name in _VOTE)]
+    if exchanges:
+        kept, sent = schema.exchanges, schema.requests
+        source = source.outerjoin(kept, _same(kept, "ask", "item", "order", "sample"))
+        source = source.outerjoin(sent, _same(sent, "ask", "item", "order"))
+        columns += [sent.c.messages if name == "messages" else kept.c[name] for name in _EXCHANGE]
+    is_wanted = asks.c.method.in_(list(methods)) if asked is None else _is_asked(asked)
+    query = (
+        sa.select(*columns)
+        .select_from(source)
+        .where(votes.c.status.is_not(None), is_wanted)
+        .order_by(votes.c.ask, votes.c.item, votes.c.sample, votes.c.order)
+    )
+    with store.reading() as connection:
+        frame = _frame(connection, query)
+        ways = _frame(connection, sa.select(asks))
+        decisions = _frame(connection, sa.select(schema.decisions))
+    named = pl.struct(*_WAY).is_duplicated()
+    ways = ways.select(
+        pl.col("id").alias("ask"),
+        "template_digest",
+        *(name for name in _WAY if name != "template"),
+        template=pl.when(named)
+        .then(pl.col("template") + "#" + pl.col("prompt").str.slice(0, 8))
+        .otherwise("template"),
+    )
+    frame = frame.join(ways, on="ask", how="left", maintain_order="left")
+    order = ["item", "task", *_WAY]
+    for name in ("task", "reasoning_effort"):
+        if frame[name].null_count() == frame.height:
+            order.remove(name)
+    key = ["judge", "template_digest", "item"]
+    for name in sorted(decisions["name"].unique()):
+        decided = decisions.filter(name=name).select(
+            *key, pl.col("decision").cast(pl.Int8).alias(name)
+        )
+        frame = frame.join(decided, on=key, how="left", maintain_order="left")
+        order.append(name)
+    order += [name for name in (*_VOTE, *(_EXCHANGE if exchanges else ())) if name not in order]
+    return frame.select(order).with_columns(pl.col("vote").cast(pl.Int8))
+
+
+def summaries(store: VoteStore) -> list[dict[str, Any]]:
+    """Sum up a store by judge, template and method, in the order in which they were first asked.
+
+    Returns
+    -------
+    list of dict
+        Of each judge, asked in one way: `judge`, `template`, `method`, `temperature`,
+        `reasoning_effort`; `n_items`; `statuses`, samples by status, those that a run asks for, or
+        asked for when it was killed, as ``asking``; votes from A's point of view (`n_votes`,
+        `minus`, `tie`, `plus`), for the response shown `first` and `second`, and by order (`n_ab`,
+        `n_ba`); `tie_rate`; `positional_bias`, ``(first - second) / (first + second)``; tokens,
+        `cost`, and `latency`, mean seconds of a call.
+    """
+    votes, asks, func = schema.votes, schema.asks, sa.func
+    ways = [asks.c[name] for name in ("id", *_WAY)]
+    parts = [votes.c.order, votes.c.status, votes.c.vote]
+    sums = [func.sum(votes.c[name]).label(name) for name in _SUMS]
+    counts = [func.count(votes.c.item).label("n"), func.count(votes.c.latency).label("n_timed")]
+    query = sa.select(*ways, *parts, *sums, *counts).outerjoin(votes).group_by(*ways, *parts)
+    items = sa.select(votes.c.ask, func.count(sa.distinct(votes.c.item))).group_by(votes.c.ask)
+    with store.reading() as connection:
+        n_items = {row[0]: row[1] for row in connection.execute(items)}
+        rows = [dict(row) for row in connection.execute(query.order_by(asks.c.id)).mappings()]
+    summed = []
+    for ask, of_ask in groupby(rows, key=lambda row: row["id"]):
+        group = list(of_ask)
+        by_vote: Counter[tuple[str, int]] = Counter()
+        by_status: Counter[str] = Counter()
+        for row in group:
+            by_status[row["status"] or "asking"] += row["n"]
+            if row["vote"] is not None:
+                by_vote[row["order"], row["vote"]] += row["n"]
+        totals = {
+            name: sum(values) if (values := [x[name] for x in group if x[name] is not None]) else 0
+            for name in (*_SUMS, "n_timed")
+        }
+        minus, tie, plus = (by_vote["AB", vote] + by_vote["BA", vote] for vote in (-1, 0, 1))
+        first = by_vote["AB", 1] + by_vote["BA", -1]
+        second = by_vote["AB", -1] + by_vote["BA", 1]
+        n_votes = minus + tie + plus
+        n_timed = totals.pop("n_timed")
+        summed.append(
+            {name: group[0][name] for name in _WAY}
+            | {"n_items": n_items.get(ask, 0), "n_votes": n_votes}
+            | {"statuses": {s: by_status[s] for s in (*STATUSES, "asking") if by_status[s]}}
+            | {"minus": minus, "tie": tie, "plus": plus, "first": first, "second": second}
+            | {f"n_{order.lower()}": sum(by_vote[order, v] for v in (-1, 0, 1)) for order in ORDERS}
+            | {"tie_rate": tie / n_votes if n_votes else None}
+            | {"positional_bias": (first - second) / (first + second) if first + second else None}
+            | totals
+            | {"latency": totals["latency"] / n_timed if n_timed else None}
+            | {"cost": totals["cost"] if any(x["cost"] is not None for x in group) else None}
+        )
+    return summed
+
+
+def _same(table: sa.Table, *names: str) -> sa.ColumnElement[bool]:
+    return sa.and_(*(schema.votes.c[name] == table.c[name] for name in names))
+
+
+def _frame(connection: sa.Connection, query: sa.Select[Any]) -> pl.DataFrame:
+    """Rows of a query, fetched a part at a time, with the types of their columns."""
+    import polars as pl
+
+    kinds = {sa.Integer: pl.Int64, sa.SmallInteger: pl.Int64, sa.Float: pl.Float64}
+    types = {
+        column.name: kinds.get(type(column.type), pl.String) for column in query.selected_columns
+    }
+    parts = [pl.DataFrame(schema=types)]
+    for rows in connection.execution_options(yield_per=_ROWS).execute(query).partitions():
+        parts.append(pl.DataFrame([tuple(row) for row in rows], schema=types, orient="row"))
+    return pl.concat(parts)
